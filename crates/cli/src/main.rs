@@ -1,0 +1,3 @@
+//! The brunt program: one file per command.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! An ESE-like storage engine: pages, trees, log, cache, checkpoint, recovery, verification.

@@ -1,0 +1,1 @@
+//! Run folders: versioned results and the HTML report.

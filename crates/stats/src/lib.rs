@@ -1,0 +1,1 @@
+//! Fixed-memory histograms, counters and time series.

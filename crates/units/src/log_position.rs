@@ -1,0 +1,93 @@
+//! Where in a log stream a record begins: ESE's LGPOS.
+
+use std::fmt;
+
+/// A position in a log stream: generation, segment within the file, byte within the segment.
+///
+/// Positions order by generation, then segment, then byte, which is the order in which records were appended.
+/// The default is before every record.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LogPosition {
+    /// Log generation, from 1; 0 in a position that names nothing.
+    pub generation: u32,
+    /// Segment within the generation's file; the header is segment 0.
+    pub segment: u16,
+    /// Byte within the segment.
+    pub byte: u16,
+}
+
+impl LogPosition {
+    /// After every position a log can have: the identity of `min`.
+    pub const MAX: Self = Self {
+        generation: u32::MAX,
+        segment: u16::MAX,
+        byte: u16::MAX,
+    };
+
+    /// The first byte of a generation's file.
+    pub const fn start_of(generation: u32) -> Self {
+        Self {
+            generation,
+            segment: 0,
+            byte: 0,
+        }
+    }
+
+    /// The eight bytes on disk: byte, segment, generation, each little-endian.
+    pub fn to_bytes(self) -> [u8; 8] {
+        let mut bytes = [0; 8];
+        bytes[..2].copy_from_slice(&self.byte.to_le_bytes());
+        bytes[2..4].copy_from_slice(&self.segment.to_le_bytes());
+        bytes[4..].copy_from_slice(&self.generation.to_le_bytes());
+        bytes
+    }
+
+    /// The reverse of [`Self::to_bytes`]; every eight bytes are some position.
+    pub fn from_bytes(bytes: [u8; 8]) -> Self {
+        let [b0, b1, s0, s1, g @ ..] = bytes;
+        Self {
+            generation: u32::from_le_bytes(g),
+            segment: u16::from_le_bytes([s0, s1]),
+            byte: u16::from_le_bytes([b0, b1]),
+        }
+    }
+}
+
+impl fmt::Display for LogPosition {
+    /// ESE's way: generation, segment, byte in hexadecimal.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{:X}:{:X}:{:X}",
+            self.generation, self.segment, self.byte
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn order_is_the_order_of_appending() {
+        let position = |generation, segment, byte| LogPosition {
+            generation,
+            segment,
+            byte,
+        };
+        assert!(position(1, 9, 9) < position(2, 0, 0));
+        assert!(position(1, 2, 0) > position(1, 1, 4095));
+        assert!(LogPosition::default() < LogPosition::start_of(1));
+    }
+
+    #[test]
+    fn bytes_round_trip() {
+        let position = LogPosition {
+            generation: 0x0102_0304,
+            segment: 0x0506,
+            byte: 0x0708,
+        };
+        assert_eq!(position.to_bytes(), [8, 7, 6, 5, 4, 3, 2, 1]);
+        assert_eq!(LogPosition::from_bytes(position.to_bytes()), position);
+    }
+}

@@ -1,0 +1,1 @@
+//! Exchange version profiles, sessions and operation mixes.

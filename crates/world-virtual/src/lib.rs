@@ -1,0 +1,1 @@
+//! The virtual world: event queue, virtual clock and cores, byte store, crash images.

@@ -1,0 +1,262 @@
+//! I/Os in flight: a slab of them, and the future that waits for one.
+
+use std::cell::RefCell;
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use brunt_units::{Span, Time};
+
+use crate::{Frame, IoError, Segment, Segments, TaskId, Tasks};
+
+/// Names an I/O in flight to the world below: a slot and how often it was used before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TicketId {
+    /// Slot in the slab.
+    pub slot: u32,
+    /// Generation of the slot.
+    pub turn: u32,
+}
+
+/// How an I/O ended.
+#[derive(Debug)]
+pub struct Completion {
+    /// Success, or what went wrong.
+    pub result: Result<(), IoError>,
+    /// When it was handed to [`crate::Disk::submit`].
+    pub submitted_at: Time,
+    /// When the world below saw it done, before any continuation ran.
+    pub done_at: Time,
+    /// The memory it was given.
+    pub segments: Segments,
+}
+
+impl Completion {
+    /// From submission to completion.
+    pub fn latency(&self) -> Span {
+        self.done_at - self.submitted_at
+    }
+
+    /// The frames that were read into, in file order.
+    pub fn into_frames(self) -> impl Iterator<Item = Frame> {
+        self.segments
+            .into_iter()
+            .filter_map(|segment| match segment {
+                Segment::Fill(frame) => Some(frame),
+                Segment::Drain { .. } | Segment::Ghost(_) => None,
+            })
+    }
+
+    /// The only frame that was read into.
+    ///
+    /// # Panics
+    /// When the I/O was not a read into one frame.
+    pub fn into_frame(self) -> Frame {
+        let mut frames = self.into_frames();
+        frames.next().expect("the I/O was a read")
+    }
+}
+
+enum Slot {
+    /// Nobody's; the next free slot, if any.
+    Free(Option<u32>),
+    Pending {
+        submitted_at: Time,
+        waiter: Option<TaskId>,
+        detached: bool,
+    },
+    Done(Completion),
+}
+
+struct Entry {
+    turn: u32,
+    slot: Slot,
+}
+
+#[derive(Default)]
+struct Slab {
+    entries: Vec<Entry>,
+    free: Option<u32>,
+    pending: usize,
+}
+
+/// The I/Os in flight of one executor. Cloning gives another handle.
+#[derive(Clone)]
+pub struct Tickets {
+    tasks: Tasks,
+    slab: Rc<RefCell<Slab>>,
+}
+
+impl Tickets {
+    /// No I/O in flight; completions will wake tasks of `tasks`.
+    pub fn new(tasks: &Tasks) -> Self {
+        Self {
+            tasks: tasks.clone(),
+            slab: Rc::default(),
+        }
+    }
+
+    /// A ticket for an I/O submitted now, and its name for [`Self::complete`].
+    pub fn issue(&self, submitted_at: Time) -> (Ticket, TicketId) {
+        let mut slab = self.slab.borrow_mut();
+        let pending = Slot::Pending {
+            submitted_at,
+            waiter: None,
+            detached: false,
+        };
+        slab.pending += 1;
+        let slot = match slab.free {
+            Some(slot) => {
+                let entry = &mut slab.entries[slot as usize];
+                let Slot::Free(next) = std::mem::replace(&mut entry.slot, pending) else {
+                    unreachable!("the free list holds free slots");
+                };
+                entry.turn += 1;
+                slab.free = next;
+                slot
+            }
+            None => {
+                slab.entries.push(Entry {
+                    turn: 0,
+                    slot: pending,
+                });
+                u32::try_from(slab.entries.len() - 1).expect("fewer than 2^32 I/Os in flight")
+            }
+        };
+        let id = TicketId {
+            slot,
+            turn: slab.entries[slot as usize].turn,
+        };
+        (
+            Ticket {
+                id,
+                tickets: self.clone(),
+            },
+            id,
+        )
+    }
+
+    /// The I/O `id` ended at `done_at`: wakes who waits for it, or sends its frames home if nobody will.
+    ///
+    /// # Panics
+    /// When `id` is not in flight: an I/O completes once.
+    pub fn complete(
+        &self,
+        id: TicketId,
+        result: Result<(), IoError>,
+        done_at: Time,
+        segments: Segments,
+    ) {
+        let mut slab = self.slab.borrow_mut();
+        slab.pending -= 1;
+        let entry = &mut slab.entries[id.slot as usize];
+        assert_eq!(
+            entry.turn, id.turn,
+            "completion of an I/O that is not in flight"
+        );
+        let Slot::Pending {
+            submitted_at,
+            waiter,
+            detached,
+        } = entry.slot
+        else {
+            panic!("completion of an I/O that is not in flight");
+        };
+        if detached {
+            slab.release(id.slot);
+        } else {
+            entry.slot = Slot::Done(Completion {
+                result,
+                submitted_at,
+                done_at,
+                segments,
+            });
+            if let Some(task) = waiter {
+                self.tasks.wake(task);
+            }
+        }
+    }
+
+    /// I/Os submitted and not completed, with or without somebody who waits.
+    pub fn in_flight(&self) -> usize {
+        self.slab.borrow().pending
+    }
+
+    /// When the oldest I/O in flight was submitted: how long the slowest has been hanging.
+    pub fn oldest_in_flight(&self) -> Option<Time> {
+        let slab = self.slab.borrow();
+        let pending = slab.entries.iter().filter_map(|entry| match entry.slot {
+            Slot::Pending { submitted_at, .. } => Some(submitted_at),
+            Slot::Free(_) | Slot::Done(_) => None,
+        });
+        pending.min()
+    }
+}
+
+impl Slab {
+    fn release(&mut self, slot: u32) {
+        self.entries[slot as usize].slot = Slot::Free(self.free);
+        self.free = Some(slot);
+    }
+}
+
+/// Waits for one I/O. Dropping it detaches: the I/O goes on, its result is lost, its frames go home.
+#[must_use = "an I/O's result says whether it happened"]
+pub struct Ticket {
+    id: TicketId,
+    tickets: Tickets,
+}
+
+impl Future for Ticket {
+    type Output = Completion;
+
+    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Completion> {
+        let mut slab = self.tickets.slab.borrow_mut();
+        let entry = &mut slab.entries[self.id.slot as usize];
+        assert_eq!(
+            entry.turn, self.id.turn,
+            "a ticket is polled after it was ready"
+        );
+        match &mut entry.slot {
+            Slot::Pending { waiter, .. } => {
+                *waiter = Some(self.tickets.tasks.current());
+                Poll::Pending
+            }
+            Slot::Done(_) => {
+                let Slot::Done(done) = std::mem::replace(&mut entry.slot, Slot::Free(None)) else {
+                    unreachable!("matched above");
+                };
+                slab.release(self.id.slot);
+                Poll::Ready(done)
+            }
+            Slot::Free(_) => panic!("a ticket is polled after it was ready"),
+        }
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        let mut slab = self.tickets.slab.borrow_mut();
+        let entry = &mut slab.entries[self.id.slot as usize];
+        if entry.turn != self.id.turn {
+            return; // It was ready, and the slot is somebody else's by now.
+        }
+        match &mut entry.slot {
+            Slot::Pending {
+                detached, waiter, ..
+            } => {
+                *detached = true;
+                *waiter = None;
+            }
+            Slot::Done(_) => {
+                // The frames of the completion go home outside the borrow: they have a pool of their own.
+                let done = std::mem::replace(&mut entry.slot, Slot::Free(None));
+                slab.release(self.id.slot);
+                drop(slab);
+                drop(done);
+            }
+            Slot::Free(_) => {}
+        }
+    }
+}
