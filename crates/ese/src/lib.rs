@@ -1,1 +1,8 @@
 //! An ESE-like storage engine: pages, trees, log, cache, checkpoint, recovery, verification.
+//!
+//! Its input/output pattern is the workload that brunt tests storage with, so it follows Microsoft's Extensible Storage
+//! Engine: names, defaults, error codes and the bytes of database files are ESE's.
+
+pub mod format;
+pub mod policy;
+pub mod verify;

@@ -1,0 +1,1 @@
+//! Bytes on disk: what ESE database, log, checkpoint and flush-map files are made of.

@@ -1,0 +1,1 @@
+//! Are these files intact? Read-only judgement of databases and logs.
