@@ -1,1 +1,11 @@
 //! Bytes on disk: what ESE database, log, checkpoint and flush-map files are made of.
+//!
+//! Pure layout: nothing here does I/O or keeps state. Each file says what it lays out, with a drawing, and where the
+//! facts come from. Bytes read from disk belong to the world: whatever they are, reading them gives a value or an
+//! error, never a panic. Bytes to be written are ours, and mistakes in them assert.
+//!
+//! * [`field`]: little-endian numbers at fixed places.
+//! * [`checksum`]: old XOR, new XOR with error correction, single-bit repair.
+
+pub mod checksum;
+pub mod field;
