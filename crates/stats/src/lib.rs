@@ -1,1 +1,25 @@
 //! Fixed-memory histograms, counters and time series.
+//!
+//! Recording is what happens beside every I/O, so it allocates nothing and costs a few nanoseconds. Everything else
+//! (closing an interval, reading a percentile, writing a log) happens every few seconds or at the end.
+//!
+//! * [`Latencies`]: a histogram of spans with exact count, mean and maximum.
+//! * [`OperationLatencies`]: two of them, kept apart by name: from the intended start and from the actual one.
+//! * [`Meter`]: one stream of I/O: latencies and bytes, of the running interval and of the whole.
+//! * [`Counter`]: a number of events, likewise.
+//! * [`Series`]: what an interval left behind, at fixed distances in time.
+//! * [`LatencyLog`]: histograms as the text that HdrHistogram tools read.
+
+mod counter;
+mod latencies;
+mod latency_log;
+mod meter;
+mod operation;
+mod series;
+
+pub use counter::Counter;
+pub use latencies::{Latencies, Percentile};
+pub use latency_log::LatencyLog;
+pub use meter::{Meter, Reading};
+pub use operation::OperationLatencies;
+pub use series::{SAMPLE_INTERVAL, Sample, Series};

@@ -1,0 +1,111 @@
+//! Histograms over time, as the text that HdrHistogram's tools read.
+//!
+//! One line for each stream and interval: tag, begin, length, maximum, and the histogram itself (V2, deflated,
+//! base64). All values are nanoseconds. Any percentile of any part of a run can be computed again from it.
+
+use std::time::{Duration, UNIX_EPOCH};
+
+use brunt_units::{Span, Time};
+use hdrhistogram::serialization::V2DeflateSerializer;
+use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
+
+use crate::Latencies;
+
+/// A latency log in memory.
+#[derive(Clone, Debug)]
+pub struct LatencyLog {
+    text: Vec<u8>,
+}
+
+impl LatencyLog {
+    /// An empty log of a run whose world began at `unix_seconds`; 0 for a virtual one.
+    pub fn new(unix_seconds: u64) -> Self {
+        let begin = UNIX_EPOCH + Duration::from_secs(unix_seconds);
+        let mut text = Vec::new();
+        IntervalLogWriterBuilder::new()
+            .add_comment("[Histogram log format version 1.3]")
+            .add_comment("latencies in nanoseconds")
+            .with_start_time(begin)
+            .with_base_time(begin)
+            .begin_log_with(&mut text, &mut V2DeflateSerializer::new())
+            .expect("memory takes every write");
+        Self { text }
+    }
+
+    /// Adds what `stream` measured from `begin` for `length`. Nothing is written for an empty histogram.
+    ///
+    /// # Panics
+    /// When `stream` contains a comma, white space or a line break, which would end the tag.
+    pub fn add(&mut self, stream: &str, begin: Time, length: Span, latencies: &Latencies) {
+        if latencies.count() == 0 {
+            return;
+        }
+        let tag = Tag::new(stream).expect("a stream's name has no comma and no space");
+        IntervalLogWriterBuilder::new()
+            .begin_log_with(&mut self.text, &mut V2DeflateSerializer::new())
+            .expect("memory takes every write")
+            .write_histogram(
+                latencies.as_hdr(),
+                Duration::from_nanos(begin.0),
+                Duration::from_nanos(length.0),
+                Some(tag),
+            )
+            .expect("memory takes every write");
+    }
+
+    /// The log so far.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hdrhistogram::serialization::Deserializer;
+    use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
+
+    #[test]
+    fn the_log_can_be_read_back() {
+        let mut latencies = Latencies::new();
+        (1..=100).for_each(|at| latencies.record(Span::micros(at)));
+        let mut log = LatencyLog::new(1_700_000_000);
+        let at = Time::ZERO + Span::seconds(15);
+        log.add("db1.read", at, Span::seconds(15), &latencies);
+        log.add("db1.write", at, Span::seconds(15), &Latencies::new());
+
+        let intervals: Vec<_> = IntervalLogIterator::new(log.as_bytes())
+            .filter_map(|entry| match entry.unwrap() {
+                LogEntry::Interval(interval) => Some(interval),
+                _ => None,
+            })
+            .collect();
+        let [interval] = intervals.as_slice() else {
+            panic!("one stream had something to say");
+        };
+        assert_eq!(interval.tag().unwrap().as_str(), "db1.read");
+        assert_eq!(interval.start_timestamp(), Duration::from_secs(15));
+        let bytes = base64_decode(interval.encoded_histogram());
+        let read: hdrhistogram::Histogram<u64> = Deserializer::new()
+            .deserialize(&mut bytes.as_slice())
+            .unwrap();
+        assert_eq!(read.len(), 100);
+        let p50 = latencies.percentile(crate::Percentile::P50).unwrap();
+        assert_eq!(read.value_at_quantile(0.5), p50.0);
+    }
+
+    fn base64_decode(text: &str) -> Vec<u8> {
+        const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+        let (mut bytes, mut bits, mut held) = (Vec::new(), 0_u32, 0);
+        for letter in text.bytes().filter(|letter| *letter != b'=') {
+            let value = LETTERS.iter().position(|l| *l == letter).unwrap();
+            bits = (bits << 6) | u32::try_from(value).unwrap();
+            held += 6;
+            if held >= 8 {
+                held -= 8;
+                bytes.push((bits >> held).to_le_bytes()[0]);
+            }
+        }
+        bytes
+    }
+}

@@ -1,0 +1,137 @@
+//! One stream of I/O: how many, how large, how slow.
+//!
+//! A meter records into the running interval only. Closing the interval yields a [`Reading`] and adds the interval to
+//! the total, so recording touches one histogram and the total is exactly the sum of the readings.
+
+use brunt_units::Span;
+
+use crate::{Latencies, Percentile};
+
+/// Latencies and bytes of one stream of I/O, for example the reads of one database.
+#[derive(Clone, Debug, Default)]
+pub struct Meter {
+    running: Flow,
+    closed: Flow,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Flow {
+    latencies: Latencies,
+    bytes: u64,
+}
+
+/// What a meter measured in one interval, or in all of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reading {
+    /// Number of I/Os.
+    pub count: u64,
+    /// Bytes they moved.
+    pub bytes: u64,
+    /// Mean latency; nothing when there was no I/O. Likewise the others.
+    pub mean: Option<Span>,
+    /// The median.
+    pub p50: Option<Span>,
+    /// The 99th percentile.
+    pub p99: Option<Span>,
+    /// The longest.
+    pub max: Option<Span>,
+}
+
+impl Meter {
+    /// Counts one completed I/O.
+    #[inline]
+    pub fn record(&mut self, latency: Span, bytes: u64) {
+        self.running.latencies.record(latency);
+        self.running.bytes += bytes;
+    }
+
+    /// The running interval so far: for a progress line, and for the latency log before the interval is closed.
+    pub fn running(&self) -> &Latencies {
+        &self.running.latencies
+    }
+
+    /// Closes the running interval and says what it had. Costs a few microseconds.
+    pub fn close_interval(&mut self) -> Reading {
+        let reading = self.running.reading();
+        self.closed.latencies.merge(&self.running.latencies);
+        self.closed.bytes += self.running.bytes;
+        self.running.clear();
+        reading
+    }
+
+    /// Forgets everything: what was measured before collection began.
+    pub fn discard(&mut self) {
+        self.running.clear();
+        self.closed.clear();
+    }
+
+    /// All closed intervals together.
+    pub fn total(&self) -> Reading {
+        self.closed.reading()
+    }
+
+    /// The latencies of all closed intervals.
+    pub fn latencies(&self) -> &Latencies {
+        &self.closed.latencies
+    }
+}
+
+impl Flow {
+    fn reading(&self) -> Reading {
+        Reading {
+            count: self.latencies.count(),
+            bytes: self.bytes,
+            mean: self.latencies.mean(),
+            p50: self.latencies.percentile(Percentile::P50),
+            p99: self.latencies.percentile(Percentile::P99),
+            max: self.latencies.max(),
+        }
+    }
+
+    fn clear(&mut self) {
+        self.latencies.clear();
+        self.bytes = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_total_is_what_the_readings_add_up_to() {
+        let mut meter = Meter::default();
+        meter.record(Span::seconds(9), 1);
+        meter.discard();
+        let mut readings = Vec::new();
+        for interval in 1..=3 {
+            for _ in 0..interval {
+                meter.record(Span::millis(interval), 4096);
+            }
+            readings.push(meter.close_interval());
+        }
+        assert_eq!(
+            readings[1],
+            Reading {
+                count: 2,
+                bytes: 8192,
+                mean: Some(Span::millis(2)),
+                p50: Some(Span::millis(2)),
+                p99: Some(Span::millis(2)),
+                max: Some(Span::millis(2)),
+            }
+        );
+        let total = meter.total();
+        assert_eq!(total.count, readings.iter().map(|r| r.count).sum::<u64>());
+        assert_eq!(total.bytes, readings.iter().map(|r| r.bytes).sum::<u64>());
+        assert_eq!(total.max, Some(Span::millis(3)));
+        // (1 + 2·2 + 3·3) / 6 = 14/6 ms.
+        assert_eq!(total.mean, Some(Span(2_333_333)));
+    }
+
+    #[test]
+    fn an_interval_without_io_reads_as_none() {
+        let mut meter = Meter::default();
+        assert_eq!(meter.close_interval(), Reading::default());
+    }
+}
