@@ -1,1 +1,19 @@
 //! Decisions without side effects: each takes the time and its inputs, and writes commands into buffers of the caller.
+//!
+//! Nothing here waits, reads a clock, touches a disk or sees a byte of a page. The same decisions serve real pages and
+//! ghosts, in real and in virtual time, and every one is tested against a slow oracle that is too simple to be wrong.
+//! Frames are `u32` indices into tables that are allocated once; after warming up nothing allocates.
+//!
+//! | file | decides |
+//! | --- | --- |
+//! | [`replacement`] | which cached page is the coldest (LRU-K) |
+//! | [`available`] | how many frames to free, and when |
+//! | [`dirty`] | which dirty pages hold the checkpoint back |
+//!
+//! `frame_heap` and `history` are the data structures beneath.
+
+pub mod available;
+pub mod dirty;
+mod frame_heap;
+mod history;
+pub mod replacement;

@@ -1,0 +1,140 @@
+//! How many frames to free, and when: the thresholds of the pool of available frames.
+//!
+//! A reader that needs a frame takes a free one; nobody frees frames on demand. When fewer than *start* are free, the
+//! cache begins to evict clean pages and to write dirty ones, coldest first, and goes on until *stop* are free:
+//!
+//! ```text
+//!   free frames   0 ....... start ............ stop .................. all
+//!   idle          begin!    |  nothing to do   |  nothing to do
+//!   running       go on     |  go on           |  done
+//! ```
+//!
+//! Both are shares of the *whole* cache maximum, also when several databases share it. Frames whose writes are under
+//! way count as free already, or every pass would order the same frames again.
+//!
+//! Source of the defaults and limits: microsoft/Extensible-Storage-Engine, dev/ese/src/ese/bf.cxx (maintenance
+//! thresholds of the available pool) and sysparamtable.g.cxx: 1 % and 2 %; never above 20 % and 25 %; at least 0.1 %
+//! and 0.2 % in caches of more than 10,000 frames; an inconsistent pair is replaced by the defaults. That at least one
+//! and two frames are asked for, and stop stays above start, is ours: caches of 16 frames exist in tests only.
+
+/// ESE's share of the cache below which freeing begins.
+pub const START_PERCENT: u32 = 1;
+
+/// ESE's share of the cache at which freeing ends.
+pub const STOP_PERCENT: u32 = 2;
+
+const START_PERCENT_MAX: u64 = 20;
+const STOP_PERCENT_MAX: u64 = 25;
+
+/// Above this many frames the floors of 1/1000 and 2/1000 hold.
+const FLOOR_FRAMES: u32 = 10_000;
+
+/// The thresholds of one cache, in frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Available {
+    /// Freeing begins when fewer than this many are free.
+    pub start: u32,
+    /// Freeing ends when this many are; above `start`.
+    pub stop: u32,
+}
+
+impl Available {
+    /// The thresholds of a cache of at most `cache_frames`, in percent of it.
+    ///
+    /// A pair that is not ascending is replaced by 1 % and 2 %, as ESE does.
+    ///
+    /// # Panics
+    /// For a cache of fewer than three frames: there `stop` would be all of them.
+    pub fn new(cache_frames: u32, start_percent: u32, stop_percent: u32) -> Self {
+        assert!(
+            cache_frames >= 3,
+            "a cache of {cache_frames} frames holds no pages"
+        );
+        let (start, stop) = if start_percent < stop_percent {
+            (u64::from(start_percent), u64::from(stop_percent))
+        } else {
+            (u64::from(START_PERCENT), u64::from(STOP_PERCENT))
+        };
+        let floor = if cache_frames > FLOOR_FRAMES { 1 } else { 0 };
+        let start = share(cache_frames, start.min(START_PERCENT_MAX), floor).max(1);
+        let stop = share(cache_frames, stop.min(STOP_PERCENT_MAX), 2 * floor).max(start + 1);
+        Self { start, stop }
+    }
+
+    /// How many more frames to begin to free now.
+    ///
+    /// `free` can be taken at once, `coming_free` will be when writes that are under way end. `running` says whether
+    /// freeing began earlier and has not reached `stop` since; it has when this returns zero.
+    pub fn demand(self, free: u32, coming_free: u32, running: bool) -> u32 {
+        let supply = free.saturating_add(coming_free);
+        let threshold = if running { self.stop } else { self.start };
+        if supply < threshold {
+            self.stop - supply
+        } else {
+            0
+        }
+    }
+}
+
+/// `percent` of `frames`, at least `thousandths` of it, rounded down.
+fn share(frames: u32, percent: u64, thousandths: u64) -> u32 {
+    let tenths = (percent * 10).max(thousandths);
+    let share = (u64::from(frames) * tenths).div_euclid(1_000);
+    u32::try_from(share).expect("a share of a u32")
+}
+
+#[cfg(test)]
+mod tests {
+    use brunt_world::random::Streams;
+
+    use super::*;
+
+    #[test]
+    fn defaults_are_one_and_two_percent() {
+        // 2 GiB of 8 KiB pages: 20.5 and 41.0 MB, as the reports of 2008 print.
+        let pool = Available::new(262_144, START_PERCENT, STOP_PERCENT);
+        assert_eq!((pool.start, pool.stop), (2_621, 5_242));
+    }
+
+    #[test]
+    fn limits_hold() {
+        let pool = |frames, start, stop| {
+            let Available { start, stop } = Available::new(frames, start, stop);
+            (start, stop)
+        };
+        assert_eq!(pool(100_000, 50, 90), (20_000, 25_000));
+        assert_eq!(pool(100_000, 5, 5), (1_000, 2_000));
+        assert_eq!(pool(100_000, 0, 1), (100, 1_000));
+        assert_eq!(pool(10_000, 0, 1), (1, 100));
+        assert_eq!(pool(16, 1, 2), (1, 2));
+        assert_eq!(pool(3, 90, 99), (1, 2));
+    }
+
+    #[test]
+    fn freeing_runs_from_start_to_stop() {
+        let pool = Available {
+            start: 10,
+            stop: 20,
+        };
+        assert_eq!(pool.demand(10, 0, false), 0);
+        assert_eq!(pool.demand(9, 0, false), 11);
+        assert_eq!(pool.demand(15, 0, true), 5);
+        assert_eq!(pool.demand(5, 15, true), 0);
+        assert_eq!(pool.demand(2, 9, false), 0);
+    }
+
+    #[test]
+    fn demand_met_is_demand_ended() {
+        let mut random = Streams::new(3).named("available");
+        for _ in 0..5_000 {
+            let mut draw = |bound: u64| u32::try_from(random.below(bound)).unwrap();
+            let frames = 3 + draw(100_000);
+            let pool = Available::new(frames, draw(30), draw(40));
+            assert!(0 < pool.start && pool.start < pool.stop && pool.stop < frames);
+            let (free, coming) = (draw(u64::from(frames)), draw(50));
+            let demand = pool.demand(free, coming, true);
+            assert_eq!(pool.demand(free + demand, coming, true), 0);
+            assert!(pool.demand(free, coming, false) <= demand);
+        }
+    }
+}
