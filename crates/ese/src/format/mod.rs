@@ -6,6 +6,14 @@
 //!
 //! * [`field`]: little-endian numbers at fixed places.
 //! * [`checksum`]: old XOR, new XOR with error correction, single-bit repair.
+//! * [`page`]: header, tags and items; [`node`]: key and data; [`page_check`]: what must hold within a page;
+//!   [`page_builder`]: whole pages for bulk loads.
+//! * [`space`]: space headers and extents.
 
 pub mod checksum;
 pub mod field;
+pub mod node;
+pub mod page;
+pub mod page_builder;
+pub mod page_check;
+pub mod space;
