@@ -1,1 +1,42 @@
 //! The virtual world: event queue, virtual clock and cores, byte store, crash images.
+//!
+//! The engine runs here unchanged, on one thread, and time is a number. Nothing waits for the machine it runs on, and
+//! equal options give equal bytes and an equal [`Machine::digest`].
+//!
+//! ```text
+//!    tasks of the engine          one Executor
+//!    ------------------------------------------------ brunt_world
+//!    Front: Disk and Volume       bytes and names      Store (copy on write), Recorder (journal)
+//!    Device: content-free         when is it done?     MemoryDevice, later arrays
+//!    Events: one heap             (time, number)       VirtualReactor moves the clock
+//! ```
+//!
+//! Bytes live above the timing: a [`Device`] never sees content, and the [`Store`] never sees time.
+//!
+//! Order within one instant, and the whole of determinism: the world's events first, in the order they were asked for,
+//! then the executor's timers, in the order they were set, then the tasks these made ready, first come first. Time does
+//! not move while a task is ready. All chance comes from named streams of the seed.
+
+mod clock;
+mod device;
+mod digest;
+mod events;
+mod front;
+mod handles;
+mod landing;
+mod mounts;
+mod reactor;
+mod store;
+mod volume;
+mod world;
+
+pub use clock::Cores;
+pub use device::{Agenda, Delay, Device, MemoryDevice, Request, RequestId};
+pub use digest::Digest;
+pub use landing::Landing;
+pub use reactor::VirtualReactor;
+pub use store::{Inode, Store};
+pub use world::{Machine, VirtualOptions, VirtualVolume, VirtualWorld};
+
+/// Writes are torn at this size, and offsets and lengths are multiples of it.
+pub const SECTOR_BYTES: u64 = 512;

@@ -1,0 +1,153 @@
+//! The event queue: what happens when, in the order it was asked for.
+//!
+//! Invariant: the clock never goes back, and an event is never set before now.
+
+use std::cell::{Cell, RefCell};
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+use std::rc::Rc;
+
+use brunt_units::Time;
+use brunt_world::IoError;
+
+use crate::{Digest, RequestId};
+
+/// What an event is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Event {
+    /// A request ends.
+    Finish(RequestId, Result<(), IoError>),
+    /// A device wanted to be called.
+    Device { device: u32, token: u64 },
+    /// A volume answers.
+    Answer(u32),
+}
+
+struct Due {
+    at: Time,
+    number: u64,
+    event: Event,
+}
+
+impl PartialEq for Due {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Due {}
+
+impl PartialOrd for Due {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Due {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.at, self.number).cmp(&(other.at, other.number))
+    }
+}
+
+#[derive(Default)]
+struct Inner {
+    now: Cell<Time>,
+    heap: RefCell<BinaryHeap<Reverse<Due>>>,
+    count: Cell<u64>,
+    digest: Cell<Digest>,
+}
+
+/// Now, and what is to come. Cloning gives another handle.
+#[derive(Clone, Default)]
+pub(crate) struct Events(Rc<Inner>);
+
+impl Events {
+    pub(crate) fn now(&self) -> Time {
+        self.0.now.get()
+    }
+
+    /// Events asked for so far.
+    pub(crate) fn count(&self) -> u64 {
+        self.0.count.get()
+    }
+
+    /// Lets `event` happen at `at`.
+    ///
+    /// # Panics
+    /// When `at` has passed.
+    pub(crate) fn set(&self, at: Time, event: Event) {
+        assert!(at >= self.now(), "an event before now");
+        let number = self.0.count.get();
+        self.0.count.set(number + 1);
+        self.0
+            .heap
+            .borrow_mut()
+            .push(Reverse(Due { at, number, event }));
+    }
+
+    /// When the next event happens.
+    pub(crate) fn next_at(&self) -> Option<Time> {
+        self.0.heap.borrow().peek().map(|Reverse(due)| due.at)
+    }
+
+    /// Moves the clock.
+    pub(crate) fn advance(&self, to: Time) {
+        debug_assert!(to >= self.now(), "the clock goes back");
+        self.0.now.set(to);
+        self.mix(to.0);
+    }
+
+    /// Takes the next event that is due now.
+    pub(crate) fn pop_due(&self) -> Option<Event> {
+        let mut heap = self.0.heap.borrow_mut();
+        if heap.peek()?.0.at > self.now() {
+            return None;
+        }
+        let Reverse(due) = heap.pop()?;
+        self.mix(due.number);
+        Some(due.event)
+    }
+
+    /// Takes a word into the digest.
+    pub(crate) fn mix(&self, word: u64) {
+        let mut digest = self.0.digest.get();
+        digest.mix(word);
+        self.0.digest.set(digest);
+    }
+
+    /// What happened so far, hashed.
+    pub(crate) fn digest(&self) -> Digest {
+        self.0.digest.get()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_come_by_time_then_by_number() {
+        let events = Events::default();
+        for (at, token) in [(5, 0), (3, 1), (5, 2), (3, 3), (4, 4)] {
+            events.set(Time(at), Event::Device { device: 0, token });
+        }
+        let mut seen = Vec::new();
+        while let Some(at) = events.next_at() {
+            events.advance(at);
+            while let Some(Event::Device { token, .. }) = events.pop_due() {
+                seen.push(token);
+            }
+        }
+        assert_eq!(seen, [1, 3, 4, 0, 2]);
+        assert_eq!(events.now(), Time(5));
+        assert!(events.pop_due().is_none());
+    }
+
+    #[test]
+    #[should_panic(expected = "before now")]
+    fn the_past_is_refused() {
+        let events = Events::default();
+        events.advance(Time(2));
+        events.set(Time(1), Event::Answer(0));
+    }
+}

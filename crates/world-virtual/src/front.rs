@@ -1,0 +1,194 @@
+//! The one disk of a virtual world: takes I/Os, lets a device time them, moves their bytes when they land.
+//!
+//! ```text
+//!    submit: check -> flight slab -> Device::submit ... Event::Finish: land in the Store -> Tickets::complete
+//! ```
+//!
+//! A wrong request completes at once, without reaching a device. Whether a read is past the end, and whether a growing
+//! write finds room, is decided when it lands.
+//!
+//! Invariant: a file that has no name is forgotten when its last handle is closed and its last I/O has landed.
+
+use std::cell::RefCell;
+use std::path::Path;
+use std::rc::Rc;
+
+use brunt_world::random::Stream;
+use brunt_world::{Disk, Io, IoError, Tasks, Ticket, TicketId, Tickets};
+
+use crate::device::{Agenda, Device, Request, RequestId};
+use crate::events::{Event, Events};
+use crate::handles::Handles;
+use crate::landing::Landing;
+use crate::mounts::Mounts;
+use crate::volume::Effects;
+use crate::{Inode, Store};
+
+/// An I/O that a device has.
+pub(crate) struct Flight {
+    pub(crate) io: Io,
+    pub(crate) inode: Inode,
+    /// Decides when each sector lands, where that is drawn.
+    pub(crate) coins: u64,
+    ticket: TicketId,
+}
+
+/// What changes.
+pub(crate) struct State {
+    pub(crate) store: Store,
+    pub(crate) handles: Handles,
+    pub(crate) mounts: Mounts,
+    pub(crate) effects: Effects,
+    devices: Vec<Box<dyn Device>>,
+    flights: Vec<Option<Flight>>,
+    free_flights: Vec<u32>,
+    landing: Landing,
+    stream: Stream,
+}
+
+impl State {
+    pub(crate) fn new(
+        store: Store,
+        mounts: Mounts,
+        devices: Vec<Box<dyn Device>>,
+        landing: Landing,
+        stream: Stream,
+    ) -> Self {
+        let volume_of = |path: &Path| mounts.find(path).expect("every file lies on a volume");
+        let handles = Handles::over(&store, volume_of);
+        Self {
+            store,
+            handles,
+            mounts,
+            effects: Effects::default(),
+            devices,
+            flights: Vec::new(),
+            free_flights: Vec::new(),
+            landing,
+            stream,
+        }
+    }
+
+    /// A slot for a flight.
+    fn slot(&mut self) -> RequestId {
+        RequestId(self.free_flights.pop().unwrap_or_else(|| {
+            self.flights.push(None);
+            u32::try_from(self.flights.len() - 1).expect("fewer than 2^32 I/Os in flight")
+        }))
+    }
+
+    /// One handle or I/O less on `inode`; forgets a file that nobody can reach any more.
+    pub(crate) fn release(&mut self, inode: Inode) {
+        if self.handles.release(inode) {
+            self.forget(inode);
+        }
+    }
+
+    /// A name of `inode` is gone.
+    pub(crate) fn unnamed(&mut self, inode: Inode) {
+        if self.handles.unnamed(inode) {
+            self.forget(inode);
+        }
+    }
+
+    fn forget(&mut self, inode: Inode) {
+        let bytes = self.store.length(inode).expect("forgotten once");
+        self.mounts.shrink(self.handles.volume(inode), bytes);
+        self.store.drop_file(inode);
+    }
+}
+
+/// [`Disk`] and [`brunt_world::Volume`] of a virtual world.
+pub(crate) struct Front {
+    pub(crate) tasks: Tasks,
+    pub(crate) tickets: Tickets,
+    pub(crate) events: Events,
+    pub(crate) state: RefCell<State>,
+}
+
+impl Front {
+    pub(crate) fn new(tasks: &Tasks, events: &Events, state: State) -> Rc<Self> {
+        Rc::new(Self {
+            tasks: tasks.clone(),
+            tickets: Tickets::new(tasks),
+            events: events.clone(),
+            state: RefCell::new(state),
+        })
+    }
+
+    /// Something that was asked for happens.
+    pub(crate) fn happen(&self, event: Event) {
+        match event {
+            Event::Finish(request, result) => self.finish(request, result),
+            Event::Device { device, token } => {
+                self.events.mix(token);
+                let mut agenda = Agenda::new(&self.events, device);
+                self.state.borrow_mut().devices[device as usize].on_event(token, &mut agenda);
+            }
+            Event::Answer(effect) => {
+                let state = &mut *self.state.borrow_mut();
+                let effect = state.effects.take(effect);
+                effect(state);
+            }
+        }
+    }
+
+    fn finish(&self, request: RequestId, result: Result<(), IoError>) {
+        let state = &mut *self.state.borrow_mut();
+        let mut flight = state.flights[request.slot()]
+            .take()
+            .expect("a request finishes once");
+        state.free_flights.push(request.0);
+        let result = result.and_then(|()| state.land(&mut flight));
+        state.release(flight.inode);
+        let now = self.events.now();
+        self.tickets
+            .complete(flight.ticket, result, now, flight.io.segments);
+    }
+
+    /// Hands a checked I/O to its device.
+    fn start(&self, io: Io, inode: Inode, ticket: TicketId) {
+        let state = &mut *self.state.borrow_mut();
+        let volume = state.handles.volume(inode);
+        let id = state.slot();
+        let request = Request {
+            id,
+            op: io.op,
+            volume,
+            file: inode,
+            offset: io.offset,
+            length: io.length(),
+            class: io.class,
+            tag: io.tag,
+        };
+        self.events.mix((u64::from(inode.0) << 8) | io.op as u64);
+        self.events.mix(request.offset);
+        self.events.mix(request.length);
+        state.handles.hold(inode);
+        let coins = state.landing.coins(&mut state.stream);
+        let mut flight = Flight {
+            io,
+            inode,
+            coins,
+            ticket,
+        };
+        state.touch_down(&mut flight);
+        state.flights[id.slot()] = Some(flight);
+        let device = state.mounts.device(volume);
+        let mut agenda = Agenda::new(&self.events, device);
+        state.devices[device as usize].submit(&request, &mut agenda);
+    }
+}
+
+impl Disk for Front {
+    fn submit(&self, io: Io) -> Ticket {
+        let now = self.events.now();
+        let (ticket, id) = self.tickets.issue(now);
+        let checked = self.state.borrow().handles.check(&io);
+        match checked {
+            Ok(inode) => self.start(io, inode, id),
+            Err(error) => self.tickets.complete(id, Err(error), now, io.segments),
+        }
+        ticket
+    }
+}

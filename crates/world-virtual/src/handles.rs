@@ -1,0 +1,129 @@
+//! Open files, and what still needs a file without a name.
+//!
+//! Handles are numbered upwards and never used again, so that an I/O on a closed one is found out.
+
+use brunt_world::{FileId, Io, IoError, Op, Segment};
+
+use crate::{Inode, SECTOR_BYTES, Store};
+
+struct Handle {
+    inode: Inode,
+    writable: bool,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Use {
+    /// Open handles and I/Os in flight.
+    holders: u32,
+    named: bool,
+    volume: u32,
+}
+
+/// The handles of a world.
+#[derive(Default)]
+pub(crate) struct Handles {
+    open: Vec<Option<Handle>>,
+    /// By inode.
+    uses: Vec<Use>,
+}
+
+impl Handles {
+    /// No handles yet; every file of `store` has its name.
+    pub(crate) fn over(store: &Store, volume_of: impl Fn(&std::path::Path) -> u32) -> Self {
+        let mut handles = Self::default();
+        for (path, inode) in store.names() {
+            handles.named(inode, volume_of(path));
+        }
+        handles
+    }
+
+    /// `inode` has a name, on `volume`.
+    pub(crate) fn named(&mut self, inode: Inode, volume: u32) {
+        let index = inode.0 as usize;
+        if self.uses.len() <= index {
+            self.uses.resize(index + 1, Use::default());
+        }
+        let file = &mut self.uses[index];
+        file.named = true;
+        file.volume = volume;
+    }
+
+    /// `inode` has no name any more; whether nobody needs it.
+    pub(crate) fn unnamed(&mut self, inode: Inode) -> bool {
+        let file = &mut self.uses[inode.0 as usize];
+        file.named = false;
+        file.holders == 0
+    }
+
+    /// The volume that a file lies on.
+    pub(crate) fn volume(&self, inode: Inode) -> u32 {
+        self.uses[inode.0 as usize].volume
+    }
+
+    /// An I/O or a handle needs the file.
+    pub(crate) fn hold(&mut self, inode: Inode) {
+        self.uses[inode.0 as usize].holders += 1;
+    }
+
+    /// One of them needs it no longer; whether nobody does, and it has no name.
+    pub(crate) fn release(&mut self, inode: Inode) -> bool {
+        let file = &mut self.uses[inode.0 as usize];
+        file.holders -= 1;
+        file.holders == 0 && !file.named
+    }
+
+    pub(crate) fn open(&mut self, inode: Inode, writable: bool) -> FileId {
+        self.hold(inode);
+        self.open.push(Some(Handle { inode, writable }));
+        FileId(u32::try_from(self.open.len() - 1).expect("fewer than 2^32 opens"))
+    }
+
+    /// Closes a handle: the file it was of, which the caller releases.
+    pub(crate) fn close(&mut self, file: FileId) -> Option<Inode> {
+        let handle = self.open.get_mut(file.0 as usize)?.take()?;
+        Some(handle.inode)
+    }
+
+    /// The file of an open handle, and whether it may be changed.
+    pub(crate) fn get(&self, file: FileId) -> Option<(Inode, bool)> {
+        let handle = self.open.get(file.0 as usize)?.as_ref()?;
+        Some((handle.inode, handle.writable))
+    }
+
+    /// The file of a request that is well formed.
+    pub(crate) fn check(&self, io: &Io) -> Result<Inode, IoError> {
+        let (inode, writable) = self.get(io.file).ok_or(IoError::Invalid)?;
+        let length = io.length();
+        let aligned = io.offset.is_multiple_of(SECTOR_BYTES)
+            && io.offset.checked_add(length).is_some()
+            && io.segments.iter().all(is_aligned);
+        let fits = match io.op {
+            Op::Read => length > 0 && io.segments.iter().all(is_filled),
+            Op::Write | Op::WriteThrough => {
+                writable && length > 0 && !io.segments.iter().any(|s| matches!(s, Segment::Fill(_)))
+            }
+            Op::Sync => length == 0,
+            Op::Trim => {
+                writable && length > 0 && io.segments.iter().all(|s| matches!(s, Segment::Ghost(_)))
+            }
+        };
+        if aligned && fits {
+            Ok(inode)
+        } else {
+            Err(IoError::Invalid)
+        }
+    }
+}
+
+fn is_aligned(segment: &Segment) -> bool {
+    let start = match segment {
+        Segment::Drain { start, .. } => *start as u64,
+        Segment::Fill(_) | Segment::Ghost(_) => 0,
+    };
+    segment.length().is_multiple_of(SECTOR_BYTES) && start.is_multiple_of(SECTOR_BYTES)
+}
+
+/// A ghost may be read too: its time passes and nothing moves.
+fn is_filled(segment: &Segment) -> bool {
+    !matches!(segment, Segment::Drain { .. })
+}

@@ -1,0 +1,124 @@
+//! Bytes moving between an I/O's memory and the store.
+//!
+//! An I/O has two moments: *touch-down* at submission and *landing* at completion. Each sector moves at one of them.
+//! Which one is drawn from the flight's `coins`, a bit pattern spread over the sectors: no bits set means everything
+//! lands at completion.
+
+use brunt_world::random::Stream;
+use brunt_world::{IoError, Op, Segment};
+
+use crate::front::{Flight, State};
+use crate::{Inode, SECTOR_BYTES, Store};
+
+/// When an I/O's bytes move between memory and [`Store`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Landing {
+    /// All at completion.
+    #[default]
+    AtCompletion,
+    /// Each sector at submission or at completion, drawn from the world's stream `landing`: what an I/O in flight
+    /// leaves under others over the same bytes is torn.
+    Torn,
+}
+
+impl Landing {
+    /// The coins of a flight.
+    pub(crate) fn coins(self, stream: &mut Stream) -> u64 {
+        match self {
+            Self::AtCompletion => 0,
+            Self::Torn => stream.bits(),
+        }
+    }
+}
+
+/// Whether the sector at `offset` moves at touch-down. Sectors 64 apart share their coin, turned by where they are.
+fn is_early(coins: u64, offset: u64) -> bool {
+    let sector = offset.div_euclid(SECTOR_BYTES);
+    let turned = sector.wrapping_add(sector.div_euclid(61)) % 64;
+    (coins >> turned) & 1 == 1
+}
+
+impl State {
+    /// Submission: what moves early moves now.
+    pub(crate) fn touch_down(&mut self, flight: &mut Flight) {
+        if flight.coins != 0 && self.admit(flight).is_ok() {
+            self.carry(flight, true);
+        }
+    }
+
+    /// Completion: everything else moves, and the I/O's result is decided.
+    pub(crate) fn land(&mut self, flight: &mut Flight) -> Result<(), IoError> {
+        self.admit(flight)?;
+        self.carry(flight, false);
+        Ok(())
+    }
+
+    /// Whether the file is long enough to read, or has room to grow; claims the room.
+    fn admit(&mut self, flight: &Flight) -> Result<(), IoError> {
+        let length = self.length(flight.inode);
+        let end = flight.io.offset + flight.io.length();
+        match flight.io.op {
+            Op::Read if end > length => Err(IoError::PastEnd),
+            Op::Write | Op::WriteThrough if end > length => {
+                let volume = self.handles.volume(flight.inode);
+                if !self.mounts.grow(volume, end - length) {
+                    return Err(IoError::NoSpace);
+                }
+                self.store.set_length(flight.inode, end);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn length(&self, inode: Inode) -> u64 {
+        let length = self.store.length(inode);
+        length.expect("a file lives while an I/O holds it")
+    }
+
+    fn carry(&mut self, flight: &mut Flight, early: bool) {
+        let (inode, coins) = (flight.inode, flight.coins);
+        let mut offset = flight.io.offset;
+        let length = self.length(inode);
+        for segment in &mut flight.io.segments {
+            let end = offset + segment.length();
+            let mut carry = |at: u64, length: u64| {
+                move_bytes(&mut self.store, inode, at, length, segment, at - offset);
+            };
+            if flight.io.op == Op::Trim {
+                // Trimming never makes a file longer.
+                if !early && offset < length {
+                    carry(offset, end.min(length) - offset);
+                }
+            } else if coins == 0 {
+                carry(offset, end - offset);
+            } else {
+                (offset..end)
+                    .step_by(512)
+                    .filter(|at| is_early(coins, *at) == early)
+                    .for_each(|at| carry(at, SECTOR_BYTES));
+            }
+            offset = end;
+        }
+    }
+}
+
+/// Moves `length` bytes at `offset` of the file, which are `from` bytes into the segment.
+fn move_bytes(
+    store: &mut Store,
+    inode: Inode,
+    offset: u64,
+    length: u64,
+    segment: &mut Segment,
+    from: u64,
+) {
+    let range = || {
+        let index = |at: u64| usize::try_from(at).expect("memory is addressable");
+        index(from)..index(from + length)
+    };
+    match segment {
+        Segment::Fill(frame) => store.read(inode, offset, &mut frame[range()]),
+        Segment::Drain { .. } => store.write(inode, offset, &segment.drained()[range()]),
+        Segment::Ghost(_) => store.write_zeros(inode, offset, length),
+    }
+}

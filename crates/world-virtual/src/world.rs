@@ -1,0 +1,179 @@
+//! Putting a virtual world together.
+//!
+//! ```
+//! use brunt_units::Span;
+//! use brunt_world_virtual::{VirtualOptions, VirtualWorld};
+//!
+//! let mut virtual_world = VirtualWorld::new(VirtualOptions::default());
+//! let world = virtual_world.world.clone();
+//! let now = virtual_world.executor.block_on(async move {
+//!     world.sleep(Span::seconds(3600)).await;
+//!     world.clock.now()
+//! });
+//! assert_eq!(now.0, 3_600_000_000_000);
+//! ```
+
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use brunt_units::Span;
+use brunt_world::random::Streams;
+use brunt_world::{Clock, Executor, Frames, Spawner, Tasks, World};
+
+use crate::clock::VirtualClock;
+use crate::device::{Device, MemoryDevice};
+use crate::events::Events;
+use crate::front::{Front, State};
+use crate::mounts::Mounts;
+use crate::{Cores, Digest, Landing, Store, VirtualReactor};
+
+/// A part of the file system with room and a device of its own.
+#[derive(Clone, Debug)]
+pub struct VirtualVolume {
+    /// Files whose path begins with this lie here; the longest such path wins, the empty one holds everything.
+    pub path: PathBuf,
+    /// Room for files, in bytes.
+    pub bytes: u64,
+    /// How long each verb of [`brunt_world::Volume`] takes.
+    pub names_latency: Span,
+    /// The device beneath, by its place in [`VirtualOptions::devices`]. Volumes may share one.
+    pub device: usize,
+}
+
+impl VirtualVolume {
+    /// 1 TiB for every path, on the first device; names take 50 µs.
+    pub fn everything() -> Self {
+        Self {
+            path: PathBuf::new(),
+            bytes: 1 << 40,
+            names_latency: Span::micros(50),
+            device: 0,
+        }
+    }
+}
+
+/// What a virtual world is made of.
+pub struct VirtualOptions {
+    /// The seed of all its randomness.
+    pub seed: u64,
+    /// Its processor.
+    pub cores: Cores,
+    /// The files it begins with.
+    pub store: Store,
+    /// Memory for I/O. Slabs are never given back, so whoever makes many worlds shares one pool among them.
+    pub frames: Frames,
+    /// How long I/O takes.
+    pub devices: Vec<Box<dyn Device>>,
+    /// Where files lie.
+    pub volumes: Vec<VirtualVolume>,
+    /// When bytes move.
+    pub landing: Landing,
+}
+
+impl VirtualOptions {
+    /// An empty world of `seed`, with a core for everyone and one [`MemoryDevice`] without jitter.
+    pub fn new(seed: u64) -> Self {
+        let device = MemoryDevice::new(Streams::new(seed).named("device/0"), 0);
+        Self {
+            seed,
+            cores: Cores::default(),
+            store: Store::new(),
+            frames: Frames::in_memory(),
+            devices: vec![Box::new(device)],
+            volumes: vec![VirtualVolume::everything()],
+            landing: Landing::default(),
+        }
+    }
+}
+
+impl Default for VirtualOptions {
+    fn default() -> Self {
+        Self::new(1)
+    }
+}
+
+/// A world, what runs it, and what looks inside it.
+pub struct VirtualWorld {
+    /// What the engine is handed.
+    pub world: World,
+    /// What runs its tasks.
+    pub executor: Executor<VirtualReactor>,
+    /// What tests and reports look through.
+    pub machine: Machine,
+}
+
+impl VirtualWorld {
+    /// A world at time zero.
+    ///
+    /// # Panics
+    /// When the options contradict themselves: a volume on a device that is not there, a file on no volume.
+    pub fn new(options: VirtualOptions) -> Self {
+        let (tasks, events) = (Tasks::default(), Events::default());
+        let random = Streams::new(options.seed);
+        let mounts = Mounts::new(options.volumes, options.devices.len(), &options.store);
+        let state = State::new(
+            options.store,
+            mounts,
+            options.devices,
+            options.landing,
+            random.named("landing"),
+        );
+        let front = Front::new(&tasks, &events, state);
+        let clock = VirtualClock::new(&events, &tasks, options.cores);
+        let world = World {
+            clock: Rc::<VirtualClock>::clone(&clock) as Rc<dyn Clock>,
+            disk: Rc::<Front>::clone(&front),
+            volume: Rc::<Front>::clone(&front),
+            frames: options.frames,
+            spawner: Spawner::new(&tasks),
+            random,
+        };
+        let executor = Executor::new(&tasks, VirtualReactor::new(&events, &front));
+        let machine = Machine {
+            front,
+            clock,
+            events,
+        };
+        Self {
+            world,
+            executor,
+            machine,
+        }
+    }
+}
+
+/// The inside of a virtual world. Cloning gives another handle.
+#[derive(Clone)]
+pub struct Machine {
+    front: Rc<Front>,
+    clock: Rc<VirtualClock>,
+    events: Events,
+}
+
+impl Machine {
+    /// The files as reads see them now.
+    pub fn store(&self) -> Store {
+        self.front.state.borrow().store.fork()
+    }
+
+    /// What happened so far, hashed: the requests, the events and every move of the clock. Equal for runs that are the
+    /// same.
+    pub fn digest(&self) -> Digest {
+        self.events.digest()
+    }
+
+    /// Events asked for so far; timers are counted by [`Tasks::timers_set`].
+    pub fn events(&self) -> u64 {
+        self.events.count()
+    }
+
+    /// I/Os in flight.
+    pub fn in_flight(&self) -> usize {
+        self.front.tickets.in_flight()
+    }
+
+    /// Computing paid for so far by [`Clock::spend`].
+    pub fn spent(&self) -> Span {
+        self.clock.spent()
+    }
+}
