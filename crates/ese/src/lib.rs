@@ -4,5 +4,7 @@
 //! Engine: names, defaults, error codes and the bytes of database files are ESE's.
 
 pub mod format;
+pub mod page;
 pub mod policy;
+pub mod tree;
 pub mod verify;

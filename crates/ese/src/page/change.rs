@@ -1,0 +1,305 @@
+//! One atomic change of pages, and its image in the log.
+//!
+//! The image is a list of page entries, each followed by its ranges:
+//!
+//! ```text
+//!  entry   page number u32 | kind u8 | ranges u16 | time before u64 | ranges ...
+//!  range   offset u16 | length u16 | bytes
+//! ```
+//!
+//! *kind* 0 changes the page as it stood at *time before*; 1 goes on changing a page that this same change has touched;
+//! 2 begins with a page of zeros, so its former content does not matter. The time after the change is common to all
+//! entries and is part of the log record's head.
+
+use brunt_units::{DatabaseTime, PageNumber, PageSize};
+
+use super::PageEditor;
+use crate::format::page::{DATABASE_TIME_AT, Page};
+
+/// What must be brought about before an operation can go on. Nothing has been changed when one is returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// This page must be read into memory.
+    Page(PageNumber),
+    /// Memory for this page, whose former content does not matter.
+    Fresh(PageNumber),
+    /// The database must grow by at least so many pages.
+    Growth(u32),
+}
+
+/// The pages of one database that are in memory now.
+pub trait Pages {
+    /// The size of every page.
+    fn page_size(&self) -> PageSize;
+
+    /// A page's bytes.
+    ///
+    /// # Errors
+    /// [`Need::Page`] when it is not in memory.
+    fn resident(&self, page: PageNumber) -> Result<&[u8], Need>;
+
+    /// Makes sure that there is memory for a page whose former content does not matter.
+    ///
+    /// # Errors
+    /// [`Need::Fresh`] when there is none.
+    fn claimed(&self, page: PageNumber) -> Result<(), Need>;
+
+    /// A page's bytes for changing: in place, or in a copy while a write of it is in flight.
+    ///
+    /// # Panics
+    /// When the page is neither resident nor claimed.
+    fn change(&mut self, page: PageNumber) -> &mut [u8];
+
+    /// The time of the database's latest change.
+    fn time(&self) -> DatabaseTime;
+}
+
+const KIND_CHANGED: u8 = 0;
+const KIND_AGAIN: u8 = 1;
+const KIND_FRESH: u8 = 2;
+const ENTRY_HEAD: usize = 4 + 1 + 2 + 8;
+
+/// A change being made. Drop it without [`Change::finish`] only if no page was edited.
+pub struct Change<'p, P: Pages> {
+    pages: &'p mut P,
+    time: DatabaseTime,
+    image: Vec<u8>,
+    /// Where the open entry's head stands in the image.
+    entry: Option<usize>,
+    touched: Vec<PageNumber>,
+}
+
+impl<'p, P: Pages> Change<'p, P> {
+    /// Begins a change at the tick after the database's latest.
+    pub fn new(pages: &'p mut P) -> Self {
+        let time = pages.time().next();
+        Self {
+            pages,
+            time,
+            image: Vec::with_capacity(256),
+            entry: None,
+            touched: Vec::new(),
+        }
+    }
+
+    /// The pages, for looking.
+    pub fn pages(&self) -> &P {
+        self.pages
+    }
+
+    /// The page, read through the format.
+    ///
+    /// # Errors
+    /// [`Need::Page`] when it is not in memory.
+    pub fn page(&self, page: PageNumber) -> Result<Page<'_>, Need> {
+        let size = self.pages.page_size();
+        Ok(Page::new(self.pages.resident(page)?, size))
+    }
+
+    /// The time every touched page will carry.
+    pub fn time(&self) -> DatabaseTime {
+        self.time
+    }
+
+    /// Whether any page was edited.
+    pub fn is_empty(&self) -> bool {
+        self.touched.is_empty()
+    }
+
+    /// Edits a resident page.
+    ///
+    /// # Panics
+    /// When the page is not resident: whoever changes pages has looked at them before.
+    pub fn edit(&mut self, page: PageNumber) -> PageEditor<'_> {
+        let before = if self.touched.contains(&page) {
+            self.open(page, KIND_AGAIN, self.time);
+            self.time
+        } else {
+            let bytes = self
+                .pages
+                .resident(page)
+                .expect("an edited page is resident");
+            let before = Page::new(bytes, self.pages.page_size()).database_time();
+            self.open(page, KIND_CHANGED, before);
+            before
+        };
+        debug_assert!(before <= self.time);
+        self.editor(page)
+    }
+
+    /// Edits a page that begins as zeros.
+    ///
+    /// # Panics
+    /// When there is no memory for it, or this change has touched it before.
+    pub fn fresh(&mut self, page: PageNumber) -> PageEditor<'_> {
+        assert!(
+            !self.touched.contains(&page),
+            "page {page} is fresh and touched"
+        );
+        self.open(page, KIND_FRESH, DatabaseTime(0));
+        self.pages.change(page).fill(0);
+        self.editor(page)
+    }
+
+    /// Ends the change: the pages it touched, its time and its image for the log record.
+    pub fn finish(mut self) -> Changed {
+        self.close();
+        Changed {
+            time: self.time,
+            touched: self.touched,
+            image: self.image,
+        }
+    }
+
+    fn open(&mut self, page: PageNumber, kind: u8, before: DatabaseTime) {
+        self.close();
+        self.entry = Some(self.image.len());
+        self.image.extend_from_slice(&page.0.to_le_bytes());
+        self.image.push(kind);
+        self.image.extend_from_slice(&[0, 0]);
+        self.image.extend_from_slice(&before.0.to_le_bytes());
+        if kind != KIND_AGAIN {
+            self.touched.push(page);
+        }
+    }
+
+    /// An editor of the open entry's page, stamped with this change's time.
+    fn editor(&mut self, page: PageNumber) -> PageEditor<'_> {
+        let size = self.pages.page_size();
+        let bytes = self.pages.change(page);
+        bytes[DATABASE_TIME_AT..DATABASE_TIME_AT + 8].copy_from_slice(&self.time.0.to_le_bytes());
+        PageEditor::new(bytes, size, &mut self.image)
+    }
+
+    /// Writes the open entry's number of ranges into its head.
+    fn close(&mut self) {
+        let Some(entry) = self.entry.take() else {
+            return;
+        };
+        let mut ranges = 0_u16;
+        let mut at = entry + ENTRY_HEAD;
+        while at < self.image.len() {
+            let length = u16::from_le_bytes([self.image[at + 2], self.image[at + 3]]);
+            at += 4 + usize::from(length);
+            ranges += 1;
+        }
+        self.image[entry + 5..entry + 7].copy_from_slice(&ranges.to_le_bytes());
+    }
+}
+
+/// A finished change.
+#[derive(Debug)]
+pub struct Changed {
+    /// What the touched pages carry now.
+    pub time: DatabaseTime,
+    /// Each touched page once, in the order of first touch.
+    pub touched: Vec<PageNumber>,
+    /// The image; see [`PageChanges`].
+    pub image: Vec<u8>,
+}
+
+/// One page's part of a change read back from the log.
+#[derive(Clone, Copy, Debug)]
+pub struct PageChange<'a> {
+    /// The page.
+    pub page: PageNumber,
+    /// Whether the page begins as zeros.
+    pub is_fresh: bool,
+    /// Whether an earlier entry of the same change was for the same page.
+    pub is_again: bool,
+    /// What the page carried before.
+    pub before: DatabaseTime,
+    count: u16,
+    ranges: &'a [u8],
+}
+
+/// Bytes and where they go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Range<'a> {
+    /// First byte in the page.
+    pub offset: usize,
+    /// What to write there.
+    pub bytes: &'a [u8],
+}
+
+impl<'a> PageChange<'a> {
+    /// The ranges in the order of writing. Lengths were checked when the entry was read.
+    pub fn ranges(&self) -> impl Iterator<Item = Range<'a>> {
+        let mut rest = self.ranges;
+        (0..self.count).map(move |_| {
+            let offset = usize::from(u16::from_le_bytes([rest[0], rest[1]]));
+            let length = usize::from(u16::from_le_bytes([rest[2], rest[3]]));
+            let bytes = &rest[4..4 + length];
+            rest = &rest[4 + length..];
+            Range { offset, bytes }
+        })
+    }
+
+    /// Writes this part into the page's bytes, whatever they hold, and stamps them with `time`.
+    pub fn apply(&self, page: &mut [u8], time: DatabaseTime) {
+        if self.is_fresh {
+            page.fill(0);
+        }
+        for Range { offset, bytes } in self.ranges() {
+            page[offset..offset + bytes.len()].copy_from_slice(bytes);
+        }
+        page[DATABASE_TIME_AT..DATABASE_TIME_AT + 8].copy_from_slice(&time.0.to_le_bytes());
+    }
+}
+
+/// Reads a change's image. Yields `None` once where the bytes make no sense for pages of this size, then ends.
+pub struct PageChanges<'a> {
+    rest: &'a [u8],
+    size: PageSize,
+}
+
+impl<'a> PageChanges<'a> {
+    /// The parts of `image`, for pages of `size`.
+    pub fn new(image: &'a [u8], size: PageSize) -> Self {
+        Self { rest: image, size }
+    }
+
+    fn entry(&mut self) -> Option<PageChange<'a>> {
+        let (head, mut rest) = self.rest.split_at_checked(ENTRY_HEAD)?;
+        let page = PageNumber(u32::from_le_bytes(head[..4].try_into().ok()?));
+        let kind = head[4];
+        let count = u16::from_le_bytes([head[5], head[6]]);
+        let before = DatabaseTime(u64::from_le_bytes(head[7..].try_into().ok()?));
+        let ranges = rest;
+        for _ in 0..count {
+            let (head, after) = rest.split_at_checked(4)?;
+            let offset = usize::from(u16::from_le_bytes([head[0], head[1]]));
+            let length = usize::from(u16::from_le_bytes([head[2], head[3]]));
+            if offset + length > self.size.bytes() {
+                return None;
+            }
+            rest = after.get(length..)?;
+        }
+        let ranges = &ranges[..ranges.len() - rest.len()];
+        self.rest = rest;
+        let known = matches!(kind, KIND_CHANGED | KIND_AGAIN | KIND_FRESH) && page.is_some();
+        known.then_some(PageChange {
+            page,
+            is_fresh: kind == KIND_FRESH,
+            is_again: kind == KIND_AGAIN,
+            before,
+            count,
+            ranges,
+        })
+    }
+}
+
+impl<'a> Iterator for PageChanges<'a> {
+    type Item = Option<PageChange<'a>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        let entry = self.entry();
+        if entry.is_none() {
+            self.rest = &[];
+        }
+        Some(entry)
+    }
+}

@@ -1,0 +1,122 @@
+//! Pages in a map, for tests: some are resident, the others have to be asked for.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use brunt_units::{DatabaseTime, PageNumber, PageSize};
+
+use super::{Change, Need, PageChanges, Pages};
+
+/// A database that is nothing but its pages.
+pub(crate) struct MemoryPages {
+    size: PageSize,
+    time: DatabaseTime,
+    pages: BTreeMap<PageNumber, Vec<u8>>,
+    absent: BTreeSet<PageNumber>,
+    /// Images of all changes with their times.
+    pub(crate) log: Vec<(DatabaseTime, Vec<u8>)>,
+}
+
+impl MemoryPages {
+    pub(crate) fn new(size: PageSize) -> Self {
+        let (pages, absent) = (BTreeMap::new(), BTreeSet::new());
+        Self {
+            size,
+            time: DatabaseTime(0),
+            pages,
+            absent,
+            log: Vec::new(),
+        }
+    }
+
+    /// Makes one change; what it needs is brought about and it starts over, having changed nothing.
+    pub(crate) fn change_with<T>(
+        &mut self,
+        mut work: impl FnMut(&mut Change<'_, Self>) -> Result<T, Need>,
+    ) -> T {
+        loop {
+            let before = self.pages.clone();
+            let mut change = Change::new(self);
+            match work(&mut change) {
+                Ok(value) => {
+                    let changed = change.finish();
+                    self.time = changed.time;
+                    self.log.push((changed.time, changed.image));
+                    return value;
+                }
+                Err(need) => {
+                    assert!(change.is_empty(), "{need:?} was noticed after a change");
+                    assert_eq!(self.pages, before);
+                    self.fulfil(need);
+                }
+            }
+        }
+    }
+
+    /// Brings about what is needed.
+    pub(crate) fn fulfil(&mut self, need: Need) {
+        match need {
+            Need::Page(page) => assert!(self.absent.remove(&page), "page {page} does not exist"),
+            Need::Fresh(page) => {
+                self.absent.remove(&page);
+                self.pages
+                    .entry(page)
+                    .or_insert_with(|| vec![0xEE; self.size.bytes()]);
+            }
+            Need::Growth(_) => panic!("the test gave too little space"),
+        }
+    }
+
+    /// Forgets that any page is in memory.
+    pub(crate) fn evict_all(&mut self) {
+        self.absent = self.pages.keys().copied().collect();
+    }
+
+    pub(crate) fn bytes(&self, page: PageNumber) -> &[u8] {
+        &self.pages[&page]
+    }
+
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = PageNumber> {
+        self.pages.keys().copied()
+    }
+
+    /// Replays every change over `pages` unconditionally, as recovery does with torn ones.
+    pub(crate) fn replay_over(&self, pages: &mut BTreeMap<PageNumber, Vec<u8>>) {
+        for (time, image) in &self.log {
+            for entry in PageChanges::new(image, self.size) {
+                let entry = entry.expect("our own images make sense");
+                let page = pages
+                    .entry(entry.page)
+                    .or_insert_with(|| vec![0xEE; self.size.bytes()]);
+                entry.apply(page, *time);
+            }
+        }
+    }
+}
+
+impl Pages for MemoryPages {
+    fn page_size(&self) -> PageSize {
+        self.size
+    }
+
+    fn resident(&self, page: PageNumber) -> Result<&[u8], Need> {
+        match self.pages.get(&page) {
+            Some(bytes) if !self.absent.contains(&page) => Ok(bytes),
+            _ => Err(Need::Page(page)),
+        }
+    }
+
+    fn claimed(&self, page: PageNumber) -> Result<(), Need> {
+        self.resident(page)
+            .map(|_| ())
+            .map_err(|_| Need::Fresh(page))
+    }
+
+    fn change(&mut self, page: PageNumber) -> &mut [u8] {
+        assert!(!self.absent.contains(&page), "page {page} is not resident");
+        self.pages.get_mut(&page).expect("the page exists")
+    }
+
+    fn time(&self) -> DatabaseTime {
+        self.time
+    }
+}
