@@ -9,11 +9,18 @@
 //! | [`replacement`] | which cached page is the coldest (LRU-K) |
 //! | [`available`] | how many frames to free, and when |
 //! | [`dirty`] | which dirty pages hold the checkpoint back |
+//! | [`checkpoint`] | how many of them to write now |
+//! | [`log_buffer`] | when log bytes leave the buffer |
+//! | [`log_format`] | when the next log file is prepared |
 //!
-//! `frame_heap` and `history` are the data structures beneath.
+//! `frame_heap` and `history` are the data structures beneath; [`log_geometry`] measures log positions.
 
 pub mod available;
+pub mod checkpoint;
 pub mod dirty;
 mod frame_heap;
 mod history;
+pub mod log_buffer;
+pub mod log_format;
+pub mod log_geometry;
 pub mod replacement;

@@ -1,0 +1,266 @@
+//! How far the checkpoint may lag, and how many dirty pages to write now to keep it there.
+//!
+//! Recovery replays the log from the checkpoint, so its distance from the newest record, the *depth*, bounds the time
+//! that takes. It also sets the engine's write load: a page changed again and again is written once per depth.
+//! The *preferred* checkpoint lies one depth behind the newest record; pages whose oldest change is before it should go.
+//!
+//! Two ways to pace these writes, because the database write latency that a test reports depends on it:
+//!
+//! ```text
+//!   burst (2003 - 2007)                          trickle (2010 and later)
+//!   once a second: are there such pages?         writes outstanding
+//!   write `pages` of them, wait for all,         most |              /
+//!   write the next `pages`, ... until none       1    |-------------
+//!                                                     +----|-----|-----|---- lag / depth
+//!                                                          1    1.25   2
+//! ```
+//!
+//! Sources, all microsoft/Extensible-Storage-Engine: depth 20 MiB, dev/ese/src/ese/sysparamtable.g.cxx; period, slack and
+//! retry, dev/ese/published/inc/bf/_bfconst.hxx; the shape of the rise (1/128, 1/32, 1/4 and all of the limit at 1/8,
+//! 1/4, 1/2 and all of the way) and its limit (half of the outstanding maximum), dev/ese/src/os/osdisk.cxx. That the
+//! rise begins at 1.25 depths follows from observation of both generations; that it is complete at 2 is our assumption,
+//! and so is the size of a burst. ESE's preferred checkpoint counts whole log files, ours bytes.
+
+use brunt_units::{ByteSize, LogPosition, Span, Time};
+
+use super::log_geometry::LogGeometry;
+
+/// ESE's default depth. Exchange sets 5, 20 or 100 MB by role.
+pub const DEPTH: ByteSize = ByteSize::mib(20);
+
+/// From the end of a pass to the earliest begin of the next.
+pub const PASS_PERIOD: Span = Span::seconds(1);
+
+/// A pass begins at most this long after the earliest time.
+pub const PASS_SLACK: Span = Span::seconds(1);
+
+/// How soon to look again when pages could not be written.
+pub const RETRY: Span = Span::millis(10);
+
+/// The position one `depth` before `newest`, not before the first log file.
+pub fn preferred(newest: LogPosition, depth: ByteSize, geometry: LogGeometry) -> LogPosition {
+    let bytes = geometry.to_bytes(newest).saturating_sub(depth.get());
+    geometry
+        .to_position(bytes)
+        .max(LogPosition::start_of(1))
+        .min(newest)
+}
+
+/// How checkpoint writes are spread over time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pacing {
+    /// So many pages at a time, the next when all have been written.
+    Burst {
+        /// Pages in a burst, at least one.
+        pages: u32,
+    },
+    /// One write outstanding, more only when the checkpoint falls behind.
+    Trickle {
+        /// Most writes outstanding.
+        most: u32,
+    },
+}
+
+impl Pacing {
+    /// The older engines: "a few tens of pages".
+    pub const BURST: Self = Self::Burst { pages: 32 };
+    /// The newer ones: up to half of 1,024 outstanding I/Os.
+    pub const TRICKLE: Self = Self::Trickle { most: 512 };
+}
+
+/// The pacing of one database's checkpoint writes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Checkpoint {
+    pacing: Pacing,
+    /// A burst pass is under way.
+    running: bool,
+    /// When the next pass may begin.
+    earliest: Time,
+    /// When to look again.
+    look: Time,
+}
+
+impl Checkpoint {
+    /// A database whose first pass may begin at once.
+    ///
+    /// # Panics
+    /// When the pacing allows no writes at all.
+    pub fn new(pacing: Pacing, now: Time) -> Self {
+        let (Pacing::Burst { pages: most } | Pacing::Trickle { most }) = pacing;
+        assert!(most > 0, "a checkpoint that writes nothing");
+        Self {
+            pacing,
+            running: false,
+            earliest: now,
+            look: now,
+        }
+    }
+
+    /// How many more writes of pages before the preferred checkpoint to begin now.
+    ///
+    /// `lag_bytes` reaches from the oldest change that is on no disk to the newest log record; `in_flight` are this
+    /// database's checkpoint writes under way. Ask when one of them ends, and at [`Self::next_look`].
+    pub fn write_budget(
+        &mut self,
+        now: Time,
+        lag_bytes: u64,
+        depth_bytes: u64,
+        in_flight: u32,
+    ) -> u32 {
+        let behind = lag_bytes > depth_bytes;
+        let target = match self.pacing {
+            Pacing::Burst { pages } => {
+                self.running = behind && (self.running || now >= self.earliest);
+                // In a pass, the next burst waits for the last one.
+                if self.running && in_flight == 0 {
+                    pages
+                } else {
+                    0
+                }
+            }
+            Pacing::Trickle { most } if behind => outstanding(lag_bytes, depth_bytes, most),
+            Pacing::Trickle { .. } => 0,
+        };
+        self.plan(now, behind);
+        target.saturating_sub(in_flight)
+    }
+
+    /// When to ask again although nothing has ended.
+    pub fn next_look(&self) -> Time {
+        self.look
+    }
+
+    fn plan(&mut self, now: Time, behind: bool) {
+        let trickling = matches!(self.pacing, Pacing::Trickle { .. });
+        if behind && (self.running || trickling) {
+            self.earliest = now + PASS_PERIOD;
+            self.look = now + RETRY;
+        } else if now >= self.earliest {
+            self.earliest = now + PASS_PERIOD;
+            self.look = self.earliest + PASS_SLACK;
+        } else {
+            self.look = self.earliest + PASS_SLACK;
+        }
+    }
+}
+
+/// How many writes a trickle keeps outstanding at a lag beyond the depth.
+fn outstanding(lag: u64, depth: u64, most: u32) -> u32 {
+    let (lag, depth, most) = (u128::from(lag), u128::from(depth), u128::from(most));
+    // The rise reaches from 1.25 to 2 depths; count it in 3/4 * 8 = 6 steps for the eighths below.
+    let risen = (4 * lag).saturating_sub(5 * depth);
+    let way = 3 * depth;
+    // Corners of the rise: at so many eighths of the way, so many writes.
+    let corners = [
+        (0, 1),
+        (1, most.div_euclid(128)),
+        (2, most.div_euclid(32)),
+        (4, most.div_euclid(4)),
+        (8, most),
+    ];
+    let corners = corners.map(|(eighths, writes)| (eighths * way, writes.max(1)));
+    let at = 8 * risen;
+    let next = corners.iter().position(|(eighths, _)| at < *eighths);
+    let writes = match next {
+        Some(next) if next > 0 => {
+            let ((from, low), (to, high)) = (corners[next - 1], corners[next]);
+            low + ((high - low) * (at - from)).div_euclid(to - from)
+        }
+        _ if at == 0 => 1,
+        _ => most,
+    };
+    u32::try_from(writes).expect("not above `most`")
+}
+
+#[cfg(test)]
+mod tests {
+    use brunt_world::random::Streams;
+
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    #[test]
+    fn the_preferred_checkpoint_is_a_depth_behind() {
+        let geometry = LogGeometry::new(MIB, 512, 4096);
+        let newest = LogPosition {
+            generation: 40,
+            segment: 100,
+            byte: 7,
+        };
+        let position = preferred(newest, DEPTH, geometry);
+        assert_eq!(geometry.distance(position, newest), 20 * MIB);
+        assert_eq!(position.generation, 20);
+        let early = LogPosition {
+            generation: 2,
+            ..newest
+        };
+        assert_eq!(preferred(early, DEPTH, geometry), LogPosition::start_of(1));
+        assert_eq!(
+            preferred(LogPosition::default(), DEPTH, geometry),
+            LogPosition::default()
+        );
+    }
+
+    #[test]
+    fn bursts_follow_each_other_until_the_depth_is_reached() {
+        let at = |millis: u64| Time::ZERO + Span::millis(millis);
+        let mut checkpoint = Checkpoint::new(Pacing::Burst { pages: 30 }, at(0));
+        let mut budget =
+            |millis, lag, in_flight| checkpoint.write_budget(at(millis), lag, 100, in_flight);
+        assert_eq!(budget(0, 150, 0), 30);
+        assert_eq!(budget(1, 140, 29), 0);
+        assert_eq!(budget(20, 120, 0), 30);
+        assert_eq!(budget(40, 100, 0), 0, "depth reached, the pass is over");
+        assert_eq!(budget(900, 130, 0), 0, "not before a second has passed");
+        assert_eq!(budget(1_041, 130, 0), 30);
+        assert_eq!(checkpoint.next_look(), at(1_051));
+    }
+
+    #[test]
+    fn an_idle_pass_comes_every_one_to_two_seconds() {
+        let mut now = Time::ZERO;
+        let mut checkpoint = Checkpoint::new(Pacing::BURST, now);
+        assert_eq!(checkpoint.write_budget(now, 0, 100, 0), 0);
+        for _ in 0..5 {
+            let look = checkpoint.next_look();
+            assert_eq!(look - now, PASS_PERIOD + PASS_SLACK);
+            now = look;
+            assert_eq!(checkpoint.write_budget(now, 90, 100, 0), 0);
+        }
+    }
+
+    #[test]
+    fn a_trickle_rises_only_beyond_five_quarters() {
+        let mut checkpoint = Checkpoint::new(Pacing::TRICKLE, Time::ZERO);
+        let mut budget =
+            |lag, in_flight| checkpoint.write_budget(Time::ZERO, lag, 1_000, in_flight);
+        assert_eq!(budget(1_000, 0), 0);
+        assert_eq!(budget(1_001, 0), 1);
+        assert_eq!(budget(1_250, 0), 1);
+        assert_eq!(budget(1_250, 1), 0);
+        // 1/8, 1/4 and 1/2 of the way from 1,250 to 2,000, rounded up to whole bytes.
+        assert_eq!(budget(1_344, 0), 4);
+        assert_eq!(budget(1_438, 0), 16);
+        assert_eq!(budget(1_625, 0), 128);
+        assert_eq!(budget(2_000, 0), 512);
+        assert_eq!(budget(u64::MAX, 12), 500);
+    }
+
+    #[test]
+    fn a_trickle_never_falls_as_the_lag_grows() {
+        let mut random = Streams::new(2).named("trickle");
+        for _ in 0..300 {
+            let depth = 1 + random.below(1 << 30);
+            let most = 1 + u32::try_from(random.below(1_024)).unwrap();
+            let mut last = 1;
+            for step in 0..100 {
+                let lag = depth + 1 + (depth * step).div_euclid(80);
+                let now = outstanding(lag, depth, most);
+                assert!((last..=most).contains(&now), "{now} after {last}");
+                last = now;
+            }
+            assert_eq!(last, most);
+        }
+    }
+}
