@@ -10,17 +10,27 @@
 //! | [`available`] | how many frames to free, and when |
 //! | [`dirty`] | which dirty pages hold the checkpoint back |
 //! | [`checkpoint`] | how many of them to write now |
+//! | [`coalesce`] | which pages travel in one read or write |
+//! | [`preread`] | what to read before it is asked for |
+//! | [`admission`] | whose I/O goes to the device next |
 //! | [`log_buffer`] | when log bytes leave the buffer |
 //! | [`log_format`] | when the next log file is prepared |
+//! | [`extension`] | when a database file grows |
+//! | [`scan`] | what background maintenance reads next |
 //!
 //! `frame_heap` and `history` are the data structures beneath; [`log_geometry`] measures log positions.
 
+pub mod admission;
 pub mod available;
 pub mod checkpoint;
+pub mod coalesce;
 pub mod dirty;
+pub mod extension;
 mod frame_heap;
 mod history;
 pub mod log_buffer;
 pub mod log_format;
 pub mod log_geometry;
+pub mod preread;
 pub mod replacement;
+pub mod scan;
