@@ -9,11 +9,20 @@
 //! * [`page`]: header, tags and items; [`node`]: key and data; [`page_check`]: what must hold within a page;
 //!   [`page_builder`]: whole pages for bulk loads.
 //! * [`space`]: space headers and extents.
+//! * [`header`]: the database header; [`stamp`]: dates, signatures and the marker of our own files.
+//! * [`log_file`], [`checkpoint_file`], [`flush_map`]: the files beside a database; [`attachment`]: which databases a log
+//!   stream is attached to.
 
+pub mod attachment;
+pub mod checkpoint_file;
 pub mod checksum;
 pub mod field;
+pub mod flush_map;
+pub mod header;
+pub mod log_file;
 pub mod node;
 pub mod page;
 pub mod page_builder;
 pub mod page_check;
 pub mod space;
+pub mod stamp;

@@ -1,0 +1,253 @@
+//! Dates and signatures, as headers carry them, and the marker by which brunt knows its own files.
+//!
+//! ```text
+//!    date, 8 bytes (LOGTIME)       second, minute, hour, day, month 1-12, year − 1900,
+//!                                  bit 0 UTC + low 7 bits of milliseconds, bits 1-3 high bits of milliseconds
+//!    signature, 28 bytes (SIGNATURE)
+//!     0   4  random
+//!     4   8  date of creation
+//!    12  16  computer name          genuine engines leave it zero
+//! ```
+//!
+//! **The marker.** brunt writes real ESE files beside files that may be somebody's mail. It opens for writing only what
+//! carries its marker, and the marker must not disturb any reader. The computer name of a signature is such a place: no
+//! reader interprets it. Ours is
+//!
+//! ```text
+//!    0   8  "brunt", three zero bytes
+//!    8   8  id of the run that created the file
+//! ```
+//!
+//! in the database signature (database header, byte 24) and in the log signature (log header and checkpoint). A file is
+//! ours when that name is there *and* the header's checksum holds.
+//!
+//! Source: microsoft/Extensible-Storage-Engine, dev/ese/src/inc/daedef.hxx (`LOGTIME`, `SIGNATURE`).
+
+use std::fmt;
+
+use super::field::{array_at, put, put_u32, u32_at};
+
+/// Bytes of a date.
+pub const STAMP_BYTES: usize = 8;
+/// Bytes of a signature.
+pub const SIGNATURE_BYTES: usize = 28;
+
+const COMPUTER_AT: usize = 12;
+const MARK: &[u8; 8] = b"brunt\0\0\0";
+
+/// A date in a header, to the millisecond; the default means "never".
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Stamp([u8; STAMP_BYTES]);
+
+impl Stamp {
+    /// The date `milliseconds` after the beginning of 1970, in UTC. Years past 2155 come out as 2155.
+    pub fn from_unix_millis(milliseconds: u64) -> Self {
+        let seconds = milliseconds.div_euclid(1000);
+        let (year, month, day) = civil(seconds.div_euclid(86_400));
+        let of_day = seconds.rem_euclid(86_400);
+        let byte = |value: u64| u8::try_from(value).unwrap_or(u8::MAX);
+        let millis = milliseconds.rem_euclid(1000);
+        Self([
+            byte(of_day.rem_euclid(60)),
+            byte(of_day.div_euclid(60).rem_euclid(60)),
+            byte(of_day.div_euclid(3600)),
+            byte(day),
+            byte(month),
+            byte(year - 1900),
+            byte((millis & 0x7F) << 1 | 1),
+            byte((millis >> 7) << 1),
+        ])
+    }
+
+    /// The date that `bytes` are; any bytes are some date or another.
+    pub const fn from_bytes(bytes: [u8; STAMP_BYTES]) -> Self {
+        Self(bytes)
+    }
+
+    /// The bytes on disk.
+    pub const fn to_bytes(self) -> [u8; STAMP_BYTES] {
+        self.0
+    }
+
+    /// Whether this is a date at all.
+    pub fn is_some(self) -> bool {
+        self.0 != [0; STAMP_BYTES]
+    }
+}
+
+impl fmt::Display for Stamp {
+    /// `2026-11-21 18:15:03`, or `never`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.is_some() {
+            return write!(f, "never");
+        }
+        let [second, minute, hour, day, month, year, ..] = self.0;
+        let year = 1900 + u16::from(year);
+        write!(
+            f,
+            "{year}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}"
+        )
+    }
+}
+
+/// Year, month 1-12 and day 1-31 of the day `days` after the first of 1970, in the Gregorian calendar.
+fn civil(days: u64) -> (u64, u64, u64) {
+    // Counted from the first of March of year 0, so that the leap day is a year's last.
+    let days = days + 719_468;
+    let era = days.div_euclid(146_097);
+    let of_era = days.rem_euclid(146_097);
+    let leap_days_before =
+        of_era.div_euclid(1_460) + of_era.div_euclid(146_096) - of_era.div_euclid(36_524);
+    let year_of_era = (of_era - leap_days_before).div_euclid(365);
+    let before_year = 365 * year_of_era + year_of_era.div_euclid(4) - year_of_era.div_euclid(100);
+    let of_year = of_era - before_year;
+    let from_march = (5 * of_year + 2).div_euclid(153);
+    let day = of_year - (153 * from_march + 2).div_euclid(5) + 1;
+    let month = if from_march < 10 {
+        from_march + 3
+    } else {
+        from_march - 9
+    };
+    let year = era * 400 + year_of_era + u64::from(month <= 2);
+    (year, month, day)
+}
+
+/// Names the run that created a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RunId(pub u64);
+
+impl fmt::Display for RunId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+/// What tells one database, or one log stream, from every other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Signature {
+    /// Chance.
+    pub random: u32,
+    /// When it was created.
+    pub created: Stamp,
+    /// Genuine engines leave this zero; we put our marker here.
+    pub computer: [u8; 16],
+}
+
+impl Signature {
+    /// A signature with our marker and `run`.
+    pub fn ours(random: u32, created: Stamp, run: RunId) -> Self {
+        let mut computer = [0; 16];
+        computer[..8].copy_from_slice(MARK);
+        computer[8..].copy_from_slice(&run.0.to_le_bytes());
+        Self {
+            random,
+            created,
+            computer,
+        }
+    }
+
+    /// The run that made this signature, when it was one of ours.
+    pub fn run_id(&self) -> Option<RunId> {
+        let (mark, run) = self.computer.split_first_chunk::<8>()?;
+        let run = u64::from_le_bytes(run.try_into().ok()?);
+        (mark == MARK).then_some(RunId(run))
+    }
+
+    /// Whether brunt made this signature.
+    pub fn is_ours(&self) -> bool {
+        self.run_id().is_some()
+    }
+
+    /// Whether this is a signature at all.
+    pub fn is_some(&self) -> bool {
+        *self != Self::default()
+    }
+
+    /// Reads the signature at `at`.
+    ///
+    /// # Panics
+    /// When it reaches past the end of `bytes`.
+    pub fn read(bytes: &[u8], at: usize) -> Self {
+        Self {
+            random: u32_at(bytes, at),
+            created: Stamp(array_at(bytes, at + 4)),
+            computer: array_at(bytes, at + COMPUTER_AT),
+        }
+    }
+
+    /// Writes the signature at `at`.
+    ///
+    /// # Panics
+    /// When it reaches past the end of `bytes`.
+    pub fn write(&self, bytes: &mut [u8], at: usize) {
+        put_u32(bytes, at, self.random);
+        put(bytes, at + 4, &self.created.0);
+        put(bytes, at + COMPUTER_AT, &self.computer);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_the_calendar_s() {
+        let text = |seconds: u64| Stamp::from_unix_millis(seconds * 1000).to_string();
+        assert_eq!(text(0), "1970-01-01 00:00:00");
+        assert_eq!(text(951_782_400), "2000-02-29 00:00:00");
+        assert_eq!(text(951_868_799), "2000-02-29 23:59:59");
+        assert_eq!(text(951_868_800), "2000-03-01 00:00:00");
+        assert_eq!(text(1_795_284_903), "2026-11-21 18:15:03");
+        assert_eq!(Stamp::default().to_string(), "never");
+    }
+
+    #[test]
+    fn every_day_of_four_centuries_follows_the_one_before() {
+        let days_in = |year: u64, month: u64| match month {
+            2 if year.is_multiple_of(4)
+                && (!year.is_multiple_of(100) || year.is_multiple_of(400)) =>
+            {
+                29
+            }
+            2 => 28,
+            4 | 6 | 9 | 11 => 30,
+            _ => 31,
+        };
+        let mut expected = (1970, 1, 1);
+        for day in 0..146_097 {
+            assert_eq!(civil(day), expected);
+            expected.2 += 1;
+            if expected.2 > days_in(expected.0, expected.1) {
+                expected = (expected.0, expected.1 + 1, 1);
+            }
+            if expected.1 > 12 {
+                expected = (expected.0 + 1, 1, 1);
+            }
+        }
+    }
+
+    #[test]
+    fn milliseconds_take_ten_bits_around_the_utc_flag() {
+        let bytes = Stamp::from_unix_millis(999).to_bytes();
+        assert_eq!(bytes[6] & 1, 1);
+        assert_eq!(
+            u16::from(bytes[6] >> 1) | u16::from(bytes[7] >> 1) << 7,
+            999
+        );
+    }
+
+    #[test]
+    fn our_marker_is_found_and_others_have_none() {
+        let ours = Signature::ours(7, Stamp::from_unix_millis(1), RunId(0xABCD));
+        let mut bytes = [0xEE; 40];
+        ours.write(&mut bytes, 4);
+        let read = Signature::read(&bytes, 4);
+        assert_eq!(read, ours);
+        assert_eq!(read.run_id(), Some(RunId(0xABCD)));
+        assert_eq!(Signature::default().run_id(), None);
+        let mut other = ours;
+        other.computer[5] = b'!';
+        assert!(!other.is_ours());
+        assert_eq!(RunId(0xABCD).to_string(), "000000000000abcd");
+    }
+}
