@@ -1,1 +1,200 @@
 //! What every implementation of the seam must pass: one suite for files, memory, crash images and arrays.
+//!
+//! A world is handed in with a directory that exists and takes new files; the suite leaves its files there. It asks
+//! only what the contracts say, and nothing about how long things take. What survives a crash is not asked here:
+//! that needs a world that can crash.
+//!
+//! ```text
+//!    for check in conformance::checks() { executor.block_on(check.start(&world, directory)) }
+//!    executor.block_on(conformance::run(world, directory))                  the same, all at once
+//! ```
+//!
+//! A violation panics, and the message begins with the check's name.
+
+mod clock;
+mod disk;
+mod flight;
+mod volume;
+
+use std::future::Future;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::rc::Rc;
+
+use brunt_units::Span;
+
+use crate::random::Stream;
+use crate::{Class, Completion, FileId, Frame, Io, Op, OpenMode, Segment, Segments, World};
+
+type Running = Pin<Box<dyn Future<Output = ()>>>;
+
+/// One thing that is asked of a world.
+#[derive(Clone, Copy)]
+pub struct Check {
+    /// What is claimed, as a function name.
+    pub name: &'static str,
+    start: fn(Probe) -> Running,
+}
+
+impl Check {
+    /// The check as a future, for the executor of `world`. Its files lie in `directory` and begin with its name.
+    pub fn start(&self, world: &World, directory: &Path) -> impl Future<Output = ()> + 'static {
+        (self.start)(Probe {
+            world: world.clone(),
+            directory: directory.to_path_buf(),
+            check: self.name,
+        })
+    }
+}
+
+/// All checks, in the order in which they build on each other.
+pub fn checks() -> Vec<Check> {
+    macro_rules! checks {
+        ($($part:ident: $($name:ident)*;)*) => {
+            vec![$($(Check { name: stringify!($name), start: |probe| Box::pin($part::$name(probe)) },)*)*]
+        };
+    }
+    checks! {
+        clock: clock_never_goes_back sleeps_end_in_order spending_lets_others_run
+            tasks_are_joined_or_detached;
+        volume: open_modes_are_kept names_are_listed_sorted renaming_replaces
+            removed_files_live_while_open allocation_reads_as_zero space_is_sane;
+        disk: written_bytes_are_read_back pieces_are_gathered_and_scattered sectors_are_written_alone
+            writing_past_the_end_extends reading_past_the_end_fails wrong_requests_are_invalid
+            handles_of_one_file_agree trimming_spares_the_neighbours;
+        flight: many_in_flight_complete_once dropped_tickets_give_frames_back
+            dropped_writes_still_happen syncs_pass_writes_in_flight closing_spares_io_in_flight;
+    }
+}
+
+/// Runs every check, one after the other.
+pub async fn run(world: World, directory: PathBuf) {
+    for check in checks() {
+        check.start(&world, &directory).await;
+    }
+}
+
+/// A world under a check, with the shorthand that checks are written in.
+#[derive(Clone)]
+struct Probe {
+    world: World,
+    directory: PathBuf,
+    check: &'static str,
+}
+
+impl Probe {
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.join(format!("{}-{name}", self.check))
+    }
+
+    fn stream(&self) -> Stream {
+        self.world.random.part("conformance").named(self.check)
+    }
+
+    /// `condition`, or the check fails saying `what` is wrong.
+    #[track_caller]
+    fn ensure(&self, condition: bool, what: &str) {
+        assert!(condition, "{}: {what}", self.check);
+    }
+
+    #[track_caller]
+    fn equal<T: PartialEq + std::fmt::Debug>(&self, got: T, expected: T, what: &str) {
+        assert!(
+            got == expected,
+            "{}: {what}: got {got:?}, expected {expected:?}",
+            self.check
+        );
+    }
+
+    /// The value of something that must not fail.
+    #[track_caller]
+    fn good<T, E: std::fmt::Display>(&self, result: Result<T, E>, what: &str) -> T {
+        result.unwrap_or_else(|error| panic!("{}: {what} failed: {error}", self.check))
+    }
+
+    async fn open(&self, name: &str, mode: OpenMode) -> FileId {
+        let opened = self.world.volume.open(&self.path(name), mode).await;
+        self.good(opened, "open")
+    }
+
+    async fn create(&self, name: &str) -> FileId {
+        self.open(name, OpenMode::CreateNew).await
+    }
+
+    async fn close(&self, file: FileId) {
+        let closed = self.world.volume.close(file).await;
+        self.good(closed, "close");
+    }
+
+    async fn length(&self, file: FileId) -> u64 {
+        let length = self.world.volume.length(file).await;
+        self.good(length, "length")
+    }
+
+    /// A frame with random content.
+    fn random_frame(&self, length: usize, stream: &mut Stream) -> Frame {
+        let mut frame = self.world.frames.take(length);
+        stream.fill(&mut frame);
+        frame
+    }
+
+    /// Submits and waits, and holds the completion's times against the clock.
+    async fn submit(&self, op: Op, file: FileId, offset: u64, segments: Segments) -> Completion {
+        let io = Io::new(Class::Database, op, file, offset, segments);
+        let count = io.segments.len();
+        let before = self.world.clock.now();
+        let done = self.world.disk.submit(io).await;
+        let after = self.world.clock.now();
+        self.ensure(before <= done.submitted_at, "submitted before it was");
+        self.ensure(done.submitted_at <= done.done_at, "done before submitted");
+        self.ensure(done.done_at <= after, "done in the future");
+        self.equal(done.segments.len(), count, "segments come back");
+        done
+    }
+
+    /// Writes the whole of `frame`, which must succeed.
+    async fn write(&self, op: Op, file: FileId, offset: u64, frame: &Rc<Frame>) {
+        let segments = [Segment::whole(frame)].into_iter().collect();
+        let done = self.submit(op, file, offset, segments).await;
+        self.good(done.result, "write");
+    }
+
+    /// Writes `length` bytes of `fill`.
+    async fn write_fill(&self, file: FileId, offset: u64, length: usize, fill: u8) {
+        let mut frame = self.world.frames.take(length);
+        frame.fill(fill);
+        self.write(Op::Write, file, offset, &Rc::new(frame)).await;
+    }
+
+    /// Reads `length` bytes, which must succeed, into a frame that was something else before.
+    async fn read(&self, file: FileId, offset: u64, length: usize) -> Frame {
+        let mut frame = self.world.frames.take(length);
+        frame.fill(0xA5);
+        let segments = [Segment::Fill(frame)].into_iter().collect();
+        let done = self.submit(Op::Read, file, offset, segments).await;
+        self.good(done.result, "read");
+        done.into_frame()
+    }
+
+    /// Whether `length` bytes from `offset` are all `fill`.
+    async fn is_filled(&self, file: FileId, offset: u64, length: usize, fill: u8) -> bool {
+        let frame = self.read(file, offset, length).await;
+        frame.iter().all(|byte| *byte == fill)
+    }
+
+    async fn sync(&self, file: FileId) {
+        let done = self.submit(Op::Sync, file, 0, Segments::new()).await;
+        self.good(done.result, "sync");
+    }
+
+    /// Tries `condition` until it holds, less and less often; sixteen seconds of the world's time must do.
+    async fn eventually(&self, what: &str, mut condition: impl AsyncFnMut() -> bool) {
+        for power in 0..14 {
+            if condition().await {
+                return;
+            }
+            self.world.sleep(Span::millis(1) * (1 << power)).await;
+        }
+        panic!("{}: {what} did not come", self.check);
+    }
+}
