@@ -1,1 +1,35 @@
-//! The real world: io_uring, thread pool, operating-system clock and files.
+//! The real world: io_uring or threads, files, and the machine's clock.
+//!
+//! The only crate that touches the operating system, and the only one with `unsafe`. [`RealWorld::new`] takes the best
+//! backend the system grants and says in its [`Backend`] record which one that was and what was refused.
+//!
+//! ```text
+//!   World: disk            volume            clock        frames
+//!     |                      |                 |            |
+//!   flights, flight       names (helper)     OsClock      memory: slabs, never unmapped
+//!     |                      |
+//!   Ring: uring | threads                    bell: helpers wake the executor's thread
+//! ```
+//!
+//! Invariant: I/O memory is never unmapped and an I/O in flight is never freed, so dropping anything at any time is sound
+//! and waits for nothing.
+
+mod backend;
+mod bell;
+mod clock;
+mod disk;
+mod files;
+mod flight;
+mod flights;
+mod helper;
+mod memory;
+mod names;
+mod reactor;
+mod ring;
+mod volume;
+mod world;
+
+pub use backend::{Access, Backend, Choice, ChoiceError, Kind, TaskRun};
+pub use clock::{OsClock, YIELD_AFTER};
+pub use reactor::RealReactor;
+pub use world::{BackendRecord, Options, RealWorld, StartError};

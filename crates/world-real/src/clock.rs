@@ -1,0 +1,89 @@
+//! The machine's clock, and when a task has run for long enough.
+//!
+//! `CLOCK_MONOTONIC`, counted from the world's beginning. It does not stand still while a task computes, so paying for
+//! computing means yielding: [`OsClock::spend`] sends a task that has run for [`YIELD_AFTER`] to the back of the ready
+//! queue, and the reactor reaps on the way.
+
+use std::cell::Cell;
+
+use brunt_units::{Span, Time};
+use brunt_world::{Clock, Spend, Tasks};
+use rustix::time::{ClockId, clock_gettime};
+
+/// A poll that has lasted for this long yields at its next [`Clock::spend`].
+///
+/// Reaping must not wait for more than 50 µs (design, section 2). Between two calls of `spend` lie single
+/// steps, such as searching a page or checking one, that take a few microseconds each, some of them up to thirty.
+pub const YIELD_AFTER: Span = Span::micros(20);
+
+/// The machine's monotonic clock.
+pub struct OsClock {
+    zero: u64,
+    tasks: Tasks,
+    poll_began: Cell<Time>,
+}
+
+impl OsClock {
+    /// A clock at zero, for tasks of `tasks`.
+    pub(crate) fn new(tasks: &Tasks) -> Self {
+        Self {
+            zero: monotonic_nanos(),
+            tasks: tasks.clone(),
+            poll_began: Cell::new(Time::ZERO),
+        }
+    }
+
+    /// The reactor has done its turn: whatever is polled next begins now. Returns now.
+    pub(crate) fn begin_poll(&self) -> Time {
+        let now = self.now();
+        self.poll_began.set(now);
+        now
+    }
+
+    /// When the poll that runs began, or the reactor last looked.
+    pub(crate) fn poll_began(&self) -> Time {
+        self.poll_began.get()
+    }
+}
+
+impl Clock for OsClock {
+    fn now(&self) -> Time {
+        Time(monotonic_nanos() - self.zero)
+    }
+
+    fn spend(&self, _cpu: Span) -> Spend {
+        if self.now().since(self.poll_began.get()) > YIELD_AFTER {
+            Spend::Yield(self.tasks.clone())
+        } else {
+            Spend::Ready
+        }
+    }
+}
+
+fn monotonic_nanos() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    // Neither part is negative on this clock, which starts at boot.
+    now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_poll_yields_and_a_short_one_does_not() {
+        let clock = OsClock::new(&Tasks::default());
+        clock.begin_poll();
+        let began = clock.now();
+        while clock.now().since(began) <= YIELD_AFTER {
+            std::hint::spin_loop();
+        }
+        assert!(matches!(clock.spend(Span::micros(1)), Spend::Yield(_)));
+        // A preempted test thread may lose 20 µs right here, but not a hundred times in a row.
+        let short = (0..100).any(|_| {
+            clock.begin_poll();
+            matches!(clock.spend(Span::micros(1)), Spend::Ready)
+        });
+        assert!(short);
+    }
+}

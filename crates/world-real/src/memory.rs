@@ -1,0 +1,154 @@
+//! Where frames come from: slabs of locked-down address space.
+//!
+//! A slab is an anonymous mapping that is aligned to a huge page, asks for huge pages, and is never unmapped. That is
+//! the promise the whole crate's `unsafe` rests on: the kernel may write into a frame long after everybody
+//! forgot the request, and the memory is still there and still belongs to frames.
+//!
+//! ```text
+//!    | spare |  slab: 64 MiB at a multiple of 2 MiB        | spare |     the spare ends are unmapped
+//!            | frame | frame | frame | ...                 |
+//! ```
+
+#![expect(
+    unsafe_code,
+    reason = "mapping memory is what this file is for; each block says why it is sound"
+)]
+
+use brunt_world::FramePlace;
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+
+/// Slabs begin at multiples of this: the size of a huge page on x86-64 and on most ARM systems.
+const HUGE_PAGE: usize = 2 << 20;
+
+/// A mapping that is never undone.
+pub(crate) struct Slab {
+    bytes: &'static mut [u8],
+    huge_pages: bool,
+}
+
+impl Slab {
+    /// All of it.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        self.bytes
+    }
+
+    /// All of it, to be cut into frames.
+    pub(crate) fn into_bytes(self) -> &'static mut [u8] {
+        self.bytes
+    }
+
+    /// Whether the kernel took the advice to use huge pages.
+    pub(crate) fn has_huge_pages(&self) -> bool {
+        self.huge_pages
+    }
+}
+
+/// A new slab of `bytes`, zeroed.
+///
+/// # Panics
+/// When the system has no address space left for it, as any allocation would.
+pub(crate) fn map_slab(bytes: usize) -> Slab {
+    let bytes = bytes.next_multiple_of(4096);
+    let mapped = bytes + HUGE_PAGE;
+    let access = ProtFlags::READ | ProtFlags::WRITE;
+    // SAFETY: an anonymous private mapping at an address of the kernel's choice overlaps nothing.
+    let base = unsafe {
+        mmap_anonymous(
+            std::ptr::null_mut(),
+            mapped,
+            access,
+            MapFlags::PRIVATE | MapFlags::NORESERVE,
+        )
+    };
+    let base = base.unwrap_or_else(|error| panic!("mapping {mapped} bytes of I/O memory: {error}"));
+    let before = base.addr().next_multiple_of(HUGE_PAGE) - base.addr();
+    // SAFETY: `before` is below HUGE_PAGE, so the slab and what follows lie inside the mapping.
+    let slab = unsafe { base.byte_add(before) };
+    let after = HUGE_PAGE - before;
+    // SAFETY: both ends lie inside the mapping made above and outside the slab, and nobody knows their addresses. The
+    // kernel rounds nothing here: mapping, slab and ends are multiples of 4 KiB. A failure leaves them mapped, unused.
+    unsafe {
+        if before > 0 {
+            let _ = munmap(base, before);
+        }
+        let _ = munmap(slab.byte_add(bytes), after);
+    }
+    // SAFETY: the advice changes how the range is backed, never its content.
+    let huge_pages = unsafe { madvise(slab, bytes, Advice::LinuxHugepage) }.is_ok();
+    // SAFETY: `bytes` bytes from `slab` are mapped readable and writable, zeroed by the kernel, unmapped by nobody, and
+    // this is the only reference to them.
+    let bytes = unsafe { std::slice::from_raw_parts_mut(slab.cast::<u8>(), bytes) };
+    Slab { bytes, huge_pages }
+}
+
+/// The slabs handed out, and which of them the ring has registered.
+#[derive(Default)]
+pub(crate) struct Slabs {
+    known: Vec<Known>,
+}
+
+struct Known {
+    address: usize,
+    registered: bool,
+}
+
+impl Slabs {
+    /// The number the next slab will get.
+    pub(crate) fn next_number(&self) -> Option<u16> {
+        u16::try_from(self.known.len()).ok()
+    }
+
+    /// Appends a slab that lies at `address`.
+    pub(crate) fn add(&mut self, address: usize, registered: bool) {
+        self.known.push(Known {
+            address,
+            registered,
+        });
+    }
+
+    /// The registered buffer that holds the frame which says it lies at `place` and does lie at `address`.
+    ///
+    /// A frame of another pool has a place that means nothing here; its address gives it away, and it is used
+    /// unregistered.
+    pub(crate) fn buffer(&self, place: FramePlace, address: usize) -> Option<u16> {
+        let known = self.known.get(place.slab as usize)?;
+        let ours = known.registered && known.address + place.offset as usize == address;
+        ours.then(|| u16::try_from(place.slab).ok()).flatten()
+    }
+
+    /// How many slabs there are, and how many of them are registered.
+    pub(crate) fn counts(&self) -> (usize, usize) {
+        let registered = self.known.iter().filter(|known| known.registered);
+        (self.known.len(), registered.count())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slab_is_aligned_zeroed_and_writable_to_its_ends() {
+        for bytes in [4096, 3 << 20] {
+            let slab = map_slab(bytes).into_bytes();
+            assert_eq!(slab.len(), bytes);
+            assert!(slab.as_ptr().addr().is_multiple_of(HUGE_PAGE));
+            assert!(slab.iter().all(|byte| *byte == 0));
+            slab[0] = 1;
+            slab[bytes - 1] = 1;
+        }
+    }
+
+    #[test]
+    fn a_frame_of_another_pool_is_not_taken_for_ours() {
+        let mut slabs = Slabs::default();
+        slabs.add(0x10_0000, true);
+        slabs.add(0x50_0000, false);
+        let place = |slab, offset| FramePlace { slab, offset };
+        assert_eq!(slabs.buffer(place(0, 0x2000), 0x10_2000), Some(0));
+        assert_eq!(slabs.buffer(place(0, 0x2000), 0x90_2000), None);
+        assert_eq!(slabs.buffer(place(1, 0), 0x50_0000), None);
+        assert_eq!(slabs.buffer(place(2, 0), 0x50_0000), None);
+        assert_eq!(slabs.counts(), (2, 1));
+    }
+}

@@ -1,0 +1,206 @@
+//! Names, lengths and space, in system calls. Everything here blocks and runs on the helper thread.
+
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use brunt_world::{OpenMode, Space, VolumeError};
+use rustix::fs::{self, AtFlags, FallocateFlags, FileType, Mode, OFlags, StatxFlags};
+use rustix::io::Errno;
+
+use crate::backend::Access;
+
+/// `f_type` of file systems that have no device: tmpfs and ramfs (linux/magic.h).
+const IN_MEMORY: [u64; 2] = [0x0102_1994, 0x8584_58F6];
+
+/// The seam's name for `error`.
+pub(crate) fn refusal(error: Errno) -> VolumeError {
+    match error {
+        Errno::NOENT => VolumeError::NotFound,
+        Errno::EXIST => VolumeError::Exists,
+        Errno::NOSPC | Errno::DQUOT => VolumeError::NoSpace,
+        Errno::ACCESS | Errno::PERM | Errno::ROFS => VolumeError::Denied,
+        other => VolumeError::Other(other.to_string()),
+    }
+}
+
+/// Opens `path`, for direct I/O where `direct` asks for it and the file system grants it.
+///
+/// Direct I/O is switched on after opening: asking for both at once lets some file systems create the file and then
+/// refuse it.
+pub(crate) fn open(
+    path: &Path,
+    mode: OpenMode,
+    direct: bool,
+) -> Result<(OwnedFd, Access), VolumeError> {
+    let flags = match mode {
+        OpenMode::Read => OFlags::RDONLY,
+        OpenMode::Write => OFlags::RDWR,
+        OpenMode::CreateNew => OFlags::RDWR | OFlags::CREATE | OFlags::EXCL,
+    };
+    let readable = Mode::RUSR | Mode::WUSR | Mode::RGRP | Mode::ROTH;
+    let file = fs::open(path, flags | OFlags::CLOEXEC, readable).map_err(refusal)?;
+    let status = fs::fstat(&file).map_err(refusal)?;
+    if FileType::from_raw_mode(status.st_mode) != FileType::RegularFile {
+        return Err(VolumeError::Other("not a regular file".into()));
+    }
+    let access = if direct {
+        make_direct(&file)
+    } else {
+        Access::Buffered("direct I/O was switched off".into())
+    };
+    Ok((file, access))
+}
+
+fn make_direct(file: &OwnedFd) -> Access {
+    let in_memory = fs::fstatfs(file)
+        .is_ok_and(|status| IN_MEMORY.contains(&u64::try_from(status.f_type).unwrap_or(0)));
+    if in_memory {
+        return Access::Buffered("the file system keeps files in memory".into());
+    }
+    let refused =
+        |error: Errno| Access::Buffered(format!("the file system refuses direct I/O: {error}"));
+    match fs::fcntl_getfl(file).and_then(|flags| fs::fcntl_setfl(file, flags | OFlags::DIRECT)) {
+        Err(error) => refused(error),
+        Ok(()) => match direct_alignment(file) {
+            // "This file cannot", says statx(2), although the flag was accepted: the page cache would be used.
+            Some(0) => refused(Errno::OPNOTSUPP),
+            alignment => Access::Direct { alignment },
+        },
+    }
+}
+
+/// What offsets and lengths of direct I/O on `file` must be multiples of, where the kernel says it (Linux 6.1).
+fn direct_alignment(file: &OwnedFd) -> Option<u32> {
+    let status = fs::statx(file, c"", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN).ok()?;
+    let said = StatxFlags::from_bits_retain(status.stx_mask).contains(StatxFlags::DIOALIGN);
+    said.then_some(status.stx_dio_offset_align)
+}
+
+/// The length of `file` in bytes.
+pub(crate) fn length(file: &OwnedFd) -> Result<u64, VolumeError> {
+    let status = fs::fstat(file).map_err(refusal)?;
+    Ok(status.st_size.unsigned_abs())
+}
+
+/// Makes `file` exactly `bytes` long. True if its blocks are reserved, false if the file system cannot reserve.
+pub(crate) fn allocate(file: &OwnedFd, bytes: u64) -> Result<bool, VolumeError> {
+    let mut reserved = true;
+    if bytes > 0 {
+        match retried(|| fs::fallocate(file, FallocateFlags::empty(), 0, bytes)) {
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => reserved = false,
+            other => other.map_err(refusal)?,
+        }
+    }
+    if length(file)? != bytes {
+        retried(|| fs::ftruncate(file, bytes)).map_err(refusal)?;
+    }
+    Ok(reserved)
+}
+
+fn retried<T>(mut call: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
+    loop {
+        match call() {
+            Err(Errno::INTR) => {}
+            other => return other,
+        }
+    }
+}
+
+/// Renames `from` to `to`, replacing it.
+pub(crate) fn rename(from: &Path, to: &Path) -> Result<(), VolumeError> {
+    fs::rename(from, to).map_err(refusal)
+}
+
+/// Removes a file's name.
+pub(crate) fn remove(path: &Path) -> Result<(), VolumeError> {
+    fs::unlink(path).map_err(refusal)
+}
+
+/// The names in `directory`, sorted. Bytes that are not UTF-8 are shown as U+FFFD: no file of ours has such a name.
+pub(crate) fn list(directory: &Path) -> Result<Vec<String>, VolumeError> {
+    let handle = open_directory(directory)?;
+    let mut names = Vec::new();
+    for entry in fs::Dir::read_from(handle).map_err(refusal)? {
+        let entry = entry.map_err(refusal)?;
+        let name = entry.file_name().to_string_lossy();
+        if name != "." && name != ".." {
+            names.push(name.into_owned());
+        }
+    }
+    names.sort_unstable();
+    Ok(names)
+}
+
+/// Makes changes to the names in `directory` durable.
+pub(crate) fn sync_directory(directory: &Path) -> Result<(), VolumeError> {
+    let handle = open_directory(directory)?;
+    retried(|| fs::fsync(&handle)).map_err(refusal)
+}
+
+fn open_directory(path: &Path) -> Result<OwnedFd, VolumeError> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    fs::open(path, flags, Mode::empty()).map_err(refusal)
+}
+
+/// Room on the file system that holds `path`, or would hold it: a file that is not there yet counts for its directory.
+pub(crate) fn space(path: &Path) -> Result<Space, VolumeError> {
+    let parent = path.parent().filter(|parent| *parent != Path::new(""));
+    let directory = parent.unwrap_or(Path::new("."));
+    let (status, holder) = match fs::stat(path) {
+        Err(Errno::NOENT) => (fs::stat(directory), directory),
+        other => (other, path),
+    };
+    let status = status.map_err(refusal)?;
+    let room = fs::statvfs(holder).map_err(refusal)?;
+    Ok(Space {
+        free_bytes: room.f_bavail.saturating_mul(room.f_frsize),
+        total_bytes: room.f_blocks.saturating_mul(room.f_frsize),
+        volume: status.st_dev,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn allocation_grows_shrinks_and_reads_as_zero() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, _) = open(&folder.path().join("a"), OpenMode::CreateNew, true).unwrap();
+        for bytes in [0, 1 << 20, 4096, 0, 8192] {
+            allocate(&file, bytes).unwrap();
+            assert_eq!(length(&file), Ok(bytes));
+        }
+        assert_eq!(
+            std::fs::read(folder.path().join("a")).unwrap(),
+            vec![0; 8192]
+        );
+    }
+
+    #[test]
+    fn only_regular_files_open() {
+        let folder = tempfile::tempdir().unwrap();
+        let opened = |path: &Path, mode| open(path, mode, true).map(drop);
+        let path = folder.path().join("a");
+        assert_eq!(opened(&path, OpenMode::Write), Err(VolumeError::NotFound));
+        assert_eq!(opened(&path, OpenMode::CreateNew), Ok(()));
+        assert_eq!(opened(&path, OpenMode::CreateNew), Err(VolumeError::Exists));
+        for other in [folder.path(), Path::new("/dev/null")] {
+            assert!(matches!(
+                opened(other, OpenMode::Read),
+                Err(VolumeError::Other(_))
+            ));
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_not_there_yet_has_its_directorys_space() {
+        let folder = tempfile::tempdir().unwrap();
+        let of_folder = space(folder.path()).unwrap();
+        let of_file = space(&folder.path().join("later.edb")).unwrap();
+        assert_eq!(of_folder.volume, of_file.volume);
+        assert!(of_folder.total_bytes >= of_folder.free_bytes && of_folder.total_bytes > 0);
+        let nowhere = folder.path().join("no/such/folder");
+        assert_eq!(space(&nowhere), Err(VolumeError::NotFound));
+    }
+}

@@ -1,0 +1,226 @@
+//! The ring for systems without io_uring: threads that each do one blocking call at a time.
+//!
+//! Submitted entries stand in one queue; a thread takes the oldest, does it, and posts the outcome. Threads are
+//! started when there is work that no idle thread can take, up to a fixed number, and then stay. What waits longer
+//! than the number of threads waits in our queue instead of the device's, so the number bounds the depth.
+//!
+//! Dropping the ring abandons the queue and lets the threads go when they come back from their calls. Nobody joins them: a
+//! call that never returns must not hold up the end of a run.
+
+#![expect(
+    unsafe_code,
+    reason = "vectored calls with raw memory; each block says why it is sound"
+)]
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use brunt_units::Span;
+use rustix::event::{PollFd, PollFlags, poll};
+
+use super::{Entry, Full, Memory, Outcome, Ring, Tables, Verb};
+use crate::bell::{Bell, Mailbox};
+
+/// Address space for one thread's stack; it makes system calls and little else.
+const STACK_BYTES: usize = 64 << 10;
+
+/// A queue and the threads that work it off.
+pub(crate) struct Threads {
+    shared: Arc<Shared>,
+    bell: Arc<Bell>,
+    queued: Vec<Job>,
+    most: usize,
+}
+
+struct Shared {
+    queue: Mutex<Queue>,
+    work: Condvar,
+    ended: Mailbox<Outcome>,
+}
+
+#[derive(Default)]
+struct Queue {
+    jobs: VecDeque<Job>,
+    started: usize,
+    idle: usize,
+    closed: bool,
+}
+
+struct Job(Entry);
+
+// SAFETY: the pointers in an entry are followed by one thread only, the one that takes it from the queue, and
+// `Ring::push`'s caller keeps what they point to in place until the outcome.
+unsafe impl Send for Job {}
+
+impl Threads {
+    /// A ring of at most `most` threads (one at least) that rings `bell`. None is started before there is work.
+    pub(crate) fn new(bell: &Arc<Bell>, most: usize) -> Self {
+        let shared = Shared {
+            queue: Mutex::default(),
+            work: Condvar::new(),
+            ended: Mailbox::new(bell),
+        };
+        Self {
+            shared: Arc::new(shared),
+            bell: Arc::clone(bell),
+            queued: Vec::new(),
+            most: most.max(1),
+        }
+    }
+
+    fn start(&self, number: usize) -> io::Result<()> {
+        let shared = Arc::clone(&self.shared);
+        let thread = std::thread::Builder::new()
+            .name(format!("io-{number}"))
+            .stack_size(STACK_BYTES);
+        thread.spawn(move || shared.work_off()).map(drop)
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn work_off(&self) {
+        loop {
+            let mut queue = self.lock();
+            let job = loop {
+                if queue.closed {
+                    return;
+                }
+                if let Some(job) = queue.jobs.pop_front() {
+                    break job;
+                }
+                queue.idle += 1;
+                queue = self
+                    .work
+                    .wait(queue)
+                    .unwrap_or_else(PoisonError::into_inner);
+                queue.idle -= 1;
+            };
+            drop(queue);
+            self.ended.post(Outcome {
+                token: job.0.token,
+                result: job.perform(),
+            });
+        }
+    }
+}
+
+impl Ring for Threads {
+    unsafe fn push(&mut self, entry: Entry) -> Result<(), Full> {
+        self.queued.push(Job(entry));
+        Ok(())
+    }
+
+    fn submit(&mut self) {
+        if self.queued.is_empty() {
+            return;
+        }
+        let count = self.queued.len();
+        let mut queue = self.shared.lock();
+        queue.jobs.extend(self.queued.drain(..));
+        let wanted = queue.jobs.len().saturating_sub(queue.idle);
+        let starting = wanted.min(self.most - queue.started);
+        let started = (0..starting)
+            .take_while(|number| self.start(queue.started + number).is_ok())
+            .count();
+        queue.started += started;
+        assert!(
+            queue.started > 0,
+            "the system refuses even one thread for I/O"
+        );
+        drop(queue);
+        (0..count).for_each(|_| self.shared.work.notify_one());
+    }
+
+    fn reap(&mut self, outcomes: &mut Vec<Outcome>) {
+        self.shared.ended.take(outcomes);
+    }
+
+    fn wait(&mut self, limit: Option<Span>) {
+        self.submit();
+        if !self.shared.ended.is_empty() {
+            return;
+        }
+        let limit = limit.and_then(|span| std::time::Duration::from_nanos(span.0).try_into().ok());
+        let bell = Arc::clone(&self.bell);
+        let file = bell.file();
+        let mut files = [PollFd::from_borrowed_fd(file, PollFlags::IN)];
+        // An interrupted wait is a short one.
+        if poll(&mut files, limit.as_ref()) == Ok(1) {
+            self.bell.hush();
+        }
+    }
+
+    fn tables(&mut self) -> Option<&mut dyn Tables> {
+        None
+    }
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        let mut queue = self.shared.lock();
+        queue.closed = true;
+        queue.jobs.clear();
+        drop(queue);
+        self.shared.work.notify_all();
+    }
+}
+
+impl Job {
+    /// Makes the call; the kernel's answer in io_uring's form.
+    fn perform(&self) -> i32 {
+        let Entry {
+            file, offset, verb, ..
+        } = self.0;
+        let Ok(offset) = libc::off_t::try_from(offset) else {
+            return -libc::EINVAL;
+        };
+        // SAFETY: `Ring::push`'s caller keeps the file open and the memory, pieces and what they point to, in place and
+        // to ourselves until the outcome, which is posted after this returns.
+        let result = unsafe {
+            match verb {
+                Verb::Read(Memory::One {
+                    pointer, length, ..
+                }) => libc::pread(file, pointer.cast(), length as usize, offset),
+                Verb::Read(Memory::Many { pieces, count }) => {
+                    libc::preadv(file, pieces, count.cast_signed(), offset)
+                }
+                Verb::Write { memory, durable } => {
+                    let flags = if durable { libc::RWF_DSYNC } else { 0 };
+                    let one;
+                    let (pieces, count) = match memory {
+                        Memory::One {
+                            pointer, length, ..
+                        } => {
+                            one = libc::iovec {
+                                iov_base: pointer.cast(),
+                                iov_len: length as usize,
+                            };
+                            (&raw const one, 1)
+                        }
+                        Memory::Many { pieces, count } => (pieces, count.cast_signed()),
+                    };
+                    libc::pwritev2(file, pieces, count, offset, flags)
+                }
+                Verb::SyncData => libc::fdatasync(file) as isize,
+                Verb::PunchHole { length } => {
+                    let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+                    let length = libc::off_t::try_from(length).unwrap_or(libc::off_t::MAX);
+                    libc::fallocate(file, mode, offset, length) as isize
+                }
+            }
+        };
+        if result < 0 {
+            -io::Error::last_os_error()
+                .raw_os_error()
+                .unwrap_or(libc::EIO)
+        } else {
+            // Linux moves at most 2 GiB - 4 KiB in one call (MAX_RW_COUNT).
+            i32::try_from(result).unwrap_or(i32::MAX)
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! Putting a real world together: the best backend the system grants, memory, clock, names, executor.
+
+use std::cell::RefCell;
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use brunt_world::{
+    Executor, Frames, SLAB_BYTES, SlabSource, Spawner, Tasks, Tickets, World, random,
+};
+
+use crate::backend::{Backend, Choice, Kind, Record};
+use crate::bell::Bell;
+use crate::clock::OsClock;
+use crate::disk::RealDisk;
+use crate::flights::Flights;
+use crate::helper::Helper;
+use crate::memory::Slab;
+use crate::reactor::RealReactor;
+use crate::ring::Ring;
+use crate::ring::threads::Threads;
+use crate::ring::uring::Uring;
+use crate::volume::RealVolume;
+
+/// What a real world is to be made of.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// How I/O reaches the kernel.
+    pub backend: Choice,
+    /// Whether files are to bypass the page cache. Only tests say no.
+    pub direct: bool,
+    /// Most threads of the thread pool, and so its depth.
+    pub threads: usize,
+    /// Bytes in a slab of frames, a multiple of 4,096. Smaller than the default only for tiny runs.
+    pub slab_bytes: usize,
+    /// Seed of the world's random streams.
+    pub seed: u64,
+}
+
+impl Default for Options {
+    /// The best backend, direct I/O, 64 threads, slabs of [`SLAB_BYTES`], seed 0.
+    ///
+    /// 64 threads: a page read for each of 32 sessions, and the writes that the cache and the log have in flight beside them.
+    fn default() -> Self {
+        Self {
+            backend: Choice::Best,
+            direct: true,
+            threads: 64,
+            slab_bytes: SLAB_BYTES,
+            seed: 0,
+        }
+    }
+}
+
+/// Why there is no real world.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The backend that was asked for, and no other, is refused.
+    #[error("the I/O backend \"{kind}\" is not available: {reason}")]
+    Backend {
+        /// What was asked for.
+        kind: Kind,
+        /// What the system said.
+        reason: String,
+    },
+    /// The system refuses a thread or a file descriptor.
+    #[error("the system refuses a thread or a file descriptor: {0}")]
+    System(#[from] io::Error),
+}
+
+/// A world of the operating system's files and clock, with the executor that runs its tasks.
+pub struct RealWorld {
+    /// What the engine is given.
+    pub world: World,
+    /// Runs tasks on the thread that calls it, which must be the one that made the world.
+    pub executor: Executor<RealReactor>,
+    /// I/Os in flight: how many, and for how long the oldest has been hanging.
+    pub tickets: Tickets,
+    /// See [`RealWorld::backend`].
+    pub record: BackendRecord,
+}
+
+/// A handle that reads the record of what was obtained. Cloning gives another.
+#[derive(Clone)]
+pub struct BackendRecord {
+    record: Record,
+    flights: Rc<RefCell<Flights>>,
+}
+
+impl BackendRecord {
+    /// What was obtained so far.
+    pub fn read(&self) -> Backend {
+        let (slabs, slabs_registered) = self.flights.borrow().slab_counts();
+        Backend {
+            slabs,
+            slabs_registered,
+            ..self.record.read()
+        }
+    }
+}
+
+impl RealWorld {
+    /// Makes a world, and takes its first slab of memory to see whether it can be registered.
+    ///
+    /// # Errors
+    /// [`StartError`]: an explicitly chosen backend is refused, or not even a helper thread can be started.
+    pub fn new(options: &Options) -> Result<Self, StartError> {
+        let tasks = Tasks::default();
+        let tickets = Tickets::new(&tasks);
+        let bell = Arc::new(Bell::new().map_err(io::Error::from)?);
+        let clock = Rc::new(OsClock::new(&tasks));
+        let helper = Helper::start(&bell)?;
+        let record = Record::default();
+        let ring = choose(options, &bell, &record)?;
+        let flights = Rc::new(RefCell::new(Flights::new(ring, tickets.clone())));
+        let slabs = RealSlabs::new(&flights, &record, options)?;
+        let world = World {
+            clock: clock.clone(),
+            disk: Rc::new(RealDisk {
+                flights: Rc::clone(&flights),
+                clock: Rc::clone(&clock),
+            }),
+            volume: Rc::new(RealVolume {
+                flights: Rc::clone(&flights),
+                helper: Rc::clone(&helper),
+                tasks: tasks.clone(),
+                record: record.clone(),
+                direct: options.direct,
+            }),
+            frames: Frames::new(Box::new(slabs), options.slab_bytes),
+            spawner: Spawner::new(&tasks),
+            random: random::Streams::new(options.seed),
+        };
+        let record = BackendRecord {
+            record,
+            flights: Rc::clone(&flights),
+        };
+        let reactor = RealReactor {
+            flights,
+            helper,
+            clock,
+            bell,
+        };
+        Ok(Self {
+            world,
+            executor: Executor::new(&tasks, reactor),
+            tickets,
+            record,
+        })
+    }
+
+    /// What was obtained so far.
+    pub fn backend(&self) -> Backend {
+        self.record.read()
+    }
+}
+
+/// The best ring that `options` allow and the system grants.
+fn choose(
+    options: &Options,
+    bell: &Arc<Bell>,
+    record: &Record,
+) -> Result<Box<dyn Ring>, StartError> {
+    let kinds: &[Kind] = match &options.backend {
+        Choice::Best => &[Kind::Registered, Kind::Unregistered, Kind::Threads],
+        Choice::Only(kind) => std::slice::from_ref(kind),
+    };
+    for kind in kinds.iter().copied() {
+        let ring: io::Result<Box<dyn Ring>> = match kind {
+            Kind::Threads => Ok(Box::new(Threads::new(bell, options.threads))),
+            Kind::Registered | Kind::Unregistered => Uring::new(bell, kind == Kind::Registered)
+                .map(|(ring, task_run)| {
+                    record.change(|backend| backend.task_run = Some(task_run));
+                    Box::new(ring) as Box<dyn Ring>
+                }),
+        };
+        match ring {
+            Ok(ring) => {
+                record.change(|backend| backend.kind = kind);
+                return Ok(ring);
+            }
+            Err(error) => record.change(|backend| backend.refused.push(format!("{kind}: {error}"))),
+        }
+    }
+    Err(StartError::Backend {
+        kind: kinds[0],
+        reason: record.read().refused.join("; "),
+    })
+}
+
+/// Slabs for the frames, registered where possible.
+struct RealSlabs {
+    flights: Rc<RefCell<Flights>>,
+    register: bool,
+    /// The slab taken at the start, until it is asked for.
+    first: RefCell<Option<Slab>>,
+}
+
+impl RealSlabs {
+    fn new(
+        flights: &Rc<RefCell<Flights>>,
+        record: &Record,
+        options: &Options,
+    ) -> Result<Self, StartError> {
+        let mut register = record.read().kind == Kind::Registered;
+        let (first, refused) = flights.borrow_mut().slab(options.slab_bytes, register);
+        record.change(|backend| backend.huge_pages = first.has_huge_pages());
+        if let Some(code) = refused {
+            let size = brunt_units::ByteSize::bytes(options.slab_bytes as u64);
+            let error = io::Error::from_raw_os_error(code);
+            let reason = format!("locking {size} of I/O memory: {error} (see `ulimit -l`)");
+            let kind = Kind::Registered;
+            if options.backend == Choice::Only(kind) {
+                return Err(StartError::Backend { kind, reason });
+            }
+            register = false;
+            record.change(|backend| {
+                backend.kind = Kind::Unregistered;
+                backend.refused.push(format!("{kind}: {reason}"));
+            });
+        }
+        Ok(Self {
+            flights: Rc::clone(flights),
+            register,
+            first: RefCell::new(Some(first)),
+        })
+    }
+}
+
+impl SlabSource for RealSlabs {
+    fn slab(&self, bytes: usize) -> &'static mut [u8] {
+        let first = self.first.borrow_mut().take();
+        let slab = first.unwrap_or_else(|| self.flights.borrow_mut().slab(bytes, self.register).0);
+        slab.into_bytes()
+    }
+}
