@@ -232,3 +232,134 @@ fn io_error(code: i32) -> IoError {
         other => IoError::Other(other),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::Record;
+    use crate::helper::Errands;
+    use brunt_world::{Class, FileId, Frames};
+
+    fn flight(op: Op, direct: bool) -> Flight {
+        let file = rustix::fs::memfd_create("test", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
+        let file = OpenFile::new(file, direct, &Record::default(), &Errands::nowhere());
+        let frames = Frames::in_memory();
+        let segments: Segments = match op {
+            Op::Read => (0..2).map(|_| Segment::Fill(frames.take(4096))).collect(),
+            Op::Write | Op::WriteThrough => (0..2)
+                .map(|_| Segment::whole(&Rc::new(frames.take(4096))))
+                .collect(),
+            Op::Sync => Segments::new(),
+            Op::Trim => Segments::from_buf([Segment::Ghost(8192)]),
+        };
+        let io = Io::new(Class::Database, op, FileId(0), 1 << 20, segments);
+        assert_eq!(check(&io), Ok(()));
+        Flight::new(TicketId { slot: 0, turn: 0 }, io, Rc::new(file))
+    }
+
+    /// Offset and length of the next request.
+    fn left(flight: &mut Flight) -> (u64, u64) {
+        let entry = flight.entry(0, &Slabs::default());
+        let memory = match entry.verb {
+            Verb::Read(memory) | Verb::Write { memory, .. } => memory,
+            Verb::SyncData | Verb::PunchHole { .. } => panic!("moves bytes"),
+        };
+        let length = match memory {
+            Memory::One { length, .. } => u64::from(length),
+            Memory::Many { .. } => flight.pieces.iter().map(|piece| piece.iov_len as u64).sum(),
+        };
+        (entry.offset - (1 << 20), length)
+    }
+
+    #[test]
+    fn a_short_transfer_goes_on_where_it_stopped() {
+        for op in [Op::Read, Op::Write, Op::WriteThrough] {
+            let mut flight = flight(op, false);
+            assert_eq!(left(&mut flight), (0, 8192));
+            assert_eq!(flight.advance(1000), Next::Again);
+            assert_eq!(left(&mut flight), (1000, 7192));
+            assert_eq!(flight.advance(3096), Next::Again);
+            assert_eq!(left(&mut flight), (4096, 4096));
+            assert_eq!(flight.advance(4096), Next::Ended(Ok(())));
+        }
+    }
+
+    #[test]
+    fn a_direct_transfer_goes_on_at_a_sector() {
+        let mut flight = flight(Op::Write, true);
+        assert_eq!(flight.advance(1000), Next::Again);
+        assert_eq!(left(&mut flight), (512, 7680));
+        assert_eq!(flight.advance(7680), Next::Ended(Ok(())));
+    }
+
+    #[test]
+    fn a_read_that_gets_no_further_is_past_the_end() {
+        let past_end = Next::Ended(Err(IoError::PastEnd));
+        let mut buffered = flight(Op::Read, false);
+        assert_eq!(buffered.advance(700), Next::Again);
+        assert_eq!(buffered.advance(0), past_end);
+        // The file ends inside the second sector, and reading it again does not lengthen it.
+        let mut direct = flight(Op::Read, true);
+        assert_eq!(direct.advance(700), Next::Again);
+        assert_eq!(direct.advance(188), past_end);
+    }
+
+    #[test]
+    fn refusals_are_repeated_but_not_for_ever() {
+        for (refusal, code) in [(-libc::EAGAIN, libc::EAGAIN), (-libc::EINTR, libc::EINTR)] {
+            let mut flight = flight(Op::Sync, false);
+            for _ in 0..MOST_REFUSALS {
+                assert_eq!(flight.advance(refusal), Next::Again);
+            }
+            let ended = Next::Ended(Err(IoError::Other(code)));
+            assert_eq!(flight.advance(refusal), ended);
+        }
+        let mut stuck = flight(Op::Write, false);
+        let ends = (0..=MOST_REFUSALS).find_map(|_| match stuck.advance(0) {
+            Next::Again => None,
+            Next::Ended(result) => Some(result),
+        });
+        assert_eq!(ends, Some(Err(IoError::Device)));
+    }
+
+    #[test]
+    fn errors_have_names() {
+        let ended = |op, code: i32| flight(op, true).advance(-code);
+        let named = |error| Next::Ended(Err(error));
+        assert_eq!(ended(Op::Read, libc::EIO), named(IoError::Device));
+        assert_eq!(ended(Op::Write, libc::ENOSPC), named(IoError::NoSpace));
+        assert_eq!(ended(Op::Write, libc::EINVAL), named(IoError::Invalid));
+        assert_eq!(
+            ended(Op::Sync, libc::ENOMEM),
+            named(IoError::Other(libc::ENOMEM))
+        );
+        assert_eq!(ended(Op::Trim, libc::EOPNOTSUPP), Next::Ended(Ok(())));
+        assert_eq!(ended(Op::Trim, libc::EIO), named(IoError::Device));
+    }
+
+    #[test]
+    fn impossible_requests_are_refused() {
+        let frames = Frames::in_memory();
+        let refused = |op, offset, segment| {
+            let segments = Segments::from_buf([segment]);
+            check(&Io::new(Class::Log, op, FileId(0), offset, segments)) == Err(IoError::Invalid)
+        };
+        let part = |start, length| Segment::Drain {
+            frame: Rc::new(frames.take(4096)),
+            start,
+            length,
+        };
+        assert!(!refused(Op::Write, 512, part(512, 3584)));
+        assert!(refused(Op::Write, 512, part(512, 4096)));
+        assert!(refused(Op::Write, 512, part(usize::MAX - 511, 512)));
+        assert!(refused(Op::Write, 512, part(0, 0)));
+        assert!(refused(Op::Write, 512, part(0, 100)));
+        assert!(refused(Op::Write, 100, part(0, 512)));
+        assert!(refused(Op::Write, u64::MAX - 511, part(0, 512)));
+        assert!(refused(Op::Read, 0, part(0, 512)));
+        assert!(refused(Op::Write, 0, Segment::Fill(frames.take(4096))));
+        assert!(refused(Op::Read, 0, Segment::Ghost(512)));
+        let empty = Io::new(Class::Log, Op::Read, FileId(0), 0, Segments::new());
+        assert_eq!(check(&empty), Err(IoError::Invalid));
+    }
+}

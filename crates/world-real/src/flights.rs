@@ -224,3 +224,6 @@ impl Drop for Flights {
         }
     }
 }
+
+#[cfg(test)]
+mod schedules;

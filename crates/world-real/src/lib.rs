@@ -8,7 +8,7 @@
 //!     |                      |                 |            |
 //!   flights, flight       names (helper)     OsClock      memory: slabs, never unmapped
 //!     |                      |
-//!   Ring: uring | threads                    bell: helpers wake the executor's thread
+//!   Ring: uring | threads | fake             bell: helpers wake the executor's thread
 //! ```
 //!
 //! Invariant: I/O memory is never unmapped and an I/O in flight is never freed, so dropping anything at any time is sound

@@ -7,7 +7,7 @@
 //! ```text
 //!   flights: tickets, resuming, retrying, backlog
 //!   ---------------------------------------------- Ring
-//!   uring           threads
+//!   uring           threads              fake (tests): short, refused, failed, shuffled
 //! ```
 
 #![expect(
@@ -21,6 +21,8 @@ use brunt_units::Span;
 
 use crate::memory::Slab;
 
+#[cfg(test)]
+pub(crate) mod fake;
 pub(crate) mod threads;
 pub(crate) mod uring;
 
