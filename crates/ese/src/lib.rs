@@ -3,8 +3,14 @@
 //! Its input/output pattern is the workload that brunt tests storage with, so it follows Microsoft's Extensible Storage
 //! Engine: names, defaults, error codes and the bytes of database files are ESE's.
 
+pub mod cache;
+pub mod content;
+pub mod error;
 pub mod format;
+pub mod log;
+pub mod meter;
 pub mod page;
 pub mod policy;
+mod small_file;
 pub mod tree;
 pub mod verify;

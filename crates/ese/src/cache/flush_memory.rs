@@ -1,0 +1,84 @@
+//! What each page's latest write looked like: how a lost write is noticed when the page is read again.
+//!
+//! The flush type of a page goes through 1, 2, 3, 1 ... with each write, so a lost write shows unless three in a row are
+//! lost; beside it a few bits of the page's database time, which catch most of those too. One byte a page:
+//!
+//! ```text
+//!   bits 0-1  flush type, 0 = unknown      bit 2  time known      bits 3-7  low bits of the database time
+//! ```
+//!
+//! The two type bits are what the flush map on disk keeps.
+
+use brunt_units::{DatabaseTime, PageNumber};
+
+/// The memory of one database's page writes.
+#[derive(Clone, Debug, Default)]
+pub struct FlushMemory {
+    pages: Vec<u8>,
+}
+
+const TIME_KNOWN: u8 = 1 << 2;
+
+impl FlushMemory {
+    /// Knows nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// What is known of a page's flush type; 0 is nothing.
+    pub fn flush_type(&self, page: PageNumber) -> u8 {
+        self.pages.get(page.0 as usize).map_or(0, |byte| byte & 3)
+    }
+
+    /// The page goes out with this flush type and time.
+    pub fn written(&mut self, page: PageNumber, flush_type: u8, time: Option<DatabaseTime>) {
+        let at = page.0 as usize;
+        if self.pages.len() <= at {
+            self.pages.resize(at + 1, 0);
+        }
+        let time = time.map_or(0, |time| TIME_KNOWN | low_bits(time));
+        self.pages[at] = (flush_type & 3) | time;
+    }
+
+    /// Nothing is known of the page any more.
+    pub fn forget(&mut self, page: PageNumber) {
+        if let Some(byte) = self.pages.get_mut(page.0 as usize) {
+            *byte = 0;
+        }
+    }
+
+    /// Whether a page that was read can be the one that was written last.
+    pub fn agrees(&self, page: PageNumber, flush_type: u8, time: Option<DatabaseTime>) -> bool {
+        let Some(&byte) = self.pages.get(page.0 as usize) else { return true };
+        let known = byte & 3;
+        let type_agrees = known == 0 || flush_type == 0 || known == flush_type;
+        let time_known = known != 0 && byte & TIME_KNOWN != 0;
+        let time_agrees = !time_known || time.is_none_or(|time| byte & !7 == low_bits(time));
+        type_agrees && time_agrees
+    }
+}
+
+fn low_bits(time: DatabaseTime) -> u8 {
+    let low = time.0 & 0x1F;
+    u8::try_from(low << 3).expect("five bits shifted by three")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lost_write_is_noticed_and_an_unknown_page_is_not_accused() {
+        let mut memory = FlushMemory::new();
+        let page = PageNumber(9);
+        assert!(memory.agrees(page, 2, Some(DatabaseTime(5))));
+        memory.written(page, 2, Some(DatabaseTime(100)));
+        assert!(memory.agrees(page, 2, Some(DatabaseTime(100))));
+        assert!(!memory.agrees(page, 1, Some(DatabaseTime(99))), "the write before");
+        assert!(!memory.agrees(page, 2, Some(DatabaseTime(97))), "three writes before");
+        memory.written(page, 3, None);
+        assert!(memory.agrees(page, 3, Some(DatabaseTime(1))));
+        memory.forget(page);
+        assert!(memory.agrees(page, 1, Some(DatabaseTime(0))));
+    }
+}

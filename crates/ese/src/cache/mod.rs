@@ -1,0 +1,287 @@
+//! The buffer manager: pages in memory, and the I/O that brings and takes them.
+//!
+//! One cache serves all databases of a server; each database belongs to an instance with a log stream of its own.
+//!
+//! ```text
+//!   free --read or claim--> resident --change--> dirty --write--> writing --done--> resident --evict--> free
+//!                              ^                              (changing it meanwhile changes a copy)
+//! ```
+//!
+//! * [`frames`]: the table of frames, structure of arrays.
+//! * [`read`]: finding and reading pages, stalls, preread.
+//! * [`write`]: writing runs of pages, after their log.
+//! * [`clean`]: keeping frames available.
+//! * [`view`]: pages as the trees see them.
+//!
+//! Invariants: a page is written only when its newest log record is durable; never two writes of one page in flight; a
+//! position is *needed* by the checkpoint until a sync that was submitted after the page's write completed has
+//! completed; a pinned page stays.
+
+mod clean;
+mod flush_memory;
+mod frames;
+mod read;
+mod view;
+mod write;
+
+pub use flush_memory::FlushMemory;
+pub use read::{Pin, Trust};
+pub use view::CachedPages;
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use brunt_units::{DatabaseTime, LogPosition, PageNumber, PageSize, Span};
+use brunt_world::sync::Event;
+use brunt_world::{FileId, World};
+
+use crate::content::Content;
+use crate::error::EngineError;
+use crate::log::{Appended, Log};
+use crate::meter::MeterBoard;
+use crate::policy::available::{Available, START_PERCENT, STOP_PERCENT};
+use crate::policy::dirty::DirtyOrder;
+use frames::FrameTable;
+
+/// Names a page within a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PageKey {
+    /// The database's number in the cache.
+    pub database: u8,
+    /// The page.
+    pub page: PageNumber,
+}
+
+/// What a cache is set up with.
+#[derive(Clone, Debug)]
+pub struct CacheOptions {
+    /// The size of every page of every database.
+    pub page_size: PageSize,
+    /// Frames at most.
+    pub frames: u32,
+    /// Frames whose memory is taken at once.
+    pub frames_min: u32,
+    /// Freeing begins below this share of all frames, in percent.
+    pub start_percent: u32,
+    /// Freeing ends at this share, in percent.
+    pub stop_percent: u32,
+    /// Bytes of one coalesced read or write at most.
+    pub coalesce_bytes: u64,
+    /// Bytes of clean pages that a write may carry along to join two runs, and of unwanted ones a read.
+    pub gap_bytes: u64,
+    /// Writes in flight per database at most.
+    pub writes_max: usize,
+    /// References closer together than this count as one.
+    pub correlation: Span,
+    /// How long a reference counts for.
+    pub timeout: Span,
+}
+
+impl CacheOptions {
+    /// ESE's defaults for a cache of `frames` pages of `page_size`.
+    ///
+    /// Source: microsoft/Extensible-Storage-Engine, dev/ese/src/ese/sysparamtable.g.cxx (LRU-K times) and
+    /// dev/ese/src/inc/daeconst.hxx (coalescing).
+    pub fn new(page_size: PageSize, frames: u32) -> Self {
+        Self {
+            page_size,
+            frames,
+            frames_min: 0,
+            start_percent: START_PERCENT,
+            stop_percent: STOP_PERCENT,
+            coalesce_bytes: 512 << 10,
+            gap_bytes: 0,
+            writes_max: 64,
+            correlation: Span::millis(128),
+            timeout: Span::seconds(100),
+        }
+    }
+}
+
+/// A database as the cache knows it.
+struct CachedDatabase<C: Content> {
+    path: PathBuf,
+    file: FileId,
+    instance: u8,
+    log: Log<C>,
+    time: DatabaseTime,
+    flush: FlushMemory,
+    /// Writes in flight, by an id: the position each makes durable once synced.
+    flying: BTreeMap<u64, LogPosition>,
+    /// Positions whose writes completed and wait for a sync.
+    unsynced: Vec<LogPosition>,
+    /// Positions that a sync in flight covers.
+    syncing: Vec<LogPosition>,
+    /// Pages that recovery found torn and rebuilds without looking at their former content.
+    torn: BTreeSet<PageNumber>,
+}
+
+struct State<C: Content> {
+    frames: FrameTable<C>,
+    databases: Vec<CachedDatabase<C>>,
+    /// Dirty frames of each instance by their oldest log position.
+    dirty: Vec<DirtyOrder>,
+    /// Frames that will be free when their writes end.
+    coming_free: u32,
+    freeing: bool,
+    next_write: u64,
+}
+
+struct Inner<C: Content> {
+    world: World,
+    options: CacheOptions,
+    available: Available,
+    meters: Rc<MeterBoard>,
+    state: RefCell<State<C>>,
+    failure: RefCell<Option<EngineError>>,
+    closing: Cell<bool>,
+    /// A page arrived, a write ended, a frame became free.
+    progress: Event,
+    /// The cleaner has something to look at.
+    demand: Event,
+}
+
+/// The buffer manager. Cloning gives another handle.
+pub struct Cache<C: Content>(Rc<Inner<C>>);
+
+impl<C: Content> Clone for Cache<C> {
+    fn clone(&self) -> Self {
+        Self(Rc::clone(&self.0))
+    }
+}
+
+impl<C: Content> Cache<C> {
+    /// An empty cache; its cleaner is running.
+    pub fn new(world: &World, options: CacheOptions, meters: Rc<MeterBoard>) -> Self {
+        let tasks = world.spawner.tasks();
+        let frames = FrameTable::new(world, &options);
+        let cache = Self(Rc::new(Inner {
+            available: Available::new(options.frames, options.start_percent, options.stop_percent),
+            world: world.clone(),
+            options,
+            meters,
+            state: RefCell::new(State {
+                frames,
+                databases: Vec::new(),
+                dirty: Vec::new(),
+                coming_free: 0,
+                freeing: false,
+                next_write: 0,
+            }),
+            failure: RefCell::new(None),
+            closing: Cell::new(false),
+            progress: Event::new(tasks),
+            demand: Event::new(tasks),
+        }));
+        drop(world.spawner.spawn(cache.clone().run_cleaner()));
+        cache
+    }
+
+    /// Takes a database in and gives it its number.
+    ///
+    /// Databases of instance n are given before those of n+1. `time` is its latest change.
+    pub fn add_database(
+        &self,
+        path: PathBuf,
+        file: FileId,
+        instance: u8,
+        log: Log<C>,
+        time: DatabaseTime,
+        flush: FlushMemory,
+    ) -> u8 {
+        let mut state = self.0.state.borrow_mut();
+        while state.dirty.len() <= usize::from(instance) {
+            state.dirty.push(DirtyOrder::new(self.0.options.frames));
+        }
+        state.databases.push(CachedDatabase {
+            path,
+            file,
+            instance,
+            log,
+            time,
+            flush,
+            flying: BTreeMap::new(),
+            unsynced: Vec::new(),
+            syncing: Vec::new(),
+            torn: BTreeSet::new(),
+        });
+        u8::try_from(state.databases.len() - 1).expect("fewer than 256 databases in a server")
+    }
+
+    /// The pages `touched` of `database` were changed by a record at `appended` and carry `time` now.
+    ///
+    /// # Panics
+    /// When one of them is not resident.
+    pub fn changed(&self, database: u8, touched: &[PageNumber], appended: Appended, time: DatabaseTime) {
+        let now = self.0.world.clock.now();
+        let mut state = self.0.state.borrow_mut();
+        let state = &mut *state;
+        let entry = &mut state.databases[usize::from(database)];
+        entry.time = entry.time.max(time);
+        let order = &mut state.dirty[usize::from(entry.instance)];
+        for page in touched {
+            let frame = state.frames.find(PageKey { database, page: *page }).expect("a changed page is resident");
+            state.frames.set_last(frame, appended.end);
+            if order.position(frame).is_none() {
+                order.insert(frame, appended.start);
+            }
+            state.frames.touch(frame, now);
+        }
+    }
+
+    /// The latest change of `database`.
+    pub fn time(&self, database: u8) -> DatabaseTime {
+        self.0.state.borrow().databases[usize::from(database)].time
+    }
+
+    /// Moves the database's clock forward to `time`; never back.
+    pub fn advance_time(&self, database: u8, time: DatabaseTime) {
+        let entry = &mut self.0.state.borrow_mut().databases[usize::from(database)];
+        entry.time = entry.time.max(time);
+    }
+
+    /// The oldest log position that a dirty page, a write in flight or an unsynced write of `instance` still needs.
+    pub fn oldest_needed(&self, instance: u8) -> Option<LogPosition> {
+        let state = self.0.state.borrow();
+        let dirty = state.dirty.get(usize::from(instance)).and_then(DirtyOrder::oldest);
+        let written = state.databases.iter().filter(|database| database.instance == instance).flat_map(|database| {
+            database.flying.values().chain(&database.unsynced).chain(&database.syncing).copied()
+        });
+        written.chain(dirty).min()
+    }
+
+    /// Frames that hold a page, and all frames: how warm the cache is.
+    pub fn resident(&self) -> (u32, u32) {
+        let free = self.0.state.borrow().frames.free();
+        (self.0.options.frames - free, self.0.options.frames)
+    }
+
+    /// The size of every page.
+    pub fn page_size(&self) -> PageSize {
+        self.0.options.page_size
+    }
+
+    /// The counters.
+    pub fn meters(&self) -> &Rc<MeterBoard> {
+        &self.0.meters
+    }
+
+    /// Why the cache has stopped writing, if it has.
+    pub fn failure(&self) -> Option<EngineError> {
+        self.0.failure.borrow().clone()
+    }
+
+    /// Ends the cleaner. Nothing is written any more unless it is asked for.
+    pub fn close(&self) {
+        self.0.closing.set(true);
+        self.0.demand.notify();
+    }
+
+    fn fail(&self, error: EngineError) {
+        self.0.failure.borrow_mut().get_or_insert(error);
+        self.0.progress.notify();
+        self.0.demand.notify();
+    }
+}

@@ -1,0 +1,246 @@
+//! Finding pages and reading them.
+//!
+//! A reader that needs a frame takes a free one. When there is none it waits, and that is a *page-fault stall*: the storage
+//! did not take dirty pages as fast as it gave others.
+
+use brunt_units::{PageNumber, Time};
+use brunt_world::{Class, Io, IoError, Op, Segments};
+
+use super::frames::Phase;
+use super::{Cache, PageKey};
+use crate::content::Content;
+use crate::error::{EngineError, PageFault};
+
+/// How much a page that is read has to prove.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trust {
+    /// Everything: checksum, number, flush type.
+    Verified,
+    /// Nothing: recovery takes what is there, and remembers pages that were torn.
+    Recovering,
+}
+
+/// Keeps a page in the cache.
+pub struct Pin<C: Content> {
+    cache: Cache<C>,
+    frame: u32,
+}
+
+impl<C: Content> Drop for Pin<C> {
+    fn drop(&mut self) {
+        self.cache.0.state.borrow_mut().frames.unpin(self.frame);
+    }
+}
+
+/// What a look into the table found.
+enum Found {
+    /// The page, pinned.
+    Here(u32),
+    /// A frame for it, pinned; the page must be read.
+    Read(u32),
+    /// Somebody else is reading it.
+    Coming,
+    /// No frame is free.
+    Stalled,
+}
+
+impl<C: Content> Cache<C> {
+    /// The page, pinned; read if it must be.
+    ///
+    /// # Errors
+    /// [`EngineError::Page`] when what was read is not the page.
+    pub async fn fetch(&self, database: u8, page: PageNumber, trust: Trust) -> Result<Pin<C>, EngineError> {
+        let key = PageKey { database, page };
+        self.0.meters.with(|meters| meters.page_requests.tick());
+        match self.frame_for(key, Phase::Reading).await? {
+            Found::Read(frame) => self.read(frame, key, trust).await,
+            Found::Here(frame) => {
+                self.0.meters.with(|meters| meters.page_hits.tick());
+                Ok(self.pinned(frame))
+            }
+            Found::Coming | Found::Stalled => unreachable!("waited for"),
+        }
+    }
+
+    /// Memory for a page whose former content does not matter, pinned.
+    ///
+    /// # Errors
+    /// When the cache has failed.
+    pub async fn claim(&self, database: u8, page: PageNumber) -> Result<Pin<C>, EngineError> {
+        match self.frame_for(PageKey { database, page }, Phase::Resident).await? {
+            Found::Read(frame) | Found::Here(frame) => Ok(self.pinned(frame)),
+            Found::Coming | Found::Stalled => unreachable!("waited for"),
+        }
+    }
+
+    fn pinned(&self, frame: u32) -> Pin<C> {
+        Pin { cache: self.clone(), frame }
+    }
+
+    /// Waits until the page is here or a frame is free for it. A new frame enters `phase`.
+    async fn frame_for(&self, key: PageKey, phase: Phase) -> Result<Found, EngineError> {
+        let mut stalled = false;
+        self.0
+            .progress
+            .wait(|| {
+                if let Some(error) = self.failure() {
+                    return Some(Err(error));
+                }
+                match self.look(key, phase) {
+                    Found::Coming => None,
+                    Found::Stalled => {
+                        if !stalled {
+                            stalled = true;
+                            self.0.meters.with(|meters| meters.page_fault_stalls.tick());
+                        }
+                        self.0.demand.notify();
+                        None
+                    }
+                    found => Some(Ok(found)),
+                }
+            })
+            .await
+    }
+
+    fn look(&self, key: PageKey, phase: Phase) -> Found {
+        let now = self.0.world.clock.now();
+        let mut state = self.0.state.borrow_mut();
+        let frames = &mut state.frames;
+        if let Some(frame) = frames.find(key) {
+            if frames.phase(frame) == Phase::Reading {
+                return Found::Coming;
+            }
+            frames.pin(frame);
+            frames.touch(frame, now);
+            return Found::Here(frame);
+        }
+        let page = match phase {
+            Phase::Resident => Some(C::zeroed(&self.0.world.frames, self.0.options.page_size)),
+            _ => None,
+        };
+        match frames.occupy(key, phase, page, now) {
+            Some(frame) => {
+                if frames.free() < self.0.available.start {
+                    self.0.demand.notify();
+                }
+                Found::Read(frame)
+            }
+            None => Found::Stalled,
+        }
+    }
+
+    async fn read(&self, frame: u32, key: PageKey, trust: Trust) -> Result<Pin<C>, EngineError> {
+        let pin = self.pinned(frame);
+        let size = self.0.options.page_size;
+        let (file, offset) = {
+            let state = self.0.state.borrow();
+            (state.databases[usize::from(key.database)].file, key.page.offset(size))
+        };
+        let class = match trust {
+            Trust::Verified => Class::Database,
+            Trust::Recovering => Class::Recovery,
+        };
+        let segments = Segments::from_buf([C::blank(&self.0.world.frames, size)]);
+        let io = Io { tag: u64::from(key.page.0), ..Io::new(class, Op::Read, file, offset, segments) };
+        let done = self.0.world.disk.submit(io).await;
+        self.0.meters.database(key.database, |meters| &mut meters.reads, size.bytes_u64(), done.latency());
+        let result = done.result;
+        let segment = done.segments.into_iter().next().expect("a read brings its memory back");
+        let judged = self.judge(key, result, C::arrived(segment), trust);
+        let mut state = self.0.state.borrow_mut();
+        let outcome = match judged {
+            Ok(page) => {
+                *state.frames.page_mut(frame) = Some(page);
+                state.frames.set_phase(frame, Phase::Resident);
+                Ok(pin)
+            }
+            Err(fault) => {
+                let database = state.databases[usize::from(key.database)].path.clone();
+                drop(state);
+                drop(pin);
+                state = self.0.state.borrow_mut();
+                state.frames.vacate(frame);
+                Err(EngineError::Page { database, page: key.page, offset, fault })
+            }
+        };
+        drop(state);
+        self.0.progress.notify();
+        outcome
+    }
+
+    /// What arrived, if it is the page.
+    fn judge(
+        &self,
+        key: PageKey,
+        result: Result<(), IoError>,
+        mut page: C::Page,
+        trust: Trust,
+    ) -> Result<C::Page, PageFault> {
+        let size = self.0.options.page_size;
+        let mut state = self.0.state.borrow_mut();
+        let database = &mut state.databases[usize::from(key.database)];
+        let verdict = match result {
+            Ok(()) => C::verify(&mut page, key.page, size),
+            Err(error) => Err(PageFault::Device(error)),
+        };
+        match (verdict, trust) {
+            (Ok(sound), Trust::Verified) => {
+                if sound.corrected {
+                    self.0.meters.with(|meters| meters.corrected.tick());
+                }
+                let agrees = database.flush.agrees(key.page, sound.flush_type, sound.time);
+                if agrees { Ok(page) } else { Err(PageFault::LostFlush) }
+            }
+            (Err(fault), Trust::Verified) => Err(fault),
+            (Ok(_), Trust::Recovering) => Ok(page),
+            // Past the end: the file's new length did not survive, its pages will be rebuilt like torn ones.
+            (Err(PageFault::Device(IoError::PastEnd)), Trust::Recovering) => {
+                database.torn.insert(key.page);
+                Ok(C::zeroed(&self.0.world.frames, size))
+            }
+            (Err(PageFault::Device(error)), Trust::Recovering) => Err(PageFault::Device(error)),
+            (Err(_), Trust::Recovering) => {
+                database.torn.insert(key.page);
+                Ok(page)
+            }
+        }
+    }
+
+    /// Whether recovery found the page torn and it is not rebuilt yet.
+    pub fn is_torn(&self, database: u8, page: PageNumber) -> bool {
+        self.0.state.borrow().databases[usize::from(database)].torn.contains(&page)
+    }
+
+    /// Pages that recovery found torn.
+    pub fn torn(&self, database: u8) -> Vec<PageNumber> {
+        self.0.state.borrow().databases[usize::from(database)].torn.iter().copied().collect()
+    }
+
+    /// Reads pages that will be needed soon, in the background. Those that fail are read again, and reported, when they
+    /// are asked for.
+    pub fn preread(&self, database: u8, pages: impl IntoIterator<Item = PageNumber>, trust: Trust) {
+        for page in pages {
+            let key = PageKey { database, page };
+            let wanted = {
+                let state = self.0.state.borrow();
+                state.frames.find(key).is_none() && state.frames.free() > self.0.available.start
+            };
+            if wanted {
+                let cache = self.clone();
+                let read = async move {
+                    // The result is in the cache, or will be found by who asks.
+                    let _ = cache.fetch(database, page, trust).await;
+                };
+                drop(self.0.world.spawner.spawn(read));
+            }
+        }
+    }
+
+    /// Marks pages as used at `now`.
+    pub(super) fn touch_all(&self, frames: &[u32], now: Time) {
+        let mut state = self.0.state.borrow_mut();
+        for frame in frames {
+            state.frames.touch(*frame, now);
+        }
+    }
+}

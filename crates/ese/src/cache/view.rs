@@ -1,0 +1,74 @@
+//! The resident pages of one database, as the trees see them.
+
+use std::cell::RefMut;
+use std::rc::Rc;
+
+use brunt_units::{DatabaseTime, PageNumber, PageSize};
+use brunt_world::Frames;
+
+use super::frames::Phase;
+use super::{Cache, PageKey, State};
+use crate::content::Bytes;
+use crate::page::{Need, Pages};
+
+/// A database's resident pages; see [`Cache::pages`].
+pub struct CachedPages<'a> {
+    state: RefMut<'a, State<Bytes>>,
+    database: u8,
+    size: PageSize,
+    pool: Frames,
+}
+
+impl Cache<Bytes> {
+    /// The resident pages of `database`, for as long as nothing else happens.
+    ///
+    /// # Panics
+    /// When two views exist at once.
+    pub fn pages(&self, database: u8) -> CachedPages<'_> {
+        CachedPages {
+            state: self.0.state.borrow_mut(),
+            database,
+            size: self.0.options.page_size,
+            pool: self.0.world.frames.clone(),
+        }
+    }
+}
+
+impl CachedPages<'_> {
+    fn frame(&self, page: PageNumber) -> Option<u32> {
+        let frame = self.state.frames.find(PageKey { database: self.database, page })?;
+        (self.state.frames.phase(frame) != Phase::Reading).then_some(frame)
+    }
+}
+
+impl Pages for CachedPages<'_> {
+    fn page_size(&self) -> PageSize {
+        self.size
+    }
+
+    fn resident(&self, page: PageNumber) -> Result<&[u8], Need> {
+        let frame = self.frame(page).ok_or(Need::Page(page))?;
+        let page = self.state.frames.page(frame).expect("a frame past reading holds a page");
+        Ok(page)
+    }
+
+    fn claimed(&self, page: PageNumber) -> Result<(), Need> {
+        self.frame(page).map(|_| ()).ok_or(Need::Fresh(page))
+    }
+
+    fn change(&mut self, page: PageNumber) -> &mut [u8] {
+        let frame = self.frame(page).expect("a changed page is resident");
+        let slot = self.state.frames.page_mut(frame).as_mut().expect("a frame past reading holds a page");
+        if Rc::get_mut(slot).is_none() {
+            // A write of it is in flight: that one keeps the old bytes, we go on in a copy.
+            let mut copy = self.pool.take(self.size.bytes());
+            copy.copy_from_slice(slot);
+            *slot = Rc::new(copy);
+        }
+        Rc::get_mut(slot).expect("it is ours alone now")
+    }
+
+    fn time(&self) -> DatabaseTime {
+        self.state.databases[usize::from(self.database)].time
+    }
+}

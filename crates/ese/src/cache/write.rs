@@ -1,0 +1,228 @@
+//! Writing dirty pages: in runs, after their log, one write of a page at a time.
+//!
+//! Callers name frames that should go out. Their neighbourhood is looked at for pages that can travel along, the runs are
+//! submitted at once and each ends in a task of its own, so nobody waits for a device longer than they want to.
+
+use brunt_units::{LogPosition, PageNumber};
+use brunt_world::{Class, Io, Op, Segments, Ticket};
+
+use super::frames::Phase;
+use super::{Cache, PageKey, State};
+use crate::content::Content;
+use crate::error::EngineError;
+use crate::log::FlushReason;
+use crate::policy::coalesce::{Candidate, Limits, Run, runs};
+
+/// What becomes of a page when its write has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum After {
+    /// It stays.
+    Keep,
+    /// It leaves the cache, unless somebody uses it again.
+    Evict,
+}
+
+/// A run on its way out.
+struct Departure {
+    database: u8,
+    frames: Vec<u32>,
+    /// The oldest position each dirty page of the run needed.
+    oldest: Vec<(u32, LogPosition)>,
+    write: u64,
+    bytes: u64,
+    after: After,
+}
+
+impl<C: Content> Cache<C> {
+    /// Waits for the log of these frames and submits their writes; says how many dirty pages are on their way.
+    ///
+    /// Pages that are clean, in flight, or were changed again while the log was awaited are left for the next time.
+    ///
+    /// # Errors
+    /// When the log has failed.
+    pub(crate) async fn write_frames(&self, frames: &[u32], after: After) -> Result<u32, EngineError> {
+        for (log, end) in self.logs_of(frames) {
+            if log.durable() < end {
+                log.flushed(end, FlushReason::Page).await?;
+            }
+        }
+        let mut written = 0;
+        for (database, run) in self.runs_around(frames) {
+            if let Some((ticket, departure)) = self.depart(database, run, after) {
+                written += u32::try_from(departure.oldest.len()).expect("a run is short");
+                drop(self.0.world.spawner.spawn(self.clone().arrive(ticket, departure)));
+            }
+        }
+        Ok(written)
+    }
+
+    /// The newest log position of these frames, for each log.
+    fn logs_of(&self, frames: &[u32]) -> Vec<(crate::log::Log<C>, LogPosition)> {
+        let state = self.0.state.borrow();
+        let mut ends: Vec<(u8, usize, LogPosition)> = Vec::new();
+        for &frame in frames {
+            let database = usize::from(state.frames.key(frame).database);
+            let instance = state.databases[database].instance;
+            let last = state.frames.last(frame);
+            match ends.iter_mut().find(|(known, ..)| *known == instance) {
+                Some((.., end)) => *end = last.max(*end),
+                None => ends.push((instance, database, last)),
+            }
+        }
+        ends.into_iter().map(|(_, database, end)| (state.databases[database].log.clone(), end)).collect()
+    }
+
+    /// The runs that carry these frames and what may travel along.
+    fn runs_around(&self, frames: &[u32]) -> Vec<(u8, Run)> {
+        let state = self.0.state.borrow();
+        let size = self.0.options.page_size;
+        let limits = Limits { max_bytes: self.0.options.coalesce_bytes, max_gap_bytes: self.0.options.gap_bytes };
+        let reach = u32::try_from(limits.max_bytes.div_euclid(size.bytes_u64())).unwrap_or(1).max(1) - 1;
+        let mut seeds: Vec<PageKey> = frames
+            .iter()
+            .filter(|frame| state.may_depart(**frame) && state.is_dirty(**frame))
+            .map(|frame| state.frames.key(*frame))
+            .collect();
+        seeds.sort_unstable();
+        let mut found = Vec::new();
+        let mut candidates = Vec::new();
+        let mut out = Vec::new();
+        let mut seeds = seeds.into_iter().peekable();
+        while let Some(seed) = seeds.next() {
+            candidates.clear();
+            state.candidates_below(seed, reach, limits.max_gap_bytes > 0, &mut candidates);
+            candidates.push(Candidate { page: seed.page, dirty: true });
+            // Upwards for as long as pages are cached; seeds on the way are taken along.
+            let mut page = seed.page;
+            while candidates.len() <= 2 * reach as usize {
+                page = page.after(1);
+                let Some(candidate) = state.candidate(PageKey { page, ..seed }, limits.max_gap_bytes > 0) else { break };
+                candidates.push(candidate);
+            }
+            let covered = candidates.last().expect("the seed is one").page;
+            while seeds.next_if(|next| next.database == seed.database && next.page <= covered).is_some() {}
+            out.clear();
+            runs(&candidates, size, limits, &mut out);
+            found.extend(out.iter().map(|run| (seed.database, *run)));
+        }
+        found
+    }
+
+    /// Seals and submits one run. `None` when nothing of it may go any more.
+    fn depart(&self, database: u8, run: Run, after: After) -> Option<(Ticket, Departure)> {
+        let mut state = self.0.state.borrow_mut();
+        let state = &mut *state;
+        let size = self.0.options.page_size;
+        let mut segments = Segments::new();
+        let mut frames = Vec::with_capacity(run.count as usize);
+        for page in run.pages() {
+            let frame = state.frames.find(PageKey { database, page })?;
+            let entry = &mut state.databases[usize::from(database)];
+            let slot = state.frames.page_mut(frame).as_mut()?;
+            let flush_type = entry.flush.flush_type(page).max(C::flush_type(slot, size)).rem_euclid(3) + 1;
+            let segment = C::depart(slot, page, size, flush_type).expect("no write of it is in flight");
+            entry.flush.written(page, flush_type, C::time(slot, size));
+            segments.push(segment);
+            frames.push(frame);
+        }
+        let entry = &mut state.databases[usize::from(database)];
+        let order = &mut state.dirty[usize::from(entry.instance)];
+        let mut oldest = Vec::with_capacity(frames.len());
+        for &frame in &frames {
+            state.frames.set_phase(frame, Phase::Writing);
+            if let Some(position) = order.position(frame) {
+                order.remove(frame);
+                oldest.push((frame, position));
+            }
+        }
+        let write = state.next_write;
+        state.next_write += 1;
+        let first = oldest.iter().map(|(_, position)| *position).min();
+        entry.flying.insert(write, first.unwrap_or(LogPosition::MAX));
+        if after == After::Evict {
+            state.coming_free += run.count;
+        }
+        let io = Io::new(Class::Database, Op::Write, entry.file, run.first.offset(size), segments);
+        let io = Io { tag: u64::from(run.first.0), ..io };
+        let bytes = run.bytes(size);
+        let ticket = self.0.world.disk.submit(io);
+        Some((ticket, Departure { database, frames, oldest, write, bytes, after }))
+    }
+
+    /// Waits for a run's write and tidies up behind it.
+    async fn arrive(self, ticket: Ticket, departure: Departure) {
+        let done = ticket.await;
+        self.0.meters.database(departure.database, |meters| &mut meters.writes, departure.bytes, done.latency());
+        drop(done.segments);
+        let mut state = self.0.state.borrow_mut();
+        let state_ref = &mut *state;
+        let entry = &mut state_ref.databases[usize::from(departure.database)];
+        let instance = usize::from(entry.instance);
+        let first = entry.flying.remove(&departure.write).expect("each write ends once");
+        match done.result {
+            Ok(()) if first != LogPosition::MAX => entry.unsynced.push(first),
+            Ok(()) => {}
+            Err(error) => {
+                // What is on the disk is unknown: the pages stay dirty, the checkpoint stays where it is.
+                for (frame, position) in &departure.oldest {
+                    state_ref.dirty[instance].remove(*frame);
+                    state_ref.dirty[instance].insert(*frame, *position);
+                }
+                let path = entry.path.clone();
+                state_ref.land(&departure);
+                drop(state);
+                self.fail(EngineError::File { path, error });
+                return;
+            }
+        }
+        state_ref.land(&departure);
+        drop(state);
+        self.0.progress.notify();
+    }
+}
+
+impl<C: Content> State<C> {
+    fn is_dirty(&self, frame: u32) -> bool {
+        let instance = self.databases[usize::from(self.frames.key(frame).database)].instance;
+        self.dirty[usize::from(instance)].position(frame).is_some()
+    }
+
+    /// Whether the page may be written now: not in flight, and its log is durable.
+    fn may_depart(&self, frame: u32) -> bool {
+        let durable = self.databases[usize::from(self.frames.key(frame).database)].log.durable();
+        self.frames.phase(frame) == Phase::Resident && self.frames.last(frame) <= durable
+    }
+
+    fn candidate(&self, key: PageKey, with_clean: bool) -> Option<Candidate> {
+        let frame = self.frames.find(key).filter(|frame| self.may_depart(*frame))?;
+        let dirty = self.is_dirty(frame);
+        (dirty || with_clean).then_some(Candidate { page: key.page, dirty })
+    }
+
+    /// The cached pages right below `seed` that may travel along, lowest first.
+    fn candidates_below(&self, seed: PageKey, reach: u32, with_clean: bool, out: &mut Vec<Candidate>) {
+        for distance in 1..=reach.min(seed.page.0.saturating_sub(1)) {
+            let key = PageKey { page: PageNumber(seed.page.0 - distance), ..seed };
+            match self.candidate(key, with_clean) {
+                Some(candidate) => out.push(candidate),
+                None => break,
+            }
+        }
+        out.reverse();
+    }
+
+    /// The pages of a run are ordinary pages again.
+    fn land(&mut self, departure: &Departure) {
+        for &frame in &departure.frames {
+            self.frames.set_phase(frame, Phase::Resident);
+        }
+        if departure.after == After::Evict {
+            self.coming_free -= u32::try_from(departure.frames.len()).expect("a run is short");
+            for &frame in &departure.frames {
+                if !self.frames.is_pinned(frame) && !self.is_dirty(frame) {
+                    self.frames.vacate(frame);
+                }
+            }
+        }
+    }
+}

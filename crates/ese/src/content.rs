@@ -1,0 +1,220 @@
+//! What the driver carries: bytes, or only their lengths.
+//!
+//! Cache, log stream, checkpoint writer and maintenance are one asynchronous driver that is generic over its [`Content`].
+//! With [`Bytes`] pages hold records and the log can be replayed. With [`Ghost`] nothing has content, so that a server of
+//! terabytes can be driven in virtual time at about a microsecond for an I/O; the decisions, and so the I/Os, are the same.
+//! A test holds the two together.
+
+use std::ops::Range;
+use std::rc::Rc;
+
+use brunt_units::{DatabaseTime, PageNumber, PageSize};
+use brunt_world::{Frame, Frames, Segment};
+
+use crate::error::PageFault;
+use crate::format::checksum::{self, Diagnosis};
+use crate::format::field::put_u32;
+use crate::format::page::{FLAGS_AT, Page};
+use crate::format::stamp::Stamp;
+use crate::log::LogShape;
+use crate::log::buffer::Chunk;
+
+/// What a sound page says of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sound {
+    /// Whether a flipped bit was put right.
+    pub corrected: bool,
+    /// The flush type of its latest write; 0 is unknown.
+    pub flush_type: u8,
+    /// The time of its latest change, if it says.
+    pub time: Option<DatabaseTime>,
+}
+
+/// What pages and log records are made of.
+pub trait Content: 'static {
+    /// A cached page.
+    type Page;
+    /// Log bytes on their way to a file.
+    type Image: Default;
+    /// A spelled log record.
+    type Record<'a>: Copy;
+
+    /// Spelled bytes as a record.
+    fn record(bytes: &[u8]) -> Self::Record<'_>;
+    /// Bytes of a record.
+    fn record_length(record: Self::Record<'_>) -> usize;
+    /// Puts a piece of a record at `offset` of an image, which grows with zeros as it must.
+    fn put(image: &mut Self::Image, offset: usize, record: Self::Record<'_>, piece: Range<usize>);
+    /// A chunk's image as whole, sealed segments.
+    fn seal_log(frames: &Frames, chunk: Chunk<Self>, shape: LogShape, written: Stamp) -> Segment
+    where
+        Self: Sized;
+    /// These bytes on their way out, padded with zeros to a multiple of 4,096.
+    fn outgoing(frames: &Frames, bytes: &[u8]) -> Segment;
+
+    /// Memory to read a page into.
+    fn blank(frames: &Frames, size: PageSize) -> Segment;
+    /// The page that was read into `segment`.
+    fn arrived(segment: Segment) -> Self::Page;
+    /// A page of zeros.
+    fn zeroed(frames: &Frames, size: PageSize) -> Self::Page;
+    /// Judges the page that was read as page `number`, and corrects it if it can be.
+    fn verify(page: &mut Self::Page, number: PageNumber, size: PageSize) -> Result<Sound, PageFault>;
+    /// A page on its way out, sealed as page `number` with a flush type, and still readable. `None` when an earlier write of
+    /// it is still in flight.
+    fn depart(page: &mut Self::Page, number: PageNumber, size: PageSize, flush_type: u8) -> Option<Segment>;
+    /// The flush type the page came with.
+    fn flush_type(page: &Self::Page, size: PageSize) -> u8;
+    /// The time of the page's latest change, if it says.
+    fn time(page: &Self::Page, size: PageSize) -> Option<DatabaseTime>;
+}
+
+/// Real content.
+#[derive(Clone, Copy, Debug)]
+pub enum Bytes {}
+
+/// A page in memory. While a write of it is in flight the frame is shared, and changing it means changing a copy.
+pub type BytesPage = Rc<Frame>;
+
+impl Content for Bytes {
+    type Page = BytesPage;
+    type Image = Vec<u8>;
+    type Record<'a> = &'a [u8];
+
+    fn record(bytes: &[u8]) -> &[u8] {
+        bytes
+    }
+
+    fn record_length(record: &[u8]) -> usize {
+        record.len()
+    }
+
+    fn put(image: &mut Vec<u8>, offset: usize, record: &[u8], piece: Range<usize>) {
+        image.resize(offset, 0);
+        image.extend_from_slice(&record[piece]);
+    }
+
+    fn seal_log(frames: &Frames, chunk: Chunk<Self>, shape: LogShape, written: Stamp) -> Segment {
+        let bytes = chunk.segments(shape) * shape.segment;
+        let mut frame = frames.take(bytes.next_multiple_of(4096));
+        frame[..chunk.image.len()].copy_from_slice(&chunk.image);
+        frame[chunk.image.len()..].fill(0);
+        let segments = frame[..bytes].chunks_exact_mut(shape.segment);
+        for (segment, header) in segments.zip(chunk.headers(shape, written)) {
+            header.seal(segment);
+        }
+        Segment::Drain { frame: Rc::new(frame), start: 0, length: bytes }
+    }
+
+    fn outgoing(frames: &Frames, bytes: &[u8]) -> Segment {
+        let mut frame = frames.zeroed(bytes.len().next_multiple_of(4096));
+        frame[..bytes.len()].copy_from_slice(bytes);
+        Segment::whole(&Rc::new(frame))
+    }
+
+    fn blank(frames: &Frames, size: PageSize) -> Segment {
+        Segment::Fill(frames.take(size.bytes()))
+    }
+
+    fn arrived(segment: Segment) -> BytesPage {
+        match segment {
+            Segment::Fill(frame) => Rc::new(frame),
+            Segment::Drain { .. } | Segment::Ghost(_) => unreachable!("pages are read into frames"),
+        }
+    }
+
+    fn zeroed(frames: &Frames, size: PageSize) -> BytesPage {
+        Rc::new(frames.zeroed(size.bytes()))
+    }
+
+    fn verify(page: &mut BytesPage, number: PageNumber, size: PageSize) -> Result<Sound, PageFault> {
+        let corrected = match checksum::is_sound(page, size, number) {
+            true => false,
+            false => match checksum::diagnose(page, size, number) {
+                Diagnosis::Sound => false,
+                Diagnosis::Correctable(flips) => {
+                    flips.repair(Rc::get_mut(page).expect("a page that just arrived is ours alone"));
+                    true
+                }
+                Diagnosis::Uninitialised => return Err(PageFault::Uninitialised),
+                Diagnosis::OtherNumber(_) => return Err(PageFault::WrongNumber),
+                Diagnosis::Damaged => return Err(PageFault::Checksum),
+            },
+        };
+        let view = Page::new(page, size);
+        Ok(Sound { corrected, flush_type: view.flags().flush_type(), time: Some(view.database_time()) })
+    }
+
+    fn depart(page: &mut BytesPage, number: PageNumber, size: PageSize, flush_type: u8) -> Option<Segment> {
+        let frame = Rc::get_mut(page)?;
+        let flags = Page::new(frame, size).flags().with_flush_type(flush_type);
+        put_u32(frame, FLAGS_AT, flags.0);
+        checksum::seal(frame, size, number);
+        Some(Segment::whole(page))
+    }
+
+    fn flush_type(page: &BytesPage, size: PageSize) -> u8 {
+        Page::new(page, size).flags().flush_type()
+    }
+
+    fn time(page: &BytesPage, size: PageSize) -> Option<DatabaseTime> {
+        Some(Page::new(page, size).database_time())
+    }
+}
+
+/// Lengths without content.
+#[derive(Clone, Copy, Debug)]
+pub enum Ghost {}
+
+impl Content for Ghost {
+    type Page = u8;
+    type Image = ();
+    type Record<'a> = usize;
+
+    fn record(bytes: &[u8]) -> usize {
+        bytes.len()
+    }
+
+    fn record_length(record: usize) -> usize {
+        record
+    }
+
+    fn put(_: &mut (), _: usize, _: usize, _: Range<usize>) {}
+
+    fn seal_log(_: &Frames, chunk: Chunk<Self>, shape: LogShape, _: Stamp) -> Segment {
+        Segment::Ghost((chunk.segments(shape) * shape.segment) as u64)
+    }
+
+    fn outgoing(_: &Frames, bytes: &[u8]) -> Segment {
+        Segment::Ghost(bytes.len().next_multiple_of(4096) as u64)
+    }
+
+    fn blank(_: &Frames, size: PageSize) -> Segment {
+        Segment::Ghost(size.bytes_u64())
+    }
+
+    fn arrived(_: Segment) -> u8 {
+        0
+    }
+
+    fn zeroed(_: &Frames, _: PageSize) -> u8 {
+        0
+    }
+
+    fn verify(page: &mut u8, _: PageNumber, _: PageSize) -> Result<Sound, PageFault> {
+        Ok(Sound { corrected: false, flush_type: *page, time: None })
+    }
+
+    fn depart(page: &mut u8, _: PageNumber, size: PageSize, flush_type: u8) -> Option<Segment> {
+        *page = flush_type;
+        Some(Segment::Ghost(size.bytes_u64()))
+    }
+
+    fn flush_type(page: &u8, _: PageSize) -> u8 {
+        *page
+    }
+
+    fn time(_: &u8, _: PageSize) -> Option<DatabaseTime> {
+        None
+    }
+}

@@ -1,0 +1,140 @@
+//! How the engine fails, with ESE's numbers.
+//!
+//! Callers act differently on four kinds: a *conflict* is tried again with another record; a *missing or duplicate* key is
+//! an answer; a *page* that is bad ends the operation and is reported; a *failed* log or volume ends the instance, whose
+//! databases stay recoverable.
+//!
+//! Numbers: microsoft/Extensible-Storage-Engine, dev/ese/published/inc/jethdr.w.
+
+use std::path::PathBuf;
+
+use brunt_units::{LogPosition, PageNumber};
+use brunt_world::{IoError, VolumeError};
+
+/// What an engine call can end with.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EngineError {
+    /// A page that was read is not the page that was written. The page is not in the cache; nothing was changed.
+    #[error("{}: page {page} (offset {offset}): {fault} (ESE {})", database.display(), fault.code())]
+    Page {
+        /// The database file.
+        database: PathBuf,
+        /// The page.
+        page: PageNumber,
+        /// Its first byte in the file.
+        offset: u64,
+        /// What is wrong with it.
+        fault: PageFault,
+    },
+    /// The log stream failed: what was not durable before may be lost, and nothing more can be committed (ESE -510).
+    #[error("the log cannot be written: {0} (ESE -510)")]
+    LogFailed(IoError),
+    /// A file of the instance cannot be read, written or synced.
+    #[error("{}: {error} (ESE {})", path.display(), io_code(*error))]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the world said.
+        error: IoError,
+    },
+    /// A name could not be opened, created, renamed or removed.
+    #[error("{}: {error}", path.display())]
+    Volume {
+        /// The path.
+        path: PathBuf,
+        /// What the world said.
+        error: VolumeError,
+    },
+    /// Another session's transaction has changed the record (ESE -1102). Choose another one, or try later.
+    #[error("the record is being changed by another session (ESE -1102)")]
+    WriteConflict,
+    /// There is a record with this key (ESE -1605).
+    #[error("there is a record with this key (ESE -1605)")]
+    KeyDuplicate,
+    /// There is no record with this key (ESE -1601).
+    #[error("there is no record with this key (ESE -1601)")]
+    RecordNotFound,
+    /// The log cannot be replayed (ESE -501); databases are untouched since the checkpoint.
+    #[error("{}: log damaged at {at}: {what} (ESE -501)", path.display())]
+    LogCorrupt {
+        /// The log file.
+        path: PathBuf,
+        /// Where reading stopped.
+        at: LogPosition,
+        /// What was found there.
+        what: &'static str,
+    },
+    /// A log generation that recovery needs is not there (ESE -528).
+    #[error("{}: log generation {generation:X} is missing (ESE -528)", directory.display())]
+    LogMissing {
+        /// Where it was looked for.
+        directory: PathBuf,
+        /// Its number.
+        generation: u32,
+    },
+    /// The file is somebody else's: it does not carry brunt's marker. It was not touched.
+    #[error("{}: not a file of this tool; it will not be written to", .0.display())]
+    NotOurs(PathBuf),
+    /// The file cannot be what it should be.
+    #[error("{}: {what}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        what: &'static str,
+    },
+}
+
+/// What can be wrong with a page that was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PageFault {
+    /// The checksum does not match and cannot be corrected.
+    Checksum,
+    /// The page is blank where data is expected.
+    Uninitialised,
+    /// The page belongs to another place.
+    WrongNumber,
+    /// An earlier write of the page is missing.
+    LostFlush,
+    /// The device failed the read.
+    Device(IoError),
+    /// The page's own numbers contradict one another although its checksum is right.
+    Structure,
+}
+
+impl PageFault {
+    /// ESE's number.
+    pub fn code(self) -> i32 {
+        match self {
+            Self::Checksum => -1018,
+            Self::Uninitialised => -1019,
+            Self::WrongNumber => -1118,
+            Self::LostFlush => -1119,
+            Self::Device(error) => io_code(error),
+            Self::Structure => -1206,
+        }
+    }
+}
+
+impl std::fmt::Display for PageFault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Checksum => "checksum mismatch",
+            Self::Uninitialised => "blank where data is expected",
+            Self::WrongNumber => "this is another page",
+            Self::LostFlush => "an earlier write is missing",
+            Self::Device(_) => "the device failed the read",
+            Self::Structure => "contents contradict one another",
+        })
+    }
+}
+
+/// ESE's number for a failed I/O.
+pub fn io_code(error: IoError) -> i32 {
+    match error {
+        IoError::NoSpace => -1808,
+        IoError::PastEnd => -4001,
+        _ => -1022,
+    }
+}

@@ -1,0 +1,302 @@
+//! The files of a log stream: names, formatting ahead, rolling, removing.
+//!
+//! ```text
+//!   edb.log          the current generation
+//!   edbtmp.log       the next one, being formatted
+//!   edb00001.log ... older generations, by number in hexadecimal
+//! ```
+//!
+//! Every file is filled with a pattern and gets its header before it is used, so that a log write never allocates. The
+//! filling keeps pace with the use of the current file rather than coming in one burst.
+//!
+//! Rolling renames the current file to its number, makes that durable, renames the next one to be current, and makes that
+//! durable. In one go would be wrong: of two renames that are not durable the second alone may survive, and it would
+//! replace the old current file.
+
+use std::cell::{Cell, RefCell};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use brunt_units::{LogPosition, PageSize};
+use brunt_world::sync::Event;
+use brunt_world::{Class, FileId, Io, Op, OpenMode, Segments, Task, VolumeError, World};
+
+use super::shape::{HEADER_BYTES, LogShape};
+use crate::content::Content;
+use crate::error::EngineError;
+use crate::format::log_file::{FILL, LogHeader, SegmentSize, log_file_name};
+use crate::format::stamp::{Signature, Stamp};
+use crate::meter::MeterBoard;
+use crate::policy::log_format::{CHUNK_BYTES, format_now};
+use crate::small_file::{file_error, name_error, write_through};
+
+/// What names and marks the files of a stream.
+#[derive(Clone, Debug)]
+pub struct LogPlace {
+    /// The number of the instance.
+    pub number: u8,
+    /// Where the files lie.
+    pub directory: PathBuf,
+    /// What their names begin with: `edb`.
+    pub base: String,
+    /// Sizes.
+    pub shape: LogShape,
+    /// The page size of the databases.
+    pub page_size: PageSize,
+    /// The stream's signature, with our marker.
+    pub signature: Signature,
+    /// Milliseconds from the Unix epoch to the beginning of the world's clock.
+    pub epoch_ms: u64,
+}
+
+/// A generation that has become current.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rolled {
+    /// Its number.
+    pub generation: u32,
+    /// Its file.
+    pub file: FileId,
+}
+
+/// A file that is ready to become current.
+struct Prepared {
+    file: FileId,
+    created: Stamp,
+}
+
+struct Inner<C: Content> {
+    world: World,
+    place: LogPlace,
+    meters: Rc<MeterBoard>,
+    /// Bytes used of the current file; its whole length when the next one is waited for.
+    used: Cell<usize>,
+    moved: Event,
+    next: RefCell<Option<Task<Result<Prepared, EngineError>>>>,
+    current: Cell<Option<FileId>>,
+    created: Cell<Stamp>,
+    content: std::marker::PhantomData<C>,
+}
+
+/// The files of a log stream. Cloning gives another handle.
+pub struct LogFiles<C: Content>(Rc<Inner<C>>);
+
+impl<C: Content> Clone for LogFiles<C> {
+    fn clone(&self) -> Self {
+        Self(Rc::clone(&self.0))
+    }
+}
+
+impl<C: Content> LogFiles<C> {
+    /// The files at `place`; nothing is touched yet.
+    pub fn new(world: &World, place: LogPlace, meters: Rc<MeterBoard>) -> Self {
+        Self(Rc::new(Inner {
+            world: world.clone(),
+            used: Cell::new(0),
+            moved: Event::new(world.spawner.tasks()),
+            next: RefCell::new(None),
+            current: Cell::new(None),
+            created: Cell::new(Stamp::default()),
+            place,
+            meters,
+            content: std::marker::PhantomData,
+        }))
+    }
+
+    /// Where the stream lies.
+    pub fn place(&self) -> &LogPlace {
+        &self.0.place
+    }
+
+    /// The path of the current file.
+    pub fn current_path(&self) -> PathBuf {
+        self.0.place.directory.join(format!("{}.log", self.0.place.base))
+    }
+
+    /// The path of the file being formatted.
+    pub fn next_path(&self) -> PathBuf {
+        self.0.place.directory.join(format!("{}tmp.log", self.0.place.base))
+    }
+
+    /// The path of an older generation.
+    pub fn archived_path(&self, generation: u32) -> PathBuf {
+        self.0.place.directory.join(log_file_name(&self.0.place.base, generation))
+    }
+
+    /// The time of day.
+    pub fn stamp(&self) -> Stamp {
+        let elapsed = self.0.world.clock.now().0.div_euclid(1_000_000);
+        Stamp::from_unix_millis(self.0.place.epoch_ms + elapsed)
+    }
+
+    /// Makes `generation` the current one; the one before it, if any, gets its number as its name.
+    ///
+    /// # Errors
+    /// When a file cannot be created, written or renamed. The stream cannot go on then.
+    pub async fn roll(&self, generation: u32) -> Result<Rolled, EngineError> {
+        self.used(self.0.place.shape.file);
+        let waiting = self.0.next.borrow_mut().take();
+        let prepared = match waiting {
+            Some(task) => task.await?,
+            None => self.clone().prepare(generation).await?,
+        };
+        let (current, archived) = (self.current_path(), self.archived_path(generation - 1));
+        match self.0.world.volume.rename(&current, &archived).await {
+            Ok(()) => self.sync_directory().await?,
+            Err(VolumeError::NotFound) => {}
+            Err(error) => return Err(name_error(&current)(error)),
+        }
+        let next = self.next_path();
+        self.0.world.volume.rename(&next, &current).await.map_err(name_error(&next))?;
+        self.sync_directory().await?;
+        if let Some(former) = self.0.current.replace(Some(prepared.file)) {
+            self.0.world.volume.close(former).await.map_err(name_error(&archived))?;
+        }
+        self.0.created.set(prepared.created);
+        self.0.used.set(HEADER_BYTES);
+        let ahead = self.clone().prepare(generation + 1);
+        *self.0.next.borrow_mut() = Some(self.0.world.spawner.spawn(ahead));
+        Ok(Rolled { generation, file: prepared.file })
+    }
+
+    /// `bytes` of the current file are used: the next one may be formatted as far.
+    pub fn used(&self, bytes: usize) {
+        self.0.used.set(bytes);
+        self.0.moved.notify();
+    }
+
+    /// Removes generations older than `oldest`; says how many.
+    ///
+    /// # Errors
+    /// When the directory cannot be read or a file not removed.
+    pub async fn remove_before(&self, oldest: u32) -> Result<u32, EngineError> {
+        let mut removed = 0;
+        for generation in self.archived().await? {
+            if generation < oldest {
+                let path = self.archived_path(generation);
+                self.0.world.volume.remove(&path).await.map_err(name_error(&path))?;
+                removed += 1;
+            }
+        }
+        Ok(removed)
+    }
+
+    /// The numbers of older generations, ascending.
+    ///
+    /// # Errors
+    /// When the directory cannot be read.
+    pub async fn archived(&self) -> Result<Vec<u32>, EngineError> {
+        let directory = &self.0.place.directory;
+        let names = self.0.world.volume.list(directory).await.map_err(name_error(directory))?;
+        let mut generations: Vec<u32> =
+            names.iter().filter_map(|name| generation_of(&self.0.place.base, name)).collect();
+        generations.sort_unstable();
+        Ok(generations)
+    }
+
+    /// Closes the current file and removes the one being formatted. The stream must be closed.
+    ///
+    /// # Errors
+    /// When the file cannot be removed.
+    pub async fn close(&self) -> Result<(), EngineError> {
+        self.used(self.0.place.shape.file);
+        let waiting = self.0.next.borrow_mut().take();
+        if let Some(task) = waiting {
+            let prepared = task.await?;
+            let path = self.next_path();
+            self.0.world.volume.close(prepared.file).await.map_err(name_error(&path))?;
+            self.0.world.volume.remove(&path).await.map_err(name_error(&path))?;
+        }
+        if let Some(current) = self.0.current.take() {
+            self.0.world.volume.close(current).await.map_err(name_error(&self.current_path()))?;
+        }
+        Ok(())
+    }
+
+    async fn sync_directory(&self) -> Result<(), EngineError> {
+        let directory = &self.0.place.directory;
+        self.0.world.volume.sync_directory(directory).await.map_err(name_error(directory))
+    }
+
+    /// Formats the next file as the current one fills up.
+    async fn prepare(self, generation: u32) -> Result<Prepared, EngineError> {
+        let path = self.next_path();
+        let volume = &self.0.world.volume;
+        match volume.remove(&path).await {
+            Ok(()) | Err(VolumeError::NotFound) => {}
+            Err(error) => return Err(name_error(&path)(error)),
+        }
+        let file = volume.open(&path, OpenMode::CreateNew).await.map_err(name_error(&path))?;
+        let length = self.0.place.shape.file as u64;
+        volume.allocate(file, length).await.map_err(name_error(&path))?;
+        self.fill(file, &path).await?;
+        let created = self.stamp();
+        let header = self.header(generation, created).to_bytes().expect("our logs list no attachments");
+        let segment = C::outgoing(&self.0.world.frames, &header);
+        write_through(&self.0.world, Class::LogFormat, file, 0, segment).await.map_err(file_error(&path))?;
+        let synced = self.0.world.disk.submit(Io::sync(Class::LogFormat, file)).await;
+        synced.result.map_err(file_error(&path))?;
+        Ok(Prepared { file, created })
+    }
+
+    async fn fill(&self, file: FileId, path: &Path) -> Result<(), EngineError> {
+        let length = self.0.place.shape.file as u64;
+        let chunk = CHUNK_BYTES.min(length);
+        let pattern = vec![FILL; usize::try_from(chunk).expect("a chunk")];
+        let mut done = 0;
+        while done < length {
+            let bytes = self
+                .0
+                .moved
+                .wait(|| {
+                    let bytes = format_now(length, self.0.used.get() as u64, done, chunk);
+                    (bytes > 0).then_some(bytes)
+                })
+                .await;
+            let piece = &pattern[..usize::try_from(bytes).expect("a chunk")];
+            let segments = Segments::from_buf([C::outgoing(&self.0.world.frames, piece)]);
+            let io = Io::new(Class::LogFormat, Op::Write, file, done, segments);
+            let written = self.0.world.disk.submit(io).await;
+            self.0.meters.log(self.0.place.number, |log| &mut log.format, bytes, written.latency());
+            written.result.map_err(file_error(path))?;
+            done += bytes;
+        }
+        Ok(())
+    }
+
+    fn header(&self, generation: u32, created: Stamp) -> LogHeader {
+        let place = &self.0.place;
+        LogHeader {
+            generation,
+            segment_size: SegmentSize::new(place.shape.segment as u64).expect("a segment size"),
+            segments: u16::try_from(place.shape.segments()).expect("segments have 16-bit numbers"),
+            page_size: place.page_size,
+            created,
+            previous_created: self.0.created.get(),
+            signature: place.signature,
+            checkpoint: LogPosition::default(),
+            attachments: Vec::new(),
+        }
+    }
+}
+
+/// The generation that `name` stands for, if it is an older one's.
+fn generation_of(base: &str, name: &str) -> Option<u32> {
+    let digits = name.strip_prefix(base)?.strip_suffix(".log")?;
+    let generation = u32::from_str_radix(digits, 16).ok()?;
+    // Only the spelling we use ourselves: anything else is somebody else's file.
+    (log_file_name(base, generation) == name).then_some(generation)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_as_they_are_written() {
+        assert_eq!(generation_of("edb", "edb0001F.log"), Some(0x1F));
+        assert_eq!(generation_of("edb", "edb00100000.log"), Some(0x10_0000));
+        for other in ["edb.log", "edbtmp.log", "edb0001f.log", "edb1F.log", "E000001F.log", "edb0001F.txt"] {
+            assert_eq!(generation_of("edb", other), None, "{other}");
+        }
+    }
+}

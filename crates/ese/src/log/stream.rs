@@ -1,0 +1,315 @@
+//! The log stream: appending, group commit, flushing, rolling.
+//!
+//! Appending is synchronous and never waits; it puts bytes into the [`LogBuffer`] and returns a position. One task, the
+//! *flusher*, carries chunks to the file, one write-through at a time, so the durable log is always a prefix plus at most
+//! one torn write. Everybody who needs durability waits for the durable position to pass theirs; commits that arrive
+//! during a flush share the next one.
+//!
+//! A flush happens because somebody waits (hard commit, a page that wants out), because half the buffer is full, because a
+//! lazy commit's time has come, or because the generation is full.
+//!
+//! Invariants: [`Log::durable`] never runs ahead of completed write-throughs; generation n+1 is written only when the
+//! rename that gave it its name is durable; a failed write stops the stream for ever (ESE: -510), because what a failed
+//! write left on the disk is unknown.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use brunt_units::{LogPosition, Span, Time};
+use brunt_world::sync::Event;
+use brunt_world::{Class, FileId, Io, Op, World};
+use smallvec::smallvec;
+
+use super::buffer::{Appended, Chunk, LogBuffer};
+use super::files::{LogFiles, Rolled};
+use super::shape::LogShape;
+use crate::content::Content;
+use crate::error::EngineError;
+use crate::meter::MeterBoard;
+
+/// What a log stream is set up with.
+#[derive(Clone, Debug)]
+pub struct LogOptions {
+    /// Sizes of files and segments.
+    pub shape: LogShape,
+    /// Bytes that may wait in the buffer before operations are held back.
+    pub buffer_bytes: usize,
+    /// How long a lazy commit may wait for company.
+    pub lazy_wait: Span,
+}
+
+/// Why the flusher wrote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FlushReason {
+    /// A hard commit waits.
+    Commit,
+    /// A dirty page waits to be written.
+    Page,
+    /// Half the buffer is full, or a generation is.
+    Capacity,
+    /// A lazy commit's time has come.
+    Lazy,
+    /// The stream is being closed, or a checkpoint is taken.
+    Drain,
+}
+
+struct State<C: Content> {
+    buffer: LogBuffer<C>,
+    file: FileId,
+    generation: u32,
+    durable: LogPosition,
+    /// Flush at least up to here, now.
+    wanted: LogPosition,
+    reason: FlushReason,
+    /// When the oldest lazy commit in the buffer is due.
+    lazy_due: Option<Time>,
+    in_flight: usize,
+    closing: bool,
+}
+
+struct Inner<C: Content> {
+    world: World,
+    number: u8,
+    options: LogOptions,
+    files: LogFiles<C>,
+    meter: Rc<MeterBoard>,
+    state: RefCell<State<C>>,
+    failure: RefCell<Option<EngineError>>,
+    /// The flusher has something to look at.
+    work: Event,
+    /// The durable position moved, room appeared, or the stream failed.
+    progress: Event,
+}
+
+/// A log stream. Cloning gives another handle.
+pub struct Log<C: Content>(Rc<Inner<C>>);
+
+impl<C: Content> Clone for Log<C> {
+    fn clone(&self) -> Self {
+        Self(Rc::clone(&self.0))
+    }
+}
+
+impl<C: Content> Log<C> {
+    /// Begins generation `rolled.generation` of a stream that ended at `previous_end`, and starts its flusher.
+    pub fn start(
+        world: &World,
+        number: u8,
+        options: LogOptions,
+        files: LogFiles<C>,
+        meter: Rc<MeterBoard>,
+        rolled: Rolled,
+        previous_end: LogPosition,
+    ) -> Self {
+        let tasks = world.spawner.tasks();
+        let state = State {
+            buffer: LogBuffer::new(options.shape, rolled.generation, previous_end),
+            file: rolled.file,
+            generation: rolled.generation,
+            durable: previous_end,
+            wanted: LogPosition::default(),
+            reason: FlushReason::Drain,
+            lazy_due: None,
+            in_flight: 0,
+            closing: false,
+        };
+        let log = Self(Rc::new(Inner {
+            world: world.clone(),
+            number,
+            options,
+            files,
+            meter,
+            state: RefCell::new(state),
+            failure: RefCell::new(None),
+            work: Event::new(tasks),
+            progress: Event::new(tasks),
+        }));
+        // The task ends when the stream is closed or fails; nobody waits for it.
+        drop(world.spawner.spawn(log.clone().run_flusher()));
+        log
+    }
+
+    /// Appends a spelled record and says where it lies. The record is in memory only.
+    pub fn append(&self, record: C::Record<'_>) -> Appended {
+        let mut state = self.0.state.borrow_mut();
+        let appended = state.buffer.append(record);
+        if state.buffer.bytes() >= self.0.options.buffer_bytes.div_euclid(2)
+            || appended.start.generation != state.generation
+        {
+            self.0.work.notify();
+        }
+        appended
+    }
+
+    /// Waits until the buffer takes more. Whoever is about to append comes here first.
+    ///
+    /// # Errors
+    /// [`EngineError`] when the stream has failed.
+    pub async fn room(&self) -> Result<(), EngineError> {
+        self.0
+            .progress
+            .wait(|| {
+                if let Some(error) = self.failure() {
+                    return Some(Err(error));
+                }
+                let state = self.0.state.borrow();
+                let waiting = state.buffer.bytes() + state.in_flight;
+                (waiting < self.0.options.buffer_bytes).then_some(Ok(()))
+            })
+            .await
+    }
+
+    /// Waits until everything before `end` is durable.
+    ///
+    /// # Errors
+    /// [`EngineError`] when the stream has failed: whether the record survived is unknown.
+    pub async fn flushed(&self, end: LogPosition, reason: FlushReason) -> Result<(), EngineError> {
+        self.want(end, reason);
+        self.0
+            .progress
+            .wait(|| {
+                if self.0.state.borrow().durable >= end {
+                    return Some(Ok(()));
+                }
+                self.failure().map(Err)
+            })
+            .await
+    }
+
+    /// Asks for everything before `end` to become durable, without waiting.
+    pub fn want(&self, end: LogPosition, reason: FlushReason) {
+        let mut state = self.0.state.borrow_mut();
+        if state.durable < end && state.wanted < end {
+            state.wanted = end;
+            state.reason = reason;
+            self.0.work.notify();
+        }
+    }
+
+    /// Lets the records so far become durable within the lazy wait.
+    pub fn lazy(&self) {
+        let mut state = self.0.state.borrow_mut();
+        if state.lazy_due.is_none() {
+            state.lazy_due = Some(self.0.world.clock.now() + self.0.options.lazy_wait);
+            self.0.work.notify();
+        }
+    }
+
+    /// Everything before this position is durable.
+    pub fn durable(&self) -> LogPosition {
+        self.0.state.borrow().durable
+    }
+
+    /// Where the next record will begin, unless its file is too full for it.
+    pub fn tail(&self) -> LogPosition {
+        self.0.state.borrow().buffer.tail()
+    }
+
+    /// The sizes of the stream.
+    pub fn shape(&self) -> LogShape {
+        self.0.options.shape
+    }
+
+    /// The files of the stream.
+    pub fn files(&self) -> &LogFiles<C> {
+        &self.0.files
+    }
+
+    /// Why the stream stopped, if it did.
+    pub fn failure(&self) -> Option<EngineError> {
+        self.0.failure.borrow().clone()
+    }
+
+    /// Flushes everything, waits for it, and ends the flusher.
+    ///
+    /// # Errors
+    /// [`EngineError`] when the stream has failed.
+    pub async fn close(&self) -> Result<(), EngineError> {
+        let tail = {
+            let mut state = self.0.state.borrow_mut();
+            state.closing = true;
+            state.buffer.tail()
+        };
+        let last = self.flushed(tail, FlushReason::Drain).await;
+        self.0.work.notify();
+        last
+    }
+
+    async fn run_flusher(self) {
+        while let Some(chunk) = self.next_chunk().await {
+            if let Err(error) = self.flush(chunk).await {
+                *self.0.failure.borrow_mut() = Some(error);
+                self.0.progress.notify();
+                return;
+            }
+        }
+    }
+
+    /// Waits until there is reason to flush; `None` when the stream is closed and empty.
+    async fn next_chunk(&self) -> Option<Chunk<C>> {
+        let mut alarm = None;
+        self.0
+            .work
+            .wait(|| {
+                let mut state = self.0.state.borrow_mut();
+                if state.buffer.is_empty() {
+                    state.lazy_due = None;
+                    return state.closing.then_some(None);
+                }
+                let now = self.0.world.clock.now();
+                if let Some(due) = state.lazy_due.filter(|due| *due > now && alarm != Some(*due)) {
+                    alarm = Some(due);
+                    let tasks = self.0.world.spawner.tasks();
+                    tasks.wake_at(due, tasks.current());
+                }
+                let reason = self.reason(&state, now)?;
+                self.0.meter.flush(self.0.number, reason);
+                state.lazy_due = None;
+                let chunk = state.buffer.take();
+                let segments = chunk.as_ref().map_or(0, |chunk| chunk.segments(self.0.options.shape));
+                state.in_flight = segments * self.0.options.shape.segment;
+                Some(chunk)
+            })
+            .await
+    }
+
+    fn reason(&self, state: &State<C>, now: Time) -> Option<FlushReason> {
+        let half = self.0.options.buffer_bytes.div_euclid(2);
+        let full = state.buffer.next_generation() != Some(state.buffer.tail().generation);
+        if state.wanted > state.durable {
+            Some(state.reason)
+        } else if full || state.buffer.bytes() >= half {
+            Some(FlushReason::Capacity)
+        } else if state.lazy_due.is_some_and(|due| due <= now) {
+            Some(FlushReason::Lazy)
+        } else {
+            state.closing.then_some(FlushReason::Drain)
+        }
+    }
+
+    async fn flush(&self, chunk: Chunk<C>) -> Result<(), EngineError> {
+        let shape = self.0.options.shape;
+        let generation = chunk.start.generation;
+        if generation != self.0.state.borrow().generation {
+            let rolled = self.0.files.roll(generation).await?;
+            let mut state = self.0.state.borrow_mut();
+            (state.file, state.generation) = (rolled.file, generation);
+        }
+        let file = self.0.state.borrow().file;
+        let (start, end, segments) = (chunk.start, chunk.end, chunk.segments(shape));
+        let written = self.0.files.stamp();
+        let segment = C::seal_log(&self.0.world.frames, chunk, shape, written);
+        let offset = shape.segment_offset(start) as u64;
+        let io = Io::new(Class::Log, Op::WriteThrough, file, offset, smallvec![segment]);
+        let done = self.0.world.disk.submit(io).await;
+        let bytes = (segments * shape.segment) as u64;
+        self.0.meter.log(self.0.number, |log| &mut log.writes, bytes, done.latency());
+        done.result.map_err(EngineError::LogFailed)?;
+        self.0.files.used(shape.segment_offset(shape.next_border(end)));
+        let mut state = self.0.state.borrow_mut();
+        state.durable = shape.next_border(end);
+        state.in_flight = 0;
+        self.0.progress.notify();
+        Ok(())
+    }
+}

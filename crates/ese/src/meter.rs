@@ -1,0 +1,98 @@
+//! What the engine counts while it works: I/O of each database and log stream by purpose, stalls, flushes.
+//!
+//! Latencies are device latencies, from submission to completion. The driver records; whoever samples closes the
+//! intervals.
+
+use std::cell::RefCell;
+
+use brunt_stats::{Counter, Meter};
+use brunt_units::Span;
+
+use crate::log::FlushReason;
+
+/// The I/O of one database.
+#[derive(Debug, Default)]
+pub struct DatabaseMeters {
+    /// Pages read because an operation needed them, coalesced reads counted once.
+    pub reads: Meter,
+    /// Dirty pages written, coalesced writes counted once.
+    pub writes: Meter,
+    /// Background maintenance reads.
+    pub maintenance: Meter,
+    /// Online backup reads.
+    pub backup: Meter,
+    /// Syncs of the file.
+    pub syncs: Meter,
+}
+
+/// The I/O of one log stream.
+#[derive(Debug, Default)]
+pub struct LogMeters {
+    /// Flushes of the log buffer.
+    pub writes: Meter,
+    /// Writes that format the next log file.
+    pub format: Meter,
+    /// Reads of log files.
+    pub reads: Meter,
+    /// Flushes by reason, in the order of [`FlushReason`].
+    pub flushes: [Counter; 5],
+}
+
+/// Everything one engine counts.
+#[derive(Debug, Default)]
+pub struct Meters {
+    /// By number of the database in the cache.
+    pub databases: Vec<DatabaseMeters>,
+    /// By number of the instance.
+    pub logs: Vec<LogMeters>,
+    /// Times an operation waited for a free frame.
+    pub page_fault_stalls: Counter,
+    /// Pages asked for.
+    pub page_requests: Counter,
+    /// Pages asked for and found.
+    pub page_hits: Counter,
+    /// Single-bit errors corrected on read.
+    pub corrected: Counter,
+}
+
+/// A shared handle of [`Meters`].
+#[derive(Debug, Default)]
+pub struct MeterBoard(RefCell<Meters>);
+
+impl MeterBoard {
+    /// Counters for `databases` databases over `logs` log streams.
+    pub fn new(databases: usize, logs: usize) -> Self {
+        let mut meters = Meters::default();
+        meters.databases.resize_with(databases, DatabaseMeters::default);
+        meters.logs.resize_with(logs, LogMeters::default);
+        Self(RefCell::new(meters))
+    }
+
+    /// Looks at or closes the meters.
+    pub fn with<T>(&self, look: impl FnOnce(&mut Meters) -> T) -> T {
+        look(&mut self.0.borrow_mut())
+    }
+
+    /// Counts one I/O of a database.
+    pub fn database(
+        &self,
+        database: u8,
+        pick: impl FnOnce(&mut DatabaseMeters) -> &mut Meter,
+        bytes: u64,
+        latency: Span,
+    ) {
+        let mut meters = self.0.borrow_mut();
+        pick(&mut meters.databases[usize::from(database)]).record(latency, bytes);
+    }
+
+    /// Counts one I/O of a log stream.
+    pub fn log(&self, log: u8, pick: impl FnOnce(&mut LogMeters) -> &mut Meter, bytes: u64, latency: Span) {
+        let mut meters = self.0.borrow_mut();
+        pick(&mut meters.logs[usize::from(log)]).record(latency, bytes);
+    }
+
+    /// Counts a flush.
+    pub fn flush(&self, log: u8, reason: FlushReason) {
+        self.0.borrow_mut().logs[usize::from(log)].flushes[reason as usize].tick();
+    }
+}
