@@ -1,1 +1,30 @@
-//! Run folders: versioned results and the HTML report.
+//! What a run leaves behind: its folder, its result in a versioned form, and the report made from them.
+//!
+//! ```text
+//! runs/2026-11-21-181503-demo/
+//!   scenario.toml    the scenario, with everything resolved: run it again with it
+//!   result.json      verdict, rules, numbers: [`RunResult`]
+//!   counters.csv     every stream in every sample: [`Counters`]
+//!   latency.hlog     every stream's histogram in every sample: [`brunt_stats::LatencyLog`]
+//!   events.log       what happened when: [`Event`]
+//!   report.html      all of it for a reader, in one file that needs no network
+//! ```
+//!
+//! [`RunFolder`] finds a name that is free and writes the files; [`Run`] is what they say. The report is a function of
+//! a [`Run`] and of nothing else.
+
+mod counters;
+mod event;
+mod folder;
+mod html;
+mod number;
+pub mod result;
+mod timestamp;
+
+pub use counters::Counters;
+pub use event::Event;
+pub use folder::{FolderError, Run, RunFolder};
+pub use html::report_html;
+pub use number::{decimals, grouped};
+pub use result::RunResult;
+pub use timestamp::Timestamp;

@@ -1,0 +1,54 @@
+//! What happened when: the test log of a run.
+
+use std::fmt;
+
+use crate::Timestamp;
+
+/// One line of the test log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// When.
+    pub at: Timestamp,
+    /// What, in one line.
+    pub text: String,
+}
+
+impl fmt::Display for Event {
+    /// The line of `events.log`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.at, self.text.replace('\n', " "))
+    }
+}
+
+impl Event {
+    /// The events of an `events.log`; lines that do not begin with a time belong to nobody and are left out.
+    pub fn read_all(text: &str) -> Vec<Self> {
+        text.lines()
+            .filter_map(|line| {
+                let (at, text) = line.split_once(' ')?;
+                Some(Self {
+                    at: Timestamp::try_from(at.to_owned()).ok()?,
+                    text: text.to_owned(),
+                })
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_reads_back() {
+        let event = |unix_seconds, text: &str| Event {
+            at: Timestamp { unix_seconds },
+            text: text.to_owned(),
+        };
+        let events = [event(5, "test begins"), event(65, "test ends: 3 of 3")];
+        let text: String = events.iter().map(|event| format!("{event}\n")).collect();
+        assert!(text.starts_with("1970-01-01T00:00:05Z test begins\n"));
+        assert_eq!(Event::read_all(&text), events);
+        assert_eq!(Event::read_all("half a li"), []);
+    }
+}

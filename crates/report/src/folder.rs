@@ -1,0 +1,168 @@
+//! The folder of one run.
+//!
+//! Its name is made of time and scenario, and belongs to this run alone: the folder is created in one step that
+//! fails when there is one, so two runs that begin in the same second get two folders. Nothing in it is ever
+//! replaced by another run.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::{Counters, Event, RunResult, Timestamp, report_html};
+
+/// Everything one run has to say.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// Verdict and numbers.
+    pub result: RunResult,
+    /// The resolved scenario, as TOML.
+    pub scenario: String,
+    /// The test log.
+    pub events: Vec<Event>,
+}
+
+/// A run's folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunFolder {
+    path: PathBuf,
+}
+
+/// A folder that cannot be made or filled.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {source}", path.display())]
+pub struct FolderError {
+    /// What was to be written.
+    pub path: PathBuf,
+    /// Why it was not.
+    pub source: io::Error,
+}
+
+/// How many runs of one name may begin in one second.
+const NAMESAKES: u32 = 1000;
+
+impl RunFolder {
+    /// Makes a new folder `<parent>/<time>-<name>`, or the same with `-2`, `-3` and so on. Characters of `name` that are
+    /// unwelcome in file names become dashes.
+    ///
+    /// # Errors
+    /// [`FolderError`] when the operating system refuses.
+    pub fn create(parent: &Path, started: Timestamp, name: &str) -> Result<Self, FolderError> {
+        let refuse = |path: &Path, source| FolderError {
+            path: path.to_owned(),
+            source,
+        };
+        fs::create_dir_all(parent).map_err(|source| refuse(parent, source))?;
+        let base = format!("{}-{}", started.for_folder(), plain(name));
+        for turn in 1..=NAMESAKES {
+            let path = match turn {
+                1 => parent.join(&base),
+                turn => parent.join(format!("{base}-{turn}")),
+            };
+            match fs::create_dir(&path) {
+                Ok(()) => return Ok(Self { path }),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(refuse(&path, error)),
+            }
+        }
+        Err(refuse(
+            &parent.join(base),
+            io::ErrorKind::AlreadyExists.into(),
+        ))
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Where one of its files is.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// Writes one file, replacing what this run wrote there before.
+    ///
+    /// # Errors
+    /// [`FolderError`] when the operating system refuses.
+    pub fn write(&self, name: &str, bytes: &[u8]) -> Result<(), FolderError> {
+        let path = self.file(name);
+        fs::write(&path, bytes).map_err(|source| FolderError { path, source })
+    }
+
+    /// Writes everything: the numbers first and the report last, so that a full disk takes the part that can be made
+    /// again.
+    ///
+    /// # Errors
+    /// [`FolderError`] for the first file that cannot be written.
+    pub fn write_run(
+        &self,
+        run: &Run,
+        counters: &Counters,
+        latency_log: &[u8],
+    ) -> Result<(), FolderError> {
+        let events: String = run
+            .events
+            .iter()
+            .map(|event| format!("{event}\n"))
+            .collect();
+        self.write("scenario.toml", run.scenario.as_bytes())?;
+        self.write("result.json", run.result.to_json().as_bytes())?;
+        self.write("counters.csv", counters.as_str().as_bytes())?;
+        self.write("latency.hlog", latency_log)?;
+        self.write("events.log", events.as_bytes())?;
+        self.write("report.html", report_html(run).as_bytes())
+    }
+}
+
+fn plain(name: &str) -> String {
+    let plain: String = name
+        .chars()
+        .map(|c| match c {
+            c if c.is_ascii_alphanumeric() || c == '_' || c == '-' => c.to_ascii_lowercase(),
+            _ => '-',
+        })
+        .collect();
+    let plain = plain.trim_matches('-');
+    if plain.is_empty() { "run" } else { plain }.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_runs_of_one_second_do_not_meet() {
+        let parent = tempfile::tempdir().unwrap();
+        let started = Timestamp {
+            unix_seconds: 1_000_000_000,
+        };
+        let names: Vec<_> = (0..3)
+            .map(|_| RunFolder::create(parent.path(), started, "My Demo/1").unwrap())
+            .map(|folder| folder.path().file_name().unwrap().to_owned())
+            .collect();
+        assert_eq!(
+            names,
+            [
+                "2001-09-09-014640-my-demo-1",
+                "2001-09-09-014640-my-demo-1-2",
+                "2001-09-09-014640-my-demo-1-3"
+            ]
+        );
+    }
+
+    #[test]
+    fn no_name_leaves_the_parent() {
+        assert_eq!(plain("../../etc"), "etc");
+        assert_eq!(plain(".."), "run");
+        assert_eq!(plain("a b_c-D"), "a-b_c-d");
+    }
+
+    #[test]
+    fn a_refusal_names_the_place() {
+        let parent = tempfile::tempdir().unwrap();
+        let file = parent.path().join("file");
+        fs::write(&file, "").unwrap();
+        let error = RunFolder::create(&file, Timestamp::default(), "x").unwrap_err();
+        assert!(error.to_string().starts_with(file.to_str().unwrap()));
+    }
+}

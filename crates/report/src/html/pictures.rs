@@ -1,0 +1,228 @@
+//! The four pictures of a report: rate, latency, how latency is spread, and bytes.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::plot::{Axis, Curve, Limit, Plot};
+use crate::result::{Distribution, Flow, RunResult, Sample};
+
+/// A picture with its title.
+#[derive(Debug, Serialize)]
+pub(super) struct Picture {
+    title: &'static str,
+    svg: String,
+}
+
+/// Steps of the latency distribution in each power of ten.
+const STEPS: f64 = 10.0;
+const MEBIBYTE: f64 = 1_048_576.0;
+
+/// All four; none when nothing was collected.
+pub(super) fn all(result: &RunResult) -> Vec<Picture> {
+    if result.samples.is_empty() {
+        return Vec::new();
+    }
+    let plots = [rate(result), latency(result), spread(result), bytes(result)];
+    let picture = |plot: Plot| Picture {
+        title: plot.title,
+        svg: plot.to_svg(),
+    };
+    plots.into_iter().map(picture).collect()
+}
+
+/// One number of every sample, at the middle of its interval.
+fn curve(
+    result: &RunResult,
+    name: &'static str,
+    filled: bool,
+    number: impl Fn(&Sample) -> f64,
+) -> Curve {
+    let point = |sample: &Sample| (sample.begin_s + sample.length_s / 2.0, number(sample));
+    Curve {
+        name,
+        points: result.samples.iter().map(point).collect(),
+        filled,
+    }
+}
+
+fn highest(curves: &[Curve]) -> f64 {
+    let all = curves.iter().flat_map(|curve| &curve.points);
+    all.map(|(_, y)| *y)
+        .filter(|y| y.is_finite())
+        .fold(0.0, f64::max)
+}
+
+fn lowest(curves: &[Curve]) -> f64 {
+    let all = curves.iter().flat_map(|curve| &curve.points);
+    all.map(|(_, y)| *y)
+        .filter(|y| *y > 0.0)
+        .fold(f64::INFINITY, f64::min)
+}
+
+fn time(result: &RunResult) -> Axis {
+    let end = |sample: &Sample| sample.begin_s + sample.length_s;
+    Axis::time(result.samples.iter().map(end).fold(0.0, f64::max))
+}
+
+fn rate(result: &RunResult) -> Plot {
+    let curves = vec![
+        curve(result, "database reads", true, |s| s.database_reads.per_s),
+        curve(result, "database writes", false, |s| {
+            s.database_writes.per_s
+        }),
+        curve(result, "log writes", false, |s| s.log_writes.per_s),
+    ];
+    Plot {
+        title: "I/Os per second",
+        x: time(result),
+        y: Axis::from_zero(highest(&curves), "I/Os per second"),
+        curves,
+        limits: Vec::new(),
+    }
+}
+
+fn latency(result: &RunResult) -> Plot {
+    let number = |latency: Option<f64>| latency.unwrap_or(f64::NAN);
+    let read =
+        |choose: fn(&Flow) -> Option<f64>| move |s: &Sample| number(choose(&s.database_reads));
+    let limit = result.setup.limits.database_read_ms_mean;
+    let curves = vec![
+        curve(
+            result,
+            "read, mean",
+            false,
+            read(|flow| flow.latency_ms_mean),
+        ),
+        curve(result, "read, p99", false, read(|flow| flow.latency_ms_p99)),
+        curve(result, "read, max", false, read(|flow| flow.latency_ms_max)),
+        curve(result, "log write, mean", false, |s| {
+            number(s.log_writes.latency_ms_mean)
+        }),
+    ];
+    Plot {
+        title: "Latency",
+        x: time(result),
+        y: Axis::powers(
+            lowest(&curves).min(limit),
+            highest(&curves).max(limit),
+            "milliseconds",
+        ),
+        curves,
+        limits: vec![Limit {
+            name: format!("limit of the read mean: {limit} ms"),
+            at: limit,
+            upright: false,
+        }],
+    }
+}
+
+fn spread(result: &RunResult) -> Plot {
+    let limit = result.setup.limits.database_read_ms_mean;
+    let ends = result.distributions.iter().flat_map(|d| &d.buckets);
+    let (low, high) = ends.fold((limit, limit), |(low, high), bucket| {
+        (
+            low.min(bucket.latency_ms_max),
+            high.max(bucket.latency_ms_max),
+        )
+    });
+    let curves: Vec<_> = ["database read", "database write", "log write"]
+        .into_iter()
+        .filter_map(|name| {
+            result
+                .distributions
+                .iter()
+                .find(|d| d.name == name)
+                .map(|d| (name, d))
+        })
+        .map(|(name, distribution)| Curve {
+            name,
+            points: steps(distribution),
+            filled: name == "database read",
+        })
+        .collect();
+    Plot {
+        title: "How latencies are spread",
+        x: Axis::powers(low, high, "milliseconds"),
+        y: Axis::from_zero(highest(&curves), "% of the I/Os in each step"),
+        curves,
+        limits: vec![Limit {
+            name: format!("{limit} ms"),
+            at: limit,
+            upright: true,
+        }],
+    }
+}
+
+/// The share of the I/Os in each step of a tenth of a power of ten, drawn as a staircase.
+fn steps(distribution: &Distribution) -> Vec<(f64, f64)> {
+    let total: u64 = distribution.buckets.iter().map(|bucket| bucket.count).sum();
+    let mut shares = BTreeMap::<i32, f64>::new();
+    for bucket in &distribution.buckets {
+        #[expect(clippy::cast_possible_truncation, reason = "a few dozen steps")]
+        let step = (bucket.latency_ms_max.max(1e-6).log10() * STEPS).floor() as i32;
+        *shares.entry(step).or_default() += 100.0 * bucket.count as f64 / total as f64;
+    }
+    let (Some(first), Some(last)) = (shares.keys().next(), shares.keys().last()) else {
+        return Vec::new();
+    };
+    let edge = |step: i32| 10_f64.powf(f64::from(step) / STEPS);
+    let mut points = vec![(edge(*first), 0.0)];
+    for step in *first..=*last {
+        let share = shares.get(&step).copied().unwrap_or(0.0);
+        points.extend([(edge(step), share), (edge(step + 1), share)]);
+    }
+    points.push((edge(*last + 1), 0.0));
+    points
+}
+
+fn bytes(result: &RunResult) -> Plot {
+    let curves = vec![
+        curve(result, "database read", true, |s| {
+            s.database_reads.bytes_per_s / MEBIBYTE
+        }),
+        curve(result, "database written", false, |s| {
+            s.database_writes.bytes_per_s / MEBIBYTE
+        }),
+        curve(result, "log written", false, |s| {
+            s.log_writes.bytes_per_s / MEBIBYTE
+        }),
+    ];
+    Plot {
+        title: "Bytes and log",
+        x: time(result),
+        y: Axis::from_zero(highest(&curves), "MiB per second"),
+        curves,
+        limits: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::result::Bucket;
+
+    #[test]
+    fn the_staircase_holds_every_io() {
+        let bucket = |latency_ms_max, count| Bucket {
+            latency_ms_max,
+            count,
+        };
+        let distribution = Distribution {
+            name: String::new(),
+            buckets: vec![bucket(0.11, 25), bucket(0.12, 25), bucket(1.05, 50)],
+        };
+        let points = steps(&distribution);
+        let tread = |pair: &[(f64, f64)]| {
+            if pair[0].1 == pair[1].1 {
+                pair[0].1
+            } else {
+                0.0
+            }
+        };
+        let shares: f64 = points.windows(2).map(tread).sum();
+        assert!((shares - 100.0).abs() < 1e-9);
+        assert!((points[1].0 - 0.1).abs() < 1e-9 && points[1].1 == 50.0);
+        assert!(points.iter().all(|(x, _)| *x > 0.0));
+    }
+}

@@ -1,0 +1,222 @@
+//! The tables that are our own: rules, I/O by file with percentiles, verification, durability, volumes, origin.
+
+use super::table::{Row, Table};
+use crate::result::{IoNumbers, Outcome, RunResult, WriteCache};
+use crate::{decimals, grouped};
+
+/// The rules and what became of them.
+pub(super) fn rules(result: &RunResult) -> Table {
+    let text = |quantity: &Option<crate::result::Quantity>| {
+        quantity
+            .as_ref()
+            .map_or("-".to_owned(), ToString::to_string)
+    };
+    let rows = result.rules.iter().map(|rule| {
+        let cells = vec![
+            rule.name.clone(),
+            text(&rule.limit),
+            text(&rule.measured),
+            rule.outcome.to_string(),
+            rule.remark.clone(),
+        ];
+        let class = match rule.outcome {
+            Outcome::Ok => "ok",
+            Outcome::Failed => "failed",
+            Outcome::Advisory => "advisory",
+            Outcome::NotMeasured => "unmeasured",
+        };
+        Row::classed(cells, class)
+    });
+    Table::grid(
+        "Rules",
+        &["Rule", "Limit", "Measured", "Outcome", "Remark"],
+        rows.collect(),
+    )
+}
+
+/// What Jetstress reports do not have.
+pub(super) fn further(result: &RunResult) -> Vec<Table> {
+    vec![
+        by_file(result),
+        verification(result),
+        durability(result),
+        volumes(result),
+    ]
+}
+
+fn by_file(result: &RunResult) -> Table {
+    let mut rows = Vec::new();
+    let mut add = |file: &str, stream: &str, numbers: &IoNumbers| {
+        if numbers.count > 0 {
+            rows.push(stream_row(file, stream, numbers));
+        }
+    };
+    for instance in &result.instances {
+        for database in &instance.databases {
+            add(&database.name, "read", &database.reads);
+            add(&database.name, "write", &database.writes);
+            add(
+                &database.name,
+                "maintenance read",
+                &database.maintenance_reads,
+            );
+        }
+        let (name, log) = (format!("{} log", instance.name), &instance.log);
+        add(&name, "read", &log.reads);
+        add(&name, "write", &log.writes);
+        add(&name, "format", &log.format_writes);
+        add(&name, "replication read", &log.replication_reads);
+    }
+    let head = [
+        "File",
+        "I/O",
+        "Per second",
+        "Count",
+        "Mean bytes",
+        "Mean (ms)",
+        "p50 (ms)",
+        "p99 (ms)",
+        "Max (ms)",
+    ];
+    Table::grid("I/O by File", &head, rows).noted(
+        "Latency is from submission to completion. The p-th percentile is the smallest latency that p % of the I/Os \
+         did not exceed, at most 0.8 % too high.",
+    )
+}
+
+fn stream_row(file: &str, stream: &str, numbers: &IoNumbers) -> Row {
+    let millis = |millis: Option<f64>| millis.map_or("-".to_owned(), decimals);
+    Row::new(vec![
+        file.to_owned(),
+        stream.to_owned(),
+        decimals(numbers.per_s),
+        grouped(numbers.count),
+        numbers.bytes_mean().map_or("-".to_owned(), decimals),
+        millis(numbers.latency_ms_mean),
+        millis(numbers.latency_ms_p50),
+        millis(numbers.latency_ms_p99),
+        millis(numbers.latency_ms_max),
+    ])
+}
+
+fn verification(result: &RunResult) -> Table {
+    let rows = result.verification.iter().map(|file| {
+        let damaged = file.pages_bad + file.pages_wrong_number > 0;
+        let cells = vec![
+            file.file.clone(),
+            grouped(file.pages_seen),
+            grouped(file.pages_bad),
+            grouped(file.pages_correctable),
+            grouped(file.pages_wrong_number),
+            grouped(file.bytes),
+            decimals(file.seconds),
+        ];
+        Row::classed(cells, if damaged { "failed" } else { "" })
+    });
+    let head = [
+        "Database",
+        "Seen pages",
+        "Bad pages",
+        "Correctable pages",
+        "Wrong page-number pages",
+        "File length (bytes)",
+        "Seconds taken",
+    ];
+    Table::grid("Checksum Statistics - All", &head, rows.collect())
+}
+
+fn durability(result: &RunResult) -> Table {
+    let rows = result.durability.iter().map(|log| {
+        let cache = match log.write_cache {
+            WriteCache::WriteBack => "write back",
+            WriteCache::WriteThrough => "write through",
+            WriteCache::Unknown => "not reported",
+        };
+        let fua = match log.fua {
+            Some(true) => "yes",
+            Some(false) => "no",
+            None => "not reported",
+        };
+        let percent = |share: f64| format!("{:.0} %", share * 100.0);
+        Row::new(vec![
+            log.path.clone(),
+            log.method.clone(),
+            cache.to_owned(),
+            fua.to_owned(),
+            log.log_latency_ms_mean.map_or("-".to_owned(), decimals),
+            log.flush_share.map_or("not measured".to_owned(), percent),
+        ])
+    });
+    let head = [
+        "Log",
+        "A durable write is",
+        "Device write cache",
+        "FUA",
+        "Mean latency (ms)",
+        "Flush share",
+    ];
+    Table::grid("Durability", &head, rows.collect())
+}
+
+fn volumes(result: &RunResult) -> Table {
+    let rows = result.backend.volumes.iter().map(|volume| {
+        Row::new(vec![
+            volume.mount.clone(),
+            volume.file_system.clone(),
+            volume.device.clone(),
+            grouped(volume.engine_reads),
+            volume
+                .device_reads
+                .map_or("not measured".to_owned(), grouped),
+        ])
+    });
+    let head = [
+        "Mounted at",
+        "File system",
+        "Device",
+        "Reads by the engine",
+        "Reads at the device",
+    ];
+    Table::grid("Volumes", &head, rows.collect())
+        .noted("Reads at the device are the kernel's own count over the collection.")
+}
+
+/// How the run was made.
+pub(super) fn origin(result: &RunResult) -> Table {
+    let (origin, host, backend) = (&result.origin, &result.host, &result.backend);
+    let direct = if backend.direct {
+        ", O_DIRECT"
+    } else {
+        ", through the page cache"
+    };
+    let remark = if backend.remark.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", backend.remark)
+    };
+    let gibibytes = host.memory_bytes as f64 / f64::from(1 << 30);
+    Table::pairs(
+        "How it was made",
+        vec![
+            ("Command", origin.command.clone()),
+            ("Seed", origin.seed.to_string()),
+            ("Run", origin.run_id.clone()),
+            ("Program", format!("brunt {}", origin.version)),
+            ("Backend", format!("{}{direct}{remark}", backend.name)),
+            (
+                "Host",
+                format!(
+                    "{}: {} x {}, {} GiB",
+                    host.name,
+                    host.processors,
+                    host.processor,
+                    decimals(gibibytes)
+                ),
+            ),
+            (
+                "System",
+                format!("{}, Linux {}", host.operating_system, host.kernel),
+            ),
+        ],
+    )
+}

@@ -1,0 +1,105 @@
+//! Where the run took place and how its I/O reached the storage.
+
+use serde::{Deserialize, Serialize};
+
+/// The machine.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Host {
+    /// Its name.
+    pub name: String,
+    /// Distribution and version.
+    pub operating_system: String,
+    /// Kernel release.
+    pub kernel: String,
+    /// Processor model.
+    pub processor: String,
+    /// Processors the program could use.
+    pub processors: u32,
+    /// Main memory.
+    pub memory_bytes: u64,
+    /// What was watched during the collection.
+    pub counters: Vec<HostCounter>,
+}
+
+/// One watched number of the machine.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HostCounter {
+    /// Its name, with its unit.
+    pub name: String,
+    /// Mean over the samples.
+    pub mean: f64,
+    /// Smallest.
+    pub min: f64,
+    /// Largest.
+    pub max: f64,
+}
+
+/// How I/O was submitted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Backend {
+    /// `io_uring`, `thread pool`.
+    pub name: String,
+    /// Why it is not the first choice, and other remarks; often empty.
+    pub remark: String,
+    /// Whether the page cache of the operating system was bypassed.
+    pub direct: bool,
+    /// The file systems under the databases and logs.
+    pub volumes: Vec<Volume>,
+}
+
+/// One file system in use.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Volume {
+    /// Where it is mounted.
+    pub mount: String,
+    /// Its type: `ext4`, `xfs`.
+    pub file_system: String,
+    /// Its device.
+    pub device: String,
+    /// Reads of this run that reached the device, by the kernel's own count; nothing where it has none.
+    pub device_reads: Option<u64>,
+    /// Reads of this run that the engine asked for on this volume.
+    pub engine_reads: u64,
+}
+
+/// What a device says about its write cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WriteCache {
+    /// Completed writes may be lost until they are flushed.
+    WriteBack,
+    /// Completed writes are durable, or the device says so.
+    WriteThrough,
+    /// It does not say.
+    Unknown,
+}
+
+/// How the writes of one log became durable.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Durability {
+    /// The log's folder.
+    pub path: String,
+    /// What a durable write was: `write-through (O_DSYNC)`, `write, then fdatasync`.
+    pub method: String,
+    /// The device's write cache.
+    pub write_cache: WriteCache,
+    /// Whether the device takes writes that bypass its cache (FUA); nothing when it does not say.
+    pub fua: Option<bool>,
+    /// Mean latency of a durable log write.
+    pub log_latency_ms_mean: Option<f64>,
+    /// The part of it that making it durable took, 0 to 1; nothing when it was not measured.
+    pub flush_share: Option<f64>,
+}
+
+/// How a result came to be, and how to make it again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Origin {
+    /// The command line.
+    pub command: String,
+    /// The program's version, with its commit where it is known.
+    pub version: String,
+    /// The seed of all randomness.
+    pub seed: u64,
+    /// The run's own id, which its database files carry.
+    pub run_id: String,
+}

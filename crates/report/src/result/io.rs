@@ -1,0 +1,230 @@
+//! I/O in numbers: by file, by instance, over time, and by latency.
+
+use brunt_stats::{Latencies, Reading};
+use brunt_units::Span;
+use serde::{Deserialize, Serialize};
+
+/// One stream of I/O over the collection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct IoNumbers {
+    /// Number of I/Os.
+    pub count: u64,
+    /// The same per second.
+    pub per_s: f64,
+    /// Bytes moved.
+    pub bytes: u64,
+    /// Mean latency from submission to completion. This and the next three are nothing when there was no I/O.
+    pub latency_ms_mean: Option<f64>,
+    /// Median.
+    pub latency_ms_p50: Option<f64>,
+    /// 99th percentile.
+    pub latency_ms_p99: Option<f64>,
+    /// Longest.
+    pub latency_ms_max: Option<f64>,
+}
+
+impl IoNumbers {
+    /// What `reading` says of a collection of `length`.
+    pub fn new(reading: &Reading, length: Span) -> Self {
+        let millis = |span: Option<Span>| span.map(Span::as_millis);
+        Self {
+            count: reading.count,
+            per_s: rate(reading.count, length),
+            bytes: reading.bytes,
+            latency_ms_mean: millis(reading.mean),
+            latency_ms_p50: millis(reading.p50),
+            latency_ms_p99: millis(reading.p99),
+            latency_ms_max: millis(reading.max),
+        }
+    }
+
+    /// Mean bytes of an I/O; nothing when there was none.
+    pub fn bytes_mean(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.bytes as f64 / self.count as f64)
+    }
+
+    /// Several streams as one. Counts, bytes, mean and maximum are exact; percentiles of a sum cannot be had from the
+    /// percentiles of its parts and are left out.
+    pub fn together<'a>(streams: impl IntoIterator<Item = &'a Self>) -> Self {
+        let mut all = Self::default();
+        let mut millis = 0.0;
+        for stream in streams {
+            all.count += stream.count;
+            all.per_s += stream.per_s;
+            all.bytes += stream.bytes;
+            millis += stream.count as f64 * stream.latency_ms_mean.unwrap_or(0.0);
+            all.latency_ms_max = match (all.latency_ms_max, stream.latency_ms_max) {
+                (Some(one), Some(other)) => Some(one.max(other)),
+                (one, other) => one.or(other),
+            };
+        }
+        all.latency_ms_mean = (all.count > 0).then(|| millis / all.count as f64);
+        all
+    }
+}
+
+fn rate(count: u64, length: Span) -> f64 {
+    if length == Span::ZERO {
+        0.0
+    } else {
+        count as f64 / length.as_seconds()
+    }
+}
+
+/// One log stream with its databases.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Instance {
+    /// Its name.
+    pub name: String,
+    /// Its log.
+    pub log: LogNumbers,
+    /// Its databases.
+    pub databases: Vec<DatabaseNumbers>,
+}
+
+/// One database's I/O.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DatabaseNumbers {
+    /// Its name.
+    pub name: String,
+    /// Its file.
+    pub path: String,
+    /// Reads that operations waited for or asked for ahead.
+    pub reads: IoNumbers,
+    /// Pages written out.
+    pub writes: IoNumbers,
+    /// Reads of background maintenance.
+    pub maintenance_reads: IoNumbers,
+}
+
+/// One log stream's I/O.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LogNumbers {
+    /// Its folder.
+    pub path: String,
+    /// Reads by the engine itself.
+    pub reads: IoNumbers,
+    /// Log records written.
+    pub writes: IoNumbers,
+    /// Log files formatted before use.
+    pub format_writes: IoNumbers,
+    /// Reads for the databases' copies.
+    pub replication_reads: IoNumbers,
+}
+
+/// One kind of I/O of the whole server in one sample.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Flow {
+    /// I/Os per second.
+    pub per_s: f64,
+    /// Bytes per second.
+    pub bytes_per_s: f64,
+    /// Mean latency. This and the next two are nothing when there was no I/O.
+    pub latency_ms_mean: Option<f64>,
+    /// 99th percentile.
+    pub latency_ms_p99: Option<f64>,
+    /// Longest.
+    pub latency_ms_max: Option<f64>,
+}
+
+impl Flow {
+    /// What `reading` says of a sample of `length`.
+    pub fn new(reading: &Reading, length: Span) -> Self {
+        let millis = |span: Option<Span>| span.map(Span::as_millis);
+        Self {
+            per_s: rate(reading.count, length),
+            bytes_per_s: rate(reading.bytes, length),
+            latency_ms_mean: millis(reading.mean),
+            latency_ms_p99: millis(reading.p99),
+            latency_ms_max: millis(reading.max),
+        }
+    }
+}
+
+/// The whole server in one interval of the collection.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Sample {
+    /// Where it began, in seconds from the begin of the collection.
+    pub begin_s: f64,
+    /// How long it was.
+    pub length_s: f64,
+    /// Database reads for operations.
+    pub database_reads: Flow,
+    /// Database writes.
+    pub database_writes: Flow,
+    /// Log writes.
+    pub log_writes: Flow,
+    /// Page-fault stalls per second.
+    pub page_fault_stalls_per_s: f64,
+    /// Pages in memory, at the end of the sample.
+    pub cache_bytes: u64,
+}
+
+/// How the latencies of one kind of I/O were spread over the collection.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Distribution {
+    /// Which: `database read`, `database write`, `log write`.
+    pub name: String,
+    /// The buckets that hold something, shortest first.
+    pub buckets: Vec<Bucket>,
+}
+
+/// One bucket of a distribution.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Bucket {
+    /// The longest latency in it.
+    pub latency_ms_max: f64,
+    /// How many I/Os.
+    pub count: u64,
+}
+
+impl Distribution {
+    /// The spread of `latencies`.
+    pub fn new(name: &str, latencies: &Latencies) -> Self {
+        let bucket = |(end, count): (Span, u64)| Bucket {
+            latency_ms_max: end.as_millis(),
+            count,
+        };
+        Self {
+            name: name.to_owned(),
+            buckets: latencies.buckets().map(bucket).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbers(count: u64, mean: u64) -> IoNumbers {
+        let some = (count > 0).then_some(Span::millis(mean));
+        let reading = Reading {
+            count,
+            bytes: count * 4096,
+            mean: some,
+            p50: some,
+            p99: some,
+            max: some,
+        };
+        IoNumbers::new(&reading, Span::seconds(10))
+    }
+
+    #[test]
+    fn a_sum_weighs_its_parts() {
+        let all = IoNumbers::together([&numbers(30, 2), &numbers(10, 6), &numbers(0, 0)]);
+        assert_eq!((all.count, all.bytes), (40, 40 * 4096));
+        assert!((all.per_s - 4.0).abs() < 1e-9);
+        assert_eq!(all.latency_ms_mean, Some(3.0));
+        assert_eq!(all.latency_ms_max, Some(6.0));
+        assert_eq!(all.latency_ms_p99, None);
+        assert_eq!(all.bytes_mean(), Some(4096.0));
+    }
+
+    #[test]
+    fn nothing_has_a_rate_and_no_latency() {
+        let nothing = numbers(0, 0);
+        assert_eq!((nothing.per_s, nothing.latency_ms_mean), (0.0, None));
+        assert_eq!(IoNumbers::together([&nothing]).latency_ms_mean, None);
+        assert_eq!(nothing.bytes_mean(), None);
+    }
+}

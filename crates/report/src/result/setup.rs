@@ -1,0 +1,91 @@
+//! What was asked for, and how large it became.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Timestamp;
+
+/// When the parts of a run began and ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Times {
+    /// The run began.
+    pub started: Timestamp,
+    /// Prerequisites were met and measuring began; nothing when it never came to that.
+    pub collection_started: Option<Timestamp>,
+    /// Measuring ended.
+    pub collection_ended: Option<Timestamp>,
+    /// The run ended, verification included.
+    pub ended: Timestamp,
+    /// How long was measured, in seconds.
+    pub collection_s: f64,
+}
+
+/// The test's parameters, resolved.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Setup {
+    /// The kind of test: `performance`.
+    pub kind: String,
+    /// Free text from the scenario.
+    pub description: String,
+    /// The version profile: `exchange-2013`.
+    pub profile: String,
+    /// Sessions in the pool.
+    pub sessions: u32,
+    /// Size of a database page.
+    pub page_bytes: u64,
+    /// Size of a log file.
+    pub log_file_bytes: u64,
+    /// Size of the log buffer of an instance.
+    pub log_buffer_bytes: u64,
+    /// Cache of the whole server, lower bound.
+    pub cache_bytes_min: u64,
+    /// Cache of the whole server, upper bound.
+    pub cache_bytes_max: u64,
+    /// Checkpoint depth of an instance.
+    pub checkpoint_depth_bytes: u64,
+    /// Share of operations that insert a record.
+    pub insert_percent: u32,
+    /// Share of operations that delete a record.
+    pub delete_percent: u32,
+    /// Share of operations that replace a record.
+    pub replace_percent: u32,
+    /// Share of operations that read a record.
+    pub read_percent: u32,
+    /// Share of commits that do not wait for the log.
+    pub lazy_commit_percent: u32,
+    /// Whether databases were scanned in the background.
+    pub background_maintenance: bool,
+    /// Copies of each database; above one, logs are read for the others.
+    pub copies: u32,
+    /// Whether old logs were deleted.
+    pub circular_logging: bool,
+    /// The latencies that are allowed.
+    pub limits: Limits,
+}
+
+/// The latencies that are allowed.
+///
+/// Source of the defaults: `Thresholds` in a `JetstressConfig.xml` of Jetstress 2013 (20, 100, 10 and 100 ms).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Limits {
+    /// Database reads, mean over the collection.
+    pub database_read_ms_mean: f64,
+    /// Database reads, mean of the worst sample.
+    pub database_read_ms_max: f64,
+    /// Log writes, mean over the collection.
+    pub log_write_ms_mean: f64,
+    /// Log writes, mean of the worst sample.
+    pub log_write_ms_max: f64,
+}
+
+/// How large the databases were and how fast they were worked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Sizing {
+    /// Database reads and writes for operations, per second of collection, over all instances.
+    pub achieved_io_per_s: Option<f64>,
+    /// What was to be reached; nothing when no target was set.
+    pub target_io_per_s: Option<f64>,
+    /// All database files before the test.
+    pub db_bytes_initial: u64,
+    /// All database files after it.
+    pub db_bytes_final: u64,
+}

@@ -1,0 +1,204 @@
+//! Verdict and rules.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::decimals;
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Every rule held.
+    Pass,
+    /// At least one rule did not.
+    Fail,
+    /// Somebody stopped it; nothing is judged.
+    Interrupted,
+    /// It could not be carried through; nothing is judged.
+    Error,
+}
+
+/// What became of a rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// It held.
+    Ok,
+    /// It did not, and the verdict is [`Verdict::Fail`].
+    Failed,
+    /// There was nothing to judge it by.
+    NotMeasured,
+    /// It did not hold, and is worth a look, but does not decide.
+    Advisory,
+}
+
+/// A number with its unit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Quantity {
+    /// The number.
+    pub value: f64,
+    /// What it counts: `ms`, `/s`, `bad pages`; empty for a plain number.
+    pub unit: String,
+}
+
+/// One thing that must hold for the storage to pass.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Rule {
+    /// What is judged: `database read, average`.
+    pub name: String,
+    /// The limit; nothing where a rule only reports.
+    pub limit: Option<Quantity>,
+    /// What was measured; nothing with [`Outcome::NotMeasured`].
+    pub measured: Option<Quantity>,
+    /// Whether it held.
+    pub outcome: Outcome,
+    /// Where and when, or why it was not measured; often empty.
+    pub remark: String,
+}
+
+impl Quantity {
+    /// `value` of `unit`.
+    pub fn new(value: f64, unit: &str) -> Self {
+        Self {
+            value,
+            unit: unit.to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for Quantity {
+    /// Whole numbers without decimals, others with as many as [`decimals`] gives them.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let number = if self.value.fract() == 0.0 && self.value.abs() < 100.0 {
+            format!("{:.0}", self.value)
+        } else {
+            decimals(self.value)
+        };
+        f.write_str(format!("{number} {}", self.unit).trim_end())
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Pass => "Pass",
+            Self::Fail => "Fail",
+            Self::Interrupted => "Interrupted",
+            Self::Error => "Error",
+        })
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Ok => "ok",
+            Self::Failed => "failed",
+            Self::NotMeasured => "not measured",
+            Self::Advisory => "advisory",
+        })
+    }
+}
+
+impl Verdict {
+    /// The verdict that carried-out `rules` lead to: fail as soon as one failed.
+    pub fn of(rules: &[Rule]) -> Self {
+        if rules.iter().any(|rule| rule.outcome == Outcome::Failed) {
+            Self::Fail
+        } else {
+            Self::Pass
+        }
+    }
+}
+
+impl Rule {
+    /// A rule that holds while `measured` is not above `limit`, both in `unit`.
+    pub fn at_most(name: &str, unit: &str, limit: f64, measured: Option<f64>) -> Self {
+        Self::judged(name, unit, limit, measured, |measured| measured <= limit)
+    }
+
+    /// A rule that holds while `measured` is not below `limit`, both in `unit`.
+    pub fn at_least(name: &str, unit: &str, limit: f64, measured: Option<f64>) -> Self {
+        Self::judged(name, unit, limit, measured, |measured| measured >= limit)
+    }
+
+    fn judged(
+        name: &str,
+        unit: &str,
+        limit: f64,
+        measured: Option<f64>,
+        holds: impl Fn(f64) -> bool,
+    ) -> Self {
+        Self {
+            name: name.to_owned(),
+            limit: Some(Quantity::new(limit, unit)),
+            measured: measured.map(|value| Quantity::new(value, unit)),
+            outcome: match measured {
+                None => Outcome::NotMeasured,
+                Some(measured) if holds(measured) => Outcome::Ok,
+                Some(_) => Outcome::Failed,
+            },
+            remark: String::new(),
+        }
+    }
+
+    /// The same rule with a remark.
+    #[must_use]
+    pub fn with_remark(self, remark: impl Into<String>) -> Self {
+        Self {
+            remark: remark.into(),
+            ..self
+        }
+    }
+
+    /// The same rule, but a failure only advises.
+    #[must_use]
+    pub fn advisory(mut self) -> Self {
+        if self.outcome == Outcome::Failed {
+            self.outcome = Outcome::Advisory;
+        }
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limit_itself_is_allowed() {
+        let outcome = |measured| Rule::at_most("read", "ms", 20.0, measured).outcome;
+        assert_eq!(outcome(Some(20.0)), Outcome::Ok);
+        assert_eq!(outcome(Some(20.001)), Outcome::Failed);
+        assert_eq!(outcome(None), Outcome::NotMeasured);
+        assert_eq!(
+            Rule::at_least("rate", "/s", 95.0, Some(94.9)).outcome,
+            Outcome::Failed
+        );
+    }
+
+    #[test]
+    fn not_a_number_does_not_pass() {
+        let rule = Rule::at_most("read", "ms", 20.0, Some(f64::NAN));
+        assert_eq!(rule.outcome, Outcome::Failed);
+    }
+
+    #[test]
+    fn one_failure_decides_and_an_advice_does_not() {
+        let good = Rule::at_most("read", "ms", 20.0, Some(1.0));
+        let bad = Rule::at_most("write", "ms", 20.0, Some(30.0));
+        assert_eq!(Verdict::of(&[good.clone(), bad.clone()]), Verdict::Fail);
+        assert_eq!(Verdict::of(&[good, bad.advisory()]), Verdict::Pass);
+    }
+
+    #[test]
+    fn quantities_read_well() {
+        let text = |value, unit| Quantity::new(value, unit).to_string();
+        assert_eq!(text(20.0, "ms"), "20 ms");
+        assert_eq!(text(0.312, "ms"), "0.31 ms");
+        assert_eq!(text(0.0, "bad pages"), "0 bad pages");
+        assert_eq!(text(21480.0, ""), "21,480");
+    }
+}

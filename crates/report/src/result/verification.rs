@@ -1,0 +1,22 @@
+//! What verification found in one file.
+
+use serde::{Deserialize, Serialize};
+
+/// One verified database or log.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct VerifiedFile {
+    /// Its path.
+    pub file: String,
+    /// Pages, or log segments, that were judged.
+    pub pages_seen: u64,
+    /// Those that are bad and cannot be repaired.
+    pub pages_bad: u64,
+    /// Those with one wrong bit that the checksum can repair.
+    pub pages_correctable: u64,
+    /// Those that are another page's content.
+    pub pages_wrong_number: u64,
+    /// The file's length.
+    pub bytes: u64,
+    /// How long reading took.
+    pub seconds: f64,
+}
