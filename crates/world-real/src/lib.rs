@@ -11,6 +11,9 @@
 //!   Ring: uring | threads | fake             bell: helpers wake the executor's thread
 //! ```
 //!
+//! Beside the world stand small facts that a run needs: the folder lock ([`FolderLock`]), and in [`facts`] what is known
+//! about a device, the kernel's and this process's counters, and the machine.
+//!
 //! Invariant: I/O memory is never unmapped and an I/O in flight is never freed, so dropping anything at any time is sound
 //! and waits for nothing.
 
@@ -18,10 +21,12 @@ mod backend;
 mod bell;
 mod clock;
 mod disk;
+pub mod facts;
 mod files;
 mod flight;
 mod flights;
 mod helper;
+mod lock;
 mod memory;
 mod names;
 mod reactor;
@@ -31,5 +36,6 @@ mod world;
 
 pub use backend::{Access, Backend, Choice, ChoiceError, Kind, TaskRun};
 pub use clock::{OsClock, YIELD_AFTER};
+pub use lock::{FolderLock, LOCK_FILE, LockError};
 pub use reactor::RealReactor;
 pub use world::{BackendRecord, Options, RealWorld, StartError};

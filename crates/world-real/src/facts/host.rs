@@ -1,0 +1,81 @@
+//! The machine a run was done on.
+
+use std::fs;
+use std::path::Path;
+
+use brunt_units::ByteSize;
+
+use super::text;
+
+/// The machine, as far as it says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Host {
+    /// Release of the kernel: `6.1.0-18-amd64`.
+    pub kernel: String,
+    /// Architecture: `x86_64`.
+    pub architecture: String,
+    /// Model of the first processor.
+    pub processor: Option<String>,
+    /// Processors that this process may use.
+    pub processors: Option<usize>,
+    /// Memory of the machine.
+    pub memory: Option<ByteSize>,
+    /// Whether it is a virtual machine; known on x86 only.
+    pub is_virtual: Option<bool>,
+    /// Who made it, and what they call it.
+    pub product: Option<String>,
+}
+
+/// This machine.
+pub fn host() -> Host {
+    let name = rustix::system::uname();
+    let processors = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let memory = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let identity = Path::new("/sys/class/dmi/id");
+    let product = ["sys_vendor", "product_name"].map(|file| text(&identity.join(file)));
+    let product: Vec<String> = product.into_iter().flatten().collect();
+    Host {
+        kernel: name.release().to_string_lossy().into_owned(),
+        architecture: name.machine().to_string_lossy().into_owned(),
+        processor: value(&processors, "model name").map(str::to_owned),
+        processors: std::thread::available_parallelism().ok().map(usize::from),
+        memory: value(&memory, "MemTotal").and_then(size),
+        is_virtual: value(&processors, "flags")
+            .map(|flags| flags.split(' ').any(|flag| flag == "hypervisor")),
+        product: (!product.is_empty()).then(|| product.join(" ")),
+    }
+}
+
+/// What stands behind the first `key` and its colon.
+fn value<'a>(table: &'a str, key: &str) -> Option<&'a str> {
+    table.lines().find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        (name.trim() == key).then(|| value.trim())
+    })
+}
+
+/// A size as meminfo prints it: `16384 kB`, where a kB is 1,024 bytes.
+fn size(text: &str) -> Option<ByteSize> {
+    text.strip_suffix(" kB")?.parse().ok().map(ByteSize::kib)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_are_read() {
+        let table = "processor\t: 0\nmodel name\t: A CPU @ 2: fast\nmodel name : other\n";
+        assert_eq!(value(table, "model name"), Some("A CPU @ 2: fast"));
+        assert_eq!(value(table, "model"), None);
+        assert_eq!(size("2048 kB"), Some(ByteSize::mib(2)));
+        assert_eq!(size("2048"), None);
+    }
+
+    #[test]
+    fn this_machine_has_a_kernel_and_memory() {
+        let host = host();
+        assert!(!host.kernel.is_empty() && !host.architecture.is_empty());
+        assert!(host.memory > Some(ByteSize::mib(1)));
+    }
+}

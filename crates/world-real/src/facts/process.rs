@@ -1,0 +1,55 @@
+//! What this process has used so far.
+
+#![expect(
+    unsafe_code,
+    reason = "one system call without a safe form; the block says why it is sound"
+)]
+
+use brunt_units::{ByteSize, Span};
+
+/// Time and memory used by all threads of this process since it started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProcessUse {
+    /// Processor time in our own code.
+    pub user: Span,
+    /// Processor time in the kernel on our behalf.
+    pub system: Span,
+    /// The most memory that was resident at once.
+    pub peak_memory: ByteSize,
+}
+
+/// What this process has used so far; `None` if the system does not say.
+pub fn process_use() -> Option<ProcessUse> {
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the pointer is to memory of the type that the call fills.
+    let answer = unsafe { libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr()) };
+    // SAFETY: all zeroes is a valid value of this type of plain numbers, whatever the call filled in.
+    let usage = unsafe { usage.assume_init() };
+    (answer == 0).then(|| ProcessUse {
+        user: span(usage.ru_utime),
+        system: span(usage.ru_stime),
+        // Linux counts in KiB here.
+        peak_memory: ByteSize::kib(usage.ru_maxrss.unsigned_abs()),
+    })
+}
+
+fn span(time: libc::timeval) -> Span {
+    Span::seconds(time.tv_sec.unsigned_abs()) + Span::micros(time.tv_usec.unsigned_abs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn computing_costs_time() {
+        let before = process_use().unwrap();
+        let mut turns = 0_u64;
+        while process_use().unwrap().user + process_use().unwrap().system
+            <= before.user + before.system
+        {
+            turns = std::hint::black_box(turns + 1);
+        }
+        assert!(process_use().unwrap().peak_memory > ByteSize::mib(1));
+    }
+}
