@@ -177,6 +177,8 @@ pub struct Executor<R> {
     running: Vec<Running>,
     free: Vec<u32>,
     polls: u64,
+    /// When timers were last looked at.
+    fired_at: Time,
 }
 
 impl<R: Reactor> Executor<R> {
@@ -188,6 +190,7 @@ impl<R: Reactor> Executor<R> {
             running: Vec::new(),
             free: Vec::new(),
             polls: 0,
+            fired_at: Time::ZERO,
         }
     }
 
@@ -202,7 +205,13 @@ impl<R: Reactor> Executor<R> {
             self.adopt();
             let next = self.tasks.0.ready.borrow_mut().pop_front();
             match next {
-                Some(task) => self.poll(task),
+                Some(task) => {
+                    self.poll(task);
+                    // Where time passes by itself, a ready queue that never runs dry must not hold timers back.
+                    if self.reactor.now() > self.fired_at {
+                        self.fire();
+                    }
+                }
                 None => {
                     let timer = self
                         .tasks
@@ -291,6 +300,7 @@ impl<R: Reactor> Executor<R> {
     /// Wakes whose time has come.
     fn fire(&mut self) {
         let now = self.reactor.now();
+        self.fired_at = now;
         let mut timers = self.tasks.0.timers.borrow_mut();
         while let Some(Reverse((time, _, task))) = timers.peek().copied() {
             if time > now {
@@ -305,5 +315,60 @@ impl<R: Reactor> Executor<R> {
 impl<T> Task<T> {
     fn take(&mut self) -> Option<T> {
         self.shared.output.borrow_mut().take()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A world where each turn takes a nanosecond.
+    struct Ticking(u64);
+
+    impl Reactor for Ticking {
+        fn now(&self) -> Time {
+            Time(self.0)
+        }
+
+        fn turn(&mut self) {
+            self.0 += 1;
+        }
+
+        fn park(&mut self, deadline: Option<Time>) -> Parked {
+            self.0 = deadline.map_or(self.0, |time| time.0);
+            deadline.map_or(Parked::Dead, |_| Parked::Again)
+        }
+    }
+
+    /// Waits for one wake-up that `ask` arranges.
+    async fn woken(tasks: &Tasks, ask: impl Fn(&Tasks, TaskId)) {
+        let mut asked = false;
+        std::future::poll_fn(|_| {
+            if asked {
+                return Poll::Ready(());
+            }
+            asked = true;
+            ask(tasks, tasks.current());
+            Poll::Pending
+        })
+        .await;
+    }
+
+    #[test]
+    fn timers_fire_beside_tasks_that_are_always_ready() {
+        let tasks = Tasks::default();
+        let busy = tasks.clone();
+        let spinning = async move {
+            for _ in 0..5000 {
+                woken(&busy, Tasks::wake).await;
+            }
+        };
+        drop(Spawner::new(&tasks).spawn(spinning));
+        let mut executor = Executor::new(&tasks, Ticking(0));
+        executor.block_on(async move {
+            woken(&tasks, |tasks, task| tasks.wake_at(Time(1000), task)).await;
+        });
+        let polls = executor.polls();
+        assert!((1000..1010).contains(&polls), "{polls} polls of 1 ns");
     }
 }
