@@ -59,10 +59,19 @@ pub trait Content: 'static {
     /// A page of zeros.
     fn zeroed(frames: &Frames, size: PageSize) -> Self::Page;
     /// Judges the page that was read as page `number`, and corrects it if it can be.
-    fn verify(page: &mut Self::Page, number: PageNumber, size: PageSize) -> Result<Sound, PageFault>;
+    fn verify(
+        page: &mut Self::Page,
+        number: PageNumber,
+        size: PageSize,
+    ) -> Result<Sound, PageFault>;
     /// A page on its way out, sealed as page `number` with a flush type, and still readable. `None` when an earlier write of
     /// it is still in flight.
-    fn depart(page: &mut Self::Page, number: PageNumber, size: PageSize, flush_type: u8) -> Option<Segment>;
+    fn depart(
+        page: &mut Self::Page,
+        number: PageNumber,
+        size: PageSize,
+        flush_type: u8,
+    ) -> Option<Segment>;
     /// The flush type the page came with.
     fn flush_type(page: &Self::Page, size: PageSize) -> u8;
     /// The time of the page's latest change, if it says.
@@ -103,7 +112,11 @@ impl Content for Bytes {
         for (segment, header) in segments.zip(chunk.headers(shape, written)) {
             header.seal(segment);
         }
-        Segment::Drain { frame: Rc::new(frame), start: 0, length: bytes }
+        Segment::Drain {
+            frame: Rc::new(frame),
+            start: 0,
+            length: bytes,
+        }
     }
 
     fn outgoing(frames: &Frames, bytes: &[u8]) -> Segment {
@@ -127,13 +140,18 @@ impl Content for Bytes {
         Rc::new(frames.zeroed(size.bytes()))
     }
 
-    fn verify(page: &mut BytesPage, number: PageNumber, size: PageSize) -> Result<Sound, PageFault> {
+    fn verify(
+        page: &mut BytesPage,
+        number: PageNumber,
+        size: PageSize,
+    ) -> Result<Sound, PageFault> {
         let corrected = match checksum::is_sound(page, size, number) {
             true => false,
             false => match checksum::diagnose(page, size, number) {
                 Diagnosis::Sound => false,
                 Diagnosis::Correctable(flips) => {
-                    flips.repair(Rc::get_mut(page).expect("a page that just arrived is ours alone"));
+                    flips
+                        .repair(Rc::get_mut(page).expect("a page that just arrived is ours alone"));
                     true
                 }
                 Diagnosis::Uninitialised => return Err(PageFault::Uninitialised),
@@ -142,10 +160,19 @@ impl Content for Bytes {
             },
         };
         let view = Page::new(page, size);
-        Ok(Sound { corrected, flush_type: view.flags().flush_type(), time: Some(view.database_time()) })
+        Ok(Sound {
+            corrected,
+            flush_type: view.flags().flush_type(),
+            time: Some(view.database_time()),
+        })
     }
 
-    fn depart(page: &mut BytesPage, number: PageNumber, size: PageSize, flush_type: u8) -> Option<Segment> {
+    fn depart(
+        page: &mut BytesPage,
+        number: PageNumber,
+        size: PageSize,
+        flush_type: u8,
+    ) -> Option<Segment> {
         let frame = Rc::get_mut(page)?;
         let flags = Page::new(frame, size).flags().with_flush_type(flush_type);
         put_u32(frame, FLAGS_AT, flags.0);
@@ -202,7 +229,11 @@ impl Content for Ghost {
     }
 
     fn verify(page: &mut u8, _: PageNumber, _: PageSize) -> Result<Sound, PageFault> {
-        Ok(Sound { corrected: false, flush_type: *page, time: None })
+        Ok(Sound {
+            corrected: false,
+            flush_type: *page,
+            time: None,
+        })
     }
 
     fn depart(page: &mut u8, _: PageNumber, size: PageSize, flush_type: u8) -> Option<Segment> {

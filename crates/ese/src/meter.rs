@@ -63,7 +63,9 @@ impl MeterBoard {
     /// Counters for `databases` databases over `logs` log streams.
     pub fn new(databases: usize, logs: usize) -> Self {
         let mut meters = Meters::default();
-        meters.databases.resize_with(databases, DatabaseMeters::default);
+        meters
+            .databases
+            .resize_with(databases, DatabaseMeters::default);
         meters.logs.resize_with(logs, LogMeters::default);
         Self(RefCell::new(meters))
     }
@@ -86,7 +88,13 @@ impl MeterBoard {
     }
 
     /// Counts one I/O of a log stream.
-    pub fn log(&self, log: u8, pick: impl FnOnce(&mut LogMeters) -> &mut Meter, bytes: u64, latency: Span) {
+    pub fn log(
+        &self,
+        log: u8,
+        pick: impl FnOnce(&mut LogMeters) -> &mut Meter,
+        bytes: u64,
+        latency: Span,
+    ) {
         let mut meters = self.0.borrow_mut();
         pick(&mut meters.logs[usize::from(log)]).record(latency, bytes);
     }

@@ -24,7 +24,10 @@ impl<C: Content> Cache<C> {
             if evicted == 0 && written == 0 {
                 // Everything is pinned or in flight: look again when that changes.
                 let mut looked = false;
-                self.0.progress.wait(|| std::mem::replace(&mut looked, true).then_some(())).await;
+                self.0
+                    .progress
+                    .wait(|| std::mem::replace(&mut looked, true).then_some(()))
+                    .await;
             }
         }
     }
@@ -51,20 +54,34 @@ impl<C: Content> Cache<C> {
     ///
     /// # Errors
     /// When the log or the cache has failed.
-    pub async fn write_older_than(&self, instance: u8, position: LogPosition, limit: usize) -> Result<u32, EngineError> {
+    pub async fn write_older_than(
+        &self,
+        instance: u8,
+        position: LogPosition,
+        limit: usize,
+    ) -> Result<u32, EngineError> {
         if let Some(error) = self.failure() {
             return Err(error);
         }
         let mut frames = Vec::new();
-        self.0.state.borrow_mut().dirty[usize::from(instance)].older_than(position, limit, &mut frames);
+        self.0.state.borrow_mut().dirty[usize::from(instance)].older_than(
+            position,
+            limit,
+            &mut frames,
+        );
         self.write_frames(&frames, After::Keep).await
     }
 
     /// Writes of `instance` in flight.
     pub fn writes_in_flight(&self, instance: u8) -> u32 {
         let state = self.0.state.borrow();
-        let flying = state.databases.iter().filter(|database| database.instance == instance);
-        flying.map(|database| u32::try_from(database.flying.len()).expect("writes are bounded")).sum()
+        let flying = state
+            .databases
+            .iter()
+            .filter(|database| database.instance == instance);
+        flying
+            .map(|database| u32::try_from(database.flying.len()).expect("writes are bounded"))
+            .sum()
     }
 
     /// Writes every dirty page of `instance` and waits until all of them have arrived. Pages changed meanwhile go too.
@@ -73,7 +90,8 @@ impl<C: Content> Cache<C> {
     /// When the log or the cache has failed.
     pub async fn write_all(&self, instance: u8) -> Result<(), EngineError> {
         loop {
-            self.write_older_than(instance, LogPosition::MAX, 256).await?;
+            self.write_older_than(instance, LogPosition::MAX, 256)
+                .await?;
             let done = self
                 .0
                 .progress
@@ -106,8 +124,15 @@ impl<C: Content> Cache<C> {
             entry.syncing.extend(covered);
             entry.file
         };
-        let done = self.0.world.disk.submit(Io::sync(Class::Database, file)).await;
-        self.0.meters.database(database, |meters| &mut meters.syncs, 0, done.latency());
+        let done = self
+            .0
+            .world
+            .disk
+            .submit(Io::sync(Class::Database, file))
+            .await;
+        self.0
+            .meters
+            .database(database, |meters| &mut meters.syncs, 0, done.latency());
         let mut state = self.0.state.borrow_mut();
         let entry = &mut state.databases[usize::from(database)];
         match done.result {
@@ -116,7 +141,10 @@ impl<C: Content> Cache<C> {
                 Ok(())
             }
             Err(error) => {
-                let error = EngineError::File { path: entry.path.clone(), error };
+                let error = EngineError::File {
+                    path: entry.path.clone(),
+                    error,
+                };
                 drop(state);
                 self.fail(error.clone());
                 Err(error)

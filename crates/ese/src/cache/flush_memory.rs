@@ -49,7 +49,9 @@ impl FlushMemory {
 
     /// Whether a page that was read can be the one that was written last.
     pub fn agrees(&self, page: PageNumber, flush_type: u8, time: Option<DatabaseTime>) -> bool {
-        let Some(&byte) = self.pages.get(page.0 as usize) else { return true };
+        let Some(&byte) = self.pages.get(page.0 as usize) else {
+            return true;
+        };
         let known = byte & 3;
         let type_agrees = known == 0 || flush_type == 0 || known == flush_type;
         let time_known = known != 0 && byte & TIME_KNOWN != 0;
@@ -74,8 +76,14 @@ mod tests {
         assert!(memory.agrees(page, 2, Some(DatabaseTime(5))));
         memory.written(page, 2, Some(DatabaseTime(100)));
         assert!(memory.agrees(page, 2, Some(DatabaseTime(100))));
-        assert!(!memory.agrees(page, 1, Some(DatabaseTime(99))), "the write before");
-        assert!(!memory.agrees(page, 2, Some(DatabaseTime(97))), "three writes before");
+        assert!(
+            !memory.agrees(page, 1, Some(DatabaseTime(99))),
+            "the write before"
+        );
+        assert!(
+            !memory.agrees(page, 2, Some(DatabaseTime(97))),
+            "three writes before"
+        );
         memory.written(page, 3, None);
         assert!(memory.agrees(page, 3, Some(DatabaseTime(1))));
         memory.forget(page);

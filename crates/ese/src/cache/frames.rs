@@ -43,10 +43,19 @@ impl<C: Content> FrameTable<C> {
     pub(super) fn new(world: &World, options: &CacheOptions) -> Self {
         let count = options.frames as usize;
         // Their memory goes back to the pool at once and stays taken from the system.
-        let taken: Vec<_> = (0..options.frames_min).map(|_| C::zeroed(&world.frames, options.page_size)).collect();
+        let taken: Vec<_> = (0..options.frames_min)
+            .map(|_| C::zeroed(&world.frames, options.page_size))
+            .collect();
         drop(taken);
-        let lru_k = LruK { correlation: options.correlation, timeout: options.timeout, history: HISTORY };
-        let nowhere = PageKey { database: 0, page: brunt_units::PageNumber::NONE };
+        let lru_k = LruK {
+            correlation: options.correlation,
+            timeout: options.timeout,
+            history: HISTORY,
+        };
+        let nowhere = PageKey {
+            database: 0,
+            page: brunt_units::PageNumber::NONE,
+        };
         Self {
             keys: vec![nowhere; count],
             phases: vec![Phase::Free; count],
@@ -70,7 +79,13 @@ impl<C: Content> FrameTable<C> {
     }
 
     /// Gives a free frame to `key`, in `phase` and pinned once.
-    pub(super) fn occupy(&mut self, key: PageKey, phase: Phase, page: Option<C::Page>, now: Time) -> Option<u32> {
+    pub(super) fn occupy(
+        &mut self,
+        key: PageKey,
+        phase: Phase,
+        page: Option<C::Page>,
+        now: Time,
+    ) -> Option<u32> {
         let frame = self.free.pop()?;
         let at = frame as usize;
         debug_assert!(self.phases[at] == Phase::Free && self.pins[at] == 0);
@@ -81,7 +96,11 @@ impl<C: Content> FrameTable<C> {
         self.pages[at] = page;
         let former = self.index.insert(key, frame);
         assert!(former.is_none(), "{key:?} is in two frames");
-        self.replacement.admit(frame, u64::from(key.database) << 32 | u64::from(key.page.0), now);
+        self.replacement.admit(
+            frame,
+            u64::from(key.database) << 32 | u64::from(key.page.0),
+            now,
+        );
         Some(frame)
     }
 
@@ -143,7 +162,8 @@ impl<C: Content> FrameTable<C> {
     /// The coldest frames that could be given up: resident and not pinned.
     pub(super) fn coldest(&mut self, want: usize, out: &mut Vec<u32>) {
         let (phases, pins) = (&self.phases, &self.pins);
-        let mut eligible = |frame: u32| phases[frame as usize] == Phase::Resident && pins[frame as usize] == 0;
+        let mut eligible =
+            |frame: u32| phases[frame as usize] == Phase::Resident && pins[frame as usize] == 0;
         self.replacement.coldest(want, &mut eligible, out);
     }
 }

@@ -214,7 +214,13 @@ impl<C: Content> Cache<C> {
     ///
     /// # Panics
     /// When one of them is not resident.
-    pub fn changed(&self, database: u8, touched: &[PageNumber], appended: Appended, time: DatabaseTime) {
+    pub fn changed(
+        &self,
+        database: u8,
+        touched: &[PageNumber],
+        appended: Appended,
+        time: DatabaseTime,
+    ) {
         let now = self.0.world.clock.now();
         let mut state = self.0.state.borrow_mut();
         let state = &mut *state;
@@ -222,7 +228,13 @@ impl<C: Content> Cache<C> {
         entry.time = entry.time.max(time);
         let order = &mut state.dirty[usize::from(entry.instance)];
         for page in touched {
-            let frame = state.frames.find(PageKey { database, page: *page }).expect("a changed page is resident");
+            let frame = state
+                .frames
+                .find(PageKey {
+                    database,
+                    page: *page,
+                })
+                .expect("a changed page is resident");
             state.frames.set_last(frame, appended.end);
             if order.position(frame).is_none() {
                 order.insert(frame, appended.start);
@@ -245,10 +257,22 @@ impl<C: Content> Cache<C> {
     /// The oldest log position that a dirty page, a write in flight or an unsynced write of `instance` still needs.
     pub fn oldest_needed(&self, instance: u8) -> Option<LogPosition> {
         let state = self.0.state.borrow();
-        let dirty = state.dirty.get(usize::from(instance)).and_then(DirtyOrder::oldest);
-        let written = state.databases.iter().filter(|database| database.instance == instance).flat_map(|database| {
-            database.flying.values().chain(&database.unsynced).chain(&database.syncing).copied()
-        });
+        let dirty = state
+            .dirty
+            .get(usize::from(instance))
+            .and_then(DirtyOrder::oldest);
+        let written = state
+            .databases
+            .iter()
+            .filter(|database| database.instance == instance)
+            .flat_map(|database| {
+                database
+                    .flying
+                    .values()
+                    .chain(&database.unsynced)
+                    .chain(&database.syncing)
+                    .copied()
+            });
         written.chain(dirty).min()
     }
 

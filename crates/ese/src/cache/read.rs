@@ -49,7 +49,12 @@ impl<C: Content> Cache<C> {
     ///
     /// # Errors
     /// [`EngineError::Page`] when what was read is not the page.
-    pub async fn fetch(&self, database: u8, page: PageNumber, trust: Trust) -> Result<Pin<C>, EngineError> {
+    pub async fn fetch(
+        &self,
+        database: u8,
+        page: PageNumber,
+        trust: Trust,
+    ) -> Result<Pin<C>, EngineError> {
         let key = PageKey { database, page };
         self.0.meters.with(|meters| meters.page_requests.tick());
         match self.frame_for(key, Phase::Reading).await? {
@@ -67,14 +72,20 @@ impl<C: Content> Cache<C> {
     /// # Errors
     /// When the cache has failed.
     pub async fn claim(&self, database: u8, page: PageNumber) -> Result<Pin<C>, EngineError> {
-        match self.frame_for(PageKey { database, page }, Phase::Resident).await? {
+        match self
+            .frame_for(PageKey { database, page }, Phase::Resident)
+            .await?
+        {
             Found::Read(frame) | Found::Here(frame) => Ok(self.pinned(frame)),
             Found::Coming | Found::Stalled => unreachable!("waited for"),
         }
     }
 
     fn pinned(&self, frame: u32) -> Pin<C> {
-        Pin { cache: self.clone(), frame }
+        Pin {
+            cache: self.clone(),
+            frame,
+        }
     }
 
     /// Waits until the page is here or a frame is free for it. A new frame enters `phase`.
@@ -134,18 +145,33 @@ impl<C: Content> Cache<C> {
         let size = self.0.options.page_size;
         let (file, offset) = {
             let state = self.0.state.borrow();
-            (state.databases[usize::from(key.database)].file, key.page.offset(size))
+            (
+                state.databases[usize::from(key.database)].file,
+                key.page.offset(size),
+            )
         };
         let class = match trust {
             Trust::Verified => Class::Database,
             Trust::Recovering => Class::Recovery,
         };
         let segments = Segments::from_buf([C::blank(&self.0.world.frames, size)]);
-        let io = Io { tag: u64::from(key.page.0), ..Io::new(class, Op::Read, file, offset, segments) };
+        let io = Io {
+            tag: u64::from(key.page.0),
+            ..Io::new(class, Op::Read, file, offset, segments)
+        };
         let done = self.0.world.disk.submit(io).await;
-        self.0.meters.database(key.database, |meters| &mut meters.reads, size.bytes_u64(), done.latency());
+        self.0.meters.database(
+            key.database,
+            |meters| &mut meters.reads,
+            size.bytes_u64(),
+            done.latency(),
+        );
         let result = done.result;
-        let segment = done.segments.into_iter().next().expect("a read brings its memory back");
+        let segment = done
+            .segments
+            .into_iter()
+            .next()
+            .expect("a read brings its memory back");
         let judged = self.judge(key, result, C::arrived(segment), trust);
         let mut state = self.0.state.borrow_mut();
         let outcome = match judged {
@@ -160,7 +186,12 @@ impl<C: Content> Cache<C> {
                 drop(pin);
                 state = self.0.state.borrow_mut();
                 state.frames.vacate(frame);
-                Err(EngineError::Page { database, page: key.page, offset, fault })
+                Err(EngineError::Page {
+                    database,
+                    page: key.page,
+                    offset,
+                    fault,
+                })
             }
         };
         drop(state);
@@ -188,8 +219,14 @@ impl<C: Content> Cache<C> {
                 if sound.corrected {
                     self.0.meters.with(|meters| meters.corrected.tick());
                 }
-                let agrees = database.flush.agrees(key.page, sound.flush_type, sound.time);
-                if agrees { Ok(page) } else { Err(PageFault::LostFlush) }
+                let agrees = database
+                    .flush
+                    .agrees(key.page, sound.flush_type, sound.time);
+                if agrees {
+                    Ok(page)
+                } else {
+                    Err(PageFault::LostFlush)
+                }
             }
             (Err(fault), Trust::Verified) => Err(fault),
             (Ok(_), Trust::Recovering) => Ok(page),
@@ -208,12 +245,18 @@ impl<C: Content> Cache<C> {
 
     /// Whether recovery found the page torn and it is not rebuilt yet.
     pub fn is_torn(&self, database: u8, page: PageNumber) -> bool {
-        self.0.state.borrow().databases[usize::from(database)].torn.contains(&page)
+        self.0.state.borrow().databases[usize::from(database)]
+            .torn
+            .contains(&page)
     }
 
     /// Pages that recovery found torn.
     pub fn torn(&self, database: u8) -> Vec<PageNumber> {
-        self.0.state.borrow().databases[usize::from(database)].torn.iter().copied().collect()
+        self.0.state.borrow().databases[usize::from(database)]
+            .torn
+            .iter()
+            .copied()
+            .collect()
     }
 
     /// Reads pages that will be needed soon, in the background. Those that fail are read again, and reported, when they

@@ -36,7 +36,10 @@ impl Cache<Bytes> {
 
 impl CachedPages<'_> {
     fn frame(&self, page: PageNumber) -> Option<u32> {
-        let frame = self.state.frames.find(PageKey { database: self.database, page })?;
+        let frame = self.state.frames.find(PageKey {
+            database: self.database,
+            page,
+        })?;
         (self.state.frames.phase(frame) != Phase::Reading).then_some(frame)
     }
 }
@@ -48,7 +51,11 @@ impl Pages for CachedPages<'_> {
 
     fn resident(&self, page: PageNumber) -> Result<&[u8], Need> {
         let frame = self.frame(page).ok_or(Need::Page(page))?;
-        let page = self.state.frames.page(frame).expect("a frame past reading holds a page");
+        let page = self
+            .state
+            .frames
+            .page(frame)
+            .expect("a frame past reading holds a page");
         Ok(page)
     }
 
@@ -58,7 +65,12 @@ impl Pages for CachedPages<'_> {
 
     fn change(&mut self, page: PageNumber) -> &mut [u8] {
         let frame = self.frame(page).expect("a changed page is resident");
-        let slot = self.state.frames.page_mut(frame).as_mut().expect("a frame past reading holds a page");
+        let slot = self
+            .state
+            .frames
+            .page_mut(frame)
+            .as_mut()
+            .expect("a frame past reading holds a page");
         if Rc::get_mut(slot).is_none() {
             // A write of it is in flight: that one keeps the old bytes, we go on in a copy.
             let mut copy = self.pool.take(self.size.bytes());

@@ -40,7 +40,11 @@ impl<C: Content> Cache<C> {
     ///
     /// # Errors
     /// When the log has failed.
-    pub(crate) async fn write_frames(&self, frames: &[u32], after: After) -> Result<u32, EngineError> {
+    pub(crate) async fn write_frames(
+        &self,
+        frames: &[u32],
+        after: After,
+    ) -> Result<u32, EngineError> {
         for (log, end) in self.logs_of(frames) {
             if log.durable() < end {
                 log.flushed(end, FlushReason::Page).await?;
@@ -50,7 +54,12 @@ impl<C: Content> Cache<C> {
         for (database, run) in self.runs_around(frames) {
             if let Some((ticket, departure)) = self.depart(database, run, after) {
                 written += u32::try_from(departure.oldest.len()).expect("a run is short");
-                drop(self.0.world.spawner.spawn(self.clone().arrive(ticket, departure)));
+                drop(
+                    self.0
+                        .world
+                        .spawner
+                        .spawn(self.clone().arrive(ticket, departure)),
+                );
             }
         }
         Ok(written)
@@ -69,15 +78,23 @@ impl<C: Content> Cache<C> {
                 None => ends.push((instance, database, last)),
             }
         }
-        ends.into_iter().map(|(_, database, end)| (state.databases[database].log.clone(), end)).collect()
+        ends.into_iter()
+            .map(|(_, database, end)| (state.databases[database].log.clone(), end))
+            .collect()
     }
 
     /// The runs that carry these frames and what may travel along.
     fn runs_around(&self, frames: &[u32]) -> Vec<(u8, Run)> {
         let state = self.0.state.borrow();
         let size = self.0.options.page_size;
-        let limits = Limits { max_bytes: self.0.options.coalesce_bytes, max_gap_bytes: self.0.options.gap_bytes };
-        let reach = u32::try_from(limits.max_bytes.div_euclid(size.bytes_u64())).unwrap_or(1).max(1) - 1;
+        let limits = Limits {
+            max_bytes: self.0.options.coalesce_bytes,
+            max_gap_bytes: self.0.options.gap_bytes,
+        };
+        let reach = u32::try_from(limits.max_bytes.div_euclid(size.bytes_u64()))
+            .unwrap_or(1)
+            .max(1)
+            - 1;
         let mut seeds: Vec<PageKey> = frames
             .iter()
             .filter(|frame| state.may_depart(**frame) && state.is_dirty(**frame))
@@ -91,16 +108,26 @@ impl<C: Content> Cache<C> {
         while let Some(seed) = seeds.next() {
             candidates.clear();
             state.candidates_below(seed, reach, limits.max_gap_bytes > 0, &mut candidates);
-            candidates.push(Candidate { page: seed.page, dirty: true });
+            candidates.push(Candidate {
+                page: seed.page,
+                dirty: true,
+            });
             // Upwards for as long as pages are cached; seeds on the way are taken along.
             let mut page = seed.page;
             while candidates.len() <= 2 * reach as usize {
                 page = page.after(1);
-                let Some(candidate) = state.candidate(PageKey { page, ..seed }, limits.max_gap_bytes > 0) else { break };
+                let Some(candidate) =
+                    state.candidate(PageKey { page, ..seed }, limits.max_gap_bytes > 0)
+                else {
+                    break;
+                };
                 candidates.push(candidate);
             }
             let covered = candidates.last().expect("the seed is one").page;
-            while seeds.next_if(|next| next.database == seed.database && next.page <= covered).is_some() {}
+            while seeds
+                .next_if(|next| next.database == seed.database && next.page <= covered)
+                .is_some()
+            {}
             out.clear();
             runs(&candidates, size, limits, &mut out);
             found.extend(out.iter().map(|run| (seed.database, *run)));
@@ -119,8 +146,14 @@ impl<C: Content> Cache<C> {
             let frame = state.frames.find(PageKey { database, page })?;
             let entry = &mut state.databases[usize::from(database)];
             let slot = state.frames.page_mut(frame).as_mut()?;
-            let flush_type = entry.flush.flush_type(page).max(C::flush_type(slot, size)).rem_euclid(3) + 1;
-            let segment = C::depart(slot, page, size, flush_type).expect("no write of it is in flight");
+            let flush_type = entry
+                .flush
+                .flush_type(page)
+                .max(C::flush_type(slot, size))
+                .rem_euclid(3)
+                + 1;
+            let segment =
+                C::depart(slot, page, size, flush_type).expect("no write of it is in flight");
             entry.flush.written(page, flush_type, C::time(slot, size));
             segments.push(segment);
             frames.push(frame);
@@ -138,27 +171,56 @@ impl<C: Content> Cache<C> {
         let write = state.next_write;
         state.next_write += 1;
         let first = oldest.iter().map(|(_, position)| *position).min();
-        entry.flying.insert(write, first.unwrap_or(LogPosition::MAX));
+        entry
+            .flying
+            .insert(write, first.unwrap_or(LogPosition::MAX));
         if after == After::Evict {
             state.coming_free += run.count;
         }
-        let io = Io::new(Class::Database, Op::Write, entry.file, run.first.offset(size), segments);
-        let io = Io { tag: u64::from(run.first.0), ..io };
+        let io = Io::new(
+            Class::Database,
+            Op::Write,
+            entry.file,
+            run.first.offset(size),
+            segments,
+        );
+        let io = Io {
+            tag: u64::from(run.first.0),
+            ..io
+        };
         let bytes = run.bytes(size);
         let ticket = self.0.world.disk.submit(io);
-        Some((ticket, Departure { database, frames, oldest, write, bytes, after }))
+        Some((
+            ticket,
+            Departure {
+                database,
+                frames,
+                oldest,
+                write,
+                bytes,
+                after,
+            },
+        ))
     }
 
     /// Waits for a run's write and tidies up behind it.
     async fn arrive(self, ticket: Ticket, departure: Departure) {
         let done = ticket.await;
-        self.0.meters.database(departure.database, |meters| &mut meters.writes, departure.bytes, done.latency());
+        self.0.meters.database(
+            departure.database,
+            |meters| &mut meters.writes,
+            departure.bytes,
+            done.latency(),
+        );
         drop(done.segments);
         let mut state = self.0.state.borrow_mut();
         let state_ref = &mut *state;
         let entry = &mut state_ref.databases[usize::from(departure.database)];
         let instance = usize::from(entry.instance);
-        let first = entry.flying.remove(&departure.write).expect("each write ends once");
+        let first = entry
+            .flying
+            .remove(&departure.write)
+            .expect("each write ends once");
         match done.result {
             Ok(()) if first != LogPosition::MAX => entry.unsynced.push(first),
             Ok(()) => {}
@@ -189,20 +251,37 @@ impl<C: Content> State<C> {
 
     /// Whether the page may be written now: not in flight, and its log is durable.
     fn may_depart(&self, frame: u32) -> bool {
-        let durable = self.databases[usize::from(self.frames.key(frame).database)].log.durable();
+        let durable = self.databases[usize::from(self.frames.key(frame).database)]
+            .log
+            .durable();
         self.frames.phase(frame) == Phase::Resident && self.frames.last(frame) <= durable
     }
 
     fn candidate(&self, key: PageKey, with_clean: bool) -> Option<Candidate> {
-        let frame = self.frames.find(key).filter(|frame| self.may_depart(*frame))?;
+        let frame = self
+            .frames
+            .find(key)
+            .filter(|frame| self.may_depart(*frame))?;
         let dirty = self.is_dirty(frame);
-        (dirty || with_clean).then_some(Candidate { page: key.page, dirty })
+        (dirty || with_clean).then_some(Candidate {
+            page: key.page,
+            dirty,
+        })
     }
 
     /// The cached pages right below `seed` that may travel along, lowest first.
-    fn candidates_below(&self, seed: PageKey, reach: u32, with_clean: bool, out: &mut Vec<Candidate>) {
+    fn candidates_below(
+        &self,
+        seed: PageKey,
+        reach: u32,
+        with_clean: bool,
+        out: &mut Vec<Candidate>,
+    ) {
         for distance in 1..=reach.min(seed.page.0.saturating_sub(1)) {
-            let key = PageKey { page: PageNumber(seed.page.0 - distance), ..seed };
+            let key = PageKey {
+                page: PageNumber(seed.page.0 - distance),
+                ..seed
+            };
             match self.candidate(key, with_clean) {
                 Some(candidate) => out.push(candidate),
                 None => break,

@@ -51,15 +51,26 @@ impl<C: Content> Chunk<C> {
     /// The headers of the chunk's segments.
     pub fn headers(&self, shape: LogShape, written: Stamp) -> impl Iterator<Item = SegmentHeader> {
         let (start, end) = (self.start, self.end);
-        let last = start.segment + u16::try_from(self.segments(shape)).expect("segments have 16-bit numbers");
+        let last = start.segment
+            + u16::try_from(self.segments(shape)).expect("segments have 16-bit numbers");
         let mut firsts = self.firsts.iter().peekable();
         (start.segment..last).map(move |segment| {
-            let used = if segment == end.segment { usize::from(end.byte) - SEGMENT_HEAD } else { shape.payload() };
+            let used = if segment == end.segment {
+                usize::from(end.byte) - SEGMENT_HEAD
+            } else {
+                shape.payload()
+            };
             SegmentHeader {
-                position: LogPosition { segment, byte: 0, ..start },
+                position: LogPosition {
+                    segment,
+                    byte: 0,
+                    ..start
+                },
                 written,
                 used: u16::try_from(used).expect("a segment's length"),
-                first_record: firsts.next_if(|first| first.segment == segment).map_or(0, |first| first.byte),
+                first_record: firsts
+                    .next_if(|first| first.segment == segment)
+                    .map_or(0, |first| first.byte),
             }
         })
     }
@@ -68,7 +79,11 @@ impl<C: Content> Chunk<C> {
 impl<C: Content> LogBuffer<C> {
     /// An empty buffer that begins generation `generation`, after a log that ended at `previous_end`.
     pub fn new(shape: LogShape, generation: u32, previous_end: LogPosition) -> Self {
-        let mut buffer = Self { shape, tail: previous_end, chunks: VecDeque::new() };
+        let mut buffer = Self {
+            shape,
+            tail: previous_end,
+            chunks: VecDeque::new(),
+        };
         buffer.begin(generation);
         buffer
     }
@@ -80,7 +95,10 @@ impl<C: Content> LogBuffer<C> {
 
     /// Bytes that wait, in whole segments.
     pub fn bytes(&self) -> usize {
-        self.chunks.iter().map(|chunk| chunk.segments(self.shape) * self.shape.segment).sum()
+        self.chunks
+            .iter()
+            .map(|chunk| chunk.segments(self.shape) * self.shape.segment)
+            .sum()
     }
 
     /// Whether nothing waits.
@@ -117,7 +135,12 @@ impl<C: Content> LogBuffer<C> {
     /// Opens a generation with its first record.
     fn begin(&mut self, generation: u32) {
         let mut first = Vec::new();
-        record::encode(&LogRecord::Start { previous_end: self.tail }, &mut first);
+        record::encode(
+            &LogRecord::Start {
+                previous_end: self.tail,
+            },
+            &mut first,
+        );
         self.tail = self.shape.first_record(generation);
         self.open();
         self.put(C::record(&first));
@@ -125,19 +148,31 @@ impl<C: Content> LogBuffer<C> {
 
     fn open(&mut self) {
         let (start, end) = (self.tail, self.tail);
-        self.chunks.push_back(Chunk { start, end, image: C::Image::default(), firsts: Vec::new() });
+        self.chunks.push_back(Chunk {
+            start,
+            end,
+            image: C::Image::default(),
+            firsts: Vec::new(),
+        });
     }
 
     fn put(&mut self, record: C::Record<'_>) -> Appended {
         let length = C::record_length(record);
-        assert!(length <= self.shape.remaining(self.tail), "log record of {length} bytes");
+        assert!(
+            length <= self.shape.remaining(self.tail),
+            "log record of {length} bytes"
+        );
         if self.chunks.is_empty() {
             self.open();
         }
         let chunk = self.chunks.back_mut().expect("a chunk is open");
         let base = self.shape.segment_offset(chunk.start);
         let start = self.tail;
-        if chunk.firsts.last().is_none_or(|first| first.segment != start.segment) {
+        if chunk
+            .firsts
+            .last()
+            .is_none_or(|first| first.segment != start.segment)
+        {
             chunk.firsts.push(start);
         }
         let mut done = 0;
@@ -166,8 +201,10 @@ mod tests {
     fn ghosts_and_bytes_agree_on_every_position() {
         let shape = LogShape::new(512, 65536);
         let end = LogPosition::default();
-        let (mut bytes, mut ghost) =
-            (LogBuffer::<Bytes>::new(shape, 1, end), LogBuffer::<Ghost>::new(shape, 1, end));
+        let (mut bytes, mut ghost) = (
+            LogBuffer::<Bytes>::new(shape, 1, end),
+            LogBuffer::<Ghost>::new(shape, 1, end),
+        );
         let mut draw = brunt_world::random::Streams::new(3).named("lengths");
         for _ in 0..2000 {
             let length = usize::try_from(5 + draw.below(3000)).unwrap();

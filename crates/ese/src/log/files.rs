@@ -109,17 +109,26 @@ impl<C: Content> LogFiles<C> {
 
     /// The path of the current file.
     pub fn current_path(&self) -> PathBuf {
-        self.0.place.directory.join(format!("{}.log", self.0.place.base))
+        self.0
+            .place
+            .directory
+            .join(format!("{}.log", self.0.place.base))
     }
 
     /// The path of the file being formatted.
     pub fn next_path(&self) -> PathBuf {
-        self.0.place.directory.join(format!("{}tmp.log", self.0.place.base))
+        self.0
+            .place
+            .directory
+            .join(format!("{}tmp.log", self.0.place.base))
     }
 
     /// The path of an older generation.
     pub fn archived_path(&self, generation: u32) -> PathBuf {
-        self.0.place.directory.join(log_file_name(&self.0.place.base, generation))
+        self.0
+            .place
+            .directory
+            .join(log_file_name(&self.0.place.base, generation))
     }
 
     /// The time of day.
@@ -146,16 +155,29 @@ impl<C: Content> LogFiles<C> {
             Err(error) => return Err(name_error(&current)(error)),
         }
         let next = self.next_path();
-        self.0.world.volume.rename(&next, &current).await.map_err(name_error(&next))?;
+        self.0
+            .world
+            .volume
+            .rename(&next, &current)
+            .await
+            .map_err(name_error(&next))?;
         self.sync_directory().await?;
         if let Some(former) = self.0.current.replace(Some(prepared.file)) {
-            self.0.world.volume.close(former).await.map_err(name_error(&archived))?;
+            self.0
+                .world
+                .volume
+                .close(former)
+                .await
+                .map_err(name_error(&archived))?;
         }
         self.0.created.set(prepared.created);
         self.0.used.set(HEADER_BYTES);
         let ahead = self.clone().prepare(generation + 1);
         *self.0.next.borrow_mut() = Some(self.0.world.spawner.spawn(ahead));
-        Ok(Rolled { generation, file: prepared.file })
+        Ok(Rolled {
+            generation,
+            file: prepared.file,
+        })
     }
 
     /// `bytes` of the current file are used: the next one may be formatted as far.
@@ -173,7 +195,12 @@ impl<C: Content> LogFiles<C> {
         for generation in self.archived().await? {
             if generation < oldest {
                 let path = self.archived_path(generation);
-                self.0.world.volume.remove(&path).await.map_err(name_error(&path))?;
+                self.0
+                    .world
+                    .volume
+                    .remove(&path)
+                    .await
+                    .map_err(name_error(&path))?;
                 removed += 1;
             }
         }
@@ -186,9 +213,17 @@ impl<C: Content> LogFiles<C> {
     /// When the directory cannot be read.
     pub async fn archived(&self) -> Result<Vec<u32>, EngineError> {
         let directory = &self.0.place.directory;
-        let names = self.0.world.volume.list(directory).await.map_err(name_error(directory))?;
-        let mut generations: Vec<u32> =
-            names.iter().filter_map(|name| generation_of(&self.0.place.base, name)).collect();
+        let names = self
+            .0
+            .world
+            .volume
+            .list(directory)
+            .await
+            .map_err(name_error(directory))?;
+        let mut generations: Vec<u32> = names
+            .iter()
+            .filter_map(|name| generation_of(&self.0.place.base, name))
+            .collect();
         generations.sort_unstable();
         Ok(generations)
     }
@@ -203,18 +238,38 @@ impl<C: Content> LogFiles<C> {
         if let Some(task) = waiting {
             let prepared = task.await?;
             let path = self.next_path();
-            self.0.world.volume.close(prepared.file).await.map_err(name_error(&path))?;
-            self.0.world.volume.remove(&path).await.map_err(name_error(&path))?;
+            self.0
+                .world
+                .volume
+                .close(prepared.file)
+                .await
+                .map_err(name_error(&path))?;
+            self.0
+                .world
+                .volume
+                .remove(&path)
+                .await
+                .map_err(name_error(&path))?;
         }
         if let Some(current) = self.0.current.take() {
-            self.0.world.volume.close(current).await.map_err(name_error(&self.current_path()))?;
+            self.0
+                .world
+                .volume
+                .close(current)
+                .await
+                .map_err(name_error(&self.current_path()))?;
         }
         Ok(())
     }
 
     async fn sync_directory(&self) -> Result<(), EngineError> {
         let directory = &self.0.place.directory;
-        self.0.world.volume.sync_directory(directory).await.map_err(name_error(directory))
+        self.0
+            .world
+            .volume
+            .sync_directory(directory)
+            .await
+            .map_err(name_error(directory))
     }
 
     /// Formats the next file as the current one fills up.
@@ -225,15 +280,31 @@ impl<C: Content> LogFiles<C> {
             Ok(()) | Err(VolumeError::NotFound) => {}
             Err(error) => return Err(name_error(&path)(error)),
         }
-        let file = volume.open(&path, OpenMode::CreateNew).await.map_err(name_error(&path))?;
+        let file = volume
+            .open(&path, OpenMode::CreateNew)
+            .await
+            .map_err(name_error(&path))?;
         let length = self.0.place.shape.file as u64;
-        volume.allocate(file, length).await.map_err(name_error(&path))?;
+        volume
+            .allocate(file, length)
+            .await
+            .map_err(name_error(&path))?;
         self.fill(file, &path).await?;
         let created = self.stamp();
-        let header = self.header(generation, created).to_bytes().expect("our logs list no attachments");
+        let header = self
+            .header(generation, created)
+            .to_bytes()
+            .expect("our logs list no attachments");
         let segment = C::outgoing(&self.0.world.frames, &header);
-        write_through(&self.0.world, Class::LogFormat, file, 0, segment).await.map_err(file_error(&path))?;
-        let synced = self.0.world.disk.submit(Io::sync(Class::LogFormat, file)).await;
+        write_through(&self.0.world, Class::LogFormat, file, 0, segment)
+            .await
+            .map_err(file_error(&path))?;
+        let synced = self
+            .0
+            .world
+            .disk
+            .submit(Io::sync(Class::LogFormat, file))
+            .await;
         synced.result.map_err(file_error(&path))?;
         Ok(Prepared { file, created })
     }
@@ -256,7 +327,12 @@ impl<C: Content> LogFiles<C> {
             let segments = Segments::from_buf([C::outgoing(&self.0.world.frames, piece)]);
             let io = Io::new(Class::LogFormat, Op::Write, file, done, segments);
             let written = self.0.world.disk.submit(io).await;
-            self.0.meters.log(self.0.place.number, |log| &mut log.format, bytes, written.latency());
+            self.0.meters.log(
+                self.0.place.number,
+                |log| &mut log.format,
+                bytes,
+                written.latency(),
+            );
             written.result.map_err(file_error(path))?;
             done += bytes;
         }
@@ -295,7 +371,14 @@ mod tests {
     fn names_are_read_as_they_are_written() {
         assert_eq!(generation_of("edb", "edb0001F.log"), Some(0x1F));
         assert_eq!(generation_of("edb", "edb00100000.log"), Some(0x10_0000));
-        for other in ["edb.log", "edbtmp.log", "edb0001f.log", "edb1F.log", "E000001F.log", "edb0001F.txt"] {
+        for other in [
+            "edb.log",
+            "edbtmp.log",
+            "edb0001f.log",
+            "edb1F.log",
+            "E000001F.log",
+            "edb0001F.txt",
+        ] {
             assert_eq!(generation_of("edb", other), None, "{other}");
         }
     }

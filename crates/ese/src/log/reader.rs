@@ -39,19 +39,30 @@ impl Generation {
     /// When they do not begin with a header of ours.
     pub fn read(file: &[u8]) -> Result<Self, LogHeaderError> {
         let header = LogHeader::read(file.get(..HEADER_BYTES).ok_or(LogHeaderError::NotLog)?)?;
-        let shape = LogShape { segment: header.segment_size.bytes(), file: file.len() };
+        let shape = LogShape {
+            segment: header.segment_size.bytes(),
+            file: file.len(),
+        };
         let mut payload = Vec::new();
         let mut segments = Vec::new();
         let numbered = (0_u16..header.segments).zip(file.chunks_exact(shape.segment));
         for (number, bytes) in numbered.skip(shape.first_segment()) {
-            let Some(segment) = SegmentHeader::read(bytes, number) else { break };
+            let Some(segment) = SegmentHeader::read(bytes, number) else {
+                break;
+            };
             if segment.position.generation != header.generation {
                 break;
             }
             segments.push((number, payload.len()));
-            payload.extend_from_slice(&bytes[SEGMENT_HEAD..SEGMENT_HEAD + usize::from(segment.used)]);
+            payload
+                .extend_from_slice(&bytes[SEGMENT_HEAD..SEGMENT_HEAD + usize::from(segment.used)]);
         }
-        Ok(Self { header, shape, payload, segments })
+        Ok(Self {
+            header,
+            shape,
+            payload,
+            segments,
+        })
     }
 
     /// Its complete records in order.
@@ -63,7 +74,11 @@ impl Generation {
             let body = rest.get(RECORD_HEAD..RECORD_HEAD + length)?;
             let start = self.position(at);
             at += RECORD_HEAD + length;
-            Some(Located { start, end: self.end_of(at), record: decode(kind, body) })
+            Some(Located {
+                start,
+                end: self.end_of(at),
+                record: decode(kind, body),
+            })
         })
     }
 
@@ -83,12 +98,20 @@ impl Generation {
     fn end_of(&self, at: usize) -> LogPosition {
         let index = self.segments.partition_point(|(_, begin)| *begin < at) - 1;
         let position = self.within(index, at);
-        if usize::from(position.byte) == self.shape.segment { self.shape.next_border(position) } else { position }
+        if usize::from(position.byte) == self.shape.segment {
+            self.shape.next_border(position)
+        } else {
+            position
+        }
     }
 
     fn within(&self, index: usize, at: usize) -> LogPosition {
         let (segment, begin) = self.segments[index];
         let byte = u16::try_from(SEGMENT_HEAD + at - begin).expect("a segment's length");
-        LogPosition { generation: self.header.generation, segment, byte }
+        LogPosition {
+            generation: self.header.generation,
+            segment,
+            byte,
+        }
     }
 }

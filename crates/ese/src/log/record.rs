@@ -122,7 +122,11 @@ pub fn encode(record: &LogRecord<'_>, out: &mut Vec<u8>) {
             out.extend_from_slice(&previous_end.to_bytes());
             1
         }
-        LogRecord::Attach { database, time, signature } => {
+        LogRecord::Attach {
+            database,
+            time,
+            signature,
+        } => {
             put_database(out, database, time);
             out.extend_from_slice(signature);
             2
@@ -131,7 +135,13 @@ pub fn encode(record: &LogRecord<'_>, out: &mut Vec<u8>) {
             put_database(out, database, time);
             3
         }
-        LogRecord::Change { database, time, transaction, role, image } => {
+        LogRecord::Change {
+            database,
+            time,
+            transaction,
+            role,
+            image,
+        } => {
             put_database(out, database, time);
             out.extend_from_slice(&transaction.to_le_bytes());
             put_role(out, role);
@@ -146,7 +156,11 @@ pub fn encode(record: &LogRecord<'_>, out: &mut Vec<u8>) {
             out.extend_from_slice(&transaction.to_le_bytes());
             6
         }
-        LogRecord::Grow { database, time, pages } => {
+        LogRecord::Grow {
+            database,
+            time,
+            pages,
+        } => {
             put_database(out, database, time);
             out.extend_from_slice(&pages.to_le_bytes());
             7
@@ -168,7 +182,9 @@ pub fn head(bytes: [u8; 4]) -> Option<(u8, usize)> {
 pub fn decode(kind: u8, body: &[u8]) -> Option<LogRecord<'_>> {
     let mut rest = Reader(body);
     let record = match kind {
-        1 => LogRecord::Start { previous_end: LogPosition::from_bytes(*rest.array()?) },
+        1 => LogRecord::Start {
+            previous_end: LogPosition::from_bytes(*rest.array()?),
+        },
         2 => LogRecord::Attach {
             database: rest.byte()?,
             time: DatabaseTime(u64::from_le_bytes(*rest.array()?)),
@@ -185,8 +201,12 @@ pub fn decode(kind: u8, body: &[u8]) -> Option<LogRecord<'_>> {
             role: rest.role()?,
             image: std::mem::take(&mut rest.0),
         },
-        5 => LogRecord::Commit { transaction: rest.u32()? },
-        6 => LogRecord::RolledBack { transaction: rest.u32()? },
+        5 => LogRecord::Commit {
+            transaction: rest.u32()?,
+        },
+        6 => LogRecord::RolledBack {
+            transaction: rest.u32()?,
+        },
         7 => LogRecord::Grow {
             database: rest.byte()?,
             time: DatabaseTime(u64::from_le_bytes(*rest.array()?)),
@@ -256,7 +276,10 @@ impl<'a> Reader<'a> {
     fn node(&mut self) -> Option<NodeAt<'a>> {
         let root = PageNumber(self.u32()?);
         let object = ObjectId(self.u32()?);
-        Some(NodeAt { tree: TreeId { root, object }, key: self.bytes()? })
+        Some(NodeAt {
+            tree: TreeId { root, object },
+            key: self.bytes()?,
+        })
     }
 
     fn role(&mut self) -> Option<Role<'a>> {
@@ -277,7 +300,13 @@ mod tests {
     use super::*;
 
     fn samples() -> Vec<LogRecord<'static>> {
-        let node = NodeAt { tree: TreeId { root: PageNumber(31), object: ObjectId(8) }, key: b"key" };
+        let node = NodeAt {
+            tree: TreeId {
+                root: PageNumber(31),
+                object: ObjectId(8),
+            },
+            key: b"key",
+        };
         let change = |role| LogRecord::Change {
             database: 2,
             time: DatabaseTime(77),
@@ -286,9 +315,22 @@ mod tests {
             image: &[1, 2, 3],
         };
         vec![
-            LogRecord::Start { previous_end: LogPosition { generation: 4, segment: 5, byte: 6 } },
-            LogRecord::Attach { database: 1, time: DatabaseTime(5), signature: &[7; SIGNATURE] },
-            LogRecord::Detach { database: 1, time: DatabaseTime(6) },
+            LogRecord::Start {
+                previous_end: LogPosition {
+                    generation: 4,
+                    segment: 5,
+                    byte: 6,
+                },
+            },
+            LogRecord::Attach {
+                database: 1,
+                time: DatabaseTime(5),
+                signature: &[7; SIGNATURE],
+            },
+            LogRecord::Detach {
+                database: 1,
+                time: DatabaseTime(6),
+            },
             change(Role::System),
             change(Role::Insert(node)),
             change(Role::Delete(node)),
@@ -297,7 +339,11 @@ mod tests {
             change(Role::Cleanup(node)),
             LogRecord::Commit { transaction: 9 },
             LogRecord::RolledBack { transaction: 9 },
-            LogRecord::Grow { database: 0, time: DatabaseTime(8), pages: 512 },
+            LogRecord::Grow {
+                database: 0,
+                time: DatabaseTime(8),
+                pages: 512,
+            },
         ]
     }
 
@@ -312,7 +358,11 @@ mod tests {
             assert_eq!(decode(kind, body), Some(record));
             let image = matches!(record, LogRecord::Change { .. });
             for short in 0..body.len() - if image { 3 } else { 0 } {
-                assert_eq!(decode(kind, &body[..short]), None, "{record:?} cut to {short}");
+                assert_eq!(
+                    decode(kind, &body[..short]),
+                    None,
+                    "{record:?} cut to {short}"
+                );
             }
         }
         assert_eq!(head([0; 4]), None);

@@ -34,9 +34,18 @@ impl LogShape {
     /// # Panics
     /// When the sizes are not ones a log can have.
     pub fn new(segment: usize, file: usize) -> Self {
-        assert!(segment == 512 || segment == 4096, "segments of {segment} bytes");
-        assert!(file.is_multiple_of(4096) && file >= 65536, "log files of {file} bytes");
-        assert!(file.div_euclid(segment) <= usize::from(u16::MAX), "log files of {file} bytes");
+        assert!(
+            segment == 512 || segment == 4096,
+            "segments of {segment} bytes"
+        );
+        assert!(
+            file.is_multiple_of(4096) && file >= 65536,
+            "log files of {file} bytes"
+        );
+        assert!(
+            file.div_euclid(segment) <= usize::from(u16::MAX),
+            "log files of {file} bytes"
+        );
         Self { segment, file }
     }
 
@@ -79,7 +88,11 @@ impl LogShape {
     pub fn advance(self, at: LogPosition, bytes: usize) -> LogPosition {
         let into = usize::from(at.byte) - SEGMENT_HEAD + bytes;
         let segment = usize::from(at.segment) + into.div_euclid(self.payload());
-        self.position(at.generation, segment, SEGMENT_HEAD + into.rem_euclid(self.payload()))
+        self.position(
+            at.generation,
+            segment,
+            SEGMENT_HEAD + into.rem_euclid(self.payload()),
+        )
     }
 
     /// The first byte of the file that `at` lies in, as an offset.
@@ -107,7 +120,11 @@ impl LogShape {
 
     fn position(self, generation: u32, segment: usize, byte: usize) -> LogPosition {
         let word = |value: usize| u16::try_from(value).expect("a position within a log file");
-        LogPosition { generation, segment: word(segment), byte: word(byte) }
+        LogPosition {
+            generation,
+            segment: word(segment),
+            byte: word(byte),
+        }
     }
 }
 

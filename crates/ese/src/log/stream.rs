@@ -257,7 +257,10 @@ impl<C: Content> Log<C> {
                     return state.closing.then_some(None);
                 }
                 let now = self.0.world.clock.now();
-                if let Some(due) = state.lazy_due.filter(|due| *due > now && alarm != Some(*due)) {
+                if let Some(due) = state
+                    .lazy_due
+                    .filter(|due| *due > now && alarm != Some(*due))
+                {
                     alarm = Some(due);
                     let tasks = self.0.world.spawner.tasks();
                     tasks.wake_at(due, tasks.current());
@@ -266,7 +269,9 @@ impl<C: Content> Log<C> {
                 self.0.meter.flush(self.0.number, reason);
                 state.lazy_due = None;
                 let chunk = state.buffer.take();
-                let segments = chunk.as_ref().map_or(0, |chunk| chunk.segments(self.0.options.shape));
+                let segments = chunk
+                    .as_ref()
+                    .map_or(0, |chunk| chunk.segments(self.0.options.shape));
                 state.in_flight = segments * self.0.options.shape.segment;
                 Some(chunk)
             })
@@ -300,12 +305,22 @@ impl<C: Content> Log<C> {
         let written = self.0.files.stamp();
         let segment = C::seal_log(&self.0.world.frames, chunk, shape, written);
         let offset = shape.segment_offset(start) as u64;
-        let io = Io::new(Class::Log, Op::WriteThrough, file, offset, smallvec![segment]);
+        let io = Io::new(
+            Class::Log,
+            Op::WriteThrough,
+            file,
+            offset,
+            smallvec![segment],
+        );
         let done = self.0.world.disk.submit(io).await;
         let bytes = (segments * shape.segment) as u64;
-        self.0.meter.log(self.0.number, |log| &mut log.writes, bytes, done.latency());
+        self.0
+            .meter
+            .log(self.0.number, |log| &mut log.writes, bytes, done.latency());
         done.result.map_err(EngineError::LogFailed)?;
-        self.0.files.used(shape.segment_offset(shape.next_border(end)));
+        self.0
+            .files
+            .used(shape.segment_offset(shape.next_border(end)));
         let mut state = self.0.state.borrow_mut();
         state.durable = shape.next_border(end);
         state.in_flight = 0;

@@ -96,7 +96,7 @@ fn latency(result: &RunResult) -> Plot {
         ),
         curve(result, "read, p99", false, read(|flow| flow.latency_ms_p99)),
         curve(result, "read, max", false, read(|flow| flow.latency_ms_max)),
-        curve(result, "log write, mean", false, |s| {
+        curve(result, "log, mean", false, |s| {
             number(s.log_writes.latency_ms_mean)
         }),
     ];
@@ -110,7 +110,7 @@ fn latency(result: &RunResult) -> Plot {
         ),
         curves,
         limits: vec![Limit {
-            name: format!("limit of the read mean: {limit} ms"),
+            name: format!("limit {limit} ms"),
             at: limit,
             upright: false,
         }],
@@ -147,7 +147,7 @@ fn spread(result: &RunResult) -> Plot {
         y: Axis::from_zero(highest(&curves), "% of the I/Os in each step"),
         curves,
         limits: vec![Limit {
-            name: format!("{limit} ms"),
+            name: format!("read limit {limit} ms"),
             at: limit,
             upright: true,
         }],

@@ -259,25 +259,30 @@ impl Plot {
     }
 
     fn draw_limit(&self, svg: &mut String, limit: &Limit) {
-        if limit.upright {
-            let Some(x) = self.x.x(limit.at) else { return };
-            line(svg, "limit", [x, TOP, x, BOTTOM]);
-            label(svg, "end", [x - 4.0, TOP + 10.0], &limit.name);
+        let ends = if limit.upright {
+            self.x.x(limit.at).map(|x| [x, TOP, x, BOTTOM])
         } else {
-            let Some(y) = self.y.y(limit.at) else { return };
-            line(svg, "limit", [LEFT, y, RIGHT, y]);
-            label(svg, "end", [RIGHT - 2.0, y - 4.0], &limit.name);
+            self.y.y(limit.at).map(|y| [LEFT, y, RIGHT, y])
+        };
+        if let Some(ends) = ends {
+            line(svg, "limit", ends);
         }
     }
 
     fn draw_legend(&self, svg: &mut String) {
-        let mut x = LEFT;
-        for (index, curve) in self.curves.iter().enumerate() {
-            let class = format!("curve c{index}");
-            line(svg, &class, [x, 16.0, x + 22.0, 16.0]);
-            label(svg, "start", [x + 27.0, 19.5], curve.name);
-            // Letters of the page's font are about 5.7 units wide at this size.
-            x += 42.0 + 5.7 * curve.name.len() as f64;
+        // Letters are at most this wide, also on a narrow page where they are drawn larger.
+        const LETTER: f64 = 7.2;
+        let curves = self.curves.iter().enumerate();
+        let curves = curves.map(|(index, curve)| (format!("curve c{index}"), curve.name));
+        let limits = self
+            .limits
+            .iter()
+            .map(|limit| ("limit".to_owned(), limit.name.as_str()));
+        let mut x = 10.0;
+        for (class, name) in curves.chain(limits) {
+            line(svg, &class, [x, 16.0, x + 20.0, 16.0]);
+            label(svg, "start", [x + 24.0, 19.5], name);
+            x += 34.0 + LETTER * name.chars().count() as f64;
         }
     }
 }
