@@ -1,0 +1,334 @@
+//! Sessions: one pool that visits the instances batch by batch, and how it is held back.
+//!
+//! A session is not bound to a database. It takes a batch of about fifty operations, runs it on one instance, and goes to
+//! the next: drawn at random by the tools up to 2010, in strict rotation over all sessions in 2013. So a slow volume
+//! gets as many batches as a fast one, and slows the whole pool. (Batch counts in published reports: scattered
+//! as a uniform draw would, or equal.)
+//!
+//! Between operations a [`Scheduling`] says when the next one is *intended* to begin. Latency counts from there, also when
+//! the session comes late.
+//!
+//! ```text
+//!   none      done -> at once                      physical: the storage alone decides
+//!   pause     done -> + p x active time            think time in proportion
+//!   station   done -> wait for one server          a serial resource in each instance
+//!                      of k x write latency
+//!   paced     first, + 1/rate, + 1/rate, ...       a fixed schedule, kept or missed
+//! ```
+
+use brunt_units::{Span, Time};
+use brunt_world::random::{Stream, Streams};
+
+pub use crate::profile::InstanceChoice;
+
+/// The measures of a pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PoolShape {
+    /// Sessions in the pool, at least one.
+    pub sessions: u32,
+    /// Instances they visit, at least one.
+    pub instances: u32,
+    /// Operations in a batch, at least one.
+    pub batch: u32,
+    /// How the next instance is found.
+    pub choice: InstanceChoice,
+}
+
+#[derive(Clone, Debug)]
+struct Session {
+    random: Stream,
+    instance: u32,
+    /// Operations left of the batch.
+    left: u32,
+}
+
+/// The pool; see the [module](self).
+#[derive(Clone, Debug)]
+pub struct Pool {
+    shape: PoolShape,
+    sessions: Vec<Session>,
+    /// Batches begun on each instance.
+    batches: Vec<u64>,
+    begun: u64,
+}
+
+impl Pool {
+    /// A pool whose sessions have begun nothing. Session `n` draws from the stream `session/n` of `streams`.
+    ///
+    /// # Panics
+    /// When there are no sessions, no instances, or no operations in a batch.
+    pub fn new(shape: PoolShape, streams: Streams) -> Self {
+        assert!(shape.sessions > 0 && shape.instances > 0 && shape.batch > 0);
+        let session = |number| Session {
+            random: streams.named(&format!("session/{number}")),
+            instance: 0,
+            left: 0,
+        };
+        Self {
+            shape,
+            sessions: (0..shape.sessions).map(session).collect(),
+            batches: vec![0; shape.instances as usize],
+            begun: 0,
+        }
+    }
+
+    /// The pool's measures.
+    pub fn shape(&self) -> PoolShape {
+        self.shape
+    }
+
+    /// On which instance the session's next operation runs; a new batch begins when the last one is used up.
+    pub fn next(&mut self, session: u32) -> u32 {
+        let state = &mut self.sessions[session as usize];
+        if state.left == 0 {
+            let instances = u64::from(self.shape.instances);
+            let instance = match self.shape.choice {
+                InstanceChoice::Uniform => state.random.below(instances),
+                InstanceChoice::Rotation => self.begun.rem_euclid(instances),
+            };
+            self.begun += 1;
+            state.left = self.shape.batch;
+            state.instance = u32::try_from(instance).expect("below the number of instances");
+            self.batches[state.instance as usize] += 1;
+        }
+        state.left -= 1;
+        state.instance
+    }
+
+    /// The session's stream of random numbers.
+    pub fn random(&mut self, session: u32) -> &mut Stream {
+        &mut self.sessions[session as usize].random
+    }
+
+    /// Batches begun on each instance: what Jetstress prints as batch transaction statistics.
+    pub fn batches(&self) -> &[u64] {
+        &self.batches
+    }
+}
+
+/// How a closed loop of sessions is held back. A report names it beside every closed-loop figure.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Scheduling {
+    /// Not at all: the default on real storage.
+    None,
+    /// After each operation, a pause of so many times its duration.
+    Pause {
+        /// The factor, zero or more.
+        factor: f64,
+    },
+    /// After each operation, one server in each instance takes so many times the current database write latency.
+    Station {
+        /// The factor, zero or more; 0.43 and 0.72 fit the two published tests that were tried.
+        factor: f64,
+    },
+    /// Operations of the whole pool begin at fixed intervals, whatever the storage does.
+    Paced {
+        /// Operations a second over all sessions, above zero.
+        rate: f64,
+    },
+}
+
+/// What the scheduler must know of an operation that has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// Whose operation.
+    pub session: u32,
+    /// Where it ran.
+    pub instance: u32,
+    /// When it really began.
+    pub began: Time,
+    /// Recent mean latency of database writes of that instance.
+    pub write_latency: Span,
+}
+
+/// A [`Scheduling`] at work.
+#[derive(Clone, Debug)]
+pub struct Scheduler {
+    scheduling: Scheduling,
+    sessions: u32,
+    start: Time,
+    /// When each instance's station is free again.
+    station_free: Vec<Time>,
+    /// Operations that each session has been given a time for.
+    given: Vec<u64>,
+}
+
+impl Scheduler {
+    /// A scheduler of so many sessions and instances that begin at `start`.
+    ///
+    /// # Panics
+    /// When a factor is negative or a rate not above zero.
+    pub fn new(scheduling: Scheduling, sessions: u32, instances: u32, start: Time) -> Self {
+        match scheduling {
+            Scheduling::None => {}
+            Scheduling::Pause { factor } | Scheduling::Station { factor } => {
+                assert!(factor >= 0.0, "a factor of {factor}");
+            }
+            Scheduling::Paced { rate } => assert!(rate > 0.0, "a rate of {rate} a second"),
+        }
+        Self {
+            scheduling,
+            sessions,
+            start,
+            station_free: vec![start; instances as usize],
+            given: vec![0; sessions as usize],
+        }
+    }
+
+    /// When a session's first operation is intended to begin.
+    pub fn first(&mut self, session: u32) -> Time {
+        match self.scheduling {
+            Scheduling::Paced { rate } => self.slot(session, rate),
+            _ => self.start,
+        }
+    }
+
+    /// When a session's next operation is intended to begin, now that one has ended.
+    ///
+    /// In a closed loop that is now or later; a paced session that is late gets a time before `now`.
+    pub fn next(&mut self, now: Time, ended: Ended) -> Time {
+        match self.scheduling {
+            Scheduling::None => now,
+            Scheduling::Pause { factor } => now + scaled(now - ended.began, factor),
+            Scheduling::Station { factor } => {
+                let free = &mut self.station_free[ended.instance as usize];
+                *free = now.max(*free) + scaled(ended.write_latency, factor);
+                *free
+            }
+            Scheduling::Paced { rate } => self.slot(ended.session, rate),
+        }
+    }
+
+    /// Slots go round: session `s` has every `sessions`-th one, from the `s`-th on.
+    fn slot(&mut self, session: u32, rate: f64) -> Time {
+        let given = &mut self.given[session as usize];
+        let slot = *given * u64::from(self.sessions) + u64::from(session);
+        *given += 1;
+        self.start + Span::from_seconds(slot as f64 / rate)
+    }
+}
+
+fn scaled(span: Span, factor: f64) -> Span {
+    Span::from_seconds(span.as_seconds() * factor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pool(choice: InstanceChoice, sessions: u32, instances: u32) -> Pool {
+        let shape = PoolShape {
+            sessions,
+            instances,
+            batch: 5,
+            choice,
+        };
+        Pool::new(shape, Streams::new(3))
+    }
+
+    #[test]
+    fn a_batch_stays_on_one_instance() {
+        let mut pool = pool(InstanceChoice::Uniform, 3, 50);
+        for _ in 0..100 {
+            for session in 0..3 {
+                let batch: Vec<_> = (0..5).map(|_| pool.next(session)).collect();
+                assert!(batch.iter().all(|instance| *instance == batch[0]));
+            }
+        }
+        assert_eq!(pool.batches().iter().sum::<u64>(), 300);
+    }
+
+    #[test]
+    fn random_batches_scatter_as_a_uniform_draw_does() {
+        let (sessions, instances, rounds) = (16, 8, 2_000);
+        let mut pool = pool(InstanceChoice::Uniform, sessions, instances);
+        for _ in 0..rounds * 5 {
+            (0..sessions).for_each(|session| _ = pool.next(session));
+        }
+        let expected = f64::from(rounds * sessions) / f64::from(instances);
+        let square = |count: &u64| (*count as f64 - expected).powi(2) / expected;
+        let chi: f64 = pool.batches().iter().map(square).sum();
+        let per_degree = chi / f64::from(instances - 1);
+        assert!((0.2..2.6).contains(&per_degree), "chi2/df = {per_degree}");
+    }
+
+    #[test]
+    fn rotation_keeps_batch_counts_equal_whatever_the_sessions_do() {
+        let mut pool = pool(InstanceChoice::Rotation, 7, 4);
+        let mut random = Streams::new(9).named("order");
+        for _ in 0..3_000 {
+            let session = u32::try_from(random.below(7)).unwrap();
+            pool.next(session);
+            let (least, most) = (pool.batches().iter().min(), pool.batches().iter().max());
+            assert!(most.unwrap() - least.unwrap() <= 1);
+        }
+    }
+
+    #[test]
+    fn a_session_does_the_same_in_a_larger_pool() {
+        let choice = InstanceChoice::Uniform;
+        let (mut small, mut large) = (pool(choice, 2, 9), pool(choice, 20, 9));
+        for _ in 0..200 {
+            assert_eq!(small.next(1), large.next(1));
+            large.next(11);
+        }
+    }
+
+    const MS: Span = Span::millis(1);
+
+    fn ended(session: u32, began: Time) -> Ended {
+        Ended {
+            session,
+            instance: 0,
+            began,
+            write_latency: MS * 10,
+        }
+    }
+
+    #[test]
+    fn without_scheduling_nobody_waits() {
+        let mut scheduler = Scheduler::new(Scheduling::None, 2, 1, Time(5));
+        assert_eq!(scheduler.first(1), Time(5));
+        assert_eq!(scheduler.next(Time(70), ended(1, Time(5))), Time(70));
+    }
+
+    #[test]
+    fn a_pause_of_one_leaves_a_session_idle_half_the_time() {
+        let mut scheduler = Scheduler::new(Scheduling::Pause { factor: 1.0 }, 1, 1, Time::ZERO);
+        let (mut now, mut active) = (scheduler.first(0), Span::ZERO);
+        for millis in [3, 20, 1, 7] {
+            let began = now;
+            active += MS * millis;
+            now = scheduler.next(began + MS * millis, ended(0, began));
+        }
+        assert_eq!(now - Time::ZERO, active * 2);
+    }
+
+    #[test]
+    fn a_station_serves_one_at_a_time_and_idles_for_nothing() {
+        let mut scheduler = Scheduler::new(Scheduling::Station { factor: 0.5 }, 3, 1, Time::ZERO);
+        let at = Time::ZERO + MS;
+        assert_eq!(scheduler.next(at, ended(0, Time::ZERO)), at + MS * 5);
+        assert_eq!(scheduler.next(at, ended(1, Time::ZERO)), at + MS * 10);
+        let fast = Ended {
+            write_latency: Span::ZERO,
+            ..ended(2, Time::ZERO)
+        };
+        let later = at + MS * 40;
+        assert_eq!(scheduler.next(later, fast), later);
+    }
+
+    #[test]
+    fn a_pace_is_kept_however_late_the_sessions_are() {
+        let mut scheduler = Scheduler::new(Scheduling::Paced { rate: 1_000.0 }, 4, 1, Time::ZERO);
+        let mut intended: Vec<_> = (0..4).map(|session| scheduler.first(session)).collect();
+        let late = Time::ZERO + Span::seconds(9);
+        for _ in 0..10 {
+            let next = (0..4).map(|session| scheduler.next(late, ended(session, Time::ZERO)));
+            intended.extend(next);
+        }
+        for (number, time) in (0..).zip(&intended) {
+            assert_eq!(*time, Time::ZERO + MS * number);
+        }
+    }
+}
