@@ -1,12 +1,28 @@
 //! What the load asks of the engine: a stream of operations, the way Jetstress makes them.
 //!
+//! ```text
+//!   Version -> Profile            figures of one Exchange version, each with its source
+//!                 |
+//!   Pool: which instance does a session visit next?    Mix: which operation, which commit?
+//!                 \                                     /
+//!                  Workload::next(session) -> Operation { database, kind, record, commit }
+//!                 /                                     \
+//!   Population: which record?                           Content: which bytes does it hold?
+//! ```
+//!
 //! Pure: no clock, no I/O. Randomness comes in named streams, one for each session, so that adding a session does not
 //! change what the others do.
 //!
 //! * [`profile`]: page, log and cache sizes, mixes and limits of Exchange 2003 to 2019.
 //! * [`mix`]: operations and commits by percent.
 //! * [`session`]: a pool of sessions that visits instances batch by batch, and how it is held back.
+//! * [`keys`]: the live records of a database in memory that does not grow with it.
+//! * [`content`]: the bytes of a record, from its key, version and the seed.
+//! * [`operations`]: all of it together.
 
+pub mod content;
+pub mod keys;
 pub mod mix;
+pub mod operations;
 pub mod profile;
 pub mod session;

@@ -1,0 +1,277 @@
+//! The stream of operations: pool, mix and populations together.
+//!
+//! [`Workload::next`] gives a session its next operation with its record locked; [`Workload::ended`] takes it back. In
+//! between the engine may do what it likes, and other sessions go on: their operations touch other records.
+//!
+//! An instance has the same number of databases everywhere; a session draws one of them for each operation.
+
+use brunt_world::random::Streams;
+
+use crate::keys::{Mixer, Population, Recent, Record};
+use crate::mix::{Commit, Kind, Mix};
+use crate::session::{Pool, PoolShape};
+
+/// One operation of one session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Operation {
+    /// Whose it is.
+    pub session: u32,
+    /// Instance on which the session's batch runs.
+    pub instance: u32,
+    /// Database, numbered through all instances: those of instance 0 first.
+    pub database: u32,
+    /// What to do.
+    pub kind: Kind,
+    /// With which record; nobody else has it meanwhile.
+    pub record: Record,
+    /// How to commit.
+    pub commit: Commit,
+}
+
+/// How an operation ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It took place.
+    Committed,
+    /// It did not.
+    RolledBack,
+}
+
+/// What a test asks of the engine; see the [module](self).
+#[derive(Clone, Debug)]
+pub struct Workload {
+    pool: Pool,
+    mix: Mix,
+    databases_per_instance: u32,
+    populations: Vec<Population>,
+    /// For each session, one for each database.
+    recent: Vec<Recent>,
+    counts: [u64; Kind::ALL.len()],
+}
+
+impl Workload {
+    /// The workload of a pool over instances of so many databases each.
+    ///
+    /// `populations` are those of all databases in order; `recent` is how many records a session remembers of each
+    /// database ([`crate::keys::RECENT`]).
+    ///
+    /// # Panics
+    /// When there are not as many populations as databases, or no databases.
+    pub fn new(
+        shape: PoolShape,
+        mix: Mix,
+        populations: Vec<Population>,
+        recent: usize,
+        streams: Streams,
+    ) -> Self {
+        let instances = shape.instances as usize;
+        assert!(
+            !populations.is_empty() && populations.len().is_multiple_of(instances),
+            "{} databases for {instances} instances",
+            populations.len()
+        );
+        let per_instance = populations.len().div_euclid(instances);
+        let recents = shape.sessions as usize * populations.len();
+        Self {
+            pool: Pool::new(shape, streams),
+            mix,
+            databases_per_instance: u32::try_from(per_instance).expect("databases fit 32 bits"),
+            populations,
+            recent: vec![Recent::new(recent); recents],
+            counts: [0; Kind::ALL.len()],
+        }
+    }
+
+    /// The mixer of a database: each has its own, so that equal numbers lie in different places.
+    pub fn mixer(streams: Streams, database: u32) -> Mixer {
+        Mixer::new(streams.named(&format!("keys/{database}")).bits())
+    }
+
+    /// The session's next operation, its record locked.
+    ///
+    /// Where the mix asks for a record and none is free, a record is inserted instead.
+    pub fn next(&mut self, session: u32) -> Operation {
+        let instance = self.pool.next(session);
+        let random = self.pool.random(session);
+        let (kind, commit) = self.mix.draw(random);
+        let within = random.below(self.databases_per_instance.into());
+        let within = u32::try_from(within).expect("below a 32-bit number");
+        let database = instance * self.databases_per_instance + within;
+        let recent = &self.recent[session as usize * self.populations.len() + database as usize];
+        let population = &mut self.populations[database as usize];
+        let record = match kind {
+            Kind::Insert => None,
+            Kind::Delete => population.delete(),
+            Kind::Replace => population.draw_recent(recent, random),
+            Kind::Read => population.draw(random),
+        };
+        let (kind, record) = match record {
+            Some(record) => (kind, record),
+            None => (Kind::Insert, population.insert()),
+        };
+        Operation {
+            session,
+            instance,
+            database,
+            kind,
+            record,
+            commit,
+        }
+    }
+
+    /// An operation has ended; its record is free again, or gone.
+    ///
+    /// # Panics
+    /// When the operation is not under way.
+    pub fn ended(&mut self, operation: Operation, outcome: Outcome) {
+        let Operation {
+            session,
+            database,
+            kind,
+            record,
+            ..
+        } = operation;
+        let population = &mut self.populations[database as usize];
+        let lives = match kind {
+            Kind::Insert => outcome == Outcome::Committed,
+            Kind::Delete => outcome == Outcome::RolledBack,
+            Kind::Replace | Kind::Read => true,
+        };
+        if lives {
+            population.keep(record);
+        } else {
+            population.remove(record);
+        }
+        if lives && matches!(kind, Kind::Insert | Kind::Read) {
+            let at = session as usize * self.populations.len() + database as usize;
+            self.recent[at].remember(record);
+        }
+        if outcome == Outcome::Committed {
+            self.counts[kind as usize] += 1;
+        }
+    }
+
+    /// Operations of a kind that took place.
+    pub fn count(&self, kind: Kind) -> u64 {
+        self.counts[kind as usize]
+    }
+
+    /// The records of each database.
+    pub fn populations(&self) -> &[Population] {
+        &self.populations
+    }
+
+    /// Batches begun on each instance.
+    pub fn batches(&self) -> &[u64] {
+        self.pool.batches()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::keys::RECENT;
+    use crate::profile::Version;
+    use crate::session::InstanceChoice;
+
+    fn workload(sessions: u32, instances: u32, databases: u32, records: u64) -> Workload {
+        let streams = Streams::new(11);
+        let shape = PoolShape {
+            sessions,
+            instances,
+            batch: 50,
+            choice: InstanceChoice::Uniform,
+        };
+        let populations = (0..databases)
+            .map(|database| Population::new(Workload::mixer(streams, database), records))
+            .collect();
+        let mix = Version::Exchange2013.profile().mix.value;
+        Workload::new(shape, mix, populations, RECENT, streams)
+    }
+
+    #[test]
+    fn operations_match_the_mix_and_the_books_balance() {
+        let (databases, records, count) = (4, 50_000, 200_000_u64);
+        let mut workload = workload(16, 2, databases, records);
+        let mut random = Streams::new(1).named("order");
+        let mut open: Vec<Option<Operation>> = vec![None; 16];
+        let mut begun = 0;
+        while begun < count {
+            let session = u32::try_from(random.below(16)).unwrap();
+            match open[session as usize].take() {
+                Some(operation) => workload.ended(operation, Outcome::Committed),
+                None => {
+                    let operation = workload.next(session);
+                    assert_eq!(operation.database.div_euclid(2), operation.instance);
+                    let same = |other: &Operation| {
+                        other.database == operation.database && other.record == operation.record
+                    };
+                    assert!(!open.iter().flatten().any(same), "two on one record");
+                    open[session as usize] = Some(operation);
+                    begun += 1;
+                }
+            }
+        }
+        for operation in open.into_iter().flatten() {
+            workload.ended(operation, Outcome::Committed);
+        }
+        for (kind, percent) in Kind::ALL.into_iter().zip([40, 20, 5, 35]) {
+            let share = workload.count(kind) as f64 / count as f64;
+            assert!(
+                (share - f64::from(percent) / 100.0).abs() < 0.005,
+                "{kind:?} {share}"
+            );
+        }
+        let live: u64 = workload.populations().iter().map(Population::len).sum();
+        let expected = u64::from(databases) * records + workload.count(Kind::Insert);
+        assert_eq!(live, expected - workload.count(Kind::Delete));
+        let batches: u64 = workload.batches().iter().sum();
+        assert!((count.div_ceil(50)..=count.div_ceil(50) + 16).contains(&batches));
+    }
+
+    #[test]
+    fn a_replace_touches_what_its_session_touched() {
+        let mut workload = workload(1, 1, 1, 1_000_000);
+        let mut touched = BTreeSet::new();
+        let (mut known, mut replaced) = (0, 0);
+        for step in 0..20_000 {
+            let operation = workload.next(0);
+            match operation.kind {
+                Kind::Insert | Kind::Read => _ = touched.insert(operation.record),
+                // Before anything was touched, the draw is over all.
+                Kind::Replace if step > 100 => {
+                    replaced += 1;
+                    known += u32::from(touched.contains(&operation.record));
+                }
+                Kind::Replace | Kind::Delete => {}
+            }
+            workload.ended(operation, Outcome::Committed);
+        }
+        assert!(replaced > 800 && known == replaced, "{known} of {replaced}");
+    }
+
+    #[test]
+    fn an_empty_database_fills_and_rollbacks_leave_no_trace() {
+        let mut workload = workload(2, 1, 1, 0);
+        for _ in 0..500 {
+            let operation = workload.next(0);
+            assert_eq!(operation.kind, Kind::Insert);
+            workload.ended(operation, Outcome::RolledBack);
+        }
+        assert!(workload.populations()[0].is_empty());
+        assert_eq!(workload.count(Kind::Insert), 0);
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_operations() {
+        let (mut one, mut two) = (workload(3, 2, 2, 100), workload(3, 2, 2, 100));
+        for session in (0..3).cycle().take(3_000) {
+            let (first, second) = (one.next(session), two.next(session));
+            assert_eq!(first, second);
+            one.ended(first, Outcome::Committed);
+            two.ended(second, Outcome::Committed);
+        }
+    }
+}
