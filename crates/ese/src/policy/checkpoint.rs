@@ -72,7 +72,7 @@ impl Pacing {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checkpoint {
     pacing: Pacing,
-    /// A burst pass is under way.
+    /// A pass is under way.
     running: bool,
     /// When the next pass may begin.
     earliest: Time,
@@ -108,48 +108,42 @@ impl Checkpoint {
         in_flight: u32,
     ) -> u32 {
         let behind = lag_bytes > depth_bytes;
-        let target = match self.pacing {
+        let (due, target) = match self.pacing {
             Pacing::Burst { pages } => {
-                self.running = behind && (self.running || now >= self.earliest);
-                // In a pass, the next burst waits for the last one.
-                if self.running && in_flight == 0 {
-                    pages
-                } else {
-                    0
-                }
+                let due = self.running || now >= self.earliest;
+                // The next burst waits for the last one.
+                (due, if due && in_flight == 0 { pages } else { 0 })
             }
-            Pacing::Trickle { most } if behind => outstanding(lag_bytes, depth_bytes, most),
-            Pacing::Trickle { .. } => 0,
+            Pacing::Trickle { most } => (true, outstanding(lag_bytes, depth_bytes, most)),
         };
-        self.plan(now, behind);
-        target.saturating_sub(in_flight)
+        self.running = behind && due;
+        if due {
+            self.earliest = now + PASS_PERIOD;
+        }
+        self.look = if self.running {
+            now + RETRY
+        } else {
+            self.earliest + PASS_SLACK
+        };
+        if behind {
+            target.saturating_sub(in_flight)
+        } else {
+            0
+        }
     }
 
     /// When to ask again although nothing has ended.
     pub fn next_look(&self) -> Time {
         self.look
     }
-
-    fn plan(&mut self, now: Time, behind: bool) {
-        let trickling = matches!(self.pacing, Pacing::Trickle { .. });
-        if behind && (self.running || trickling) {
-            self.earliest = now + PASS_PERIOD;
-            self.look = now + RETRY;
-        } else if now >= self.earliest {
-            self.earliest = now + PASS_PERIOD;
-            self.look = self.earliest + PASS_SLACK;
-        } else {
-            self.look = self.earliest + PASS_SLACK;
-        }
-    }
 }
 
 /// How many writes a trickle keeps outstanding at a lag beyond the depth.
 fn outstanding(lag: u64, depth: u64, most: u32) -> u32 {
     let (lag, depth, most) = (u128::from(lag), u128::from(depth), u128::from(most));
-    // The rise reaches from 1.25 to 2 depths; count it in 3/4 * 8 = 6 steps for the eighths below.
-    let risen = (4 * lag).saturating_sub(5 * depth);
+    // The way from 1.25 to 2 depths, and how much of it the lag has gone, both four times to stay whole.
     let way = 3 * depth;
+    let gone = (4 * lag).saturating_sub(5 * depth);
     // Corners of the rise: at so many eighths of the way, so many writes.
     let corners = [
         (0, 1),
@@ -159,7 +153,7 @@ fn outstanding(lag: u64, depth: u64, most: u32) -> u32 {
         (8, most),
     ];
     let corners = corners.map(|(eighths, writes)| (eighths * way, writes.max(1)));
-    let at = 8 * risen;
+    let at = 8 * gone;
     let next = corners.iter().position(|(eighths, _)| at < *eighths);
     let writes = match next {
         Some(next) if next > 0 => {
@@ -227,6 +221,40 @@ mod tests {
             assert_eq!(look - now, PASS_PERIOD + PASS_SLACK);
             now = look;
             assert_eq!(checkpoint.write_budget(now, 90, 100, 0), 0);
+        }
+    }
+
+    /// A database whose log and writes come as they like, beside the rules of a burst written as they are said.
+    #[test]
+    fn bursts_never_overlap_and_passes_keep_their_distance() {
+        for seed in 0..20 {
+            let mut random = Streams::new(seed).named("burst");
+            let (pages, depth) = (8, 1_000);
+            let mut now = Time::ZERO;
+            let mut checkpoint = Checkpoint::new(Pacing::Burst { pages }, now);
+            let (mut lag, mut in_flight) = (0_u64, 0_u32);
+            let (mut in_pass, mut looked) = (false, None::<Time>);
+            let mut passes = 0;
+            for _ in 0..3_000 {
+                now += Span::millis(random.below(60));
+                lag += random.below(40);
+                let ended = random.below(u64::from(in_flight) + 1);
+                in_flight -= u32::try_from(ended).unwrap();
+                lag = lag.saturating_sub(20 * ended);
+                let mut expected = 0;
+                if in_pass || looked.is_none_or(|looked| now - looked >= PASS_PERIOD) {
+                    looked = Some(now);
+                    passes += u32::from(!in_pass && lag > depth);
+                    in_pass = lag > depth;
+                    expected = if in_pass && in_flight == 0 { pages } else { 0 };
+                }
+                let budget = checkpoint.write_budget(now, lag, depth, in_flight);
+                assert_eq!(budget, expected);
+                in_flight += budget;
+                assert!(checkpoint.next_look() > now);
+                assert!(checkpoint.next_look() - now <= PASS_PERIOD + PASS_SLACK);
+            }
+            assert!(passes > 3, "{passes} passes");
         }
     }
 

@@ -40,6 +40,7 @@ mod tests {
         assert_eq!(growth(1_024, 300, 0, PAGES), 0);
         assert_eq!(growth(1_024, 256, 0, PAGES), 0);
         assert_eq!(growth(1_024, 255, 0, PAGES), 256);
+        assert_eq!(growth(1_000, 256, 0, PAGES), 0);
         assert_eq!(growth(1_000, 255, 0, PAGES), 24);
         assert_eq!(growth(1_024, 0, 600, PAGES), 1_024);
         assert_eq!(growth(u32::MAX - 5, 0, 100, PAGES), 5);
