@@ -113,6 +113,9 @@ pub struct Population {
     gone: BTreeSet<u64>,
     /// Numbers in use by an operation, ascending.
     locked: Vec<u64>,
+    /// Nothing between `low` and here is free: a record locked for long does not make each delete walk past all
+    /// that went after it.
+    search: u64,
 }
 
 /// Draws that may fail before the search goes on in order.
@@ -144,6 +147,7 @@ impl Population {
             next: extent.next,
             gone: extent.gone.iter().copied().collect(),
             locked: Vec::new(),
+            search: extent.low,
         };
         population.advance();
         population
@@ -188,8 +192,10 @@ impl Population {
 
     /// Locks the oldest record that is free, to be deleted.
     pub fn delete(&mut self) -> Option<Record> {
-        let number = (self.low..self.next).find(|number| self.is_free(*number))?;
-        Some(self.lock(number))
+        let from = self.search.max(self.low);
+        let found = (from..self.next).find(|number| self.is_free(*number));
+        self.search = found.unwrap_or(self.next);
+        Some(self.lock(found?))
     }
 
     /// Locks a record drawn evenly from those that are free, to be read or replaced.
@@ -226,8 +232,8 @@ impl Population {
     /// # Panics
     /// When the record was not locked.
     pub fn keep(&mut self, record: Record) {
-        let at = self.locked.binary_search(&record.number);
-        self.locked.remove(at.expect("the record is locked"));
+        self.unlock(record);
+        self.search = self.search.min(record.number);
     }
 
     /// The operation on a record has ended, and the record is no more: its delete was committed, or its insert
@@ -236,7 +242,7 @@ impl Population {
     /// # Panics
     /// When the record was not locked.
     pub fn remove(&mut self, record: Record) {
-        self.keep(record);
+        self.unlock(record);
         self.gone.insert(record.number);
         self.advance();
     }
@@ -251,6 +257,11 @@ impl Population {
         let at = self.locked.binary_search(&number).unwrap_err();
         self.locked.insert(at, number);
         self.mixer.record(number)
+    }
+
+    fn unlock(&mut self, record: Record) {
+        let at = self.locked.binary_search(&record.number);
+        self.locked.remove(at.expect("the record is locked"));
     }
 
     fn advance(&mut self) {

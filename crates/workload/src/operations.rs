@@ -265,6 +265,17 @@ mod tests {
     }
 
     #[test]
+    fn rolled_back_deletes_leave_the_record() {
+        let mut workload = workload(1, 1, 1, 500);
+        let before: Vec<_> = workload.populations()[0].records().collect();
+        for _ in 0..2_000 {
+            let operation = workload.next(0);
+            workload.ended(operation, Outcome::RolledBack);
+        }
+        assert!(workload.populations()[0].records().eq(before));
+    }
+
+    #[test]
     fn the_same_seed_gives_the_same_operations() {
         let (mut one, mut two) = (workload(3, 2, 2, 100), workload(3, 2, 2, 100));
         for session in (0..3).cycle().take(3_000) {
