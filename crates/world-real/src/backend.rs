@@ -10,6 +10,8 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::str::FromStr;
 
+use brunt_units::ByteSize;
+
 pub use crate::ring::uring::TaskRun;
 
 /// How I/O reaches the kernel, best first.
@@ -91,8 +93,10 @@ pub struct Backend {
     pub refused: Vec<String>,
     /// When io_uring works completions off; `None` for threads.
     pub task_run: Option<TaskRun>,
-    /// Whether the kernel took the advice to use huge pages for I/O memory.
-    pub huge_pages: bool,
+    /// How much of the process's memory lies in huge pages, where the kernel says so: mostly frames, since they ask for
+    /// it. It matters: 32 KiB in a huge page are one piece for the device, in pages of 4 KiB they are up to eight. A
+    /// virtio disk at depth 8 did 80,000 to 95,000 I/Os per second with huge pages and 57,000 to 61,000 without.
+    pub huge_page_bytes: Option<ByteSize>,
     /// Slabs of I/O memory taken.
     pub slabs: usize,
     /// Slabs registered with the ring: all of them, unless the limit of locked memory was reached on the way.

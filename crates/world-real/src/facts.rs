@@ -7,6 +7,8 @@ use std::fs;
 use std::path::Path;
 use std::str::FromStr;
 
+use brunt_units::ByteSize;
+
 mod device;
 mod diskstats;
 mod host;
@@ -15,7 +17,7 @@ mod process;
 pub use device::{BlockDevice, Place, WriteCache, place};
 pub use diskstats::{DiskCounters, disk_counters};
 pub use host::{Host, host};
-pub use process::{ProcessUse, process_use};
+pub use process::{ProcessUse, huge_page_memory, process_use};
 
 /// The trimmed text of a small file, if it can be read and is not empty.
 fn text(path: &Path) -> Option<String> {
@@ -32,4 +34,31 @@ fn number<T: FromStr>(path: &Path) -> Option<T> {
 /// The switch, 0 or 1, in a small file.
 fn switch(path: &Path) -> Option<bool> {
     number::<u8>(path).map(|value| value != 0)
+}
+
+/// What stands behind the first `key` and its colon.
+fn value<'a>(table: &'a str, key: &str) -> Option<&'a str> {
+    table.lines().find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        (name.trim() == key).then(|| value.trim())
+    })
+}
+
+/// A size as `/proc` prints it: `16384 kB`, where a kB is 1,024 bytes.
+fn kib(text: &str) -> Option<ByteSize> {
+    text.strip_suffix(" kB")?.parse().ok().map(ByteSize::kib)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_are_read() {
+        let table = "processor\t: 0\nmodel name\t: A CPU @ 2: fast\nmodel name : other\n";
+        assert_eq!(value(table, "model name"), Some("A CPU @ 2: fast"));
+        assert_eq!(value(table, "model"), None);
+        assert_eq!(kib("2048 kB"), Some(ByteSize::mib(2)));
+        assert_eq!(kib("2048"), None);
+    }
 }

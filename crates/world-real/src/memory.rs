@@ -23,7 +23,6 @@ const HUGE_PAGE: usize = 2 << 20;
 /// A mapping that is never undone.
 pub(crate) struct Slab {
     bytes: &'static mut [u8],
-    huge_pages: bool,
 }
 
 impl Slab {
@@ -35,11 +34,6 @@ impl Slab {
     /// All of it, to be cut into frames.
     pub(crate) fn into_bytes(self) -> &'static mut [u8] {
         self.bytes
-    }
-
-    /// Whether the kernel took the advice to use huge pages.
-    pub(crate) fn has_huge_pages(&self) -> bool {
-        self.huge_pages
     }
 }
 
@@ -73,12 +67,12 @@ pub(crate) fn map_slab(bytes: usize) -> Slab {
         }
         let _ = munmap(slab.byte_add(bytes), after);
     }
-    // SAFETY: the advice changes how the range is backed, never its content.
-    let huge_pages = unsafe { madvise(slab, bytes, Advice::LinuxHugepage) }.is_ok();
+    // SAFETY: the advice changes how the range is backed, never its content. A kernel that does not take it is slower.
+    let _ = unsafe { madvise(slab, bytes, Advice::LinuxHugepage) };
     // SAFETY: `bytes` bytes from `slab` are mapped readable and writable, zeroed by the kernel, unmapped by nobody, and
     // this is the only reference to them.
     let bytes = unsafe { std::slice::from_raw_parts_mut(slab.cast::<u8>(), bytes) };
-    Slab { bytes, huge_pages }
+    Slab { bytes }
 }
 
 /// The slabs handed out, and which of them the ring has registered.

@@ -13,6 +13,7 @@ use crate::backend::{Backend, Choice, Kind, Record};
 use crate::bell::Bell;
 use crate::clock::OsClock;
 use crate::disk::RealDisk;
+use crate::facts;
 use crate::flights::Flights;
 use crate::helper::Helper;
 use crate::memory::Slab;
@@ -94,6 +95,7 @@ impl BackendRecord {
         Backend {
             slabs,
             slabs_registered,
+            huge_page_bytes: facts::huge_page_memory(),
             ..self.record.read()
         }
     }
@@ -204,7 +206,6 @@ impl RealSlabs {
     ) -> Result<Self, StartError> {
         let mut register = record.read().kind == Kind::Registered;
         let (first, refused) = flights.borrow_mut().slab(options.slab_bytes, register);
-        record.change(|backend| backend.huge_pages = first.has_huge_pages());
         if let Some(code) = refused {
             let size = brunt_units::ByteSize::bytes(options.slab_bytes as u64);
             let error = io::Error::from_raw_os_error(code);

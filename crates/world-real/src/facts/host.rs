@@ -5,7 +5,7 @@ use std::path::Path;
 
 use brunt_units::ByteSize;
 
-use super::text;
+use super::{kib, text, value};
 
 /// The machine, as far as it says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -39,38 +39,16 @@ pub fn host() -> Host {
         architecture: name.machine().to_string_lossy().into_owned(),
         processor: value(&processors, "model name").map(str::to_owned),
         processors: std::thread::available_parallelism().ok().map(usize::from),
-        memory: value(&memory, "MemTotal").and_then(size),
+        memory: value(&memory, "MemTotal").and_then(kib),
         is_virtual: value(&processors, "flags")
             .map(|flags| flags.split(' ').any(|flag| flag == "hypervisor")),
         product: (!product.is_empty()).then(|| product.join(" ")),
     }
 }
 
-/// What stands behind the first `key` and its colon.
-fn value<'a>(table: &'a str, key: &str) -> Option<&'a str> {
-    table.lines().find_map(|line| {
-        let (name, value) = line.split_once(':')?;
-        (name.trim() == key).then(|| value.trim())
-    })
-}
-
-/// A size as meminfo prints it: `16384 kB`, where a kB is 1,024 bytes.
-fn size(text: &str) -> Option<ByteSize> {
-    text.strip_suffix(" kB")?.parse().ok().map(ByteSize::kib)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn tables_are_read() {
-        let table = "processor\t: 0\nmodel name\t: A CPU @ 2: fast\nmodel name : other\n";
-        assert_eq!(value(table, "model name"), Some("A CPU @ 2: fast"));
-        assert_eq!(value(table, "model"), None);
-        assert_eq!(size("2048 kB"), Some(ByteSize::mib(2)));
-        assert_eq!(size("2048"), None);
-    }
 
     #[test]
     fn this_machine_has_a_kernel_and_memory() {

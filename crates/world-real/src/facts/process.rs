@@ -5,7 +5,11 @@
     reason = "one system call without a safe form; the block says why it is sound"
 )]
 
+use std::fs;
+
 use brunt_units::{ByteSize, Span};
+
+use super::{kib, value};
 
 /// Time and memory used by all threads of this process since it started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,6 +35,13 @@ pub fn process_use() -> Option<ProcessUse> {
         // Linux counts in KiB here.
         peak_memory: ByteSize::kib(usage.ru_maxrss.unsigned_abs()),
     })
+}
+
+/// How much of this process's memory lies in huge pages; `None` if the system does not say.
+pub fn huge_page_memory() -> Option<ByteSize> {
+    // Linux 4.14 and later; `Documentation/ABI/testing/procfs-smaps_rollup`.
+    let table = fs::read_to_string("/proc/self/smaps_rollup").ok()?;
+    value(&table, "AnonHugePages").and_then(kib)
 }
 
 fn span(time: libc::timeval) -> Span {
