@@ -19,6 +19,7 @@ use brunt_world::{Disk, Io, IoError, Tasks, Ticket, TicketId, Tickets};
 use crate::device::{Agenda, Device, Request, RequestId};
 use crate::events::{Event, Events};
 use crate::handles::Handles;
+use crate::journal::{Action, Journal};
 use crate::landing::Landing;
 use crate::mounts::Mounts;
 use crate::volume::Effects;
@@ -31,6 +32,8 @@ pub(crate) struct Flight {
     /// Decides when each sector lands, where that is drawn.
     pub(crate) coins: u64,
     ticket: TicketId,
+    /// Its place in the journal.
+    recorded: Option<u32>,
 }
 
 /// What changes.
@@ -39,6 +42,7 @@ pub(crate) struct State {
     pub(crate) handles: Handles,
     pub(crate) mounts: Mounts,
     pub(crate) effects: Effects,
+    pub(crate) journal: Option<Journal>,
     devices: Vec<Box<dyn Device>>,
     flights: Vec<Option<Flight>>,
     free_flights: Vec<u32>,
@@ -61,12 +65,18 @@ impl State {
             handles,
             mounts,
             effects: Effects::default(),
+            journal: None,
             devices,
             flights: Vec::new(),
             free_flights: Vec::new(),
             landing,
             stream,
         }
+    }
+
+    /// Writes something into the journal, if there is one.
+    pub(crate) fn record<T>(&mut self, entry: impl FnOnce(&mut Journal) -> T) -> Option<T> {
+        self.journal.as_mut().map(entry)
     }
 
     /// A slot for a flight.
@@ -140,6 +150,9 @@ impl Front {
             .expect("a request finishes once");
         state.free_flights.push(request.0);
         let result = result.and_then(|()| state.land(&mut flight));
+        if let (Ok(()), Some(number)) = (result, flight.recorded) {
+            state.record(|journal| journal.completed(number));
+        }
         state.release(flight.inode);
         let now = self.events.now();
         self.tickets
@@ -165,12 +178,17 @@ impl Front {
         self.events.mix(request.offset);
         self.events.mix(request.length);
         state.handles.hold(inode);
+        let recorded = state.record(|journal| {
+            let action = Action::of(&io, inode)?;
+            Some(journal.submitted(Some(action)))
+        });
         let coins = state.landing.coins(&mut state.stream);
         let mut flight = Flight {
             io,
             inode,
             coins,
             ticket,
+            recorded: recorded.flatten(),
         };
         state.touch_down(&mut flight);
         state.flights[id.slot()] = Some(flight);

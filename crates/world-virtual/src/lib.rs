@@ -18,11 +18,13 @@
 //! not move while a task is ready. All chance comes from named streams of the seed.
 
 mod clock;
+pub mod crash;
 mod device;
 mod digest;
 mod events;
 mod front;
 mod handles;
+pub mod journal;
 mod landing;
 mod mounts;
 mod reactor;
@@ -33,6 +35,7 @@ mod world;
 pub use clock::Cores;
 pub use device::{Agenda, Delay, Device, MemoryDevice, Request, RequestId};
 pub use digest::Digest;
+pub use journal::{Journal, Mark, Step};
 pub use landing::Landing;
 pub use reactor::VirtualReactor;
 pub use store::{Inode, Store};

@@ -24,6 +24,7 @@ use crate::clock::VirtualClock;
 use crate::device::{Device, MemoryDevice};
 use crate::events::Events;
 use crate::front::{Front, State};
+use crate::journal::{Journal, Mark};
 use crate::mounts::Mounts;
 use crate::{Cores, Digest, Landing, Store, VirtualReactor};
 
@@ -175,5 +176,31 @@ impl Machine {
     /// Computing paid for so far by [`Clock::spend`].
     pub fn spent(&self) -> Span {
         self.clock.spent()
+    }
+
+    /// Starts a journal from the files as they are now, which it takes for durable.
+    ///
+    /// The journal takes writes to land when they complete. With [`Landing::Torn`], two writes that were in flight
+    /// together over the same bytes leave a mixture in the files, and the later one in crash images.
+    ///
+    /// # Panics
+    /// When something is in flight: what it does would be half in the journal.
+    pub fn start_recording(&self) {
+        let state = &mut *self.front.state.borrow_mut();
+        let quiet = self.front.tickets.in_flight() == 0 && state.effects.is_empty();
+        assert!(quiet, "recording begins while something is in flight");
+        state.journal = Some(Journal::new(state.store.fork()));
+    }
+
+    /// Ends the journal and hands it over; `None` when none was started.
+    pub fn stop_recording(&self) -> Option<Journal> {
+        self.front.state.borrow_mut().journal.take()
+    }
+
+    /// Writes a mark into the journal, if there is one.
+    pub fn mark(&self, what: &'static str, number: u64) {
+        let mark = Mark { what, number };
+        let mut state = self.front.state.borrow_mut();
+        state.record(|journal| journal.mark(mark));
     }
 }

@@ -78,6 +78,14 @@ impl Store {
         inode
     }
 
+    /// An empty file of this number, unless there is one.
+    pub(crate) fn insert_file(&mut self, inode: Inode) {
+        if !self.files.contains_key(&inode) {
+            Rc::make_mut(&mut self.files).insert(inode, Rc::default());
+            self.next = self.next.max(inode.0 + 1);
+        }
+    }
+
     /// Calls `inode` by `path`, instead of whatever was called so before.
     ///
     /// # Panics
