@@ -9,6 +9,7 @@
 //! * [`page`]: header, tags and items; [`node`]: key and data; [`page_check`]: what must hold within a page;
 //!   [`page_builder`]: whole pages for bulk loads.
 //! * [`space`]: space headers and extents.
+//! * [`column`], [`record`], [`long_value`], [`key`]: what leaf nodes hold and how they are ordered.
 //! * [`header`]: the database header; [`stamp`]: dates, signatures and the marker of our own files.
 //! * [`log_file`], [`checkpoint_file`], [`flush_map`]: the files beside a database; [`attachment`]: which databases a log
 //!   stream is attached to.
@@ -16,13 +17,17 @@
 pub mod attachment;
 pub mod checkpoint_file;
 pub mod checksum;
+pub mod column;
 pub mod field;
 pub mod flush_map;
 pub mod header;
+pub mod key;
 pub mod log_file;
+pub mod long_value;
 pub mod node;
 pub mod page;
 pub mod page_builder;
 pub mod page_check;
+pub mod record;
 pub mod space;
 pub mod stamp;
