@@ -12,6 +12,7 @@
     reason = "rings share memory with the kernel; each block says why it is sound"
 )]
 
+use std::fmt;
 use std::io;
 use std::os::fd::RawFd;
 use std::sync::Arc;
@@ -51,6 +52,16 @@ pub enum TaskRun {
     Cooperative,
     /// By interrupting us.
     Interrupting,
+}
+
+impl fmt::Display for TaskRun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Deferred => "deferred",
+            Self::Cooperative => "cooperative",
+            Self::Interrupting => "interrupting",
+        })
+    }
 }
 
 /// io_uring.
