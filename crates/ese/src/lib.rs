@@ -12,5 +12,6 @@ pub mod meter;
 pub mod page;
 pub mod policy;
 mod small_file;
+pub mod space;
 pub mod tree;
 pub mod verify;

@@ -25,6 +25,9 @@ pub enum Need {
     Fresh(PageNumber),
     /// The database must grow by at least so many pages.
     Growth(u32),
+    /// This page is not what the page that led to it says it is. Nobody can bring that about: the operation ends, and the
+    /// page is reported as damaged.
+    Repair(PageNumber),
 }
 
 /// The pages of one database that are in memory now.

@@ -14,6 +14,7 @@
 
 use brunt_units::{PageNumber, PageSize};
 
+use super::Nodes;
 use crate::format::node::NodeFlags;
 use crate::format::page::{
     FIRST_FREE_AT, FLAGS_AT, FREE_AT, NEXT_AT, NODE_LENGTH_MASK, OBJECT_AT, ObjectId, PREVIOUS_AT,
@@ -89,6 +90,30 @@ impl<'a> PageEditor<'a> {
         self.write(from, &tags);
         self.write_u16(TAG_COUNT_AT, count + 1);
         self.took(offset, item.len(), item.len() + TAG_BYTES);
+    }
+
+    /// Puts nodes behind the others, in one stretch of bytes.
+    ///
+    /// # Panics
+    /// When they do not fit ([`Nodes::cost`] against [`Page::free`]).
+    pub fn append(&mut self, nodes: &Nodes) {
+        if nodes.is_empty() {
+            return;
+        }
+        let count = self.page().tag_count();
+        let (bytes, items) = nodes.to_items(self.size);
+        let all = count + items.len();
+        let start = self.place(bytes.len(), TAG_BYTES * items.len());
+        self.write(header_bytes(self.size) + start, &bytes);
+        let mut tags = Vec::with_capacity(TAG_BYTES * items.len());
+        for item in items.iter().rev() {
+            let mut tag = tag(item.length, start + item.offset);
+            tag[3] |= item.tag_flags;
+            tags.extend_from_slice(&tag);
+        }
+        self.write(tag_at(self.size, all - 1), &tags);
+        self.write_u16(TAG_COUNT_AT, all);
+        self.took(start, bytes.len(), nodes.cost());
     }
 
     /// Removes node `index`.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use brunt_units::{DatabaseTime, PageNumber, PageSize};
 
-use super::{Change, Need, PageChanges, Pages};
+use super::{Change, Changed, Need, PageChanges, Pages};
 
 /// A database that is nothing but its pages.
 pub(crate) struct MemoryPages {
@@ -34,21 +34,26 @@ impl MemoryPages {
         mut work: impl FnMut(&mut Change<'_, Self>) -> Result<T, Need>,
     ) -> T {
         loop {
-            let before = self.pages.clone();
             let mut change = Change::new(self);
             match work(&mut change) {
                 Ok(value) => {
                     let changed = change.finish();
-                    self.time = changed.time;
-                    self.log.push((changed.time, changed.image));
+                    self.record(changed);
                     return value;
                 }
                 Err(need) => {
                     assert!(change.is_empty(), "{need:?} was noticed after a change");
-                    assert_eq!(self.pages, before);
                     self.fulfil(need);
                 }
             }
+        }
+    }
+
+    /// Remembers a finished change.
+    pub(crate) fn record(&mut self, changed: Changed) {
+        if !changed.touched.is_empty() {
+            self.time = changed.time;
+            self.log.push((changed.time, changed.image));
         }
     }
 
@@ -63,7 +68,14 @@ impl MemoryPages {
                     .or_insert_with(|| vec![0xEE; self.size.bytes()]);
             }
             Need::Growth(_) => panic!("the test gave too little space"),
+            Need::Repair(page) => panic!("page {page} is not what its tree says"),
         }
+    }
+
+    /// Puts a whole page in its place, as a bulk load does.
+    pub(crate) fn put(&mut self, page: PageNumber, bytes: Vec<u8>) {
+        assert_eq!(bytes.len(), self.size.bytes());
+        self.pages.insert(page, bytes);
     }
 
     /// Forgets that any page is in memory.

@@ -14,6 +14,8 @@ mod change;
 mod edit;
 #[cfg(test)]
 pub(crate) mod memory;
+mod nodes;
 
 pub use change::{Change, Changed, Need, PageChange, PageChanges, Pages, Range};
 pub use edit::{PageEditor, node_cost};
+pub use nodes::Nodes;

@@ -1,0 +1,113 @@
+//! One page for a tree, as part of the change that uses it.
+//!
+//! First fit: the lowest available page, so that a tree loaded in order lies in order.
+
+use brunt_units::PageNumber;
+
+use super::extents::{Place, take_first};
+use super::{Extents, Space, SplitBuffer, extent_pages, extents, obtain};
+use crate::page::{Change, Need, Pages};
+use crate::tree::{Site, Step, levels, load};
+
+/// A page found for a tree, with memory for it. It is the tree's once [taken](Self::take).
+#[derive(Clone, Copy, Debug)]
+#[must_use]
+pub(crate) struct Grant {
+    page: PageNumber,
+    from: From,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum From {
+    /// What is left in the split buffer, on this root.
+    Buffer(PageNumber, SplitBuffer),
+    Extent(Place),
+}
+
+impl Grant {
+    /// Takes the page out of the available ones. Nothing may have been written into the tree's space since the page was
+    /// reserved.
+    pub(crate) fn take<P: Pages>(self, change: &mut Change<'_, P>) -> PageNumber {
+        match self.from {
+            From::Buffer(root, left) => change.edit(root).set_external_header(&left.to_bytes()),
+            From::Extent(place) => {
+                take_first(change, place, 1);
+            }
+        }
+        self.page
+    }
+}
+
+/// Finds a page for a tree or a space tree. [`Step::Again`] when something had to be moved first: an extent from the parent,
+/// or a page into the split buffer.
+pub(crate) fn reserve<P: Pages>(
+    change: &mut Change<'_, P>,
+    site: Site,
+) -> Result<Step<Grant>, Need> {
+    let space = Space::of(change.pages(), site.owner)?;
+    let root = space.available.root;
+    let page = load(change.pages(), space.available, root)?;
+    let mut buffer = SplitBuffer::of(page).ok_or(Need::Repair(root))?;
+    if !site.is_space() && !is_enough(change.pages(), space, buffer, 1)? {
+        let owned = extents::owned_pages(change.pages(), space)?;
+        obtain(change, site.owner, extent_pages(owned))?;
+        return Ok(Step::Again);
+    }
+    if let Some(page) = buffer.take() {
+        change.pages().claimed(page)?;
+        let from = From::Buffer(root, buffer);
+        return Ok(Step::Done(Grant { page, from }));
+    }
+    let Some(place) = first_to_take(change.pages(), space)? else {
+        // The pages kept back are gone: this cannot happen to space trees that only we have written.
+        return Err(Need::Repair(root));
+    };
+    if site.is_space() {
+        // Its own leaf must not change under its split: the page goes through the buffer.
+        let extent = take_first(change, place, 1);
+        buffer.put(extent.last);
+        change.edit(root).set_external_header(&buffer.to_bytes());
+        return Ok(Step::Again);
+    }
+    let page = place.extent.first();
+    change.pages().claimed(page)?;
+    let from = From::Extent(place);
+    Ok(Step::Done(Grant { page, from }))
+}
+
+/// The first extent whose first page can be taken without leaving a page without nodes.
+fn first_to_take<P: Pages>(pages: &P, space: Space) -> Result<Option<Place>, Need> {
+    let mut extents = Extents::of(pages, space.available)?;
+    while let Some(place) = extents.next()? {
+        if place.extent.pages > 1 || !place.is_alone {
+            return Ok(Some(place));
+        }
+    }
+    Ok(None)
+}
+
+/// Pages that only space trees may take: the most that one insert into the owned-extents tree can need, a page for each
+/// level and one for a new root.
+fn kept_back<P: Pages>(pages: &P, space: Space) -> Result<u64, Need> {
+    Ok(levels(pages, space.owned)? as u64 + 1)
+}
+
+/// Whether `wanted` pages are available beside those kept back.
+pub(super) fn is_enough<P: Pages>(
+    pages: &P,
+    space: Space,
+    buffer: SplitBuffer,
+    wanted: u32,
+) -> Result<bool, Need> {
+    let enough = kept_back(pages, space)? + u64::from(wanted);
+    let mut sum: u64 = buffer.runs().map(|run| u64::from(run.pages)).sum();
+    let mut extents = Extents::of(pages, space.available)?;
+    while sum < enough {
+        let Some(place) = extents.next()? else {
+            return Ok(false);
+        };
+        // The last page of a leaf's only node stays, see `first_to_take`.
+        sum += u64::from(place.extent.pages) - u64::from(place.is_alone);
+    }
+    Ok(true)
+}

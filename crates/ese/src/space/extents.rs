@@ -1,0 +1,197 @@
+//! The extents of a space tree, in order, and writing one more.
+//!
+//! An extent's key is its last page, so the extent that holds page `n`, or the next one above it, is the first whose key is
+//! not below `n`. A new extent is joined with neighbours on the same leaf; across the edge of a leaf it is not, which costs
+//! a node now and then and saves moving separators.
+
+use brunt_units::PageNumber;
+
+use super::Space;
+use crate::format::page::TAG_BYTES;
+use crate::format::space::Extent;
+use crate::page::{Change, Need, Pages};
+use crate::tree::{Site, Step, TreeId, descend, insert_at, load, node_at, split_leaf};
+
+/// What a node takes on a page.
+const EXTENT_COST: usize = 2 + 4 + 4 + TAG_BYTES;
+
+/// An extent and where its node is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    pub(crate) extent: Extent,
+    pub(crate) leaf: PageNumber,
+    pub(crate) index: usize,
+    /// Whether removing the node would leave a page without nodes in the chain.
+    pub(crate) is_alone: bool,
+}
+
+/// Goes through the extents of a space tree in page order.
+pub(crate) struct Extents<'p, P> {
+    pages: &'p P,
+    tree: TreeId,
+    leaf: PageNumber,
+    index: usize,
+}
+
+impl<'p, P: Pages> Extents<'p, P> {
+    /// The extents of `tree` from its first one on.
+    pub(crate) fn of(pages: &'p P, tree: TreeId) -> Result<Self, Need> {
+        let leaf = descend(pages, tree, &[])?.leaf().page;
+        Ok(Self {
+            pages,
+            tree,
+            leaf,
+            index: 0,
+        })
+    }
+
+    /// The next extent that is not marked deleted.
+    pub(crate) fn next(&mut self) -> Result<Option<Place>, Need> {
+        while self.leaf.is_some() {
+            let (leaf, index) = (self.leaf, self.index);
+            let page = load(self.pages, self.tree, leaf)?;
+            if index == page.node_count() {
+                (self.leaf, self.index) = (page.next(), 0);
+                continue;
+            }
+            self.index += 1;
+            let node = node_at(page, leaf, index)?;
+            if node.is_deleted() {
+                continue;
+            }
+            let extent = Extent::from_node(node.key, node.data).ok_or(Need::Repair(leaf))?;
+            let is_alone = leaf != self.tree.root && page.node_count() == 1;
+            return Ok(Some(Place {
+                extent,
+                leaf,
+                index,
+                is_alone,
+            }));
+        }
+        Ok(None)
+    }
+
+    /// All pages of the remaining extents.
+    pub(crate) fn sum(mut self) -> Result<u64, Need> {
+        let mut sum = 0;
+        while let Some(place) = self.next()? {
+            sum += u64::from(place.extent.pages);
+        }
+        Ok(sum)
+    }
+}
+
+/// Sees to it that `count` extents like `extent` can be [added](add) to a space tree: splits the leaf when it must.
+pub(crate) fn prepare<P: Pages>(
+    change: &mut Change<'_, P>,
+    site: Site,
+    extent: Extent,
+    count: usize,
+) -> Result<Step<()>, Need> {
+    let descent = descend(change.pages(), site.tree, &extent.key())?;
+    let leaf = load(change.pages(), site.tree, descent.leaf().page)?;
+    if leaf.free() >= EXTENT_COST * count {
+        return Ok(Step::Done(()));
+    }
+    split_leaf(change, site, &descent.path)?;
+    Ok(Step::Again)
+}
+
+/// Adds an extent, joined with its neighbours when `join`. There must be room: [`prepare`] was called before the change
+/// began to write.
+pub(crate) fn add<P: Pages>(change: &mut Change<'_, P>, site: Site, extent: Extent, join: bool) {
+    let outcome = if join {
+        add_joined(change, site, extent)
+    } else {
+        insert_new(change, site, extent)
+    };
+    outcome.expect("the pages were resident when the change began");
+}
+
+fn insert_new<P: Pages>(
+    change: &mut Change<'_, P>,
+    site: Site,
+    extent: Extent,
+) -> Result<(), Need> {
+    match insert_at(change, site, &extent.key(), &extent.data())? {
+        Step::Done(outcome) => assert_eq!(
+            outcome,
+            crate::tree::InsertOutcome::Inserted,
+            "pages {extent:?} were owned before"
+        ),
+        Step::Again => unreachable!("room was prepared"),
+    }
+    Ok(())
+}
+
+fn add_joined<P: Pages>(
+    change: &mut Change<'_, P>,
+    site: Site,
+    extent: Extent,
+) -> Result<(), Need> {
+    let at = descend(change.pages(), site.tree, &extent.key())?.leaf();
+    let page = load(change.pages(), site.tree, at.page)?;
+    let read = |index: usize| -> Result<Option<Extent>, Need> {
+        if index >= page.node_count() {
+            return Ok(None);
+        }
+        let node = node_at(page, at.page, index)?;
+        Extent::from_node(node.key, node.data)
+            .map(Some)
+            .ok_or(Need::Repair(at.page))
+    };
+    let below = match at.index.checked_sub(1) {
+        Some(index) => read(index)?.filter(|below| below.last.after(1) == extent.first()),
+        None => None,
+    };
+    let above = read(at.index)?.filter(|above| extent.last.after(1) == above.first());
+    let below_pages = below.map_or(0, |below| below.pages);
+    let joined = Extent {
+        last: above.unwrap_or(extent).last,
+        pages: below_pages + extent.pages + above.map_or(0, |above| above.pages),
+    };
+    let mut editor = change.edit(at.page);
+    match (below, above) {
+        (None, None) => return insert_new(change, site, extent),
+        (_, Some(_)) => editor.overwrite(at.index, 0, &joined.data()),
+        (Some(_), None) => editor.replace(at.index - 1, &joined.key(), &joined.data()),
+    }
+    if below.is_some() && above.is_some() {
+        editor.remove(at.index - 1);
+    }
+    Ok(())
+}
+
+/// Takes the first `pages` pages out of an extent.
+pub(crate) fn take_first<P: Pages>(change: &mut Change<'_, P>, place: Place, pages: u32) -> Extent {
+    let Place {
+        extent,
+        leaf,
+        index,
+        ..
+    } = place;
+    let taken = Extent::starting_at(extent.first(), pages);
+    let mut editor = change.edit(leaf);
+    match extent.pages - pages {
+        0 => editor.remove(index),
+        left => editor.overwrite(index, 0, &left.to_le_bytes()),
+    }
+    taken
+}
+
+/// The pages a tree owns.
+pub(crate) fn owned_pages<P: Pages>(pages: &P, space: Space) -> Result<u64, Need> {
+    Extents::of(pages, space.owned)?.sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::page::node_cost;
+
+    #[test]
+    fn the_cost_of_an_extent_is_that_of_its_node() {
+        let extent = Extent::starting_at(PageNumber(9), 4);
+        assert_eq!(node_cost(&extent.key(), &extent.data()), EXTENT_COST);
+    }
+}

@@ -1,0 +1,96 @@
+//! An extent from the parent, and more pages for the database.
+
+use brunt_units::PageNumber;
+
+use super::allocate::is_enough;
+use super::extents::{Place, add, owned_pages, prepare, take_first};
+use super::{Extents, Space, SplitBuffer, extent_pages};
+use crate::format::space::Extent;
+use crate::page::{Change, Need, Pages};
+use crate::tree::{Step, TreeId, load};
+
+/// Moves an extent of at least `pages` pages from the parent's available ones to `tree`'s owned and available ones, or makes
+/// room for that. Always makes a change; whether the extent has come is seen by looking again.
+///
+/// # Errors
+/// [`Need::Growth`] when the database root has none; [`Need::Page`], [`Need::Fresh`], [`Need::Repair`].
+///
+/// # Panics
+/// When `pages` is 0.
+pub fn obtain<P: Pages>(change: &mut Change<'_, P>, tree: TreeId, pages: u32) -> Result<(), Need> {
+    assert!(pages > 0, "an extent has pages");
+    let space = Space::of(change.pages(), tree)?;
+    let Some(parent) = space.parent else {
+        return Err(Need::Growth(pages));
+    };
+    let source = Space::of(change.pages(), parent)?;
+    let Some(place) = fitting(change.pages(), source, pages)? else {
+        let owned = owned_pages(change.pages(), source)?;
+        // What the parent keeps back stays with it.
+        let wanted = extent_pages(owned).max(pages.saturating_add(super::EXTENT_PAGES_MIN));
+        return obtain(change, parent, wanted);
+    };
+    let extent = Extent::starting_at(place.extent.first(), pages);
+    for site in [space.owned_site(), space.available_site()] {
+        if prepare(change, site, extent, 1)? == Step::Again {
+            return Ok(());
+        }
+    }
+    let extent = take_first(change, place, pages);
+    add(change, space.owned_site(), extent, false);
+    add(change, space.available_site(), extent, true);
+    Ok(())
+}
+
+/// The first extent of which `pages` pages can be taken.
+fn fitting<P: Pages>(pages: &P, space: Space, wanted: u32) -> Result<Option<Place>, Need> {
+    let root = space.available.root;
+    let page = load(pages, space.available, root)?;
+    let buffer = SplitBuffer::of(page).ok_or(Need::Repair(root))?;
+    if !is_enough(pages, space, buffer, wanted)? {
+        return Ok(None);
+    }
+    let mut extents = Extents::of(pages, space.available)?;
+    while let Some(place) = extents.next()? {
+        let most = place.extent.pages - u32::from(place.is_alone);
+        if most >= wanted {
+            return Ok(Some(place));
+        }
+    }
+    Ok(None)
+}
+
+/// Adds `pages` pages at the end of the database to its root's owned and available extents; the file holds them already.
+/// Returns the new last page.
+///
+/// # Errors
+/// [`Need::Page`], [`Need::Fresh`], [`Need::Repair`].
+///
+/// # Panics
+/// When `pages` is 0, or page numbers would pass 32 bits.
+pub fn grow<P: Pages>(
+    change: &mut Change<'_, P>,
+    root: TreeId,
+    pages: u32,
+) -> Result<Step<PageNumber>, Need> {
+    let space = Space::of(change.pages(), root)?;
+    let extent = Extent::starting_at(last_page(change.pages(), space)?.after(1), pages);
+    for site in [space.owned_site(), space.available_site()] {
+        if prepare(change, site, extent, 1)? == Step::Again {
+            return Ok(Step::Again);
+        }
+    }
+    add(change, space.owned_site(), extent, true);
+    add(change, space.available_site(), extent, true);
+    Ok(Step::Done(extent.last))
+}
+
+/// The last page of the database.
+fn last_page<P: Pages>(pages: &P, space: Space) -> Result<PageNumber, Need> {
+    let mut extents = Extents::of(pages, space.owned)?;
+    let mut last = PageNumber::NONE;
+    while let Some(place) = extents.next()? {
+        last = place.extent.last;
+    }
+    Ok(last)
+}

@@ -1,0 +1,158 @@
+//! Going through a tree in order.
+//!
+//! A cursor holds no page. It remembers the entry it returned last, and where: while that page has not been changed, the
+//! next entry lies beside it; otherwise the cursor seeks. Every change stamps the pages it touches, those it empties
+//! included, with a new database time, so an unchanged time means an unchanged place.
+
+use brunt_units::{DatabaseTime, PageNumber};
+
+use super::find::last_leaf;
+use super::{TreeId, descend, load, node_at, order};
+use crate::format::node::Key;
+use crate::format::page::Page;
+use crate::page::{Need, Pages};
+
+/// A place between or on entries of a tree.
+#[derive(Clone, Debug)]
+pub struct Cursor {
+    tree: TreeId,
+    place: Place,
+}
+
+#[derive(Clone, Debug)]
+enum Place {
+    /// Before the first entry that is not below this sort key.
+    Before(Vec<u8>),
+    /// On the entry of this sort key, which was seen there.
+    On(Vec<u8>, Sighting),
+    /// Behind all entries.
+    End,
+}
+
+/// Where and when an entry was seen.
+#[derive(Clone, Copy, Debug)]
+struct Sighting {
+    page: PageNumber,
+    index: usize,
+    time: DatabaseTime,
+}
+
+/// An entry a cursor came to.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry<'p> {
+    /// The leaf page it lies on.
+    pub page: PageNumber,
+    /// Its key.
+    pub key: Key<'p>,
+    /// Its data.
+    pub data: &'p [u8],
+    /// Whether it is marked deleted.
+    pub deleted: bool,
+}
+
+impl Cursor {
+    /// A cursor before the first entry that is not below `key`, as in [`super::seek`].
+    pub fn before(tree: TreeId, key: &[u8]) -> Self {
+        Self {
+            tree,
+            place: Place::Before(key.to_vec()),
+        }
+    }
+
+    /// A cursor behind the last entry.
+    pub fn at_end(tree: TreeId) -> Self {
+        Self {
+            tree,
+            place: Place::End,
+        }
+    }
+
+    /// Goes to the next entry, marked deleted or not. `None`, and to the end, when there is none.
+    ///
+    /// # Errors
+    /// [`Need::Page`], [`Need::Repair`]; the cursor stays where it is.
+    pub fn next<'p, P: Pages>(&mut self, pages: &'p P) -> Result<Option<Entry<'p>>, Need> {
+        let (mut number, mut index) = match &self.place {
+            Place::End => return Ok(None),
+            Place::Before(key) => {
+                let leaf = descend(pages, self.tree, key)?.leaf();
+                (leaf.page, leaf.index)
+            }
+            Place::On(key, seen) => match self.still_there(pages, *seen)? {
+                true => (seen.page, seen.index + 1),
+                false => {
+                    let descent = descend(pages, self.tree, key)?;
+                    let leaf = descent.leaf();
+                    (leaf.page, leaf.index + usize::from(descent.exact))
+                }
+            },
+        };
+        loop {
+            let page = load(pages, self.tree, number)?;
+            if index < page.node_count() {
+                return self.stand(page, number, index).map(Some);
+            }
+            (number, index) = (page.next(), 0);
+            if !number.is_some() {
+                self.place = Place::End;
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Goes to the previous entry, marked deleted or not. `None`, and to the beginning, when there is none.
+    ///
+    /// # Errors
+    /// [`Need::Page`], [`Need::Repair`]; the cursor stays where it is.
+    pub fn previous<'p, P: Pages>(&mut self, pages: &'p P) -> Result<Option<Entry<'p>>, Need> {
+        let (mut number, mut index) = match &self.place {
+            Place::End => {
+                let number = last_leaf(pages, self.tree)?;
+                (number, load(pages, self.tree, number)?.node_count())
+            }
+            Place::On(_, seen) if self.still_there(pages, *seen)? => (seen.page, seen.index),
+            Place::Before(key) | Place::On(key, _) => {
+                let leaf = descend(pages, self.tree, key)?.leaf();
+                (leaf.page, leaf.index)
+            }
+        };
+        loop {
+            let page = load(pages, self.tree, number)?;
+            if index > 0 {
+                return self.stand(page, number, index - 1).map(Some);
+            }
+            number = page.previous();
+            if !number.is_some() {
+                self.place = Place::Before(Vec::new());
+                return Ok(None);
+            }
+            index = load(pages, self.tree, number)?.node_count();
+        }
+    }
+
+    fn still_there<P: Pages>(&self, pages: &P, seen: Sighting) -> Result<bool, Need> {
+        let page = Page::new(pages.resident(seen.page)?, pages.page_size());
+        Ok(page.database_time() == seen.time)
+    }
+
+    fn stand<'p>(
+        &mut self,
+        page: Page<'p>,
+        number: PageNumber,
+        index: usize,
+    ) -> Result<Entry<'p>, Need> {
+        let node = node_at(page, number, index)?;
+        let seen = Sighting {
+            page: number,
+            index,
+            time: page.database_time(),
+        };
+        self.place = Place::On(order::sort_key_of(node, order::is_by_data(page)), seen);
+        Ok(Entry {
+            page: number,
+            key: node.key,
+            data: node.data,
+            deleted: node.is_deleted(),
+        })
+    }
+}

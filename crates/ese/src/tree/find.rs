@@ -1,0 +1,177 @@
+//! Going down a tree.
+
+use std::cmp::Ordering;
+
+use brunt_units::PageNumber;
+use smallvec::SmallVec;
+
+use super::{TreeId, order};
+use crate::format::node::Node;
+use crate::format::page::{Page, PageFlags};
+use crate::page::{Need, Pages};
+
+/// No tree is higher: with two children to a page, 2^32 pages make 32 levels.
+const LEVELS_MAX: usize = 32;
+
+/// Where an entry is, or where it would be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// The leaf page.
+    pub page: PageNumber,
+    /// The node's place on it: that of the first entry not below the one sought. The number of nodes when that one begins
+    /// the next page, or there is none.
+    pub index: usize,
+    /// Whether this is the entry that was sought.
+    pub exact: bool,
+    /// Whether it is, and is marked deleted.
+    pub deleted: bool,
+}
+
+/// Seeks the first entry that is not below `key`. In a tree whose keys are not unique, `key` is a key, or a key and data
+/// put together.
+///
+/// # Errors
+/// [`Need::Page`], [`Need::Repair`].
+pub fn seek<P: Pages>(pages: &P, tree: TreeId, key: &[u8]) -> Result<Found, Need> {
+    let descent = descend(pages, tree, key)?;
+    let leaf = descent.leaf();
+    Ok(Found {
+        page: leaf.page,
+        index: leaf.index,
+        exact: descent.exact,
+        deleted: descent.deleted,
+    })
+}
+
+/// A page on the way down and the node taken there.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Visit {
+    pub(crate) page: PageNumber,
+    pub(crate) index: usize,
+}
+
+/// The way from the root to a leaf.
+#[derive(Clone, Debug)]
+pub(crate) struct Descent {
+    pub(crate) path: SmallVec<[Visit; 6]>,
+    pub(crate) exact: bool,
+    pub(crate) deleted: bool,
+}
+
+impl Descent {
+    pub(crate) fn leaf(&self) -> Visit {
+        *self.path.last().expect("a path has a leaf")
+    }
+}
+
+/// A page of `tree`.
+pub(crate) fn load<P: Pages>(
+    pages: &P,
+    tree: TreeId,
+    number: PageNumber,
+) -> Result<Page<'_>, Need> {
+    let page = Page::new(pages.resident(number)?, pages.page_size());
+    let stray = page.object() != tree.object || page.flags().has(PageFlags::EMPTY);
+    if stray || !number.is_some() {
+        return Err(Need::Repair(number));
+    }
+    Ok(page)
+}
+
+/// Node `index` of page `number`.
+pub(crate) fn node_at<'p>(
+    page: Page<'p>,
+    number: PageNumber,
+    index: usize,
+) -> Result<Node<'p>, Need> {
+    page.node(index).map_err(|_| Need::Repair(number))
+}
+
+/// Goes down to the leaf where `target` is or would be.
+pub(crate) fn descend<P: Pages>(pages: &P, tree: TreeId, target: &[u8]) -> Result<Descent, Need> {
+    let pick = |page: Page<'_>, number| first_above(page, number, target);
+    let (mut path, leaf) = walk(pages, tree, pick)?;
+    let number = path.last().expect("a path has a leaf").page;
+    let by_data = order::is_by_data(leaf);
+    let index = partition(leaf.node_count(), |index| {
+        let node = node_at(leaf, number, index)?;
+        Ok(order::compare(node, by_data, target) == Ordering::Less)
+    })?;
+    let node = match index < leaf.node_count() {
+        true => Some(node_at(leaf, number, index)?),
+        false => None,
+    };
+    let found = node.filter(|node| order::compare(*node, by_data, target) == Ordering::Equal);
+    path.last_mut().expect("a path has a leaf").index = index;
+    Ok(Descent {
+        path,
+        exact: found.is_some(),
+        deleted: found.is_some_and(Node::is_deleted),
+    })
+}
+
+/// The tree's last leaf.
+pub(super) fn last_leaf<P: Pages>(pages: &P, tree: TreeId) -> Result<PageNumber, Need> {
+    let (path, _) = walk(pages, tree, |page, _| Ok(page.node_count() - 1))?;
+    Ok(path.last().expect("a path has a leaf").page)
+}
+
+/// The number of levels.
+pub(crate) fn levels<P: Pages>(pages: &P, tree: TreeId) -> Result<usize, Need> {
+    Ok(walk(pages, tree, |_, _| Ok(0))?.0.len())
+}
+
+/// Goes down to a leaf by the child that `pick` names; the leaf's own index is left 0.
+fn walk<P: Pages>(
+    pages: &P,
+    tree: TreeId,
+    pick: impl Fn(Page<'_>, PageNumber) -> Result<usize, Need>,
+) -> Result<(SmallVec<[Visit; 6]>, Page<'_>), Need> {
+    let mut path = SmallVec::new();
+    let mut number = tree.root;
+    let mut leaf_expected = None;
+    loop {
+        let page = load(pages, tree, number)?;
+        let flags = page.flags();
+        let is_leaf = flags.has(PageFlags::LEAF);
+        let misplaced = leaf_expected.is_some_and(|expected| expected != is_leaf)
+            || flags.has(PageFlags::ROOT) != path.is_empty();
+        if misplaced || path.len() == LEVELS_MAX || (!is_leaf && page.node_count() == 0) {
+            return Err(Need::Repair(number));
+        }
+        path.push(Visit {
+            page: number,
+            index: 0,
+        });
+        if is_leaf {
+            return Ok((path, page));
+        }
+        let index = pick(page, number)?;
+        path.last_mut().expect("one was pushed").index = index;
+        leaf_expected = Some(flags.has(PageFlags::PARENT_OF_LEAF));
+        let child = node_at(page, number, index)?.child();
+        number = child.ok_or(Need::Repair(number))?;
+    }
+}
+
+/// The first node of a branch page whose separator is above `target`; the last one, should none be.
+fn first_above(page: Page<'_>, number: PageNumber, target: &[u8]) -> Result<usize, Need> {
+    partition(page.node_count() - 1, |index| {
+        let node = node_at(page, number, index)?;
+        Ok(order::compare(node, false, target) != Ordering::Greater)
+    })
+}
+
+/// The first of `count` places for which `is_before` does not hold, when it holds up to there and nowhere after.
+fn partition(count: usize, is_before: impl Fn(usize) -> Result<bool, Need>) -> Result<usize, Need> {
+    let (mut low, mut high) = (0, count);
+    while low < high {
+        let middle = low.midpoint(high);
+        if is_before(middle)? {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    Ok(low)
+}

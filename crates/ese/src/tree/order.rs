@@ -1,0 +1,92 @@
+//! The order of entries, and what separates two of them.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+
+use crate::format::node::Node;
+use crate::format::page::{Page, PageFlags};
+
+/// Whether a page's nodes are ordered by key and data rather than by key alone.
+pub(super) fn is_by_data(page: Page<'_>) -> bool {
+    page.flags().has(PageFlags::LEAF) && page.flags().has(PageFlags::NON_UNIQUE)
+}
+
+/// Orders a node against a sort key: its key, with its data behind it when `by_data`.
+pub(super) fn compare(node: Node<'_>, by_data: bool, target: &[u8]) -> Ordering {
+    let data = if by_data { node.data } else { &[] };
+    let mut rest = target;
+    for piece in [node.key.prefix, node.key.suffix, data] {
+        let (start, after) = rest.split_at(piece.len().min(rest.len()));
+        match piece.cmp(start) {
+            Ordering::Equal => rest = after,
+            unequal => return unequal,
+        }
+    }
+    if rest.is_empty() {
+        Ordering::Equal
+    } else {
+        Ordering::Less
+    }
+}
+
+/// A node's sort key.
+pub(super) fn sort_key_of(node: Node<'_>, by_data: bool) -> Vec<u8> {
+    let mut key = node.key.to_vec();
+    if by_data {
+        key.extend_from_slice(node.data);
+    }
+    key
+}
+
+/// The sort key of an entry that is not on a page.
+pub(super) fn sort_key<'a>(key: &'a [u8], data: &[u8], by_data: bool) -> Cow<'a, [u8]> {
+    if by_data {
+        Cow::Owned([key, data].concat())
+    } else {
+        Cow::Borrowed(key)
+    }
+}
+
+/// The shortest beginning of `right` that is above `left`.
+///
+/// # Panics
+/// When `right` is not above `left`.
+pub(super) fn separator<'a>(left: &[u8], right: &'a [u8]) -> &'a [u8] {
+    assert!(left < right, "only ascending entries can be separated");
+    let common = left.iter().zip(right).take_while(|(a, b)| a == b).count();
+    &right[..=common]
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::format::node::{Key, NodeFlags};
+
+    fn bytes() -> impl Strategy<Value = Vec<u8>> {
+        proptest::collection::vec(0_u8..3, 0..6)
+    }
+
+    proptest! {
+        #[test]
+        fn nodes_order_like_their_sort_keys(a in bytes(), b in bytes(), data in bytes(), target in bytes()) {
+            let key = Key { prefix: &a, suffix: &b };
+            let node = Node { flags: NodeFlags::NONE, key, data: &data };
+            for by_data in [false, true] {
+                let whole = sort_key_of(node, by_data);
+                prop_assert_eq!(compare(node, by_data, &target), whole.cmp(&target));
+            }
+        }
+
+        #[test]
+        fn a_separator_is_above_the_left_and_not_above_the_right(a in bytes(), b in bytes()) {
+            prop_assume!(a != b);
+            let (left, right) = (a.clone().min(b.clone()), a.max(b));
+            let between = separator(&left, &right);
+            prop_assert!(left.as_slice() < between && between <= right.as_slice());
+            let shorter = &between[..between.len() - 1];
+            prop_assert!(shorter <= left.as_slice());
+        }
+    }
+}

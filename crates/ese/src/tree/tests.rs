@@ -1,0 +1,312 @@
+//! Random work on trees against a map.
+
+use std::collections::BTreeMap;
+
+use brunt_units::{PageNumber, PageSize};
+use brunt_world::random::{Stream, Streams};
+
+use super::testing::{Database, Plan, ROOT};
+use super::*;
+use crate::format::page::PageFlags;
+
+/// What the tree should hold: key (and data, where keys are not unique) to data and mark.
+type Oracle = BTreeMap<Vec<u8>, (Vec<u8>, bool)>;
+
+struct Trial {
+    database: Database,
+    tree: TreeId,
+    by_data: bool,
+    oracle: Oracle,
+    draw: Stream,
+    /// The longest key and data.
+    most: (u64, u64),
+    /// The pages as they were at the start.
+    start: BTreeMap<PageNumber, Vec<u8>>,
+}
+
+impl Trial {
+    fn new(seed: u64, size: PageSize, by_data: bool, most: (u64, u64)) -> Self {
+        let flags = match by_data {
+            true => PageFlags::INDEX.with(PageFlags::NON_UNIQUE),
+            false => PageFlags(0),
+        };
+        let table = TreeId {
+            root: PageNumber(4),
+            object: ObjectId(8),
+        };
+        let plans = [
+            Plan {
+                parent: ROOT,
+                flags: PageFlags(0),
+            },
+            Plan {
+                parent: table,
+                flags,
+            },
+        ];
+        let database = Database::new(size, &plans);
+        let start = database.pages.numbers();
+        let start = start
+            .map(|page| (page, database.pages.bytes(page).to_vec()))
+            .collect();
+        Self {
+            tree: database.trees[1],
+            database,
+            start,
+            by_data,
+            oracle: Oracle::new(),
+            draw: Streams::new(seed).named("trees"),
+            most,
+        }
+    }
+
+    /// Some bytes. Small numbers and now and then a long common beginning, so that separators get long and trees high; and
+    /// a last byte that no key has inside, so that none begins another.
+    fn bytes(&mut self, most: u64) -> Vec<u8> {
+        let mut length = usize::try_from(self.draw.below(most)).unwrap();
+        let mut bytes = Vec::new();
+        if self.draw.percent(50) {
+            length = length.div_ceil(3);
+            bytes.resize(length, 2);
+        }
+        bytes.extend((0..length).map(|_| u8::try_from(self.draw.below(4)).unwrap()));
+        bytes.push(9);
+        bytes
+    }
+
+    fn any_key(&mut self) -> Option<Vec<u8>> {
+        let target = self.bytes(6);
+        let above = self
+            .oracle
+            .range(target..)
+            .next()
+            .or_else(|| self.oracle.iter().next());
+        above.map(|(key, _)| key.clone())
+    }
+
+    fn insert(&mut self) {
+        let (key, data) = (self.bytes(self.most.0), self.bytes(self.most.1));
+        let whole = if self.by_data {
+            [key.clone(), data.clone()].concat()
+        } else {
+            key.clone()
+        };
+        let tree = self.tree;
+        let outcome = self
+            .database
+            .run(|change| insert(change, tree, &key, &data));
+        let expected = match self.oracle.get(&whole) {
+            None => InsertOutcome::Inserted,
+            Some((_, false)) => InsertOutcome::Duplicate,
+            Some((_, true)) => InsertOutcome::Deleted,
+        };
+        assert_eq!(outcome, expected);
+        self.oracle.entry(whole).or_insert((data, false));
+    }
+
+    fn replace(&mut self) {
+        let Some(key) = self.any_key().filter(|_| !self.by_data) else {
+            return;
+        };
+        let data = self.bytes(self.most.1);
+        let tree = self.tree;
+        let marked = self.oracle[&key].1;
+        let outcome = self.database.run(|change| match marked {
+            true => revive(change, tree, &key, &data),
+            false => replace(change, tree, &key, &data),
+        });
+        assert_eq!(outcome, ReplaceOutcome::Replaced);
+        let other = self
+            .database
+            .run(|change| revive(change, tree, &key, &data));
+        assert_eq!(other, ReplaceOutcome::Marked(false));
+        self.oracle.insert(key, (data, false));
+    }
+
+    fn mark(&mut self) {
+        let Some(key) = self.any_key() else { return };
+        let deleted = self.draw.percent(70);
+        let tree = self.tree;
+        let outcome = self.database.run(|change| {
+            let outcome = match deleted {
+                true => mark_deleted(change, tree, &key)?,
+                false => clear_deleted(change, tree, &key)?,
+            };
+            Ok(Step::Done(outcome))
+        });
+        let mark = &mut self.oracle.get_mut(&key).unwrap().1;
+        let expected = match *mark == deleted {
+            true => MarkOutcome::Unchanged,
+            false => MarkOutcome::Changed,
+        };
+        assert_eq!(outcome, expected);
+        *mark = deleted;
+    }
+
+    fn remove(&mut self) {
+        let Some(key) = self.any_key() else { return };
+        let tree = self.tree;
+        let outcome = self.database.run(|change| remove(change, tree, &key));
+        assert!(matches!(outcome, RemoveOutcome::Removed { .. }));
+        self.oracle.remove(&key);
+        let again = self.database.run(|change| remove(change, tree, &key));
+        assert_eq!(again, RemoveOutcome::NotFound);
+    }
+
+    fn scan(&mut self) {
+        let start = self.bytes(6);
+        let steps = 1 + self.draw.below(40);
+        let forward = self.draw.percent(50);
+        let mut cursor = Cursor::before(self.tree, &start);
+        let mut expected: Vec<_> = match forward {
+            true => self.oracle.range(start..).take(40).collect(),
+            false => self.oracle.range(..start).rev().take(40).collect(),
+        };
+        expected.truncate(usize::try_from(steps).unwrap());
+        for (key, (data, mark)) in expected {
+            let found = self.database.look(|pages| {
+                let entry = match forward {
+                    true => cursor.next(pages)?,
+                    false => cursor.previous(pages)?,
+                };
+                Ok(entry.map(|entry| (entry.key.to_vec(), entry.data.to_vec(), entry.deleted)))
+            });
+            let (found_key, found_data, deleted) = found.expect("the oracle has one more");
+            let whole = if self.by_data {
+                [found_key, found_data.clone()].concat()
+            } else {
+                found_key
+            };
+            assert_eq!((&whole, &found_data, deleted), (key, data, *mark));
+        }
+    }
+
+    /// All of the tree, both ways.
+    fn agree(&mut self) {
+        let by_data = self.by_data;
+        let mut there = Vec::new();
+        let mut cursor = Cursor::before(self.tree, &[]);
+        while let Some(entry) = self.database.look(|pages| {
+            let entry = cursor.next(pages)?;
+            Ok(entry.map(|entry| {
+                let key = entry.key.to_vec();
+                let key = if by_data {
+                    [&key, entry.data].concat()
+                } else {
+                    key
+                };
+                (key, (entry.data.to_vec(), entry.deleted))
+            }))
+        }) {
+            there.push(entry);
+        }
+        let expected: Vec<_> = self.oracle.clone().into_iter().collect();
+        assert!(there == expected, "the tree is not what it should be");
+        let mut cursor = Cursor::at_end(self.tree);
+        for (key, _) in self.oracle.iter().rev() {
+            let found = self.database.look(|pages| {
+                let entry = cursor.previous(pages)?;
+                Ok(entry.map(|entry| entry.key.to_vec()))
+            });
+            assert!(key.starts_with(&found.expect("one more")));
+        }
+        assert!(
+            self.database
+                .look(|pages| Ok(cursor.previous(pages)?.is_none()))
+        );
+    }
+
+    fn work(&mut self, rounds: u64) {
+        // Grows for some time, then shrinks, and so on.
+        for round in 0..rounds {
+            let growing = round % 800 < 400;
+            let insert_below = if growing { 60 } else { 25 };
+            match self.draw.below(100) {
+                draw if draw < insert_below => self.insert(),
+                draw if draw < 70 => self.remove(),
+                70..80 => self.replace(),
+                80..90 => self.mark(),
+                _ => self.scan(),
+            }
+            if self.draw.percent(2) {
+                self.database.pages.evict_all();
+            }
+            if round % 200 == 199 {
+                self.agree();
+            }
+        }
+        self.agree();
+        self.replay();
+    }
+
+    /// Replays all changes over pages as they were at the start, some of them with torn sectors of the end.
+    fn replay(&mut self) {
+        let size = crate::page::Pages::page_size(&self.database.pages).bytes();
+        let mut torn = self.start.clone();
+        for (number, page) in &mut torn {
+            for (sector, bytes) in page.chunks_exact_mut(512).enumerate() {
+                if self.draw.percent(50) {
+                    let end = self.database.pages.bytes(*number);
+                    bytes.copy_from_slice(&end[sector * 512..][..512]);
+                }
+            }
+        }
+        self.database.pages.replay_over(&mut torn);
+        for number in self.database.pages.numbers() {
+            // A claimed page that was never written holds anything.
+            let fresh = vec![0xEE; size];
+            let replayed = torn.get(&number).unwrap_or(&fresh);
+            assert!(
+                replayed == self.database.pages.bytes(number),
+                "page {number} differs"
+            );
+        }
+    }
+
+    fn levels(&mut self) -> usize {
+        let tree = self.tree;
+        self.database.look(|pages| find::levels(pages, tree))
+    }
+}
+
+#[test]
+fn trees_agree_with_a_map() {
+    for (size, most) in
+        PageSize::ALL
+            .into_iter()
+            .zip([(900, 3000), (1900, 4000), (1900, 8000), (1900, 30000)])
+    {
+        let mut trial = Trial::new(1, size, false, most);
+        trial.work(2000);
+    }
+}
+
+#[test]
+fn trees_of_repeated_keys_agree_with_a_map() {
+    for seed in 0..3 {
+        let mut trial = Trial::new(seed, PageSize::KIB_4, true, (500, 400));
+        trial.work(2000);
+        assert!(trial.levels() >= 3);
+    }
+}
+
+#[test]
+fn loading_in_order_fills_pages() {
+    let mut trial = Trial::new(1, PageSize::KIB_4, false, (9, 200));
+    for key in 0_u32..3000 {
+        let tree = trial.tree;
+        let outcome = trial
+            .database
+            .run(|change| insert(change, tree, &key.to_be_bytes(), &[7; 190]));
+        assert_eq!(outcome, InsertOutcome::Inserted);
+    }
+    let leaves = trial.database.look(|pages| {
+        let (mut number, mut leaves) = (descend(pages, trial.tree, &[])?.leaf().page, 0);
+        while number.is_some() {
+            (number, leaves) = (load(pages, trial.tree, number)?.next(), leaves + 1);
+        }
+        Ok(leaves)
+    });
+    // 200 bytes to a node, 4,052 to a page.
+    assert_eq!(leaves, 3000_u32.div_ceil(20));
+}
