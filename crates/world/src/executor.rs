@@ -319,11 +319,11 @@ impl<T> Task<T> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
     /// A world where each turn takes a nanosecond.
-    struct Ticking(u64);
+    pub(crate) struct Ticking(pub(crate) u64);
 
     impl Reactor for Ticking {
         fn now(&self) -> Time {
@@ -352,6 +352,64 @@ mod tests {
             Poll::Pending
         })
         .await;
+    }
+
+    #[test]
+    fn tasks_run_in_the_order_they_became_ready_and_timers_in_theirs() {
+        let tasks = Tasks::default();
+        let spawner = Spawner::new(&tasks);
+        let order = Rc::new(RefCell::new(Vec::new()));
+        let sleepers = [30, 10, 20, 10, 30, 0].into_iter().enumerate();
+        let all: Vec<_> = sleepers
+            .map(|(number, time)| {
+                let (tasks, order) = (tasks.clone(), Rc::clone(&order));
+                spawner.spawn(async move {
+                    woken(&tasks, |tasks, task| tasks.wake_at(Time(time), task)).await;
+                    order.borrow_mut().push(number);
+                })
+            })
+            .collect();
+        let mut executor = Executor::new(&tasks, Ticking(0));
+        executor.block_on(async move {
+            for task in all {
+                task.await;
+            }
+        });
+        assert_eq!(*order.borrow(), [5, 1, 3, 2, 0, 4]);
+        assert_eq!(tasks.timers_set(), 6);
+    }
+
+    #[test]
+    fn a_task_that_ended_is_not_woken_in_its_successor() {
+        let tasks = Tasks::default();
+        let spawner = Spawner::new(&tasks);
+        Executor::new(&tasks, Ticking(0)).block_on(async move {
+            let own = tasks.clone();
+            let first = spawner.spawn(async move { own.current() }).await;
+            let polled_as = Rc::new(RefCell::new(Vec::new()));
+            let (own, seen) = (tasks.clone(), Rc::clone(&polled_as));
+            drop(spawner.spawn(std::future::poll_fn(move |_| {
+                seen.borrow_mut().push(own.current());
+                Poll::<()>::Pending
+            })));
+            for _ in 0..3 {
+                tasks.wake(first);
+                woken(&tasks, Tasks::wake).await;
+            }
+            let polled_as = polled_as.borrow();
+            assert_eq!(polled_as.len(), 1, "polled when it began and never woken");
+            assert_eq!(polled_as[0].slot, first.slot);
+            assert_ne!(polled_as[0], first);
+        });
+    }
+
+    #[test]
+    #[should_panic(expected = "every task waits")]
+    fn a_deadlock_is_a_mistake_of_ours() {
+        let tasks = Tasks::default();
+        let spawner = Spawner::new(&tasks);
+        let never = spawner.spawn(std::future::pending::<()>());
+        Executor::new(&tasks, Ticking(0)).block_on(never);
     }
 
     #[test]

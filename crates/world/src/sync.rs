@@ -1,48 +1,57 @@
 //! Waiting for one another, within one executor.
 //!
-//! Everything here tolerates spurious wake-ups and dropped waiters, because nothing keeps a queue that a dropped future
-//! could block: [`Event::wait`] re-checks its condition, and [`Limit`] counts what is held.
+//! Everything here tolerates spurious wake-ups and dropped waiters: a waiter that is dropped leaves its queue, and one
+//! that was let in and is dropped before it noticed lets the next one in.
 
 use std::cell::{Cell, RefCell};
-use std::future::poll_fn;
+use std::collections::VecDeque;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
 use std::rc::Rc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 
 use crate::{TaskId, Tasks};
 
 /// Something that happens again and again, and tasks that wait until a condition holds.
 #[derive(Clone)]
-pub struct Event {
+pub struct Event(Rc<Happening>);
+
+struct Happening {
     tasks: Tasks,
-    waiting: Rc<RefCell<Vec<TaskId>>>,
+    /// How often it happened.
+    round: Cell<u64>,
+    /// Who waits for the next round, first come first.
+    waiting: RefCell<Vec<TaskId>>,
 }
 
 impl Event {
     /// An event for tasks of `tasks`.
     pub fn new(tasks: &Tasks) -> Self {
-        Self {
+        Self(Rc::new(Happening {
             tasks: tasks.clone(),
-            waiting: Rc::default(),
-        }
+            round: Cell::new(0),
+            waiting: RefCell::default(),
+        }))
     }
 
     /// It happened: everyone who waits looks at their condition again, first come first.
     pub fn notify(&self) {
-        for task in self.waiting.borrow_mut().drain(..) {
-            self.tasks.wake(task);
+        self.0.round.set(self.0.round.get() + 1);
+        for task in self.0.waiting.borrow_mut().drain(..) {
+            self.0.tasks.wake(task);
         }
     }
 
     /// Waits until `condition` gives a value; it is tried now and after every [`Self::notify`].
     pub async fn wait<T>(&self, mut condition: impl FnMut() -> Option<T>) -> T {
+        let mut place = Place {
+            event: &self.0,
+            taken: None,
+        };
         poll_fn(|_| match condition() {
             Some(value) => Poll::Ready(value),
             None => {
-                let task = self.tasks.current();
-                let mut waiting = self.waiting.borrow_mut();
-                if !waiting.contains(&task) {
-                    waiting.push(task);
-                }
+                place.take();
                 Poll::Pending
             }
         })
@@ -50,41 +59,372 @@ impl Event {
     }
 }
 
-/// At most so many at once.
+/// A waiter's place in the queue of one round.
+struct Place<'a> {
+    event: &'a Happening,
+    taken: Option<(u64, TaskId)>,
+}
+
+impl Place<'_> {
+    /// Queues the running task, once a round however often it is polled.
+    fn take(&mut self) {
+        let round = self.event.round.get();
+        if self.taken.is_none_or(|(taken, _)| taken != round) {
+            let task = self.event.tasks.current();
+            self.event.waiting.borrow_mut().push(task);
+            self.taken = Some((round, task));
+        }
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        let Some((round, task)) = self.taken else {
+            return;
+        };
+        if round == self.event.round.get() {
+            let mut waiting = self.event.waiting.borrow_mut();
+            let place = waiting.iter().position(|waiter| *waiter == task);
+            waiting.remove(place.expect("the round has not ended"));
+        }
+    }
+}
+
+/// At most so many at once, first come first.
+///
+/// A permit that is given back goes to the one who waits longest, not to whoever asks next.
 #[derive(Clone)]
-pub struct Limit {
-    free: Rc<Cell<usize>>,
-    event: Event,
+pub struct Limit(Rc<Gate>);
+
+struct Gate {
+    tasks: Tasks,
+    state: RefCell<GateState>,
+}
+
+/// Invariant: while anyone waits, no permit is free.
+struct GateState {
+    free: usize,
+    /// Who waits, by slot.
+    queue: VecDeque<u32>,
+    slots: Vec<Slot>,
+    unused: Vec<u32>,
+}
+
+#[derive(Clone, Copy)]
+enum Slot {
+    Waiting(TaskId),
+    /// Has a permit and has not noticed.
+    LetIn,
+}
+
+impl Limit {
+    /// At most `count` permits at once.
+    pub fn new(tasks: &Tasks, count: usize) -> Self {
+        Self(Rc::new(Gate {
+            tasks: tasks.clone(),
+            state: RefCell::new(GateState {
+                free: count,
+                queue: VecDeque::new(),
+                slots: Vec::new(),
+                unused: Vec::new(),
+            }),
+        }))
+    }
+
+    /// Waits for a permit. The place in the queue is taken when this is first polled.
+    pub fn enter(&self) -> Enter<'_> {
+        Enter {
+            limit: self,
+            slot: None,
+        }
+    }
+
+    /// A permit for the next who waits, or for nobody yet.
+    fn give_back(&self) {
+        let state = &mut *self.0.state.borrow_mut();
+        match state.queue.pop_front() {
+            None => state.free += 1,
+            Some(slot) => {
+                let slot = &mut state.slots[slot as usize];
+                if let Slot::Waiting(task) = std::mem::replace(slot, Slot::LetIn) {
+                    self.0.tasks.wake(task);
+                }
+            }
+        }
+    }
+}
+
+impl GateState {
+    fn queue_up(&mut self, task: TaskId) -> u32 {
+        let slot = match self.unused.pop() {
+            Some(slot) => {
+                self.slots[slot as usize] = Slot::Waiting(task);
+                slot
+            }
+            None => {
+                self.slots.push(Slot::Waiting(task));
+                u32::try_from(self.slots.len() - 1).expect("fewer than 2^32 waiters")
+            }
+        };
+        self.queue.push_back(slot);
+        slot
+    }
+}
+
+/// Waits for a [`Permit`]. Dropping it gives up the place, or the permit.
+#[must_use = "futures do nothing unless awaited"]
+pub struct Enter<'a> {
+    limit: &'a Limit,
+    slot: Option<u32>,
+}
+
+impl Future for Enter<'_> {
+    type Output = Permit;
+
+    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Permit> {
+        let state = &mut *self.limit.0.state.borrow_mut();
+        match self.slot {
+            None if state.free > 0 => state.free -= 1,
+            None => {
+                self.slot = Some(state.queue_up(self.limit.0.tasks.current()));
+                return Poll::Pending;
+            }
+            Some(slot) => match &mut state.slots[slot as usize] {
+                Slot::Waiting(task) => {
+                    *task = self.limit.0.tasks.current();
+                    return Poll::Pending;
+                }
+                Slot::LetIn => {
+                    state.unused.push(slot);
+                    self.slot = None;
+                }
+            },
+        }
+        Poll::Ready(Permit(self.limit.clone()))
+    }
+}
+
+impl Drop for Enter<'_> {
+    fn drop(&mut self) {
+        let Some(slot) = self.slot else {
+            return;
+        };
+        let mut state = self.limit.0.state.borrow_mut();
+        state.unused.push(slot);
+        if let Slot::Waiting(_) = state.slots[slot as usize] {
+            state.queue.retain(|waiter| *waiter != slot);
+        } else {
+            drop(state);
+            self.limit.give_back();
+        }
+    }
 }
 
 /// One of them; dropping it lets the next in.
 pub struct Permit(Limit);
 
-impl Limit {
-    /// At most `count` permits at once.
-    pub fn new(tasks: &Tasks, count: usize) -> Self {
-        Self {
-            free: Rc::new(Cell::new(count)),
-            event: Event::new(tasks),
-        }
-    }
-
-    /// Waits for a permit.
-    pub async fn enter(&self) -> Permit {
-        self.event
-            .wait(|| {
-                let free = self.free.get();
-                self.free.set(free.checked_sub(1)?);
-                Some(())
-            })
-            .await;
-        Permit(self.clone())
+impl Drop for Permit {
+    fn drop(&mut self) {
+        self.0.give_back();
     }
 }
 
-impl Drop for Permit {
-    fn drop(&mut self) {
-        self.0.free.set(self.0.free.get() + 1);
-        self.0.event.notify();
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+
+    use super::*;
+    use crate::executor::tests::Ticking;
+    use crate::random::Streams;
+    use crate::{Executor, Spawner};
+
+    fn run(test: impl AsyncFnOnce(Tasks) + 'static) {
+        let tasks = Tasks::default();
+        let mut executor = Executor::new(&tasks, Ticking(0));
+        executor.block_on(async move { test(tasks).await });
+    }
+
+    /// Lets the tasks that are ready now run once.
+    async fn pause(tasks: &Tasks) {
+        let mut is_late = false;
+        poll_fn(|_| {
+            if !std::mem::replace(&mut is_late, true) {
+                tasks.wake(tasks.current());
+                return Poll::Pending;
+            }
+            Poll::Ready(())
+        })
+        .await;
+    }
+
+    /// Polls `future` up to `patience` times, then drops it.
+    async fn patiently<T>(
+        tasks: &Tasks,
+        patience: u64,
+        future: impl Future<Output = T>,
+    ) -> Option<T> {
+        let mut future = pin!(future);
+        let mut left = patience;
+        poll_fn(|context| {
+            if let Poll::Ready(value) = future.as_mut().poll(context) {
+                return Poll::Ready(Some(value));
+            }
+            if left == 0 {
+                return Poll::Ready(None);
+            }
+            left -= 1;
+            tasks.wake(tasks.current());
+            Poll::Pending
+        })
+        .await
+    }
+
+    #[test]
+    fn permits_go_round_in_the_order_of_asking() {
+        run(async |tasks| {
+            let limit = Limit::new(&tasks, 1);
+            let order = Rc::new(RefCell::new(Vec::new()));
+            let spawner = Spawner::new(&tasks);
+            let visitors: Vec<_> = (0..5)
+                .map(|number| {
+                    let (tasks, limit) = (tasks.clone(), limit.clone());
+                    let order = Rc::clone(&order);
+                    spawner.spawn(async move {
+                        for _ in 0..3 {
+                            // Asks again as soon as it has left, and must not overtake.
+                            let permit = limit.enter().await;
+                            order.borrow_mut().push(number);
+                            pause(&tasks).await;
+                            drop(permit);
+                        }
+                    })
+                })
+                .collect();
+            for visitor in visitors {
+                visitor.await;
+            }
+            let round: Vec<_> = (0..5).collect();
+            assert_eq!(*order.borrow(), round.repeat(3));
+        });
+    }
+
+    #[test]
+    fn a_visitor_who_leaves_the_queue_keeps_nobody_out() {
+        run(async |tasks| {
+            let limit = Limit::new(&tasks, 1);
+            let held = limit.enter().await;
+            assert!(patiently(&tasks, 3, limit.enter()).await.is_none());
+            assert!(limit.0.state.borrow().queue.is_empty());
+            // Let in, and dropped before it is polled again.
+            let mut enter = Box::pin(limit.enter());
+            let mut context = Context::from_waker(std::task::Waker::noop());
+            assert!(enter.as_mut().poll(&mut context).is_pending());
+            drop(held);
+            assert_eq!(limit.0.state.borrow().free, 0);
+            drop(enter);
+            assert_eq!(limit.0.state.borrow().free, 1);
+            drop(limit.enter().await);
+        });
+    }
+
+    /// Random visitors, some impatient: never too many inside, and in the end every permit is back.
+    #[test]
+    fn no_permit_is_lost_or_doubled() {
+        for seed in 0..30 {
+            run(async move |tasks| {
+                let limit = Limit::new(&tasks, 3);
+                let (inside, served) = (Rc::new(Cell::new(0)), Rc::new(Cell::new(0)));
+                let spawner = Spawner::new(&tasks);
+                let visitors: Vec<_> = (0..20)
+                    .map(|number| {
+                        let (tasks, limit) = (tasks.clone(), limit.clone());
+                        let (inside, served) = (Rc::clone(&inside), Rc::clone(&served));
+                        let mut stream = Streams::new(seed).named(&format!("visitor/{number}"));
+                        spawner.spawn(async move {
+                            for _ in 0..20 {
+                                let patience = stream.below(12);
+                                let enter = patiently(&tasks, patience, limit.enter());
+                                let Some(permit) = enter.await else {
+                                    continue;
+                                };
+                                inside.set(inside.get() + 1);
+                                assert!(inside.get() <= 3, "too many inside");
+                                for _ in 0..stream.below(3) {
+                                    pause(&tasks).await;
+                                }
+                                inside.set(inside.get() - 1);
+                                served.set(served.get() + 1);
+                                drop(permit);
+                            }
+                        })
+                    })
+                    .collect();
+                for visitor in visitors {
+                    visitor.await;
+                }
+                assert!(served.get() > 20, "hardly anybody was served");
+                let state = limit.0.state.borrow();
+                assert_eq!(state.free, 3);
+                assert!(state.queue.is_empty());
+                assert_eq!(state.unused.len(), state.slots.len());
+            });
+        }
+    }
+
+    #[test]
+    fn an_event_wakes_everyone_in_order_until_their_condition_holds() {
+        run(async |tasks| {
+            let event = Event::new(&tasks);
+            let level = Rc::new(Cell::new(0));
+            let order = Rc::new(RefCell::new(Vec::new()));
+            let spawner = Spawner::new(&tasks);
+            let waiters: Vec<_> = [3, 1, 2, 1]
+                .into_iter()
+                .enumerate()
+                .map(|(number, wanted)| {
+                    let (event, level) = (event.clone(), Rc::clone(&level));
+                    let order = Rc::clone(&order);
+                    spawner.spawn(async move {
+                        let reached = || (level.get() >= wanted).then(|| level.get());
+                        let seen = event.wait(reached).await;
+                        order.borrow_mut().push((number, seen));
+                    })
+                })
+                .collect();
+            for now in 1..=3 {
+                pause(&tasks).await;
+                level.set(now);
+                event.notify();
+            }
+            for waiter in waiters {
+                waiter.await;
+            }
+            assert_eq!(*order.borrow(), [(1, 1), (3, 1), (2, 2), (0, 3)]);
+        });
+    }
+
+    #[test]
+    fn a_waiter_stands_in_the_queue_once_and_leaves_it_when_dropped() {
+        run(async |tasks| {
+            let event = Event::new(&tasks);
+            let count = event.clone();
+            let never = event.wait(|| {
+                assert!(count.0.waiting.borrow().len() <= 1);
+                None::<()>
+            });
+            assert!(patiently(&tasks, 5, never).await.is_none());
+            assert!(event.0.waiting.borrow().is_empty());
+            let mut is_second = false;
+            let second = || std::mem::replace(&mut is_second, true).then_some(());
+            let woken = event.wait(second);
+            let spawner = Spawner::new(&tasks);
+            let (later, ringer) = (tasks.clone(), event.clone());
+            drop(spawner.spawn(async move {
+                pause(&later).await;
+                ringer.notify();
+            }));
+            woken.await;
+            assert!(event.0.waiting.borrow().is_empty());
+        });
     }
 }

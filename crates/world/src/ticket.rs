@@ -260,3 +260,96 @@ impl Drop for Ticket {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::executor::tests::Ticking;
+    use crate::{Executor, Frames, Spawner};
+
+    fn reading(frame: Frame) -> Segments {
+        [Segment::Fill(frame)].into_iter().collect()
+    }
+
+    #[test]
+    fn a_completion_is_handed_over_whether_it_comes_before_or_after_the_wait() {
+        let tasks = Tasks::default();
+        let (tickets, frames) = (Tickets::new(&tasks), Frames::in_memory());
+        let mut executor = Executor::new(&tasks, Ticking(0));
+        executor.block_on(async move {
+            let (early, early_id) = tickets.issue(Time(5));
+            let frame = frames.take(4096);
+            let place = frame.place();
+            tickets.complete(early_id, Ok(()), Time(9), reading(frame));
+            let done = early.await;
+            assert_eq!((done.submitted_at, done.done_at), (Time(5), Time(9)));
+            assert_eq!(done.latency(), Span(4));
+            assert_eq!(done.into_frame().place(), place);
+
+            let (late, late_id) = tickets.issue(Time(10));
+            let waiting = Spawner::new(&tasks).spawn(late);
+            let completer = tickets.clone();
+            let completing = Spawner::new(&tasks).spawn(async move {
+                let error = Err(IoError::Device);
+                completer.complete(late_id, error, Time(11), Segments::new());
+            });
+            assert_eq!(tickets.in_flight(), 1);
+            assert_eq!(waiting.await.result, Err(IoError::Device));
+            completing.await;
+            assert_eq!(tickets.in_flight(), 0);
+        });
+    }
+
+    #[test]
+    fn dropping_a_ticket_sends_its_frame_home_at_completion() {
+        let (tickets, frames) = (Tickets::new(&Tasks::default()), Frames::in_memory());
+        for is_done_first in [true, false] {
+            let frame = frames.take(8192);
+            let place = frame.place();
+            let (ticket, id) = tickets.issue(Time(1));
+            if is_done_first {
+                tickets.complete(id, Ok(()), Time(2), reading(frame));
+                assert_ne!(frames.take(8192).place(), place);
+                drop(ticket);
+            } else {
+                drop(ticket);
+                assert_eq!(tickets.oldest_in_flight(), Some(Time(1)));
+                tickets.complete(id, Ok(()), Time(2), reading(frame));
+            }
+            assert_eq!(tickets.in_flight(), 0);
+            assert_eq!(frames.take(8192).place(), place);
+        }
+        assert_eq!(
+            tickets.slab.borrow().entries.len(),
+            1,
+            "the slot is used again"
+        );
+    }
+
+    #[test]
+    fn a_used_ticket_does_not_touch_its_slots_next_owner() {
+        let tasks = Tasks::default();
+        let tickets = Tickets::new(&tasks);
+        let mut executor = Executor::new(&tasks, Ticking(0));
+        executor.block_on(async move {
+            let (mut first, first_id) = tickets.issue(Time(1));
+            tickets.complete(first_id, Ok(()), Time(2), Segments::new());
+            let _done = (&mut first).await;
+            let (second, second_id) = tickets.issue(Time(3));
+            assert_eq!(first_id.slot, second_id.slot);
+            drop(first);
+            tickets.complete(second_id, Ok(()), Time(4), Segments::new());
+            assert_eq!(second.await.submitted_at, Time(3));
+        });
+    }
+
+    #[test]
+    #[should_panic(expected = "not in flight")]
+    fn an_io_completes_once() {
+        let tickets = Tickets::new(&Tasks::default());
+        let (_first, id) = tickets.issue(Time::ZERO);
+        let (_second, _) = tickets.issue(Time::ZERO);
+        tickets.complete(id, Ok(()), Time::ZERO, Segments::new());
+        tickets.complete(id, Ok(()), Time::ZERO, Segments::new());
+    }
+}
