@@ -7,6 +7,7 @@ pub mod cache;
 pub mod content;
 pub mod error;
 pub mod format;
+pub mod instance;
 pub mod log;
 pub mod meter;
 pub mod page;

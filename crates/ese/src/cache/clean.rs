@@ -120,6 +120,9 @@ impl<C: Content> Cache<C> {
         let file = {
             let mut state = self.0.state.borrow_mut();
             let entry = &mut state.databases[usize::from(database)];
+            if entry.unsynced.is_empty() {
+                return Ok(());
+            }
             let covered = std::mem::take(&mut entry.unsynced);
             entry.syncing.extend(covered);
             entry.file

@@ -7,14 +7,24 @@
 //!   bits 0-1  flush type, 0 = unknown      bit 2  time known      bits 3-7  low bits of the database time
 //! ```
 //!
-//! The two type bits are what the flush map on disk keeps.
+//! The two type bits are what the flush map on disk keeps ([`crate::format::flush_map`]); map pages that differ from the
+//! disk are remembered and written in one pass each time the checkpoint moves.
+
+use std::collections::BTreeSet;
 
 use brunt_units::{DatabaseTime, PageNumber};
+
+use crate::format::flush_map::{
+    MAP_PAGE_BYTES, MapPlace, PAGES_PER_MAP_PAGE, flush_type, seal_map_page, set_flush_type,
+    sound_map_page,
+};
 
 /// The memory of one database's page writes.
 #[derive(Clone, Debug, Default)]
 pub struct FlushMemory {
     pages: Vec<u8>,
+    /// Map pages that are not on disk as they stand here.
+    dirty: BTreeSet<u32>,
 }
 
 const TIME_KNOWN: u8 = 1 << 2;
@@ -38,12 +48,53 @@ impl FlushMemory {
         }
         let time = time.map_or(0, |time| TIME_KNOWN | low_bits(time));
         self.pages[at] = (flush_type & 3) | time;
+        self.dirty.insert(MapPlace::of(page).map_page);
+    }
+
+    /// Takes over a map page from disk; one whose checksum fails teaches nothing.
+    pub fn learn(&mut self, map_page: u32, bytes: &[u8]) {
+        if sound_map_page(bytes, map_page).is_none() {
+            return;
+        }
+        let first = map_page * PAGES_PER_MAP_PAGE + 1;
+        let end = (first + PAGES_PER_MAP_PAGE) as usize;
+        if self.pages.len() < end {
+            self.pages.resize(end, 0);
+        }
+        for entry in 0..PAGES_PER_MAP_PAGE {
+            self.pages[(first + entry) as usize] = flush_type(bytes, entry);
+        }
+    }
+
+    /// The numbers of the map pages that have to be written; from here on they count as written.
+    pub fn take_dirty(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.dirty).into_iter().collect()
+    }
+
+    /// A map page as it has to stand on disk.
+    pub fn render(&self, map_page: u32, time: DatabaseTime) -> Vec<u8> {
+        let mut bytes = vec![0; MAP_PAGE_BYTES];
+        let first = map_page * PAGES_PER_MAP_PAGE + 1;
+        for entry in 0..PAGES_PER_MAP_PAGE {
+            set_flush_type(
+                &mut bytes,
+                entry,
+                self.flush_type(PageNumber(first + entry)),
+            );
+        }
+        seal_map_page(&mut bytes, map_page, time);
+        bytes
     }
 
     /// Nothing is known of the page any more.
     pub fn forget(&mut self, page: PageNumber) {
-        if let Some(byte) = self.pages.get_mut(page.0 as usize) {
+        if let Some(byte) = self
+            .pages
+            .get_mut(page.0 as usize)
+            .filter(|byte| **byte != 0)
+        {
             *byte = 0;
+            self.dirty.insert(MapPlace::of(page).map_page);
         }
     }
 
@@ -68,6 +119,27 @@ fn low_bits(time: DatabaseTime) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_rendered_is_learned() {
+        let mut memory = FlushMemory::new();
+        let pages = [
+            PageNumber(1),
+            PageNumber(PAGES_PER_MAP_PAGE),
+            PageNumber(PAGES_PER_MAP_PAGE + 1),
+        ];
+        for (page, flush_type) in pages.into_iter().zip(1..) {
+            memory.written(page, flush_type, Some(DatabaseTime(9)));
+        }
+        assert_eq!(memory.take_dirty(), [0, 1]);
+        assert_eq!(memory.take_dirty(), [0; 0]);
+        let mut learned = FlushMemory::new();
+        learned.learn(0, &memory.render(0, DatabaseTime(9)));
+        let mut damaged = memory.render(1, DatabaseTime(9));
+        damaged[5000] ^= 4;
+        learned.learn(1, &damaged);
+        assert_eq!(pages.map(|page| learned.flush_type(page)), [1, 2, 0]);
+    }
 
     #[test]
     fn a_lost_write_is_noticed_and_an_unknown_page_is_not_accused() {

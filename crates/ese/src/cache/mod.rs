@@ -276,6 +276,17 @@ impl<C: Content> Cache<C> {
         written.chain(dirty).min()
     }
 
+    /// The map pages of `database` that have to be written, as they have to stand on disk.
+    pub fn take_flush_map(&self, database: u8) -> Vec<(u32, Vec<u8>)> {
+        let mut state = self.0.state.borrow_mut();
+        let entry = &mut state.databases[usize::from(database)];
+        let dirty = entry.flush.take_dirty();
+        dirty
+            .into_iter()
+            .map(|page| (page, entry.flush.render(page, entry.time)))
+            .collect()
+    }
+
     /// Frames that hold a page, and all frames: how warm the cache is.
     pub fn resident(&self) -> (u32, u32) {
         let free = self.0.state.borrow().frames.free();

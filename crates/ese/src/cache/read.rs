@@ -3,7 +3,7 @@
 //! A reader that needs a frame takes a free one. When there is none it waits, and that is a *page-fault stall*: the storage
 //! did not take dirty pages as fast as it gave others.
 
-use brunt_units::{PageNumber, Time};
+use brunt_units::PageNumber;
 use brunt_world::{Class, Io, IoError, Op, Segments};
 
 use super::frames::Phase;
@@ -229,7 +229,13 @@ impl<C: Content> Cache<C> {
                 }
             }
             (Err(fault), Trust::Verified) => Err(fault),
-            (Ok(_), Trust::Recovering) => Ok(page),
+            (Ok(sound), Trust::Recovering) => {
+                // Two versions of a page may differ in one bit, and then a torn write looks like a flipped one.
+                if sound.corrected {
+                    database.torn.insert(key.page);
+                }
+                Ok(page)
+            }
             // Past the end: the file's new length did not survive, its pages will be rebuilt like torn ones.
             (Err(PageFault::Device(IoError::PastEnd)), Trust::Recovering) => {
                 database.torn.insert(key.page);
@@ -250,13 +256,31 @@ impl<C: Content> Cache<C> {
             .contains(&page)
     }
 
-    /// Pages that recovery found torn.
-    pub fn torn(&self, database: u8) -> Vec<PageNumber> {
-        self.0.state.borrow().databases[usize::from(database)]
-            .torn
-            .iter()
-            .copied()
+    /// The page's former content does not matter any more: it is torn no longer.
+    pub fn rebuilt(&self, database: u8, page: PageNumber) {
+        self.with_database(database, |entry| {
+            entry.torn.remove(&page);
+        });
+    }
+
+    /// Pages that recovery found torn; from here on none is.
+    pub fn take_torn(&self, database: u8) -> Vec<PageNumber> {
+        self.with_database(database, |entry| std::mem::take(&mut entry.torn))
+            .into_iter()
             .collect()
+    }
+
+    /// Nothing is known any more of the latest write of a page that recovery has met.
+    pub fn forget_flush(&self, database: u8, page: PageNumber) {
+        self.with_database(database, |entry| entry.flush.forget(page));
+    }
+
+    fn with_database<T>(
+        &self,
+        database: u8,
+        work: impl FnOnce(&mut super::CachedDatabase<C>) -> T,
+    ) -> T {
+        work(&mut self.0.state.borrow_mut().databases[usize::from(database)])
     }
 
     /// Reads pages that will be needed soon, in the background. Those that fail are read again, and reported, when they
@@ -276,14 +300,6 @@ impl<C: Content> Cache<C> {
                 };
                 drop(self.0.world.spawner.spawn(read));
             }
-        }
-    }
-
-    /// Marks pages as used at `now`.
-    pub(super) fn touch_all(&self, frames: &[u32], now: Time) {
-        let mut state = self.0.state.borrow_mut();
-        for frame in frames {
-            state.frames.touch(*frame, now);
         }
     }
 }

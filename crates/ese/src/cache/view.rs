@@ -1,9 +1,9 @@
 //! The resident pages of one database, as the trees see them.
 
-use std::cell::RefMut;
+use std::cell::{RefCell, RefMut};
 use std::rc::Rc;
 
-use brunt_units::{DatabaseTime, PageNumber, PageSize};
+use brunt_units::{DatabaseTime, PageNumber, PageSize, Time};
 use brunt_world::Frames;
 
 use super::frames::Phase;
@@ -17,6 +17,9 @@ pub struct CachedPages<'a> {
     database: u8,
     size: PageSize,
     pool: Frames,
+    now: Time,
+    /// Frames that were looked at: they count as used when the view ends.
+    used: RefCell<Vec<u32>>,
 }
 
 impl Cache<Bytes> {
@@ -30,6 +33,8 @@ impl Cache<Bytes> {
             database,
             size: self.0.options.page_size,
             pool: self.0.world.frames.clone(),
+            now: self.0.world.clock.now(),
+            used: RefCell::new(Vec::with_capacity(8)),
         }
     }
 }
@@ -41,6 +46,14 @@ impl CachedPages<'_> {
             page,
         })?;
         (self.state.frames.phase(frame) != Phase::Reading).then_some(frame)
+    }
+}
+
+impl Drop for CachedPages<'_> {
+    fn drop(&mut self) {
+        for frame in self.used.take() {
+            self.state.frames.touch(frame, self.now);
+        }
     }
 }
 

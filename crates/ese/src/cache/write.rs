@@ -10,6 +10,7 @@ use super::frames::Phase;
 use super::{Cache, PageKey, State};
 use crate::content::Content;
 use crate::error::EngineError;
+use crate::format::flush_map::next_flush_type;
 use crate::log::FlushReason;
 use crate::policy::coalesce::{Candidate, Limits, Run, runs};
 
@@ -146,12 +147,15 @@ impl<C: Content> Cache<C> {
             let frame = state.frames.find(PageKey { database, page })?;
             let entry = &mut state.databases[usize::from(database)];
             let slot = state.frames.page_mut(frame).as_mut()?;
-            let flush_type = entry
-                .flush
-                .flush_type(page)
-                .max(C::flush_type(slot, size))
-                .rem_euclid(3)
-                + 1;
+            // A clean page that only fills a gap keeps its type: no log record would tell recovery that it changed.
+            let former = C::flush_type(slot, size);
+            let order = &state.dirty[usize::from(entry.instance)];
+            let is_dirty = order.position(frame).is_some();
+            let flush_type = if is_dirty {
+                next_flush_type(former)
+            } else {
+                former
+            };
             let segment =
                 C::depart(slot, page, size, flush_type).expect("no write of it is in flight");
             entry.flush.written(page, flush_type, C::time(slot, size));

@@ -142,6 +142,11 @@ impl FlushMapHeader {
     }
 }
 
+/// Whether bytes begin like a flush map of ours, sound or not.
+pub fn has_magic(bytes: &[u8]) -> bool {
+    bytes.len() >= MAP_PAGE_BYTES && u32_at(bytes, 4) == MAGIC
+}
+
 /// The flush type of an entry in a map page's bytes.
 ///
 /// # Panics

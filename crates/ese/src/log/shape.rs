@@ -118,6 +118,21 @@ impl LogShape {
         flat(to).saturating_sub(flat(from))
     }
 
+    /// The place `bytes` log bytes before `at`, for comparing with positions of records; before everything when the log is
+    /// not that long.
+    pub fn before(self, at: LogPosition, bytes: u64) -> LogPosition {
+        let into = (usize::from(at.segment) * self.segment + usize::from(at.byte)) as u64;
+        let file = self.file as u64;
+        let flat = (u64::from(at.generation) * file + into).saturating_sub(bytes);
+        let within = usize::try_from(flat.rem_euclid(file)).expect("within a file");
+        let generation = u32::try_from(flat.div_euclid(file)).expect("not after `at`");
+        self.position(
+            generation,
+            within.div_euclid(self.segment),
+            within.rem_euclid(self.segment),
+        )
+    }
+
     fn position(self, generation: u32, segment: usize, byte: usize) -> LogPosition {
         let word = |value: usize| u16::try_from(value).expect("a position within a log file");
         LogPosition {
@@ -143,6 +158,22 @@ mod tests {
         assert_eq!((end.segment, end.byte), (11, 45));
         assert_eq!(shape.remaining(start), 120 * 472);
         assert_eq!(shape.remaining(shape.advance(start, 500)), 120 * 472 - 500);
+    }
+
+    #[test]
+    fn going_back_is_the_reverse_of_distance() {
+        let shape = LogShape::new(512, 65536);
+        let at = LogPosition {
+            generation: 5,
+            segment: 3,
+            byte: 100,
+        };
+        for bytes in [0, 1, 4000, 65536, 200_000] {
+            let before = shape.before(at, bytes);
+            assert!(before <= at);
+            assert_eq!(shape.distance(before, at), bytes);
+        }
+        assert_eq!(shape.before(at, u64::MAX), LogPosition::default());
     }
 
     #[test]

@@ -43,6 +43,27 @@ pub fn seek<P: Pages>(pages: &P, tree: TreeId, key: &[u8]) -> Result<Found, Need
     })
 }
 
+impl Found {
+    /// The data of the entry found.
+    ///
+    /// # Errors
+    /// [`Need::Page`], [`Need::Repair`].
+    pub fn data<P: Pages>(self, pages: &P) -> Result<&[u8], Need> {
+        let page = Page::new(pages.resident(self.page)?, pages.page_size());
+        Ok(node_at(page, self.page, self.index)?.data)
+    }
+}
+
+/// Whether a tree's entries are ordered by key and data, because its keys are not unique.
+///
+/// # Errors
+/// [`Need::Page`], [`Need::Repair`].
+pub fn orders_by_data<P: Pages>(pages: &P, tree: TreeId) -> Result<bool, Need> {
+    Ok(load(pages, tree, tree.root)?
+        .flags()
+        .has(PageFlags::NON_UNIQUE))
+}
+
 /// A page on the way down and the node taken there.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Visit {

@@ -36,7 +36,7 @@ pub(crate) mod testing;
 mod tests;
 
 pub use cursor::{Cursor, Entry};
-pub use find::{Found, seek};
+pub use find::{Found, orders_by_data, seek};
 pub use insert::{InsertOutcome, ReplaceOutcome, insert, replace, revive};
 pub use mark::{MarkOutcome, clear_deleted, mark_deleted};
 pub use remove::{RemoveOutcome, remove};
@@ -56,6 +56,14 @@ pub struct TreeId {
     pub root: PageNumber,
     /// The object id.
     pub object: ObjectId,
+}
+
+impl TreeId {
+    /// The tree that owns a whole database; it has no nodes, only space.
+    pub const DATABASE: Self = Self {
+        root: PageNumber(1),
+        object: ObjectId(1),
+    };
 }
 
 /// How a call that may have to make room ends.

@@ -1,0 +1,201 @@
+//! The checkpoint: letting old dirty pages go, and moving the point from which recovery starts.
+//!
+//! Once a second each database whose writes have completed is synced, and the checkpoint moves to the oldest position that
+//! a dirty page, an unsynced write or an open transaction still needs. The file has two copies; the second is written
+//! when the first is durable, so a torn write never takes both. With circular logging the generations before the
+//! checkpoint are removed, but only when it is durable.
+
+use brunt_units::{ByteSize, LogPosition, Time};
+use brunt_world::{Class, FileId, OpenMode, VolumeError};
+
+use super::Instance;
+use crate::content::Content;
+use crate::error::EngineError;
+use crate::format::checkpoint_file::{CHECKPOINT_BYTES, Checkpoint};
+use crate::log::LogShape;
+use crate::policy::checkpoint as policy;
+use crate::small_file::{file_error, name_error, write_through};
+
+impl<C: Content> Instance<C> {
+    /// Runs until the instance closes or fails.
+    pub(crate) async fn run_checkpoint(self) {
+        if let Err(error) = self.keep_checkpoint().await {
+            self.fail(error);
+        }
+        self.0.ended.set(true);
+        self.0.changed.notify();
+    }
+
+    async fn keep_checkpoint(&self) -> Result<(), EngineError> {
+        let now = self.0.world.clock.now();
+        let mut pacing = policy::Checkpoint::new(self.0.options.pacing, now);
+        let mut pass_at = now + policy::PASS_PERIOD;
+        let file = self.open_checkpoint().await?;
+        while !self.0.closing.get() {
+            self.let_go(&mut pacing).await?;
+            let now = self.0.world.clock.now();
+            if now >= pass_at {
+                self.advance(file).await?;
+                pass_at = now + policy::PASS_PERIOD;
+            }
+            self.pause(pacing.next_look().min(pass_at)).await;
+        }
+        self.0
+            .world
+            .volume
+            .close(file)
+            .await
+            .map_err(name_error(&self.checkpoint_path()))
+    }
+
+    /// Submits writes of pages that are older than the depth allows, as many as the pacing gives.
+    async fn let_go(&self, pacing: &mut policy::Checkpoint) -> Result<(), EngineError> {
+        let options = &self.0.options;
+        let tail = self.0.log.tail();
+        let lag = self
+            .0
+            .cache
+            .oldest_needed(options.number)
+            .map_or(0, |oldest| options.log.distance(oldest, tail));
+        let depth = options.checkpoint_depth.get();
+        let in_flight = self.0.cache.writes_in_flight(options.number);
+        let budget = pacing.write_budget(self.0.world.clock.now(), lag, depth, in_flight);
+        if budget > 0 {
+            let preferred = preferred(tail, options.checkpoint_depth, options.log);
+            self.0
+                .cache
+                .write_older_than(options.number, preferred, budget as usize)
+                .await?;
+        }
+        Ok(())
+    }
+
+    /// Waits until `time`, or until the instance closes.
+    async fn pause(&self, time: Time) {
+        let tasks = self.0.world.spawner.tasks();
+        let mut set = false;
+        self.0
+            .changed
+            .wait(|| {
+                if !std::mem::replace(&mut set, true) {
+                    tasks.wake_at(time, tasks.current());
+                }
+                (self.0.world.clock.now() >= time || self.0.closing.get()).then_some(())
+            })
+            .await;
+    }
+
+    /// Syncs what was written and moves the checkpoint as far as it may go.
+    ///
+    /// # Errors
+    /// When a sync or a write fails. The old checkpoint holds.
+    pub(crate) async fn advance(&self, file: FileId) -> Result<(), EngineError> {
+        for database in &self.0.databases {
+            self.0.cache.sync(database.number).await?;
+        }
+        // Taken before the needed positions are asked for: what is changed meanwhile lies behind it.
+        let tail = self.0.log.durable();
+        let needed = self.0.cache.oldest_needed(self.0.options.number);
+        let position = needed
+            .into_iter()
+            .chain(self.0.transactions.oldest())
+            .fold(tail, LogPosition::min);
+        if self.is_worth_writing(position) {
+            // After the position was taken: a page written meanwhile needs a position that is not before it.
+            self.write_flush_maps().await?;
+            self.write_checkpoint(file, position).await?;
+            if self.0.options.circular {
+                self.0
+                    .log
+                    .files()
+                    .remove_before(position.generation)
+                    .await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A checkpoint moves by a quarter of its depth at least: each move writes the flush map of all pages written since.
+    fn is_worth_writing(&self, position: LogPosition) -> bool {
+        let least = self
+            .0
+            .options
+            .checkpoint_depth
+            .get()
+            .div_euclid(4)
+            .min(self.0.options.log.file as u64 * 4);
+        let moved = self
+            .0
+            .options
+            .log
+            .distance(self.0.checkpoint.get(), position);
+        position > self.0.checkpoint.get() && moved >= least
+    }
+
+    /// Makes `position` the durable checkpoint.
+    pub(crate) async fn write_checkpoint(
+        &self,
+        file: FileId,
+        position: LogPosition,
+    ) -> Result<(), EngineError> {
+        let signature = self.0.log.files().place().signature;
+        let checkpoint = Checkpoint {
+            position,
+            consistency: position,
+            signature,
+            attachments: Vec::new(),
+        };
+        let bytes = checkpoint
+            .to_bytes()
+            .expect("a checkpoint without attachments fits");
+        for copy in 0..2 {
+            let segment = C::outgoing(&self.0.world.frames, &bytes);
+            let offset = copy * CHECKPOINT_BYTES as u64;
+            write_through(&self.0.world, Class::Metadata, file, offset, segment)
+                .await
+                .map_err(file_error(&self.checkpoint_path()))?;
+        }
+        self.0.checkpoint.set(position);
+        Ok(())
+    }
+
+    /// Opens the checkpoint file, or creates it.
+    pub(crate) async fn open_checkpoint(&self) -> Result<FileId, EngineError> {
+        let path = self.checkpoint_path();
+        let volume = &self.0.world.volume;
+        match volume.open(&path, OpenMode::Write).await {
+            Ok(file) => Ok(file),
+            Err(VolumeError::NotFound) => {
+                let file = volume
+                    .open(&path, OpenMode::CreateNew)
+                    .await
+                    .map_err(name_error(&path))?;
+                volume
+                    .allocate(file, 2 * CHECKPOINT_BYTES as u64)
+                    .await
+                    .map_err(name_error(&path))?;
+                let directory = &self.0.options.log_directory;
+                volume
+                    .sync_directory(directory)
+                    .await
+                    .map_err(name_error(directory))?;
+                Ok(file)
+            }
+            Err(error) => Err(name_error(&path)(error)),
+        }
+    }
+
+    fn checkpoint_path(&self) -> std::path::PathBuf {
+        checkpoint_path(&self.0.options)
+    }
+}
+
+/// Where an instance keeps its checkpoint.
+pub(crate) fn checkpoint_path(options: &super::InstanceOptions) -> std::path::PathBuf {
+    options.log_directory.join("edb.chk")
+}
+
+/// The position that changed pages should not need any more: `depth` log bytes before `tail`.
+fn preferred(tail: LogPosition, depth: ByteSize, shape: LogShape) -> LogPosition {
+    shape.before(tail, depth.get())
+}

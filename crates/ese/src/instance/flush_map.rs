@@ -1,0 +1,165 @@
+//! The flush map on disk: written before the checkpoint moves, read when a database is opened.
+//!
+//! After a crash the map may know of a write that the disk has lost, or not know of one that it has. Both kinds of pages
+//! were changed behind the checkpoint, because the map is written after the checkpoint's position is chosen and before it
+//! is durable; so recovery meets them, and what it meets counts as unknown.
+
+use std::path::{Path, PathBuf};
+
+use brunt_world::{Class, FileId, Io, OpenMode, VolumeError, World};
+
+use super::database::Found;
+use super::{Instance, database::Database};
+use crate::cache::FlushMemory;
+use crate::content::{Bytes, Content};
+use crate::error::EngineError;
+use crate::format::flush_map::{FlushMapHeader, MAP_PAGE_BYTES, has_magic, map_page_offset};
+use crate::format::stamp::Signature;
+use crate::small_file::{file_error, name_error, read_at, write_through};
+
+/// Where the flush map of a database lies.
+pub fn path_of(database: &Path) -> PathBuf {
+    database.with_extension("jfm")
+}
+
+/// Opens a database's flush map, or makes a new one, and ties it to the header, which is to be written after this.
+pub(crate) async fn open(
+    world: &World,
+    database: &Path,
+    found: &mut Found,
+) -> Result<(FileId, FlushMemory), EngineError> {
+    let path = path_of(database);
+    match world.volume.open(&path, OpenMode::Write).await {
+        Ok(file) => match read(world, &path, file, found).await? {
+            Some(memory) => Ok((file, memory)),
+            None => start(world, &path, file, found).await,
+        },
+        Err(VolumeError::NotFound) => {
+            let file = world
+                .volume
+                .open(&path, OpenMode::CreateNew)
+                .await
+                .map_err(name_error(&path))?;
+            start(world, &path, file, found).await
+        }
+        Err(error) => Err(name_error(&path)(error)),
+    }
+}
+
+/// What the map knows; `None` when it does not belong to the database, and an error when it is not a map of ours.
+async fn read(
+    world: &World,
+    path: &Path,
+    file: FileId,
+    found: &Found,
+) -> Result<Option<FlushMemory>, EngineError> {
+    let length = world.volume.length(file).await.map_err(name_error(path))?;
+    let page = MAP_PAGE_BYTES as u64;
+    if length < page {
+        // It was being created when the world ended.
+        return Ok(None);
+    }
+    let bytes = read_at(
+        world,
+        Class::Metadata,
+        file,
+        0,
+        length - length.rem_euclid(page),
+    );
+    let bytes = bytes.await.map_err(file_error(path))?;
+    let mut pages = bytes.chunks_exact(MAP_PAGE_BYTES);
+    let header = pages.next().and_then(FlushMapHeader::read);
+    match header {
+        Some(header) if header.belongs_to(&found.header.signature, &found.header.flush_map) => {
+            let mut memory = FlushMemory::new();
+            (0..)
+                .zip(pages)
+                .for_each(|(index, bytes)| memory.learn(index, bytes));
+            Ok(Some(memory))
+        }
+        Some(header) if header.database.is_ours() => Ok(None),
+        // Torn while it was being created, which leaves its first sector zero or as we write it.
+        None if bytes[..512].iter().all(|byte| *byte == 0) || has_magic(&bytes) => Ok(None),
+        _ => Err(EngineError::NotOurs(path.to_owned())),
+    }
+}
+
+/// Begins a map that knows nothing.
+async fn start(
+    world: &World,
+    path: &Path,
+    file: FileId,
+    found: &mut Found,
+) -> Result<(FileId, FlushMemory), EngineError> {
+    let mut draw = world.random.named(&format!(
+        "flush map/{}/{}",
+        path.display(),
+        found.header.time.0
+    ));
+    let random = u32::try_from(1 + draw.below(u64::from(u32::MAX))).expect("below 2^32");
+    let flush = Signature {
+        random,
+        ..found.header.signature
+    };
+    let header = FlushMapHeader {
+        database: found.header.signature,
+        flush,
+        pages: found.pages,
+    };
+    // Shortened durably first: map pages of an older tie must not stand behind the new header.
+    world
+        .volume
+        .allocate(file, MAP_PAGE_BYTES as u64)
+        .await
+        .map_err(name_error(path))?;
+    let shortened = world.disk.submit(Io::sync(Class::Metadata, file)).await;
+    shortened.result.map_err(file_error(path))?;
+    let segment = Bytes::outgoing(&world.frames, &header.to_bytes());
+    write_through(world, Class::Metadata, file, 0, segment)
+        .await
+        .map_err(file_error(path))?;
+    found.header.flush_map = flush;
+    Ok((file, FlushMemory::new()))
+}
+
+impl<C: Content> Instance<C> {
+    /// Makes the flush maps durable as they stand now.
+    pub(crate) async fn write_flush_maps(&self) -> Result<(), EngineError> {
+        for entry in &self.0.databases {
+            self.write_flush_map(entry)
+                .await
+                .map_err(file_error(&path_of(&entry.path)))?;
+        }
+        Ok(())
+    }
+
+    async fn write_flush_map(&self, entry: &Database) -> Result<(), brunt_world::IoError> {
+        let pages = self.0.cache.take_flush_map(entry.number);
+        if pages.is_empty() {
+            return Ok(());
+        }
+        let mut writes = Vec::with_capacity(pages.len());
+        for (index, bytes) in pages {
+            let segment = C::outgoing(&self.0.world.frames, &bytes);
+            let segments = brunt_world::Segments::from_buf([segment]);
+            let offset = map_page_offset(index);
+            let io = Io::new(
+                Class::Metadata,
+                brunt_world::Op::Write,
+                entry.map,
+                offset,
+                segments,
+            );
+            writes.push(self.0.world.disk.submit(io));
+        }
+        for write in writes {
+            write.await.result?;
+        }
+        self.0
+            .world
+            .disk
+            .submit(Io::sync(Class::Metadata, entry.map))
+            .await
+            .result
+    }
+}

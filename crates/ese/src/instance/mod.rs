@@ -1,0 +1,137 @@
+//! An instance: one log stream and the databases that share it.
+//!
+//! Exchange 2007 calls it a storage group (one log, five databases); later versions have one database to an instance.
+//! Each database has a path of its own, the log another.
+//!
+//! * [`mod@database`]: a database's file and header.
+//! * [`transaction`]: begin, change, commit or take back.
+//! * [`transactions`]: who has done what and not committed.
+//! * [`operate`]: the loop that turns a synchronous change of pages into an asynchronous operation.
+//! * [`mod@flush_map`]: which write of each page was the last.
+//! * [`checkpoint`]: letting dirty pages go, and moving the point from which recovery starts.
+//! * [`recovery`]: redo, undo, clean-up.
+//! * [`open`]: opening and closing.
+
+pub mod checkpoint;
+pub mod database;
+pub mod flush_map;
+pub mod open;
+pub mod operate;
+pub mod recovery;
+pub mod transaction;
+pub mod transactions;
+
+use std::cell::{Cell, RefCell};
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use brunt_units::{ByteSize, LogPosition, PageSize, Span};
+use brunt_world::World;
+use brunt_world::sync::Event;
+
+use crate::cache::Cache;
+use crate::content::Content;
+use crate::error::EngineError;
+use crate::format::stamp::RunId;
+use crate::log::{Log, LogShape};
+use crate::policy::checkpoint::Pacing;
+use database::Database;
+use transactions::Transactions;
+
+/// What an instance is set up with.
+#[derive(Clone, Debug)]
+pub struct InstanceOptions {
+    /// Its number in the server, from 0.
+    pub number: u8,
+    /// Where log and checkpoint files lie.
+    pub log_directory: PathBuf,
+    /// The database files.
+    pub databases: Vec<PathBuf>,
+    /// The page size of all of them.
+    pub page_size: PageSize,
+    /// Sizes of log files and segments.
+    pub log: LogShape,
+    /// Bytes of log that may wait in memory.
+    pub log_buffer_bytes: usize,
+    /// How long a lazy commit may wait.
+    pub lazy_wait: Span,
+    /// Log bytes that recovery may have to replay.
+    pub checkpoint_depth: ByteSize,
+    /// How dirty pages are let go.
+    pub pacing: Pacing,
+    /// Whether logs that no recovery needs are removed.
+    pub circular: bool,
+    /// Least pages that a database grows by.
+    pub growth_pages: u32,
+    /// The run that files are marked with.
+    pub run: RunId,
+    /// Milliseconds from the Unix epoch to the beginning of the world's clock.
+    pub epoch_ms: u64,
+}
+
+pub(crate) struct Inner<C: Content> {
+    pub(crate) world: World,
+    pub(crate) options: InstanceOptions,
+    pub(crate) cache: Cache<C>,
+    pub(crate) log: Log<C>,
+    pub(crate) databases: Vec<Database>,
+    pub(crate) transactions: Transactions,
+    /// The checkpoint on disk.
+    pub(crate) checkpoint: Cell<LogPosition>,
+    pub(crate) closing: Cell<bool>,
+    /// The checkpoint task has ended.
+    pub(crate) ended: Cell<bool>,
+    pub(crate) changed: Event,
+    pub(crate) failure: RefCell<Option<EngineError>>,
+}
+
+/// An open instance. Cloning gives another handle.
+pub struct Instance<C: Content>(pub(crate) Rc<Inner<C>>);
+
+impl<C: Content> Clone for Instance<C> {
+    fn clone(&self) -> Self {
+        Self(Rc::clone(&self.0))
+    }
+}
+
+impl<C: Content> Instance<C> {
+    /// What it was set up with.
+    pub fn options(&self) -> &InstanceOptions {
+        &self.0.options
+    }
+
+    /// Its log stream.
+    pub fn log(&self) -> &Log<C> {
+        &self.0.log
+    }
+
+    /// The cache it shares.
+    pub fn cache(&self) -> &Cache<C> {
+        &self.0.cache
+    }
+
+    /// Its databases.
+    pub fn databases(&self) -> &[Database] {
+        &self.0.databases
+    }
+
+    /// The checkpoint on disk: recovery would start there.
+    pub fn checkpoint(&self) -> LogPosition {
+        self.0.checkpoint.get()
+    }
+
+    /// Why it has stopped, if it has.
+    pub fn failure(&self) -> Option<EngineError> {
+        self.0
+            .failure
+            .borrow()
+            .clone()
+            .or_else(|| self.0.log.failure())
+            .or_else(|| self.0.cache.failure())
+    }
+
+    pub(crate) fn fail(&self, error: EngineError) {
+        self.0.failure.borrow_mut().get_or_insert(error);
+        self.0.changed.notify();
+    }
+}

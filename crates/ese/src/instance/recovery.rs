@@ -1,0 +1,420 @@
+//! Recovery: redo, undo, clean-up.
+//!
+//! *Redo* reads the log from the checkpoint and writes the recorded bytes into pages that lack them. A page says by its
+//! time what it has: at the record's *before* it lacks the change, at or past the record's time it has it, and anything
+//! else means that a write got lost which the device had promised to keep. Two kinds of pages are rebuilt without looking
+//! at what they hold: those that a record begins with zeros, and those whose last write was torn (see
+//! [`crate::page`] for why that is enough).
+//!
+//! *Undo* takes back, newest first, what transactions without a commit have done, through the same trees and with log
+//! records of its own, so that a crash during recovery is an ordinary crash. *Clean-up* removes nodes that committed
+//! transactions had marked.
+
+use std::collections::BTreeMap;
+
+use brunt_units::{DatabaseTime, LogPosition, PageNumber};
+use brunt_world::Class;
+
+use super::transactions::{Node, Open, Undo};
+use super::{Instance, database::Database};
+use crate::cache::{Pin, Trust};
+use crate::content::Bytes;
+use crate::error::{EngineError, PageFault};
+use crate::format::page::Page;
+use crate::log::reader::{Generation, Located};
+use crate::log::{Appended, LogRecord, NodeAt, Role};
+use crate::page::{PageChange, PageChanges, Pages};
+use crate::small_file::read_whole;
+use crate::tree::{self, Step};
+
+/// Records whose pages are read ahead together.
+const WINDOW: usize = 64;
+
+/// What a recovery did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RecoveryReport {
+    /// Log files read.
+    pub generations: u32,
+    /// Records replayed or found done.
+    pub records: u64,
+    /// Changes of pages that were missing and written.
+    pub changes: u64,
+    /// Pages whose last write was torn, rebuilt from the log.
+    pub torn_pages: u32,
+    /// Transactions taken back.
+    pub undone: u32,
+}
+
+/// Redo's memory while it reads.
+#[derive(Default)]
+pub(crate) struct Redo {
+    open: BTreeMap<u32, Open>,
+    /// The largest transaction number seen.
+    newest: u32,
+    pub(crate) report: RecoveryReport,
+}
+
+impl Instance<Bytes> {
+    /// Replays `generations` from `from` on.
+    pub(crate) async fn redo(
+        &self,
+        from: LogPosition,
+        generations: &[u32],
+    ) -> Result<Redo, EngineError> {
+        let mut redo = Redo::default();
+        for (index, &generation) in generations.iter().enumerate() {
+            let log = self.read_generation(generation).await?;
+            redo.report.generations += 1;
+            let records: Vec<Located<'_>> = log
+                .records()
+                .filter(|record| record.start >= from)
+                .collect();
+            for window in records.chunks(WINDOW) {
+                self.read_ahead(window);
+                for record in window {
+                    self.replay(&mut redo, record, generation).await?;
+                }
+            }
+            if let Some(&next) = generations.get(index + 1) {
+                self.check_link(&log, next).await?;
+            }
+        }
+        self.judge_rebuilt(&mut redo).await?;
+        Ok(redo)
+    }
+
+    async fn read_generation(&self, generation: u32) -> Result<Generation, EngineError> {
+        let path = self.0.log.files().archived_path(generation);
+        let bytes = read_whole(&self.0.world, Class::Recovery, &path).await?;
+        Generation::read(&bytes).map_err(|_| EngineError::LogCorrupt {
+            path,
+            at: LogPosition::start_of(generation),
+            what: "its header cannot be read",
+        })
+    }
+
+    /// The next generation's first record must say that this one ends where reading it ended.
+    async fn check_link(&self, log: &Generation, next: u32) -> Result<(), EngineError> {
+        let successor = self.read_generation(next).await?;
+        let Some(first) = successor.records().next() else {
+            return Ok(());
+        };
+        let shape = self.0.options.log;
+        let end = log.end();
+        match first.record {
+            Some(LogRecord::Start { previous_end })
+                if shape.next_border(previous_end) == shape.next_border(end) =>
+            {
+                Ok(())
+            }
+            _ => Err(EngineError::LogCorrupt {
+                path: self.0.log.files().archived_path(log.header.generation),
+                at: end,
+                what: "it ends before the next generation begins",
+            }),
+        }
+    }
+
+    fn read_ahead(&self, window: &[Located<'_>]) {
+        let mut pages: Vec<(u8, PageNumber)> = Vec::new();
+        for located in window {
+            let Some(LogRecord::Change {
+                database, image, ..
+            }) = located.record
+            else {
+                continue;
+            };
+            let entries = PageChanges::new(image, self.0.options.page_size).flatten();
+            pages.extend(
+                entries
+                    .filter(|entry| !entry.is_fresh)
+                    .map(|entry| (database, entry.page)),
+            );
+        }
+        pages.sort_unstable();
+        pages.dedup();
+        for (database, page) in pages {
+            if let Some(entry) = self.0.databases.get(usize::from(database)) {
+                self.0
+                    .cache
+                    .preread(entry.number, [page], Trust::Recovering);
+            }
+        }
+    }
+
+    async fn replay(
+        &self,
+        redo: &mut Redo,
+        located: &Located<'_>,
+        generation: u32,
+    ) -> Result<(), EngineError> {
+        let corrupt = |what| EngineError::LogCorrupt {
+            path: self.0.log.files().archived_path(generation),
+            at: located.start,
+            what,
+        };
+        let record = located
+            .record
+            .ok_or_else(|| corrupt("a record makes no sense"))?;
+        redo.report.records += 1;
+        match record {
+            LogRecord::Start { .. } => {}
+            LogRecord::Attach { database, .. }
+            | LogRecord::Detach { database, .. }
+            | LogRecord::Grow { database, .. }
+            | LogRecord::Change { database, .. }
+                if usize::from(database) >= self.0.databases.len() =>
+            {
+                return Err(corrupt("it names a database that is not given"));
+            }
+            LogRecord::Attach {
+                database,
+                time,
+                signature,
+            } => {
+                let entry = self.database(database);
+                let mut ours = [0; crate::format::stamp::SIGNATURE_BYTES];
+                entry.header.borrow().signature.write(&mut ours, 0);
+                if *signature != ours {
+                    return Err(corrupt("it belongs to another database file"));
+                }
+                self.0.cache.advance_time(entry.number, time);
+            }
+            LogRecord::Detach { database, time } => {
+                self.0
+                    .cache
+                    .advance_time(self.database(database).number, time);
+            }
+            LogRecord::Grow {
+                database,
+                time,
+                pages,
+            } => {
+                let entry = self.database(database);
+                self.lengthen(entry, pages).await?;
+                self.0.cache.advance_time(entry.number, time);
+            }
+            LogRecord::Commit { transaction } => {
+                if let Some(open) = redo.open.get_mut(&transaction) {
+                    open.commit();
+                }
+            }
+            LogRecord::RolledBack { transaction } => {
+                redo.open.remove(&transaction);
+            }
+            LogRecord::Change {
+                database,
+                time,
+                transaction,
+                role,
+                image,
+            } => {
+                let appended = Appended {
+                    start: located.start,
+                    end: located.end,
+                };
+                let entries: Option<Vec<PageChange<'_>>> =
+                    PageChanges::new(image, self.0.options.page_size).collect();
+                let entries = entries.ok_or_else(|| corrupt("a change makes no sense"))?;
+                let entry = self.database(database);
+                redo.report.changes += self.apply(entry, &entries, time, appended).await?;
+                redo.follow(transaction, located.start, database, role);
+            }
+        }
+        Ok(())
+    }
+
+    /// Brings the pages of one change up to it.
+    async fn apply(
+        &self,
+        database: &Database,
+        entries: &[PageChange<'_>],
+        time: DatabaseTime,
+        appended: Appended,
+    ) -> Result<u64, EngineError> {
+        let mut pins: Vec<Pin<Bytes>> = Vec::with_capacity(entries.len());
+        let mut behind: Vec<PageNumber> = Vec::with_capacity(entries.len());
+        for entry in entries.iter().filter(|entry| !entry.is_again) {
+            let number = database.number;
+            if entry.is_fresh {
+                pins.push(self.0.cache.claim(number, entry.page).await?);
+                self.0.cache.rebuilt(number, entry.page);
+                behind.push(entry.page);
+            } else {
+                pins.push(
+                    self.0
+                        .cache
+                        .fetch(number, entry.page, Trust::Recovering)
+                        .await?,
+                );
+                if self.is_behind(database, entry, time)? {
+                    behind.push(entry.page);
+                }
+            }
+            self.0.cache.forget_flush(number, entry.page);
+        }
+        let mut pages = self.0.cache.pages(database.number);
+        for entry in entries.iter().filter(|entry| behind.contains(&entry.page)) {
+            entry.apply(pages.change(entry.page), time);
+        }
+        drop(pages);
+        self.0
+            .cache
+            .changed(database.number, &behind, appended, time);
+        self.0.cache.advance_time(database.number, time);
+        Ok(behind.len() as u64)
+    }
+
+    /// Whether a page lacks a change.
+    fn is_behind(
+        &self,
+        database: &Database,
+        entry: &PageChange<'_>,
+        time: DatabaseTime,
+    ) -> Result<bool, EngineError> {
+        if self.0.cache.is_torn(database.number, entry.page) {
+            return Ok(true);
+        }
+        let pages = self.0.cache.pages(database.number);
+        let bytes = pages.resident(entry.page).expect("it is pinned");
+        let has = Page::new(bytes, self.0.options.page_size).database_time();
+        if has >= time {
+            Ok(false)
+        } else if has == entry.before {
+            Ok(true)
+        } else {
+            Err(self.page_error(database, entry.page, PageFault::LostFlush))
+        }
+    }
+
+    /// A page that was torn is rebuilt now, or it was never merely torn.
+    async fn judge_rebuilt(&self, redo: &mut Redo) -> Result<(), EngineError> {
+        for database in &self.0.databases {
+            for page in self.0.cache.take_torn(database.number) {
+                let _pin = self
+                    .0
+                    .cache
+                    .fetch(database.number, page, Trust::Recovering)
+                    .await?;
+                let pages = self.0.cache.pages(database.number);
+                let bytes = pages.resident(page).expect("it is pinned");
+                let sound = Page::new(bytes, self.0.options.page_size).check().is_ok();
+                drop(pages);
+                if !sound {
+                    return Err(self.page_error(database, page, PageFault::Checksum));
+                }
+                redo.report.torn_pages += 1;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn page_error(
+        &self,
+        database: &Database,
+        page: PageNumber,
+        fault: PageFault,
+    ) -> EngineError {
+        let offset = page.offset(self.0.options.page_size);
+        EngineError::Page {
+            database: database.path.clone(),
+            page,
+            offset,
+            fault,
+        }
+    }
+
+    /// Takes back what has no commit, and removes what committed transactions had marked.
+    pub(crate) async fn undo_and_clean(&self, redo: Redo) -> Result<RecoveryReport, EngineError> {
+        let mut report = redo.report;
+        for (transaction, open) in redo.open {
+            if !open.steps.is_empty() {
+                report.undone += 1;
+            }
+            self.0.transactions.adopt(transaction, open);
+        }
+        self.0.transactions.adopt(redo.newest, Open::default());
+        self.0.transactions.close(redo.newest);
+        // Newest first: a later transaction may have built on what an earlier one left.
+        for transaction in self.0.transactions.numbers().into_iter().rev() {
+            self.take_back(transaction).await?;
+            self.carry_out(transaction).await?;
+        }
+        Ok(report)
+    }
+
+    /// Undoes the steps of a transaction, newest first, and closes the book on them.
+    pub(crate) async fn take_back(&self, transaction: u32) -> Result<(), EngineError> {
+        let had_steps = self.0.transactions.last_step(transaction).is_some();
+        while let Some(step) = self.0.transactions.last_step(transaction) {
+            match &step {
+                Undo::Insert(node) => {
+                    self.change(node.database, transaction, Role::Undo, |change| {
+                        tree::remove(change, node.tree, &node.key)
+                    })
+                    .await?;
+                }
+                Undo::Delete(node) => {
+                    self.change(node.database, transaction, Role::Undo, |change| {
+                        tree::clear_deleted(change, node.tree, &node.key).map(Step::Done)
+                    })
+                    .await?;
+                }
+                Undo::Replace(node, former) => {
+                    self.change(node.database, transaction, Role::Undo, |change| {
+                        tree::replace(change, node.tree, &node.key, former)
+                    })
+                    .await?;
+                }
+            }
+        }
+        if had_steps {
+            self.append(&LogRecord::RolledBack { transaction });
+        }
+        Ok(())
+    }
+
+    /// Removes the nodes that a committed transaction had marked, and ends it.
+    pub(crate) async fn carry_out(&self, transaction: u32) -> Result<(), EngineError> {
+        while let Some(Node {
+            database,
+            tree: id,
+            key,
+        }) = self.0.transactions.next_doomed(transaction)
+        {
+            let role = Role::Cleanup(NodeAt {
+                tree: id,
+                key: &key,
+            });
+            self.change(database, transaction, role, |change| {
+                tree::remove(change, id, &key)
+            })
+            .await?;
+        }
+        self.0.transactions.close(transaction);
+        Ok(())
+    }
+}
+
+impl Redo {
+    /// Keeps account of what a transaction has done.
+    fn follow(&mut self, transaction: u32, start: LogPosition, database: u8, role: Role<'_>) {
+        if transaction == 0 {
+            return;
+        }
+        self.newest = self.newest.max(transaction);
+        let open = self.open.entry(transaction).or_default();
+        open.first.get_or_insert(start);
+        match role {
+            Role::Undo => drop(open.steps.pop()),
+            Role::Cleanup(at) => {
+                open.doomed.remove(&Node {
+                    database,
+                    tree: at.tree,
+                    key: at.key.to_vec(),
+                });
+            }
+            _ => open.steps.extend(Undo::of(database, role)),
+        }
+    }
+}

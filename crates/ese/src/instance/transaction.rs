@@ -1,0 +1,181 @@
+//! A transaction as its session sees it: begin, change, commit or take back.
+
+use super::Instance;
+use super::transactions::Node;
+use crate::content::Bytes;
+use crate::error::EngineError;
+use crate::log::{FlushReason, LogRecord, NodeAt, Role};
+use crate::tree::{self, InsertOutcome, MarkOutcome, ReplaceOutcome, Step, TreeId};
+
+/// When a commit returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Commit {
+    /// When its log is durable.
+    Hard,
+    /// At once; its log becomes durable within the instance's lazy wait.
+    Lazy,
+}
+
+/// An open transaction. One that is dropped without [`Transaction::commit`] or [`Transaction::take_back`] keeps its locks
+/// until the instance closes, which takes it back.
+pub struct Transaction<'i> {
+    instance: &'i Instance<Bytes>,
+    number: u32,
+}
+
+impl Instance<Bytes> {
+    /// Begins a transaction.
+    pub fn begin(&self) -> Transaction<'_> {
+        Transaction {
+            instance: self,
+            number: self.0.transactions.begin(),
+        }
+    }
+}
+
+impl Transaction<'_> {
+    /// Its number in the log.
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// Locks a record for this transaction.
+    ///
+    /// # Errors
+    /// [`EngineError::WriteConflict`] when another transaction holds it.
+    pub fn lock(&self, database: u8, tree: TreeId, key: &[u8]) -> Result<(), EngineError> {
+        let node = Node {
+            database,
+            tree,
+            key: key.to_vec(),
+        };
+        self.instance.0.transactions.lock(self.number, node)
+    }
+
+    /// Inserts an entry.
+    ///
+    /// # Errors
+    /// [`EngineError::KeyDuplicate`]; [`EngineError::WriteConflict`] while a deleted entry of this key is not removed yet.
+    pub async fn insert(
+        &self,
+        database: u8,
+        tree: TreeId,
+        key: &[u8],
+        data: &[u8],
+    ) -> Result<(), EngineError> {
+        let sort_key = [key, data].concat();
+        let by_data = self.orders_by_data(database, tree).await?;
+        let at = NodeAt {
+            tree,
+            key: if by_data { &sort_key } else { key },
+        };
+        let role = Role::Insert(at);
+        let inserted = self.instance.change(database, self.number, role, |change| {
+            tree::insert(change, tree, key, data)
+        });
+        match inserted.await? {
+            InsertOutcome::Inserted => Ok(()),
+            InsertOutcome::Duplicate => Err(EngineError::KeyDuplicate),
+            InsertOutcome::Deleted => Err(EngineError::WriteConflict),
+        }
+    }
+
+    /// Marks an entry deleted; it is removed after the commit. In a tree that orders by data, `key` is key and data.
+    ///
+    /// # Errors
+    /// [`EngineError::RecordNotFound`].
+    pub async fn delete(&self, database: u8, tree: TreeId, key: &[u8]) -> Result<(), EngineError> {
+        let role = Role::Delete(NodeAt { tree, key });
+        let marked = self.instance.change(database, self.number, role, |change| {
+            tree::mark_deleted(change, tree, key).map(Step::Done)
+        });
+        match marked.await? {
+            MarkOutcome::Changed => Ok(()),
+            MarkOutcome::Unchanged | MarkOutcome::NotFound => Err(EngineError::RecordNotFound),
+        }
+    }
+
+    /// Replaces an entry's data. The entry must be locked, or another transaction could change it while this one waits.
+    ///
+    /// # Errors
+    /// [`EngineError::RecordNotFound`].
+    pub async fn replace(
+        &self,
+        database: u8,
+        tree: TreeId,
+        key: &[u8],
+        data: &[u8],
+    ) -> Result<(), EngineError> {
+        let former = self
+            .instance
+            .read(database, tree, key)
+            .await?
+            .ok_or(EngineError::RecordNotFound)?;
+        let role = Role::Replace(NodeAt { tree, key }, &former);
+        let replaced = self.instance.change(database, self.number, role, |change| {
+            tree::replace(change, tree, key, data)
+        });
+        match replaced.await? {
+            ReplaceOutcome::Replaced => Ok(()),
+            ReplaceOutcome::Marked(_) | ReplaceOutcome::NotFound => {
+                Err(EngineError::RecordNotFound)
+            }
+        }
+    }
+
+    /// Makes the changes stay, then removes what was marked deleted.
+    ///
+    /// # Errors
+    /// When the log fails: a hard commit is then unknown, and recovery decides.
+    pub async fn commit(self, how: Commit) -> Result<(), EngineError> {
+        let (instance, number) = (self.instance, self.number);
+        if instance.0.transactions.has_logged(number) {
+            let end = instance.append(&LogRecord::Commit {
+                transaction: number,
+            });
+            instance.0.transactions.commit(number);
+            match how {
+                Commit::Hard => instance.0.log.flushed(end, FlushReason::Commit).await?,
+                Commit::Lazy => instance.0.log.lazy(),
+            }
+        }
+        instance.carry_out(number).await
+    }
+
+    /// Undoes the changes, newest first.
+    ///
+    /// # Errors
+    /// When a page cannot be read or the log fails.
+    pub async fn take_back(self) -> Result<(), EngineError> {
+        self.instance.take_back(self.number).await?;
+        self.instance.carry_out(self.number).await
+    }
+
+    async fn orders_by_data(&self, database: u8, tree: TreeId) -> Result<bool, EngineError> {
+        self.instance
+            .look(database, |pages| tree::orders_by_data(pages, tree))
+            .await
+    }
+}
+
+impl Instance<Bytes> {
+    /// The data of an entry, unless there is none or it is marked deleted.
+    ///
+    /// # Errors
+    /// When a page cannot be read.
+    pub async fn read(
+        &self,
+        database: u8,
+        tree: TreeId,
+        key: &[u8],
+    ) -> Result<Option<Vec<u8>>, EngineError> {
+        self.look(database, |pages| {
+            let found = tree::seek(pages, tree, key)?;
+            if !found.exact || found.deleted {
+                return Ok(None);
+            }
+            found.data(pages).map(|data| Some(data.to_vec()))
+        })
+        .await
+    }
+}

@@ -1,0 +1,204 @@
+//! Transactions that are open, and what they have done.
+//!
+//! A transaction holds its undo steps in memory, newest last. It counts as open until its marked nodes have been removed
+//! after the commit: until then recovery must start early enough to know of them. Records are locked by key; a second
+//! transaction that wants a locked record is told so at once and never waits.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
+
+use brunt_units::LogPosition;
+
+use crate::error::EngineError;
+use crate::log::{NodeAt, Role};
+use crate::tree::TreeId;
+
+/// What undoes one step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Undo {
+    /// Remove the node that was inserted.
+    Insert(Node),
+    /// Clear the deletion mark.
+    Delete(Node),
+    /// Put the former data back.
+    Replace(Node, Vec<u8>),
+}
+
+/// A node of a database, by name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Node {
+    /// The database's number within the instance.
+    pub database: u8,
+    /// The tree.
+    pub tree: TreeId,
+    /// The key.
+    pub key: Vec<u8>,
+}
+
+impl Undo {
+    /// What undoes a change of `role`, if it is undone at all.
+    pub fn of(database: u8, role: Role<'_>) -> Option<Self> {
+        let node = |at: NodeAt<'_>| Node {
+            database,
+            tree: at.tree,
+            key: at.key.to_vec(),
+        };
+        match role {
+            Role::Insert(at) => Some(Self::Insert(node(at))),
+            Role::Delete(at) => Some(Self::Delete(node(at))),
+            Role::Replace(at, former) => Some(Self::Replace(node(at), former.to_vec())),
+            Role::System | Role::Undo | Role::Cleanup(_) => None,
+        }
+    }
+}
+
+/// One open transaction.
+#[derive(Clone, Debug, Default)]
+pub struct Open {
+    /// Its first record, once it has one.
+    pub first: Option<LogPosition>,
+    /// Its steps, newest last.
+    pub steps: Vec<Undo>,
+    /// Nodes to remove now that it has committed.
+    pub doomed: BTreeSet<Node>,
+    /// Records it has locked.
+    locked: Vec<Node>,
+}
+
+impl Open {
+    /// The transaction has committed: its deletes are to be carried out, the rest is forgotten.
+    pub fn commit(&mut self) {
+        let deletes = self.steps.drain(..).filter_map(|step| match step {
+            Undo::Delete(node) => Some(node),
+            Undo::Insert(_) | Undo::Replace(..) => None,
+        });
+        self.doomed.extend(deletes);
+    }
+}
+
+/// The transactions of an instance.
+#[derive(Debug)]
+pub struct Transactions {
+    next: Cell<u32>,
+    open: RefCell<BTreeMap<u32, Open>>,
+    locks: RefCell<BTreeMap<Node, u32>>,
+}
+
+impl Transactions {
+    /// None open; numbers start at `next`.
+    pub fn new(next: u32) -> Self {
+        Self {
+            next: Cell::new(next),
+            open: RefCell::default(),
+            locks: RefCell::default(),
+        }
+    }
+
+    /// Opens a transaction.
+    pub fn begin(&self) -> u32 {
+        let number = self.next.get().max(1);
+        self.next.set(number.wrapping_add(1));
+        self.open.borrow_mut().insert(number, Open::default());
+        number
+    }
+
+    /// Takes over a transaction that recovery found.
+    pub fn adopt(&self, number: u32, open: Open) {
+        self.next.set(self.next.get().max(number.wrapping_add(1)));
+        self.open.borrow_mut().insert(number, open);
+    }
+
+    /// Locks a record for a transaction.
+    ///
+    /// # Errors
+    /// [`EngineError::WriteConflict`] when another one holds it.
+    pub fn lock(&self, transaction: u32, node: Node) -> Result<(), EngineError> {
+        let mut locks = self.locks.borrow_mut();
+        match locks.get(&node) {
+            Some(holder) if *holder == transaction => Ok(()),
+            Some(_) => Err(EngineError::WriteConflict),
+            None => {
+                if let Some(open) = self.open.borrow_mut().get_mut(&transaction) {
+                    open.locked.push(node.clone());
+                }
+                locks.insert(node, transaction);
+                Ok(())
+            }
+        }
+    }
+
+    /// A change of the transaction was logged at `start`.
+    pub fn logged(&self, transaction: u32, start: LogPosition, database: u8, role: Role<'_>) {
+        let mut open = self.open.borrow_mut();
+        let Some(entry) = open.get_mut(&transaction) else {
+            return;
+        };
+        entry.first.get_or_insert(start);
+        match role {
+            Role::Undo => drop(entry.steps.pop()),
+            Role::Cleanup(at) => {
+                entry.doomed.remove(&Node {
+                    database,
+                    tree: at.tree,
+                    key: at.key.to_vec(),
+                });
+            }
+            _ => entry.steps.extend(Undo::of(database, role)),
+        }
+    }
+
+    /// The newest step that is not undone.
+    pub fn last_step(&self, transaction: u32) -> Option<Undo> {
+        self.open.borrow().get(&transaction)?.steps.last().cloned()
+    }
+
+    /// A node that the committed transaction still has to remove.
+    pub fn next_doomed(&self, transaction: u32) -> Option<Node> {
+        self.open
+            .borrow()
+            .get(&transaction)?
+            .doomed
+            .first()
+            .cloned()
+    }
+
+    /// Whether the transaction has logged anything.
+    pub fn has_logged(&self, transaction: u32) -> bool {
+        self.open
+            .borrow()
+            .get(&transaction)
+            .is_some_and(|open| open.first.is_some())
+    }
+
+    /// The transaction has committed; it stays open while nodes are to be removed.
+    pub fn commit(&self, transaction: u32) {
+        if let Some(open) = self.open.borrow_mut().get_mut(&transaction) {
+            open.commit();
+        }
+    }
+
+    /// The transaction is over; its locks are free.
+    pub fn close(&self, transaction: u32) {
+        let Some(open) = self.open.borrow_mut().remove(&transaction) else {
+            return;
+        };
+        let mut locks = self.locks.borrow_mut();
+        for node in open.locked {
+            locks.remove(&node);
+        }
+    }
+
+    /// The first record of the oldest open transaction: recovery must know everything from there.
+    pub fn oldest(&self) -> Option<LogPosition> {
+        self.open
+            .borrow()
+            .values()
+            .filter_map(|open| open.first)
+            .min()
+    }
+
+    /// Numbers of the open transactions.
+    pub fn numbers(&self) -> Vec<u32> {
+        self.open.borrow().keys().copied().collect()
+    }
+}
