@@ -1,0 +1,33 @@
+//! Scenarios: the TOML file that describes a test.
+//!
+//! ```text
+//!   text -> tree (values that know their line) -> overrides (--set, --duration ...) -> Scenario
+//!                                                                                       |
+//!                                             preflight: does it fit this machine?  <---+
+//! ```
+//!
+//! Every value remembers where it was written, so every refusal can name file, line, key and value, also one that is
+//! found much later, when the paths are looked at. Unknown keys are refused with the nearest known one: a misspelt
+//! key that is ignored is a test of something else.
+//!
+//! Resolved means that every default has been filled in and every path is absolute; [`Scenario::to_toml`] writes that
+//! form, and reading it again gives the same scenario.
+
+mod model;
+mod nearest;
+mod overrides;
+mod place;
+mod preflight;
+mod profile;
+mod section;
+mod tree;
+mod write;
+
+pub use model::{DatabasePlan, InstancePlan, Scenario, Test, TestKind};
+pub use overrides::Override;
+pub use place::{Place, Placed, Refusal};
+pub use preflight::preflight;
+pub use profile::{Profile, Version};
+
+/// The demo: what is run when no scenario is named.
+pub const DEMO: &str = include_str!("../../../../examples/demo.toml");

@@ -1,0 +1,79 @@
+//! Values from the command line, which replace those of the file.
+
+use super::place::{Place, Refusal};
+use super::tree::{Node, Value, parse_flag};
+
+/// One value from the command line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Override {
+    /// Keys from the top, joined by dots; an element of a list is named by its number from 0.
+    key: String,
+    value: String,
+    /// The flag as it was written, for messages.
+    flag: String,
+}
+
+impl Override {
+    /// What a flag of its own says, such as `--duration 90s` for `test.duration`.
+    pub fn of_flag(flag: &str, key: &str, value: &str) -> Self {
+        Self {
+            key: key.to_owned(),
+            value: value.to_owned(),
+            flag: format!("{flag} {value}"),
+        }
+    }
+
+    /// What `--set key=value` says.
+    ///
+    /// # Errors
+    /// When there is no `=`, or nothing before it.
+    pub fn of_set(text: &str) -> Result<Self, Refusal> {
+        let flag = format!("--set {text}");
+        match text.split_once('=') {
+            Some((key, value)) if !key.trim().is_empty() => Ok(Self {
+                key: key.trim().to_owned(),
+                value: value.trim().to_owned(),
+                flag,
+            }),
+            _ => Err(Place::flag(&flag)
+                .refuse("has no `key=value`")
+                .hint("for example: --set test.duration=90s")),
+        }
+    }
+
+    /// Puts the value into `root`. Tables on the way are made; whether the key means anything is found out by the
+    /// reader.
+    pub(super) fn apply(&self, root: &mut Node) -> Result<(), Refusal> {
+        let place = Place::flag(&self.flag);
+        let mut node = root;
+        for step in self.key.split('.').map(str::trim) {
+            node = descend(node, step, &place)?;
+        }
+        *node = parse_flag(&self.value, &place);
+        Ok(())
+    }
+}
+
+fn descend<'a>(node: &'a mut Node, step: &str, place: &Place) -> Result<&'a mut Node, Refusal> {
+    match &mut node.value {
+        Value::Table(entries) => {
+            let at = entries.iter().position(|(key, _)| key == step);
+            let at = at.unwrap_or_else(|| {
+                let value = Value::Table(Vec::new());
+                let place = place.clone();
+                entries.push((step.to_owned(), Node { value, place }));
+                entries.len() - 1
+            });
+            Ok(&mut entries[at].1)
+        }
+        Value::List(nodes) => {
+            let count = nodes.len();
+            let at = step.parse().ok().filter(|at: &usize| *at < count);
+            at.and_then(|at| nodes.get_mut(at)).ok_or_else(|| {
+                let refusal = place.refuse(format!("`{step}` names no element of the list"));
+                refusal.hint(format!("it has {count}, numbered from 0"))
+            })
+        }
+        value => Err(place.refuse(format!("there is no `{step}` in {}", value.kind()))),
+    }
+}

@@ -1,0 +1,131 @@
+//! Where a value was written, and how a wrong one is refused.
+
+use std::fmt;
+
+/// Where a value stands: a line of a file, or a flag.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The file, nothing for a flag.
+    file: Option<String>,
+    /// The line, from 1, and nothing for the whole file.
+    line: Option<usize>,
+    /// What stands there: `quota = "2 GiB"`, `--duration 90s`; empty for the whole file.
+    text: String,
+}
+
+/// Longer texts are cut in messages.
+const TEXT_MAX: usize = 72;
+
+impl Place {
+    /// A place in a file.
+    pub fn line(file: &str, line: usize, text: &str) -> Self {
+        Self {
+            file: Some(file.to_owned()),
+            line: Some(line),
+            text: shortened(text),
+        }
+    }
+
+    /// A whole file.
+    pub fn file(file: &str) -> Self {
+        Self {
+            file: Some(file.to_owned()),
+            line: None,
+            text: String::new(),
+        }
+    }
+
+    /// A flag, as it was written.
+    pub fn flag(text: &str) -> Self {
+        Self {
+            file: None,
+            line: None,
+            text: shortened(text),
+        }
+    }
+
+    /// Refuses what stands here, because of `what`.
+    pub fn refuse(&self, what: impl Into<String>) -> Refusal {
+        Refusal {
+            place: self.to_string(),
+            what: what.into(),
+            hints: Vec::new(),
+        }
+    }
+}
+
+fn shortened(text: &str) -> String {
+    let first = text.lines().next().unwrap_or_default();
+    if first.len() == text.len() && text.chars().count() <= TEXT_MAX {
+        return text.to_owned();
+    }
+    let start: String = first.chars().take(TEXT_MAX).collect();
+    format!("{} ...", start.trim_end())
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.file, self.line) {
+            (Some(file), Some(line)) => write!(f, "{file}:{line}: `{}`", self.text),
+            (Some(file), None) => f.write_str(file),
+            (None, _) => write!(f, "`{}`", self.text),
+        }
+    }
+}
+
+/// A value and where it was written. Two are equal when their values are.
+#[derive(Clone, Debug)]
+pub struct Placed<T> {
+    /// The value.
+    pub value: T,
+    /// Where it was written.
+    pub place: Place,
+}
+
+impl<T: PartialEq> PartialEq for Placed<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.value == other.value
+    }
+}
+
+/// Why a scenario cannot be run: the place, what is wrong with it, and the way out. Nothing has been written.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{place}: {what}{}", hints.iter().map(|hint| format!("\n  {hint}")).collect::<String>())]
+pub struct Refusal {
+    place: String,
+    what: String,
+    hints: Vec<String>,
+}
+
+impl Refusal {
+    /// The same with one more line that says what to do.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_names_the_place_and_the_way_out() {
+        let refusal = Place::line("exchange.toml", 14, "quota = \"2G\"")
+            .refuse("unknown unit")
+            .hint("did you mean \"2 GiB\"?");
+        assert_eq!(
+            refusal.to_string(),
+            "exchange.toml:14: `quota = \"2G\"`: unknown unit\n  did you mean \"2 GiB\"?"
+        );
+        assert_eq!(Place::flag("--seed x").to_string(), "`--seed x`");
+    }
+
+    #[test]
+    fn long_and_broken_texts_are_cut() {
+        let text = |text: &str| Place::flag(text).text;
+        assert_eq!(text("databases = [\n  \"a\",\n]"), "databases = [ ...");
+        assert_eq!(text(&"x".repeat(100)).len(), TEXT_MAX + 4);
+    }
+}

@@ -1,0 +1,372 @@
+//! Does a scenario fit this machine? Looked at before anything is written.
+//!
+//! * No two databases are one file, also not through links; no two instances share a log folder.
+//! * A block device is refused with the lines that turn it into a folder: brunt works on file systems, and guessing
+//!   that a device may be overwritten is not its business.
+//! * Folders are there, or lie in the scratch folder. A folder that is made because of a misspelt mount point puts
+//!   a test on the system's own disk.
+//! * Every file system has room for what will be put on it: databases with a quarter for growth (`DatabaseSpaceReserved`
+//!   25 in a `JetstressConfig.xml`), and logs.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use brunt_units::ByteSize;
+use brunt_world_real::facts;
+use rustix::fs::{Access, access, statvfs};
+
+use super::model::Scenario;
+use super::place::{Placed, Refusal};
+use super::profile::Profile;
+
+/// Room for growth, as a share of a database's size.
+const GROWTH_PERCENT: u64 = 25;
+/// Log files that may exist beside those that recovery needs: the current one, the one being formatted, and some that
+/// wait to be removed.
+const LOG_FILES_SPARE: u64 = 16;
+
+/// Looks whether `scenario` can be run here.
+///
+/// # Errors
+/// [`Refusal`] for the first obstacle. Nothing was written, in any case.
+pub fn preflight(scenario: &Scenario) -> Result<(), Refusal> {
+    let paths = || {
+        let logs = scenario.instances.iter().map(|instance| &instance.log);
+        logs.chain(scenario.databases().map(|database| &database.path))
+    };
+    paths().try_for_each(refuse_block_device)?;
+    refuse_twins(
+        scenario.instances.iter().map(|i| &i.log),
+        "two instances log to one folder",
+    )?;
+    refuse_twins(
+        scenario.databases().map(|d| &d.path),
+        "two databases are one file",
+    )?;
+    let scratch = scenario.scratch.as_ref();
+    if let Some(scratch) = scratch {
+        let parent = scratch.value.parent().unwrap_or(Path::new("/"));
+        check_folder(scratch, parent, None)?;
+    }
+    for instance in &scenario.instances {
+        check_folder(&instance.log, &instance.log.value, scratch)?;
+        for database in &instance.databases {
+            let folder = database.path.value.parent().unwrap_or(Path::new("/"));
+            check_folder(&database.path, folder, scratch)?;
+            if database.path.value.is_dir() {
+                return Err(database.path.place.refuse("is a folder, not a file"));
+            }
+        }
+    }
+    check_space(scenario)
+}
+
+fn refuse_block_device(path: &Placed<PathBuf>) -> Result<(), Refusal> {
+    // What lies below a device is meant as the device, too.
+    let device = path.value.ancestors().find(|ancestor| {
+        fs::metadata(ancestor).is_ok_and(|status| status.file_type().is_block_device())
+    });
+    let Some(device) = device else { return Ok(()) };
+    let (device, name) = (device.display(), device.file_name().unwrap_or_default());
+    let mount = format!("/mnt/{}", name.to_string_lossy());
+    let refusal = path.place.refuse(format!(
+        "{device} is a block device, and brunt works on file systems"
+    ));
+    Err(refusal
+        .hint(format!(
+            "if nothing on {device} is needed any more, make one, mount it, and name a path on it:"
+        ))
+        .hint(format!("  mkfs.xfs {device}"))
+        .hint(format!("  mkdir -p {mount} && mount {device} {mount}")))
+}
+
+/// What two paths have in common when they are one file: device and inode, or the place where it would be made.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Identity {
+    File(u64, u64),
+    Name(PathBuf),
+}
+
+fn identity(path: &Path) -> Identity {
+    if let Ok(status) = fs::metadata(path) {
+        return Identity::File(status.dev(), status.ino());
+    }
+    let parent = path
+        .parent()
+        .and_then(|parent| fs::canonicalize(parent).ok());
+    Identity::Name(match (parent, path.file_name()) {
+        (Some(parent), Some(name)) => parent.join(name),
+        _ => path.to_owned(),
+    })
+}
+
+fn refuse_twins<'a>(
+    paths: impl Iterator<Item = &'a Placed<PathBuf>>,
+    what: &str,
+) -> Result<(), Refusal> {
+    let mut seen = BTreeMap::new();
+    for path in paths {
+        if let Some(twin) = seen.insert(identity(&path.value), path) {
+            let refusal = path.place.refuse(what);
+            let shown = path.value.display();
+            return Err(if twin.value == path.value {
+                refusal.hint(format!("{shown} is named twice"))
+            } else {
+                refusal.hint(format!("{shown} and {} are the same", twin.value.display()))
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Whether files can be made in `folder`, or the folder itself in the scratch folder.
+fn check_folder(
+    path: &Placed<PathBuf>,
+    folder: &Path,
+    scratch: Option<&Placed<PathBuf>>,
+) -> Result<(), Refusal> {
+    let shown = folder.display();
+    let in_scratch = scratch.is_some_and(|scratch| folder.starts_with(&scratch.value));
+    match fs::metadata(folder) {
+        Ok(status) if !status.is_dir() => Err(path
+            .place
+            .refuse(format!("{shown} is a file, not a folder"))),
+        Ok(_) if access(folder, Access::WRITE_OK | Access::EXEC_OK).is_err() => Err(path
+            .place
+            .refuse(format!("this user may not write to {shown}"))),
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound && in_scratch => Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            let refusal = path.place.refuse(format!("there is no folder {shown}"));
+            Err(refusal.hint(format!("if it is the right one: mkdir -p {shown}")))
+        }
+        Err(error) => Err(path.place.refuse(format!("{shown}: {error}"))),
+    }
+}
+
+/// What is to be put on one file system.
+struct Demand<'a> {
+    bytes: u64,
+    first: &'a Placed<PathBuf>,
+    /// A folder on it that exists.
+    folder: PathBuf,
+}
+
+fn check_space(scenario: &Scenario) -> Result<(), Refusal> {
+    let mut demands = BTreeMap::<u64, Demand<'_>>::new();
+    let mut add = |path, bytes| add_demand(&mut demands, path, bytes);
+    for instance in &scenario.instances {
+        add(&instance.log, log_bytes(&scenario.profile));
+        for database in &instance.databases {
+            let wanted = database.size.value.get();
+            let wanted = wanted.saturating_add(wanted.div_euclid(100) * GROWTH_PERCENT);
+            add(
+                &database.path,
+                wanted.saturating_sub(bytes_there(&database.path.value)),
+            );
+        }
+    }
+    for demand in demands.values() {
+        let Ok(space) = statvfs(&demand.folder) else {
+            continue;
+        };
+        let free = space.f_bavail.saturating_mul(space.f_frsize);
+        if demand.bytes > free {
+            return Err(no_room(demand, free));
+        }
+    }
+    Ok(())
+}
+
+fn no_room(demand: &Demand<'_>, free: u64) -> Refusal {
+    let volume = facts::place(&demand.folder).ok();
+    let mount = volume.as_ref().and_then(|place| place.mount_point.clone());
+    let mount = mount.unwrap_or_else(|| demand.folder.clone());
+    let what = format!(
+        "the file system at {} has {} free, and the scenario puts {} on it",
+        mount.display(),
+        ByteSize::bytes(free),
+        ByteSize::bytes(demand.bytes),
+    );
+    let hint = format!(
+        "that is all its databases with {GROWTH_PERCENT} % for growth, and logs; make `database_size` smaller, or use another volume"
+    );
+    demand.first.place.refuse(what).hint(hint)
+}
+
+fn add_demand<'a>(demands: &mut BTreeMap<u64, Demand<'a>>, path: &'a Placed<PathBuf>, bytes: u64) {
+    let mut there = path.value.ancestors();
+    let Some((folder, status)) = there.find_map(|at| Some((at, fs::metadata(at).ok()?))) else {
+        return;
+    };
+    let demand = demands.entry(status.dev()).or_insert_with(|| Demand {
+        bytes: 0,
+        first: path,
+        folder: folder.to_owned(),
+    });
+    demand.bytes = demand.bytes.saturating_add(bytes);
+}
+
+/// Bytes a file already occupies, which it does not need again.
+fn bytes_there(path: &Path) -> u64 {
+    fs::metadata(path).map_or(0, |status| status.blocks() * 512)
+}
+
+fn log_bytes(profile: &Profile) -> u64 {
+    let depth = profile.checkpoint_depth.get();
+    depth.saturating_mul(2) + LOG_FILES_SPARE * profile.log_file.get()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    struct Bench {
+        folder: tempfile::TempDir,
+    }
+
+    impl Bench {
+        fn new() -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            for name in ["log1", "log2", "db"] {
+                fs::create_dir(folder.path().join(name)).unwrap();
+            }
+            Self { folder }
+        }
+
+        /// What is said about two instances with these logs and databases; empty when nothing is.
+        fn said(&self, logs: [&str; 2], databases: [&str; 2], size: &str) -> String {
+            let text = format!(
+                "[test]\nduration = \"1s\"\nsessions = 1\n\
+                 [[instance]]\nlog = \"{}\"\ndatabases = [\"{}\"]\ndatabase_size = \"{size}\"\n\
+                 [[instance]]\nlog = \"{}\"\ndatabases = [\"{}\"]\ndatabase_size = \"{size}\"\n",
+                logs[0], databases[0], logs[1], databases[1]
+            );
+            let scenario = Scenario::parse("t.toml", &text, self.folder.path(), &[]).unwrap();
+            let before = self.listing();
+            let said =
+                preflight(&scenario).map_or_else(|refusal| refusal.to_string(), |()| String::new());
+            assert_eq!(self.listing(), before, "preflight wrote something");
+            said.replace(self.folder.path().to_str().unwrap(), "DIR")
+        }
+
+        fn listing(&self) -> Vec<PathBuf> {
+            let entries = fs::read_dir(self.folder.path()).unwrap();
+            let mut paths: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+            paths.sort();
+            paths
+        }
+    }
+
+    const LOGS: [&str; 2] = ["log1", "log2"];
+
+    #[test]
+    fn a_scenario_that_fits_is_let_through() {
+        assert_eq!(
+            Bench::new().said(LOGS, ["db/1.edb", "db/2.edb"], "8 MiB"),
+            ""
+        );
+    }
+
+    #[test]
+    fn one_file_is_not_two_databases() {
+        let bench = Bench::new();
+        let said = bench.said(LOGS, ["db/1.edb", "db/./1.edb"], "8 MiB");
+        assert!(
+            said.starts_with(
+                "t.toml:10: `databases = [\"db/./1.edb\"]`: two databases are one file"
+            )
+        );
+        symlink(
+            bench.folder.path().join("db"),
+            bench.folder.path().join("alias"),
+        )
+        .unwrap();
+        let said = bench.said(LOGS, ["db/1.edb", "alias/1.edb"], "8 MiB");
+        assert!(
+            said.ends_with("DIR/alias/1.edb and DIR/db/1.edb are the same"),
+            "{said}"
+        );
+        fs::write(bench.folder.path().join("db/1.edb"), "").unwrap();
+        fs::hard_link(
+            bench.folder.path().join("db/1.edb"),
+            bench.folder.path().join("db/2.edb"),
+        )
+        .unwrap();
+        let said = bench.said(LOGS, ["db/1.edb", "db/2.edb"], "8 MiB");
+        assert!(
+            said.ends_with("DIR/db/2.edb and DIR/db/1.edb are the same"),
+            "{said}"
+        );
+        let said = bench.said(["log1", "log1"], ["db/1.edb", "db/3.edb"], "8 MiB");
+        assert!(said.contains("two instances log to one folder"), "{said}");
+    }
+
+    #[test]
+    fn a_missing_folder_is_named_and_not_made() {
+        let bench = Bench::new();
+        let said = bench.said(LOGS, ["db/1.edb", "bd/2.edb"], "8 MiB");
+        assert_eq!(
+            said,
+            "t.toml:10: `databases = [\"bd/2.edb\"]`: there is no folder DIR/bd\n  if it is the right one: mkdir -p DIR/bd"
+        );
+        fs::write(bench.folder.path().join("file"), "").unwrap();
+        let said = bench.said(["log1", "file"], ["db/1.edb", "db/2.edb"], "8 MiB");
+        assert!(said.contains("DIR/file is a file, not a folder"), "{said}");
+    }
+
+    #[test]
+    fn a_volume_has_to_hold_the_sum() {
+        let bench = Bench::new();
+        let free = statvfs(bench.folder.path()).unwrap();
+        let free = free.f_bavail * free.f_frsize;
+        // Each fits, both do not.
+        let size = format!("{} MiB", (free * 3).div_euclid(5 << 20));
+        let said = bench.said(LOGS, ["db/1.edb", "db/2.edb"], &size);
+        assert!(
+            said.starts_with("t.toml:5: `log = \"log1\"`: the file system at /"),
+            "{said}"
+        );
+        assert!(said.contains("and the scenario puts"), "{said}");
+    }
+
+    #[test]
+    fn a_block_device_gets_the_lines_that_help() {
+        let device = fs::read_dir("/dev").unwrap().find_map(|entry| {
+            let entry = entry.unwrap();
+            entry
+                .file_type()
+                .unwrap()
+                .is_block_device()
+                .then(|| entry.path())
+        });
+        let Some(device) = device else {
+            note_skipped("a_block_device_gets_the_lines_that_help: no block device in /dev");
+            return;
+        };
+        let device = device.to_str().unwrap();
+        let said = Bench::new().said(LOGS, ["db/1.edb", device], "8 MiB");
+        assert!(
+            said.contains(&format!("{device} is a block device")),
+            "{said}"
+        );
+        assert!(
+            said.contains(&format!("\n    mkfs.xfs {device}\n")),
+            "{said}"
+        );
+        assert!(said.contains(&format!("&& mount {device} /mnt/")), "{said}");
+    }
+
+    /// Tells `./test` that a test had nothing to work on.
+    fn note_skipped(text: &str) {
+        if let Some(path) = std::env::var_os("BRUNT_SKIPPED") {
+            let line = format!("{text}\n");
+            let mut all = fs::read_to_string(&path).unwrap_or_default();
+            all.push_str(&line);
+            fs::write(path, all).unwrap();
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! Exchange versions, and the engine's sizes under each.
+
+use brunt_units::{ByteSize, PageSize};
+
+use super::place::{Placed, Refusal};
+use super::section::{self, Section};
+
+/// A version of Exchange, whose engine and load are imitated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Version {
+    /// Exchange 2013; 2016 and 2019 are tested with the same profile.
+    Exchange2013,
+}
+
+/// The engine's sizes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Profile {
+    /// Where the other numbers come from.
+    pub version: Version,
+    /// Size of a database page.
+    pub page: PageSize,
+    /// Size of a log file.
+    pub log_file: ByteSize,
+    /// Log bytes of an instance that may wait in memory.
+    pub log_buffer: ByteSize,
+    /// Memory for pages of the whole server, taken at the start.
+    pub cache_min: ByteSize,
+    /// Memory for pages of the whole server, at most.
+    pub cache_max: ByteSize,
+    /// Log bytes of an instance that recovery may have to replay.
+    pub checkpoint_depth: ByteSize,
+    /// Whether logs that no recovery needs are removed.
+    pub circular_logging: bool,
+    /// Whether databases are scanned in the background.
+    pub background_maintenance: bool,
+}
+
+pub(super) const KEYS: [&str; 9] = [
+    "version",
+    "page",
+    "log_file",
+    "log_buffer",
+    "cache_min",
+    "cache_max",
+    "checkpoint_depth",
+    "circular_logging",
+    "background_maintenance",
+];
+
+/// Frames below which the engine cannot work: a path of the tree for a few sessions, and pages on their way out.
+const FRAMES_MIN: u64 = 16;
+const LOG_FILE_MIN: ByteSize = ByteSize::kib(64);
+const LOG_FILE_MAX: ByteSize = ByteSize::mib(16);
+/// Log files are whole numbers of these.
+const LOG_FILE_STEP: u64 = 4096;
+const LOG_BUFFER_MIN: ByteSize = ByteSize::kib(16);
+
+impl Version {
+    const WORDS: [&str; 1] = ["exchange-2013"];
+    const ALL: [Self; 1] = [Self::Exchange2013];
+
+    /// The word of scenarios.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Exchange2013 => "exchange-2013",
+        }
+    }
+}
+
+impl Profile {
+    /// The sizes under `version` with `instances` log streams.
+    ///
+    /// Sources: page 32,768 bytes, log file 1,024 KB, circular logging and background maintenance from a
+    /// `JetstressConfig.xml` of Jetstress 2013 (jacobklitzke/Jetstress-Test-Automation); cache 32 to 256 MB for each
+    /// instance from its reports (Dell PowerVault MD3820f, ESRP 4.0, 2015: 64 and 512 MB for two); checkpoint depth 20 MiB
+    /// from microsoft/Extensible-Storage-Engine, dev/ese/src/ese/sysparamtable.g.cxx. The log buffer is ours: the
+    /// engine there limits whatever is asked for to one log file.
+    pub fn of(version: Version, instances: u64) -> Self {
+        match version {
+            Version::Exchange2013 => Self {
+                version,
+                page: PageSize::KIB_32,
+                log_file: ByteSize::mib(1),
+                log_buffer: ByteSize::mib(1),
+                cache_min: ByteSize::mib(32 * instances),
+                cache_max: ByteSize::mib(256 * instances),
+                checkpoint_depth: ByteSize::mib(20),
+                circular_logging: true,
+                background_maintenance: true,
+            },
+        }
+    }
+
+    /// Reads `[profile]`.
+    pub(super) fn read(section: &mut Section, instances: u64) -> Result<Self, Refusal> {
+        let version = section.read_or("version", 0, |n| section::word(n, &Version::WORDS))?;
+        let usual = Self::of(Version::ALL[version.value], instances);
+        let page = section.read_or("page", usual.page, |node| {
+            let size = section::size(node)?;
+            PageSize::new(size.get()).map_err(|_| {
+                let refusal = node.place.refuse("not a page size");
+                refusal.hint("a page has \"4 KiB\", \"8 KiB\", \"16 KiB\" or \"32 KiB\"")
+            })
+        })?;
+        let mut size = |key, usual| section.read_or(key, usual, section::size);
+        let log_file = size("log_file", usual.log_file)?;
+        let log_buffer = size("log_buffer", usual.log_buffer.min(log_file.value))?;
+        let cache_max = size("cache_max", usual.cache_max)?;
+        let cache_min = size("cache_min", usual.cache_min.min(cache_max.value))?;
+        let checkpoint_depth = size("checkpoint_depth", usual.checkpoint_depth)?;
+        let mut switch = |key, usual| section.read_or(key, usual, section::switch);
+        let profile = Self {
+            version: usual.version,
+            page: page.value,
+            log_file: checked_log_file(&log_file)?,
+            log_buffer: within(&log_buffer, LOG_BUFFER_MIN, log_file.value, "one log file")?,
+            cache_min: cache_min.value,
+            cache_max: cache_max.value,
+            checkpoint_depth: checkpoint_depth.value,
+            circular_logging: switch("circular_logging", usual.circular_logging)?.value,
+            background_maintenance: switch("background_maintenance", usual.background_maintenance)?
+                .value,
+        };
+        profile.check_cache(&cache_min, &cache_max)?;
+        if checkpoint_depth.value < profile.log_file {
+            let what = format!("is less than one log file ({})", profile.log_file);
+            return Err(checkpoint_depth.place.refuse(what));
+        }
+        Ok(profile)
+    }
+
+    fn check_cache(&self, min: &Placed<ByteSize>, max: &Placed<ByteSize>) -> Result<(), Refusal> {
+        let least = ByteSize::bytes(FRAMES_MIN * self.page.bytes_u64());
+        if max.value < least {
+            let what = format!("is less than {FRAMES_MIN} pages of {} ({least})", self.page);
+            return Err(max.place.refuse(what));
+        }
+        if min.value > max.value {
+            let what = format!("is more than `cache_max` ({})", max.value);
+            return Err(min.place.refuse(what));
+        }
+        Ok(())
+    }
+}
+
+fn checked_log_file(size: &Placed<ByteSize>) -> Result<ByteSize, Refusal> {
+    within(
+        size,
+        LOG_FILE_MIN,
+        LOG_FILE_MAX,
+        "the most a log file can have",
+    )?;
+    if size.value.get().is_multiple_of(LOG_FILE_STEP) {
+        Ok(size.value)
+    } else {
+        Err(size
+            .place
+            .refuse(format!("is not a multiple of {LOG_FILE_STEP} bytes")))
+    }
+}
+
+fn within(
+    size: &Placed<ByteSize>,
+    least: ByteSize,
+    most: ByteSize,
+    most_name: &str,
+) -> Result<ByteSize, Refusal> {
+    if size.value < least {
+        return Err(size.place.refuse(format!("is less than {least}")));
+    }
+    if size.value > most {
+        return Err(size
+            .place
+            .refuse(format!("is more than {most}, {most_name}")));
+    }
+    Ok(size.value)
+}
