@@ -123,8 +123,12 @@ fn unknown_words_get_the_nearest_known() {
         "exchange.toml:7: `threads = 12`: unknown key `threads` in [test]\n  its keys are kind, duration, sessions, seed, target_io_per_s"
     );
     assert_eq!(
+        said("\"performance\"", "\"performence\""),
+        "exchange.toml:5: `kind = \"performence\"`: unknown value\n  did you mean \"performance\"?"
+    );
+    assert_eq!(
         said("exchange-2013", "exchange-2031"),
-        "exchange.toml:10: `version = \"exchange-2031\"`: unknown value\n  did you mean \"exchange-2013\"?"
+        "exchange.toml:10: `version = \"exchange-2031\"`: unknown version\n  known are exchange-2003, exchange-2007-08.01, exchange-2007, exchange-2010, exchange-2013, exchange-2016, exchange-2019"
     );
 }
 

@@ -27,7 +27,7 @@ pub use model::{DatabasePlan, InstancePlan, Scenario, Test, TestKind};
 pub use overrides::Override;
 pub use place::{Place, Placed, Refusal};
 pub use preflight::preflight;
-pub use profile::{Profile, Version};
+pub use profile::Profile;
 
 /// The demo: what is run when no scenario is named.
 pub const DEMO: &str = include_str!("../../../../examples/demo.toml");

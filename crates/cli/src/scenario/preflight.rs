@@ -5,8 +5,7 @@
 //!   that a device may be overwritten is not its business.
 //! * Folders are there, or lie in the scratch folder. A folder that is made because of a misspelt mount point puts
 //!   a test on the system's own disk.
-//! * Every file system has room for what will be put on it: databases with a quarter for growth (`DatabaseSpaceReserved`
-//!   25 in a `JetstressConfig.xml`), and logs.
+//! * Every file system has room for what will be put on it: databases with the profile's share for growth, and logs.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,8 +20,6 @@ use super::model::Scenario;
 use super::place::{Placed, Refusal};
 use super::profile::Profile;
 
-/// Room for growth, as a share of a database's size.
-const GROWTH_PERCENT: u64 = 25;
 /// Log files that may exist beside those that recovery needs: the current one, the one being formatted, and some that
 /// wait to be removed.
 const LOG_FILES_SPARE: u64 = 16;
@@ -157,11 +154,13 @@ struct Demand<'a> {
 fn check_space(scenario: &Scenario) -> Result<(), Refusal> {
     let mut demands = BTreeMap::<u64, Demand<'_>>::new();
     let mut add = |path, bytes| add_demand(&mut demands, path, bytes);
+    let figures = scenario.profile.version.profile();
+    let percent = u64::from(figures.reserve_percent.value);
     for instance in &scenario.instances {
         add(&instance.log, log_bytes(&scenario.profile));
         for database in &instance.databases {
             let wanted = database.size.value.get();
-            let wanted = wanted.saturating_add(wanted.div_euclid(100) * GROWTH_PERCENT);
+            let wanted = wanted.saturating_add(wanted.div_euclid(100) * percent);
             add(
                 &database.path,
                 wanted.saturating_sub(bytes_there(&database.path.value)),
@@ -174,13 +173,13 @@ fn check_space(scenario: &Scenario) -> Result<(), Refusal> {
         };
         let free = space.f_bavail.saturating_mul(space.f_frsize);
         if demand.bytes > free {
-            return Err(no_room(demand, free));
+            return Err(no_room(demand, free, percent));
         }
     }
     Ok(())
 }
 
-fn no_room(demand: &Demand<'_>, free: u64) -> Refusal {
+fn no_room(demand: &Demand<'_>, free: u64, percent: u64) -> Refusal {
     let volume = facts::place(&demand.folder).ok();
     let mount = volume.as_ref().and_then(|place| place.mount_point.clone());
     let mount = mount.unwrap_or_else(|| demand.folder.clone());
@@ -191,7 +190,7 @@ fn no_room(demand: &Demand<'_>, free: u64) -> Refusal {
         ByteSize::bytes(demand.bytes),
     );
     let hint = format!(
-        "that is all its databases with {GROWTH_PERCENT} % for growth, and logs; make `database_size` smaller, or use another volume"
+        "that is all its databases with {percent} % for growth, and logs; make `database_size` smaller, or use another volume"
     );
     demand.first.place.refuse(what).hint(hint)
 }

@@ -1,18 +1,13 @@
-//! Exchange versions, and the engine's sizes under each.
+//! The engine's sizes, from an Exchange version and what a scenario says otherwise.
 
 use brunt_units::{ByteSize, PageSize};
+use brunt_workload::profile::Version;
 
 use super::place::{Placed, Refusal};
 use super::section::{self, Section};
+use super::tree::Node;
 
-/// A version of Exchange, whose engine and load are imitated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Version {
-    /// Exchange 2013; 2016 and 2019 are tested with the same profile.
-    Exchange2013,
-}
-
-/// The engine's sizes.
+/// The engine's sizes: those of the version, or what the scenario says instead.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Profile {
     /// Where the other numbers come from.
@@ -55,46 +50,37 @@ const LOG_FILE_MAX: ByteSize = ByteSize::mib(16);
 const LOG_FILE_STEP: u64 = 4096;
 const LOG_BUFFER_MIN: ByteSize = ByteSize::kib(16);
 
-impl Version {
-    const WORDS: [&str; 1] = ["exchange-2013"];
-    const ALL: [Self; 1] = [Self::Exchange2013];
+/// The log buffer of a profile is counted in these.
+const LOG_BUFFER_UNIT: u64 = 512;
 
-    /// The word of scenarios.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Exchange2013 => "exchange-2013",
-        }
-    }
+/// What scenarios call a version.
+pub(super) fn word(version: Version) -> String {
+    format!("exchange-{}", version.name())
 }
 
 impl Profile {
-    /// The sizes under `version` with `instances` log streams.
-    ///
-    /// Sources: page 32,768 bytes, log file 1,024 KB, circular logging and background maintenance from a
-    /// `JetstressConfig.xml` of Jetstress 2013 (jacobklitzke/Jetstress-Test-Automation); cache 32 to 256 MB for each
-    /// instance from its reports (Dell PowerVault MD3820f, ESRP 4.0, 2015: 64 and 512 MB for two); checkpoint depth 20 MiB
-    /// from microsoft/Extensible-Storage-Engine, dev/ese/src/ese/sysparamtable.g.cxx. The log buffer is ours: the
-    /// engine there limits whatever is asked for to one log file.
+    /// The sizes under `version` with `instances` log streams; sources stand in [`brunt_workload::profile`].
     pub fn of(version: Version, instances: u64) -> Self {
-        match version {
-            Version::Exchange2013 => Self {
-                version,
-                page: PageSize::KIB_32,
-                log_file: ByteSize::mib(1),
-                log_buffer: ByteSize::mib(1),
-                cache_min: ByteSize::mib(32 * instances),
-                cache_max: ByteSize::mib(256 * instances),
-                checkpoint_depth: ByteSize::mib(20),
-                circular_logging: true,
-                background_maintenance: true,
-            },
+        let figures = version.profile();
+        let each = |size: ByteSize| ByteSize::bytes(size.get() * instances);
+        let log_buffer = u64::from(figures.log_buffer_units.value) * LOG_BUFFER_UNIT;
+        Self {
+            version,
+            page: figures.page_size.value,
+            log_file: figures.log_file.value,
+            log_buffer: ByteSize::bytes(log_buffer),
+            cache_min: each(figures.cache_min.value),
+            cache_max: each(figures.cache_max.value),
+            checkpoint_depth: figures.checkpoint_depth.value,
+            circular_logging: figures.circular_logging.value,
+            background_maintenance: figures.maintenance.value.is_some(),
         }
     }
 
     /// Reads `[profile]`.
     pub(super) fn read(section: &mut Section, instances: u64) -> Result<Self, Refusal> {
-        let version = section.read_or("version", 0, |n| section::word(n, &Version::WORDS))?;
-        let usual = Self::of(Version::ALL[version.value], instances);
+        let version = section.read_or("version", Version::Exchange2013, read_version)?;
+        let usual = Self::of(version.value, instances);
         let page = section.read_or("page", usual.page, |node| {
             let size = section::size(node)?;
             PageSize::new(size.get()).map_err(|_| {
@@ -141,6 +127,15 @@ impl Profile {
         }
         Ok(())
     }
+}
+
+fn read_version(node: &Node) -> Result<Version, Refusal> {
+    section::text(node)?.parse().map_err(|_| {
+        let known = Version::ALL.map(word).join(", ");
+        node.place
+            .refuse("unknown version")
+            .hint(format!("known are {known}"))
+    })
 }
 
 fn checked_log_file(size: &Placed<ByteSize>) -> Result<ByteSize, Refusal> {

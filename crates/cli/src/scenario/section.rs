@@ -181,12 +181,15 @@ pub(super) fn switch(node: &Node) -> Result<bool, Refusal> {
 
 /// One word of a fixed list; its index.
 pub(super) fn word(node: &Node, words: &[&str]) -> Result<usize, Refusal> {
-    let text = text(node)?;
-    words.iter().position(|word| *word == text).ok_or_else(|| {
-        let refusal = node.place.refuse("unknown value");
-        refusal.hint(match nearest(&text, words) {
-            Some(word) => format!("did you mean \"{word}\"?"),
-            None => format!("it can be {}", words.join(", ")),
+    let written = text(node)?;
+    words
+        .iter()
+        .position(|word| *word == written)
+        .ok_or_else(|| {
+            let refusal = node.place.refuse("unknown value");
+            refusal.hint(match nearest(&written, words) {
+                Some(word) => format!("did you mean \"{word}\"?"),
+                None => format!("it can be {}", words.join(", ")),
+            })
         })
-    })
 }

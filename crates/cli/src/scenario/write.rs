@@ -6,6 +6,7 @@ use std::path::Path;
 use brunt_units::{ByteSize, Span};
 
 use super::model::Scenario;
+use super::profile::word;
 
 impl Scenario {
     /// The scenario with every default written out and every path absolute. Reading it gives this scenario again.
@@ -32,7 +33,7 @@ impl Scenario {
         writeln!(
             out,
             "\n[profile]\nversion = {}",
-            quoted(profile.version.word())
+            quoted(&word(profile.version))
         )?;
         let page = ByteSize::bytes(profile.page.bytes_u64());
         for (key, bytes) in [
