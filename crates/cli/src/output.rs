@@ -1,0 +1,217 @@
+//! Everything the program says goes through here.
+//!
+//! * Data goes to stdout: what a script would read.
+//! * Talk goes to stderr: progress, remarks, errors. `--quiet` silences all but errors.
+//! * Colour helps on a terminal and never carries meaning alone; `NO_COLOR` turns it off.
+//! * On a terminal progress stays in place; elsewhere it is a plain line every few seconds.
+//!
+//! A reader that goes away (`| head`) ends the talking, not the program.
+
+use std::env;
+use std::io::{self, IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+/// A colour with a meaning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tone {
+    /// Passed, intact.
+    Good,
+    /// Failed, damaged, wrong.
+    Bad,
+    /// Worth a look.
+    Doubt,
+    /// Beside the point.
+    Faint,
+}
+
+/// The program's two voices.
+#[derive(Clone, Debug)]
+pub struct Output {
+    colour_data: bool,
+    colour_talk: bool,
+    in_place: bool,
+    quiet: bool,
+}
+
+impl Output {
+    /// Looks at the streams and the environment.
+    pub fn new(quiet: bool) -> Self {
+        let wanted = env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+            && env::var_os("TERM").is_none_or(|term| term != "dumb");
+        let in_place = io::stderr().is_terminal();
+        Self {
+            colour_data: wanted && io::stdout().is_terminal(),
+            colour_talk: wanted && in_place,
+            in_place: in_place && env::var_os("TERM").is_none_or(|term| term != "dumb"),
+            quiet,
+        }
+    }
+
+    /// One or more lines for stdout.
+    pub fn data(&self, text: &str) {
+        // Whoever read us may be gone; that is no failure of the command.
+        let _ = writeln!(io::stdout().lock(), "{text}");
+    }
+
+    /// One or more lines for stderr.
+    pub fn talk(&self, text: &str) {
+        if !self.quiet {
+            let _ = writeln!(io::stderr().lock(), "{text}");
+        }
+    }
+
+    /// Says why the command cannot go on. `--quiet` does not silence it.
+    pub fn error(&self, text: &str) {
+        let word = painted(self.colour_talk, Tone::Bad, "error:");
+        let _ = writeln!(io::stderr().lock(), "{word} {text}");
+    }
+
+    /// `text` in the colour of `tone`, for stdout.
+    pub fn paint(&self, tone: Tone, text: &str) -> String {
+        painted(self.colour_data, tone, text)
+    }
+
+    /// Progress of one phase, called `label`.
+    pub fn progress(&self, label: &str) -> Progress<'_> {
+        Progress {
+            output: self,
+            label: label.to_owned(),
+            shown: None,
+            lines: 0,
+        }
+    }
+}
+
+fn painted(colour: bool, tone: Tone, text: &str) -> String {
+    let code = match tone {
+        Tone::Good => "1;32",
+        Tone::Bad => "1;31",
+        Tone::Doubt => "33",
+        Tone::Faint => "2",
+    };
+    if colour {
+        format!("\x1b[{code}m{text}\x1b[0m")
+    } else {
+        text.to_owned()
+    }
+}
+
+/// How far a phase is.
+pub struct Progress<'a> {
+    output: &'a Output,
+    label: String,
+    shown: Option<Instant>,
+    /// Lines that stand on the terminal and can be replaced.
+    lines: usize,
+}
+
+const EVERY_IN_PLACE: Duration = Duration::from_millis(100);
+const EVERY_PLAIN: Duration = Duration::from_secs(5);
+const BAR: usize = 28;
+const LABEL: usize = 13;
+
+impl Progress<'_> {
+    /// Shows that `share` (0 to 1) is done, unless something was shown a moment ago. `detail` is asked only when needed;
+    /// its further lines stand below the bar.
+    pub fn show(&mut self, share: f64, detail: impl FnOnce() -> String) {
+        let every = if self.output.in_place {
+            EVERY_IN_PLACE
+        } else {
+            EVERY_PLAIN
+        };
+        let now = Instant::now();
+        // The first plain line comes after a while, too: short phases say only how they ended.
+        let last = *self.shown.get_or_insert(if self.output.in_place {
+            now - every
+        } else {
+            now
+        });
+        if now - last >= every {
+            self.shown = Some(now);
+            self.draw(share, &detail());
+        }
+    }
+
+    /// Ends the phase with `detail` and leaves it standing.
+    pub fn finish(mut self, detail: &str) {
+        self.draw(1.0, detail);
+    }
+
+    /// Takes the progress away, as if the phase had not been shown.
+    pub fn vanish(mut self) {
+        self.erase();
+    }
+
+    fn draw(&mut self, share: f64, detail: &str) {
+        if self.output.quiet {
+            return;
+        }
+        self.erase();
+        let text = if self.output.in_place {
+            let text = drawn(&self.label, share, detail);
+            self.lines = text.lines().count();
+            text
+        } else {
+            plain(&self.label, share, detail)
+        };
+        let _ = writeln!(io::stderr().lock(), "{text}");
+    }
+
+    fn erase(&mut self) {
+        if self.lines > 0 {
+            let _ = write!(io::stderr().lock(), "\x1b[{}A\x1b[J", self.lines);
+            self.lines = 0;
+        }
+    }
+}
+
+fn drawn(label: &str, share: f64, detail: &str) -> String {
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "between zero and the bar's length"
+    )]
+    let full = (share.clamp(0.0, 1.0) * BAR as f64).round() as usize;
+    let bar = format!("{}{}", "#".repeat(full), ".".repeat(BAR - full));
+    let indent = format!("\n{:LABEL$} ", "");
+    format!("{label:LABEL$} {bar}   {}", detail.replace('\n', &indent))
+}
+
+fn plain(label: &str, share: f64, detail: &str) -> String {
+    format!(
+        "{label}: {:.0} %, {}",
+        share.clamp(0.0, 1.0) * 100.0,
+        detail.replace('\n', ", ")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bars_have_one_length() {
+        assert_eq!(
+            drawn("create", 0.0, "x"),
+            format!("create        {}   x", ".".repeat(28))
+        );
+        assert_eq!(
+            drawn("test", 0.5, "41 s of 60 s\n21,480 IOPS"),
+            format!(
+                "test          {}{}   41 s of 60 s\n              21,480 IOPS",
+                "#".repeat(14),
+                ".".repeat(14)
+            )
+        );
+        assert_eq!(
+            drawn("verify", 7.0, ""),
+            format!("verify        {}   ", "#".repeat(28))
+        );
+        assert_eq!(plain("test", 0.683, "a\nb"), "test: 68 %, a, b");
+    }
+
+    #[test]
+    fn colour_is_an_addition() {
+        assert_eq!(painted(false, Tone::Bad, "FAIL"), "FAIL");
+        assert_eq!(painted(true, Tone::Bad, "FAIL"), "\x1b[1;31mFAIL\x1b[0m");
+    }
+}

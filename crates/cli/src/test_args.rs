@@ -1,0 +1,140 @@
+//! The scenario and the flags that every testing command takes.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use crate::scenario::{DEMO, Override, Place, Refusal, Scenario};
+
+/// What a testing command is told.
+#[derive(Args, Clone, Debug, Default)]
+pub struct TestArgs {
+    /// Scenario file (TOML); without one, a small demo in ./brunt-demo
+    pub scenario: Option<PathBuf>,
+
+    /// Folder that the run's own folder is made in
+    #[arg(long, value_name = "DIR", default_value = "runs")]
+    pub out: PathBuf,
+
+    /// How long to measure, such as 90s or 2h
+    #[arg(long, value_name = "TIME")]
+    pub duration: Option<String>,
+
+    /// Seed of all randomness
+    #[arg(long, value_name = "N")]
+    pub seed: Option<String>,
+
+    /// Sessions in the pool
+    #[arg(long, value_name = "N")]
+    pub sessions: Option<String>,
+
+    /// Make the databases anew, even when there are some of an earlier run
+    #[arg(long)]
+    pub new: bool,
+
+    /// Replace a value of the scenario, such as profile.cache_max=64MiB; may be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+
+    /// Print the result as JSON on stdout
+    #[arg(long)]
+    pub json: bool,
+
+    /// Say nothing but the result and errors
+    #[arg(long)]
+    pub quiet: bool,
+}
+
+impl TestArgs {
+    /// The scenario that is meant, with the flags applied: `--set` first, so that the flags of their own win.
+    ///
+    /// # Errors
+    /// [`Refusal`] when the file cannot be read, or for the first thing that is wrong in it or in a flag.
+    pub fn scenario(&self, working_folder: &Path) -> Result<Scenario, Refusal> {
+        let overrides = self.overrides()?;
+        let Some(path) = &self.scenario else {
+            return Scenario::parse("demo.toml (built in)", DEMO, working_folder, &overrides);
+        };
+        let name = path.display().to_string();
+        let text = fs::read_to_string(path).map_err(|error| {
+            let refusal = Place::file(&name).refuse(format!("cannot be read: {error}"));
+            refusal.hint("without a scenario file, a small demo is run")
+        })?;
+        let file = working_folder.join(path);
+        let folder = file.parent().unwrap_or(working_folder);
+        Scenario::parse(&name, &text, folder, &overrides)
+    }
+
+    fn overrides(&self) -> Result<Vec<Override>, Refusal> {
+        let mut overrides = Vec::new();
+        for text in &self.set {
+            overrides.push(Override::of_set(text)?);
+        }
+        for (flag, key, value) in [
+            ("--duration", "test.duration", &self.duration),
+            ("--seed", "test.seed", &self.seed),
+            ("--sessions", "test.sessions", &self.sessions),
+        ] {
+            overrides.extend(
+                value
+                    .as_ref()
+                    .map(|value| Override::of_flag(flag, key, value)),
+            );
+        }
+        Ok(overrides)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brunt_units::Span;
+
+    #[test]
+    fn flags_of_their_own_win() {
+        let args = TestArgs {
+            set: vec!["test.duration=5s".to_owned(), "test.seed=3".to_owned()],
+            duration: Some("7s".to_owned()),
+            ..TestArgs::default()
+        };
+        let scenario = args.scenario(Path::new("/somewhere")).unwrap();
+        assert_eq!(scenario.name, "demo");
+        assert_eq!(
+            (scenario.test.duration, scenario.test.seed),
+            (Span::seconds(7), 3)
+        );
+        assert!(
+            scenario.instances[0]
+                .log
+                .value
+                .starts_with("/somewhere/brunt-demo")
+        );
+    }
+
+    #[test]
+    fn paths_are_relative_to_the_scenario() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.toml");
+        fs::write(&path, DEMO).unwrap();
+        let args = TestArgs {
+            scenario: Some(path),
+            ..TestArgs::default()
+        };
+        let scenario = args.scenario(Path::new("/elsewhere")).unwrap();
+        assert!(scenario.instances[0].log.value.starts_with(folder.path()));
+    }
+
+    #[test]
+    fn a_missing_file_is_named() {
+        let args = TestArgs {
+            scenario: Some("no-such.toml".into()),
+            ..TestArgs::default()
+        };
+        let said = args.scenario(Path::new("/")).unwrap_err().to_string();
+        assert_eq!(
+            said,
+            "no-such.toml: cannot be read: No such file or directory (os error 2)\n  without a scenario file, a small demo is run"
+        );
+    }
+}
