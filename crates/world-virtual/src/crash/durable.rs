@@ -149,7 +149,6 @@ impl<'j> Cursor<'j> {
             Change::Write(write) => {
                 let is_open = |_, sector| sector == Sector::Open;
                 write.apply(&mut self.durable, durable.file, is_open);
-                self.lengthen(durable.file, write);
                 let range = (write.offset, write.end());
                 self.overrule(durable, range);
             }
@@ -160,15 +159,6 @@ impl<'j> Cursor<'j> {
                     self.drop_older_lengths(durable);
                 }
             }
-        }
-    }
-
-    /// A durable write's length is durable, even of sectors that others overtook.
-    fn lengthen(&mut self, file: Inode, write: &PendingWrite<'_>) {
-        let length = self.durable.length(file).expect("pending on a file");
-        let cut = write.sectors.last() == Some(&Sector::Dead);
-        if !cut && length < write.end() {
-            self.durable.set_length(file, write.end());
         }
     }
 

@@ -21,6 +21,7 @@ fn shrinking_is_ordered_with_durable_writes() {
         write(&world, Op::Write, file, 0, 8, 1).await;
         machine.start_recording();
         write(&world, Op::Write, file, 6, 2, 50).await;
+        world.volume.allocate(file, 8192).await.unwrap();
         world.volume.allocate(file, 1024).await.unwrap();
         machine.mark("shrunk", 0);
         world.volume.allocate(file, 4096).await.unwrap();
@@ -179,6 +180,74 @@ fn lengths_and_bytes_survive_apart() {
     let journal = made.machine.stop_recording().unwrap();
     let lengths = [(0, 0), (512, 7), (1024, 0), (1024, 7), (2048, 0), (2048, 7)];
     assert_eq!(seen_at_the_end(&journal), lengths.map(Some).into());
+}
+
+/// A growth that is made durable late does not cut off what was written beyond it meanwhile.
+#[test]
+fn growing_never_shortens() {
+    for through in [Op::Write, Op::WriteThrough] {
+        let mut made = VirtualWorld::new(VirtualOptions::default());
+        let (world, machine) = (made.world.clone(), made.machine.clone());
+        made.executor.block_on(async move {
+            let path = Path::new("d/new");
+            let file = world.volume.open(path, OpenMode::CreateNew).await.unwrap();
+            machine.start_recording();
+            world.volume.allocate(file, 1024).await.unwrap();
+            write(&world, through, file, 0, 4, 7).await;
+            let sync = Io::sync(Class::Metadata, file);
+            world.disk.submit(sync).await.result.unwrap();
+        });
+        let journal = made.machine.stop_recording().unwrap();
+        assert_eq!(seen_at_the_end(&journal), [Some((2048, 7))].into());
+    }
+}
+
+/// A file whose removal is durable takes everything with it, and one that moves between directories needs both synced.
+#[test]
+fn names_need_every_directory_they_touch() {
+    for synced in [&["e"][..], &["d"], &["d", "e"]] {
+        let mut made = VirtualWorld::new(VirtualOptions::default());
+        let (world, machine) = (made.world.clone(), made.machine.clone());
+        let removed = made.executor.block_on(async move {
+            let create = |path| world.volume.open(Path::new(path), OpenMode::CreateNew);
+            let (moved, removed) = (
+                create("e/old").await.unwrap(),
+                create("d/gone").await.unwrap(),
+            );
+            write(&world, Op::Write, moved, 0, 1, 7).await;
+            let inode = machine.store().find(Path::new("d/gone")).unwrap();
+            machine.start_recording();
+            write(&world, Op::Write, removed, 0, 1, 8).await;
+            let volume = &world.volume;
+            volume
+                .rename(Path::new("e/old"), Path::new("d/new"))
+                .await
+                .unwrap();
+            volume.remove(Path::new("d/gone")).await.unwrap();
+            for directory in synced {
+                volume.sync_directory(Path::new(directory)).await.unwrap();
+            }
+            inode
+        });
+        let journal = made.machine.stop_recording().unwrap();
+        let is_certain = synced.len() == 2;
+        let moved = Some((512, 7));
+        let expected = if is_certain {
+            vec![moved]
+        } else {
+            vec![None, moved]
+        };
+        assert_eq!(seen_at_the_end(&journal), expected.into_iter().collect());
+        let mut images = CrashImages::new(&journal);
+        let last = *images.cuts().last().unwrap();
+        assert_eq!(images.pending(last) == 0, is_certain);
+        for sample in (0..50).map(Sample::nth) {
+            let image = images.image(last, sample);
+            let is_named = image.find(Path::new("d/gone")).is_some();
+            assert!(!(is_named && synced.contains(&"d")), "a durable removal");
+            assert_eq!(image.length(removed).is_some(), is_named);
+        }
+    }
 }
 
 /// A record that is acknowledged must be found again. `through` says whether the writer is careful.
