@@ -39,10 +39,14 @@ fn is_early(coins: u64, offset: u64) -> bool {
 }
 
 impl State {
-    /// Submission: what moves early moves now.
+    /// Submission: what moves early moves now, unless it cannot; then everything lands at completion.
     pub(crate) fn touch_down(&mut self, flight: &mut Flight) {
-        if flight.coins != 0 && self.admit(flight).is_ok() {
-            self.carry(flight, true);
+        if flight.coins == 0 {
+            return;
+        }
+        match self.admit(flight) {
+            Ok(()) => self.carry(flight, true),
+            Err(_) => flight.coins = 0,
         }
     }
 

@@ -6,7 +6,7 @@
 //! ```text
 //!    tasks of the engine          one Executor
 //!    ------------------------------------------------ brunt_world
-//!    Front: Disk and Volume       bytes and names      Store (copy on write), Recorder (journal)
+//!    Front: Disk and Volume       bytes and names      Store (copy on write), Journal -> crash images
 //!    Device: content-free         when is it done?     MemoryDevice, later arrays
 //!    Events: one heap             (time, number)       VirtualReactor moves the clock
 //! ```

@@ -195,3 +195,37 @@ fn overlapping_writes_in_flight_are_torn_where_asked() {
     assert!([0, 64].contains(&torn(Landing::AtCompletion)));
     assert!((8..56).contains(&torn(Landing::Torn)));
 }
+
+/// A read that was past the end when it was submitted and is not when it completes has all its bytes.
+#[test]
+fn a_read_overtaken_by_growth_is_whole() {
+    for seed in 0..20 {
+        let device = Delay(
+            |_: Time, request: &brunt_world_virtual::Request| match request.op {
+                Op::Read => Span::micros(20),
+                _ => Span::micros(10),
+            },
+        );
+        let mut made = VirtualWorld::new(VirtualOptions {
+            devices: vec![Box::new(device)],
+            landing: Landing::Torn,
+            ..VirtualOptions::new(seed)
+        });
+        let world = made.world.clone();
+        made.executor.block_on(async move {
+            let path = Path::new("f");
+            let file = world.volume.open(path, OpenMode::CreateNew).await.unwrap();
+            let memory = world.frames.zeroed(32_768);
+            let read = world
+                .disk
+                .submit(Io::read(Class::Database, file, 0, memory));
+            let mut frame = world.frames.take(32_768);
+            frame.fill(7);
+            let write = Io::write(Class::Database, file, 0, &Rc::new(frame));
+            world.disk.submit(write).await.result.unwrap();
+            let done = read.await;
+            assert_eq!(done.result, Ok(()));
+            assert!(done.into_frame().iter().all(|byte| *byte == 7));
+        });
+    }
+}

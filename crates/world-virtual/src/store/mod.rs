@@ -27,7 +27,7 @@ use chunks::FileBytes;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Inode(pub u32);
 
-/// Files and their names; see the [module](self).
+/// Files and their names, copied on write: a fork costs three words.
 #[derive(Clone, Default)]
 pub struct Store {
     files: Rc<BTreeMap<Inode, Rc<FileBytes>>>,
