@@ -230,11 +230,13 @@ impl<'a> PageEditor<'a> {
             }
             at = at.max(offset + size);
         }
-        let overlaps_tags = items
-            .last()
-            .is_some_and(|(offset, size)| offset + size > floor);
+        let used = items.last().map_or(0, |(offset, size)| offset + size);
         match best {
-            Some((_, at)) if !overlaps_tags => at,
+            Some((_, at)) if used <= floor => {
+                // The end of items that are gone may lie where the new tag goes.
+                self.write_u16(FIRST_FREE_AT, used);
+                at
+            }
             _ => self.compact(),
         }
     }

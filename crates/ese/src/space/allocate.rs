@@ -7,7 +7,7 @@ use brunt_units::PageNumber;
 use super::extents::{Place, take_first};
 use super::{Extents, Space, SplitBuffer, extent_pages, extents, obtain};
 use crate::page::{Change, Need, Pages};
-use crate::tree::{Site, Step, levels, load};
+use crate::tree::{Site, Step, levels, load, shrink_at};
 
 /// A page found for a tree, with memory for it. It is the tree's once [taken](Self::take).
 #[derive(Clone, Copy, Debug)]
@@ -58,8 +58,16 @@ pub(crate) fn reserve<P: Pages>(
         let from = From::Buffer(root, buffer);
         return Ok(Step::Done(Grant { page, from }));
     }
+    let available = space.available_site();
+    if let Some(first) = Extents::of(change.pages(), available.tree)?.next()?
+        && first.is_alone
+        && first.extent.pages == 1
+        && shrink_at(change, available, &first.extent.key())? == Step::Again
+    {
+        return Ok(Step::Again);
+    }
     let Some(place) = first_to_take(change.pages(), space)? else {
-        // The pages kept back are gone: this cannot happen to space trees that only we have written.
+        // The pages kept back are gone, which no space tree written by us comes to.
         return Err(Need::Repair(root));
     };
     if site.is_space() {

@@ -15,6 +15,10 @@ use brunt_units::PageNumber;
 use crate::format::field::{put_u32, u32_in};
 use crate::format::page::Page;
 use crate::format::space::{Extent, SPLIT_BUFFER_BYTES};
+use crate::page::{Change, Need, Pages};
+use crate::tree::{Site, load};
+
+use super::Space;
 
 /// Two runs of pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -79,6 +83,19 @@ impl SplitBuffer {
             pages: 1,
         });
     }
+}
+
+/// Puts a page that a space tree needs no more into the split buffer. The available-extents root is resident.
+pub(crate) fn put_into_buffer<P: Pages>(change: &mut Change<'_, P>, site: Site, page: PageNumber) {
+    let outcome = Space::of(change.pages(), site.owner).and_then(|space| {
+        let root = space.available.root;
+        let root_page = load(change.pages(), space.available, root)?;
+        let mut buffer = SplitBuffer::of(root_page).ok_or(Need::Repair(root))?;
+        buffer.put(page);
+        change.edit(root).set_external_header(&buffer.to_bytes());
+        Ok(())
+    });
+    outcome.expect("the root was read when the change began");
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@
 //! * `reserve` and `Grant::take` give a tree one page, as part of the change that uses it.
 //! * `prepare_free` and `free` take pages back, as part of the change that empties them.
 //! * [`obtain`] moves an extent from the parent; [`grow`] adds one to the database.
+//! * [`check`] accounts for every page.
 //!
 //! **Space trees split, too.** Their pages come from the *split buffer*, 16 bytes in tag 0 of the available-extents root
 //! that name two runs of pages; an empty buffer is filled from the available extents first, as a change of its own. So a
@@ -24,15 +25,18 @@
 
 mod allocate;
 mod buffer;
+pub mod check;
 mod extents;
 mod free;
 mod obtain;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use allocate::reserve;
-pub(crate) use buffer::SplitBuffer;
+pub(crate) use buffer::{SplitBuffer, put_into_buffer};
 pub(crate) use extents::Extents;
 pub(crate) use free::{free, prepare_free};
-pub use obtain::{grow, obtain};
+pub use obtain::{grow, last_page, obtain};
 
 use brunt_units::PageNumber;
 

@@ -60,7 +60,7 @@ fn fitting<P: Pages>(pages: &P, space: Space, wanted: u32) -> Result<Option<Plac
     Ok(None)
 }
 
-/// Adds `pages` pages at the end of the database to its root's owned and available extents; the file holds them already.
+/// Adds `pages` pages, which the file holds already, to the owned and available extents of `root`, behind the last one owned.
 /// Returns the new last page.
 ///
 /// # Errors
@@ -74,7 +74,7 @@ pub fn grow<P: Pages>(
     pages: u32,
 ) -> Result<Step<PageNumber>, Need> {
     let space = Space::of(change.pages(), root)?;
-    let extent = Extent::starting_at(last_page(change.pages(), space)?.after(1), pages);
+    let extent = Extent::starting_at(last_owned(change.pages(), space)?.after(1), pages);
     for site in [space.owned_site(), space.available_site()] {
         if prepare(change, site, extent, 1)? == Step::Again {
             return Ok(Step::Again);
@@ -86,7 +86,14 @@ pub fn grow<P: Pages>(
 }
 
 /// The last page of the database.
-fn last_page<P: Pages>(pages: &P, space: Space) -> Result<PageNumber, Need> {
+///
+/// # Errors
+/// [`Need::Page`], [`Need::Repair`].
+pub fn last_page<P: Pages>(pages: &P) -> Result<PageNumber, Need> {
+    last_owned(pages, Space::of(pages, TreeId::DATABASE)?)
+}
+
+fn last_owned<P: Pages>(pages: &P, space: Space) -> Result<PageNumber, Need> {
     let mut extents = Extents::of(pages, space.owned)?;
     let mut last = PageNumber::NONE;
     while let Some(place) = extents.next()? {

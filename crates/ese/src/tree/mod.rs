@@ -19,13 +19,16 @@
 //! the tree is sound in between.
 //!
 //! * Looking: [`seek`], [`Cursor`].
-//! * Changing: [`insert`], [`replace`], [`revive`], [`mark_deleted`], [`clear_deleted`], [`remove`].
+//! * Changing: [`insert`], [`replace`], [`revive`], [`mark_deleted`], [`clear_deleted`], [`remove`], [`shrink`].
 //! * Pure: [`split_point`], where pages are split.
+//! * All at once: [`check`] judges whole trees.
 
+pub mod check;
 mod cursor;
 mod find;
 mod insert;
 mod mark;
+mod merge;
 mod order;
 mod remove;
 mod split;
@@ -39,10 +42,12 @@ pub use cursor::{Cursor, Entry};
 pub use find::{Found, orders_by_data, seek};
 pub use insert::{InsertOutcome, ReplaceOutcome, insert, replace, revive};
 pub use mark::{MarkOutcome, clear_deleted, mark_deleted};
+pub use merge::shrink;
 pub use remove::{RemoveOutcome, remove};
 
 pub(crate) use find::{descend, levels, load, node_at};
 pub(crate) use insert::insert_at;
+pub(crate) use merge::shrink_at;
 pub(crate) use split::split_leaf;
 
 use brunt_units::{PageNumber, PageSize};

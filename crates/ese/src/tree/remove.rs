@@ -7,12 +7,16 @@
 //!    [.. S:P  K:R ..]  remove R  ->  [.. K:P ..]     the separator of the last child on a page stays
 //!    [.. S:P  K:R ..]  remove P  ->  [.. K:R ..]
 //! ```
+//!
+//! When R was a branch page and the last child, P's own last separators, which equal S, become K as well, on every level
+//! down to the leaves.
 
 use brunt_units::PageNumber;
 use smallvec::SmallVec;
 
 use super::find::Visit;
-use super::{Step, TreeId, descend, load, node_at};
+use super::split::split_branch;
+use super::{Site, Step, TreeId, descend, load, node_at};
 use crate::format::page::{Page, PageFlags, body_bytes};
 use crate::page::{Change, Need, Pages};
 use crate::space;
@@ -23,7 +27,7 @@ const SPARSE_PART: usize = 4;
 /// How a removal ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RemoveOutcome {
-    /// The entry is gone. `sparse` when little is left on its page.
+    /// The entry is gone. `sparse` when so little is left on its page that [`super::shrink`] should be called.
     Removed {
         /// Whether the page is less than a quarter full.
         sparse: bool,
@@ -92,11 +96,33 @@ fn unlink<P: Pages>(
         Some(index) => node_at(page, stays.page, index)?.child(),
         None => None,
     };
+    let last_key = node_at(page, stays.page, count - 1)?.key.to_vec();
+    let mut edge = SmallVec::new();
+    if let Some(before) = before
+        && stays.index + 1 == count
+    {
+        let mut way: SmallVec<[Visit; 6]> = path[..path.len() - gone.len()].into();
+        way.last_mut().expect("the page that stays").index -= 1;
+        edge = right_edge(change.pages(), tree, before, gone.len() - 1)?;
+        for &visit in &edge {
+            way.push(visit);
+            if !takes_key(load(change.pages(), tree, visit.page)?, visit, &last_key)? {
+                split_branch(change, Site::ordinary(tree), &way)?;
+                return Ok(Step::Again);
+            }
+        }
+    }
     if space::prepare_free(change, tree, &gone)? == Step::Again {
         return Ok(Step::Again);
     }
 
     link(change, previous, next);
+    for Visit { page, index } in edge {
+        let child = child_at(change.pages(), tree, Visit { page, index })?;
+        change
+            .edit(page)
+            .replace(index, &last_key, &child.0.to_le_bytes());
+    }
     let mut editor = change.edit(stays.page);
     if count == 1 {
         // The root's only child went: the tree is empty.
@@ -117,6 +143,41 @@ fn unlink<P: Pages>(
         space::free(change, tree, page);
     }
     Ok(Step::Done(()))
+}
+
+/// The last nodes of a branch page and of the branch pages below it, `levels` in all.
+fn right_edge<P: Pages>(
+    pages: &P,
+    tree: TreeId,
+    top: PageNumber,
+    levels: usize,
+) -> Result<SmallVec<[Visit; 6]>, Need> {
+    let mut edge = SmallVec::new();
+    let mut number = top;
+    for _ in 0..levels {
+        let page = load(pages, tree, number)?;
+        let last = page.node_count().checked_sub(1);
+        let visit = Visit {
+            page: number,
+            index: last.ok_or(Need::Repair(number))?,
+        };
+        number = child_at(pages, tree, visit)?;
+        edge.push(visit);
+    }
+    Ok(edge)
+}
+
+fn child_at<P: Pages>(pages: &P, tree: TreeId, visit: Visit) -> Result<PageNumber, Need> {
+    let page = load(pages, tree, visit.page)?;
+    let child = node_at(page, visit.page, visit.index)?.child();
+    child.ok_or(Need::Repair(visit.page))
+}
+
+/// Whether a branch node can have another key.
+fn takes_key(page: Page<'_>, visit: Visit, key: &[u8]) -> Result<bool, Need> {
+    let node = node_at(page, visit.page, visit.index)?;
+    let grows = key.len().saturating_sub(node.key.suffix.len());
+    Ok(grows <= page.free())
 }
 
 /// Links two leaves, either of which may be none.

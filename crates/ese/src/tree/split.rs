@@ -264,7 +264,7 @@ fn part<P: Pages>(
 }
 
 /// Splits a branch page that has no room for one more separator.
-fn split_branch<P: Pages>(
+pub(super) fn split_branch<P: Pages>(
     change: &mut Change<'_, P>,
     site: Site,
     path: &[Visit],

@@ -9,12 +9,8 @@ use crate::format::space::{Extent, SpaceHeader, SpaceKind};
 use crate::page::memory::MemoryPages;
 use crate::page::{Change, Need};
 use crate::space;
-
-/// The database root.
-pub(crate) const ROOT: TreeId = TreeId {
-    root: PageNumber(1),
-    object: ObjectId(1),
-};
+use crate::space::check::DatabaseCheck;
+use crate::tree::check::{CheckStop, TreeSummary};
 
 /// A database in memory.
 pub(crate) struct Database {
@@ -40,7 +36,7 @@ impl Database {
         };
         let count = u32::try_from(plans.len()).unwrap();
         let all = Extent::starting_at(PageNumber(1), 3 + 3 * count);
-        database.build(ROOT, PageNumber::NONE, PageFlags(0), &[all]);
+        database.build(TreeId::DATABASE, PageNumber::NONE, PageFlags(0), &[all]);
         for (plan, index) in plans.iter().zip(0..) {
             let root = PageNumber(4 + 3 * index);
             let tree = TreeId {
@@ -122,6 +118,18 @@ impl Database {
         }
     }
 
+    /// Checks every tree and accounts for every page; the trees' summaries, in the order of their plans.
+    pub(crate) fn check(&mut self) -> Vec<TreeSummary> {
+        let mut check = DatabaseCheck::new(&self.trees);
+        loop {
+            match check.run(&self.pages) {
+                Ok(summaries) => return summaries[1..].iter().map(|of| of.1).collect(),
+                Err(CheckStop::Need(need)) => self.pages.fulfil(need),
+                Err(fault) => panic!("{fault}"),
+            }
+        }
+    }
+
     fn attempt<T>(
         &mut self,
         work: &mut impl FnMut(&mut Change<'_, MemoryPages>) -> Result<Step<T>, Need>,
@@ -139,7 +147,8 @@ impl Database {
     }
 
     fn grow(&mut self, pages: u32) {
-        let mut work = |change: &mut Change<'_, MemoryPages>| space::grow(change, ROOT, pages);
+        let mut work =
+            |change: &mut Change<'_, MemoryPages>| space::grow(change, TreeId::DATABASE, pages);
         loop {
             match self.attempt(&mut work) {
                 Ok(Step::Done(_)) => return,

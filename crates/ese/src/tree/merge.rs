@@ -1,0 +1,195 @@
+//! Giving room back: merging sparse pages and lowering the root.
+//!
+//! ```text
+//!    [.. S:L  K:R ..]  ->  [.. K:L ..]     the nodes of R go behind those of L; R is freed
+//!    root [ -:C ]      ->  root [ nodes ]  the nodes of an only child that fit go up; C is freed
+//! ```
+//!
+//! Only children of one parent merge, and only when the merged page keeps a quarter free, so that the next insert does not
+//! split it again.
+
+use brunt_units::PageNumber;
+
+use super::find::Visit;
+use super::remove::{discard, is_sparse, link};
+use super::{Site, Step, TreeId, descend, load, node_at};
+use crate::format::page::{Page, PageFlags, TAG_COUNT_MASK, body_bytes};
+use crate::page::{Change, Need, Nodes, Pages, node_cost};
+use crate::space;
+
+/// Gives room back around the place of `key`: merges a page with a neighbour or lowers the root, and returns
+/// [`Step::Again`]; or finds nothing to do. Call it until it is done when [`super::remove`] left a page sparse.
+///
+/// # Errors
+/// [`Need`], of any kind.
+pub fn shrink<P: Pages>(
+    change: &mut Change<'_, P>,
+    tree: TreeId,
+    key: &[u8],
+) -> Result<Step<()>, Need> {
+    shrink_at(change, Site::ordinary(tree), key)
+}
+
+/// [`shrink`] for any tree. A space tree's page goes into the split buffer, which must have a run free.
+pub(crate) fn shrink_at<P: Pages>(
+    change: &mut Change<'_, P>,
+    site: Site,
+    key: &[u8],
+) -> Result<Step<()>, Need> {
+    let path = descend(change.pages(), site.tree, key)?.path;
+    for level in (1..path.len()).rev() {
+        let page = load(change.pages(), site.tree, path[level].page)?;
+        if !is_sparse(page) {
+            continue;
+        }
+        if let Some(pair) = partner(change.pages(), site.tree, path[level - 1], page)? {
+            merge(change, site, pair)?;
+            return Ok(Step::Again);
+        }
+    }
+    lower_root(change, site)
+}
+
+/// Two neighbours that fit one page, and the place of the left one in their parent.
+struct Pair {
+    parent: Visit,
+    left: PageNumber,
+    right: PageNumber,
+}
+
+/// The neighbour to merge a sparse page with: the right one if it will do, or the left one.
+fn partner<P: Pages>(
+    pages: &P,
+    tree: TreeId,
+    parent: Visit,
+    sparse: Page<'_>,
+) -> Result<Option<Pair>, Need> {
+    let page = load(pages, tree, parent.page)?;
+    let child = |index: usize| -> Result<PageNumber, Need> {
+        let child = node_at(page, parent.page, index)?.child();
+        child.ok_or(Need::Repair(parent.page))
+    };
+    let number = child(parent.index)?;
+    if parent.index + 1 < page.node_count() {
+        let right = child(parent.index + 1)?;
+        if fit(sparse, load(pages, tree, right)?) {
+            let left = number;
+            return Ok(Some(Pair {
+                parent,
+                left,
+                right,
+            }));
+        }
+    }
+    if let Some(index) = parent.index.checked_sub(1) {
+        let left = child(index)?;
+        if fit(load(pages, tree, left)?, sparse) {
+            let parent = Visit {
+                page: parent.page,
+                index,
+            };
+            let right = number;
+            return Ok(Some(Pair {
+                parent,
+                left,
+                right,
+            }));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether the nodes of `right` fit behind those of `left`, with a quarter of the page to spare.
+fn fit(left: Page<'_>, right: Page<'_>) -> bool {
+    let Ok(nodes) = Nodes::of(right, 0..right.node_count()) else {
+        return false;
+    };
+    let spare = body_bytes(left.size()).div_euclid(4);
+    nodes.cost() + spare <= left.free()
+        && left.tag_count() + right.node_count() < TAG_COUNT_MASK.into()
+}
+
+fn merge<P: Pages>(change: &mut Change<'_, P>, site: Site, pair: Pair) -> Result<(), Need> {
+    let Pair {
+        parent,
+        left,
+        right,
+    } = pair;
+    let page = load(change.pages(), site.tree, right)?;
+    let (is_leaf, next) = (page.flags().has(PageFlags::LEAF), page.next());
+    if next.is_some() {
+        load(change.pages(), site.tree, next)?;
+    }
+    let nodes = Nodes::of(page, 0..page.node_count()).map_err(|_| Need::Repair(right))?;
+    let Step::Done(release) = Release::prepare(change, site, right)? else {
+        return Ok(());
+    };
+
+    change.edit(left).append(&nodes);
+    if is_leaf {
+        link(change, left, next);
+    }
+    let mut editor = change.edit(parent.page);
+    editor.overwrite(parent.index + 1, 0, &left.0.to_le_bytes());
+    editor.remove(parent.index);
+    release.carry_out(change);
+    Ok(())
+}
+
+/// Moves the nodes of the root's only child into the root, if it has one and they fit.
+fn lower_root<P: Pages>(change: &mut Change<'_, P>, site: Site) -> Result<Step<()>, Need> {
+    let root = site.tree.root;
+    let page = load(change.pages(), site.tree, root)?;
+    if page.flags().has(PageFlags::LEAF) || page.node_count() != 1 {
+        return Ok(Step::Done(()));
+    }
+    let broken = Need::Repair(root);
+    let only = node_at(page, root, 0)?;
+    let room = page.free() + node_cost(&only.key.to_vec(), only.data);
+    let child = only.child().ok_or(broken)?;
+    let child_page = load(change.pages(), site.tree, child)?;
+    let nodes = Nodes::of(child_page, 0..child_page.node_count());
+    let nodes = nodes.map_err(|_| Need::Repair(child))?;
+    if nodes.cost() > room {
+        return Ok(Step::Done(()));
+    }
+    let flags = child_page.flags().with(PageFlags::ROOT);
+    let Step::Done(release) = Release::prepare(change, site, child)? else {
+        return Ok(Step::Again);
+    };
+
+    let mut editor = change.edit(root);
+    editor.truncate(0);
+    editor.set_flags(flags);
+    editor.append(&nodes);
+    release.carry_out(change);
+    Ok(Step::Again)
+}
+
+/// A page to be given up once its nodes have moved.
+struct Release {
+    site: Site,
+    page: PageNumber,
+}
+
+impl Release {
+    fn prepare<P: Pages>(
+        change: &mut Change<'_, P>,
+        site: Site,
+        page: PageNumber,
+    ) -> Result<Step<Self>, Need> {
+        if !site.is_space() && space::prepare_free(change, site.owner, &[page])? == Step::Again {
+            return Ok(Step::Again);
+        }
+        Ok(Step::Done(Self { site, page }))
+    }
+
+    fn carry_out<P: Pages>(self, change: &mut Change<'_, P>) {
+        discard(change, self.page);
+        if self.site.is_space() {
+            space::put_into_buffer(change, self.site, self.page);
+        } else {
+            space::free(change, self.site.owner, self.page);
+        }
+    }
+}
