@@ -333,8 +333,7 @@ impl Instance<Bytes> {
             }
             self.0.transactions.adopt(transaction, open);
         }
-        self.0.transactions.adopt(redo.newest, Open::default());
-        self.0.transactions.close(redo.newest);
+        self.0.transactions.start_after(redo.newest);
         // Newest first: a later transaction may have built on what an earlier one left.
         for transaction in self.0.transactions.numbers().into_iter().rev() {
             self.take_back(transaction).await?;

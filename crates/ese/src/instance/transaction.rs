@@ -34,6 +34,11 @@ impl Instance<Bytes> {
 }
 
 impl Transaction<'_> {
+    /// The instance it changes.
+    pub fn instance(&self) -> &Instance<Bytes> {
+        self.instance
+    }
+
     /// Its number in the log.
     pub fn number(&self) -> u32 {
         self.number

@@ -102,9 +102,13 @@ impl Transactions {
         number
     }
 
+    /// Gives out numbers after `newest` only: recovery has seen that one in the log.
+    pub fn start_after(&self, newest: u32) {
+        self.next.set(self.next.get().max(newest.wrapping_add(1)));
+    }
+
     /// Takes over a transaction that recovery found.
     pub fn adopt(&self, number: u32, open: Open) {
-        self.next.set(self.next.get().max(number.wrapping_add(1)));
         self.open.borrow_mut().insert(number, open);
     }
 

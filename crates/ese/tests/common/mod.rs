@@ -1,5 +1,7 @@
 //! A tiny engine in a virtual world: 4 KiB pages, 64 KiB logs, 16 frames.
 
+#![allow(dead_code, reason = "each test file uses its part")]
+
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -7,13 +9,17 @@ use brunt_ese::cache::{Cache, CacheOptions};
 use brunt_ese::content::Bytes;
 use brunt_ese::error::EngineError;
 use brunt_ese::format::header::{DatabaseHeader, DatabaseState};
+use brunt_ese::format::page::{ObjectId, PageFlags};
+use brunt_ese::format::page_builder::PageBuilder;
+use brunt_ese::format::space::{Extent, SpaceHeader, SpaceKind};
 use brunt_ese::format::stamp::{RunId, Signature, Stamp};
 use brunt_ese::instance::recovery::RecoveryReport;
 use brunt_ese::instance::{Instance, InstanceOptions};
 use brunt_ese::log::LogShape;
 use brunt_ese::meter::MeterBoard;
 use brunt_ese::policy::checkpoint::Pacing;
-use brunt_units::{ByteSize, PageSize, Span};
+use brunt_ese::tree::TreeId;
+use brunt_units::{ByteSize, DatabaseTime, PageNumber, PageSize, Span};
 use brunt_world::World;
 use brunt_world_virtual::Store;
 
@@ -66,4 +72,66 @@ pub(crate) async fn open(
     let meters = Rc::new(MeterBoard::new(options.databases.len(), 1));
     let cache = Cache::new(world, CacheOptions::new(options.page_size, frames), meters);
     Instance::open(world, &cache, options).await
+}
+
+/// The table of [`tree_database`].
+pub(crate) const TABLE: TreeId = TreeId {
+    root: PageNumber(4),
+    object: ObjectId(8),
+};
+/// Its secondary index, whose keys are not unique.
+pub(crate) const INDEX: TreeId = TreeId {
+    root: PageNumber(7),
+    object: ObjectId(10),
+};
+
+/// A database of a table and an index, both empty, cleanly shut down. Every tree has its root and its two space trees.
+pub(crate) fn tree_database(store: &mut Store, path: &Path) {
+    blank_database(store, path, 24);
+    let file = store.find(path).expect("just made");
+    let mut build =
+        |tree: TreeId, parent: PageNumber, flags: PageFlags, owned: &[Extent], free: &[Extent]| {
+            let header = SpaceHeader {
+                pages: 1,
+                parent,
+                non_unique: flags.has(PageFlags::NON_UNIQUE),
+                second_version: false,
+                kind: SpaceKind::Multiple {
+                    owned_root: tree.root.after(1),
+                },
+            };
+            let base = PageFlags::ALWAYS
+                .with(PageFlags::ROOT)
+                .with(PageFlags::LEAF);
+            let space = base
+                .with(flags.without(PageFlags::NON_UNIQUE))
+                .with(PageFlags::SPACE_TREE);
+            let pages: [(PageFlags, &[u8], &[Extent]); 3] = [
+                (base.with(flags), &header.to_bytes(), &[]),
+                (space, &[0; 16], owned),
+                (space, &[0; 16], free),
+            ];
+            for (distance, (flags, header, extents)) in (0..).zip(pages) {
+                let mut builder = PageBuilder::new(SIZE, tree.object);
+                builder.flags = flags;
+                builder.header = header.to_vec();
+                builder.time = DatabaseTime(1);
+                extents
+                    .iter()
+                    .for_each(|extent| builder.push(&extent.key(), &extent.data()));
+                let number = tree.root.after(distance);
+                store.write(file, number.offset(SIZE), &builder.seal(number));
+            }
+        };
+    let extent = |first, pages| Extent::starting_at(PageNumber(first), pages);
+    build(
+        TreeId::DATABASE,
+        PageNumber::NONE,
+        PageFlags(0),
+        &[extent(1, 24)],
+        &[extent(10, 15)],
+    );
+    build(TABLE, PageNumber(1), PageFlags(0), &[extent(4, 6)], &[]);
+    let index = PageFlags::INDEX.with(PageFlags::NON_UNIQUE);
+    build(INDEX, TABLE.root, index, &[extent(7, 3)], &[]);
 }
