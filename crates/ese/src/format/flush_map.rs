@@ -27,6 +27,8 @@
 //! dev/ese/src/inc/flushmap.hxx); the layout is our own, and no genuine engine looks for it in our files because the
 //! map is optional there.
 
+use std::path::{Path, PathBuf};
+
 use brunt_units::{DatabaseTime, PageNumber};
 
 use super::checksum::{block_is_sound, header_is_sound, seal_block, seal_header};
@@ -47,6 +49,11 @@ const BITS_AT: usize = 40;
 const TIME_AT: usize = 8;
 const MAGIC: u32 = u32::from_le_bytes(*b"jfm1");
 const _: () = assert!((MAP_PAGE_BYTES - BITS_AT) * 4 == PAGES_PER_MAP_PAGE as usize);
+
+/// The flush map of the database at `database`: the same name, ending in `.jfm`.
+pub fn path_beside(database: &Path) -> PathBuf {
+    database.with_extension("jfm")
+}
 
 /// The flush type that follows `flush_type`: 1, 2, 3, 1, ...; after unknown comes 1.
 pub const fn next_flush_type(flush_type: u8) -> u8 {

@@ -1,1 +1,129 @@
-//! Are these files intact? Read-only judgement of databases and logs.
+//! Are these files intact? Read-only judgement of databases, logs, checkpoints and flush maps.
+//!
+//! ```text
+//!    path ── open, first 64 KiB ── what is it?
+//!              database (any program's)  header copies → owned space → every owned page, 256 KiB reads, 8 in flight
+//!                                        → blank pages that a tree reaches
+//!              log, checkpoint, flush map (ours)   every segment, copy, map page
+//!              anything else             [`VerifyError`], nothing judged
+//! ```
+//!
+//! Pages outside the space that the database's root tree owns are never judged: what lies there is nobody's, and genuine
+//! files have junk there. When the owned space cannot be read, the whole file is judged and a note says so.
+//!
+//! | finding | ESE |
+//! | --- | --- |
+//! | the checksum fails | −1018 |
+//! | ... and the page is whole under another page's number | −1118 |
+//! | blank, and a tree points to it | −1019 |
+//! | whole, but older than the flush map says | −1119 |
+//! | the device fails the read | −1022 |
+//! | owned, but behind the end of the file | −4001 |
+//! | a log segment | −501 |
+//!
+//! A blank page that no tree points to was never used, and is fine. Whether a tree points to it is found by walking
+//! branch pages, which is done only when the pass over the file saw a pointer to a blank page at all, and only in databases
+//! that were closed properly: in others recovery may still have to write the page.
+//!
+//! One flipped bit (per block, on large pages) is *correctable*: an engine repairs it as it reads. Such pages are listed and
+//! counted apart from bad ones.
+//!
+//! Memory: eight reads and two bits for each page of the file, whatever the file says. Bytes are the world's: they give
+//! findings or errors, never a panic.
+
+mod companion;
+mod database;
+mod flush;
+mod log;
+mod owned;
+mod page_set;
+mod reach;
+mod report;
+mod source;
+#[cfg(test)]
+mod testkit;
+#[cfg(test)]
+mod tests;
+mod tree;
+
+use std::path::Path;
+
+use brunt_world::{IoError, VolumeError, World};
+
+pub use report::{Fault, FileKind, FileReport, Finding, LISTED_MAX, Note, Place};
+
+use self::source::Source;
+use crate::format::checkpoint_file::CHECKPOINT_FILE_TYPE;
+use crate::format::field::u32_in;
+use crate::format::flush_map::FLUSH_MAP_FILE_TYPE;
+use crate::format::header::{DatabaseHeader, FILE_TYPE_AT, HEADERS_BYTES_MAX, HeaderError};
+use crate::format::log_file::{LOG_FILE_TYPE, LogHeaderError};
+
+/// Why a file was not judged.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum VerifyError {
+    /// It cannot be opened.
+    #[error(transparent)]
+    Open(#[from] VolumeError),
+    /// Its beginning cannot be read.
+    #[error("the beginning of the file cannot be read: {0}")]
+    Read(IoError),
+    /// It is no kind of file that ESE or brunt writes.
+    #[error("not an ESE database, log, checkpoint or flush map")]
+    NotEse,
+    /// It is a database, and neither copy of its header can be used.
+    #[error(transparent)]
+    Header(HeaderError),
+    /// It is a log whose segments we do not know, or its header is damaged.
+    #[error(transparent)]
+    Log(LogHeaderError),
+}
+
+impl VerifyError {
+    /// Whether the file is of a kind that is judged here and too damaged for it, which is a finding in itself.
+    pub fn is_damage(&self) -> bool {
+        matches!(
+            self,
+            Self::Read(_)
+                | Self::Header(HeaderError::Checksum)
+                | Self::Log(LogHeaderError::Checksum | LogHeaderError::Contradiction)
+        )
+    }
+}
+
+/// Judges the file at `path`, which is only read.
+///
+/// # Errors
+/// [`VerifyError`] when there is nothing to judge. Damage to pages is in the report.
+pub async fn verify(world: &World, path: &Path) -> Result<FileReport, VerifyError> {
+    let begun = world.clock.now();
+    let source = Source::open(world, path).await?;
+    let judged = judge(&source).await;
+    // Nothing was written, so a close that fails changes nothing.
+    let _ = world.volume.close(source.file).await;
+    let mut report = judged?;
+    report.elapsed = world.clock.now() - begun;
+    Ok(report)
+}
+
+async fn judge(source: &Source) -> Result<FileReport, VerifyError> {
+    let readable = source.readable.min(HEADERS_BYTES_MAX as u64);
+    let length = usize::try_from(readable).expect("at most two headers");
+    let start = source.read_start(length).await.map_err(VerifyError::Read)?;
+    match DatabaseHeader::find(&start) {
+        Ok(found) => return Ok(database::verify(source, found).await),
+        Err(HeaderError::NotEse) => {}
+        Err(other) => return Err(VerifyError::Header(other)),
+    }
+    match u32_in(&start, FILE_TYPE_AT) {
+        Some(LOG_FILE_TYPE) => log::verify(source, &start).await.map_err(VerifyError::Log),
+        Some(CHECKPOINT_FILE_TYPE) => {
+            companion::verify_checkpoint(source, &start).ok_or(VerifyError::NotEse)
+        }
+        Some(FLUSH_MAP_FILE_TYPE) => companion::verify_flush_map(source, &start)
+            .await
+            .ok_or(VerifyError::NotEse),
+        _ => Err(VerifyError::NotEse),
+    }
+}

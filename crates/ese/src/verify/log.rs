@@ -1,0 +1,118 @@
+//! Judging a log file of ours: its header, then every segment in order.
+//!
+//! Where a log ends is not written down, so a segment is judged by what surrounds it:
+//!
+//! * sound, with the file's generation and its own number: written;
+//! * all zero, all fill, or sound with another generation: never written in this life of the file. Fine behind the
+//!   last written segment; before it something is missing;
+//! * anything else: damaged, wherever it lies. In a log that was being written when the world ended this can be the torn
+//!   end, which recovery replaces.
+
+use super::report::{Fault, FileKind, FileReport, Note, Place};
+use super::source::{Source, pieces};
+use crate::format::log_file::{FILL, LOG_HEADER_BYTES, LogHeader, LogHeaderError, SegmentHeader};
+
+/// Judges the log that `source` is, with `start` its first bytes.
+///
+/// # Errors
+/// When the header is not one of ours.
+pub(super) async fn verify(source: &Source, start: &[u8]) -> Result<FileReport, LogHeaderError> {
+    let header = start
+        .get(..LOG_HEADER_BYTES)
+        .ok_or(LogHeaderError::NotLog)?;
+    let header = LogHeader::read(header)?;
+    let kind = FileKind::Log {
+        generation: header.generation,
+    };
+    let mut pass = Pass {
+        report: FileReport::new(source.path.clone(), source.length, kind),
+        header,
+        blank: 0..0,
+    };
+    pass.report.pages_seen = 1;
+    let end = pass.header.file_bytes().min(source.readable);
+    let mut stream = source.stream(pieces(LOG_HEADER_BYTES as u64..end));
+    while let Some((piece, bytes)) = stream.next().await {
+        match bytes {
+            Ok(bytes) => pass.segments(piece.offset, &bytes),
+            Err(error) => {
+                let place = Place::Segment(pass.number(piece.offset));
+                pass.report.find(place, piece.offset, Fault::Device(error));
+            }
+        }
+    }
+    Ok(pass.finish(source.length))
+}
+
+struct Pass {
+    report: FileReport,
+    header: LogHeader,
+    /// Numbers of the segments since the last written one that were never written: a header's worth of 16-bit numbers.
+    blank: std::ops::Range<u16>,
+}
+
+enum Segment {
+    Written,
+    Blank,
+    Damaged,
+}
+
+impl Pass {
+    fn number(&self, offset: u64) -> u16 {
+        let number = offset.div_euclid(self.header.segment_size.bytes() as u64);
+        u16::try_from(number).expect("a log file has fewer than 65,536 segments")
+    }
+
+    fn segments(&mut self, offset: u64, bytes: &[u8]) {
+        let size = self.header.segment_size.bytes();
+        for (segment, offset) in bytes.chunks_exact(size).zip((offset..).step_by(size)) {
+            self.report.pages_seen += 1;
+            let number = self.number(offset);
+            match self.classify(segment, number) {
+                Segment::Written => self.written(),
+                Segment::Blank if self.blank.is_empty() => self.blank = number..number + 1,
+                Segment::Blank => self.blank.end = number + 1,
+                Segment::Damaged => {
+                    self.report
+                        .find(Place::Segment(number), offset, Fault::Segment);
+                }
+            }
+        }
+    }
+
+    fn classify(&self, segment: &[u8], number: u16) -> Segment {
+        let all = |value| segment.iter().all(|byte| *byte == value);
+        match SegmentHeader::read(segment, number) {
+            Some(found) if found.position.generation == self.header.generation => Segment::Written,
+            Some(_) => Segment::Blank,
+            None if all(0) || all(FILL) => Segment::Blank,
+            None => Segment::Damaged,
+        }
+    }
+
+    /// A written segment: those before it that were never written should have been.
+    fn written(&mut self) {
+        let size = self.header.segment_size.bytes() as u64;
+        for number in std::mem::take(&mut self.blank) {
+            let offset = u64::from(number) * size;
+            self.report
+                .find(Place::Segment(number), offset, Fault::Segment);
+        }
+    }
+
+    fn finish(mut self, length: u64) -> FileReport {
+        let missing = self.header.file_bytes().saturating_sub(length);
+        if missing > 0 {
+            let segments = missing.div_ceil(self.header.segment_size.bytes() as u64);
+            self.report.pages_seen += segments;
+            let place = Place::Segment(self.number(length));
+            self.report.find(place, length, Fault::PastEnd);
+            self.report.pages_bad += segments - 1;
+        }
+        if !self.blank.is_empty() {
+            let segments = u64::try_from(self.blank.len()).expect("16-bit numbers");
+            self.report.notes.push(Note::LogEndsEarly(segments));
+        }
+        self.report
+    }
+}

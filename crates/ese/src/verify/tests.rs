@@ -1,0 +1,504 @@
+//! Whole files, intact and damaged in every way that has a name.
+
+use brunt_units::{DatabaseTime, LogPosition, PageNumber, PageSize, Span};
+use brunt_world::random::Streams;
+use brunt_world::{Frames, IoError};
+use brunt_world_virtual::{Agenda, Device, Request};
+
+use super::testkit::{
+    OWNED, TestDatabase, USER_ROOT, options, set_flush_type, verify_bytes, verify_in,
+};
+use super::{Fault, FileKind, FileReport, Finding, Note, Place, VerifyError};
+use crate::format::checkpoint_file::Checkpoint;
+use crate::format::checksum::{seal, seal_header};
+use crate::format::field::put_u32;
+use crate::format::flush_map::{FlushMapHeader, MAP_PAGE_BYTES, seal_map_page};
+use crate::format::header::{DatabaseState, HeaderError};
+use crate::format::log_file::{FILL, LogHeader, LogHeaderError, SegmentHeader, SegmentSize};
+use crate::format::page::Page;
+use crate::format::stamp::{RunId, Signature, Stamp};
+
+const RECORDS: i32 = 600;
+
+fn at(number: PageNumber, size: PageSize) -> usize {
+    usize::try_from(number.offset(size)).unwrap()
+}
+
+/// A leaf that the user table's root points to.
+fn a_leaf(file: &[u8], size: PageSize) -> PageNumber {
+    let root = at(USER_ROOT, size);
+    let page = Page::new(&file[root..root + size.bytes()], size);
+    page.node(1).unwrap().child().unwrap()
+}
+
+/// The report of a damaged database, and the leaf that a test may damage.
+fn damaged(
+    size: PageSize,
+    damage: impl FnOnce(&mut Vec<u8>, PageNumber),
+) -> (FileReport, PageNumber) {
+    let mut file = TestDatabase::new(size, RECORDS).bytes();
+    let leaf = a_leaf(&file, size);
+    damage(&mut file, leaf);
+    (verify_bytes(&file).unwrap(), leaf)
+}
+
+fn only(report: &FileReport) -> Finding {
+    assert_eq!(report.findings.len(), 1, "{:?}", report.findings);
+    report.findings[0]
+}
+
+#[test]
+fn intact_databases_of_every_page_size() {
+    for size in PageSize::ALL {
+        let database = TestDatabase::new(size, RECORDS);
+        let report = verify_bytes(&database.bytes()).unwrap();
+        assert!(report.is_intact(), "{:?}", report.findings);
+        assert_eq!(report.pages_seen, u64::from(OWNED) + 2);
+        assert!(report.pages_uninitialised > 0);
+        assert_eq!(report.notes, []);
+        let kind = FileKind::Database {
+            page_size: size,
+            revision: 20,
+            state: DatabaseState::Clean,
+            ours: true,
+        };
+        assert_eq!(report.kind, kind);
+        assert!(report.elapsed > Span::ZERO);
+    }
+}
+
+#[test]
+fn every_page_of_the_test_database_keeps_the_structure_rules() {
+    for size in PageSize::ALL {
+        let file = TestDatabase::new(size, RECORDS).bytes();
+        for page in file[2 * size.bytes()..].chunks_exact(size.bytes()) {
+            if page.iter().any(|byte| *byte != 0) {
+                assert_eq!(Page::new(page, size).check(), Ok(()));
+            }
+        }
+    }
+}
+
+#[test]
+fn damage_is_named_with_its_number() {
+    for size in PageSize::ALL {
+        let (report, leaf) = damaged(size, |file, leaf| {
+            file[at(leaf, size) + 200] ^= 0x11;
+        });
+        let found = only(&report);
+        assert_eq!(
+            (found.place, found.fault),
+            (Place::Page(leaf), Fault::Checksum)
+        );
+        assert_eq!(
+            (found.offset, found.fault.code()),
+            (leaf.offset(size), -1018)
+        );
+        assert_eq!((report.pages_bad, report.pages_correctable), (1, 0));
+
+        let (report, _) = damaged(size, |file, leaf| file[at(leaf, size) + 200] ^= 0x10);
+        assert_eq!(only(&report).fault, Fault::Correctable { bits: 1 });
+        assert_eq!((report.pages_bad, report.pages_correctable), (0, 1));
+
+        let (report, leaf) = damaged(size, |file, leaf| {
+            let (from, to) = (at(leaf.after(1), size), at(leaf, size));
+            file.copy_within(from..from + size.bytes(), to);
+        });
+        let belongs_at = leaf.after(1);
+        assert_eq!(only(&report).fault, Fault::WrongNumber { belongs_at });
+        assert_eq!(only(&report).fault.code(), -1118);
+        assert_eq!((report.pages_bad, report.pages_wrong_number), (1, 1));
+    }
+}
+
+#[test]
+fn a_page_that_cannot_be_anywhere_here_is_a_checksum_error_on_small_pages() {
+    // Small pages do not write their number down, so a damaged checksum field can look like another page's.
+    let (report, _) = damaged(PageSize::KIB_4, |file, leaf| {
+        file[at(leaf, PageSize::KIB_4) + 3] ^= 0x40;
+    });
+    assert_eq!(only(&report).fault, Fault::Checksum);
+    // A large page does: one from a longer database is known for what it is.
+    let size = PageSize::KIB_32;
+    let far = PageNumber(1_000_000);
+    let (report, _) = damaged(size, |file, leaf| {
+        let leaf = at(leaf, size);
+        seal(&mut file[leaf..leaf + size.bytes()], size, far);
+    });
+    assert_eq!(only(&report).fault, Fault::WrongNumber { belongs_at: far });
+}
+
+#[test]
+fn a_blank_page_is_bad_only_when_a_tree_reaches_it() {
+    for size in PageSize::ALL {
+        let blank = |file: &mut Vec<u8>, page| file[at(page, size)..][..size.bytes()].fill(0);
+        let (report, leaf) = damaged(size, blank);
+        let found = only(&report);
+        assert_eq!(
+            (found.place, found.fault),
+            (Place::Page(leaf), Fault::Uninitialised)
+        );
+        assert_eq!(found.fault.code(), -1019);
+        // A root is known from the catalog alone.
+        let (report, _) = damaged(size, |file, _| blank(file, USER_ROOT));
+        assert_eq!(only(&report).place, Place::Page(USER_ROOT));
+        let (report, _) = damaged(size, |file, _| blank(file, PageNumber(3)));
+        assert_eq!(
+            only(&report).place,
+            Place::Page(PageNumber(3)),
+            "a space tree's root"
+        );
+    }
+}
+
+#[test]
+fn before_recovery_a_blank_page_accuses_nobody() {
+    let size = PageSize::KIB_4;
+    let mut database = TestDatabase::new(size, RECORDS);
+    database.header.state = DatabaseState::Dirty;
+    let mut file = database.bytes();
+    let leaf = a_leaf(&file, size);
+    file[at(leaf, size)..][..size.bytes()].fill(0);
+    let report = verify_bytes(&file).unwrap();
+    assert!(report.is_intact());
+    assert_eq!(report.notes, [Note::NotClean]);
+}
+
+#[test]
+fn a_remnant_s_pointer_to_a_blank_page_accuses_nobody() {
+    let size = PageSize::KIB_4;
+    let database = TestDatabase::new(size, RECORDS);
+    let mut file = database.bytes();
+    // A copy of the root's content in a page that no tree reaches, pointing to a blank one.
+    let (remnant, blank) = (database.first_blank(), database.first_blank().after(1));
+    let root = at(USER_ROOT, size);
+    file.copy_within(root..root + size.bytes(), at(remnant, size));
+    let remnant_at = at(remnant, size);
+    let page = &mut file[remnant_at..remnant_at + size.bytes()];
+    let child_at = 40 + 16 + 2 + 5;
+    put_u32(page, child_at, blank.0);
+    seal(page, size, remnant);
+    assert_eq!(Page::new(page, size).node(0).unwrap().child(), Some(blank));
+    let report = verify_bytes(&file).unwrap();
+    assert!(report.is_intact(), "{:?}", report.findings);
+}
+
+#[test]
+fn what_is_not_owned_is_not_judged() {
+    let size = PageSize::KIB_8;
+    let (report, _) = damaged(size, |file, _| {
+        file.extend(vec![0x5A; 3 * size.bytes() + 512]);
+    });
+    assert!(report.is_intact());
+    assert_eq!(report.notes, [Note::NotOwned(3), Note::OddEnd(512)]);
+}
+
+#[test]
+fn owned_space_that_cannot_be_read_means_all_pages() {
+    let size = PageSize::KIB_4;
+    let (report, _) = damaged(size, |file, _| {
+        file[at(PageNumber(2), size) + 100] ^= 0x11;
+        file.extend(vec![0x5A; size.bytes()]);
+    });
+    assert!(matches!(report.notes[0], Note::OwnedSpaceUnreadable(_)));
+    assert_eq!(report.pages_bad, 2);
+    assert_eq!(report.pages_seen, u64::from(OWNED) + 3);
+}
+
+#[test]
+fn a_shorter_file_lacks_pages() {
+    let size = PageSize::KIB_16;
+    let (report, _) = damaged(size, |file, _| {
+        let length = file.len() - 5 * size.bytes();
+        file.truncate(length);
+    });
+    let found = only(&report);
+    assert_eq!((found.fault, found.fault.code()), (Fault::PastEnd, -4001));
+    assert_eq!(found.place, Place::Page(PageNumber(OWNED - 4)));
+    assert_eq!(
+        (report.pages_bad, report.pages_seen),
+        (5, u64::from(OWNED) + 2)
+    );
+    assert_eq!(report.findings_omitted(), 4);
+}
+
+#[test]
+fn one_header_copy_is_enough_and_missed() {
+    let size = PageSize::KIB_4;
+    let (report, _) = damaged(size, |file, _| file[20] ^= 1);
+    assert_eq!(only(&report).place, Place::Header);
+    let (report, _) = damaged(size, |file, _| file[size.bytes() + 20] ^= 1);
+    assert_eq!(only(&report).place, Place::Shadow);
+    let mut file = TestDatabase::new(size, RECORDS).bytes();
+    file[20] ^= 1;
+    file[size.bytes() + 20] ^= 1;
+    let both = verify_bytes(&file).unwrap_err();
+    assert_eq!(both, VerifyError::Header(HeaderError::Checksum));
+    assert!(both.is_damage());
+}
+
+#[test]
+fn files_of_other_kinds_are_refused() {
+    for bytes in [&b""[..], b"short", &[0; 8192], &[0xFF; 100_000]] {
+        let refused = verify_bytes(bytes).unwrap_err();
+        assert_eq!(refused, VerifyError::NotEse);
+        assert!(!refused.is_damage());
+    }
+    let missing = verify_in(options(&[]), "nowhere.edb");
+    assert!(matches!(missing, Err(VerifyError::Open(_))));
+}
+
+/// A database with its flush map; `map_type` is what the map says of page 31.
+fn with_flush_map(map_type: u8, change: impl FnOnce(&mut FlushMapHeader)) -> FileReport {
+    let size = PageSize::KIB_4;
+    let mut database = TestDatabase::new(size, RECORDS);
+    let mut header = FlushMapHeader {
+        database: database.header.signature,
+        flush: Signature {
+            random: 5,
+            ..Signature::default()
+        },
+        pages: OWNED,
+    };
+    database.header.flush_map = header.flush;
+    let mut file = database.bytes();
+    set_flush_type(&mut file, size, USER_ROOT, 2);
+    change(&mut header);
+    let mut map = header.to_bytes();
+    map.resize(2 * MAP_PAGE_BYTES, 0);
+    let page = &mut map[MAP_PAGE_BYTES..];
+    crate::format::flush_map::set_flush_type(page, USER_ROOT.0 - 1, map_type);
+    seal_map_page(page, 0, DatabaseTime(1));
+    verify_in(options(&[("db.edb", &file), ("db.jfm", &map)]), "db.edb").unwrap()
+}
+
+#[test]
+fn a_lost_write_is_seen_through_the_flush_map() {
+    let report = with_flush_map(3, |_| ());
+    let lost = Fault::LostFlush { page: 2, map: 3 };
+    assert_eq!(
+        (only(&report).fault, only(&report).fault.code()),
+        (lost, -1119)
+    );
+    assert_eq!(only(&report).place, Place::Page(USER_ROOT));
+    assert_eq!(report.notes, [Note::FlushMapUsed]);
+    assert!(with_flush_map(2, |_| ()).is_intact());
+    assert!(
+        with_flush_map(0, |_| ()).is_intact(),
+        "unknown accuses nobody"
+    );
+    let other = with_flush_map(3, |header| header.flush.random = 6);
+    assert!(other.is_intact());
+    assert!(matches!(other.notes[..], [Note::FlushMapIgnored(_)]));
+}
+
+#[test]
+fn flush_maps_and_checkpoints_are_judged_themselves() {
+    let header = FlushMapHeader {
+        database: Signature::default(),
+        flush: Signature::default(),
+        pages: 40_000,
+    };
+    let mut map = header.to_bytes();
+    map.resize(3 * MAP_PAGE_BYTES, 0);
+    for index in 0..2 {
+        let page = &mut map[(index as usize + 1) * MAP_PAGE_BYTES..][..MAP_PAGE_BYTES];
+        seal_map_page(page, index, DatabaseTime(1));
+    }
+    assert!(verify_bytes(&map).unwrap().is_intact());
+    map[2 * MAP_PAGE_BYTES + 50] ^= 1;
+    assert_eq!(
+        only(&verify_bytes(&map).unwrap()).place,
+        Place::Page(PageNumber(2))
+    );
+
+    let checkpoint = Checkpoint {
+        position: LogPosition::start_of(1),
+        consistency: LogPosition::start_of(1),
+        signature: Signature::default(),
+        attachments: Vec::new(),
+    };
+    let mut file = checkpoint.to_bytes().unwrap().repeat(2);
+    assert!(verify_bytes(&file).unwrap().is_intact());
+    file[4096 + 12] ^= 1;
+    assert_eq!(only(&verify_bytes(&file).unwrap()).place, Place::Shadow);
+    file[12] ^= 1;
+    assert_eq!(verify_bytes(&file), Err(VerifyError::NotEse));
+}
+
+/// A log of 64 segments, the first `written` of them used.
+fn log(segment_size: SegmentSize, written: u16) -> Vec<u8> {
+    let header = LogHeader {
+        generation: 4,
+        segment_size,
+        segments: 64,
+        page_size: PageSize::KIB_32,
+        created: Stamp::default(),
+        previous_created: Stamp::default(),
+        signature: Signature::ours(1, Stamp::default(), RunId(1)),
+        checkpoint: LogPosition::default(),
+        attachments: Vec::new(),
+    };
+    let mut file = header.to_bytes().unwrap();
+    file.resize(64 * segment_size.bytes(), FILL);
+    let first = segment_size.first_segment();
+    for number in first..first + written {
+        segment(&mut file, segment_size, number, 4);
+    }
+    file
+}
+
+fn segment(file: &mut [u8], size: SegmentSize, number: u16, generation: u32) {
+    let header = SegmentHeader {
+        position: LogPosition {
+            generation,
+            segment: number,
+            byte: 0,
+        },
+        written: Stamp::default(),
+        used: 10,
+        first_record: 40,
+    };
+    header.seal(&mut file[usize::from(number) * size.bytes()..][..size.bytes()]);
+}
+
+#[test]
+fn logs_are_judged_segment_by_segment() {
+    for size in [SegmentSize::BYTES_512, SegmentSize::BYTES_4096] {
+        let first = size.first_segment();
+        let log = log(size, 20);
+        let report = verify_bytes(&log).unwrap();
+        assert!(report.is_intact(), "{:?}", report.findings);
+        let empty = u64::from(64 - first - 20);
+        assert_eq!(report.notes, [Note::LogEndsEarly(empty)]);
+        assert_eq!(report.pages_seen, u64::from(64 - first) + 1);
+
+        let mut damaged = log.clone();
+        damaged[usize::from(first + 3) * size.bytes() + 45] ^= 1;
+        let report = verify_bytes(&damaged).unwrap();
+        let found = only(&report);
+        assert_eq!(
+            (found.place, found.fault.code()),
+            (Place::Segment(first + 3), -501)
+        );
+
+        // A lost write inside, and an older life behind the end.
+        let mut lost = log.clone();
+        lost[usize::from(first + 5) * size.bytes()..][..size.bytes()].fill(0);
+        segment(&mut lost, size, 40, 3);
+        let report = verify_bytes(&lost).unwrap();
+        assert_eq!(only(&report).place, Place::Segment(first + 5));
+
+        let mut short = log.clone();
+        short.truncate((60 * size.bytes()) & !4095);
+        let report = verify_bytes(&short).unwrap();
+        assert_eq!(only(&report).fault, Fault::PastEnd);
+    }
+    let mut foreign = log(SegmentSize::BYTES_4096, 1);
+    put_u32(&mut foreign, 32, 8);
+    seal_header(&mut foreign[..4096]);
+    let refused = verify_bytes(&foreign).unwrap_err();
+    assert!(matches!(
+        refused,
+        VerifyError::Log(LogHeaderError::Foreign { major: 8, .. })
+    ));
+}
+
+/// A device that cannot read one range.
+struct BadSector(std::ops::Range<u64>);
+
+impl Device for BadSector {
+    fn submit(&mut self, request: &Request, agenda: &mut Agenda<'_>) {
+        let end = request.offset + request.length;
+        let bad = request.offset < self.0.end && self.0.start < end;
+        let result = if bad { Err(IoError::Device) } else { Ok(()) };
+        agenda.finish_at(agenda.now() + Span::micros(100), request.id, result);
+    }
+
+    fn on_event(&mut self, _: u64, _: &mut Agenda<'_>) {}
+}
+
+#[test]
+fn a_read_that_fails_costs_one_page() {
+    let size = PageSize::KIB_4;
+    let file = TestDatabase::new(size, RECORDS).bytes();
+    let bad = a_leaf(&file, size);
+    let mut options = options(&[("test.edb", &file)]);
+    let range = bad.offset(size)..bad.offset(size) + 512;
+    options.devices = vec![Box::new(BadSector(range))];
+    let report = verify_in(options, "test.edb").unwrap();
+    let found = only(&report);
+    assert_eq!(found.place, Place::Page(bad));
+    assert_eq!(
+        (found.fault, found.fault.code()),
+        (Fault::Device(IoError::Device), -1022)
+    );
+    assert_eq!(report.pages_seen, u64::from(OWNED) + 2);
+}
+
+#[test]
+fn mutated_files_are_judged_without_a_panic() {
+    let mut random = Streams::new(8).named("mutations");
+    let frames = Frames::in_memory();
+    let size = PageSize::KIB_4;
+    let database = TestDatabase::new(size, 200).bytes();
+    let log = log(SegmentSize::BYTES_512, 20);
+    for round in 0..300 {
+        let mut file = if round % 4 == 0 {
+            log.clone()
+        } else {
+            database.clone()
+        };
+        let is_database = round % 4 != 0;
+        for _ in 0..=random.below(6) {
+            mutate(&mut file, &mut random, is_database.then_some(size));
+        }
+        let mut options = options(&[("test.edb", &file)]);
+        options.frames = frames.clone();
+        let Ok(report) = verify_in(options, "test.edb") else {
+            continue;
+        };
+        assert!(report.pages_wrong_number <= report.pages_bad);
+        assert!(report.pages_bad + report.pages_correctable <= report.pages_seen * 2);
+    }
+}
+
+/// Changes a few bytes, and often makes the checksums right again, so that what is inside is believed.
+fn mutate(file: &mut Vec<u8>, random: &mut brunt_world::random::Stream, size: Option<PageSize>) {
+    let byte = |random: &mut brunt_world::random::Stream| random.bits().to_le_bytes()[0];
+    let pick = |random: &mut brunt_world::random::Stream, bound: usize| {
+        usize::try_from(random.below(bound as u64)).unwrap()
+    };
+    if random.percent(3) {
+        let length = pick(random, file.len()) + 1;
+        file.truncate(length);
+        return;
+    }
+    let Some(size) = size.filter(|size| file.len() > 40 * size.bytes()) else {
+        let place = pick(random, file.len());
+        file[place] = byte(random);
+        if random.percent(50) && file.len() >= 4096 {
+            seal_header(&mut file[..4096]);
+        }
+        return;
+    };
+    // Headers, root, space trees and catalog matter most.
+    let page = pick(random, 34);
+    let start = page * size.bytes();
+    let bytes = &mut file[start..start + size.bytes()];
+    for _ in 0..=random.below(3) {
+        let place = match random.below(3) {
+            0 => pick(random, 80),
+            1 => size.bytes() - 1 - pick(random, 60),
+            _ => pick(random, size.bytes()),
+        };
+        bytes[place] = byte(random);
+    }
+    if random.percent(80) {
+        if page < 2 {
+            seal_header(bytes);
+        } else {
+            seal(bytes, size, PageNumber(u32::try_from(page).unwrap() - 1));
+        }
+    }
+}
