@@ -104,11 +104,11 @@ impl Content for Bytes {
     }
 
     fn seal_log(frames: &Frames, chunk: Chunk<Self>, shape: LogShape, written: Stamp) -> Segment {
-        let bytes = chunk.segments(shape) * shape.segment;
+        let bytes = chunk.segments(shape) * shape.segment_bytes();
         let mut frame = frames.take(bytes.next_multiple_of(4096));
         frame[..chunk.image.len()].copy_from_slice(&chunk.image);
         frame[chunk.image.len()..].fill(0);
-        let segments = frame[..bytes].chunks_exact_mut(shape.segment);
+        let segments = frame[..bytes].chunks_exact_mut(shape.segment_bytes());
         for (segment, header) in segments.zip(chunk.headers(shape, written)) {
             header.seal(segment);
         }
@@ -209,7 +209,7 @@ impl Content for Ghost {
     fn put(_: &mut (), _: usize, _: usize, _: Range<usize>) {}
 
     fn seal_log(_: &Frames, chunk: Chunk<Self>, shape: LogShape, _: Stamp) -> Segment {
-        Segment::Ghost((chunk.segments(shape) * shape.segment) as u64)
+        Segment::Ghost((chunk.segments(shape) * shape.segment_bytes()) as u64)
     }
 
     fn outgoing(_: &Frames, bytes: &[u8]) -> Segment {

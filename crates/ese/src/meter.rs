@@ -34,8 +34,8 @@ pub struct LogMeters {
     pub format: Meter,
     /// Reads of log files.
     pub reads: Meter,
-    /// Flushes by reason, in the order of [`FlushReason`].
-    pub flushes: [Counter; 5],
+    /// Flushes by reason, in the order of [`FlushReason::ALL`].
+    pub flushes: [Counter; FlushReason::ALL.len()],
 }
 
 /// Everything one engine counts.

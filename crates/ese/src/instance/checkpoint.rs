@@ -5,14 +5,13 @@
 //! when the first is durable, so a torn write never takes both. With circular logging the generations before the
 //! checkpoint are removed, but only when it is durable.
 
-use brunt_units::{ByteSize, LogPosition, Time};
+use brunt_units::{LogPosition, Time};
 use brunt_world::{Class, FileId, OpenMode, VolumeError};
 
 use super::Instance;
 use crate::content::Content;
 use crate::error::EngineError;
 use crate::format::checkpoint_file::{CHECKPOINT_BYTES, Checkpoint};
-use crate::log::LogShape;
 use crate::policy::checkpoint as policy;
 use crate::small_file::{file_error, name_error, write_through};
 
@@ -61,7 +60,7 @@ impl<C: Content> Instance<C> {
         let in_flight = self.0.cache.writes_in_flight(options.number);
         let budget = pacing.write_budget(self.0.world.clock.now(), lag, depth, in_flight);
         if budget > 0 {
-            let preferred = preferred(tail, options.checkpoint_depth, options.log);
+            let preferred = policy::preferred(tail, options.checkpoint_depth, options.log);
             self.0
                 .cache
                 .write_older_than(options.number, preferred, budget as usize)
@@ -123,7 +122,7 @@ impl<C: Content> Instance<C> {
             .checkpoint_depth
             .get()
             .div_euclid(4)
-            .min(self.0.options.log.file as u64 * 4);
+            .min(self.0.options.log.file_bytes() as u64 * 4);
         let moved = self
             .0
             .options
@@ -193,9 +192,4 @@ impl<C: Content> Instance<C> {
 /// Where an instance keeps its checkpoint.
 pub(crate) fn checkpoint_path(options: &super::InstanceOptions) -> std::path::PathBuf {
     options.log_directory.join("edb.chk")
-}
-
-/// The position that changed pages should not need any more: `depth` log bytes before `tail`.
-fn preferred(tail: LogPosition, depth: ByteSize, shape: LogShape) -> LogPosition {
-    shape.before(tail, depth.get())
 }

@@ -51,8 +51,8 @@ pub struct InstanceOptions {
     pub page_size: PageSize,
     /// Sizes of log files and segments.
     pub log: LogShape,
-    /// Bytes of log that may wait in memory.
-    pub log_buffer_bytes: usize,
+    /// Log that may wait in memory, in units of 512 bytes; see [`crate::policy::log_buffer::capacity`].
+    pub log_buffer_units: u32,
     /// How long a lazy commit may wait.
     pub lazy_wait: Span,
     /// Log bytes that recovery may have to replay.

@@ -27,6 +27,7 @@ use crate::format::stamp::{SIGNATURE_BYTES, Signature};
 use crate::log::files::LogPlace;
 use crate::log::reader::Generation;
 use crate::log::{FlushReason, Log, LogFiles, LogOptions, LogRecord, record};
+use crate::policy::log_buffer;
 use crate::small_file::{name_error, read_whole};
 
 /// What lies in a log directory.
@@ -86,7 +87,11 @@ impl Instance<Bytes> {
         let rolled = files.roll(last + 1).await?;
         let log_options = LogOptions {
             shape: options.log,
-            buffer_bytes: options.log_buffer_bytes,
+            buffer_bytes: log_buffer::capacity(
+                options.log_buffer_units,
+                options.page_size,
+                options.log,
+            ),
             lazy_wait: options.lazy_wait,
         };
         let meters = Rc::clone(cache.meters());

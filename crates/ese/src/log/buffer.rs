@@ -8,10 +8,10 @@ use std::collections::VecDeque;
 
 use brunt_units::LogPosition;
 
+use super::LogShape;
 use super::record::{self, LogRecord};
-use super::shape::{LogShape, SEGMENT_HEAD};
 use crate::content::Content;
-use crate::format::log_file::SegmentHeader;
+use crate::format::log_file::{SEGMENT_HEADER_BYTES, SegmentHeader};
 use crate::format::stamp::Stamp;
 
 /// Records that wait to be flushed.
@@ -56,9 +56,9 @@ impl<C: Content> Chunk<C> {
         let mut firsts = self.firsts.iter().peekable();
         (start.segment..last).map(move |segment| {
             let used = if segment == end.segment {
-                usize::from(end.byte) - SEGMENT_HEAD
+                usize::from(end.byte) - SEGMENT_HEADER_BYTES
             } else {
-                shape.payload()
+                shape.payload_bytes()
             };
             SegmentHeader {
                 position: LogPosition {
@@ -97,7 +97,7 @@ impl<C: Content> LogBuffer<C> {
     pub fn bytes(&self) -> usize {
         self.chunks
             .iter()
-            .map(|chunk| chunk.segments(self.shape) * self.shape.segment)
+            .map(|chunk| chunk.segments(self.shape) * self.shape.segment_bytes())
             .sum()
     }
 
@@ -106,9 +106,9 @@ impl<C: Content> LogBuffer<C> {
         self.chunks.is_empty()
     }
 
-    /// The generation that the oldest waiting record belongs to.
-    pub fn next_generation(&self) -> Option<u32> {
-        self.chunks.front().map(|chunk| chunk.start.generation)
+    /// Whether the oldest waiting records belong to a file that takes no more.
+    pub fn has_full_file(&self) -> bool {
+        self.chunks.len() > 1
     }
 
     /// Appends a spelled record.
@@ -178,7 +178,7 @@ impl<C: Content> LogBuffer<C> {
         let mut done = 0;
         let mut at = start;
         while done < length {
-            let room = self.shape.segment - usize::from(at.byte);
+            let room = self.shape.segment_bytes() - usize::from(at.byte);
             let piece = room.min(length - done);
             let offset = self.shape.segment_offset(at) + usize::from(at.byte) - base;
             C::put(&mut chunk.image, offset, record, done..done + piece);
@@ -212,7 +212,7 @@ mod tests {
             if draw.percent(30) {
                 let (bytes, ghost) = (bytes.take().unwrap(), ghost.take().unwrap());
                 assert_eq!((bytes.start, bytes.end), (ghost.start, ghost.end));
-                assert!(bytes.image.len() <= bytes.segments(shape) * shape.segment);
+                assert!(bytes.image.len() <= bytes.segments(shape) * shape.segment_bytes());
             }
             assert_eq!(bytes.bytes(), ghost.bytes());
         }
@@ -237,11 +237,10 @@ mod tests {
     fn a_record_never_crosses_files() {
         let shape = LogShape::new(512, 65536);
         let mut buffer = LogBuffer::<Ghost>::new(shape, 7, LogPosition::default());
-        let whole = shape.longest_record();
-        let first = buffer.append(whole - 100);
+        let first = buffer.append(shape.remaining(buffer.tail()) - 100);
         let second = buffer.append(200);
         assert_eq!((first.start.generation, second.start.generation), (7, 8));
-        assert_eq!(buffer.next_generation(), Some(7));
+        assert!(buffer.has_full_file());
         assert_eq!(buffer.take().unwrap().end, first.end);
         assert_eq!(buffer.take().unwrap().start, shape.first_record(8));
     }

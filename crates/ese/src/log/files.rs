@@ -21,10 +21,10 @@ use brunt_units::{LogPosition, PageSize};
 use brunt_world::sync::Event;
 use brunt_world::{Class, FileId, Io, Op, OpenMode, Segments, Task, VolumeError, World};
 
-use super::shape::{HEADER_BYTES, LogShape};
+use super::LogShape;
 use crate::content::Content;
 use crate::error::EngineError;
-use crate::format::log_file::{FILL, LogHeader, SegmentSize, log_file_name};
+use crate::format::log_file::{FILL, LOG_HEADER_BYTES, LogHeader, log_file_name};
 use crate::format::stamp::{Signature, Stamp};
 use crate::meter::MeterBoard;
 use crate::policy::log_format::{CHUNK_BYTES, format_now};
@@ -142,7 +142,7 @@ impl<C: Content> LogFiles<C> {
     /// # Errors
     /// When a file cannot be created, written or renamed. The stream cannot go on then.
     pub async fn roll(&self, generation: u32) -> Result<Rolled, EngineError> {
-        self.used(self.0.place.shape.file);
+        self.used(self.0.place.shape.file_bytes());
         let waiting = self.0.next.borrow_mut().take();
         let prepared = match waiting {
             Some(task) => task.await?,
@@ -171,7 +171,7 @@ impl<C: Content> LogFiles<C> {
                 .map_err(name_error(&archived))?;
         }
         self.0.created.set(prepared.created);
-        self.0.used.set(HEADER_BYTES);
+        self.0.used.set(LOG_HEADER_BYTES);
         let ahead = self.clone().prepare(generation + 1);
         *self.0.next.borrow_mut() = Some(self.0.world.spawner.spawn(ahead));
         Ok(Rolled {
@@ -233,7 +233,7 @@ impl<C: Content> LogFiles<C> {
     /// # Errors
     /// When the file cannot be removed.
     pub async fn close(&self) -> Result<(), EngineError> {
-        self.used(self.0.place.shape.file);
+        self.used(self.0.place.shape.file_bytes());
         let waiting = self.0.next.borrow_mut().take();
         if let Some(task) = waiting {
             let prepared = task.await?;
@@ -284,7 +284,7 @@ impl<C: Content> LogFiles<C> {
             .open(&path, OpenMode::CreateNew)
             .await
             .map_err(name_error(&path))?;
-        let length = self.0.place.shape.file as u64;
+        let length = self.0.place.shape.file_bytes() as u64;
         volume
             .allocate(file, length)
             .await
@@ -310,7 +310,7 @@ impl<C: Content> LogFiles<C> {
     }
 
     async fn fill(&self, file: FileId, path: &Path) -> Result<(), EngineError> {
-        let length = self.0.place.shape.file as u64;
+        let length = self.0.place.shape.file_bytes() as u64;
         let chunk = CHUNK_BYTES.min(length);
         let pattern = vec![FILL; usize::try_from(chunk).expect("a chunk")];
         let mut done = 0;
@@ -343,7 +343,7 @@ impl<C: Content> LogFiles<C> {
         let place = &self.0.place;
         LogHeader {
             generation,
-            segment_size: SegmentSize::new(place.shape.segment as u64).expect("a segment size"),
+            segment_size: place.shape.segment_size(),
             segments: u16::try_from(place.shape.segments()).expect("segments have 16-bit numbers"),
             page_size: place.page_size,
             created,

@@ -6,9 +6,11 @@
 
 use brunt_units::LogPosition;
 
-use super::record::{LogRecord, decode, head};
-use super::shape::{HEADER_BYTES, LogShape, RECORD_HEAD, SEGMENT_HEAD};
-use crate::format::log_file::{LogHeader, LogHeaderError, SegmentHeader};
+use super::LogShape;
+use super::record::{LogRecord, RECORD_HEAD, decode, head};
+use crate::format::log_file::{
+    LOG_HEADER_BYTES, LogHeader, LogHeaderError, SEGMENT_HEADER_BYTES, SegmentHeader,
+};
 
 /// The records of one generation.
 pub struct Generation {
@@ -38,15 +40,15 @@ impl Generation {
     /// # Errors
     /// When they do not begin with a header of ours.
     pub fn read(file: &[u8]) -> Result<Self, LogHeaderError> {
-        let header = LogHeader::read(file.get(..HEADER_BYTES).ok_or(LogHeaderError::NotLog)?)?;
-        let shape = LogShape {
-            segment: header.segment_size.bytes(),
-            file: file.len(),
-        };
+        let header = LogHeader::read(file.get(..LOG_HEADER_BYTES).ok_or(LogHeaderError::NotLog)?)?;
+        let shape = usize::try_from(header.file_bytes())
+            .ok()
+            .and_then(|bytes| LogShape::checked(header.segment_size, bytes))
+            .ok_or(LogHeaderError::Contradiction)?;
         let mut payload = Vec::new();
         let mut segments = Vec::new();
-        let numbered = (0_u16..header.segments).zip(file.chunks_exact(shape.segment));
-        for (number, bytes) in numbered.skip(shape.first_segment()) {
+        let numbered = (0_u16..header.segments).zip(file.chunks_exact(shape.segment_bytes()));
+        for (number, bytes) in numbered.skip(header.segment_size.first_segment().into()) {
             let Some(segment) = SegmentHeader::read(bytes, number) else {
                 break;
             };
@@ -54,8 +56,8 @@ impl Generation {
                 break;
             }
             segments.push((number, payload.len()));
-            payload
-                .extend_from_slice(&bytes[SEGMENT_HEAD..SEGMENT_HEAD + usize::from(segment.used)]);
+            let used = SEGMENT_HEADER_BYTES..SEGMENT_HEADER_BYTES + usize::from(segment.used);
+            payload.extend_from_slice(&bytes[used]);
         }
         Ok(Self {
             header,
@@ -98,7 +100,7 @@ impl Generation {
     fn end_of(&self, at: usize) -> LogPosition {
         let index = self.segments.partition_point(|(_, begin)| *begin < at) - 1;
         let position = self.within(index, at);
-        if usize::from(position.byte) == self.shape.segment {
+        if usize::from(position.byte) == self.shape.segment_bytes() {
             self.shape.next_border(position)
         } else {
             position
@@ -107,7 +109,7 @@ impl Generation {
 
     fn within(&self, index: usize, at: usize) -> LogPosition {
         let (segment, begin) = self.segments[index];
-        let byte = u16::try_from(SEGMENT_HEAD + at - begin).expect("a segment's length");
+        let byte = u16::try_from(SEGMENT_HEADER_BYTES + at - begin).expect("a segment's length");
         LogPosition {
             generation: self.header.generation,
             segment,

@@ -23,6 +23,8 @@ use brunt_units::{DatabaseTime, LogPosition, PageNumber};
 use crate::format::page::ObjectId;
 use crate::tree::TreeId;
 
+/// Bytes of a record before its body: its type and its length.
+pub const RECORD_HEAD: usize = 4;
 /// Bytes of a database signature.
 pub const SIGNATURE: usize = 28;
 
@@ -116,7 +118,7 @@ pub struct NodeAt<'a> {
 /// When it is longer than 2²⁴ − 1 bytes.
 pub fn encode(record: &LogRecord<'_>, out: &mut Vec<u8>) {
     let head = out.len();
-    out.extend_from_slice(&[0; 4]);
+    out.extend_from_slice(&[0; RECORD_HEAD]);
     let kind = match *record {
         LogRecord::Start { previous_end } => {
             out.extend_from_slice(&previous_end.to_bytes());
@@ -166,13 +168,14 @@ pub fn encode(record: &LogRecord<'_>, out: &mut Vec<u8>) {
             7
         }
     };
-    let length = u32::try_from(out.len() - head - 4).expect("log records are below 2^24 bytes");
+    let length =
+        u32::try_from(out.len() - head - RECORD_HEAD).expect("log records are below 2^24 bytes");
     assert!(length < 1 << 24, "log record of {length} bytes");
-    out[head..head + 4].copy_from_slice(&(length << 8 | kind).to_le_bytes());
+    out[head..head + RECORD_HEAD].copy_from_slice(&(length << 8 | kind).to_le_bytes());
 }
 
 /// The type and the body's length that a record's head announces; `None` for the filling at the end of a flush.
-pub fn head(bytes: [u8; 4]) -> Option<(u8, usize)> {
+pub fn head(bytes: [u8; RECORD_HEAD]) -> Option<(u8, usize)> {
     let [kind, length @ ..] = bytes;
     let length = u32::from_le_bytes([length[0], length[1], length[2], 0]);
     (kind != 0).then_some((kind, length as usize))
@@ -367,6 +370,4 @@ mod tests {
         }
         assert_eq!(head([0; 4]), None);
     }
-
-    use crate::log::shape::RECORD_HEAD;
 }

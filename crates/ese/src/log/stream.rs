@@ -5,8 +5,7 @@
 //! one torn write. Everybody who needs durability waits for the durable position to pass theirs; commits that arrive
 //! during a flush share the next one.
 //!
-//! A flush happens because somebody waits (hard commit, a page that wants out), because half the buffer is full, because a
-//! lazy commit's time has come, or because the generation is full.
+//! When a flush begins is [`flush_reason`]'s to say.
 //!
 //! Invariants: [`Log::durable`] never runs ahead of completed write-throughs; generation n+1 is written only when the
 //! rename that gave it its name is durable; a failed write stops the stream for ever (ESE: -510), because what a failed
@@ -20,12 +19,13 @@ use brunt_world::sync::Event;
 use brunt_world::{Class, FileId, Io, Op, World};
 use smallvec::smallvec;
 
+use super::LogShape;
 use super::buffer::{Appended, Chunk, LogBuffer};
 use super::files::{LogFiles, Rolled};
-use super::shape::LogShape;
 use crate::content::Content;
 use crate::error::EngineError;
 use crate::meter::MeterBoard;
+use crate::policy::log_buffer::{FlushReason, LogState, Wanted, flush_reason, is_half_full};
 
 /// What a log stream is set up with.
 #[derive(Clone, Debug)]
@@ -38,29 +38,12 @@ pub struct LogOptions {
     pub lazy_wait: Span,
 }
 
-/// Why the flusher wrote.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum FlushReason {
-    /// A hard commit waits.
-    Commit,
-    /// A dirty page waits to be written.
-    Page,
-    /// Half the buffer is full, or a generation is.
-    Capacity,
-    /// A lazy commit's time has come.
-    Lazy,
-    /// The stream is being closed, or a checkpoint is taken.
-    Drain,
-}
-
 struct State<C: Content> {
     buffer: LogBuffer<C>,
     file: FileId,
     generation: u32,
     durable: LogPosition,
-    /// Flush at least up to here, now.
-    wanted: LogPosition,
-    reason: FlushReason,
+    wanted: Wanted,
     /// When the oldest lazy commit in the buffer is due.
     lazy_due: Option<Time>,
     in_flight: usize,
@@ -107,8 +90,7 @@ impl<C: Content> Log<C> {
             file: rolled.file,
             generation: rolled.generation,
             durable: previous_end,
-            wanted: LogPosition::default(),
-            reason: FlushReason::Drain,
+            wanted: Wanted::default(),
             lazy_due: None,
             in_flight: 0,
             closing: false,
@@ -133,9 +115,8 @@ impl<C: Content> Log<C> {
     pub fn append(&self, record: C::Record<'_>) -> Appended {
         let mut state = self.0.state.borrow_mut();
         let appended = state.buffer.append(record);
-        if state.buffer.bytes() >= self.0.options.buffer_bytes.div_euclid(2)
-            || appended.start.generation != state.generation
-        {
+        let half_full = is_half_full(state.buffer.bytes(), self.0.options.buffer_bytes);
+        if half_full || state.buffer.has_full_file() {
             self.0.work.notify();
         }
         appended
@@ -159,7 +140,7 @@ impl<C: Content> Log<C> {
             .await
     }
 
-    /// Waits until everything before `end` is durable.
+    /// Waits until everything before `end` is durable: for a commit, a page, or to drain the stream.
     ///
     /// # Errors
     /// [`EngineError`] when the stream has failed: whether the record survived is unknown.
@@ -179,9 +160,8 @@ impl<C: Content> Log<C> {
     /// Asks for everything before `end` to become durable, without waiting.
     pub fn want(&self, end: LogPosition, reason: FlushReason) {
         let mut state = self.0.state.borrow_mut();
-        if state.durable < end && state.wanted < end {
-            state.wanted = end;
-            state.reason = reason;
+        if state.durable < end {
+            state.wanted.raise(end, reason);
             self.0.work.notify();
         }
     }
@@ -265,30 +245,27 @@ impl<C: Content> Log<C> {
                     let tasks = self.0.world.spawner.tasks();
                     tasks.wake_at(due, tasks.current());
                 }
-                let reason = self.reason(&state, now)?;
+                let reason = flush_reason(now, &self.look(&state))?;
                 self.0.meter.flush(self.0.number, reason);
                 state.lazy_due = None;
                 let chunk = state.buffer.take();
                 let segments = chunk
                     .as_ref()
                     .map_or(0, |chunk| chunk.segments(self.0.options.shape));
-                state.in_flight = segments * self.0.options.shape.segment;
+                state.in_flight = segments * self.0.options.shape.segment_bytes();
                 Some(chunk)
             })
             .await
     }
 
-    fn reason(&self, state: &State<C>, now: Time) -> Option<FlushReason> {
-        let half = self.0.options.buffer_bytes.div_euclid(2);
-        let full = state.buffer.next_generation() != Some(state.buffer.tail().generation);
-        if state.wanted > state.durable {
-            Some(state.reason)
-        } else if full || state.buffer.bytes() >= half {
-            Some(FlushReason::Capacity)
-        } else if state.lazy_due.is_some_and(|due| due <= now) {
-            Some(FlushReason::Lazy)
-        } else {
-            state.closing.then_some(FlushReason::Drain)
+    fn look(&self, state: &State<C>) -> LogState {
+        LogState {
+            capacity: self.0.options.buffer_bytes,
+            ready: state.buffer.bytes(),
+            file_full: state.buffer.has_full_file(),
+            durable: state.durable,
+            wanted: state.wanted,
+            lazy_due: state.lazy_due,
         }
     }
 
@@ -313,7 +290,7 @@ impl<C: Content> Log<C> {
             smallvec![segment],
         );
         let done = self.0.world.disk.submit(io).await;
-        let bytes = (segments * shape.segment) as u64;
+        let bytes = (segments * shape.segment_bytes()) as u64;
         self.0
             .meter
             .log(self.0.number, |log| &mut log.writes, bytes, done.latency());

@@ -23,7 +23,7 @@
 
 use brunt_units::{ByteSize, LogPosition, Span, Time};
 
-use super::log_geometry::LogGeometry;
+use super::log_shape::LogShape;
 
 /// ESE's default depth. Exchange sets 5, 20 or 100 MB by role.
 pub const DEPTH: ByteSize = ByteSize::mib(20);
@@ -37,11 +37,10 @@ pub const PASS_SLACK: Span = Span::seconds(1);
 /// How soon to look again when pages could not be written.
 pub const RETRY: Span = Span::millis(10);
 
-/// The position one `depth` before `newest`, not before the first log file.
-pub fn preferred(newest: LogPosition, depth: ByteSize, geometry: LogGeometry) -> LogPosition {
-    let bytes = geometry.to_bytes(newest).saturating_sub(depth.get());
-    geometry
-        .to_position(bytes)
+/// The position one `depth` before `newest`, not before the first log file: what changed pages should not need any more.
+pub fn preferred(newest: LogPosition, depth: ByteSize, shape: LogShape) -> LogPosition {
+    shape
+        .before(newest, depth.get())
         .max(LogPosition::start_of(1))
         .min(newest)
 }
@@ -176,22 +175,22 @@ mod tests {
 
     #[test]
     fn the_preferred_checkpoint_is_a_depth_behind() {
-        let geometry = LogGeometry::new(MIB, 512, 4096);
+        let shape = LogShape::new(512, 1 << 20);
         let newest = LogPosition {
             generation: 40,
             segment: 100,
             byte: 7,
         };
-        let position = preferred(newest, DEPTH, geometry);
-        assert_eq!(geometry.distance(position, newest), 20 * MIB);
+        let position = preferred(newest, DEPTH, shape);
+        assert_eq!(shape.distance(position, newest), 20 * MIB);
         assert_eq!(position.generation, 20);
         let early = LogPosition {
             generation: 2,
             ..newest
         };
-        assert_eq!(preferred(early, DEPTH, geometry), LogPosition::start_of(1));
+        assert_eq!(preferred(early, DEPTH, shape), LogPosition::start_of(1));
         assert_eq!(
-            preferred(LogPosition::default(), DEPTH, geometry),
+            preferred(LogPosition::default(), DEPTH, shape),
             LogPosition::default()
         );
     }

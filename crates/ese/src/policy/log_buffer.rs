@@ -1,16 +1,17 @@
 //! When log bytes leave the buffer, and how large the buffer is.
 //!
 //! Transactions append to the buffer; one flush at a time takes what is ready to disk, and everything appended
-//! meanwhile goes with the next one (group commit). A flush begins for one of five reasons, see [`FlushReason`].
+//! meanwhile goes with the next one (group commit). Why a flush begins: see [`FlushReason`].
+//!
 //! Capacity and reasons: microsoft/Extensible-Storage-Engine, dev/ese/src/ese/_log/logwrite.cxx (buffer size limits,
 //! write at half the buffer, lazy commit); unit and default of the parameter, sysparamtable.g.cxx.
 
 use brunt_units::{LogPosition, PageSize, Time};
 
-use super::log_geometry::LogGeometry;
+use super::log_shape::LogShape;
 
 /// The unit in which the size of the buffer is given.
-pub const UNIT_BYTES: u64 = 512;
+pub const UNIT_BYTES: usize = 512;
 
 /// ESE's default size of the buffer, in units of 512 bytes.
 pub const UNITS: u32 = 126;
@@ -18,82 +19,110 @@ pub const UNITS: u32 = 126;
 /// Bytes in the buffer that a parameter of `units` gives.
 ///
 /// At least two pages and four segments, so that the largest record fits; at most what one log file can hold. In tiny
-/// files the second rule wins. So the 9,000 units that Exchange administrators set are cut to 1 MiB less header and
-/// shadow by logs of 1 MiB.
-pub fn capacity(units: u32, page: PageSize, geometry: LogGeometry) -> u64 {
-    let least = 2 * page.bytes_u64() + 4 * u64::from(geometry.segment_bytes);
-    let asked = u64::from(units) * UNIT_BYTES;
-    asked.max(least).min(geometry.usable_bytes())
-}
-
-/// Bytes in the buffer during recovery: at least one whole log file, so that each file is read at once.
-pub fn capacity_in_redo(units: u32, page: PageSize, geometry: LogGeometry) -> u64 {
-    capacity(units, page, geometry).max(geometry.file_bytes())
+/// files the second rule wins. So the 9,000 units that Exchange administrators set are cut to 1 MiB less the header by
+/// logs of 1 MiB.
+pub fn capacity(units: u32, page: PageSize, shape: LogShape) -> usize {
+    let least = 2 * page.bytes() + 4 * shape.segment_bytes();
+    let asked = units as usize * UNIT_BYTES;
+    asked.max(least).min(shape.usable_bytes())
 }
 
 /// Why a flush begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FlushReason {
     /// A transaction waits for its commit record to be durable.
-    HardCommit,
+    Commit,
     /// A dirty page has to be written, and its log first.
-    WriteAhead,
+    Page,
+    /// The stream is being closed, or begins: somebody waits for everything.
+    Drain,
     /// The log file is full: the rest of the buffer belongs to the next generation.
     FileFull,
     /// Half of the buffer is ready.
     Capacity,
     /// The oldest lazy commit has waited as long as it may.
-    Timer,
+    Lazy,
 }
 
 impl FlushReason {
     /// Every reason, in the order in which they are looked for.
-    pub const ALL: [Self; 5] = [
-        Self::HardCommit,
-        Self::WriteAhead,
+    pub const ALL: [Self; 6] = [
+        Self::Commit,
+        Self::Page,
+        Self::Drain,
         Self::FileFull,
         Self::Capacity,
-        Self::Timer,
+        Self::Lazy,
     ];
+}
+
+/// How far those who wait want the log to be durable. The default is that nobody waits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// The furthest position that a hard commit waits for.
+    pub commit: LogPosition,
+    /// The furthest position that a dirty page waits for.
+    pub page: LogPosition,
+    /// The furthest position that is waited for without regard to a transaction or page.
+    pub drain: LogPosition,
+}
+
+impl Wanted {
+    /// Somebody waits for everything before `end`.
+    ///
+    /// # Panics
+    /// When `reason` is one that nobody waits for.
+    pub fn raise(&mut self, end: LogPosition, reason: FlushReason) {
+        let furthest = match reason {
+            FlushReason::Commit => &mut self.commit,
+            FlushReason::Page => &mut self.page,
+            FlushReason::Drain => &mut self.drain,
+            FlushReason::FileFull | FlushReason::Capacity | FlushReason::Lazy => {
+                panic!("{reason:?} is for the flusher to notice")
+            }
+        };
+        *furthest = end.max(*furthest);
+    }
 }
 
 /// What a decision to flush depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogState {
     /// Bytes in the buffer: [`capacity`].
-    pub capacity: u64,
+    pub capacity: usize,
     /// Bytes appended that no flush has taken yet.
-    pub ready: u64,
-    /// Bytes of records that the current log file can still take after those; zero when it is full.
-    pub room: u64,
-    /// Everything before this is durable or in the flush under way.
-    pub covered: LogPosition,
-    /// The furthest position that a hard commit waits for.
-    pub hard_commit: Option<LogPosition>,
-    /// The furthest position that a dirty page waits for.
-    pub write_ahead: Option<LogPosition>,
+    pub ready: usize,
+    /// Whether the oldest of them belong to a file that takes no more records.
+    pub file_full: bool,
+    /// Everything before this is durable.
+    pub durable: LogPosition,
+    /// What is waited for.
+    pub wanted: Wanted,
     /// When the oldest lazy commit must be on its way.
     pub lazy_due: Option<Time>,
-    /// Whether a flush is under way. There is never a second one.
-    pub in_flight: bool,
 }
 
-/// Whether to begin a flush now, and why.
+/// Whether to begin a flush now, and why. There is never a second one under way.
 ///
 /// Ask after each append, at the end of each flush and at `lazy_due`.
 pub fn flush_reason(now: Time, state: &LogState) -> Option<FlushReason> {
-    if state.in_flight || state.ready == 0 {
+    if state.ready == 0 {
         return None;
     }
-    let uncovered = |wanted: Option<LogPosition>| wanted.is_some_and(|at| at > state.covered);
     let holds = |reason: &FlushReason| match reason {
-        FlushReason::HardCommit => uncovered(state.hard_commit),
-        FlushReason::WriteAhead => uncovered(state.write_ahead),
-        FlushReason::FileFull => state.room == 0,
-        FlushReason::Capacity => 2 * state.ready >= state.capacity,
-        FlushReason::Timer => state.lazy_due.is_some_and(|due| due <= now),
+        FlushReason::Commit => state.wanted.commit > state.durable,
+        FlushReason::Page => state.wanted.page > state.durable,
+        FlushReason::Drain => state.wanted.drain > state.durable,
+        FlushReason::FileFull => state.file_full,
+        FlushReason::Capacity => is_half_full(state.ready, state.capacity),
+        FlushReason::Lazy => state.lazy_due.is_some_and(|due| due <= now),
     };
     FlushReason::ALL.into_iter().find(holds)
+}
+
+/// Whether `ready` bytes are reason enough to flush a buffer of `capacity`.
+pub fn is_half_full(ready: usize, capacity: usize) -> bool {
+    2 * ready >= capacity
 }
 
 #[cfg(test)]
@@ -104,29 +133,23 @@ mod tests {
 
     #[test]
     fn capacity_is_cut_by_the_log_file() {
-        let mib = LogGeometry::new(1 << 20, 512, 4096);
+        let mib = LogShape::new(512, 1 << 20);
         let of = |units| capacity(units, PageSize::KIB_8, mib);
         assert_eq!(of(UNITS), 64_512);
-        assert_eq!(of(9_000), (1 << 20) - 4096 - 512);
+        assert_eq!(of(9_000), (1 << 20) - 4096);
         assert_eq!(of(1), 2 * 8192 + 4 * 512);
-        assert_eq!(
-            capacity_in_redo(UNITS, PageSize::KIB_8, mib),
-            mib.file_bytes()
-        );
-        let tiny = LogGeometry::new(64 << 10, 512, 4096);
-        assert_eq!(capacity(UNITS, PageSize::KIB_32, tiny), tiny.usable_bytes());
+        let tiny = LogShape::new(512, 64 << 10);
+        assert_eq!(capacity(UNITS, PageSize::KIB_32, tiny), (64 << 10) - 4096);
     }
 
     fn quiet() -> LogState {
         LogState {
             capacity: 1_000,
             ready: 1,
-            room: 5_000,
-            covered: LogPosition::start_of(7),
-            hard_commit: None,
-            write_ahead: None,
+            file_full: false,
+            durable: LogPosition::start_of(7),
+            wanted: Wanted::default(),
             lazy_due: None,
-            in_flight: false,
         }
     }
 
@@ -134,67 +157,66 @@ mod tests {
     fn each_reason_alone_suffices() {
         let now = Time(100);
         let reason = |state: LogState| flush_reason(now, &state);
-        let after = Some(LogPosition::start_of(8));
-        let before = Some(LogPosition::start_of(7));
         assert_eq!(reason(quiet()), None);
-        let hard_commit = LogState {
-            hard_commit: after,
+        for asked in [FlushReason::Commit, FlushReason::Page, FlushReason::Drain] {
+            for (generation, expected) in [(7, None), (8, Some(asked))] {
+                let mut state = quiet();
+                let end = LogPosition::start_of(generation);
+                state.wanted.raise(end, asked);
+                assert_eq!(reason(state), expected);
+            }
+        }
+        let full = LogState {
+            file_full: true,
             ..quiet()
         };
-        assert_eq!(reason(hard_commit), Some(FlushReason::HardCommit));
-        let write_ahead = LogState {
-            write_ahead: after,
-            ..quiet()
-        };
-        assert_eq!(reason(write_ahead), Some(FlushReason::WriteAhead));
-        let covered = LogState {
-            hard_commit: before,
-            write_ahead: before,
-            ..quiet()
-        };
-        assert_eq!(reason(covered), None);
+        assert_eq!(reason(full), Some(FlushReason::FileFull));
         for (ready, expected) in [(499, None), (500, Some(FlushReason::Capacity))] {
             assert_eq!(reason(LogState { ready, ..quiet() }), expected);
         }
-        assert_eq!(
-            reason(LogState { room: 0, ..quiet() }),
-            Some(FlushReason::FileFull)
-        );
-        for (due, expected) in [(101, None), (100, Some(FlushReason::Timer))] {
+        for (due, expected) in [(101, None), (100, Some(FlushReason::Lazy))] {
             let lazy_due = Some(Time(due));
-            assert_eq!(
-                reason(LogState {
-                    lazy_due,
-                    ..quiet()
-                }),
-                expected
-            );
+            let state = LogState {
+                lazy_due,
+                ..quiet()
+            };
+            assert_eq!(reason(state), expected);
         }
     }
 
     #[test]
-    fn one_flush_at_a_time_and_none_of_nothing() {
+    fn a_flush_happens_exactly_when_there_is_something_and_a_reason() {
         let mut random = Streams::new(6).named("flush");
         for _ in 0..5_000 {
             let mut draw = |bound| random.below(bound);
             let generation = |number: u64| LogPosition::start_of(u32::try_from(number).unwrap());
+            let bytes = |number: u64| usize::try_from(number).unwrap();
             let state = LogState {
-                capacity: 1 + draw(1_000),
-                ready: draw(600),
-                room: draw(3),
-                covered: generation(draw(5)),
-                hard_commit: (draw(2) == 0).then(|| generation(draw(5))),
-                write_ahead: (draw(2) == 0).then(|| generation(draw(5))),
+                capacity: bytes(1 + draw(1_000)),
+                ready: bytes(draw(600)),
+                file_full: draw(3) == 0,
+                durable: generation(draw(5)),
+                wanted: Wanted {
+                    commit: generation(draw(5)),
+                    page: generation(draw(5)),
+                    drain: generation(draw(5)),
+                },
                 lazy_due: (draw(2) == 0).then(|| Time(draw(20))),
-                in_flight: draw(2) == 0,
             };
             let now = Time(draw(20));
-            let wanted = state.hard_commit.max(state.write_ahead) > Some(state.covered)
-                || state.room == 0
+            let Wanted {
+                commit,
+                page,
+                drain,
+            } = state.wanted;
+            let wanted = [commit, page, drain].iter().any(|end| *end > state.durable)
+                || state.file_full
                 || state.ready + state.ready >= state.capacity
                 || state.lazy_due.unwrap_or(Time::MAX) <= now;
-            let may = state.ready > 0 && !state.in_flight;
-            assert_eq!(flush_reason(now, &state).is_some(), wanted && may);
+            assert_eq!(
+                flush_reason(now, &state).is_some(),
+                wanted && state.ready > 0
+            );
         }
     }
 }

@@ -47,13 +47,6 @@ pub fn format_now(file_bytes: u64, used: u64, formatted: u64, chunk: u64) -> u64
     }
 }
 
-/// Whether the log goes on in the next file: `need` bytes do not fit into the `room` left in this one.
-///
-/// Room excludes the shadow segment ([`super::log_geometry::LogGeometry::usable_bytes`]).
-pub fn rolls(room: u64, need: u64) -> bool {
-    need > room
-}
-
 #[cfg(test)]
 mod tests {
     use brunt_world::random::Streams;
@@ -96,11 +89,5 @@ mod tests {
             }
             assert_eq!(formatted, file);
         }
-    }
-
-    #[test]
-    fn a_record_that_fits_exactly_stays() {
-        assert!(!rolls(100, 100));
-        assert!(rolls(99, 100));
     }
 }

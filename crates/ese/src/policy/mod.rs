@@ -18,7 +18,7 @@
 //! | [`extension`] | when a database file grows |
 //! | [`scan`] | what background maintenance reads next |
 //!
-//! `frame_heap` and `history` are the data structures beneath; [`log_geometry`] measures log positions.
+//! `frame_heap` and `history` are the data structures beneath; [`log_shape`] measures log positions.
 
 pub mod admission;
 pub mod available;
@@ -30,7 +30,7 @@ mod frame_heap;
 mod history;
 pub mod log_buffer;
 pub mod log_format;
-pub mod log_geometry;
+pub mod log_shape;
 pub mod preread;
 pub mod replacement;
 pub mod scan;

@@ -40,7 +40,7 @@ pub(crate) fn options(databases: usize, segment: usize) -> InstanceOptions {
         databases: (0..databases).map(database_path).collect(),
         page_size: SIZE,
         log: LogShape::new(segment, 64 << 10),
-        log_buffer_bytes: 32 << 10,
+        log_buffer_units: 64,
         lazy_wait: Span::millis(30),
         checkpoint_depth: ByteSize::kib(96),
         pacing: Pacing::TRICKLE,
