@@ -15,8 +15,9 @@ use brunt_ese::content::Bytes;
 use brunt_ese::error::EngineError;
 use brunt_ese::instance::Instance;
 use brunt_ese::instance::transaction::{Commit, Transaction};
-use brunt_ese::tree::Cursor;
-use brunt_ese::tree::TreeId;
+use brunt_ese::space::check::DatabaseCheck;
+use brunt_ese::tree::check::CheckStop;
+use brunt_ese::tree::{Cursor, TreeId};
 use brunt_units::Span;
 use brunt_world::random::{Stream, Streams};
 use brunt_world::{Frames, World};
@@ -241,6 +242,13 @@ fn recover(store: Store, frames: &Frames) -> State {
         let mut expected: Vec<u32> = state.keys().copied().collect();
         expected.sort_by_key(|number| (folder(*number), *number));
         assert_eq!(index, expected, "the index disagrees with the table");
+        let mut check = DatabaseCheck::new(&[TABLE, INDEX]);
+        let checked = instance.look(0, |pages| match check.run(pages) {
+            Ok(summary) => Ok(summary),
+            Err(CheckStop::Need(need)) => Err(need),
+            Err(fault) => panic!("the database is unsound: {fault:?}"),
+        });
+        checked.await.expect("checking after recovery");
         instance.close().await.expect("closing after recovery");
         state
     })

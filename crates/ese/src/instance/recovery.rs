@@ -25,7 +25,7 @@ use crate::log::reader::{Generation, Located};
 use crate::log::{Appended, LogRecord, NodeAt, Role};
 use crate::page::{PageChange, PageChanges, Pages};
 use crate::small_file::read_whole;
-use crate::tree::{self, Step};
+use crate::tree::{self, RemoveOutcome, Step, TreeId};
 
 /// Records whose pages are read ahead together.
 const WINDOW: usize = 64;
@@ -348,10 +348,8 @@ impl Instance<Bytes> {
         while let Some(step) = self.0.transactions.last_step(transaction) {
             match &step {
                 Undo::Insert(node) => {
-                    self.change(node.database, transaction, Role::Undo, |change| {
-                        tree::remove(change, node.tree, &node.key)
-                    })
-                    .await?;
+                    self.remove(node.database, transaction, Role::Undo, node.tree, &node.key)
+                        .await?;
                 }
                 Undo::Delete(node) => {
                     self.change(node.database, transaction, Role::Undo, |change| {
@@ -373,6 +371,27 @@ impl Instance<Bytes> {
         Ok(())
     }
 
+    /// Removes a node, and gives room back when little is left around it.
+    async fn remove(
+        &self,
+        database: u8,
+        transaction: u32,
+        role: Role<'_>,
+        id: TreeId,
+        key: &[u8],
+    ) -> Result<(), EngineError> {
+        let removed = self.change(database, transaction, role, |change| {
+            tree::remove(change, id, key)
+        });
+        if let RemoveOutcome::Removed { sparse: true } = removed.await? {
+            self.change(database, 0, Role::System, |change| {
+                tree::shrink(change, id, key)
+            })
+            .await?;
+        }
+        Ok(())
+    }
+
     /// Removes the nodes that a committed transaction had marked, and ends it.
     pub(crate) async fn carry_out(&self, transaction: u32) -> Result<(), EngineError> {
         while let Some(Node {
@@ -385,10 +404,7 @@ impl Instance<Bytes> {
                 tree: id,
                 key: &key,
             });
-            self.change(database, transaction, role, |change| {
-                tree::remove(change, id, &key)
-            })
-            .await?;
+            self.remove(database, transaction, role, id, &key).await?;
         }
         self.0.transactions.close(transaction);
         Ok(())
