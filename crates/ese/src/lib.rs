@@ -14,5 +14,6 @@ pub mod page;
 pub mod policy;
 mod small_file;
 pub mod space;
+pub mod table;
 pub mod tree;
 pub mod verify;

@@ -78,6 +78,11 @@ impl MemoryPages {
         self.pages.insert(page, bytes);
     }
 
+    /// Says when the latest change was, after pages were put.
+    pub(crate) fn set_time(&mut self, time: DatabaseTime) {
+        self.time = time;
+    }
+
     /// Forgets that any page is in memory.
     pub(crate) fn evict_all(&mut self) {
         self.absent = self.pages.keys().copied().collect();

@@ -21,8 +21,9 @@
 //! * Looking: [`seek`], [`Cursor`].
 //! * Changing: [`insert`], [`replace`], [`revive`], [`mark_deleted`], [`clear_deleted`], [`remove`], [`shrink`].
 //! * Pure: [`split_point`], where pages are split.
-//! * All at once: [`check`] judges whole trees.
+//! * All at once: [`bulk`] builds trees from entries in order, [`check`] judges whole trees.
 
+pub mod bulk;
 pub mod check;
 mod cursor;
 mod find;

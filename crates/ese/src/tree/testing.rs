@@ -56,6 +56,16 @@ impl Database {
         database
     }
 
+    /// The database that `pages` are, with all their trees.
+    pub(crate) fn of(mut pages: MemoryPages, time: DatabaseTime, trees: Vec<TreeId>) -> Self {
+        pages.set_time(time);
+        Self {
+            pages,
+            trees,
+            structural: 0,
+        }
+    }
+
     fn build(&mut self, tree: TreeId, parent: PageNumber, flags: PageFlags, owned: &[Extent]) {
         let root = tree.root;
         let header = SpaceHeader {

@@ -1,0 +1,534 @@
+//! Building a tree from entries in order, without a log.
+//!
+//! ```text
+//!    root | owned | available | leaf leaf leaf ... branch leaf leaf ... branch branch leaf ...
+//!    made at the end          | made in this order, each once, and never looked at again
+//! ```
+//!
+//! A leaf is filled in the memory its page will be written from. When the next entry does not fit, the leaf's separator
+//! goes to the open page of the level above; a level that is full is written behind the leaf, and its own separator goes
+//! further up. How many levels that will be is counted before the leaf is sealed, because its link must lead over them to
+//! the next leaf. So pages come out in the order of their numbers, and what is held in memory is one page for each level,
+//! however large the tree is.
+//!
+//! Keys are stored whole: a prefix of a few bytes saves nothing beside records of hundreds, and long-value trees must not
+//! have one.
+
+mod filling;
+
+use brunt_units::{DatabaseTime, PageNumber, PageSize};
+
+use self::filling::{Filling, Heading};
+use super::{TreeId, order};
+use crate::format::node::{Node, NodeFlags};
+use crate::format::page::{PageFlags, body_bytes};
+use crate::format::space::SPACE_HEADER_BYTES;
+use crate::page::node_cost;
+
+/// Memory for so many pages from the last one asked for must be at hand when an entry is pushed or a tree is finished.
+pub const PAGES_AHEAD: u32 = 16;
+
+/// The flush type of pages that have been written once.
+pub const FLUSH_TYPE: u8 = 1;
+
+/// Memory for the pages of a bulk load.
+pub trait PageSink {
+    /// The memory of page `number`, as long as a page. It is asked for again and again until a page of a higher number is
+    /// wanted; numbers never go down.
+    fn page(&mut self, number: PageNumber) -> &mut [u8];
+}
+
+/// Memory for a run of pages, one behind the other.
+#[derive(Debug)]
+pub struct PageRun<'m> {
+    /// The first page.
+    pub first: PageNumber,
+    /// The page size.
+    pub size: PageSize,
+    /// The memory.
+    pub bytes: &'m mut [u8],
+}
+
+impl PageSink for PageRun<'_> {
+    /// # Panics
+    /// When the page is not in the run.
+    fn page(&mut self, number: PageNumber) -> &mut [u8] {
+        let index = (number.0 - self.first.0) as usize;
+        &mut self.bytes[index * self.size.bytes()..][..self.size.bytes()]
+    }
+}
+
+/// How a tree is to be built.
+#[derive(Clone, Copy, Debug)]
+pub struct BulkOptions {
+    /// The page size.
+    pub size: PageSize,
+    /// What the pages are flagged as beside their place: index, long values, non-unique.
+    pub kind: PageFlags,
+    /// How full pages are filled, in percent of their body; 100 at most.
+    pub fill_percent: u32,
+    /// The database time that pages carry.
+    pub time: DatabaseTime,
+}
+
+/// A tree being built.
+#[derive(Debug)]
+pub struct BulkTree {
+    tree: TreeId,
+    options: BulkOptions,
+    /// Bytes up to which a page is filled.
+    limit: usize,
+    leaf: Leaf,
+    /// The open branch pages, lowest level first.
+    levels: Vec<Level>,
+    entries: u64,
+}
+
+#[derive(Debug)]
+struct Leaf {
+    number: PageNumber,
+    previous: PageNumber,
+    /// `None` before the first entry.
+    filling: Option<Filling>,
+    /// The last entry's sort key.
+    last: Vec<u8>,
+}
+
+/// A branch page, open. Its number is known when it is full.
+#[derive(Debug)]
+struct Level {
+    bytes: Vec<u8>,
+    filling: Filling,
+    /// The last separator.
+    last: Vec<u8>,
+}
+
+/// A tree that was built.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BulkDone {
+    /// The sealed root page.
+    pub root: Vec<u8>,
+    /// The page after the tree's last one.
+    pub next: PageNumber,
+    /// Entries in the tree.
+    pub entries: u64,
+}
+
+impl BulkTree {
+    /// A tree whose pages, the root excepted, are numbered from `first`.
+    ///
+    /// # Panics
+    /// When the fill is 0 or above 100.
+    pub fn new(tree: TreeId, first: PageNumber, options: BulkOptions) -> Self {
+        assert!(
+            (1..=100).contains(&options.fill_percent),
+            "fill of {} %",
+            options.fill_percent
+        );
+        let limit = body_bytes(options.size) * options.fill_percent as usize;
+        Self {
+            tree,
+            options,
+            limit: limit.div_euclid(100),
+            leaf: Leaf {
+                number: first,
+                previous: PageNumber::NONE,
+                filling: None,
+                last: Vec::new(),
+            },
+            levels: Vec::new(),
+            entries: 0,
+        }
+    }
+
+    /// The first page that is not finished: those below it, from the tree's first on, can be written.
+    pub fn settled(&self) -> PageNumber {
+        self.leaf.number
+    }
+
+    /// Adds an entry behind the others.
+    ///
+    /// # Panics
+    /// When it is not above them, or does not fit on an empty page.
+    pub fn push(&mut self, sink: &mut impl PageSink, key: &[u8], data: &[u8]) {
+        let by_data = self.options.kind.has(PageFlags::NON_UNIQUE);
+        let cost = node_cost(key, data);
+        if let Some(filling) = self.leaf.filling {
+            let target = order::sort_key(key, data, by_data);
+            assert!(self.leaf.last.as_slice() < &*target, "entries ascend");
+            if !self.takes(filling, cost, 1) {
+                let separator = order::separator(&self.leaf.last, &target).to_vec();
+                self.turn_page(sink, &separator);
+            }
+        }
+        let page = sink.page(self.leaf.number);
+        let filling = match &mut self.leaf.filling {
+            Some(filling) => filling,
+            none => none.insert(Filling::begin(page, self.options.size, &[])),
+        };
+        assert!(filling.fits(cost), "an entry of {cost} bytes");
+        filling.push(page, key, data);
+        self.leaf.last.clear();
+        self.leaf.last.extend_from_slice(key);
+        if by_data {
+            self.leaf.last.extend_from_slice(data);
+        }
+        self.entries += 1;
+    }
+
+    /// Whether a page takes one more node and stays within the limit. The first `least` nodes go in whatever they take: one
+    /// on a leaf, and two on a branch page, or levels would not get smaller upwards.
+    fn takes(&self, filling: Filling, cost: usize, least: usize) -> bool {
+        let within = filling.used() + cost <= self.limit || filling.nodes() < least;
+        within && filling.fits(cost)
+    }
+
+    fn heading(&self, flags: PageFlags) -> Heading {
+        let always = PageFlags::ALWAYS.with_flush_type(FLUSH_TYPE);
+        Heading {
+            object: self.tree.object,
+            flags: always.with(self.options.kind).with(flags),
+            previous: PageNumber::NONE,
+            next: PageNumber::NONE,
+            time: self.options.time,
+        }
+    }
+
+    /// Finishes the open leaf, and the branch pages that its separator finds full, and opens the next leaf.
+    fn turn_page(&mut self, sink: &mut impl PageSink, separator: &[u8]) {
+        let mut full = 0;
+        let mut key_bytes = separator.len();
+        while let Some(level) = self.levels.get(full)
+            && !self.takes(level.filling, 2 + key_bytes + 4 + 4, 2)
+        {
+            key_bytes = level.last.len();
+            full += 1;
+        }
+        let full = u32::try_from(full).expect("a tree has few levels");
+        let (number, next) = (self.leaf.number, self.leaf.number.after(1 + full));
+        self.close_leaf(sink, next);
+        let behind = self.raise(sink, 0, separator.to_vec(), number, number.after(1));
+        debug_assert_eq!(behind, next, "the link leads over the branch pages");
+        self.leaf.number = next;
+        self.leaf.previous = number;
+        self.leaf.filling = None;
+    }
+
+    fn close_leaf(&self, sink: &mut impl PageSink, next: PageNumber) {
+        let heading = Heading {
+            previous: self.leaf.previous,
+            next,
+            ..self.heading(PageFlags::LEAF)
+        };
+        let filling = self.leaf.filling.expect("a leaf with entries");
+        filling.close(sink.page(self.leaf.number), self.leaf.number, heading);
+    }
+
+    /// Adds a child with its separator to level `lowest`, writes the levels that are full from page `free` on, and returns
+    /// the page after them.
+    fn raise(
+        &mut self,
+        sink: &mut impl PageSink,
+        lowest: usize,
+        mut separator: Vec<u8>,
+        mut child: PageNumber,
+        mut free: PageNumber,
+    ) -> PageNumber {
+        for index in lowest.. {
+            let flags = self.branch_flags(index);
+            let heading = self.heading(flags);
+            let Some(level) = self.levels.get(index) else {
+                self.levels
+                    .push(Level::begin(self.options.size, separator, child));
+                break;
+            };
+            let cost = node_cost(&separator, &child.0.to_le_bytes());
+            if self.takes(level.filling, cost, 2) {
+                self.levels[index].push(separator, child);
+                break;
+            }
+            let level = &mut self.levels[index];
+            level.write(sink, free, heading);
+            let last = std::mem::take(&mut level.last);
+            *level = Level::begin(self.options.size, separator, child);
+            (separator, child) = (last, free);
+            free = free.after(1);
+        }
+        free
+    }
+
+    fn branch_flags(&self, index: usize) -> PageFlags {
+        match index {
+            0 => PageFlags::PARENT_OF_LEAF,
+            _ => PageFlags(0),
+        }
+    }
+
+    /// Finishes the last page of each level and the root, whose tag 0 is the space header that `header` makes of the page
+    /// after the tree's last one.
+    pub fn finish(
+        mut self,
+        sink: &mut impl PageSink,
+        header: impl FnOnce(PageNumber) -> [u8; SPACE_HEADER_BYTES],
+    ) -> BulkDone {
+        let number = self.leaf.number;
+        let Some(filling) = self.leaf.filling else {
+            let root = self.root(&header(number), PageFlags::LEAF, &[]);
+            return self.done(root, number);
+        };
+        if self.levels.is_empty() && fits_root(filling) {
+            let nodes = nodes_of(sink.page(number), filling, self.options.size);
+            let root = self.root(&header(number), PageFlags::LEAF, &nodes);
+            return self.done(root, number);
+        }
+        self.close_leaf(sink, PageNumber::NONE);
+        let mut free = self.raise(sink, 0, Vec::new(), number, number.after(1));
+        let mut index = 0;
+        while index + 1 < self.levels.len() || !fits_root(self.levels[index].filling) {
+            let heading = self.heading(self.branch_flags(index));
+            self.levels[index].write(sink, free, heading);
+            let child = free;
+            free = free.after(1);
+            index += 1;
+            free = self.raise(sink, index, Vec::new(), child, free);
+        }
+        let level = &self.levels[index];
+        let nodes = nodes_of(&level.bytes, level.filling, self.options.size);
+        let root = self.root(&header(free), self.branch_flags(index), &nodes);
+        self.done(root, free)
+    }
+
+    /// The sealed root page.
+    fn root(&self, header: &[u8], flags: PageFlags, nodes: &[(Vec<u8>, Vec<u8>)]) -> Vec<u8> {
+        let mut page = vec![0; self.options.size.bytes()];
+        let mut filling = Filling::begin(&mut page, self.options.size, header);
+        for (key, data) in nodes {
+            filling.push(&mut page, key, data);
+        }
+        let heading = self.heading(flags.with(PageFlags::ROOT));
+        filling.close(&mut page, self.tree.root, heading);
+        page
+    }
+
+    fn done(self, root: Vec<u8>, next: PageNumber) -> BulkDone {
+        let entries = self.entries;
+        BulkDone {
+            root,
+            next,
+            entries,
+        }
+    }
+}
+
+impl Level {
+    fn begin(size: PageSize, separator: Vec<u8>, child: PageNumber) -> Self {
+        let mut bytes = vec![0; size.bytes()];
+        let filling = Filling::begin(&mut bytes, size, &[]);
+        let mut level = Self {
+            bytes,
+            filling,
+            last: Vec::new(),
+        };
+        level.push(separator, child);
+        level
+    }
+
+    fn push(&mut self, separator: Vec<u8>, child: PageNumber) {
+        self.filling
+            .push(&mut self.bytes, &separator, &child.0.to_le_bytes());
+        self.last = separator;
+    }
+
+    fn write(&mut self, sink: &mut impl PageSink, number: PageNumber, heading: Heading) {
+        self.filling.close(&mut self.bytes, number, heading);
+        sink.page(number).copy_from_slice(&self.bytes);
+    }
+}
+
+/// Whether the nodes of a page fit a root, whose tag 0 is a space header.
+fn fits_root(filling: Filling) -> bool {
+    filling.fits(SPACE_HEADER_BYTES)
+}
+
+/// The nodes of a page whose header is not written yet.
+fn nodes_of(page: &[u8], filling: Filling, size: PageSize) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let items = filling.items(page, size);
+    items
+        .map(|item| {
+            let node = Node::decode(item, NodeFlags::NONE, &[], 0).expect("we have just put it");
+            (node.key.to_vec(), node.data.to_vec())
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use brunt_world::random::Streams;
+
+    use super::*;
+    use crate::format::page::{ObjectId, Page};
+    use crate::format::space::{SpaceHeader, SpaceKind};
+    use crate::page::memory::MemoryPages;
+    use crate::tree::Cursor;
+    use crate::tree::check::{TreeCheck, TreeProblem, TreeSummary, Visitor};
+
+    const TREE: TreeId = TreeId {
+        root: PageNumber(4),
+        object: ObjectId(8),
+    };
+    const FIRST: PageNumber = PageNumber(7);
+
+    /// Every page of the run once.
+    #[derive(Default)]
+    struct Met(Vec<PageNumber>);
+
+    impl Visitor for Met {
+        fn page(&mut self, page: PageNumber) -> Result<(), TreeProblem> {
+            self.0.push(page);
+            Ok(())
+        }
+    }
+
+    fn header() -> SpaceHeader {
+        SpaceHeader {
+            pages: 3,
+            parent: PageNumber(1),
+            non_unique: false,
+            second_version: false,
+            kind: SpaceKind::Multiple {
+                owned_root: PageNumber(5),
+            },
+        }
+    }
+
+    fn load(
+        options: BulkOptions,
+        entries: &[(Vec<u8>, Vec<u8>)],
+    ) -> (MemoryPages, TreeSummary, u32) {
+        let size = options.size;
+        let room = (2 * entries.len() + 20).min((32_usize << 20).div_ceil(size.bytes()));
+        let mut memory = vec![0xEE; room * size.bytes()];
+        let mut run = PageRun {
+            first: FIRST,
+            size,
+            bytes: &mut memory,
+        };
+        let mut tree = BulkTree::new(TREE, FIRST, options);
+        for (key, data) in entries {
+            tree.push(&mut run, key, data);
+        }
+        let done = tree.finish(&mut run, |_| header().to_bytes());
+        assert_eq!(done.entries, entries.len() as u64);
+        let mut pages = MemoryPages::new(size);
+        for number in (FIRST.0..done.next.0).map(PageNumber) {
+            let page = run.page(number);
+            assert!(crate::format::checksum::is_sound(page, size, number));
+            pages.put(number, page.to_vec());
+        }
+        assert_eq!(Page::new(&done.root, size).space_header(), Ok(header()));
+        pages.put(TREE.root, done.root);
+        let mut met = Met::default();
+        let summary = TreeCheck::new(TREE).run(&pages, &mut met).unwrap();
+        met.0.sort_unstable();
+        let all: Vec<_> = pages.numbers().collect();
+        assert_eq!(met.0, all, "no page is left over");
+        (pages, summary, done.next.0 - FIRST.0)
+    }
+
+    #[test]
+    fn what_goes_in_comes_out_at_every_size() {
+        let mut draw = Streams::new(3).named("bulk");
+        for size in PageSize::ALL {
+            for (count, key_most, by_data) in [
+                (0, 9, false),
+                (1, 9, false),
+                (40, 9, false),
+                (3000, 900, false),
+                (3000, 300, true),
+            ] {
+                let kind = match by_data {
+                    true => PageFlags::INDEX.with(PageFlags::NON_UNIQUE),
+                    false => PageFlags(0),
+                };
+                let entries: std::collections::BTreeSet<(Vec<u8>, Vec<u8>)> = (0..count)
+                    .map(|_| {
+                        let mut key = vec![7; usize::try_from(draw.below(key_most)).unwrap()];
+                        key.extend(u32::try_from(draw.below(1 << 30)).unwrap().to_be_bytes());
+                        key.push(9);
+                        let data = vec![1; usize::try_from(1 + draw.below(200)).unwrap()];
+                        (key, data)
+                    })
+                    .collect();
+                let entries: Vec<_> = entries.into_iter().collect();
+                let fill_percent = 90;
+                let time = DatabaseTime(3);
+                let (pages, summary, _) = load(
+                    BulkOptions {
+                        size,
+                        kind,
+                        fill_percent,
+                        time,
+                    },
+                    &entries,
+                );
+                assert_eq!(summary.entries, entries.len() as u64);
+                let mut cursor = Cursor::before(TREE, &[]);
+                for (key, data) in &entries {
+                    let entry = cursor.next(&pages).unwrap().unwrap();
+                    assert_eq!((&entry.key.to_vec(), entry.data), (key, data.as_slice()));
+                    let sort_key = if by_data {
+                        [key.as_slice(), data].concat()
+                    } else {
+                        key.clone()
+                    };
+                    assert!(crate::tree::seek(&pages, TREE, &sort_key).unwrap().exact);
+                }
+                assert!(cursor.next(&pages).unwrap().is_none());
+            }
+        }
+    }
+
+    /// Every number of entries around the places where pages, levels and the root change.
+    #[test]
+    fn every_size_of_tree_is_sound() {
+        let size = PageSize::KIB_4;
+        let (kind, time) = (PageFlags(0), DatabaseTime(1));
+        for count in (0..200).chain(2000..2040) {
+            let entries: Vec<_> = (0..count)
+                .map(|entry: u32| {
+                    let mut key = vec![b'k'; 700];
+                    key.extend(entry.to_be_bytes());
+                    (key, vec![1; 600])
+                })
+                .collect();
+            load(
+                BulkOptions {
+                    size,
+                    kind,
+                    fill_percent: if count % 2 == 0 { 100 } else { 10 },
+                    time,
+                },
+                &entries,
+            );
+        }
+    }
+
+    #[test]
+    fn pages_are_as_full_as_asked_for() {
+        let entries: Vec<_> = (0..6000_u32)
+            .map(|entry| (entry.to_be_bytes().to_vec(), vec![5; 90]))
+            .collect();
+        let pages = |fill_percent| {
+            let options = BulkOptions {
+                size: PageSize::KIB_8,
+                kind: PageFlags(0),
+                fill_percent,
+                time: DatabaseTime(1),
+            };
+            load(options, &entries).2
+        };
+        // 100 bytes to a node: 81 to a page at most, 40 to a half.
+        assert_eq!(pages(100), 6000_u32.div_ceil(81));
+        assert_eq!(pages(50), 6000_u32.div_ceil(40));
+    }
+}
