@@ -1,3 +1,7 @@
-//! The brunt program: one file per command.
+//! The brunt program. It lives in the library beside this file.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    brunt_cli::main()
+}

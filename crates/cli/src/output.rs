@@ -72,9 +72,9 @@ impl Output {
     }
 
     /// Progress of one phase, called `label`.
-    pub fn progress(&self, label: &str) -> Progress<'_> {
+    pub fn progress(&self, label: &str) -> Progress {
         Progress {
-            output: self,
+            output: self.clone(),
             label: label.to_owned(),
             shown: None,
             lines: 0,
@@ -97,8 +97,8 @@ fn painted(colour: bool, tone: Tone, text: &str) -> String {
 }
 
 /// How far a phase is.
-pub struct Progress<'a> {
-    output: &'a Output,
+pub struct Progress {
+    output: Output,
     label: String,
     shown: Option<Instant>,
     /// Lines that stand on the terminal and can be replaced.
@@ -110,7 +110,7 @@ const EVERY_PLAIN: Duration = Duration::from_secs(5);
 const BAR: usize = 28;
 const LABEL: usize = 13;
 
-impl Progress<'_> {
+impl Progress {
     /// Shows that `share` (0 to 1) is done, unless something was shown a moment ago. `detail` is asked only when needed;
     /// its further lines stand below the bar.
     pub fn show(&mut self, share: f64, detail: impl FnOnce() -> String) {
@@ -138,7 +138,7 @@ impl Progress<'_> {
     }
 
     /// Takes the progress away, as if the phase had not been shown.
-    pub fn vanish(mut self) {
+    pub fn vanish(&mut self) {
         self.erase();
     }
 

@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 pub struct VerifiedFile {
     /// Its path.
     pub file: String,
-    /// Pages, or log segments, that were judged.
+    /// Pages, log segments and header copies that were judged.
     pub pages_seen: u64,
-    /// Those that are bad and cannot be repaired.
+    /// Those that are bad and cannot be repaired, wrong numbers included.
     pub pages_bad: u64,
     /// Those with one wrong bit that the checksum can repair.
     pub pages_correctable: u64,
-    /// Those that are another page's content.
+    /// Those that are whole and another page's; also among the bad ones.
     pub pages_wrong_number: u64,
     /// The file's length.
     pub bytes: u64,

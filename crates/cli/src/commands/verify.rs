@@ -1,0 +1,351 @@
+//! `brunt verify`: are these database and log files intact?
+//!
+//! Files are only read, one after the other, past the page cache. The table goes to stdout; with `--json` one line of JSON
+//! for each file goes there instead, with every finding that was kept.
+//!
+//! | exit code | when |
+//! | --- | --- |
+//! | 0 | every file is intact |
+//! | 1 | at least one is damaged, if only by a flipped bit that an engine would repair |
+//! | 2 | none is known to be damaged, but at least one could not be judged |
+
+use std::cell::{Cell, RefCell};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::time::Instant;
+
+use brunt_ese::format::header::DatabaseState;
+use brunt_ese::verify::{FileKind, FileReport, Finding, Place, VerifyError, verify};
+use brunt_report::result::VerifiedFile;
+use brunt_report::{decimals, grouped};
+use brunt_units::ByteSize;
+use brunt_world::{Disk, Io, Ticket, World};
+use brunt_world_real::{Options, RealWorld, StartError};
+use clap::Args;
+use serde::Serialize;
+
+use crate::columns::columns;
+use crate::exit::Exit;
+use crate::output::{Output, Progress, Tone};
+
+/// What `brunt verify` is told.
+#[derive(Args, Debug)]
+pub struct VerifyArgs {
+    /// Databases of any program that uses ESE; brunt's own logs, checkpoints and flush maps
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+
+    /// Print one line of JSON for each file
+    #[arg(long)]
+    pub json: bool,
+
+    /// Say nothing but the result and errors
+    #[arg(long)]
+    pub quiet: bool,
+}
+
+/// Findings of one file that the table's reader is shown; `--json` has more.
+const SHOWN_MAX: usize = 20;
+/// The version of a line of `--json`.
+const SCHEMA_VERSION: u32 = 1;
+
+/// What became of one file.
+type Judged = (PathBuf, Result<FileReport, VerifyError>);
+
+/// Judges the files.
+///
+/// # Errors
+/// When there is no real world to read them in.
+pub fn run(args: &VerifyArgs, output: &Output) -> Result<Exit, StartError> {
+    let mut real = RealWorld::new(&Options::default())?;
+    let mut judged = Vec::new();
+    for path in &args.files {
+        let report = judge(&mut real, path, output);
+        if args.json {
+            output.data(&json(path, &report));
+        }
+        judged.push((path.clone(), report));
+    }
+    if !args.json {
+        show(&judged, output);
+    }
+    Ok(exit(&judged))
+}
+
+fn judge(real: &mut RealWorld, path: &Path, output: &Output) -> Result<FileReport, VerifyError> {
+    let bytes = fs::metadata(path).map_or(0, |status| status.len());
+    let watched = Rc::new(WatchedDisk {
+        inner: Rc::clone(&real.world.disk),
+        read_bytes: Cell::new(0),
+        total_bytes: bytes,
+        begun: Instant::now(),
+        progress: RefCell::new(output.progress("verify")),
+    });
+    let world = World {
+        disk: watched.clone(),
+        ..real.world.clone()
+    };
+    let path = path.to_owned();
+    let report = real
+        .executor
+        .block_on(async move { verify(&world, &path).await });
+    watched.progress.borrow_mut().vanish();
+    report
+}
+
+/// A disk that shows how far reading is.
+struct WatchedDisk {
+    inner: Rc<dyn Disk>,
+    read_bytes: Cell<u64>,
+    total_bytes: u64,
+    begun: Instant,
+    progress: RefCell<Progress>,
+}
+
+impl Disk for WatchedDisk {
+    fn submit(&self, io: Io) -> Ticket {
+        let read = self.read_bytes.get() + io.length();
+        self.read_bytes.set(read);
+        let share = read as f64 / self.total_bytes.max(1) as f64;
+        self.progress.borrow_mut().show(share, || {
+            let rate = read as f64 / self.begun.elapsed().as_secs_f64();
+            let [read, total] = [read, self.total_bytes].map(ByteSize::bytes);
+            format!("{read} of {total}   {} MiB/s", mebibytes(rate))
+        });
+        self.inner.submit(io)
+    }
+}
+
+fn mebibytes(bytes: f64) -> String {
+    decimals(bytes / f64::from(1 << 20))
+}
+
+fn is_damaged((_, report): &Judged) -> bool {
+    match report {
+        Ok(report) => !report.is_intact(),
+        Err(error) => error.is_damage(),
+    }
+}
+
+fn exit(judged: &[Judged]) -> Exit {
+    if judged.iter().any(is_damaged) {
+        Exit::Failed
+    } else if judged.iter().any(|(_, report)| report.is_err()) {
+        Exit::CouldNot
+    } else {
+        Exit::Passed
+    }
+}
+
+fn show(judged: &[Judged], output: &Output) {
+    let reports: Vec<_> = judged
+        .iter()
+        .filter_map(|(_, report)| report.as_ref().ok())
+        .collect();
+    if !reports.is_empty() {
+        let head = [
+            "file",
+            "kind",
+            "pages",
+            "bad",
+            "correctable",
+            "wrong number",
+            "size",
+            "MiB/s",
+        ];
+        let rows: Vec<_> = reports.iter().map(|report| row(report)).collect();
+        output.data(&columns(&head, &[2, 3, 4, 5, 6, 7], &rows));
+    }
+    for report in &reports {
+        details(report, output);
+    }
+    for (path, report) in judged {
+        if let Err(error) = report {
+            output.error(&format!("{}: {error}", path.display()));
+        }
+    }
+    output.data(&format!("\n{}", verdict(judged, output)));
+}
+
+fn row(report: &FileReport) -> Vec<String> {
+    let rate = report.bytes as f64 / report.elapsed.as_seconds().max(1e-9);
+    vec![
+        report.file.display().to_string(),
+        kind(&report.kind),
+        grouped(report.pages_seen),
+        grouped(report.pages_bad),
+        grouped(report.pages_correctable),
+        grouped(report.pages_wrong_number),
+        ByteSize::bytes(report.bytes).to_string(),
+        mebibytes(rate),
+    ]
+}
+
+fn kind(kind: &FileKind) -> String {
+    match kind {
+        FileKind::Database { page_size, .. } => format!("database, {page_size} pages"),
+        FileKind::Log { generation } => format!("log {generation:X}"),
+        FileKind::Checkpoint => "checkpoint".to_owned(),
+        FileKind::FlushMap => "flush map".to_owned(),
+    }
+}
+
+fn details(report: &FileReport, output: &Output) {
+    let file = report.file.display();
+    for finding in report.findings.iter().take(SHOWN_MAX) {
+        let place = place(finding.place);
+        output.data(&format!(
+            "{file}: {place} (offset {}): {}",
+            finding.offset, finding.fault
+        ));
+    }
+    let shown = report.findings.len().min(SHOWN_MAX) as u64;
+    let more = report.pages_bad + report.pages_correctable - shown;
+    if more > 0 {
+        output.data(&format!("{file}: and {} more", grouped(more)));
+    }
+    for note in &report.notes {
+        let note = format!("{file}: {note}");
+        output.data(&output.paint(Tone::Faint, &note));
+    }
+}
+
+fn place(place: Place) -> String {
+    match place {
+        Place::Header => "header".to_owned(),
+        Place::Shadow => "second header".to_owned(),
+        Place::Page(page) => format!("page {page}"),
+        Place::Segment(segment) => format!("segment {segment}"),
+    }
+}
+
+fn verdict(judged: &[Judged], output: &Output) -> String {
+    let count = judged.len();
+    let files = if count == 1 { "file" } else { "files" };
+    let of = |wanted: fn(&Judged) -> bool| judged.iter().filter(|one| wanted(one)).count();
+    match exit(judged) {
+        Exit::Passed => format!(
+            "{}  {count} {files} intact",
+            output.paint(Tone::Good, "PASS")
+        ),
+        Exit::Failed => {
+            let damaged = of(is_damaged);
+            format!(
+                "{}  {damaged} of {count} {files} damaged",
+                output.paint(Tone::Bad, "FAIL")
+            )
+        }
+        _ => {
+            let refused = of(|(_, report)| report.is_err());
+            let word = output.paint(Tone::Doubt, "ERROR");
+            format!("{word}  {refused} of {count} {files} could not be judged")
+        }
+    }
+}
+
+/// The counts of `report` as a run's result has them.
+pub fn verified_file(report: &FileReport) -> VerifiedFile {
+    VerifiedFile {
+        file: report.file.display().to_string(),
+        pages_seen: report.pages_seen,
+        pages_bad: report.pages_bad,
+        pages_correctable: report.pages_correctable,
+        pages_wrong_number: report.pages_wrong_number,
+        bytes: report.bytes,
+        seconds: report.elapsed.as_seconds(),
+    }
+}
+
+/// A judged file as a line of JSON.
+#[derive(Serialize)]
+struct JudgedLine {
+    schema_version: u32,
+    #[serde(flatten)]
+    counts: VerifiedFile,
+    kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    page_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    state: Option<&'static str>,
+    findings: Vec<FindingLine>,
+    findings_omitted: u64,
+    notes: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct FindingLine {
+    place: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    page: Option<u32>,
+    offset_bytes: u64,
+    ese_error: i32,
+    text: String,
+}
+
+/// A file that was not judged as a line of JSON.
+#[derive(Serialize)]
+struct RefusedLine {
+    schema_version: u32,
+    file: String,
+    error: String,
+}
+
+fn json(path: &Path, report: &Result<FileReport, VerifyError>) -> String {
+    let line = match report {
+        Ok(report) => serde_json::to_string(&judged_line(report)),
+        Err(error) => serde_json::to_string(&RefusedLine {
+            schema_version: SCHEMA_VERSION,
+            file: path.display().to_string(),
+            error: error.to_string(),
+        }),
+    };
+    line.expect("maps have string keys")
+}
+
+fn judged_line(report: &FileReport) -> JudgedLine {
+    let (kind, page_bytes, state) = match &report.kind {
+        FileKind::Database {
+            page_size, state, ..
+        } => (
+            "database",
+            Some(page_size.bytes_u64()),
+            Some(state_word(*state)),
+        ),
+        FileKind::Log { .. } => ("log", None, None),
+        FileKind::Checkpoint => ("checkpoint", None, None),
+        FileKind::FlushMap => ("flush map", None, None),
+    };
+    JudgedLine {
+        schema_version: SCHEMA_VERSION,
+        counts: verified_file(report),
+        kind,
+        page_bytes,
+        state,
+        findings: report.findings.iter().map(finding_line).collect(),
+        findings_omitted: report.findings_omitted(),
+        notes: report.notes.iter().map(ToString::to_string).collect(),
+    }
+}
+
+fn finding_line(finding: &Finding) -> FindingLine {
+    FindingLine {
+        place: place(finding.place),
+        page: match finding.place {
+            Place::Page(page) => Some(page.0),
+            _ => None,
+        },
+        offset_bytes: finding.offset,
+        ese_error: finding.fault.code(),
+        text: finding.fault.to_string(),
+    }
+}
+
+fn state_word(state: DatabaseState) -> &'static str {
+    match state {
+        DatabaseState::JustCreated => "just created",
+        DatabaseState::Dirty => "dirty shutdown",
+        DatabaseState::Clean => "clean shutdown",
+        DatabaseState::Other(_) => "other",
+    }
+}
