@@ -1,10 +1,11 @@
 //! Judging the small files beside a database: checkpoint and flush map.
 
+use brunt_units::PageNumber;
+
 use super::report::{Fault, FileKind, FileReport, Place};
-use super::source::{Source, pieces};
+use super::source::Source;
 use crate::format::checkpoint_file::{CHECKPOINT_BYTES, Checkpoint};
 use crate::format::flush_map::{FlushMapHeader, MAP_PAGE_BYTES, map_pages, sound_map_page};
-use brunt_units::PageNumber;
 
 /// Judges the two copies of a checkpoint; `None` when neither is one.
 pub(super) fn verify_checkpoint(source: &Source, start: &[u8]) -> Option<FileReport> {
@@ -33,28 +34,40 @@ pub(super) async fn verify_flush_map(source: &Source, start: &[u8]) -> Option<Fi
     report.pages_seen = 1;
     let map_page_bytes = MAP_PAGE_BYTES as u64;
     let in_file = source.readable.div_euclid(map_page_bytes).saturating_sub(1);
-    let there = in_file.min(map_pages(header.pages).into());
-    let mut stream = source.stream(pieces(map_page_bytes..(there + 1) * map_page_bytes));
-    let mut index = 0;
-    while let Some((piece, bytes)) = stream.next().await {
-        let places = (piece.offset..).step_by(MAP_PAGE_BYTES);
-        let count = piece.length.div_euclid(MAP_PAGE_BYTES);
-        for (slot, offset) in (0..count).zip(places) {
-            let fault = match &bytes {
-                Err(error) => Some(Fault::Device(*error)),
-                Ok(bytes) => {
-                    let page = &bytes[slot * MAP_PAGE_BYTES..][..MAP_PAGE_BYTES];
-                    sound_map_page(page, index)
-                        .is_none()
-                        .then_some(Fault::Checksum)
-                }
-            };
-            report.pages_seen += 1;
-            index += 1;
-            if let Some(fault) = fault {
-                report.find(Place::Page(PageNumber(index)), offset, fault);
-            }
+    let expected = u64::from(map_pages(header.pages));
+    let there = in_file.min(expected);
+    let mut stream = source.stream(map_page_bytes..(there + 1) * map_page_bytes, MAP_PAGE_BYTES);
+    while let Some((offset, bytes)) = stream.next().await {
+        match bytes {
+            Ok(bytes) => judge_map_pages(&mut report, offset, &bytes),
+            Err(error) => judge_map_page(&mut report, offset, Some(Fault::Device(error))),
         }
     }
+    if there < expected {
+        let first = (there + 1) * map_page_bytes;
+        report.pages_seen += expected - there;
+        report.find_run(map_page(first), first, expected - there, Fault::PastEnd);
+    }
     Some(report)
+}
+
+fn judge_map_pages(report: &mut FileReport, offset: u64, bytes: &[u8]) {
+    let places = (offset..).step_by(MAP_PAGE_BYTES);
+    for (page, offset) in bytes.chunks_exact(MAP_PAGE_BYTES).zip(places) {
+        let sound = sound_map_page(page, map_page(offset).0 - 1).is_some();
+        judge_map_page(report, offset, (!sound).then_some(Fault::Checksum));
+    }
+}
+
+fn judge_map_page(report: &mut FileReport, offset: u64, fault: Option<Fault>) {
+    report.pages_seen += 1;
+    if let Some(fault) = fault {
+        report.find(Place::Page(map_page(offset)), offset, fault);
+    }
+}
+
+/// The map page at `offset`, counted from 1: the header is before the first.
+fn map_page(offset: u64) -> PageNumber {
+    let number = offset.div_euclid(MAP_PAGE_BYTES as u64);
+    PageNumber(u32::try_from(number).expect("a map has fewer than 2^32 pages"))
 }

@@ -8,7 +8,7 @@ use super::owned::owned;
 use super::page_set::PageSet;
 use super::reach::{Seen, blank_and_reached};
 use super::report::{Fault, FileKind, FileReport, Note, Place};
-use super::source::{Piece, Source, pieces};
+use super::source::Source;
 use super::tree::Trees;
 use crate::format::checksum::{Diagnosis, diagnose};
 use crate::format::flush_map::UNKNOWN;
@@ -117,11 +117,11 @@ impl Judge<'_> {
         let first = extent.first();
         if first <= last {
             let end = last.offset(size) + size.bytes_u64();
-            let mut stream = source.stream(pieces(first.offset(size)..end));
-            while let Some((piece, bytes)) = stream.next().await {
+            let mut stream = source.stream(first.offset(size)..end, size.bytes());
+            while let Some((offset, bytes)) = stream.next().await {
                 match bytes {
-                    Ok(bytes) => self.pages(piece.offset, &bytes).await,
-                    Err(_) => self.one_by_one(piece).await,
+                    Ok(bytes) => self.pages(offset, &bytes).await,
+                    Err(error) => self.unreadable(offset, error),
                 }
                 source.world.clock.spend(CPU_PER_CHUNK).await;
             }
@@ -135,17 +135,7 @@ impl Judge<'_> {
         }
     }
 
-    /// A piece that cannot be read as a whole: which of its pages can?
-    async fn one_by_one(&mut self, piece: Piece) {
-        let bytes = self.trees.size.bytes();
-        for offset in (piece.offset..piece.offset + piece.length as u64).step_by(bytes) {
-            match self.trees.source.read(offset, bytes).await {
-                Ok(page) => self.pages(offset, &page).await,
-                Err(error) => self.unreadable(offset, error),
-            }
-        }
-    }
-
+    /// A page that cannot be read.
     fn unreadable(&mut self, offset: u64, error: IoError) {
         self.report.pages_seen += 1;
         let place = Place::Page(self.number(offset));

@@ -8,8 +8,10 @@
 //! * anything else: damaged, wherever it lies. In a log that was being written when the world ended this can be the torn
 //!   end, which recovery replaces.
 
+use brunt_world::IoError;
+
 use super::report::{Fault, FileKind, FileReport, Note, Place};
-use super::source::{Source, pieces};
+use super::source::Source;
 use crate::format::log_file::{FILL, LOG_HEADER_BYTES, LogHeader, LogHeaderError, SegmentHeader};
 
 /// Judges the log that `source` is, with `start` its first bytes.
@@ -31,23 +33,23 @@ pub(super) async fn verify(source: &Source, start: &[u8]) -> Result<FileReport, 
     };
     pass.report.pages_seen = 1;
     let end = pass.header.file_bytes().min(source.readable);
-    let mut stream = source.stream(pieces(LOG_HEADER_BYTES as u64..end));
-    while let Some((piece, bytes)) = stream.next().await {
+    let mut stream = source.stream(LOG_HEADER_BYTES as u64..end, UNIT);
+    while let Some((offset, bytes)) = stream.next().await {
         match bytes {
-            Ok(bytes) => pass.segments(piece.offset, &bytes),
-            Err(error) => {
-                let place = Place::Segment(pass.number(piece.offset));
-                pass.report.find(place, piece.offset, Fault::Device(error));
-            }
+            Ok(bytes) => pass.segments(offset, &bytes),
+            Err(error) => pass.unreadable(offset, error),
         }
     }
     Ok(pass.finish(source.length))
 }
 
+/// Bytes that are given up when a read fails: one large segment, or eight small ones.
+const UNIT: usize = 4096;
+
 struct Pass {
     report: FileReport,
     header: LogHeader,
-    /// Numbers of the segments since the last written one that were never written: a header's worth of 16-bit numbers.
+    /// Numbers of the segments behind the last written one that were never written.
     blank: std::ops::Range<u16>,
 }
 
@@ -77,6 +79,16 @@ impl Pass {
                         .find(Place::Segment(number), offset, Fault::Segment);
                 }
             }
+        }
+    }
+
+    /// A unit that cannot be read.
+    fn unreadable(&mut self, offset: u64, error: IoError) {
+        let size = self.header.segment_size.bytes();
+        for offset in (offset..offset + UNIT as u64).step_by(size) {
+            self.report.pages_seen += 1;
+            let place = Place::Segment(self.number(offset));
+            self.report.find(place, offset, Fault::Device(error));
         }
     }
 

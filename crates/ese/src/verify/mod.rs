@@ -66,7 +66,7 @@ pub enum VerifyError {
     /// It cannot be opened.
     #[error(transparent)]
     Open(#[from] VolumeError),
-    /// Its beginning cannot be read.
+    /// Its beginning cannot be read, or not enough of it to say what it is.
     #[error("the beginning of the file cannot be read: {0}")]
     Read(IoError),
     /// It is no kind of file that ESE or brunt writes.
@@ -110,7 +110,9 @@ pub async fn verify(world: &World, path: &Path) -> Result<FileReport, VerifyErro
 async fn judge(source: &Source) -> Result<FileReport, VerifyError> {
     let readable = source.readable.min(HEADERS_BYTES_MAX as u64);
     let length = usize::try_from(readable).expect("at most two headers");
-    let start = source.read_start(length).await.map_err(VerifyError::Read)?;
+    let (start, failure) = source.read_start(length).await;
+    // A file whose beginning is unreadable may well be one of ours.
+    let unknown = failure.map_or(VerifyError::NotEse, VerifyError::Read);
     match DatabaseHeader::find(&start) {
         Ok(found) => return Ok(database::verify(source, found).await),
         Err(HeaderError::NotEse) => {}
@@ -118,12 +120,11 @@ async fn judge(source: &Source) -> Result<FileReport, VerifyError> {
     }
     match u32_in(&start, FILE_TYPE_AT) {
         Some(LOG_FILE_TYPE) => log::verify(source, &start).await.map_err(VerifyError::Log),
-        Some(CHECKPOINT_FILE_TYPE) => {
-            companion::verify_checkpoint(source, &start).ok_or(VerifyError::NotEse)
+        Some(CHECKPOINT_FILE_TYPE) => companion::verify_checkpoint(source, &start).ok_or(unknown),
+        Some(FLUSH_MAP_FILE_TYPE) => {
+            let judged = companion::verify_flush_map(source, &start).await;
+            judged.ok_or(unknown)
         }
-        Some(FLUSH_MAP_FILE_TYPE) => companion::verify_flush_map(source, &start)
-            .await
-            .ok_or(VerifyError::NotEse),
-        _ => Err(VerifyError::NotEse),
+        _ => Err(unknown),
     }
 }

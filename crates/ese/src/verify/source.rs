@@ -1,6 +1,7 @@
 //! The file under judgement: its length, single reads, and a stream of large ones.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use brunt_world::{Class, FileId, Frame, Io, IoError, OpenMode, Ticket, VolumeError, World};
@@ -10,7 +11,7 @@ pub(super) const CHUNK_BYTES: usize = 256 << 10;
 /// Reads in flight: enough that a device is never idle while a chunk is judged, few enough for any cache budget (2 MiB).
 const READS_IN_FLIGHT: usize = 8;
 /// Reads are of multiples of this.
-const UNIT: u64 = 4096;
+const UNIT_BYTES: usize = 4096;
 
 /// An open file.
 pub(super) struct Source {
@@ -26,22 +27,39 @@ pub(super) struct Source {
 impl Source {
     pub(super) async fn open(world: &World, path: &Path) -> Result<Self, VolumeError> {
         let file = world.volume.open(path, OpenMode::Read).await?;
-        let length = world.volume.length(file).await?;
+        let length = match world.volume.length(file).await {
+            Ok(length) => length,
+            Err(error) => {
+                // The first error says more than a second one could.
+                let _ = world.volume.close(file).await;
+                return Err(error);
+            }
+        };
         Ok(Self {
             world: world.clone(),
             path: path.to_owned(),
             file,
             length,
-            readable: length - length % UNIT,
+            readable: length - length % UNIT_BYTES as u64,
         })
     }
 
-    /// The first `length` bytes, a multiple of the unit.
-    pub(super) async fn read_start(&self, length: usize) -> Result<Vec<u8>, IoError> {
-        match length {
-            0 => Ok(Vec::new()),
-            _ => Ok(self.read(0, length).await?.to_vec()),
+    /// The first `length` bytes, a multiple of the unit, and the error of those that cannot be read. Such bytes are zero:
+    /// there are two copies of what matters in a database.
+    pub(super) async fn read_start(&self, length: usize) -> (Vec<u8>, Option<IoError>) {
+        let mut start = Vec::with_capacity(length);
+        let mut failure = None;
+        let mut stream = self.stream(0..length as u64, UNIT_BYTES);
+        while let Some((_, bytes)) = stream.next().await {
+            match bytes {
+                Ok(bytes) => start.extend_from_slice(&bytes),
+                Err(error) => {
+                    failure = Some(error);
+                    start.resize(start.len() + UNIT_BYTES, 0);
+                }
+            }
         }
+        (start, failure)
     }
 
     /// `length` bytes from `offset`; both are multiples of the unit.
@@ -57,54 +75,75 @@ impl Source {
         self.world.disk.submit(io)
     }
 
-    /// The pieces of `plan`, read ahead and handed over in its order.
-    pub(super) fn stream<P: Iterator<Item = Piece>>(&self, plan: P) -> Stream<'_, P> {
+    /// `range` of the file in pieces, read ahead and handed over in order.
+    ///
+    /// A piece that cannot be read is read again in parts of `unit` bytes, a multiple of the unit of reads, so that a
+    /// failing sector costs no more than it must.
+    pub(super) fn stream(&self, range: Range<u64>, unit: usize) -> Stream<'_> {
         Stream {
             source: self,
-            plan,
+            left: range,
+            unit,
             in_flight: VecDeque::with_capacity(READS_IN_FLIGHT),
+            again: VecDeque::new(),
         }
     }
 }
 
-/// A part of the file to read at once, at most [`CHUNK_BYTES`] long.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Piece {
-    pub(super) offset: u64,
-    pub(super) length: usize,
-}
+/// A part of the file that was read, or the error that one unit of it gave.
+pub(super) type Piece = (u64, Result<Frame, IoError>);
 
-/// `range` in pieces.
-pub(super) fn pieces(range: std::ops::Range<u64>) -> impl Iterator<Item = Piece> {
-    range.clone().step_by(CHUNK_BYTES).map(move |offset| {
-        let left = range.end - offset;
-        let length = usize::try_from(left).map_or(CHUNK_BYTES, |left| left.min(CHUNK_BYTES));
-        Piece { offset, length }
-    })
-}
-
-/// Reads in flight, in order.
-pub(super) struct Stream<'s, P> {
+/// Reads in flight, in order; see [`Source::stream`].
+pub(super) struct Stream<'s> {
     source: &'s Source,
-    plan: P,
-    in_flight: VecDeque<(Piece, Ticket)>,
+    /// What is not submitted yet.
+    left: Range<u64>,
+    unit: usize,
+    in_flight: VecDeque<(Range<u64>, Ticket)>,
+    /// Units of a piece that failed as a whole.
+    again: VecDeque<Range<u64>>,
 }
 
-impl<P: Iterator<Item = Piece>> Stream<'_, P> {
-    /// The next piece and its bytes, or why they cannot be read; `None` at the end of the plan.
-    pub(super) async fn next(&mut self) -> Option<(Piece, Result<Frame, IoError>)> {
-        while self.in_flight.len() < READS_IN_FLIGHT {
-            let Some(piece) = self.plan.next() else {
-                break;
-            };
-            let ticket = self.source.submit(piece.offset, piece.length);
+impl Stream<'_> {
+    /// The offset of the next piece and its bytes, or why one unit there cannot be read; `None` at the end.
+    pub(super) async fn next(&mut self) -> Option<Piece> {
+        if let Some(unit) = self.again.pop_front() {
+            let bytes = self.source.read(unit.start, length(&unit)).await;
+            return Some((unit.start, bytes));
+        }
+        while self.in_flight.len() < READS_IN_FLIGHT && !self.left.is_empty() {
+            let piece = take(&mut self.left, CHUNK_BYTES);
+            let ticket = self.source.submit(piece.start, length(&piece));
             self.in_flight.push_back((piece, ticket));
         }
-        let (piece, ticket) = self.in_flight.pop_front()?;
+        let (mut piece, ticket) = self.in_flight.pop_front()?;
         let done = ticket.await;
-        let bytes = done.result.map(|()| done.into_frame());
-        Some((piece, bytes))
+        match done.result {
+            Ok(()) => Some((piece.start, Ok(done.into_frame()))),
+            Err(error) if length(&piece) <= self.unit => Some((piece.start, Err(error))),
+            Err(_) => {
+                let first = take(&mut piece, self.unit);
+                while !piece.is_empty() {
+                    self.again.push_back(take(&mut piece, self.unit));
+                }
+                let bytes = self.source.read(first.start, length(&first)).await;
+                Some((first.start, bytes))
+            }
+        }
     }
+}
+
+/// Cuts at most `bytes` off the beginning of `range`.
+fn take(range: &mut Range<u64>, bytes: usize) -> Range<u64> {
+    let middle = range.end.min(range.start + bytes as u64);
+    let first = range.start..middle;
+    range.start = middle;
+    first
+}
+
+/// Bytes in a range that [`take`] cut off.
+fn length(range: &Range<u64>) -> usize {
+    usize::try_from(range.end - range.start).expect("at most a chunk")
 }
 
 #[cfg(test)]
@@ -114,15 +153,16 @@ mod tests {
     #[test]
     fn pieces_cover_a_range_once() {
         let chunk = CHUNK_BYTES as u64;
-        for length in [4096, chunk, chunk + 4096, 5 * chunk - 8192] {
+        for bytes in [4096, chunk, chunk + 4096, 5 * chunk - 8192] {
+            let mut left = 8192..8192 + bytes;
             let mut at = 8192;
-            for piece in pieces(8192..8192 + length) {
-                assert_eq!(piece.offset, at);
-                assert!(piece.length > 0 && piece.length <= CHUNK_BYTES);
-                at += piece.length as u64;
+            while !left.is_empty() {
+                let piece = take(&mut left, CHUNK_BYTES);
+                assert_eq!(piece.start, at);
+                assert!(length(&piece) > 0 && length(&piece) <= CHUNK_BYTES);
+                at = piece.end;
             }
-            assert_eq!(at, 8192 + length);
+            assert_eq!(at, 8192 + bytes);
         }
-        assert_eq!(pieces(7..7).count(), 0);
     }
 }

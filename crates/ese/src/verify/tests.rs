@@ -311,6 +311,8 @@ fn flush_maps_and_checkpoints_are_judged_themselves() {
         only(&verify_bytes(&map).unwrap()).place,
         Place::Page(PageNumber(2))
     );
+    map.truncate(2 * MAP_PAGE_BYTES);
+    assert_eq!(only(&verify_bytes(&map).unwrap()).fault, Fault::PastEnd);
 
     let checkpoint = Checkpoint {
         position: LogPosition::start_of(1),
@@ -434,6 +436,34 @@ fn a_read_that_fails_costs_one_page() {
         (Fault::Device(IoError::Device), -1022)
     );
     assert_eq!(report.pages_seen, u64::from(OWNED) + 2);
+}
+
+#[test]
+fn a_header_that_cannot_be_read_has_a_shadow() {
+    let size = PageSize::KIB_4;
+    let file = TestDatabase::new(size, RECORDS).bytes();
+    let verify = |bad: std::ops::Range<u64>| {
+        let mut options = options(&[("test.edb", &file)]);
+        options.devices = vec![Box::new(BadSector(bad))];
+        verify_in(options, "test.edb")
+    };
+    assert_eq!(only(&verify(512..1024).unwrap()).place, Place::Header);
+    let all = verify(0..1 << 30).unwrap_err();
+    assert_eq!(all, VerifyError::Read(IoError::Device));
+}
+
+#[test]
+fn a_log_read_that_fails_costs_eight_small_segments_or_one_large() {
+    for (size, lost) in [(SegmentSize::BYTES_512, 8), (SegmentSize::BYTES_4096, 1)] {
+        let file = log(size, 40);
+        let mut options = options(&[("test.log", &file)]);
+        options.devices = vec![Box::new(BadSector(8192..8704))];
+        let report = verify_in(options, "test.log").unwrap();
+        assert_eq!(report.pages_bad, lost);
+        assert_eq!(report.findings[0].fault, Fault::Device(IoError::Device));
+        let segments = 64 - size.first_segment();
+        assert_eq!(report.pages_seen, u64::from(segments) + 1);
+    }
 }
 
 #[test]
