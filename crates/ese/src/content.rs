@@ -58,10 +58,11 @@ pub trait Content: 'static {
     fn arrived(segment: Segment) -> Self::Page;
     /// A page of zeros.
     fn zeroed(frames: &Frames, size: PageSize) -> Self::Page;
-    /// Judges the page that was read as page `number`, and corrects it if it can be.
+    /// Judges the page that was read as page `number` of a file of `pages`, and corrects it if it can be.
     fn verify(
         page: &mut Self::Page,
         number: PageNumber,
+        pages: u32,
         size: PageSize,
     ) -> Result<Sound, PageFault>;
     /// A page on its way out, sealed as page `number` with a flush type, and still readable. `None` when an earlier write of
@@ -143,6 +144,7 @@ impl Content for Bytes {
     fn verify(
         page: &mut BytesPage,
         number: PageNumber,
+        pages: u32,
         size: PageSize,
     ) -> Result<Sound, PageFault> {
         let corrected = match checksum::is_sound(page, size, number) {
@@ -155,8 +157,11 @@ impl Content for Bytes {
                     true
                 }
                 Diagnosis::Uninitialised => return Err(PageFault::Uninitialised),
-                Diagnosis::OtherNumber(_) => return Err(PageFault::WrongNumber),
-                Diagnosis::Damaged => return Err(PageFault::Checksum),
+                // Damage can look like the number of a page, hardly like one that the file has.
+                Diagnosis::OtherNumber(other) if other.0 <= pages => {
+                    return Err(PageFault::WrongNumber);
+                }
+                Diagnosis::OtherNumber(_) | Diagnosis::Damaged => return Err(PageFault::Checksum),
             },
         };
         let view = Page::new(page, size);
@@ -228,7 +233,7 @@ impl Content for Ghost {
         0
     }
 
-    fn verify(page: &mut u8, _: PageNumber, _: PageSize) -> Result<Sound, PageFault> {
+    fn verify(page: &mut u8, _: PageNumber, _: u32, _: PageSize) -> Result<Sound, PageFault> {
         Ok(Sound {
             corrected: false,
             flush_type: *page,

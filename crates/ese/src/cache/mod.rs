@@ -8,7 +8,8 @@
 //! ```
 //!
 //! * [`frames`]: the table of frames, structure of arrays.
-//! * [`read`]: finding and reading pages, stalls, preread.
+//! * [`read`]: finding and reading pages, stalls.
+//! * [`preread`]: reading pages before they are asked for.
 //! * [`write`]: writing runs of pages, after their log.
 //! * [`clean`]: keeping frames available.
 //! * [`view`]: pages as the trees see them.
@@ -20,7 +21,10 @@
 mod clean;
 mod flush_memory;
 mod frames;
+mod preread;
 mod read;
+#[cfg(test)]
+mod tests;
 mod view;
 mod write;
 
@@ -44,6 +48,7 @@ use crate::meter::MeterBoard;
 use crate::policy::available::{Available, START_PERCENT, STOP_PERCENT};
 use crate::policy::dirty::DirtyOrder;
 use frames::FrameTable;
+use preread::Ahead;
 
 /// Names a page within a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -104,6 +109,8 @@ impl CacheOptions {
 struct CachedDatabase<C: Content> {
     path: PathBuf,
     file: FileId,
+    /// Pages of the file.
+    pages: u32,
     instance: u8,
     log: Log<C>,
     time: DatabaseTime,
@@ -116,6 +123,8 @@ struct CachedDatabase<C: Content> {
     syncing: Vec<LogPosition>,
     /// Pages that recovery found torn and rebuilds without looking at their former content.
     torn: BTreeSet<PageNumber>,
+    /// Pages that will be asked for.
+    ahead: Ahead,
 }
 
 struct State<C: Content> {
@@ -181,11 +190,17 @@ impl<C: Content> Cache<C> {
 
     /// Takes a database in and gives it its number.
     ///
-    /// Databases of instance n are given before those of n+1. `time` is its latest change.
+    /// Databases of instance n are given before those of n+1. `pages` is how many pages the file has, `time` its latest
+    /// change.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "each is another fact about the database"
+    )]
     pub fn add_database(
         &self,
         path: PathBuf,
         file: FileId,
+        pages: u32,
         instance: u8,
         log: Log<C>,
         time: DatabaseTime,
@@ -198,6 +213,7 @@ impl<C: Content> Cache<C> {
         state.databases.push(CachedDatabase {
             path,
             file,
+            pages,
             instance,
             log,
             time,
@@ -206,6 +222,7 @@ impl<C: Content> Cache<C> {
             unsynced: Vec::new(),
             syncing: Vec::new(),
             torn: BTreeSet::new(),
+            ahead: Ahead::new(),
         });
         u8::try_from(state.databases.len() - 1).expect("fewer than 256 databases in a server")
     }
@@ -241,6 +258,11 @@ impl<C: Content> Cache<C> {
             }
             state.frames.touch(frame, now);
         }
+    }
+
+    /// The file of `database` has `pages` pages now.
+    pub fn set_pages(&self, database: u8, pages: u32) {
+        self.with_database(database, |entry| entry.pages = pages);
     }
 
     /// The latest change of `database`.

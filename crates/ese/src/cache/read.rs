@@ -20,6 +20,16 @@ pub enum Trust {
     Recovering,
 }
 
+impl Trust {
+    /// Who the read is for.
+    pub(super) fn class(self) -> Class {
+        match self {
+            Self::Verified => Class::Database,
+            Self::Recovering => Class::Recovery,
+        }
+    }
+}
+
 /// Keeps a page in the cache.
 pub struct Pin<C: Content> {
     cache: Cache<C>,
@@ -28,7 +38,14 @@ pub struct Pin<C: Content> {
 
 impl<C: Content> Drop for Pin<C> {
     fn drop(&mut self) {
-        self.cache.0.state.borrow_mut().frames.unpin(self.frame);
+        let mut state = self.cache.0.state.borrow_mut();
+        state.frames.unpin(self.frame);
+        // Somebody may wait for a frame, and the cleaner for one that it may take.
+        let is_short = state.frames.free() == 0;
+        drop(state);
+        if is_short {
+            self.cache.0.progress.notify();
+        }
     }
 }
 
@@ -150,14 +167,10 @@ impl<C: Content> Cache<C> {
                 key.page.offset(size),
             )
         };
-        let class = match trust {
-            Trust::Verified => Class::Database,
-            Trust::Recovering => Class::Recovery,
-        };
         let segments = Segments::from_buf([C::blank(&self.0.world.frames, size)]);
         let io = Io {
             tag: u64::from(key.page.0),
-            ..Io::new(class, Op::Read, file, offset, segments)
+            ..Io::new(trust.class(), Op::Read, file, offset, segments)
         };
         let done = self.0.world.disk.submit(io).await;
         self.0.meters.database(
@@ -200,7 +213,7 @@ impl<C: Content> Cache<C> {
     }
 
     /// What arrived, if it is the page.
-    fn judge(
+    pub(super) fn judge(
         &self,
         key: PageKey,
         result: Result<(), IoError>,
@@ -211,7 +224,7 @@ impl<C: Content> Cache<C> {
         let mut state = self.0.state.borrow_mut();
         let database = &mut state.databases[usize::from(key.database)];
         let verdict = match result {
-            Ok(()) => C::verify(&mut page, key.page, size),
+            Ok(()) => C::verify(&mut page, key.page, database.pages, size),
             Err(error) => Err(PageFault::Device(error)),
         };
         match (verdict, trust) {
@@ -275,31 +288,11 @@ impl<C: Content> Cache<C> {
         self.with_database(database, |entry| entry.flush.forget(page));
     }
 
-    fn with_database<T>(
+    pub(super) fn with_database<T>(
         &self,
         database: u8,
         work: impl FnOnce(&mut super::CachedDatabase<C>) -> T,
     ) -> T {
         work(&mut self.0.state.borrow_mut().databases[usize::from(database)])
-    }
-
-    /// Reads pages that will be needed soon, in the background. Those that fail are read again, and reported, when they
-    /// are asked for.
-    pub fn preread(&self, database: u8, pages: impl IntoIterator<Item = PageNumber>, trust: Trust) {
-        for page in pages {
-            let key = PageKey { database, page };
-            let wanted = {
-                let state = self.0.state.borrow();
-                state.frames.find(key).is_none() && state.frames.free() > self.0.available.start
-            };
-            if wanted {
-                let cache = self.clone();
-                let read = async move {
-                    // The result is in the cache, or will be found by who asks.
-                    let _ = cache.fetch(database, page, trust).await;
-                };
-                drop(self.0.world.spawner.spawn(read));
-            }
-        }
     }
 }

@@ -111,6 +111,7 @@ impl Instance<Bytes> {
             let number = cache.add_database(
                 path.clone(),
                 found.file,
+                found.pages,
                 options.number,
                 log.clone(),
                 time,

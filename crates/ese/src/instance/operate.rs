@@ -215,6 +215,7 @@ impl Instance<Bytes> {
             at += piece;
         }
         entry.pages.set(pages);
+        self.0.cache.set_pages(entry.number, pages);
         Ok(())
     }
 

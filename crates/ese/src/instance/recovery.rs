@@ -79,6 +79,10 @@ impl Instance<Bytes> {
                 self.check_link(&log, next).await?;
             }
         }
+        for database in &self.0.databases {
+            // What still arrives is trusted as recovery trusts, so it must arrive before the torn pages are judged.
+            self.0.cache.end_preread(database.number).await;
+        }
         self.judge_rebuilt(&mut redo).await?;
         Ok(redo)
     }
@@ -133,11 +137,10 @@ impl Instance<Bytes> {
         }
         pages.sort_unstable();
         pages.dedup();
-        for (database, page) in pages {
-            if let Some(entry) = self.0.databases.get(usize::from(database)) {
-                self.0
-                    .cache
-                    .preread(entry.number, [page], Trust::Recovering);
+        for pages in pages.chunk_by(|one, other| one.0 == other.0) {
+            if let Some(entry) = self.0.databases.get(usize::from(pages[0].0)) {
+                let pages = pages.iter().map(|(_, page)| *page);
+                self.0.cache.preread(entry.number, pages, Trust::Recovering);
             }
         }
     }

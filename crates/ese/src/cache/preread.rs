@@ -1,0 +1,207 @@
+//! Reading pages before they are asked for: many pages in few reads.
+//!
+//! What is wanted is collected for each database, put in order and joined into runs by [`crate::policy::preread`]; few reads
+//! are in flight, and when one ends the next begins. Each page is judged as if it had been read alone.
+//!
+//! A preread is a favour: it takes a frame only while more than enough are free, a page that turns out bad is dropped, and
+//! so are pages of a gap that were read to join two runs. Whoever asks for a dropped page reads it, and is told what is wrong.
+
+use brunt_units::PageNumber;
+use brunt_world::{Io, Op, Segments, Ticket};
+
+use super::frames::Phase;
+use super::{Cache, PageKey, Trust};
+use crate::content::Content;
+use crate::policy::coalesce::{Limits, Run};
+use crate::policy::preread::{IN_FLIGHT, Preread};
+
+/// What is wanted of one database ahead of need.
+#[derive(Debug)]
+pub(super) struct Ahead {
+    wanted: Preread,
+    trust: Trust,
+    in_flight: u32,
+}
+
+impl Ahead {
+    pub(super) fn new() -> Self {
+        Self {
+            wanted: Preread::new(),
+            trust: Trust::Verified,
+            in_flight: 0,
+        }
+    }
+
+    /// Whether anything is wanted or on its way.
+    #[cfg(test)]
+    pub(super) fn pending(&self) -> bool {
+        self.in_flight > 0 || self.wanted.pending() > 0
+    }
+}
+
+/// A read on its way.
+struct Arrival {
+    database: u8,
+    run: Run,
+    trust: Trust,
+    /// The pages of the run that were wanted, ascending, and their frames.
+    frames: Vec<(PageNumber, u32)>,
+}
+
+impl<C: Content> Cache<C> {
+    /// Reads pages that will be needed soon, in the background. Those that fail are read again, and reported, when they
+    /// are asked for; those there is no room for are forgotten.
+    pub fn preread(&self, database: u8, pages: impl IntoIterator<Item = PageNumber>, trust: Trust) {
+        self.with_database(database, |entry| {
+            entry.ahead.trust = trust;
+            for page in pages {
+                entry.ahead.wanted.want(page);
+            }
+        });
+        self.read_ahead(database);
+    }
+
+    /// Forgets what is wanted and not begun, and waits for what is begun.
+    pub async fn end_preread(&self, database: u8) {
+        self.with_database(database, |entry| entry.ahead.wanted.clear());
+        self.0
+            .progress
+            .wait(|| {
+                self.with_database(database, |entry| (entry.ahead.in_flight == 0).then_some(()))
+            })
+            .await;
+    }
+
+    /// Begins as many reads as may be in flight.
+    fn read_ahead(&self, database: u8) {
+        let (mut runs, mut missing) = (Vec::new(), Vec::new());
+        let limits = Limits {
+            max_bytes: self.0.options.coalesce_bytes,
+            max_gap_bytes: self.0.options.gap_bytes,
+        };
+        let trust = {
+            let mut state = self.0.state.borrow_mut();
+            let state = &mut *state;
+            let ahead = &mut state.databases[usize::from(database)].ahead;
+            let mut cached = |page| {
+                let cached = state.frames.find(PageKey { database, page }).is_some();
+                if !cached {
+                    missing.push(page);
+                }
+                cached
+            };
+            let (size, in_flight) = (self.0.options.page_size, ahead.in_flight);
+            ahead
+                .wanted
+                .issue(in_flight, IN_FLIGHT, size, limits, &mut cached, &mut runs);
+            ahead.trust
+        };
+        for run in runs {
+            let wanted = missing.iter().copied().filter(|page| run.contains(*page));
+            let Some((ticket, arrival)) = self.begin(database, run, trust, wanted.collect()) else {
+                self.with_database(database, |entry| entry.ahead.wanted.clear());
+                return;
+            };
+            drop(
+                self.0
+                    .world
+                    .spawner
+                    .spawn(self.clone().finish(ticket, arrival)),
+            );
+        }
+    }
+
+    /// Takes frames for the `wanted` pages of a run and submits its read. `None` when frames are short.
+    fn begin(
+        &self,
+        database: u8,
+        run: Run,
+        trust: Trust,
+        wanted: Vec<PageNumber>,
+    ) -> Option<(Ticket, Arrival)> {
+        let size = self.0.options.page_size;
+        let now = self.0.world.clock.now();
+        let mut state = self.0.state.borrow_mut();
+        let state = &mut *state;
+        let count = u32::try_from(wanted.len()).expect("a run is short");
+        if state.frames.free() < self.0.available.start + count {
+            return None;
+        }
+        let mut occupy = |page| {
+            let key = PageKey { database, page };
+            let frame = state.frames.occupy(key, Phase::Reading, None, now);
+            (page, frame.expect("enough frames are free"))
+        };
+        let frames = wanted.into_iter().map(&mut occupy).collect();
+        let entry = &mut state.databases[usize::from(database)];
+        entry.ahead.in_flight += 1;
+        let segments: Segments = run
+            .pages()
+            .map(|_| C::blank(&self.0.world.frames, size))
+            .collect();
+        let io = Io {
+            tag: u64::from(run.first.0),
+            ..Io::new(
+                trust.class(),
+                Op::Read,
+                entry.file,
+                run.first.offset(size),
+                segments,
+            )
+        };
+        let arrival = Arrival {
+            database,
+            run,
+            trust,
+            frames,
+        };
+        Some((self.0.world.disk.submit(io), arrival))
+    }
+
+    /// Waits for a read, puts its pages into their frames, and begins the next.
+    async fn finish(self, ticket: Ticket, arrival: Arrival) {
+        let Arrival {
+            database,
+            run,
+            trust,
+            frames,
+        } = arrival;
+        let done = ticket.await;
+        self.0.meters.database(
+            database,
+            |meters| &mut meters.reads,
+            run.bytes(self.0.options.page_size),
+            done.latency(),
+        );
+        let read = run.pages().zip(done.segments);
+        let mut frames = frames.into_iter().peekable();
+        for (page, segment) in read {
+            let Some((_, frame)) = frames.next_if(|(wanted, _)| *wanted == page) else {
+                continue;
+            };
+            // Of a run that failed nobody knows which page it was: each is read again on its own.
+            let key = PageKey { database, page };
+            let judged = done
+                .result
+                .ok()
+                .and_then(|()| self.judge(key, Ok(()), C::arrived(segment), trust).ok());
+            self.settle(frame, judged);
+        }
+        self.with_database(database, |entry| entry.ahead.in_flight -= 1);
+        self.0.progress.notify();
+        self.read_ahead(database);
+    }
+
+    /// The page has arrived in its frame, or not.
+    fn settle(&self, frame: u32, page: Option<C::Page>) {
+        let mut state = self.0.state.borrow_mut();
+        state.frames.unpin(frame);
+        match page {
+            Some(page) => {
+                *state.frames.page_mut(frame) = Some(page);
+                state.frames.set_phase(frame, Phase::Resident);
+            }
+            None => state.frames.vacate(frame),
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! A cache over one database in a virtual world, on a device that can be watched and told to fail.
+
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use brunt_units::{DatabaseTime, LogPosition, PageNumber, PageSize, Span};
+use brunt_world::{Class, FileId, Io, IoError, Op, OpenMode, World};
+use brunt_world_virtual::{Agenda, Device, Request, Store, VirtualOptions, VirtualWorld};
+
+use crate::cache::{Cache, CacheOptions, FlushMemory, Trust};
+use crate::content::Bytes;
+use crate::error::EngineError;
+use crate::format::checksum::seal;
+use crate::format::field::put_u32;
+use crate::format::page::{DATABASE_TIME_AT, FLAGS_AT, PageFlags};
+use crate::format::stamp::{RunId, Signature, Stamp};
+use crate::log::files::LogPlace;
+use crate::log::{Log, LogFiles, LogOptions, LogShape};
+use crate::meter::MeterBoard;
+use crate::page::Pages;
+
+pub(super) const SIZE: PageSize = PageSize::KIB_4;
+/// Pages of the database.
+pub(super) const PAGES: u32 = 200;
+/// Where a page's one changing byte lies.
+pub(super) const BYTE_AT: usize = 3000;
+
+/// Looks at a request when it is submitted.
+type Look = Box<dyn FnMut(&Request)>;
+
+/// A device that serves everything at once, remembers it, and fails what it is told to.
+#[derive(Clone)]
+pub(super) struct Probe(Rc<RefCell<Plan>>);
+
+struct Plan {
+    seen: Vec<Request>,
+    failures: Vec<(Class, Op)>,
+    latency: Span,
+    look: Option<Look>,
+}
+
+impl Probe {
+    /// Requests of a class and kind so far: first byte and length.
+    pub(super) fn seen(&self, class: Class, op: Op) -> Vec<(u64, u64)> {
+        let plan = self.0.borrow();
+        let of_kind = |request: &&Request| request.class == class && request.op == op;
+        let place = |request: &Request| (request.offset, request.length);
+        plan.seen.iter().filter(of_kind).map(place).collect()
+    }
+
+    /// Pages read for operations so far, one entry a request: first page and number of pages.
+    pub(super) fn reads(&self) -> Vec<(u32, u32)> {
+        let pages = |bytes: u64| u32::try_from(bytes.div_euclid(SIZE.bytes_u64())).unwrap();
+        let reads = self.seen(Class::Database, Op::Read);
+        reads
+            .into_iter()
+            .map(|(offset, length)| (pages(offset) - 1, pages(length)))
+            .collect()
+    }
+
+    /// The next request of this kind fails.
+    pub(super) fn fail_next(&self, class: Class, op: Op) {
+        self.0.borrow_mut().failures.push((class, op));
+    }
+
+    /// How long everything takes from now on.
+    pub(super) fn set_latency(&self, latency: Span) {
+        self.0.borrow_mut().latency = latency;
+    }
+
+    /// Calls `look` with every request from now on.
+    pub(super) fn watch(&self, look: impl FnMut(&Request) + 'static) {
+        self.0.borrow_mut().look = Some(Box::new(look));
+    }
+}
+
+impl Device for Probe {
+    fn submit(&mut self, request: &Request, agenda: &mut Agenda<'_>) {
+        let mut look = self.0.borrow_mut().look.take();
+        if let Some(look) = &mut look {
+            look(request);
+        }
+        let mut plan = self.0.borrow_mut();
+        plan.look = look;
+        plan.seen.push(*request);
+        let failure = plan
+            .failures
+            .iter()
+            .position(|failure| *failure == (request.class, request.op));
+        let result = match failure {
+            Some(at) => {
+                plan.failures.remove(at);
+                Err(IoError::Device)
+            }
+            None => Ok(()),
+        };
+        agenda.finish_at(agenda.now() + plan.latency, request.id, result);
+    }
+
+    fn on_event(&mut self, _: u64, _: &mut Agenda<'_>) {
+        unreachable!("it asks for no events");
+    }
+}
+
+/// A sealed page that holds `byte`.
+pub(super) fn page_of(page: PageNumber, byte: u8) -> Vec<u8> {
+    let mut bytes = vec![0; SIZE.bytes()];
+    bytes[DATABASE_TIME_AT] = 1;
+    bytes[BYTE_AT] = byte;
+    put_u32(&mut bytes, FLAGS_AT, PageFlags::ALWAYS.with_flush_type(1).0);
+    seal(&mut bytes, SIZE, page);
+    bytes
+}
+
+/// What a test has in its hands.
+pub(super) struct Bench {
+    pub(super) world: World,
+    pub(super) cache: Cache<Bytes>,
+    pub(super) log: Log<Bytes>,
+    pub(super) file: FileId,
+    pub(super) probe: Probe,
+}
+
+/// Runs a test over a cache of `frames` frames, which `adjust` may set up differently. Page n of the database holds n.
+pub(super) fn run(
+    frames: u32,
+    adjust: impl FnOnce(&mut CacheOptions),
+    test: impl AsyncFnOnce(&Bench) + 'static,
+) {
+    let path = PathBuf::from("/data/bench.edb");
+    let mut store = Store::new();
+    let mut bytes = vec![0; 2 * SIZE.bytes()];
+    for page in (1..=PAGES).map(PageNumber) {
+        bytes.extend(page_of(page, page.0.to_le_bytes()[0]));
+    }
+    store.put(&path, &bytes);
+    let probe = Probe(Rc::new(RefCell::new(Plan {
+        seen: Vec::new(),
+        failures: Vec::new(),
+        latency: Span::micros(100),
+        look: None,
+    })));
+    let mut virtual_world = VirtualWorld::new(VirtualOptions {
+        store,
+        devices: vec![Box::new(probe.clone())],
+        ..VirtualOptions::new(1)
+    });
+    let world = virtual_world.world.clone();
+    let mut options = CacheOptions::new(SIZE, frames);
+    adjust(&mut options);
+    virtual_world.executor.block_on(async move {
+        let bench = Bench::start(world, options, probe, &path).await;
+        test(&bench).await;
+    });
+}
+
+impl Bench {
+    async fn start(world: World, options: CacheOptions, probe: Probe, path: &Path) -> Self {
+        let meters = Rc::new(MeterBoard::new(1, 1));
+        let shape = LogShape::new(512, 65536);
+        let place = LogPlace {
+            number: 0,
+            directory: PathBuf::from("/log"),
+            base: "edb".to_owned(),
+            shape,
+            page_size: SIZE,
+            signature: Signature::ours(1, Stamp::from_unix_millis(1), RunId(1)),
+            epoch_ms: 1,
+        };
+        let files = LogFiles::new(&world, place, Rc::clone(&meters));
+        let rolled = files.roll(1).await.unwrap();
+        let log_options = LogOptions {
+            shape,
+            buffer_bytes: 32 << 10,
+            lazy_wait: Span::millis(30),
+        };
+        let (counted, end) = (Rc::clone(&meters), LogPosition::default());
+        let log = Log::start(&world, 0, log_options, files, counted, rolled, end);
+        let file = world.volume.open(path, OpenMode::Write).await.unwrap();
+        let cache = Cache::new(&world, options, meters);
+        let number = cache.add_database(
+            path.to_owned(),
+            file,
+            PAGES,
+            0,
+            log.clone(),
+            DatabaseTime(1),
+            FlushMemory::new(),
+        );
+        assert_eq!(number, 0);
+        Self {
+            world,
+            cache,
+            log,
+            file,
+            probe,
+        }
+    }
+
+    /// Reads a page like an operation and gives its byte.
+    pub(super) async fn look(&self, page: u32) -> Result<u8, EngineError> {
+        let page = PageNumber(page);
+        let _pin = self.cache.fetch(0, page, Trust::Verified).await?;
+        Ok(self.cache.pages(0).resident(page).unwrap()[BYTE_AT])
+    }
+
+    /// Changes a page's byte under a log record; gives the end of the record.
+    pub(super) async fn change(&self, page: u32, byte: u8) -> LogPosition {
+        let page = PageNumber(page);
+        let pin = self.cache.fetch(0, page, Trust::Verified).await.unwrap();
+        let mut pages = self.cache.pages(0);
+        let time = pages.time().next();
+        let bytes = pages.change(page);
+        bytes[BYTE_AT] = byte;
+        bytes[DATABASE_TIME_AT..DATABASE_TIME_AT + 8].copy_from_slice(&time.0.to_le_bytes());
+        drop(pages);
+        let appended = self.log.append(&[7; 50]);
+        self.cache.changed(0, &[page], appended, time);
+        drop(pin);
+        appended.end
+    }
+
+    /// Writes every dirty page and waits for it.
+    pub(super) async fn write_all(&self) -> Result<(), EngineError> {
+        self.cache.write_all(0).await
+    }
+
+    /// Pushes everything else out of the cache by reading pages from `first` on.
+    pub(super) async fn push_out(&self, first: u32) {
+        let (_, frames) = self.cache.resident();
+        for page in first..first + 2 * frames {
+            self.look(page).await.unwrap();
+        }
+    }
+
+    /// A page's bytes on disk.
+    pub(super) async fn on_disk(&self, page: u32) -> Vec<u8> {
+        let frame = self.world.frames.take(SIZE.bytes());
+        let offset = PageNumber(page).offset(SIZE);
+        let read = Io::read(Class::Verify, self.file, offset, frame);
+        self.world.disk.submit(read).await.into_frame().to_vec()
+    }
+
+    /// Puts other bytes where a page lies, behind the cache's back.
+    pub(super) async fn put_on_disk(&self, page: u32, bytes: &[u8]) {
+        let mut frame = self.world.frames.take(SIZE.bytes());
+        frame.copy_from_slice(bytes);
+        let offset = PageNumber(page).offset(SIZE);
+        let write = Io::write(Class::Verify, self.file, offset, &Rc::new(frame));
+        self.world.disk.submit(write).await.result.unwrap();
+    }
+}

@@ -1,0 +1,83 @@
+//! What the cache promises, one promise a test, on a device that can be watched and told to fail.
+
+mod bench;
+mod preread;
+
+use brunt_units::{PageNumber, Span};
+use brunt_world::{Class, Op};
+
+use super::Trust;
+use bench::{SIZE, run};
+
+fn same(_: &mut super::CacheOptions) {}
+
+#[test]
+fn pages_used_twice_outlast_a_scan() {
+    run(16, same, async |bench| {
+        for _ in 0..2 {
+            for page in 1..=6 {
+                bench.look(page).await.unwrap();
+            }
+            bench.world.sleep(Span::millis(500)).await;
+        }
+        for page in 50..150 {
+            bench.look(page).await.unwrap();
+        }
+        let before = bench.probe.reads().len();
+        assert_eq!(before, 106);
+        for page in 1..=6 {
+            assert_eq!(u32::from(bench.look(page).await.unwrap()), page);
+        }
+        assert_eq!(bench.probe.reads().len(), before, "they were still cached");
+        bench.look(50).await.unwrap();
+        assert_eq!(bench.probe.reads().len(), before + 1, "it was not");
+        let [requests, hits] = bench.cache.meters().with(|meters| {
+            [&mut meters.page_requests, &mut meters.page_hits].map(|c| c.close_interval())
+        });
+        assert_eq!((requests, hits), (12 + 100 + 7, 12));
+    });
+}
+
+#[test]
+fn dirty_pages_are_written_before_they_are_evicted() {
+    run(8, same, async |bench| {
+        for page in 1..=40 {
+            bench.change(page, 100).await;
+        }
+        for page in 1..=40 {
+            assert_eq!(bench.look(page).await.unwrap(), 100, "page {page}");
+        }
+        let writes = bench.probe.seen(Class::Database, Op::Write);
+        let bytes: u64 = writes.iter().map(|(_, length)| length).sum();
+        assert!(bytes >= 32 * SIZE.bytes_u64(), "{bytes} bytes");
+    });
+}
+
+/// The last frames are pinned by somebody who lets go without any I/O: the one who waits must notice.
+#[test]
+fn a_stall_is_counted_once_and_ends_when_a_pin_is_dropped() {
+    run(8, same, async |bench| {
+        let mut pins = Vec::new();
+        for page in 1..=8 {
+            let pin = bench.cache.fetch(0, PageNumber(page), Trust::Verified);
+            pins.push(pin.await.unwrap());
+        }
+        let stalls = || {
+            let meters = bench.cache.meters();
+            meters.with(|meters| meters.page_fault_stalls.close_interval())
+        };
+        let cache = bench.cache.clone();
+        let waiting = bench.world.spawner.spawn(async move {
+            let pin = cache.fetch(0, PageNumber(9), Trust::Verified).await;
+            pin.map(drop).unwrap();
+        });
+        for _ in 0..5 {
+            bench.cache.0.progress.notify();
+            bench.world.sleep(Span::millis(10)).await;
+        }
+        assert_eq!((stalls(), waiting.is_done()), (1, false));
+        pins.pop();
+        waiting.await;
+        assert_eq!(stalls(), 0, "no further one");
+    });
+}
