@@ -1,7 +1,9 @@
 //! What the cache promises, one promise a test, on a device that can be watched and told to fail.
 
 mod bench;
+mod faults;
 mod preread;
+mod writes;
 
 use brunt_units::{PageNumber, Span};
 use brunt_world::{Class, Op};
