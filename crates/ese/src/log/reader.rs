@@ -117,3 +117,184 @@ impl Generation {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use brunt_units::{DatabaseTime, PageSize};
+    use brunt_world::Frames;
+    use brunt_world::random::{Stream, Streams};
+
+    use super::*;
+    use crate::content::{Bytes, Content};
+    use crate::format::log_file::FILL;
+    use crate::format::stamp::{RunId, Signature, Stamp};
+    use crate::log::buffer::LogBuffer;
+    use crate::log::{Role, record};
+
+    const SECTOR: usize = 512;
+
+    /// A log file and the list of what was put into it.
+    struct Written {
+        shape: LogShape,
+        buffer: LogBuffer<Bytes>,
+        file: Vec<u8>,
+        records: Vec<(LogPosition, LogPosition, Vec<u8>)>,
+        /// Records and bytes of the file before the newest flush.
+        before: (usize, usize),
+        /// The end of the newest flush in the file.
+        end: usize,
+        frames: Frames,
+    }
+
+    impl Written {
+        fn new(shape: LogShape, frames: &Frames) -> Self {
+            let header = LogHeader {
+                generation: 1,
+                segment_size: shape.segment_size(),
+                segments: u16::try_from(shape.segments()).unwrap(),
+                page_size: PageSize::KIB_4,
+                created: Stamp::default(),
+                previous_created: Stamp::default(),
+                signature: Signature::ours(1, Stamp::default(), RunId(1)),
+                checkpoint: LogPosition::default(),
+                attachments: Vec::new(),
+            };
+            let mut file = header.to_bytes().unwrap();
+            file.resize(shape.file_bytes(), FILL);
+            Self {
+                shape,
+                buffer: LogBuffer::new(shape, 1, LogPosition::default()),
+                file,
+                records: Vec::new(),
+                before: (0, LOG_HEADER_BYTES),
+                end: LOG_HEADER_BYTES,
+                frames: frames.clone(),
+            }
+        }
+
+        /// Appends a change that is `length` bytes long in all.
+        fn append(&mut self, length: usize, draw: &mut Stream) {
+            let mut image = vec![0; length - 18];
+            draw.fill(&mut image);
+            let change = LogRecord::Change {
+                database: 1,
+                time: DatabaseTime(self.records.len() as u64),
+                transaction: 0,
+                role: Role::System,
+                image: &image,
+            };
+            let mut bytes = Vec::new();
+            record::encode(&change, &mut bytes);
+            assert_eq!(bytes.len(), length);
+            let appended = self.buffer.append(&bytes);
+            self.records.push((appended.start, appended.end, bytes));
+        }
+
+        fn flush(&mut self) {
+            let Some(chunk) = self.buffer.take() else {
+                return;
+            };
+            let offset = self.shape.segment_offset(chunk.start);
+            let segment = Bytes::seal_log(&self.frames, chunk, self.shape, Stamp::default());
+            let bytes = segment.drained();
+            self.before = (self.read(&self.file), offset);
+            self.end = offset + bytes.len();
+            self.file[offset..self.end].copy_from_slice(bytes);
+        }
+
+        /// Reads a version of the file: every record must be the listed one. Says how many there are.
+        fn read(&self, file: &[u8]) -> usize {
+            let generation = Generation::read(file).unwrap();
+            let mut records = generation.records();
+            let Some(first) = records.next() else {
+                return 0;
+            };
+            assert!(matches!(first.record, Some(LogRecord::Start { .. })));
+            let mut count = 0;
+            let mut end = first.end;
+            for (read, (start, listed_end, bytes)) in records.zip(&self.records) {
+                assert_eq!((read.start, read.end), (*start, *listed_end));
+                let mut spelled = Vec::new();
+                record::encode(&read.record.unwrap(), &mut spelled);
+                assert_eq!(spelled, *bytes);
+                end = read.end;
+                count += 1;
+            }
+            assert_eq!(generation.records().count(), 1 + count);
+            assert_eq!(generation.end(), end);
+            count
+        }
+
+        /// The file when only some sectors of the newest flush arrived.
+        fn torn(&self, arrives: impl Fn(usize) -> bool) -> Vec<u8> {
+            let mut file = self.file.clone();
+            let sectors = file.chunks_exact_mut(SECTOR).enumerate();
+            for (number, sector) in sectors {
+                let at = number * SECTOR;
+                if (self.before.1..self.end).contains(&at) && !arrives(number) {
+                    sector.fill(FILL);
+                }
+            }
+            file
+        }
+
+        /// Whatever arrived of the newest flush, a prefix of the records is read, and no earlier flush is hurt.
+        fn check_torn(&self, draw: &mut Stream) {
+            for cut in self.before.1.div_euclid(SECTOR)..=self.end.div_euclid(SECTOR) {
+                let left = self.read(&self.torn(|sector| sector < cut));
+                assert!(left >= self.before.0, "cut at sector {cut}");
+            }
+            for _ in 0..4 {
+                let coins = draw.below(u64::MAX);
+                let left = self.read(&self.torn(|sector| coins >> (sector & 63) & 1 == 1));
+                assert!(left >= self.before.0, "sectors {coins:b}");
+            }
+        }
+    }
+
+    #[test]
+    fn records_of_every_length_around_borders_are_read_back() {
+        let frames = Frames::in_memory();
+        let mut draw = Streams::new(1).named("records");
+        for (segment, span) in [(512, 1_500), (4096, 60)] {
+            let shape = LogShape::new(segment, 64 << 10);
+            // From where the first record ends to the border, and one segment further.
+            let border = shape.payload_bytes() - 12;
+            let lengths = (border.saturating_sub(span).max(18)..border + span)
+                .chain(border + shape.payload_bytes() - 40..border + shape.payload_bytes() + 40);
+            for length in lengths {
+                for flushed_between in [false, true] {
+                    let mut written = Written::new(shape, &frames);
+                    written.append(length, &mut draw);
+                    if flushed_between {
+                        written.flush();
+                    }
+                    written.append(19, &mut draw);
+                    written.append(600, &mut draw);
+                    written.flush();
+                    assert_eq!(written.read(&written.file), 3, "{length} bytes");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn torn_tails_leave_a_prefix() {
+        let frames = Frames::in_memory();
+        for (seed, segment) in [(1, 512), (2, 4096), (3, 512), (4, 4096)] {
+            let shape = LogShape::new(segment, 64 << 10);
+            let mut draw = Streams::new(seed).named("torn");
+            let mut written = Written::new(shape, &frames);
+            while shape.remaining(written.buffer.tail()) > 12_000 {
+                let longest = [40, 700, 5_000, 11_000][usize::try_from(draw.below(4)).unwrap()];
+                let length = 18 + usize::try_from(draw.below(longest)).unwrap();
+                written.append(length, &mut draw);
+                if draw.percent(30) {
+                    written.flush();
+                    assert_eq!(written.read(&written.file), written.records.len());
+                    written.check_torn(&mut draw);
+                }
+            }
+        }
+    }
+}

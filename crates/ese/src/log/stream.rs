@@ -247,8 +247,10 @@ impl<C: Content> Log<C> {
                 }
                 let reason = flush_reason(now, &self.look(&state))?;
                 self.0.meter.flush(self.0.number, reason);
-                state.lazy_due = None;
                 let chunk = state.buffer.take();
+                if state.buffer.is_empty() {
+                    state.lazy_due = None;
+                }
                 let segments = chunk
                     .as_ref()
                     .map_or(0, |chunk| chunk.segments(self.0.options.shape));

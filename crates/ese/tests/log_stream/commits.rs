@@ -1,0 +1,102 @@
+//! Commits: hard ones share flushes, lazy ones become durable in time.
+
+use brunt_ese::log::{FlushReason, LogShape};
+use brunt_units::Span;
+use brunt_world::Class;
+
+use super::stage::{LAZY_WAIT, NAMES, SERVICE, Stage, play, record};
+
+const SESSIONS: u64 = 16;
+const COMMITS: u64 = 50;
+
+#[test]
+fn sessions_that_commit_hard_share_flushes() {
+    play(LogShape::new(512, 1 << 20), 32 << 10, async |stage| {
+        let before = stage.requests_of(Class::Log).len() as u64;
+        let sessions: Vec<_> = (0..SESSIONS)
+            .map(|_| stage.world.spawner.spawn(commit_hard(stage.clone())))
+            .collect();
+        for session in sessions {
+            session.await;
+        }
+        // The first flush carries whoever came first, every other one all sessions' next commits.
+        let flushes = stage.requests_of(Class::Log).len() as u64 - before;
+        assert!(
+            (COMMITS..=COMMITS + 2).contains(&flushes),
+            "{flushes} flushes"
+        );
+        let counted = stage.meter(|log| {
+            let of_commits = log.flushes[FlushReason::Commit as usize].close_interval();
+            (of_commits, log.writes.close_interval().count)
+        });
+        assert_eq!(counted, (flushes, flushes));
+    });
+}
+
+async fn commit_hard(stage: Stage) {
+    for _ in 0..COMMITS {
+        let begun = stage.now();
+        let end = stage.log.append(&record(100)).end;
+        stage.log.flushed(end, FlushReason::Commit).await.unwrap();
+        assert!(stage.log.durable() >= end);
+        // The flush under way, and the one after it.
+        assert!(stage.now() - begun <= Span::nanos(2 * SERVICE.0));
+    }
+}
+
+/// A lazy commit may come when nothing is going on, during a flush, and when its file is not the oldest bytes' one.
+#[test]
+fn lazy_commits_are_durable_within_their_wait() {
+    for (across_files, during_flush) in [(false, false), (false, true), (true, false), (true, true)]
+    {
+        play(LogShape::new(512, 64 << 10), 60 << 10, async move |stage| {
+            fill_all_but(&stage, 2_000).await;
+            if during_flush {
+                let end = stage.log.append(&record(20)).end;
+                stage.log.want(end, FlushReason::Commit);
+                stage.world.sleep(Span::micros(10)).await;
+            }
+            stage.log.append(&record(200));
+            let length = if across_files { 2_500 } else { 250 };
+            let end = stage.log.append(&record(length)).end;
+            assert_eq!(end.generation, 1 + u32::from(across_files));
+            stage.log.lazy();
+            if !during_flush && !across_files {
+                stage.world.sleep(Span::nanos(LAZY_WAIT.0 - 1)).await;
+                assert!(stage.log.durable() < end, "before its time");
+                stage.world.sleep(Span::nanos(1 + SERVICE.0)).await;
+            } else {
+                let roll = if across_files { 5 * NAMES.0 } else { 0 };
+                let flush = Span::nanos(roll + SERVICE.0);
+                stage.world.sleep(LAZY_WAIT).await;
+                stage.world.sleep(flush).await;
+            }
+            assert!(stage.log.durable() >= end, "across files {across_files}");
+        });
+    }
+}
+
+/// Fills the first file but for `room` record bytes, all of it durable.
+async fn fill_all_but(stage: &Stage, room: usize) {
+    let all = stage.log.shape().remaining(stage.log.tail());
+    let end = stage.log.append(&record(all - room)).end;
+    stage.log.flushed(end, FlushReason::Drain).await.unwrap();
+}
+
+#[test]
+fn one_lazy_flush_carries_what_came_meanwhile() {
+    play(LogShape::new(512, 1 << 20), 60 << 10, async |stage| {
+        let end = stage.log.tail();
+        stage.log.flushed(end, FlushReason::Drain).await.unwrap();
+        let before = stage.requests_of(Class::Log).len();
+        for _ in 0..LAZY_WAIT.0.div_euclid(1_000_000) {
+            stage.log.append(&record(100));
+            stage.log.lazy();
+            stage.world.sleep(Span::millis(1)).await;
+        }
+        stage.world.sleep(SERVICE).await;
+        assert_eq!(stage.requests_of(Class::Log).len(), before + 1);
+        let lazy = stage.meter(|log| log.flushes[FlushReason::Lazy as usize].close_interval());
+        assert_eq!(lazy, 1);
+    });
+}

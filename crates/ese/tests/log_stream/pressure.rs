@@ -1,0 +1,92 @@
+//! A buffer that is small for what is put into it: operations are held back, nothing deadlocks, nothing is lost.
+
+use brunt_ese::log::reader::Generation;
+use brunt_ese::log::{FlushReason, LogShape};
+use brunt_ese::policy::log_buffer::capacity;
+use brunt_units::PageSize;
+
+use super::stage::{Stage, play, record};
+
+#[test]
+fn the_smallest_buffer_holds_operations_back_and_lets_all_through() {
+    for segment in [512, 4096] {
+        let shape = LogShape::new(segment, 64 << 10);
+        let buffer = capacity(1, PageSize::KIB_4, shape);
+        play(shape, buffer, async move |stage| {
+            let sessions: Vec<_> = (0..8)
+                .map(|number| {
+                    let work = append_much(stage.clone(), number, shape, buffer);
+                    stage.world.spawner.spawn(work)
+                })
+                .collect();
+            let mut held_back = 0;
+            for session in sessions {
+                held_back += session.await;
+            }
+            assert!(held_back > 100, "{held_back} times");
+            stage.log.close().await.unwrap();
+            assert_eq!(stage.log.durable(), stage.log.tail());
+        });
+    }
+}
+
+/// Says how often it had to wait.
+async fn append_much(stage: Stage, number: u64, shape: LogShape, buffer: usize) -> u32 {
+    const LONGEST: u64 = 9_000;
+    let mut draw = stage.world.random.named(&format!("session/{number}"));
+    let mut held_back = 0;
+    for _ in 0..60 {
+        let asked = stage.now();
+        stage.log.room().await.unwrap();
+        held_back += u32::from(stage.now() > asked);
+        let length = usize::try_from(20 + draw.below(LONGEST)).unwrap();
+        let end = stage.log.append(&record(length)).end;
+        let (durable, tail) = (stage.log.durable(), stage.log.tail());
+        if durable.generation == tail.generation {
+            // What waits: the buffer, and one record that found it not quite full.
+            let waiting = shape.distance(durable, tail);
+            let heads = 2 * (buffer + 9_000).div_ceil(shape.payload_bytes()) * 40;
+            assert!(
+                waiting <= (buffer + heads) as u64 + LONGEST,
+                "{waiting} bytes"
+            );
+        }
+        if draw.percent(10) {
+            stage.log.flushed(end, FlushReason::Commit).await.unwrap();
+        }
+    }
+    held_back
+}
+
+#[test]
+fn records_longer_than_half_a_file_take_a_file_each() {
+    for segment in [512, 4096] {
+        let shape = LogShape::new(segment, 64 << 10);
+        play(shape, 60 << 10, async move |stage| {
+            // A file begins with a record of 12 bytes; what is left of it after that is the longest record.
+            let longest = shape.remaining(shape.first_record(1)) - 12;
+            for length in [longest, 40_000, longest, 35_000, 34_000] {
+                stage.log.room().await.unwrap();
+                stage.log.append(&record(length));
+            }
+            stage.log.close().await.unwrap();
+            let store = stage.machine.store();
+            let files = stage.log.files();
+            let paths = (1..5)
+                .map(|generation| files.archived_path(generation))
+                .chain([files.current_path()]);
+            let lengths: Vec<usize> = paths
+                .map(|path| {
+                    let bytes = store.get(&path).unwrap();
+                    let generation = Generation::read(&bytes).unwrap();
+                    let long = generation.records().nth(1).unwrap();
+                    assert_eq!(generation.records().count(), 2);
+                    (0..)
+                        .find(|length| shape.advance(long.start, *length) == long.end)
+                        .unwrap()
+                })
+                .collect();
+            assert_eq!(lengths, [longest, 40_000, longest, 35_000, 34_000]);
+        });
+    }
+}
