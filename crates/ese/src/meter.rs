@@ -32,6 +32,10 @@ pub struct LogMeters {
     pub writes: Meter,
     /// Writes that format the next log file.
     pub format: Meter,
+    /// Changes to the next log file, from the first name to the last: nothing is flushed meanwhile. They carry no bytes.
+    pub rolls: Meter,
+    /// The part of each of them that waited for the next file to be formatted; zero unless formatting is too slow.
+    pub roll_waits: Meter,
     /// Reads of log files.
     pub reads: Meter,
     /// Flushes by reason, in the order of [`FlushReason::ALL`].

@@ -17,7 +17,7 @@ use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use brunt_units::{LogPosition, PageSize};
+use brunt_units::{LogPosition, PageSize, Span};
 use brunt_world::sync::Event;
 use brunt_world::{Class, FileId, Io, Op, OpenMode, Segments, Task, VolumeError, World};
 
@@ -142,12 +142,15 @@ impl<C: Content> LogFiles<C> {
     /// # Errors
     /// When a file cannot be created, written or renamed. The stream cannot go on then.
     pub async fn roll(&self, generation: u32) -> Result<Rolled, EngineError> {
+        let asked = self.0.world.clock.now();
         self.used(self.0.place.shape.file_bytes());
         let waiting = self.0.next.borrow_mut().take();
+        let is_first = waiting.is_none();
         let prepared = match waiting {
             Some(task) => task.await?,
             None => self.clone().prepare(generation).await?,
         };
+        let ready = self.0.world.clock.now();
         let (current, archived) = (self.current_path(), self.archived_path(generation - 1));
         match self.0.world.volume.rename(&current, &archived).await {
             Ok(()) => self.sync_directory().await?,
@@ -174,10 +177,20 @@ impl<C: Content> LogFiles<C> {
         self.0.used.set(LOG_HEADER_BYTES);
         let ahead = self.clone().prepare(generation + 1);
         *self.0.next.borrow_mut() = Some(self.0.world.spawner.spawn(ahead));
+        if !is_first {
+            self.meter_roll(ready - asked, self.0.world.clock.now() - asked);
+        }
         Ok(Rolled {
             generation,
             file: prepared.file,
         })
+    }
+
+    /// The roll that begins a stream is not counted: nobody can have prepared its file.
+    fn meter_roll(&self, waited: Span, whole: Span) {
+        let (meters, number) = (&self.0.meters, self.0.place.number);
+        meters.log(number, |log| &mut log.roll_waits, 0, waited);
+        meters.log(number, |log| &mut log.rolls, 0, whole);
     }
 
     /// `bytes` of the current file are used: the next one may be formatted as far.

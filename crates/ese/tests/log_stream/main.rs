@@ -3,4 +3,5 @@
 mod commits;
 mod failure;
 mod pressure;
+mod rolls;
 mod stage;

@@ -1,0 +1,76 @@
+//! Changing files: the next one is ready in time, and formatting it is spread over the life of the current one.
+
+use brunt_ese::log::{FlushReason, LogShape};
+use brunt_units::Span;
+use brunt_world::{Class, Op};
+
+use super::stage::{NAMES, Stage, play, record};
+
+/// Commits 4 KiB every two milliseconds until `generations` are full.
+async fn commit_steadily(stage: &Stage, generations: u32) {
+    while stage.log.tail().generation <= generations {
+        let appended = stage.log.append(&record(4000));
+        stage
+            .log
+            .flushed(appended.end, FlushReason::Commit)
+            .await
+            .unwrap();
+        stage.world.sleep(Span::millis(1)).await;
+    }
+}
+
+#[test]
+fn a_steady_stream_never_waits_for_its_next_file() {
+    for (file, generations) in [(64 << 10, 30), (1 << 20, 10), (5 << 20, 4)] {
+        play(LogShape::new(512, file), 32 << 10, async move |stage| {
+            commit_steadily(&stage, generations).await;
+            let (rolls, waits) =
+                stage.meter(|log| (log.rolls.close_interval(), log.roll_waits.close_interval()));
+            assert_eq!(
+                (rolls.count, waits.count),
+                (generations.into(), generations.into())
+            );
+            assert_eq!(waits.max, Some(Span::ZERO), "files of {file} bytes");
+            // Two renames, two syncs of the directory, and the old file closed.
+            assert_eq!(rolls.max, Some(Span::nanos(5 * NAMES.0)));
+        });
+    }
+}
+
+#[test]
+fn a_flood_waits_for_its_next_file_and_says_so() {
+    play(LogShape::new(512, 64 << 10), 56 << 10, async move |stage| {
+        while stage.log.tail().generation <= 10 {
+            stage.log.room().await.unwrap();
+            stage.log.append(&record(30_000));
+        }
+        let waits = stage.meter(|log| log.roll_waits.close_interval());
+        assert!(waits.max > Some(Span::ZERO));
+    });
+}
+
+#[test]
+fn formatting_is_spread_over_the_life_of_a_file() {
+    play(LogShape::new(512, 5 << 20), 32 << 10, async move |stage| {
+        commit_steadily(&stage, 3).await;
+        let format = stage.requests_of(Class::LogFormat);
+        let chunks: Vec<_> = format
+            .iter()
+            .filter(|(_, request)| request.op == Op::Write)
+            .collect();
+        // The first file is formatted in one go, because nothing can be logged before.
+        let (of_first, ahead) = chunks.split_at(10);
+        assert!(
+            of_first
+                .iter()
+                .all(|(_, request)| request.length == 512 << 10)
+        );
+        for file in ahead.chunks_exact(10) {
+            let spacings: Vec<Span> = file.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
+            let life = Span::nanos(spacings.iter().map(|spacing| spacing.0).sum());
+            let least = spacings.iter().min().unwrap();
+            assert!(least.0 * 12 > life.0, "{least} of {life}");
+        }
+        assert!(ahead.len() >= 20);
+    });
+}
