@@ -281,8 +281,13 @@ fn work(
     }
 }
 
-/// Writes the database and what it should hold, and lets the readers compare.
-fn read_back(python: &Path, folder: &Path, pages: &mut AllPages, mails: &BTreeMap<i64, Mail>) {
+/// Writes the database and what it should hold, and lets the readers compare; returns what they say.
+fn read_back(
+    python: &Path,
+    folder: &Path,
+    pages: &mut AllPages,
+    mails: &BTreeMap<i64, Mail>,
+) -> String {
     let size = pages.size;
     let signature = Signature::ours(11, Stamp::from_unix_millis(1_700_000_000_000), RunId(5));
     let mut header = DatabaseHeader::new(size, signature);
@@ -317,10 +322,10 @@ fn read_back(python: &Path, folder: &Path, pages: &mut AllPages, mails: &BTreeMa
         .args([&database, &expected])
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
     let errors = String::from_utf8_lossy(&output.stderr);
-    println!("{size}: {said}");
     assert!(output.status.success(), "{size}: {said}{errors}");
+    said
 }
 
 #[test]
@@ -343,8 +348,11 @@ fn independent_readers_find_every_record() {
             .map(|id| (id, draw_mail(&mut draw, id, 4000)))
             .collect();
         let (mut pages, loaded) = load(size, &mails);
-        read_back(Path::new(&python), folder.path(), &mut pages, &mails);
+        let python = Path::new(&python);
+        let said = read_back(python, folder.path(), &mut pages, &mails);
+        println!("{size}, loaded: {said}");
         work(&mut pages, &loaded.trees, &mut mails, &mut draw);
-        read_back(Path::new(&python), folder.path(), &mut pages, &mails);
+        let said = read_back(python, folder.path(), &mut pages, &mails);
+        println!("{size}, worked on: {said}");
     }
 }

@@ -7,6 +7,7 @@ use brunt_units::{DatabaseTime, PageNumber, PageSize};
 use super::{Change, Changed, Need, PageChanges, Pages};
 
 /// A database that is nothing but its pages.
+#[derive(Clone)]
 pub(crate) struct MemoryPages {
     size: PageSize,
     time: DatabaseTime,
@@ -81,6 +82,11 @@ impl MemoryPages {
     /// Says when the latest change was, after pages were put.
     pub(crate) fn set_time(&mut self, time: DatabaseTime) {
         self.time = time;
+    }
+
+    /// Whether there is such a page, in memory or not.
+    pub(crate) fn exists(&self, page: PageNumber) -> bool {
+        self.pages.contains_key(&page)
     }
 
     /// Forgets that any page is in memory.

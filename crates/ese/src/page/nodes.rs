@@ -7,7 +7,7 @@ use std::ops::Range;
 use brunt_units::PageSize;
 
 use crate::format::node::{Key, NodeFlags};
-use crate::format::page::{Page, PageError, TAG_BYTES};
+use crate::format::page::{NODE_LENGTH_MASK, Page, PageError, TAG_BYTES};
 
 /// A run of nodes in key order, out of any page.
 #[derive(Clone, Debug, Default)]
@@ -30,11 +30,14 @@ impl Nodes {
     /// The nodes `range` of a page.
     ///
     /// # Errors
-    /// Those of [`Page::node`].
+    /// Those of [`Page::node`]; [`PageError::KeyOutside`] when prefix and rest make a key longer than lengths can say.
     pub fn of(page: Page<'_>, range: Range<usize>) -> Result<Self, PageError> {
         let mut nodes = Self::default();
         for index in range {
             let node = page.node(index)?;
+            if node.key.len() > NODE_LENGTH_MASK.into() {
+                return Err(PageError::KeyOutside { tag: index + 1 });
+            }
             nodes.push(
                 node.key,
                 node.data,

@@ -25,6 +25,11 @@ enum From {
 }
 
 impl Grant {
+    /// Which page it is.
+    pub(crate) fn page(self) -> PageNumber {
+        self.page
+    }
+
     /// Takes the page out of the available ones. Nothing may have been written into the tree's space since the page was
     /// reserved.
     pub(crate) fn take<P: Pages>(self, change: &mut Change<'_, P>) -> PageNumber {
@@ -53,7 +58,11 @@ pub(crate) fn reserve<P: Pages>(
         obtain(change, site.owner, extent_pages(owned))?;
         return Ok(Step::Again);
     }
+    let in_use = |page| [space.owner.root, space.owned.root, root].contains(&page);
     if let Some(page) = buffer.take() {
+        if in_use(page) {
+            return Err(Need::Repair(root));
+        }
         change.pages().claimed(page)?;
         let from = From::Buffer(root, buffer);
         return Ok(Step::Done(Grant { page, from }));
@@ -78,6 +87,9 @@ pub(crate) fn reserve<P: Pages>(
         return Ok(Step::Again);
     }
     let page = place.extent.first();
+    if in_use(page) || page == place.leaf {
+        return Err(Need::Repair(place.leaf));
+    }
     change.pages().claimed(page)?;
     let from = From::Extent(place);
     Ok(Step::Done(Grant { page, from }))

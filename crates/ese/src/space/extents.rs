@@ -31,6 +31,8 @@ pub(crate) struct Extents<'p, P> {
     tree: TreeId,
     leaf: PageNumber,
     index: usize,
+    /// The last page of the extent before.
+    last: PageNumber,
 }
 
 impl<'p, P: Pages> Extents<'p, P> {
@@ -42,6 +44,7 @@ impl<'p, P: Pages> Extents<'p, P> {
             tree,
             leaf,
             index: 0,
+            last: PageNumber::NONE,
         })
     }
 
@@ -50,7 +53,10 @@ impl<'p, P: Pages> Extents<'p, P> {
         while self.leaf.is_some() {
             let (leaf, index) = (self.leaf, self.index);
             let page = load(self.pages, self.tree, leaf)?;
-            if index == page.node_count() {
+            if index >= page.node_count() {
+                if index == 0 && leaf != self.tree.root {
+                    return Err(Need::Repair(leaf));
+                }
                 (self.leaf, self.index) = (page.next(), 0);
                 continue;
             }
@@ -59,7 +65,10 @@ impl<'p, P: Pages> Extents<'p, P> {
             if node.is_deleted() {
                 continue;
             }
-            let extent = Extent::from_node(node.key, node.data).ok_or(Need::Repair(leaf))?;
+            let extent = Extent::from_node(node.key, node.data);
+            let above = extent.filter(|extent| extent.first() > self.last);
+            let extent = above.ok_or(Need::Repair(leaf))?;
+            self.last = extent.last;
             let is_alone = leaf != self.tree.root && page.node_count() == 1;
             return Ok(Some(Place {
                 extent,
@@ -81,7 +90,8 @@ impl<'p, P: Pages> Extents<'p, P> {
     }
 }
 
-/// Sees to it that `count` extents like `extent` can be [added](add) to a space tree: splits the leaf when it must.
+/// Sees to it that `count` extents like `extent` can be [added](add) to a space tree: splits the leaf when it must. Pages
+/// that are there already mean damage.
 pub(crate) fn prepare<P: Pages>(
     change: &mut Change<'_, P>,
     site: Site,
@@ -89,7 +99,15 @@ pub(crate) fn prepare<P: Pages>(
     count: usize,
 ) -> Result<Step<()>, Need> {
     let descent = descend(change.pages(), site.tree, &extent.key())?;
-    let leaf = load(change.pages(), site.tree, descent.leaf().page)?;
+    let at = descent.leaf();
+    let leaf = load(change.pages(), site.tree, at.page)?;
+    if at.index < leaf.node_count() {
+        let node = node_at(leaf, at.page, at.index)?;
+        let above = Extent::from_node(node.key, node.data);
+        above
+            .filter(|above| above.first() > extent.last)
+            .ok_or(Need::Repair(at.page))?;
+    }
     if leaf.free() >= EXTENT_COST * count {
         return Ok(Step::Done(()));
     }

@@ -9,6 +9,9 @@ use crate::format::space::Extent;
 use crate::page::{Change, Need, Pages};
 use crate::tree::{Step, TreeId, load};
 
+/// Database, table, index: no tree has more above it.
+const DEPTH_MAX: u32 = 4;
+
 /// Moves an extent of at least `pages` pages from the parent's available ones to `tree`'s owned and available ones, or makes
 /// room for that. Always makes a change; whether the extent has come is seen by looking again.
 ///
@@ -19,6 +22,19 @@ use crate::tree::{Step, TreeId, load};
 /// When `pages` is 0.
 pub fn obtain<P: Pages>(change: &mut Change<'_, P>, tree: TreeId, pages: u32) -> Result<(), Need> {
     assert!(pages > 0, "an extent has pages");
+    obtain_below(change, tree, pages, DEPTH_MAX)
+}
+
+/// [`obtain`], with at most `depth` parents above.
+fn obtain_below<P: Pages>(
+    change: &mut Change<'_, P>,
+    tree: TreeId,
+    pages: u32,
+    depth: u32,
+) -> Result<(), Need> {
+    if depth == 0 {
+        return Err(Need::Repair(tree.root));
+    }
     let space = Space::of(change.pages(), tree)?;
     let Some(parent) = space.parent else {
         return Err(Need::Growth(pages));
@@ -28,7 +44,7 @@ pub fn obtain<P: Pages>(change: &mut Change<'_, P>, tree: TreeId, pages: u32) ->
         let owned = owned_pages(change.pages(), source)?;
         // What the parent keeps back stays with it.
         let wanted = extent_pages(owned).max(pages.saturating_add(super::EXTENT_PAGES_MIN));
-        return obtain(change, parent, wanted);
+        return obtain_below(change, parent, wanted, depth - 1);
     };
     let extent = Extent::starting_at(place.extent.first(), pages);
     for site in [space.owned_site(), space.available_site()] {

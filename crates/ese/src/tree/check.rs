@@ -9,6 +9,7 @@ use std::cmp::Ordering;
 
 use brunt_units::PageNumber;
 
+use super::find::LEVELS_MAX;
 use super::{TreeId, order};
 use crate::format::node::Node;
 use crate::format::page::{Page, PageFlags};
@@ -36,8 +37,8 @@ pub enum TreeProblem {
     /// Root, leaf or kind flags that do not fit the place.
     #[error("flags {0:#x} do not fit the page's place")]
     Flags(u32),
-    /// A leaf at another level than the others.
-    #[error("a leaf at level {0}, where the others are not")]
+    /// A leaf at another level than the others, or a page at a level no tree has.
+    #[error("a page at level {0}, where it cannot be")]
     Level(usize),
     /// A page without nodes.
     #[error("no nodes")]
@@ -217,6 +218,9 @@ impl TreeCheck {
             return Err(TreeProblem::NotOurs);
         }
         page.check()?;
+        if place.level > LEVELS_MAX {
+            return Err(TreeProblem::Level(place.level));
+        }
         let is_root = place.level == 1;
         let is_leaf = flags.has(PageFlags::LEAF);
         let kind = PageFlags(flags.0 & KIND.0);

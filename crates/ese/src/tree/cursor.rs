@@ -92,6 +92,7 @@ impl Cursor {
             if index < page.node_count() {
                 return self.stand(page, number, index).map(Some);
             }
+            self.has_nodes(page, number)?;
             (number, index) = (page.next(), 0);
             if !number.is_some() {
                 self.place = Place::End;
@@ -126,13 +127,23 @@ impl Cursor {
                 self.place = Place::Before(Vec::new());
                 return Ok(None);
             }
-            index = load(pages, self.tree, number)?.node_count();
+            let page = load(pages, self.tree, number)?;
+            self.has_nodes(page, number)?;
+            index = page.node_count();
         }
     }
 
     fn still_there<P: Pages>(&self, pages: &P, seen: Sighting) -> Result<bool, Need> {
         let page = Page::new(pages.resident(seen.page)?, pages.page_size());
         Ok(page.database_time() == seen.time)
+    }
+
+    /// Only a root may have no nodes; elsewhere links could lead round in circles.
+    fn has_nodes(&self, page: Page<'_>, number: PageNumber) -> Result<(), Need> {
+        match page.node_count() {
+            0 if number != self.tree.root => Err(Need::Repair(number)),
+            _ => Ok(()),
+        }
     }
 
     fn stand<'p>(

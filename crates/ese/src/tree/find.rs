@@ -11,7 +11,7 @@ use crate::format::page::{Page, PageFlags};
 use crate::page::{Need, Pages};
 
 /// No tree is higher: with two children to a page, 2^32 pages make 32 levels.
-const LEVELS_MAX: usize = 32;
+pub(super) const LEVELS_MAX: usize = 32;
 
 /// Where an entry is, or where it would be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,6 +97,37 @@ pub(crate) fn load<P: Pages>(
         return Err(Need::Repair(number));
     }
     Ok(page)
+}
+
+/// Looks at the leaf after a leaf, which must lead back to it. Called before links are changed.
+pub(super) fn look_behind<P: Pages>(
+    pages: &P,
+    tree: TreeId,
+    number: PageNumber,
+) -> Result<(), Need> {
+    let next = load(pages, tree, number)?.next();
+    if !next.is_some() {
+        return Ok(());
+    }
+    let page = load(pages, tree, next)?;
+    let leads_back = page.previous() == number && page.flags().has(PageFlags::LEAF);
+    leads_back.then_some(()).ok_or(Need::Repair(next))
+}
+
+/// Looks at the leaves before and after a leaf likewise.
+pub(super) fn look_beside<P: Pages>(
+    pages: &P,
+    tree: TreeId,
+    number: PageNumber,
+) -> Result<(), Need> {
+    look_behind(pages, tree, number)?;
+    let previous = load(pages, tree, number)?.previous();
+    if !previous.is_some() {
+        return Ok(());
+    }
+    let page = load(pages, tree, previous)?;
+    let leads_here = page.next() == number && page.flags().has(PageFlags::LEAF);
+    leads_here.then_some(()).ok_or(Need::Repair(previous))
 }
 
 /// Node `index` of page `number`.

@@ -10,7 +10,7 @@
 
 use brunt_units::PageNumber;
 
-use super::find::Visit;
+use super::find::{Visit, look_beside};
 use super::remove::{discard, is_sparse, link};
 use super::{Site, Step, TreeId, descend, load, node_at};
 use crate::format::page::{Page, PageFlags, TAG_COUNT_MASK, body_bytes};
@@ -117,8 +117,11 @@ fn merge<P: Pages>(change: &mut Change<'_, P>, site: Site, pair: Pair) -> Result
     } = pair;
     let page = load(change.pages(), site.tree, right)?;
     let (is_leaf, next) = (page.flags().has(PageFlags::LEAF), page.next());
-    if next.is_some() {
-        load(change.pages(), site.tree, next)?;
+    if is_leaf {
+        look_beside(change.pages(), site.tree, right)?;
+        if page.previous() != left {
+            return Err(Need::Repair(right));
+        }
     }
     let nodes = Nodes::of(page, 0..page.node_count()).map_err(|_| Need::Repair(right))?;
     let Step::Done(release) = Release::prepare(change, site, right)? else {

@@ -26,6 +26,8 @@
 pub mod bulk;
 pub mod check;
 mod cursor;
+#[cfg(test)]
+mod damage_tests;
 mod find;
 mod insert;
 mod mark;

@@ -47,14 +47,10 @@ pub(super) fn sort_key<'a>(key: &'a [u8], data: &[u8], by_data: bool) -> Cow<'a,
     }
 }
 
-/// The shortest beginning of `right` that is above `left`.
-///
-/// # Panics
-/// When `right` is not above `left`.
-pub(super) fn separator<'a>(left: &[u8], right: &'a [u8]) -> &'a [u8] {
-    assert!(left < right, "only ascending entries can be separated");
+/// The shortest beginning of `right` that is above `left`; `None` when `right` itself is not.
+pub(super) fn separator<'a>(left: &[u8], right: &'a [u8]) -> Option<&'a [u8]> {
     let common = left.iter().zip(right).take_while(|(a, b)| a == b).count();
-    &right[..=common]
+    (left < right).then(|| &right[..=common])
 }
 
 #[cfg(test)]
@@ -83,7 +79,8 @@ mod tests {
         fn a_separator_is_above_the_left_and_not_above_the_right(a in bytes(), b in bytes()) {
             prop_assume!(a != b);
             let (left, right) = (a.clone().min(b.clone()), a.max(b));
-            let between = separator(&left, &right);
+            let between = separator(&left, &right).unwrap();
+            prop_assert_eq!(separator(&right, &left), None);
             prop_assert!(left.as_slice() < between && between <= right.as_slice());
             let shorter = &between[..between.len() - 1];
             prop_assert!(shorter <= left.as_slice());

@@ -14,7 +14,7 @@
 use brunt_units::PageNumber;
 use smallvec::SmallVec;
 
-use super::find::Visit;
+use super::find::{Visit, look_beside};
 use super::split::split_branch;
 use super::{Site, Step, TreeId, descend, load, node_at};
 use crate::format::page::{Page, PageFlags, body_bytes};
@@ -86,9 +86,7 @@ fn unlink<P: Pages>(
     }
     let leaf = load(change.pages(), tree, gone[0])?;
     let (previous, next) = (leaf.previous(), leaf.next());
-    for neighbour in [previous, next].into_iter().filter(|page| page.is_some()) {
-        load(change.pages(), tree, neighbour)?;
-    }
+    look_beside(change.pages(), tree, gone[0])?;
     let stays = path[stays];
     let page = load(change.pages(), tree, stays.page)?;
     let (count, flags) = (page.node_count(), page.flags());

@@ -14,7 +14,7 @@
 
 use brunt_units::PageNumber;
 
-use super::find::Visit;
+use super::find::{Visit, look_behind};
 use super::split_point::Crowd;
 use super::{Site, Step, load, node_at, order};
 use crate::format::node::{Key, NodeFlags};
@@ -57,7 +57,7 @@ pub(crate) fn make_room<P: Pages>(
     let Some(left) = crowd.split(page) else {
         return part_for(change, site, path, edit);
     };
-    let separator = crowd.separator(left);
+    let separator = crowd.separator(left)?;
     let right = crowd.nodes(left)?;
     let (kept, edit) = crowd.kept(left);
     let cut = Cut {
@@ -148,9 +148,10 @@ impl<'p, 'e> LeafCrowd<'p, 'e> {
         }
     }
 
-    fn separator(&self, left: usize) -> Vec<u8> {
+    fn separator(&self, left: usize) -> Result<Vec<u8>, Need> {
         let right_key = self.sort_key(left);
-        order::separator(&self.sort_key(left - 1), &right_key).to_vec()
+        let separator = order::separator(&self.sort_key(left - 1), &right_key);
+        Ok(separator.ok_or(Need::Repair(self.number))?.to_vec())
     }
 
     /// The nodes from place `left` on.
@@ -228,7 +229,10 @@ pub(crate) fn split_leaf<P: Pages>(
     let Visit { page: leaf, index } = path[path.len() - 1];
     let page = load(change.pages(), site.tree, leaf)?;
     let count = page.node_count();
-    assert!(count >= 2, "a full leaf of small nodes has several");
+    if count < 2 {
+        // A full leaf of small nodes has several.
+        return Err(Need::Repair(leaf));
+    }
     let at_end = index == count && !page.next().is_some();
     let kept = if at_end { count - 1 } else { count.div_ceil(2) };
     part(change, site, path, kept)
@@ -253,10 +257,11 @@ fn part<P: Pages>(
     }
     let by_data = order::is_by_data(page);
     let sort_key = |index| node_at(page, leaf, index).map(|node| order::sort_key_of(node, by_data));
-    let separator = order::separator(&sort_key(kept - 1)?, &sort_key(kept)?).to_vec();
+    let (below, above) = (sort_key(kept - 1)?, sort_key(kept)?);
+    let separator = order::separator(&below, &above).ok_or(Need::Repair(leaf))?;
     let cut = Cut {
         kept,
-        separator,
+        separator: separator.to_vec(),
         right,
     };
     let _ = split_at(change, site, path, &cut)?;
@@ -279,7 +284,10 @@ pub(super) fn split_branch<P: Pages>(
     }
     let page = load(change.pages(), site.tree, number)?;
     let count = page.node_count();
-    assert!(count >= 2, "a full branch page has several children");
+    if count < 2 {
+        // Separators are short enough for several on a page.
+        return Err(Need::Repair(number));
+    }
     let last = node_at(page, number, count - 1)?;
     let kept = if index + 1 == count && last.key.is_empty() {
         count - 1
@@ -297,7 +305,7 @@ pub(super) fn split_branch<P: Pages>(
             left_room: room,
             right_room: room,
         };
-        crowd.halves().expect("the nodes of one page fit two")
+        crowd.halves().ok_or(Need::Repair(number))?
     };
     let cut = Cut {
         kept,
@@ -323,12 +331,16 @@ fn split_at<P: Pages>(
     }
     let page = load(change.pages(), site.tree, left)?;
     let (flags, next) = (page.flags(), page.next());
-    if next.is_some() {
-        load(change.pages(), site.tree, next)?;
+    if flags.has(PageFlags::LEAF) {
+        look_behind(change.pages(), site.tree, left)?;
     }
     let Step::Done(grant) = space::reserve(change, site)? else {
         return Ok(Step::Again);
     };
+    if next == grant.page() || path.iter().any(|visit| visit.page == grant.page()) {
+        // It is in use and called available.
+        return Err(Need::Repair(grant.page()));
+    }
     let right = grant.take(change);
 
     let mut editor = change.fresh(right);

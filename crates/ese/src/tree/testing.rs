@@ -12,7 +12,11 @@ use crate::space;
 use crate::space::check::DatabaseCheck;
 use crate::tree::check::{CheckStop, TreeSummary};
 
+/// Something to be done to a database.
+type Work<T> = dyn FnMut(&mut Change<'_, MemoryPages>) -> Result<Step<T>, Need>;
+
 /// A database in memory.
+#[derive(Clone)]
 pub(crate) struct Database {
     pub(crate) pages: MemoryPages,
     pub(crate) trees: Vec<TreeId>,
@@ -108,11 +112,21 @@ impl Database {
         &mut self,
         mut work: impl FnMut(&mut Change<'_, MemoryPages>) -> Result<Step<T>, Need>,
     ) -> T {
+        self.try_run(&mut work).expect("a sound database")
+    }
+
+    /// Works until it is done, or a page turns out to be damaged.
+    pub(crate) fn try_run<T>(
+        &mut self,
+        mut work: impl FnMut(&mut Change<'_, MemoryPages>) -> Result<Step<T>, Need>,
+    ) -> Result<T, PageNumber> {
         loop {
             match self.attempt(&mut work) {
-                Ok(Step::Done(value)) => return value,
+                Ok(Step::Done(value)) => return Ok(value),
                 Ok(Step::Again) => self.structural += 1,
-                Err(Need::Growth(pages)) => self.grow(pages),
+                Err(Need::Growth(pages)) => self.grow(pages)?,
+                Err(Need::Repair(page)) => return Err(page),
+                Err(Need::Page(page)) if !self.pages.exists(page) => return Err(page),
                 Err(need) => self.pages.fulfil(need),
             }
         }
@@ -156,15 +170,10 @@ impl Database {
         result
     }
 
-    fn grow(&mut self, pages: u32) {
-        let mut work =
-            |change: &mut Change<'_, MemoryPages>| space::grow(change, TreeId::DATABASE, pages);
-        loop {
-            match self.attempt(&mut work) {
-                Ok(Step::Done(_)) => return,
-                Ok(Step::Again) => {}
-                Err(need) => self.pages.fulfil(need),
-            }
-        }
+    fn grow(&mut self, pages: u32) -> Result<(), PageNumber> {
+        // Boxed, so that growing is one type of work and not an endless row of them.
+        let work: Box<Work<PageNumber>> =
+            Box::new(move |change| space::grow(change, TreeId::DATABASE, pages));
+        self.try_run(work).map(|_| ())
     }
 }

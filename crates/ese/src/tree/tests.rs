@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use brunt_units::{PageNumber, PageSize};
+use brunt_units::{DatabaseTime, PageNumber, PageSize};
 use brunt_world::random::{Stream, Streams};
 
 use super::testing::{Database, Plan};
 use super::*;
 use crate::format::page::PageFlags;
+use crate::format::page_builder::PageBuilder;
 
 /// What the tree should hold: key (and data, where keys are not unique) to data and mark.
 type Oracle = BTreeMap<Vec<u8>, (Vec<u8>, bool)>;
@@ -24,6 +25,8 @@ struct Trial {
     start: BTreeMap<PageNumber, Vec<u8>>,
     /// The most levels the tree has had.
     levels: usize,
+    /// A cursor that goes on through all the changes, and the key it stands on.
+    walker: (Cursor, Option<Vec<u8>>),
 }
 
 impl Trial {
@@ -51,11 +54,13 @@ impl Trial {
         let start = start
             .map(|page| (page, database.pages.bytes(page).to_vec()))
             .collect();
+        let tree = database.trees[1];
         Self {
-            tree: database.trees[1],
+            tree,
             database,
             start,
             levels: 0,
+            walker: (Cursor::before(tree, &[]), None),
             by_data,
             oracle: Oracle::new(),
             draw: Streams::new(seed).named("trees"),
@@ -187,6 +192,49 @@ impl Trial {
         }
     }
 
+    /// A cursor that was left standing finds its neighbour, whatever has happened to its page.
+    fn walk(&mut self) {
+        let forward = self.draw.percent(60);
+        let (cursor, on) = &mut self.walker;
+        let found = self.database.look(|pages| {
+            let entry = match forward {
+                true => cursor.next(pages)?,
+                false => cursor.previous(pages)?,
+            };
+            Ok(entry.map(|entry| (entry.key.to_vec(), entry.data.to_vec())))
+        });
+        let found = found.map(|(key, data)| match self.by_data {
+            true => [key, data].concat(),
+            false => key,
+        });
+        let keys = self.oracle.keys();
+        let expected = match (&on, forward) {
+            (None, true) => keys.min(),
+            (None, false) => None,
+            (Some(on), true) => keys.filter(|key| *key > on).min(),
+            (Some(on), false) => keys.filter(|key| *key < on).max(),
+        };
+        assert_eq!(found.as_ref(), expected);
+        if found.is_none() {
+            *cursor = Cursor::before(self.tree, &[]);
+        }
+        *on = found;
+    }
+
+    /// Makes `leaf` the tree's only one. It stands in nobody's extents.
+    fn put_only_leaf(&mut self, leaf: PageNumber, mut page: PageBuilder) {
+        page.time = DatabaseTime(1);
+        self.database.pages.put(leaf, page.seal(leaf));
+        let tree = self.tree;
+        self.database.pages.change_with(|change| {
+            let mut editor = change.edit(tree.root);
+            let flags = editor.page().flags().without(PageFlags::LEAF);
+            editor.set_flags(flags.with(PageFlags::PARENT_OF_LEAF));
+            editor.insert(0, &[], &leaf.0.to_le_bytes());
+            Ok(())
+        });
+    }
+
     /// All of the tree, both ways; and all pages.
     fn agree(&mut self) {
         let summary = self.database.check()[1];
@@ -194,6 +242,11 @@ impl Trial {
         let counts = (summary.entries + summary.deleted, summary.deleted);
         assert_eq!(counts, (self.oracle.len() as u64, deleted as u64));
         self.levels = self.levels.max(summary.levels);
+        self.agree_on_entries();
+    }
+
+    /// All of the tree, both ways.
+    fn agree_on_entries(&mut self) {
         let by_data = self.by_data;
         let mut there = Vec::new();
         let mut cursor = Cursor::before(self.tree, &[]);
@@ -238,6 +291,9 @@ impl Trial {
                 70..80 => self.replace(),
                 80..90 => self.mark(),
                 _ => self.scan(),
+            }
+            if self.draw.percent(30) {
+                self.walk();
             }
             if self.draw.percent(2) {
                 self.database.pages.evict_all();
@@ -293,6 +349,41 @@ fn trees_of_repeated_keys_agree_with_a_map() {
         let mut trial = Trial::new(seed, PageSize::KIB_4, true, (500, 400));
         trial.work(2000);
         assert!(trial.levels >= 3, "{} levels", trial.levels);
+    }
+}
+
+/// A leaf whose nodes take the beginning of their keys from the page stays readable through every edit.
+#[test]
+fn pages_with_prefixes_are_edited() {
+    for size in [PageSize::KIB_4, PageSize::KIB_32] {
+        let mut trial = Trial::new(5, size, false, (60, 200));
+        let leaf = PageNumber(5000);
+        let object = trial.tree.object;
+        let common = vec![2; 40];
+        let mut page = PageBuilder::new(size, object);
+        page.flags = page.flags.with(PageFlags::LEAF);
+        page.header = common.clone();
+        for number in 0_u16.. {
+            let key = [common.as_slice(), &number.to_be_bytes(), &[9]].concat();
+            if !page.fits(&key, &[1; 20]) {
+                break;
+            }
+            page.push(&key, &[1; 20]);
+            trial.oracle.insert(key, (vec![1; 20], false));
+        }
+        trial.put_only_leaf(leaf, page);
+        let seen = trial.oracle.len();
+        trial.agree_on_entries();
+        for _ in 0..1500 {
+            match trial.draw.below(10) {
+                0..4 => trial.insert(),
+                4..7 => trial.replace(),
+                7 => trial.mark(),
+                _ => trial.remove(),
+            }
+        }
+        trial.agree_on_entries();
+        assert!(seen > 50);
     }
 }
 
