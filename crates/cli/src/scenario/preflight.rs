@@ -221,6 +221,7 @@ fn log_bytes(profile: &Profile) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write;
     use std::os::unix::fs::symlink;
 
     struct Bench {
@@ -362,10 +363,8 @@ mod tests {
     /// Tells `./test` that a test had nothing to work on.
     fn note_skipped(text: &str) {
         if let Some(path) = std::env::var_os("BRUNT_SKIPPED") {
-            let line = format!("{text}\n");
-            let mut all = fs::read_to_string(&path).unwrap_or_default();
-            all.push_str(&line);
-            fs::write(path, all).unwrap();
+            let mut file = fs::File::options().append(true).open(path).unwrap();
+            writeln!(file, "{text}").unwrap();
         }
     }
 }
