@@ -5,6 +5,7 @@
 
 pub mod cache;
 pub mod content;
+pub mod create;
 pub mod error;
 pub mod format;
 pub mod instance;

@@ -1,12 +1,17 @@
 //! Keeping frames available: evict what is clean, write what is dirty, coldest first, over the whole cache.
 
-use brunt_units::LogPosition;
+use brunt_units::{LogPosition, Span};
 
 use super::write::After;
 use super::{Cache, State};
 use crate::content::Content;
 use crate::error::EngineError;
 use brunt_world::{Class, Io};
+
+/// How soon to look again when no frame could be freed.
+///
+/// Source: microsoft/Extensible-Storage-Engine, dev/ese/published/inc/bf/_bfconst.hxx (available pool maintenance).
+const RETRY: Span = Span::millis(10);
 
 impl<C: Content> Cache<C> {
     pub(super) async fn run_cleaner(self) {
@@ -22,12 +27,8 @@ impl<C: Content> Cache<C> {
                 Err(error) => return self.fail(error),
             };
             if evicted == 0 && written == 0 {
-                // Everything is pinned or in flight: look again when that changes.
-                let mut looked = false;
-                self.0
-                    .progress
-                    .wait(|| std::mem::replace(&mut looked, true).then_some(()))
-                    .await;
+                // What is cold is pinned, in flight, or was changed while its log was awaited: look again soon.
+                self.0.world.sleep(RETRY).await;
             }
         }
     }

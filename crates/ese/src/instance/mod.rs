@@ -10,11 +10,13 @@
 //! * [`mod@flush_map`]: which write of each page was the last.
 //! * [`checkpoint`]: letting dirty pages go, and moving the point from which recovery starts.
 //! * [`recovery`]: redo, undo, clean-up.
+//! * [`messages`]: the records of an open database.
 //! * [`open`]: opening and closing.
 
 pub mod checkpoint;
 pub mod database;
 pub mod flush_map;
+pub mod messages;
 pub mod open;
 pub mod operate;
 pub mod recovery;

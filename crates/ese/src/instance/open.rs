@@ -46,11 +46,18 @@ impl Instance<Bytes> {
     /// # Errors
     /// When a file is somebody else's, damaged or missing; nothing has been written then. Errors of recovery leave the
     /// databases recoverable.
+    ///
+    /// # Panics
+    /// When log files cannot hold every change of a page ([`crate::log::LogShape::holds_changes_of`]).
     pub async fn open(
         world: &World,
         cache: &Cache<Bytes>,
         options: InstanceOptions,
     ) -> Result<(Self, RecoveryReport), EngineError> {
+        assert!(
+            options.log.holds_changes_of(options.page_size),
+            "log files too small for the page size"
+        );
         let mut found = Vec::new();
         for path in &options.databases {
             found.push(database::open(world, path, options.page_size).await?);

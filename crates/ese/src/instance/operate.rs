@@ -20,6 +20,9 @@ use crate::tree::{Step, TreeId};
 /// Bytes written at a time into the new part of a file.
 const GROWTH_CHUNK: u64 = 256 << 10;
 
+/// Pages that a look keeps pinned.
+const PINS_LOOKING: usize = 12;
+
 /// How a try ended.
 enum Try<T> {
     Done(T),
@@ -29,6 +32,9 @@ enum Try<T> {
 
 impl Instance<Bytes> {
     /// Looks at a database's pages until `look` has seen what it wants.
+    ///
+    /// Of the pages that were fetched for it the newest few stay pinned: enough for any path through a tree. Whoever looks at
+    /// more keeps what it has learned, as a cursor or a check does.
     ///
     /// # Errors
     /// When a page cannot be read or the instance has failed.
@@ -43,6 +49,9 @@ impl Instance<Bytes> {
             match seen {
                 Ok(value) => return Ok(value),
                 Err(need) => self.fulfil(database, need, &mut pins).await?,
+            }
+            if pins.len() > PINS_LOOKING {
+                pins.remove(0);
             }
         }
     }

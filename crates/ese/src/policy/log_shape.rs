@@ -10,7 +10,7 @@
 //! write can only hurt what nobody was promised. (ESE rewrites the partial segment and keeps a shadow of it for that
 //! case; with 512-byte segments the bytes written are about the same.)
 
-use brunt_units::LogPosition;
+use brunt_units::{LogPosition, PageSize};
 
 use crate::format::log_file::{LOG_HEADER_BYTES, SEGMENT_HEADER_BYTES, SegmentSize};
 
@@ -43,6 +43,12 @@ impl LogShape {
             && file_bytes >= 64 << 10
             && shape.segments() <= usize::from(u16::MAX);
         sensible.then_some(shape)
+    }
+
+    /// Whether every change of pages of this size fits into a file: a split on the way of a replacement logs two pages, and
+    /// the entry before and after.
+    pub fn holds_changes_of(self, size: PageSize) -> bool {
+        self.remaining(self.first_record(1)) >= 4 * size.bytes() + 1024
     }
 
     /// Bytes in a segment.

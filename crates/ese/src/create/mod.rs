@@ -1,0 +1,274 @@
+//! Making a new database: a bulk load at the speed of the device.
+//!
+//! Nothing is logged. The header says *just created* and carries our marker before anything else is written, so that an
+//! interrupted creation is known for what it is; pages stream out in order; when all of them are durable the header
+//! says *clean*. Three passes over the messages fill three trees (see [`crate::table::load`]).
+
+mod writer;
+
+use std::path::Path;
+
+use brunt_units::{DatabaseTime, PageNumber, PageSize, Span};
+use brunt_world::{Class, FileId, Io, OpenMode, World};
+
+use crate::content::{Bytes, Content};
+use crate::error::EngineError;
+use crate::format::catalog::system;
+use crate::format::header::{DatabaseHeader, DatabaseState};
+use crate::format::long_value::{LongValueId, chunk_bytes};
+use crate::format::stamp::{RunId, Signature, Stamp};
+use crate::small_file::{file_error, name_error, write_through};
+use crate::table::load::{LoadOptions, RecordsLoad};
+use crate::table::message::{Body, Message, stays_inside};
+use writer::SequentialWriter;
+
+/// Messages between two looks at what has arrived, and what they cost a modelled core.
+const BATCH: (u32, Span) = (16, Span::micros(40));
+
+/// How a database is made.
+#[derive(Clone, Debug)]
+pub struct CreateOptions {
+    /// The page size.
+    pub page_size: PageSize,
+    /// How full pages are filled, in percent; 100 at most. The catalog tells readers 80.
+    pub fill_percent: u32,
+    /// Pages behind the last tree that are the database's and free.
+    pub free_pages: u32,
+    /// About how long the file will be, for reserving it in one piece.
+    pub expected_bytes: u64,
+    /// The run that the file is marked with.
+    pub run: RunId,
+    /// Milliseconds from the Unix epoch to the beginning of the world's clock.
+    pub epoch_ms: u64,
+}
+
+/// The messages that a new database begins with, by number.
+pub trait MessageSource {
+    /// All numbers, in the order of their ids.
+    fn in_id_order(&self) -> Box<dyn Iterator<Item = u64> + '_>;
+
+    /// All numbers, in the order of folder, then received, then id.
+    fn in_folder_order(&self) -> Box<dyn Iterator<Item = u64> + '_>;
+
+    /// Id, folder and received of a message.
+    fn keys(&self, number: u64) -> (i64, i32, i64);
+
+    /// Bytes in a message's body.
+    fn body_bytes(&self, number: u64) -> usize;
+
+    /// Writes a message's subject and body in place of what the buffers hold.
+    fn fill(&self, number: u64, subject: &mut Vec<u8>, body: &mut Vec<u8>);
+}
+
+/// A database that was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Created {
+    /// Messages in it.
+    pub messages: u64,
+    /// Its pages, headers not counted.
+    pub pages: u32,
+    /// Pages in use.
+    pub used: u32,
+    /// Bytes of the file.
+    pub bytes: u64,
+}
+
+/// Makes the database `path`, which must not exist.
+///
+/// `progress` is told now and then how many bytes of pages have been handed out for writing.
+///
+/// # Errors
+/// When the file exists, or cannot be created, written or synced. What is there then carries our marker and says *just
+/// created*.
+pub async fn create_database(
+    world: &World,
+    path: &Path,
+    options: &CreateOptions,
+    source: &dyn MessageSource,
+    progress: &dyn Fn(u64),
+) -> Result<Created, EngineError> {
+    let file = world
+        .volume
+        .open(path, OpenMode::CreateNew)
+        .await
+        .map_err(name_error(path))?;
+    let mut header = new_header(world, path, options);
+    write_headers(world, path, file, &header).await?;
+    let allocated = world.volume.allocate(
+        file,
+        options
+            .expected_bytes
+            .max(2 * options.page_size.bytes_u64()),
+    );
+    allocated.await.map_err(name_error(path))?;
+    let writer = SequentialWriter::new(world, file, options.page_size, FIRST_STREAMED);
+    let mut load = Load {
+        world,
+        path,
+        options,
+        source,
+        progress,
+        writer,
+    };
+    let created = load.run(file).await?;
+    let synced = world.disk.submit(Io::sync(Class::Create, file)).await;
+    synced.result.map_err(file_error(path))?;
+    header.state = DatabaseState::Clean;
+    header.object_max = system::FIRST_USER_OBJECT;
+    write_headers(world, path, file, &header).await?;
+    if let Some(directory) = path.parent() {
+        world
+            .volume
+            .sync_directory(directory)
+            .await
+            .map_err(name_error(directory))?;
+    }
+    world.volume.close(file).await.map_err(name_error(path))?;
+    Ok(created)
+}
+
+/// The first page that the first pass may stream: the ones before it are written at the end.
+const FIRST_STREAMED: PageNumber = PageNumber(1);
+
+fn new_header(world: &World, path: &Path, options: &CreateOptions) -> DatabaseHeader {
+    let elapsed = world.clock.now().0.div_euclid(1_000_000);
+    let created = Stamp::from_unix_millis(options.epoch_ms + elapsed);
+    let mut draw = world
+        .random
+        .named(&format!("database signature/{}", path.display()));
+    let random = u32::try_from(draw.below(1 << 32)).expect("below 2^32");
+    DatabaseHeader::new(
+        options.page_size,
+        Signature::ours(random, created, options.run),
+    )
+}
+
+async fn write_headers(
+    world: &World,
+    path: &Path,
+    file: FileId,
+    header: &DatabaseHeader,
+) -> Result<(), EngineError> {
+    let bytes = header.to_bytes();
+    for copy in 0..2 {
+        let segment = Bytes::outgoing(&world.frames, &bytes);
+        let offset = copy * header.page_size.bytes_u64();
+        write_through(world, Class::Create, file, offset, segment)
+            .await
+            .map_err(file_error(path))?;
+    }
+    Ok(())
+}
+
+/// A load under way.
+struct Load<'a> {
+    world: &'a World,
+    path: &'a Path,
+    options: &'a CreateOptions,
+    source: &'a dyn MessageSource,
+    progress: &'a dyn Fn(u64),
+    writer: SequentialWriter,
+}
+
+impl Load<'_> {
+    async fn run(&mut self, file: FileId) -> Result<Created, EngineError> {
+        let size = self.options.page_size;
+        let time = DatabaseTime(1);
+        let load = LoadOptions {
+            size,
+            fill_percent: self.options.fill_percent,
+            time,
+        };
+        let (mut subject, mut body) = (Vec::new(), Vec::new());
+
+        let mut records = RecordsLoad::new(load);
+        let mut next_body = 0;
+        for (count, number) in (1_u32..).zip(self.source.in_id_order()) {
+            let (id, folder, received) = self.source.keys(number);
+            self.source.fill(number, &mut subject, &mut body);
+            let place = match stays_inside(body.len()) {
+                true => Body::Inside(&body),
+                false => {
+                    next_body += 1;
+                    Body::Apart(LongValueId(next_body))
+                }
+            };
+            let message = Message {
+                id,
+                folder,
+                received,
+                version: 0,
+                subject: &subject,
+                body: place,
+            };
+            records.push(&mut self.writer, &message);
+            self.rest(count, records.settled()).await?;
+        }
+
+        let mut bodies = records.finish(&mut self.writer);
+        let mut next_body = 0;
+        for (count, number) in (1_u32..).zip(self.source.in_id_order()) {
+            if stays_inside(self.source.body_bytes(number)) {
+                continue;
+            }
+            self.source.fill(number, &mut subject, &mut body);
+            next_body += 1;
+            let id = LongValueId(next_body);
+            let bytes = u32::try_from(body.len()).expect("a body is below 2 GiB");
+            bodies.begin(&mut self.writer, id, bytes);
+            for (offset, chunk) in (0_u32..)
+                .step_by(chunk_bytes(size))
+                .zip(body.chunks(chunk_bytes(size)))
+            {
+                bodies.chunk(&mut self.writer, id, offset, chunk);
+                self.writer
+                    .send(bodies.settled())
+                    .await
+                    .map_err(file_error(self.path))?;
+            }
+            self.rest(count, bodies.settled()).await?;
+        }
+
+        let mut index = bodies.finish(&mut self.writer);
+        for (count, number) in (1_u32..).zip(self.source.in_folder_order()) {
+            let (id, folder, received) = self.source.keys(number);
+            index.push(&mut self.writer, folder, received, id);
+            self.rest(count, index.settled()).await?;
+        }
+        let loaded = index.finish(&mut self.writer, self.options.free_pages);
+        let failed = file_error(self.path);
+        self.writer
+            .finish(PageNumber(loaded.used), loaded.last)
+            .await
+            .map_err(&failed)?;
+        for (number, bytes) in &loaded.pages {
+            self.writer.patch(*number, bytes).await.map_err(&failed)?;
+        }
+        let bytes = loaded.last.after(1).offset(size);
+        self.world
+            .volume
+            .allocate(file, bytes)
+            .await
+            .map_err(name_error(self.path))?;
+        (self.progress)(bytes);
+        Ok(Created {
+            messages: loaded.messages,
+            pages: loaded.last.0,
+            used: loaded.used,
+            bytes,
+        })
+    }
+
+    /// Sends off what is finished, and now and then lets others run.
+    async fn rest(&mut self, count: u32, settled: PageNumber) -> Result<(), EngineError> {
+        if count.is_multiple_of(BATCH.0) {
+            self.writer
+                .send(settled)
+                .await
+                .map_err(file_error(self.path))?;
+            (self.progress)(settled.offset(self.options.page_size));
+            self.world.clock.spend(BATCH.1).await;
+        }
+        Ok(())
+    }
+}
