@@ -228,7 +228,7 @@ async fn life(world: World, size: PageSize) {
     let expected = |number| match number {
         0..300 => None,
         600..900 => Some(1),
-        1500..1700 | 300..1500 => Some(0),
+        300..1700 => Some(0),
         _ => None,
     };
     read_back(&instance, &table, expected).await;
