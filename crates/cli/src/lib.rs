@@ -3,13 +3,17 @@
 //! * [`args`]: the command line; [`commands`]: what each command does.
 //! * [`scenario`]: the TOML file that describes a test, and whether it fits this machine.
 //! * [`test_args`]: the scenario and the flags that every testing command takes.
-//! * [`output`]: everything it says; [`columns`]: tables.
-//! * [`exit`]: how it ends.
+//! * [`output`]: everything it says; [`opening`] and [`closing`]: the first and the last lines of a run; [`columns`]:
+//!   tables.
+//! * [`exit`]: how it ends; [`interrupt`]: how it is stopped.
 
 pub mod args;
+pub mod closing;
 pub mod columns;
 pub mod commands;
 pub mod exit;
+pub mod interrupt;
+pub mod opening;
 pub mod output;
 pub mod scenario;
 pub mod test_args;

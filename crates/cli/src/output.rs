@@ -47,6 +47,17 @@ impl Output {
         }
     }
 
+    /// Quiet and without colour: for tests.
+    #[cfg(test)]
+    pub(crate) fn plain() -> Self {
+        Self {
+            colour_data: false,
+            colour_talk: false,
+            in_place: false,
+            quiet: true,
+        }
+    }
+
     /// One or more lines for stdout.
     pub fn data(&self, text: &str) {
         // Whoever read us may be gone; that is no failure of the command.

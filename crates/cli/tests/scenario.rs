@@ -4,6 +4,7 @@ use std::path::Path;
 
 use brunt_cli::scenario::{DEMO, Override, Scenario};
 use brunt_units::{ByteSize, PageSize, Span};
+use brunt_world_real::{Choice, Kind};
 
 const GOOD: &str = r#"# a comment
 name = "exchange"
@@ -219,7 +220,9 @@ fn flags_replace_what_the_file_says() {
         Override::of_set("test.target_io_per_s=500").unwrap(),
         Override::of_set("instance.0.databases=[\"/a.edb\"]").unwrap(),
     ];
-    let scenario = parse(GOOD, &overrides).unwrap();
+    let backend = Override::of_set("engine.backend=threads").unwrap();
+    let scenario = parse(GOOD, &[&overrides[..], &[backend]].concat()).unwrap();
+    assert_eq!(scenario.backend, Choice::Only(Kind::Threads));
     assert_eq!(scenario.test.duration, Span::seconds(90));
     assert_eq!(scenario.profile.page, PageSize::KIB_8);
     assert_eq!(scenario.instances[1].log.value, Path::new("/fast/log"));

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use brunt_units::{ByteSize, Span};
+use brunt_world_real::{Choice, Kind};
 
 use super::overrides::Override;
 use super::place::{Placed, Refusal};
@@ -23,6 +24,8 @@ pub struct Scenario {
     pub test: Test,
     /// The engine's sizes.
     pub profile: Profile,
+    /// How I/O is to reach the kernel.
+    pub backend: Choice,
     /// The log streams and their databases, at least one.
     pub instances: Vec<InstancePlan>,
 }
@@ -71,17 +74,27 @@ pub struct DatabasePlan {
     pub size: Placed<ByteSize>,
 }
 
-const TOP_KEYS: [&str; 6] = [
+const TOP_KEYS: [&str; 7] = [
     "name",
     "description",
     "scratch",
     "test",
     "profile",
+    "engine",
     "instance",
 ];
 const TEST_KEYS: [&str; 5] = ["kind", "duration", "sessions", "seed", "target_io_per_s"];
 const INSTANCE_KEYS: [&str; 4] = ["name", "log", "databases", "database_size"];
+const ENGINE_KEYS: [&str; 1] = ["backend"];
 const TEST_KINDS: [&str; 1] = ["performance"];
+
+/// Words for ways to the kernel; the first is the usual one.
+pub(super) const BACKENDS: [(&str, Choice); 4] = [
+    ("auto", Choice::Best),
+    ("registered", Choice::Only(Kind::Registered)),
+    ("unregistered", Choice::Only(Kind::Unregistered)),
+    ("threads", Choice::Only(Kind::Threads)),
+];
 
 const SESSIONS_MAX: u64 = 10_000;
 /// The largest number of TOML.
@@ -130,6 +143,7 @@ impl Scenario {
         let test = read_test(&mut top)?;
         let nodes = instance_nodes(&mut top)?;
         let profile = read_profile(&mut top, nodes.len() as u64)?;
+        let backend = read_backend(&mut top)?;
         let mut instances = Vec::new();
         let mut databases = 0;
         for (index, node) in nodes.into_iter().enumerate() {
@@ -143,6 +157,7 @@ impl Scenario {
             scratch,
             test,
             profile,
+            backend,
             instances,
         })
     }
@@ -193,6 +208,14 @@ fn read_profile(top: &mut Section, instances: u64) -> Result<Profile, Refusal> {
     let node = top.take("profile").unwrap_or_else(|| empty_table(top));
     let mut section = Section::new(node, "[profile]", &profile::KEYS)?;
     Profile::read(&mut section, instances)
+}
+
+fn read_backend(top: &mut Section) -> Result<Choice, Refusal> {
+    let node = top.take("engine").unwrap_or_else(|| empty_table(top));
+    let mut section = Section::new(node, "[engine]", &ENGINE_KEYS)?;
+    let words = BACKENDS.map(|(word, _)| word);
+    let at = section.read_or("backend", 0, |node| section::word(node, &words))?;
+    Ok(BACKENDS[at.value].1)
 }
 
 fn instance_nodes(top: &mut Section) -> Result<Vec<Node>, Refusal> {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use brunt_units::{ByteSize, Span};
 
-use super::model::Scenario;
+use super::model::{BACKENDS, Scenario};
 use super::profile::word;
 
 impl Scenario {
@@ -52,6 +52,9 @@ impl Scenario {
             "background_maintenance = {}",
             profile.background_maintenance
         )?;
+        let backend = BACKENDS.iter().find(|(_, choice)| *choice == self.backend);
+        let backend = backend.expect("every choice has a word").0;
+        writeln!(out, "\n[engine]\nbackend = {}", quoted(backend))?;
         for instance in &self.instances {
             writeln!(out, "\n[[instance]]\nname = {}", quoted(&instance.name))?;
             writeln!(out, "log = {}", path(&instance.log.value))?;

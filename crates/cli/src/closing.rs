@@ -1,0 +1,156 @@
+//! The last screen of a run: what an engineer pastes into a ticket.
+//!
+//! Verdict and number first, then on failure what failed and where, then every rule, then where the report is and how to do
+//! it again.
+
+use std::path::Path;
+
+use brunt_report::decimals;
+use brunt_report::result::{Outcome, Rule, RunResult, Verdict};
+
+use crate::columns::columns;
+use crate::exit::Exit;
+use crate::output::{Output, Tone};
+
+/// How a run with `verdict` ends the program.
+pub fn exit(verdict: Verdict) -> Exit {
+    match verdict {
+        Verdict::Pass => Exit::Passed,
+        Verdict::Fail => Exit::Failed,
+        Verdict::Interrupted => Exit::Interrupted,
+        Verdict::Error => Exit::CouldNot,
+    }
+}
+
+/// The closing text of `result`, whose files are in `folder`.
+pub fn closing(result: &RunResult, folder: &Path, output: &Output) -> String {
+    let mut text = String::new();
+    text.push_str(&verdict_line(result, output));
+    for rule in result
+        .rules
+        .iter()
+        .filter(|rule| rule.outcome == Outcome::Failed)
+    {
+        text.push_str(&failure(rule));
+    }
+    text.push_str("\n\n");
+    let rows: Vec<_> = result.rules.iter().map(|rule| row(rule, output)).collect();
+    let table = columns(&["rule", "limit", "measured", "outcome"], &[], &rows);
+    for line in table.lines() {
+        text.push_str(&format!("  {line}\n"));
+    }
+    let report = folder.join("report.html");
+    let scenario = folder.join("scenario.toml");
+    text.push_str(&format!("\n{:14}{}\n", "report", report.display()));
+    text.push_str(&format!("{:14}brunt run {}", "again", scenario.display()));
+    text
+}
+
+fn verdict_line(result: &RunResult, output: &Output) -> String {
+    let word = result.verdict.to_string().to_uppercase();
+    let tone = match result.verdict {
+        Verdict::Pass => Tone::Good,
+        Verdict::Fail | Verdict::Error => Tone::Bad,
+        Verdict::Interrupted => Tone::Doubt,
+    };
+    // Padded before it is coloured, or the codes would count as letters.
+    let word = output.paint(tone, &format!("{word:12}"));
+    let target = match result.sizing.target_io_per_s {
+        Some(target) => format!("target {}", decimals(target)),
+        None => "no target set".to_owned(),
+    };
+    match result.sizing.achieved_io_per_s {
+        Some(rate) => {
+            format!(
+                "{word}  {} transactional I/Os per second   {target}",
+                decimals(rate)
+            )
+        }
+        None => format!("{word}  {}", result.sentence),
+    }
+}
+
+fn failure(rule: &Rule) -> String {
+    let measured = rule
+        .measured
+        .as_ref()
+        .map_or("not measured".to_owned(), ToString::to_string);
+    let limit = rule
+        .limit
+        .as_ref()
+        .map_or(String::new(), |limit| format!(" (limit {limit})"));
+    let remark = match rule.remark.as_str() {
+        "" => String::new(),
+        remark => format!("; {remark}"),
+    };
+    format!("\n{:14}{}: {measured}{limit}{remark}", "", rule.name)
+}
+
+fn row(rule: &Rule, output: &Output) -> Vec<String> {
+    let quantity = |quantity: &Option<brunt_report::result::Quantity>| {
+        quantity
+            .as_ref()
+            .map_or("-".to_owned(), ToString::to_string)
+    };
+    let tone = match rule.outcome {
+        Outcome::Ok => Tone::Good,
+        Outcome::Failed => Tone::Bad,
+        Outcome::NotMeasured | Outcome::Advisory => Tone::Doubt,
+    };
+    let remark = match rule.remark.as_str() {
+        "" => String::new(),
+        remark => format!("   {remark}"),
+    };
+    let outcome = output.paint(tone, &rule.outcome.to_string());
+    vec![
+        rule.name.clone(),
+        quantity(&rule.limit),
+        quantity(&rule.measured),
+        format!("{outcome}{remark}"),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RESULT: &str = include_str!("../../report/tests/result_v1.json");
+
+    #[test]
+    fn a_failure_says_which_rule_and_where() {
+        let result = RunResult::from_json(RESULT).unwrap();
+        let text = closing(&result, Path::new("runs/x"), &Output::plain());
+        let lines: Vec<_> = text.lines().collect();
+        assert_eq!(
+            lines[0],
+            "FAIL          212 transactional I/Os per second   target 240"
+        );
+        assert_eq!(
+            lines[1],
+            "              database read, average: 24.4 ms (limit 20 ms); DB2; over the limit from minute 10 on"
+        );
+        assert_eq!(
+            lines[3],
+            "  rule                                   limit    measured  outcome"
+        );
+        assert_eq!(
+            lines[4],
+            "  database read, average                 20 ms    24.4 ms   failed   DB2; over the limit from minute 10 on"
+        );
+        assert!(text.ends_with(
+            "\n\nreport        runs/x/report.html\nagain         brunt run runs/x/scenario.toml"
+        ));
+        assert_eq!(exit(result.verdict), Exit::Failed);
+    }
+
+    #[test]
+    fn without_a_rate_the_sentence_stands_there() {
+        let mut result = RunResult::from_json(RESULT).unwrap();
+        result.verdict = Verdict::Interrupted;
+        result.sizing.achieved_io_per_s = None;
+        result.sentence = "The run was stopped while databases were made.".to_owned();
+        result.rules.clear();
+        let text = closing(&result, Path::new("runs/x"), &Output::plain());
+        assert!(text.starts_with("INTERRUPTED   The run was stopped while databases were made.\n"));
+    }
+}

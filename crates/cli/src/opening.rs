@@ -1,0 +1,128 @@
+//! The first lines of a run: what is tested, on what, and how it can be repeated.
+
+use std::path::Path;
+
+use brunt_units::ByteSize;
+use brunt_world_real::facts;
+
+use crate::scenario::Scenario;
+
+/// Three or more lines: the scenario, the storage, the seed.
+pub fn opening(scenario: &Scenario, backend: &str) -> String {
+    let mut lines = vec![format!(
+        "brunt {}   {}   {} profile, {}, {} sessions, {} {}",
+        env!("CARGO_PKG_VERSION"),
+        scenario.name,
+        scenario.profile.version,
+        databases(scenario),
+        scenario.test.sessions,
+        scenario.test.kind.word(),
+        scenario.test.duration.to_string().replace(".0 ", " "),
+    )];
+    let mut label = "storage";
+    for (place, volume) in volumes(scenario) {
+        let page = scenario.profile.page;
+        lines.push(format!(
+            "{label:14}{place}   {volume}   {backend}, {page} pages"
+        ));
+        label = "";
+    }
+    lines.push(format!("{:14}{}", "seed", scenario.test.seed));
+    lines.join("\n")
+}
+
+/// `2 databases x 512 MiB`, or their sum when they differ.
+fn databases(scenario: &Scenario) -> String {
+    let sizes: Vec<_> = scenario
+        .databases()
+        .map(|database| database.size.value)
+        .collect();
+    let count = sizes.len();
+    let noun = if count == 1 { "database" } else { "databases" };
+    if sizes.windows(2).all(|pair| pair[0] == pair[1]) {
+        return format!("{count} {noun} x {}", sizes[0]);
+    }
+    let sum = sizes.iter().map(|size| size.get()).sum();
+    format!("{count} {noun}, {} together", ByteSize::bytes(sum))
+}
+
+/// Every file system in use: a path on it, and what it is.
+fn volumes(scenario: &Scenario) -> Vec<(String, String)> {
+    if let Some(scratch) = &scenario.scratch {
+        return vec![(
+            scratch.value.display().to_string(),
+            volume(&scratch.value).1,
+        )];
+    }
+    let logs = scenario
+        .instances
+        .iter()
+        .map(|instance| &instance.log.value);
+    let databases = scenario.databases().map(|database| &database.path.value);
+    let mut seen: Vec<(String, String)> = Vec::new();
+    for path in databases.chain(logs) {
+        let found = volume(path);
+        if !seen.contains(&found) {
+            seen.push(found);
+        }
+    }
+    seen
+}
+
+/// Where the file system of `path` is mounted, and its type and device: `("/data", "ext4 on vda")`.
+fn volume(path: &Path) -> (String, String) {
+    let place = path.ancestors().find_map(|there| facts::place(there).ok());
+    let Some(place) = place else {
+        return (path.display().to_string(), "unknown file system".to_owned());
+    };
+    let mount = place
+        .mount_point
+        .as_deref()
+        .unwrap_or(path)
+        .display()
+        .to_string();
+    let kind = place
+        .file_system
+        .unwrap_or_else(|| "unknown file system".to_owned());
+    let device = place.device.map(|device| device.name).or(place.source);
+    match device {
+        Some(device) => (mount, format!("{kind} on {device}")),
+        None => (mount, kind),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::DEMO;
+
+    #[test]
+    fn the_first_line_says_what_is_tested() {
+        let folder = tempfile::tempdir().unwrap();
+        let scenario = Scenario::parse("demo.toml", DEMO, folder.path(), &[]).unwrap();
+        let text = opening(&scenario, "io_uring, O_DIRECT");
+        let lines: Vec<_> = text.lines().collect();
+        let first = lines[0].split_once("   ").unwrap().1;
+        assert_eq!(
+            first,
+            "demo   Exchange 2013 profile, 2 databases x 512 MiB, 8 sessions, performance 60 s"
+        );
+        let scratch = folder.path().join("brunt-demo");
+        assert!(
+            lines[1].starts_with(&format!("storage       {}   ", scratch.display())),
+            "{text}"
+        );
+        assert!(
+            lines[1].ends_with("   io_uring, O_DIRECT, 32 KiB pages"),
+            "{text}"
+        );
+        assert_eq!(lines[2], "seed          1");
+    }
+
+    #[test]
+    fn volumes_are_named_once() {
+        let text = DEMO.replace("scratch = \"brunt-demo\"", "");
+        let scenario = Scenario::parse("demo.toml", &text, Path::new("/"), &[]).unwrap();
+        assert_eq!(volumes(&scenario).len(), 1);
+    }
+}
