@@ -162,9 +162,15 @@ impl Instance<Bytes> {
         self.undo_and_clean(redo).await
     }
 
-    /// Every generation from the checkpoint's on must be there.
+    /// Every generation from the checkpoint's on must be there; without a checkpoint, from the oldest there is: none is ever
+    /// removed that a durable checkpoint did not lie behind.
     fn check_chain(&self, from: LogPosition, generations: &[u32]) -> Result<(), EngineError> {
-        let first = from.generation.max(1);
+        let oldest = generations.first().copied().unwrap_or(1);
+        let first = if from.generation == 0 {
+            oldest
+        } else {
+            from.generation
+        };
         let expected =
             first..first + u32::try_from(generations.len()).expect("fewer than 2^32 logs");
         let missing = match generations.first() {
