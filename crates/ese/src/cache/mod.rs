@@ -7,12 +7,12 @@
 //!                              ^                              (changing it meanwhile changes a copy)
 //! ```
 //!
-//! * [`frames`]: the table of frames, structure of arrays.
-//! * [`read`]: finding and reading pages, stalls.
-//! * [`preread`]: reading pages before they are asked for.
-//! * [`write`]: writing runs of pages, after their log.
-//! * [`clean`]: keeping frames available.
-//! * [`view`]: pages as the trees see them.
+//! * `frames`: the table of frames, structure of arrays.
+//! * `read`: finding and reading pages, stalls.
+//! * `preread`: reading pages before they are asked for.
+//! * `write`: writing runs of pages, after their log.
+//! * `clean`: keeping frames available.
+//! * `view`: pages as the trees see them.
 //!
 //! Invariants: a page is written only when its newest log record is durable; never two writes of one page in flight; a
 //! position is *needed* by the checkpoint until a sync that was submitted after the page's write completed has

@@ -9,7 +9,7 @@
 //! * [`page`]: header, tags and items; [`node`]: key and data; [`page_check`]: what must hold within a page;
 //!   [`page_builder`]: whole pages for bulk loads.
 //! * [`space`]: space headers and extents.
-//! * [`column`], [`record`], [`long_value`], [`key`]: what leaf nodes hold and how they are ordered.
+//! * [`mod@column`], [`record`], [`long_value`], [`key`]: what leaf nodes hold and how they are ordered.
 //! * [`catalog`]: which tables, columns and indexes there are.
 //! * [`header`]: the database header; [`stamp`]: dates, signatures and the marker of our own files.
 //! * [`log_file`], [`checkpoint_file`], [`flush_map`]: the files beside a database; [`attachment`]: which databases a log

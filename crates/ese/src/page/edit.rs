@@ -21,7 +21,7 @@ use crate::format::page::{
     Page, PageFlags, TAG_BYTES, TAG_COUNT_AT, body_bytes, header_bytes, tag_at, tag_mask,
 };
 
-/// Edits one page; see the [module](self).
+/// Edits one page; see the story of this file.
 pub struct PageEditor<'a> {
     bytes: &'a mut [u8],
     size: PageSize,
