@@ -144,7 +144,7 @@ impl Pool {
     }
 }
 
-/// An owned piece of I/O memory; see the [module](self).
+/// An owned piece of I/O memory; see the story of this file.
 pub struct Frame {
     chunk: Chunk,
     home: Rc<RefCell<Pool>>,
