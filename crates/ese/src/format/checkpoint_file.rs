@@ -31,7 +31,8 @@ pub const CHECKPOINT_BYTES: usize = 4096;
 pub const CHECKPOINT_FILE_TYPE: u32 = 4;
 
 const POSITION_AT: usize = 12;
-const SIGNATURE_AT: usize = 20;
+/// Where the log signature lies: 28 bytes.
+pub const SIGNATURE_AT: usize = 20;
 const HAS_ATTACHMENTS_AT: usize = 647;
 const CONSISTENCY_AT: usize = 648;
 const ATTACHMENTS_AT: usize = 679;

@@ -51,6 +51,8 @@ pub const LOG_MINOR: u32 = 1;
 /// The highest major version that genuine engines write.
 pub const GENUINE_LOG_MAJOR_MAX: u32 = 8;
 
+/// Where the log signature lies: 28 bytes.
+pub const SIGNATURE_AT: usize = 44;
 const CHECKPOINT_AT: usize = 640;
 const ATTACHMENTS_AT: usize = 671;
 const SEGMENT_FLAGS_AT: usize = 36;
@@ -169,7 +171,7 @@ impl LogHeader {
         put(&mut bytes, 24, &self.previous_created.to_bytes());
         put_u32(&mut bytes, 32, LOG_MAJOR);
         put_u32(&mut bytes, 36, LOG_MINOR);
-        self.signature.write(&mut bytes, 44);
+        self.signature.write(&mut bytes, SIGNATURE_AT);
         put(&mut bytes, CHECKPOINT_AT, &self.checkpoint.to_bytes());
         put_u32(&mut bytes, FILE_TYPE_AT, LOG_FILE_TYPE);
         let attachments = Attachment::list_to_bytes(&self.attachments)?;
@@ -221,7 +223,7 @@ impl LogHeader {
             page_size,
             created: Stamp::from_bytes(array_at(bytes, 16)),
             previous_created: Stamp::from_bytes(array_at(bytes, 24)),
-            signature: Signature::read(bytes, 44),
+            signature: Signature::read(bytes, SIGNATURE_AT),
             checkpoint: LogPosition::from_bytes(array_at(bytes, CHECKPOINT_AT)),
             attachments: Attachment::list_from_bytes(list)?,
         })

@@ -4,7 +4,7 @@
 //! were changed behind the checkpoint, because the map is written after the checkpoint's position is chosen and before it
 //! is durable; so recovery meets them, and what it meets counts as unknown.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use brunt_world::{Class, FileId, Io, OpenMode, VolumeError, World};
 
@@ -13,14 +13,11 @@ use super::{Instance, database::Database};
 use crate::cache::FlushMemory;
 use crate::content::{Bytes, Content};
 use crate::error::EngineError;
-use crate::format::flush_map::{FlushMapHeader, MAP_PAGE_BYTES, has_magic, map_page_offset};
+use crate::format::flush_map::{
+    FlushMapHeader, MAP_PAGE_BYTES, has_magic, map_page_offset, path_beside,
+};
 use crate::format::stamp::Signature;
 use crate::small_file::{file_error, name_error, read_at, write_through};
-
-/// Where the flush map of a database lies.
-pub fn path_of(database: &Path) -> PathBuf {
-    database.with_extension("jfm")
-}
 
 /// Opens a database's flush map, or makes a new one, and ties it to the header, which is to be written after this.
 pub(crate) async fn open(
@@ -28,7 +25,7 @@ pub(crate) async fn open(
     database: &Path,
     found: &mut Found,
 ) -> Result<(FileId, FlushMemory), EngineError> {
-    let path = path_of(database);
+    let path = path_beside(database);
     match world.volume.open(&path, OpenMode::Write).await {
         Ok(file) => match read(world, &path, file, found).await? {
             Some(memory) => Ok((file, memory)),
@@ -128,7 +125,7 @@ impl<C: Content> Instance<C> {
         for entry in &self.0.databases {
             self.write_flush_map(entry)
                 .await
-                .map_err(file_error(&path_of(&entry.path)))?;
+                .map_err(file_error(&path_beside(&entry.path)))?;
         }
         Ok(())
     }

@@ -11,7 +11,7 @@
 //! * [`checkpoint`]: letting dirty pages go, and moving the point from which recovery starts.
 //! * [`recovery`]: redo, undo, clean-up.
 //! * [`messages`]: the records of an open database.
-//! * [`open`]: opening and closing.
+//! * [`open`]: opening and closing; `ours`: whose files these are.
 
 pub mod checkpoint;
 pub mod database;
@@ -19,6 +19,7 @@ pub mod flush_map;
 pub mod messages;
 pub mod open;
 pub mod operate;
+mod ours;
 pub mod recovery;
 pub mod transaction;
 pub mod transactions;

@@ -14,10 +14,10 @@ use brunt_world::{Class, VolumeError, World};
 
 use super::checkpoint::checkpoint_path;
 use super::database::{self, Database, Found};
-use super::flush_map;
 use super::recovery::RecoveryReport;
 use super::transactions::Transactions;
 use super::{Inner, Instance, InstanceOptions};
+use super::{flush_map, ours};
 use crate::cache::Cache;
 use crate::content::Bytes;
 use crate::error::EngineError;
@@ -65,6 +65,8 @@ impl Instance<Bytes> {
         let clean = found
             .iter()
             .all(|found| found.header.state == DatabaseState::Clean);
+        let files = log_files(world, cache, &options, None);
+        ours::check_files(world, &files, &options).await?;
         let survey = survey(world, cache, &options).await?;
         let instance = Self::assemble(world, cache, options, &survey, found).await?;
         let report = match clean {
