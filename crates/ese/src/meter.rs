@@ -28,8 +28,10 @@ pub struct DatabaseMeters {
 /// The I/O of one log stream.
 #[derive(Debug, Default)]
 pub struct LogMeters {
-    /// Flushes of the log buffer.
+    /// Flushes of the log buffer, each until it is durable: what a log write's latency is.
     pub writes: Meter,
+    /// The part of each of them that was a sync, when write and sync are apart ([`crate::log::Durability`]).
+    pub syncs: Meter,
     /// Writes that format the next log file.
     pub format: Meter,
     /// Changes to the next log file, from the first name to the last: nothing is flushed meanwhile. They carry no bytes.

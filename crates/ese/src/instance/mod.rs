@@ -36,7 +36,7 @@ use crate::cache::Cache;
 use crate::content::Content;
 use crate::error::EngineError;
 use crate::format::stamp::RunId;
-use crate::log::{Log, LogShape};
+use crate::log::{Durability, Log, LogShape};
 use crate::policy::checkpoint::Pacing;
 use database::Database;
 use transactions::Transactions;
@@ -58,6 +58,8 @@ pub struct InstanceOptions {
     pub log_buffer_units: u32,
     /// How long a lazy commit may wait.
     pub lazy_wait: Span,
+    /// How log writes become durable.
+    pub durability: Durability,
     /// Log bytes that recovery may have to replay.
     pub checkpoint_depth: ByteSize,
     /// How dirty pages are let go.

@@ -102,6 +102,7 @@ impl Instance<Bytes> {
                 options.log,
             ),
             lazy_wait: options.lazy_wait,
+            durability: options.durability,
         };
         let meters = Rc::clone(cache.meters());
         let log = Log::start(

@@ -15,7 +15,7 @@ pub mod stream;
 pub use buffer::Appended;
 pub use files::{LogFiles, Rolled};
 pub use record::{LogRecord, NodeAt, Role};
-pub use stream::{Log, LogOptions};
+pub use stream::{Durability, Log, LogOptions};
 
 pub use crate::policy::log_buffer::FlushReason;
 pub use crate::policy::log_shape::LogShape;

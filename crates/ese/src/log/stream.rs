@@ -1,22 +1,22 @@
 //! The log stream: appending, group commit, flushing, rolling.
 //!
 //! Appending is synchronous and never waits; it puts bytes into the [`LogBuffer`] and returns a position. One task, the
-//! *flusher*, carries chunks to the file, one write-through at a time, so the durable log is always a prefix plus at most
-//! one torn write. Everybody who needs durability waits for the durable position to pass theirs; commits that arrive
-//! during a flush share the next one.
+//! *flusher*, carries chunks to the file, one at a time, so the durable log is always a prefix plus at most one torn write.
+//! Everybody who needs durability waits for the durable position to pass theirs; commits that arrive during a flush share
+//! the next one.
 //!
 //! When a flush begins is [`flush_reason`]'s to say.
 //!
-//! Invariants: [`Log::durable`] never runs ahead of completed write-throughs; generation n+1 is written only when the
-//! rename that gave it its name is durable; a failed write stops the stream for ever (ESE: -510), because what a failed
-//! write left on the disk is unknown.
+//! Invariants: [`Log::durable`] never runs ahead of what [`Durability`] has made durable; generation n+1 is written only
+//! when the rename that gave it its name is durable; a failed write or sync stops the stream for ever (ESE: -510), because
+//! what it left on the disk is unknown.
 
 use std::cell::RefCell;
 use std::rc::Rc;
 
 use brunt_units::{LogPosition, Span, Time};
 use brunt_world::sync::Event;
-use brunt_world::{Class, FileId, Io, Op, World};
+use brunt_world::{Class, FileId, Io, IoError, Op, Segment, World};
 use smallvec::smallvec;
 
 use super::LogShape;
@@ -27,6 +27,16 @@ use crate::error::EngineError;
 use crate::meter::MeterBoard;
 use crate::policy::log_buffer::{FlushReason, LogState, Wanted, flush_reason, is_half_full};
 
+/// How a flush becomes durable.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// One write that is durable when it completes. How much of its time goes into that, the device does not say.
+    #[default]
+    WriteThrough,
+    /// A write, then a sync of the file: two requests for each flush, and their shares are known.
+    WriteThenSync,
+}
+
 /// What a log stream is set up with.
 #[derive(Clone, Debug)]
 pub struct LogOptions {
@@ -36,6 +46,8 @@ pub struct LogOptions {
     pub buffer_bytes: usize,
     /// How long a lazy commit may wait for company.
     pub lazy_wait: Span,
+    /// How a flush becomes durable.
+    pub durability: Durability,
 }
 
 struct State<C: Content> {
@@ -279,24 +291,12 @@ impl<C: Content> Log<C> {
             let mut state = self.0.state.borrow_mut();
             (state.file, state.generation) = (rolled.file, generation);
         }
-        let file = self.0.state.borrow().file;
-        let (start, end, segments) = (chunk.start, chunk.end, chunk.segments(shape));
+        let (start, end) = (chunk.start, chunk.end);
         let written = self.0.files.stamp();
         let segment = C::seal_log(&self.0.world.frames, chunk, shape, written);
-        let offset = shape.segment_offset(start) as u64;
-        let io = Io::new(
-            Class::Log,
-            Op::WriteThrough,
-            file,
-            offset,
-            smallvec![segment],
-        );
-        let done = self.0.world.disk.submit(io).await;
-        let bytes = (segments * shape.segment_bytes()) as u64;
-        self.0
-            .meter
-            .log(self.0.number, |log| &mut log.writes, bytes, done.latency());
-        done.result.map_err(EngineError::LogFailed)?;
+        self.write(shape.segment_offset(start) as u64, segment)
+            .await
+            .map_err(EngineError::LogFailed)?;
         self.0
             .files
             .used(shape.segment_offset(shape.next_border(end)));
@@ -305,5 +305,29 @@ impl<C: Content> Log<C> {
         state.in_flight = 0;
         self.0.progress.notify();
         Ok(())
+    }
+
+    /// Makes `segment` durable at `offset` of the current file.
+    async fn write(&self, offset: u64, segment: Segment) -> Result<(), IoError> {
+        let (disk, file) = (&self.0.world.disk, self.0.state.borrow().file);
+        let (bytes, number) = (segment.length(), self.0.number);
+        let op = match self.0.options.durability {
+            Durability::WriteThrough => Op::WriteThrough,
+            Durability::WriteThenSync => Op::Write,
+        };
+        let io = Io::new(Class::Log, op, file, offset, smallvec![segment]);
+        let written = disk.submit(io).await;
+        let (mut result, mut done_at) = (written.result, written.done_at);
+        if result.is_ok() && op == Op::Write {
+            let synced = disk.submit(Io::sync(Class::Log, file)).await;
+            let latency = synced.latency();
+            self.0.meter.log(number, |log| &mut log.syncs, 0, latency);
+            (result, done_at) = (synced.result, synced.done_at);
+        }
+        let latency = done_at - written.submitted_at;
+        self.0
+            .meter
+            .log(number, |log| &mut log.writes, bytes, latency);
+        result
     }
 }

@@ -15,7 +15,7 @@ use brunt_ese::format::space::{Extent, SpaceHeader, SpaceKind};
 use brunt_ese::format::stamp::{RunId, Signature, Stamp};
 use brunt_ese::instance::recovery::RecoveryReport;
 use brunt_ese::instance::{Instance, InstanceOptions};
-use brunt_ese::log::LogShape;
+use brunt_ese::log::{Durability, LogShape};
 use brunt_ese::meter::MeterBoard;
 use brunt_ese::policy::checkpoint::Pacing;
 use brunt_ese::tree::TreeId;
@@ -42,6 +42,7 @@ pub(crate) fn options(databases: usize, segment: usize) -> InstanceOptions {
         log: LogShape::new(segment, 64 << 10),
         log_buffer_units: 64,
         lazy_wait: Span::millis(30),
+        durability: Durability::WriteThrough,
         checkpoint_depth: ByteSize::kib(96),
         pacing: Pacing::TRICKLE,
         circular: true,

@@ -1,10 +1,10 @@
 //! Commits: hard ones share flushes, lazy ones become durable in time.
 
-use brunt_ese::log::{FlushReason, LogShape};
+use brunt_ese::log::{Durability, FlushReason, LogOptions, LogShape};
 use brunt_units::Span;
-use brunt_world::Class;
+use brunt_world::{Class, Op};
 
-use super::stage::{LAZY_WAIT, NAMES, SERVICE, Stage, play, record};
+use super::stage::{LAZY_WAIT, NAMES, SERVICE, Stage, play, play_with, record};
 
 const SESSIONS: u64 = 16;
 const COMMITS: u64 = 50;
@@ -99,4 +99,41 @@ fn one_lazy_flush_carries_what_came_meanwhile() {
         let lazy = stage.meter(|log| log.flushes[FlushReason::Lazy as usize].close_interval());
         assert_eq!(lazy, 1);
     });
+}
+
+#[test]
+fn the_share_of_the_sync_in_a_flush_is_known_where_it_can_be() {
+    for (durability, ops, flush) in [
+        (Durability::WriteThrough, vec![Op::WriteThrough], SERVICE),
+        (
+            Durability::WriteThenSync,
+            vec![Op::Write, Op::Sync],
+            Span::nanos(2 * SERVICE.0),
+        ),
+    ] {
+        let options = LogOptions {
+            shape: LogShape::new(512, 64 << 10),
+            buffer_bytes: 32 << 10,
+            lazy_wait: LAZY_WAIT,
+            durability,
+        };
+        play_with(options, async move |stage| {
+            for _ in 0..10 {
+                let (begun, end) = (stage.now(), stage.log.append(&record(100)).end);
+                stage.log.flushed(end, FlushReason::Commit).await.unwrap();
+                assert_eq!(stage.now() - begun, flush);
+            }
+            let asked: Vec<_> = stage
+                .requests_of(Class::Log)
+                .iter()
+                .map(|(_, request)| request.op)
+                .collect();
+            assert_eq!(asked, ops.repeat(10));
+            let (writes, syncs) =
+                stage.meter(|log| (log.writes.close_interval(), log.syncs.close_interval()));
+            assert_eq!((writes.count, writes.max), (10, Some(flush)));
+            let sync = (ops.len() > 1).then_some(SERVICE);
+            assert_eq!((syncs.max, syncs.bytes), (sync, 0));
+        });
+    }
 }

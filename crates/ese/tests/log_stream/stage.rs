@@ -7,7 +7,7 @@ use std::rc::Rc;
 use brunt_ese::content::Bytes;
 use brunt_ese::format::stamp::{RunId, Signature, Stamp};
 use brunt_ese::log::files::LogPlace;
-use brunt_ese::log::{Log, LogFiles, LogOptions, LogShape};
+use brunt_ese::log::{Durability, Log, LogFiles, LogOptions, LogShape};
 use brunt_ese::meter::{LogMeters, MeterBoard};
 use brunt_units::{LogPosition, PageSize, Span, Time};
 use brunt_world::{Class, IoError, World};
@@ -55,8 +55,19 @@ pub(crate) struct Stage {
     failing: Rc<Cell<Option<Class>>>,
 }
 
-/// Runs `test` on a new stream in files of `shape`.
+/// Runs `test` on a new stream in files of `shape` that is written through.
 pub(crate) fn play(shape: LogShape, buffer_bytes: usize, test: impl AsyncFnOnce(Stage) + 'static) {
+    let options = LogOptions {
+        shape,
+        buffer_bytes,
+        lazy_wait: LAZY_WAIT,
+        durability: Durability::WriteThrough,
+    };
+    play_with(options, test);
+}
+
+/// Runs `test` on a new stream of `options`.
+pub(crate) fn play_with(options: LogOptions, test: impl AsyncFnOnce(Stage) + 'static) {
     let (requests, failing) = (Requests::default(), Rc::default());
     let device = Noting {
         requests: Rc::clone(&requests),
@@ -74,7 +85,7 @@ pub(crate) fn play(shape: LogShape, buffer_bytes: usize, test: impl AsyncFnOnce(
     let (world, machine) = (virtual_world.world.clone(), virtual_world.machine.clone());
     virtual_world.executor.block_on(async move {
         let meters = Rc::new(MeterBoard::new(0, 1));
-        let log = begin(&world, shape, buffer_bytes, &meters).await;
+        let log = begin(&world, options, &meters).await;
         let stage = Stage {
             world,
             machine,
@@ -87,29 +98,19 @@ pub(crate) fn play(shape: LogShape, buffer_bytes: usize, test: impl AsyncFnOnce(
     });
 }
 
-async fn begin(
-    world: &World,
-    shape: LogShape,
-    buffer_bytes: usize,
-    meters: &Rc<MeterBoard>,
-) -> Log<Bytes> {
+async fn begin(world: &World, options: LogOptions, meters: &Rc<MeterBoard>) -> Log<Bytes> {
     let stamp = Stamp::from_unix_millis(1);
     let place = LogPlace {
         number: 0,
         directory: PathBuf::from("/log"),
         base: "edb".to_owned(),
-        shape,
+        shape: options.shape,
         page_size: PageSize::KIB_4,
         signature: Signature::ours(7, stamp, RunId(1)),
         epoch_ms: 0,
     };
     let files = LogFiles::new(world, place, Rc::clone(meters));
     let rolled = files.roll(1).await.unwrap();
-    let options = LogOptions {
-        shape,
-        buffer_bytes,
-        lazy_wait: LAZY_WAIT,
-    };
     let meters = Rc::clone(meters);
     Log::start(
         world,

@@ -16,7 +16,7 @@ use crate::format::field::put_u32;
 use crate::format::page::{DATABASE_TIME_AT, FLAGS_AT, PageFlags};
 use crate::format::stamp::{RunId, Signature, Stamp};
 use crate::log::files::LogPlace;
-use crate::log::{Log, LogFiles, LogOptions, LogShape};
+use crate::log::{Durability, Log, LogFiles, LogOptions, LogShape};
 use crate::meter::MeterBoard;
 use crate::page::Pages;
 
@@ -174,6 +174,7 @@ impl Bench {
             shape,
             buffer_bytes: 32 << 10,
             lazy_wait: Span::millis(30),
+            durability: Durability::WriteThrough,
         };
         let (counted, end) = (Rc::clone(&meters), LogPosition::default());
         let log = Log::start(&world, 0, log_options, files, counted, rolled, end);
