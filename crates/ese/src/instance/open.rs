@@ -10,7 +10,7 @@ use std::rc::Rc;
 
 use brunt_units::{LogPosition, Time};
 use brunt_world::sync::Event;
-use brunt_world::{Class, VolumeError, World};
+use brunt_world::{Class, Io, OpenMode, VolumeError, World};
 
 use super::checkpoint::checkpoint_path;
 use super::database::{self, Database, Found};
@@ -28,7 +28,7 @@ use crate::log::files::LogPlace;
 use crate::log::reader::Generation;
 use crate::log::{FlushReason, Log, LogFiles, LogOptions, LogRecord, record};
 use crate::policy::log_buffer;
-use crate::small_file::{name_error, read_whole};
+use crate::small_file::{file_error, name_error, read_whole};
 
 /// What lies in a log directory.
 struct Survey {
@@ -68,6 +68,7 @@ impl Instance<Bytes> {
         let files = log_files(world, cache, &options, None);
         ours::check_files(world, &files, &options).await?;
         let survey = survey(world, cache, &options).await?;
+        settle(world, cache, &options, &survey, &found).await?;
         let instance = Self::assemble(world, cache, options, &survey, found).await?;
         let report = match clean {
             true => RecoveryReport::default(),
@@ -384,6 +385,36 @@ async fn survey(
     }
     survey.checkpoint = read_checkpoint(world, options, survey.signature).await?;
     Ok(survey)
+}
+
+/// Makes durable what a process that died had written, before anything is concluded from reading it.
+///
+/// A process can die where its machine does not. Its writes are then read back whether they are durable or not: recovery
+/// would find pages done, move the checkpoint over them, and a later loss of power would take them away. So would it the
+/// end of the newest log file, which the next one names.
+async fn settle(
+    world: &World,
+    cache: &Cache<Bytes>,
+    options: &InstanceOptions,
+    survey: &Survey,
+    found: &[Found],
+) -> Result<(), EngineError> {
+    for (path, found) in options.databases.iter().zip(found) {
+        if found.header.state != DatabaseState::Clean {
+            let synced = world.disk.submit(Io::sync(Class::Recovery, found.file));
+            synced.await.result.map_err(file_error(path))?;
+        }
+    }
+    if survey.current.is_some() {
+        let path = log_files(world, cache, options, None).current_path();
+        let opened = world.volume.open(&path, OpenMode::Write).await;
+        let file = opened.map_err(name_error(&path))?;
+        let synced = world.disk.submit(Io::sync(Class::Recovery, file)).await;
+        let closed = world.volume.close(file).await;
+        synced.result.map_err(file_error(&path))?;
+        closed.map_err(name_error(&path))?;
+    }
+    Ok(())
 }
 
 /// The checkpoint on disk; the beginning of the log when there is none of this stream.
