@@ -3,198 +3,89 @@
 //! Every change gets the next number and writes it into one to three pages. Whatever survives a crash, recovery must
 //! bring back the state after some number of changes, all of a change or nothing of it, and not fewer than were
 //! reported durable.
+//!
+//! The searches here are small. `BRUNT_CRASH_LOG` names others, and one violation alone; see [`search::Scope`].
+//! The whole of four seeds:
+//!
+//! ```text
+//! BRUNT_CRASH_LOG="seeds=1-4 every=1 samples=60" cargo test --release -p brunt-ese --test crash_log every_crash
+//! ```
 
+#[path = "../common/mod.rs"]
 mod common;
+mod search;
+mod story;
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
-use std::rc::Rc;
+use brunt_ese::log::Durability;
+use search::{Scope, Violation, search};
+use story::{Mistake, Plan};
 
-use brunt_ese::content::Bytes;
-use brunt_ese::format::page::{ObjectId, Page, PageFlags};
-use brunt_ese::instance::Instance;
-use brunt_ese::log::{FlushReason, Role};
-use brunt_ese::page::Pages;
-use brunt_ese::tree::Step;
-use brunt_units::{PageNumber, Span};
-use brunt_world::random::Streams;
-use brunt_world::{Frames, World};
-use brunt_world_virtual::crash::{CrashImages, Sample};
-use brunt_world_virtual::{Journal, Machine, Store, VirtualOptions, VirtualWorld};
-use common::{SIZE, blank_database, database_path, open, options};
-
-const PAGES: u32 = 60;
-
-/// Which page holds which number.
-type State = BTreeMap<u32, u64>;
-
-/// The state after each change; the first is before any.
-type History = Rc<RefCell<Vec<State>>>;
-
-fn value(number: u64) -> Vec<u8> {
-    let mut draw = Streams::new(number).named("value");
-    let mut bytes = vec![0; usize::try_from(8 + draw.below(1500)).unwrap()];
-    draw.fill(&mut bytes);
-    bytes[..8].copy_from_slice(&number.to_le_bytes());
-    bytes
-}
-
-async fn session(
-    world: World,
-    machine: Machine,
-    instance: Instance<Bytes>,
-    history: History,
-    session: u64,
-) {
-    let mut draw = world.random.named(&format!("session/{session}"));
-    for _ in 0..60 {
-        let pages: Vec<u32> = (0..=draw.below(3))
-            .map(|_| u32::try_from(1 + draw.below(u64::from(PAGES))).unwrap())
-            .collect();
-        let number = instance.change(0, 0, Role::System, |change| {
-            let blank = |state: &State, page| !state.contains_key(&page);
-            let last = history.borrow().last().unwrap().clone();
-            for &page in &pages {
-                if blank(&last, page) {
-                    change.pages().claimed(PageNumber(page))?;
-                } else {
-                    change.page(PageNumber(page))?;
-                }
-            }
-            let number = history.borrow().len() as u64;
-            let mut next = last;
-            for &page in &pages {
-                let number_page = PageNumber(page);
-                let data = value(number);
-                if blank(&next, page) {
-                    let mut editor = change.fresh(number_page);
-                    editor.format(
-                        ObjectId(9),
-                        PageFlags::ALWAYS
-                            .with(PageFlags::LEAF)
-                            .with(PageFlags::ROOT),
-                    );
-                    editor.insert(0, b"key", &data);
-                } else {
-                    change.edit(number_page).replace(0, b"key", &data);
-                }
-                next.insert(page, number);
-            }
-            history.borrow_mut().push(next);
-            Ok(Step::Done(number))
-        });
-        let number = number.await.unwrap();
-        if draw.percent(40) {
-            instance
-                .log()
-                .flushed(instance.log().tail(), FlushReason::Commit)
-                .await
-                .unwrap();
-            machine.mark("durable", number);
-        }
-        if draw.percent(20) {
-            world.sleep(Span::millis(draw.below(700))).await;
-        }
+#[test]
+fn every_crash_leaves_a_state_that_was() {
+    let scope = Scope::asked().unwrap_or(Scope {
+        seeds: 1..=1,
+        every: 29,
+        samples: 4,
+        ..Scope::ALL
+    });
+    if let Err(violation) = scope.search() {
+        panic!("{violation}");
     }
 }
 
-fn run(seed: u64, segment: usize, frames: &Frames) -> (Journal, Vec<State>) {
-    let mut store = Store::new();
-    blank_database(&mut store, &database_path(0), PAGES as usize);
-    let mut virtual_world = VirtualWorld::new(VirtualOptions {
-        store,
-        frames: frames.clone(),
-        ..VirtualOptions::new(seed)
-    });
-    let (world, machine) = (virtual_world.world.clone(), virtual_world.machine.clone());
-    let history: History = Rc::new(RefCell::new(vec![State::new()]));
-    machine.start_recording();
-    let kept = Rc::clone(&history);
-    virtual_world.executor.block_on(async move {
-        let (instance, _) = open(&world, 16, options(1, segment)).await.unwrap();
-        let sessions: Vec<_> = (0..3)
-            .map(|number| {
-                let work = session(
-                    world.clone(),
-                    machine.clone(),
-                    instance.clone(),
-                    Rc::clone(&kept),
-                    number,
-                );
-                world.spawner.spawn(work)
-            })
-            .collect();
-        for session in sessions {
-            session.await;
-        }
-        instance.close().await.unwrap();
-    });
-    let journal = virtual_world.machine.stop_recording().unwrap();
-    let states = history.borrow().clone();
-    (journal, states)
-}
-
-/// What a database holds, read from its bytes.
-fn read_state(store: &Store) -> State {
-    let bytes = store.get(&database_path(0)).unwrap();
-    let mut state = State::new();
-    for (number, page) in (1..).zip(bytes.chunks_exact(SIZE.bytes()).skip(2)) {
-        if page.iter().any(|byte| *byte != 0) {
-            let node = Page::new(page, SIZE).node(0).unwrap();
-            let version = u64::from_le_bytes(*node.data.first_chunk().unwrap());
-            assert_eq!(node.data, value(version), "page {number} is a mixture");
-            state.insert(number, version);
-        }
+/// A process that is killed while its machine goes on has written things that are read back and are not durable. The
+/// next one took pages and the end of the log for done; then the power failed, and they were gone.
+#[test]
+fn what_a_killed_process_left_is_made_durable_before_it_is_trusted() {
+    let scope = Scope {
+        seeds: 3..=3,
+        segment: Some(4096),
+        durability: Some(Durability::WriteThenSync),
+        killed: Some(true),
+        first_sample: Some(3),
+        ..Scope::ALL
+    };
+    if let Err(violation) = scope.search() {
+        panic!("{violation}");
     }
-    state
 }
 
-/// Opens and closes an image; gives what it holds then.
-fn recover(store: Store, segment: usize, frames: &Frames) -> State {
-    let mut virtual_world = VirtualWorld::new(VirtualOptions {
-        store,
-        frames: frames.clone(),
-        ..VirtualOptions::new(1)
-    });
-    let world = virtual_world.world.clone();
-    virtual_world.executor.block_on(async move {
-        let (instance, _) = open(&world, 16, options(1, segment))
-            .await
-            .expect("recovery");
-        instance.close().await.expect("closing after recovery");
-    });
-    read_state(&virtual_world.machine.store())
+/// The first violation that a search finds when somebody makes `mistake`.
+fn caught(mistake: Mistake, durability: Durability) -> Violation {
+    let plan = Plan {
+        mistake: Some(mistake),
+        ..Plan::new(5, 512, durability)
+    };
+    let scope = Scope {
+        every: 3,
+        samples: 4,
+        ..Scope::ALL
+    };
+    let found = search(plan, &scope);
+    found.expect_err("the mistake must be found")
 }
 
-fn search(seed: u64, segment: usize, every: usize, samples: u64) {
-    let frames = Frames::in_memory();
-    let (journal, states) = run(seed, segment, &frames);
-    let mut images = CrashImages::new(&journal);
-    let cuts = images.cuts();
-    // The directories and the database stand before recording begins, so every cut is fair.
-    for cut in cuts.into_iter().step_by(every) {
-        let acknowledged = images.marks(cut).map(|mark| mark.number).max().unwrap_or(0);
-        for number in 0..samples {
-            let sample = Sample::nth(number + seed);
-            let image = images.image(cut, sample);
-            let what = format!("seed {seed}, cut {cut:?}, {sample:?}, segment {segment}");
-            let recovered = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-                recover(image, segment, &frames)
-            }));
-            let state = recovered.unwrap_or_else(|_| panic!("recovery failed: {what}"));
-            let found = states.iter().rposition(|known| *known == state);
-            let found = found.unwrap_or_else(|| panic!("not a state that ever was: {what}"));
-            assert!(
-                found as u64 >= acknowledged,
-                "lost a durable change ({found} < {acknowledged}): {what}"
-            );
-        }
+#[test]
+fn canary_an_acknowledgement_before_the_flush_is_found() {
+    for durability in [Durability::WriteThrough, Durability::WriteThenSync] {
+        let violation = caught(Mistake::AcknowledgeEarly, durability);
+        assert!(
+            violation.what.starts_with("lost a durable change"),
+            "{violation}"
+        );
     }
 }
 
 #[test]
-fn every_crash_leaves_a_state_that_was() {
-    for (seed, segment) in [(1, 512), (2, 4096), (3, 512)] {
-        search(seed, segment, 7, 4);
-    }
+fn canary_a_checkpoint_over_pages_that_are_not_synced_is_found() {
+    let violation = caught(Mistake::SkipDatabaseSyncs, Durability::WriteThrough);
+    assert!(
+        !violation.what.starts_with("lost a durable change"),
+        "{violation}"
+    );
+}
+
+#[test]
+fn canary_a_log_that_is_not_synced_is_found() {
+    caught(Mistake::SkipLogSyncs, Durability::WriteThenSync);
 }
