@@ -21,6 +21,10 @@ pub struct DatabaseMeters {
     pub maintenance: Meter,
     /// Online backup reads.
     pub backup: Meter,
+    /// Writes of zeros into the new part of the growing file.
+    pub growth: Meter,
+    /// Times an operation waited because no extent was free.
+    pub growth_stalls: Counter,
     /// Syncs of the file.
     pub syncs: Meter,
 }

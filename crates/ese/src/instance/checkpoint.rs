@@ -17,15 +17,7 @@ use crate::small_file::{file_error, name_error, write_through};
 
 impl<C: Content> Instance<C> {
     /// Runs until the instance closes or fails.
-    pub(crate) async fn run_checkpoint(self) {
-        if let Err(error) = self.keep_checkpoint().await {
-            self.fail(error);
-        }
-        self.0.ended.set(true);
-        self.0.changed.notify();
-    }
-
-    async fn keep_checkpoint(&self) -> Result<(), EngineError> {
+    pub(crate) async fn run_checkpoint(self) -> Result<(), EngineError> {
         let now = self.0.world.clock.now();
         let mut pacing = policy::Checkpoint::new(self.0.options.pacing, now);
         let mut pass_at = now + policy::PASS_PERIOD;
@@ -70,7 +62,7 @@ impl<C: Content> Instance<C> {
     }
 
     /// Waits until `time`, or until the instance closes.
-    async fn pause(&self, time: Time) {
+    pub(crate) async fn pause(&self, time: Time) {
         let tasks = self.0.world.spawner.tasks();
         let mut set = false;
         self.0

@@ -27,6 +27,8 @@ pub struct Database {
     pub pages: Cell<u32>,
     /// Whether it is being made longer.
     pub growing: Cell<bool>,
+    /// Whether its root has given pages away since growth was last considered.
+    pub is_drawn_on: Cell<bool>,
 }
 
 /// A database file that was opened and looked at, not yet taken in.

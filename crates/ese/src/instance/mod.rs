@@ -7,6 +7,7 @@
 //! * [`transaction`]: begin, change, commit or take back.
 //! * [`transactions`]: who has done what and not committed.
 //! * [`operate`]: the loop that turns a synchronous change of pages into an asynchronous operation.
+//! * [`growth`]: making database files longer, ahead of need.
 //! * [`mod@flush_map`]: which write of each page was the last.
 //! * [`checkpoint`]: letting dirty pages go, and moving the point from which recovery starts.
 //! * [`recovery`]: redo, undo, clean-up.
@@ -16,6 +17,7 @@
 pub mod checkpoint;
 pub mod database;
 pub mod flush_map;
+pub mod growth;
 pub mod messages;
 pub mod open;
 pub mod operate;
@@ -84,8 +86,8 @@ pub(crate) struct Inner<C: Content> {
     /// The checkpoint on disk.
     pub(crate) checkpoint: Cell<LogPosition>,
     pub(crate) closing: Cell<bool>,
-    /// The checkpoint task has ended.
-    pub(crate) ended: Cell<bool>,
+    /// Background tasks that run.
+    pub(crate) background: Cell<u32>,
     pub(crate) changed: Event,
     pub(crate) failure: RefCell<Option<EngineError>>,
 }
@@ -133,6 +135,34 @@ impl<C: Content> Instance<C> {
             .clone()
             .or_else(|| self.0.log.failure())
             .or_else(|| self.0.cache.failure())
+    }
+
+    /// Starts work that runs until the instance closes, and that closing waits for. An error of it ends the instance.
+    pub(crate) fn run_background(
+        &self,
+        work: impl Future<Output = Result<(), EngineError>> + 'static,
+    ) {
+        let instance = self.clone();
+        let running = &self.0.background;
+        running.set(running.get() + 1);
+        drop(self.0.world.spawner.spawn(async move {
+            if let Err(error) = work.await {
+                instance.fail(error);
+            }
+            let running = &instance.0.background;
+            running.set(running.get() - 1);
+            instance.0.changed.notify();
+        }));
+    }
+
+    /// Ends all background tasks and waits until they have ended.
+    pub(crate) async fn end_background(&self) {
+        self.0.closing.set(true);
+        self.0.changed.notify();
+        self.0
+            .changed
+            .wait(|| (self.0.background.get() == 0).then_some(()))
+            .await;
     }
 
     pub(crate) fn fail(&self, error: EngineError) {

@@ -75,7 +75,10 @@ impl Instance<Bytes> {
             false => instance.recover(&survey).await?,
         };
         instance.attach().await?;
-        drop(world.spawner.spawn(instance.clone().run_checkpoint()));
+        instance.run_background(instance.clone().run_checkpoint());
+        for database in (0_u8..).take(instance.0.databases.len()) {
+            instance.run_background(instance.clone().run_growth(database));
+        }
         Ok((instance, report))
     }
 
@@ -136,6 +139,7 @@ impl Instance<Bytes> {
                 header: RefCell::new(found.header),
                 pages: Cell::new(found.pages),
                 growing: Cell::new(false),
+                is_drawn_on: Cell::new(false),
             });
         }
         Ok(Self(Rc::new(Inner {
@@ -146,7 +150,7 @@ impl Instance<Bytes> {
             transactions: Transactions::new(1),
             checkpoint: Cell::new(survey.checkpoint),
             closing: Cell::new(false),
-            ended: Cell::new(false),
+            background: Cell::new(0),
             changed: Event::new(world.spawner.tasks()),
             failure: RefCell::new(None),
             options,
@@ -236,12 +240,7 @@ impl Instance<Bytes> {
             self.take_back(transaction).await?;
             self.carry_out(transaction).await?;
         }
-        self.0.closing.set(true);
-        self.0.changed.notify();
-        self.0
-            .changed
-            .wait(|| self.0.ended.get().then_some(()))
-            .await;
+        self.end_background().await;
         if let Some(error) = self.failure() {
             return Err(error);
         }

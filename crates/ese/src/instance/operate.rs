@@ -4,21 +4,13 @@
 //! has changed anything; the need is fulfilled here, what was fetched stays pinned, and the work starts over. So there
 //! are no latches, nothing is half changed while anybody waits, and every change is one log record.
 
-use brunt_units::PageNumber;
-use brunt_world::{Class, Io, Op, Segments};
-
 use super::{Instance, database::Database};
 use crate::cache::{CachedPages, Pin, Trust};
 use crate::content::{Bytes, Content};
 use crate::error::{EngineError, PageFault};
 use crate::log::{LogRecord, Role, record};
 use crate::page::{Change, Need};
-use crate::small_file::{file_error, name_error};
-use crate::space;
-use crate::tree::{Step, TreeId};
-
-/// Bytes written at a time into the new part of a file.
-const GROWTH_CHUNK: u64 = 256 << 10;
+use crate::tree::Step;
 
 /// Pages that a look keeps pinned.
 const PINS_LOOKING: usize = 12;
@@ -104,6 +96,10 @@ impl Instance<Bytes> {
             }
         };
         let changed = change.finish();
+        if matches!(outcome, Try::Again) {
+            // Extents leave the root in changes of their own.
+            self.watch_root(database, &pages, &changed.touched);
+        }
         drop(pages);
         if changed.touched.is_empty() {
             return outcome;
@@ -147,87 +143,9 @@ impl Instance<Bytes> {
         }
         Ok(())
     }
+}
 
-    /// Makes a database at least `pages` longer, or waits for whoever is doing it.
-    ///
-    /// # Errors
-    /// When the volume is full or the file cannot be written.
-    pub async fn grow(&self, database: u8, pages: u32) -> Result<(), EngineError> {
-        let entry = self.database(database);
-        if entry.growing.replace(true) {
-            self.0
-                .changed
-                .wait(|| (!entry.growing.get()).then_some(()))
-                .await;
-            return Ok(());
-        }
-        let grown = self
-            .extend(database, entry, pages.max(self.0.options.growth_pages))
-            .await;
-        entry.growing.set(false);
-        self.0.changed.notify();
-        grown
-    }
-
-    async fn extend(&self, database: u8, entry: &Database, more: u32) -> Result<(), EngineError> {
-        let pages = entry.pages.get() + more;
-        self.lengthen(entry, pages).await?;
-        let time = self.0.cache.time(entry.number).next();
-        let mut spelled = Vec::new();
-        record::encode(
-            &LogRecord::Grow {
-                database,
-                time,
-                pages,
-            },
-            &mut spelled,
-        );
-        self.0.cache.advance_time(entry.number, time);
-        self.0.log.append(&spelled);
-        let root = TreeId::DATABASE;
-        self.change(database, 0, Role::System, |change| {
-            space::grow(change, root, more)
-        })
-        .await?;
-        Ok(())
-    }
-
-    /// Makes the file `pages` long and writes zeros into the new part, so that no timed write meets an unwritten extent.
-    pub(crate) async fn lengthen(&self, entry: &Database, pages: u32) -> Result<(), EngineError> {
-        let size = self.0.options.page_size;
-        let (from, to) = (entry.pages.get(), pages);
-        if to <= from {
-            return Ok(());
-        }
-        let (mut at, end) = (
-            PageNumber(from + 1).offset(size),
-            PageNumber(to + 1).offset(size),
-        );
-        self.0
-            .world
-            .volume
-            .allocate(entry.file, end)
-            .await
-            .map_err(name_error(&entry.path))?;
-        let zeros = vec![0; usize::try_from(GROWTH_CHUNK).expect("a chunk")];
-        while at < end {
-            let piece = GROWTH_CHUNK.min(end - at);
-            let bytes = &zeros[..usize::try_from(piece).expect("a chunk")];
-            let segments = Segments::from_buf([Bytes::outgoing(&self.0.world.frames, bytes)]);
-            let written = self
-                .0
-                .world
-                .disk
-                .submit(Io::new(Class::Create, Op::Write, entry.file, at, segments))
-                .await;
-            written.result.map_err(file_error(&entry.path))?;
-            at += piece;
-        }
-        entry.pages.set(pages);
-        self.0.cache.set_pages(entry.number, pages);
-        Ok(())
-    }
-
+impl<C: Content> Instance<C> {
     pub(crate) fn database(&self, database: u8) -> &Database {
         &self.0.databases[usize::from(database)]
     }

@@ -1,0 +1,212 @@
+//! Making database files longer, ahead of need.
+//!
+//! ```text
+//!   a tree obtains an extent from the database root
+//!        └─> is the root's largest extent now smaller than an extension?  ──> grow, while operations go on
+//!   a tree finds no extent that fits                                      ──> grow, and the operation waits
+//! ```
+//!
+//! The new part of the file is filled with zeros before its pages belong to the root: an unwritten extent would turn a
+//! timed page write into a change of the file system's own records. One growth of a database runs at a time; who needs
+//! pages meanwhile waits for it and looks again.
+//!
+//! A file without trees, as tests of cache and log have, grows only when it is asked to.
+
+use brunt_units::PageNumber;
+use brunt_world::{Class, Io, IoError, Op, Segments};
+
+use super::{Instance, database::Database};
+use crate::cache::CachedPages;
+use crate::content::{Bytes, Content};
+use crate::error::EngineError;
+use crate::format::page::Page;
+use crate::log::{LogRecord, Role, record};
+use crate::meter::Meters;
+use crate::page::Pages;
+use crate::policy::extension;
+use crate::small_file::{file_error, name_error};
+use crate::space::{self, Extents, Space, extent_pages};
+use crate::tree::TreeId;
+
+/// Bytes written at a time into the new part of a file.
+const CHUNK_BYTES: u64 = 256 << 10;
+
+/// What decides about the next growth of a database.
+#[derive(Clone, Copy, Debug)]
+struct Supply {
+    /// The last page that the root owns.
+    last: PageNumber,
+    /// Pages of the root's largest available extent.
+    largest: u32,
+    /// Pages to grow by.
+    extension: u32,
+}
+
+impl Instance<Bytes> {
+    /// Grows a database ahead of need until the instance closes.
+    pub(crate) async fn run_growth(self, database: u8) -> Result<(), EngineError> {
+        let entry = self.database(database);
+        // A file without a root, or one that cannot be read: whoever needs it will be told.
+        let mut is_due = self.supply(database).await.is_ok();
+        while !self.0.closing.get() {
+            if is_due && let Ok(supply) = self.supply(database).await {
+                let Supply {
+                    last,
+                    largest,
+                    extension,
+                } = supply;
+                let more = extension::growth(last.0, largest, 0, extension);
+                if more > 0 {
+                    // An operation that finds no pages tries again, and reports what is wrong.
+                    let _ = self.grow_by(database, more).await;
+                }
+            }
+            is_due = self
+                .0
+                .changed
+                .wait(|| {
+                    let drawn_on = entry.is_drawn_on.replace(false);
+                    (drawn_on || self.0.closing.get()).then_some(drawn_on)
+                })
+                .await;
+        }
+        Ok(())
+    }
+
+    /// Notices that a change of `touched` pages has touched the space of the database root.
+    pub(super) fn watch_root(&self, database: u8, pages: &CachedPages<'_>, touched: &[PageNumber]) {
+        let is_root = |page: &PageNumber| {
+            let bytes = pages.resident(*page).expect("it was just changed");
+            Page::new(bytes, self.0.options.page_size).object() == TreeId::DATABASE.object
+        };
+        if touched.iter().any(is_root) {
+            self.database(database).is_drawn_on.set(true);
+            self.0.changed.notify();
+        }
+    }
+
+    /// Looks into the space trees of the database root.
+    async fn supply(&self, database: u8) -> Result<Supply, EngineError> {
+        let least = self.0.options.growth_pages;
+        self.look(database, |pages| {
+            let space = Space::of(pages, TreeId::DATABASE)?;
+            let mut extents = Extents::of(pages, space.available)?;
+            let mut largest = 0;
+            while let Some(place) = extents.next()? {
+                largest = place.extent.pages.max(largest);
+            }
+            let owned = Extents::of(pages, space.owned)?.sum()?;
+            // The largest extent that any tree of such a database would ask for comes out of one growth.
+            let extension = least.max(extent_pages(owned));
+            let last = space::last_page(pages)?;
+            Ok(Supply {
+                last,
+                largest,
+                extension,
+            })
+        })
+        .await
+    }
+
+    /// Makes a database longer by `pages` and an extension, or waits for whoever is making it longer.
+    ///
+    /// # Errors
+    /// When the volume is full or the file cannot be written.
+    pub async fn grow(&self, database: u8, pages: u32) -> Result<(), EngineError> {
+        let number = self.database(database).number;
+        let count =
+            |meters: &mut Meters| meters.databases[usize::from(number)].growth_stalls.tick();
+        self.0.cache.meters().with(count);
+        let last = self.last_owned(database).await?;
+        let more = extension::growth(last.0, 0, pages, self.0.options.growth_pages);
+        self.grow_by(database, more).await
+    }
+
+    async fn grow_by(&self, database: u8, more: u32) -> Result<(), EngineError> {
+        let entry = self.database(database);
+        if entry.growing.replace(true) {
+            self.0
+                .changed
+                .wait(|| (!entry.growing.get()).then_some(()))
+                .await;
+            return Ok(());
+        }
+        let grown = self.extend(database, entry, more).await;
+        entry.growing.set(false);
+        self.0.changed.notify();
+        grown
+    }
+
+    async fn last_owned(&self, database: u8) -> Result<PageNumber, EngineError> {
+        self.look(database, |pages| space::last_page(pages)).await
+    }
+
+    async fn extend(&self, database: u8, entry: &Database, more: u32) -> Result<(), EngineError> {
+        let root = TreeId::DATABASE;
+        let full = || file_error(&entry.path)(IoError::NoSpace);
+        // Not the end of the file: a growth that a crash cut short may have left it longer.
+        let last = self.last_owned(database).await?;
+        let pages = last.0.checked_add(more).filter(|_| more > 0);
+        let pages = pages.ok_or_else(full)?;
+        self.lengthen(entry, pages).await?;
+        let time = self.0.cache.time(entry.number).next();
+        let mut spelled = Vec::new();
+        let grow = LogRecord::Grow {
+            database,
+            time,
+            pages,
+        };
+        record::encode(&grow, &mut spelled);
+        self.0.cache.advance_time(entry.number, time);
+        self.0.log.append(&spelled);
+        self.change(database, 0, Role::System, |change| {
+            space::grow(change, root, more)
+        })
+        .await?;
+        Ok(())
+    }
+}
+
+impl<C: Content> Instance<C> {
+    /// Makes the file `pages` long and writes zeros into the new part.
+    pub(crate) async fn lengthen(&self, entry: &Database, pages: u32) -> Result<(), EngineError> {
+        let size = self.0.options.page_size;
+        let (from, to) = (entry.pages.get(), pages);
+        if to <= from {
+            return Ok(());
+        }
+        let mut at = PageNumber(from).after(1).offset(size);
+        let end = PageNumber(to).offset(size) + size.bytes_u64();
+        self.0
+            .world
+            .volume
+            .allocate(entry.file, end)
+            .await
+            .map_err(name_error(&entry.path))?;
+        while at < end {
+            let piece = CHUNK_BYTES.min(end - at);
+            self.write_zeros(entry, at, piece)
+                .await
+                .map_err(file_error(&entry.path))?;
+            at += piece;
+        }
+        entry.pages.set(pages);
+        self.0.cache.set_pages(entry.number, pages);
+        Ok(())
+    }
+
+    async fn write_zeros(&self, entry: &Database, at: u64, bytes: u64) -> Result<(), IoError> {
+        let zeros = vec![0; usize::try_from(bytes).expect("a chunk")];
+        let segments = Segments::from_buf([C::outgoing(&self.0.world.frames, &zeros)]);
+        let io = Io::new(Class::Create, Op::Write, entry.file, at, segments);
+        let written = self.0.world.disk.submit(io).await;
+        let meters = self.0.cache.meters();
+        meters.database(
+            entry.number,
+            |meters| &mut meters.growth,
+            bytes,
+            written.latency(),
+        );
+        written.result
+    }
+}
