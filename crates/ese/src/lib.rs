@@ -10,6 +10,7 @@ pub mod error;
 pub mod format;
 pub mod instance;
 pub mod log;
+pub mod maintenance;
 pub mod meter;
 pub mod page;
 pub mod policy;

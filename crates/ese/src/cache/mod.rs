@@ -10,6 +10,7 @@
 //! * `frames`: the table of frames, structure of arrays.
 //! * `read`: finding and reading pages, stalls.
 //! * `preread`: reading pages before they are asked for.
+//! * `past`: reading pages without caching them.
 //! * `write`: writing runs of pages, after their log.
 //! * `clean`: keeping frames available.
 //! * `view`: pages as the trees see them.
@@ -21,6 +22,7 @@
 mod clean;
 mod flush_memory;
 mod frames;
+mod past;
 mod preread;
 mod read;
 #[cfg(test)]
@@ -29,13 +31,14 @@ mod view;
 mod write;
 
 pub use flush_memory::FlushMemory;
+pub(crate) use past::{OnDisk, Reader};
 pub use read::{Pin, Trust};
 pub use view::CachedPages;
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 
 use brunt_units::{DatabaseTime, LogPosition, PageNumber, PageSize, Span};
 use brunt_world::sync::Event;
@@ -136,6 +139,8 @@ struct State<C: Content> {
     coming_free: u32,
     freeing: bool,
     next_write: u64,
+    /// Reads past the cache that are in flight.
+    watches: Vec<Weak<past::Watch>>,
 }
 
 struct Inner<C: Content> {
@@ -178,6 +183,7 @@ impl<C: Content> Cache<C> {
                 coming_free: 0,
                 freeing: false,
                 next_write: 0,
+                watches: Vec::new(),
             }),
             failure: RefCell::new(None),
             closing: Cell::new(false),

@@ -7,6 +7,7 @@ use brunt_units::{LogPosition, PageNumber};
 use brunt_world::{Class, Io, Op, Segments, Ticket};
 
 use super::frames::Phase;
+use super::past::tell;
 use super::{Cache, PageKey, State};
 use crate::content::Content;
 use crate::error::EngineError;
@@ -162,6 +163,7 @@ impl<C: Content> Cache<C> {
             segments.push(segment);
             frames.push(frame);
         }
+        tell(&mut state.watches, database, run);
         let entry = &mut state.databases[usize::from(database)];
         let order = &mut state.dirty[usize::from(entry.instance)];
         let mut oldest = Vec::with_capacity(frames.len());

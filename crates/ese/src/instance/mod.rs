@@ -30,13 +30,13 @@ use std::cell::{Cell, RefCell};
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use brunt_units::{ByteSize, LogPosition, PageSize, Span};
+use brunt_units::{ByteSize, LogPosition, PageNumber, PageSize, Span};
 use brunt_world::World;
 use brunt_world::sync::Event;
 
 use crate::cache::Cache;
 use crate::content::Content;
-use crate::error::EngineError;
+use crate::error::{EngineError, PageFault};
 use crate::format::stamp::RunId;
 use crate::log::{Durability, Log, LogShape};
 use crate::policy::checkpoint::Pacing;
@@ -135,6 +135,21 @@ impl<C: Content> Instance<C> {
             .clone()
             .or_else(|| self.0.log.failure())
             .or_else(|| self.0.cache.failure())
+    }
+
+    pub(crate) fn page_error(
+        &self,
+        database: &Database,
+        page: PageNumber,
+        fault: PageFault,
+    ) -> EngineError {
+        let offset = page.offset(self.0.options.page_size);
+        EngineError::Page {
+            database: database.path.clone(),
+            page,
+            offset,
+            fault,
+        }
     }
 
     /// Starts work that runs until the instance closes, and that closing waits for. An error of it ends the instance.

@@ -312,21 +312,6 @@ impl Instance<Bytes> {
         Ok(())
     }
 
-    pub(super) fn page_error(
-        &self,
-        database: &Database,
-        page: PageNumber,
-        fault: PageFault,
-    ) -> EngineError {
-        let offset = page.offset(self.0.options.page_size);
-        EngineError::Page {
-            database: database.path.clone(),
-            page,
-            offset,
-            fault,
-        }
-    }
-
     /// Takes back what has no commit, and removes what committed transactions had marked.
     pub(crate) async fn undo_and_clean(&self, redo: Redo) -> Result<RecoveryReport, EngineError> {
         let mut report = redo.report;

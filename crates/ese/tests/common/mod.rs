@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
+pub(crate) mod pages;
 pub(crate) mod tamper;
 
 use std::path::{Path, PathBuf};
