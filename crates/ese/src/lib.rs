@@ -3,6 +3,7 @@
 //! Its input/output pattern is the workload that brunt tests storage with, so it follows Microsoft's Extensible Storage
 //! Engine: names, defaults, error codes and the bytes of database files are ESE's.
 
+pub mod backup;
 pub mod cache;
 pub mod content;
 pub mod create;

@@ -105,6 +105,17 @@ impl<C: Content> Cache<C> {
         run.pages().filter(find).collect()
     }
 
+    /// Waits until no write of the page is in flight.
+    pub(crate) async fn landed(&self, database: u8, page: PageNumber) {
+        self.0
+            .progress
+            .wait(|| {
+                let state = self.0.state.borrow();
+                (!state.is_writing(PageKey { database, page })).then_some(())
+            })
+            .await;
+    }
+
     fn watch(&self, database: u8, run: Run) -> Rc<Watch> {
         let mut state = self.0.state.borrow_mut();
         let writing = |page: &PageNumber| {

@@ -99,11 +99,17 @@ impl<C: Content> Instance<C> {
                 self.0
                     .log
                     .files()
-                    .remove_before(position.generation)
+                    .remove_before(self.oldest_kept(position))
                     .await?;
             }
         }
         Ok(())
+    }
+
+    /// The first generation that stays when the checkpoint is at `position`.
+    fn oldest_kept(&self, position: LogPosition) -> u32 {
+        let holds = self.0.holds.borrow();
+        holds.iter().copied().fold(position.generation, u32::min)
     }
 
     /// A checkpoint moves by a quarter of its depth at least: each move writes the flush map of all pages written since.

@@ -85,6 +85,8 @@ pub(crate) struct Inner<C: Content> {
     pub(crate) transactions: Transactions,
     /// The checkpoint on disk.
     pub(crate) checkpoint: Cell<LogPosition>,
+    /// Log generations from which on backups need the log.
+    pub(crate) holds: RefCell<Vec<u32>>,
     pub(crate) closing: Cell<bool>,
     /// Background tasks that run.
     pub(crate) background: Cell<u32>,

@@ -149,6 +149,7 @@ impl Instance<Bytes> {
             databases,
             transactions: Transactions::new(1),
             checkpoint: Cell::new(survey.checkpoint),
+            holds: RefCell::default(),
             closing: Cell::new(false),
             background: Cell::new(0),
             changed: Event::new(world.spawner.tasks()),

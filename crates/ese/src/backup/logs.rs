@@ -1,0 +1,96 @@
+//! The log of a backup: kept while it runs, copied at its end.
+
+use brunt_units::LogPosition;
+use brunt_world::{Class, VolumeError};
+
+use super::{Piece, Sink};
+use crate::content::{Bytes, Content};
+use crate::error::EngineError;
+use crate::format::log_file::{LOG_HEADER_BYTES, LogHeader};
+use crate::instance::Instance;
+use crate::log::FlushReason;
+use crate::small_file::read_whole;
+
+/// Keeps the log from the checkpoint on, as long as it lives.
+pub struct LogHold<C: Content> {
+    instance: Instance<C>,
+    checkpoint: LogPosition,
+}
+
+impl<C: Content> Instance<C> {
+    /// Keeps all log generations that recovery would need now, until the hold is dropped.
+    pub fn hold_log(&self) -> LogHold<C> {
+        let checkpoint = self.checkpoint();
+        self.0.holds.borrow_mut().push(checkpoint.generation);
+        LogHold {
+            instance: self.clone(),
+            checkpoint,
+        }
+    }
+}
+
+impl<C: Content> LogHold<C> {
+    /// The checkpoint when the hold began.
+    pub fn checkpoint(&self) -> LogPosition {
+        self.checkpoint
+    }
+
+    /// The first generation that is kept.
+    pub fn generation(&self) -> u32 {
+        self.checkpoint.generation.max(1)
+    }
+}
+
+impl<C: Content> Drop for LogHold<C> {
+    fn drop(&mut self) {
+        let mut holds = self.instance.0.holds.borrow_mut();
+        let generation = self.checkpoint.generation;
+        let at = holds.iter().position(|held| *held == generation);
+        holds.swap_remove(at.expect("it is held until now"));
+    }
+}
+
+/// Makes the log durable as it stands and hands its generations from `first` on to the sink.
+pub(super) async fn read(
+    instance: &Instance<Bytes>,
+    first: u32,
+    sink: &mut impl Sink<Bytes>,
+) -> Result<(), EngineError> {
+    let end = instance.log().tail();
+    instance.log().flushed(end, FlushReason::Drain).await?;
+    for generation in first..=end.generation {
+        let bytes = &read_generation(instance, generation).await?;
+        sink.take(Piece::Log { generation, bytes }).await?;
+    }
+    Ok(())
+}
+
+/// A log file, under whichever of its names it has: it may be renamed while it is looked for.
+async fn read_generation(
+    instance: &Instance<Bytes>,
+    generation: u32,
+) -> Result<Vec<u8>, EngineError> {
+    let files = instance.log().files();
+    let archived = files.archived_path(generation);
+    for path in [&archived, &files.current_path(), &archived] {
+        match read_whole(&instance.0.world, Class::Backup, path).await {
+            Ok(bytes) if is_of(&bytes, generation) => return Ok(bytes),
+            // The file after it has become current meanwhile.
+            Ok(_) => {}
+            Err(EngineError::Volume {
+                error: VolumeError::NotFound,
+                ..
+            }) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(EngineError::LogMissing {
+        directory: files.place().directory.clone(),
+        generation,
+    })
+}
+
+fn is_of(bytes: &[u8], generation: u32) -> bool {
+    let header = bytes.get(..LOG_HEADER_BYTES).map(LogHeader::read);
+    header.is_some_and(|header| header.is_ok_and(|header| header.generation == generation))
+}
