@@ -89,7 +89,7 @@ impl<C: Content> Instance<C> {
         let needed = self.0.cache.oldest_needed(self.0.options.number);
         let position = needed
             .into_iter()
-            .chain(self.0.transactions.oldest())
+            .chain(self.0.transactions.oldest(tail))
             .fold(tail, LogPosition::min);
         if self.is_worth_writing(position) {
             // After the position was taken: a page written meanwhile needs a position that is not before it.

@@ -394,7 +394,7 @@ impl Instance<Bytes> {
             });
             self.remove(database, transaction, role, id, &key).await?;
         }
-        self.0.transactions.close(transaction);
+        self.0.transactions.close(transaction, self.0.log.tail());
         Ok(())
     }
 }

@@ -1,11 +1,11 @@
 //! Transactions that are open, and what they have done.
 //!
 //! A transaction holds its undo steps in memory, newest last. It counts as open until its marked nodes have been removed
-//! after the commit: until then recovery must start early enough to know of them. Records are locked by key; a second
-//! transaction that wants a locked record is told so at once and never waits.
+//! after the commit, and recovery must start early enough to know of it until the log that says so is durable. Records
+//! are locked by key; a second transaction that wants a locked record is told so at once and never waits.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use brunt_units::LogPosition;
 
@@ -81,6 +81,9 @@ impl Open {
 pub struct Transactions {
     next: Cell<u32>,
     open: RefCell<BTreeMap<u32, Open>>,
+    /// The first record of each transaction that is over, and where the log has to be durable for that to hold after a
+    /// crash; in the order in which they ended.
+    ending: RefCell<VecDeque<(LogPosition, LogPosition)>>,
     locks: RefCell<BTreeMap<Node, u32>>,
 }
 
@@ -90,6 +93,7 @@ impl Transactions {
         Self {
             next: Cell::new(next),
             open: RefCell::default(),
+            ending: RefCell::default(),
             locks: RefCell::default(),
         }
     }
@@ -181,24 +185,30 @@ impl Transactions {
         }
     }
 
-    /// The transaction is over; its locks are free.
-    pub fn close(&self, transaction: u32) {
+    /// The transaction is over, as the log before `end` says; its locks are free.
+    pub fn close(&self, transaction: u32, end: LogPosition) {
         let Some(open) = self.open.borrow_mut().remove(&transaction) else {
             return;
         };
+        if let Some(first) = open.first {
+            self.ending.borrow_mut().push_back((first, end));
+        }
         let mut locks = self.locks.borrow_mut();
         for node in open.locked {
             locks.remove(&node);
         }
     }
 
-    /// The first record of the oldest open transaction: recovery must know everything from there.
-    pub fn oldest(&self) -> Option<LogPosition> {
-        self.open
-            .borrow()
-            .values()
-            .filter_map(|open| open.first)
-            .min()
+    /// The first record of the oldest transaction that is open, or would be after a crash because the log is durable only
+    /// before `durable`: recovery must know everything from there.
+    pub fn oldest(&self, durable: LogPosition) -> Option<LogPosition> {
+        let mut ending = self.ending.borrow_mut();
+        while ending.front().is_some_and(|(_, end)| *end <= durable) {
+            ending.pop_front();
+        }
+        let open = self.open.borrow();
+        let open = open.values().filter_map(|open| open.first);
+        ending.iter().map(|(first, _)| *first).chain(open).min()
     }
 
     /// Numbers of the open transactions.

@@ -1,0 +1,114 @@
+//! Crashes at chosen moments, each of which once lost something.
+
+mod common;
+
+use brunt_ese::content::Bytes;
+use brunt_ese::instance::transaction::Commit;
+use brunt_ese::instance::{Instance, InstanceOptions};
+use brunt_units::{Span, Time};
+use brunt_world::World;
+use brunt_world_virtual::crash::{CrashImages, Sample};
+use brunt_world_virtual::{Store, VirtualOptions, VirtualWorld};
+use common::{TABLE, database_path, open, options, tree_database};
+
+const FRAMES: u32 = 24;
+
+/// Checkpoints move when they may, lazy commits take their time.
+fn patient() -> InstanceOptions {
+    InstanceOptions {
+        lazy_wait: Span::seconds(100),
+        ..options(1, 512)
+    }
+}
+
+/// Runs `work` on an open instance; gives what it says, and the files as they are when the power fails then and takes
+/// everything that is not durable with it.
+fn crash_after<T: 'static>(
+    work: impl AsyncFnOnce(World, Instance<Bytes>) -> T + 'static,
+) -> (T, Store) {
+    let mut store = Store::new();
+    tree_database(&mut store, &database_path(0));
+    let mut virtual_world = VirtualWorld::new(VirtualOptions {
+        store,
+        ..VirtualOptions::new(1)
+    });
+    let world = virtual_world.world.clone();
+    virtual_world.machine.start_recording();
+    let said = virtual_world.executor.block_on(async move {
+        let (instance, _) = open(&world, FRAMES, patient()).await.unwrap();
+        work(world, instance).await
+    });
+    let journal = virtual_world.machine.stop_recording().unwrap();
+    let mut images = CrashImages::new(&journal);
+    let end = *images.cuts().last().unwrap();
+    (said, images.image(end, Sample::Nothing))
+}
+
+/// Runs `look` on what recovery makes of `store`.
+fn recovered<T: 'static>(
+    store: Store,
+    look: impl AsyncFnOnce(Instance<Bytes>) -> T + 'static,
+) -> T {
+    let mut virtual_world = VirtualWorld::new(VirtualOptions {
+        store,
+        ..VirtualOptions::new(1)
+    });
+    let world = virtual_world.world.clone();
+    virtual_world.executor.block_on(async move {
+        let (instance, _) = open(&world, FRAMES, patient()).await.unwrap();
+        look(instance).await
+    })
+}
+
+/// Inserts and commits one record.
+async fn insert(instance: &Instance<Bytes>, key: u8, commit: Commit) {
+    let transaction = instance.begin();
+    let inserted = transaction.insert(0, TABLE, &[key], &[key; 700]).await;
+    inserted.unwrap();
+    transaction.commit(commit).await.unwrap();
+}
+
+/// Logs more than a checkpoint has to move by.
+async fn make_way(instance: &Instance<Bytes>) {
+    for key in 100..150 {
+        insert(instance, key, Commit::Hard).await;
+    }
+}
+
+/// The first half of a transaction was on disk and behind the checkpoint, the second half and the lazy commit still in
+/// memory. The transaction counted as over, so nothing kept the checkpoint from passing the first half, and recovery did
+/// not know that there was anything to undo.
+#[test]
+fn a_lazy_commit_in_memory_keeps_its_transaction_undoable() {
+    let ((), store) = crash_after(async |world, instance| {
+        let transaction = instance.begin();
+        transaction.insert(0, TABLE, b"a", &[1; 100]).await.unwrap();
+        make_way(&instance).await;
+        instance.cache().write_all(0).await.unwrap();
+        transaction.insert(0, TABLE, b"b", &[1; 100]).await.unwrap();
+        transaction.commit(Commit::Lazy).await.unwrap();
+        world.sleep_until(Time::ZERO + Span::seconds(4)).await;
+    });
+    let (a, b) = recovered(store, async |instance| {
+        let read = async |key: &[u8]| instance.read(0, TABLE, key).await.unwrap().is_some();
+        (read(b"a").await, read(b"b").await)
+    });
+    assert_eq!(a, b, "half a transaction");
+}
+
+/// The same with a transaction that was taken back: the record that says so was in memory.
+#[test]
+fn a_transaction_taken_back_in_memory_stays_undoable() {
+    let ((), store) = crash_after(async |world, instance| {
+        let transaction = instance.begin();
+        transaction.insert(0, TABLE, b"a", &[1; 100]).await.unwrap();
+        make_way(&instance).await;
+        instance.cache().write_all(0).await.unwrap();
+        transaction.take_back().await.unwrap();
+        world.sleep_until(Time::ZERO + Span::seconds(4)).await;
+    });
+    let there = recovered(store, async |instance| {
+        instance.read(0, TABLE, b"a").await.unwrap().is_some()
+    });
+    assert!(!there, "a record that nobody committed");
+}
