@@ -75,6 +75,18 @@ async fn make_way(instance: &Instance<Bytes>) {
     }
 }
 
+/// Waits until a checkpoint has moved.
+async fn checkpoint(world: &World, instance: &Instance<Bytes>) {
+    let (begun, former) = (world.clock.now(), instance.checkpoint());
+    while instance.checkpoint() == former {
+        world.sleep(Span::millis(10)).await;
+        assert!(
+            world.clock.now() - begun < Span::seconds(5),
+            "no checkpoint"
+        );
+    }
+}
+
 /// The first half of a transaction was on disk and behind the checkpoint, the second half and the lazy commit still in
 /// memory. The transaction counted as over, so nothing kept the checkpoint from passing the first half, and recovery did
 /// not know that there was anything to undo.
@@ -111,4 +123,23 @@ fn a_transaction_taken_back_in_memory_stays_undoable() {
         instance.read(0, TABLE, b"a").await.unwrap().is_some()
     });
     assert!(!there, "a record that nobody committed");
+}
+
+/// A file had grown, and the checkpoint passed the record that says so before any sync of the file: its pages were all
+/// clean, so there was nothing to sync. The space trees then owned pages that the file did not have.
+#[test]
+fn growth_is_durable_before_the_checkpoint_passes_it() {
+    let (pages, store) = crash_after(async |world, instance| {
+        make_way(&instance).await;
+        instance.cache().write_all(0).await.unwrap();
+        instance.cache().sync(0).await.unwrap();
+        instance.grow(0, 16).await.unwrap();
+        let end = instance.log().tail();
+        let reason = brunt_ese::log::FlushReason::Drain;
+        instance.log().flushed(end, reason).await.unwrap();
+        checkpoint(&world, &instance).await;
+        instance.databases()[0].pages.get()
+    });
+    let there = recovered(store, async |instance| instance.databases()[0].pages.get());
+    assert!(there >= pages, "{there} pages of {pages}");
 }

@@ -113,6 +113,14 @@ impl<C: Content> Cache<C> {
         }
     }
 
+    /// Something beside its pages was written to a database, such as the new part of a longer file: the log from `position`
+    /// on is needed until that is synced.
+    pub fn needs_sync(&self, database: u8, position: LogPosition) {
+        let mut state = self.0.state.borrow_mut();
+        let entry = &mut state.databases[usize::from(database)];
+        entry.unsynced.push(position);
+    }
+
     /// Syncs a database: the positions of all writes that have completed by now are needed no more.
     ///
     /// # Errors

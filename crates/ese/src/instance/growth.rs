@@ -158,7 +158,8 @@ impl Instance<Bytes> {
         };
         record::encode(&grow, &mut spelled);
         self.0.cache.advance_time(entry.number, time);
-        self.0.log.append(&spelled);
+        let appended = self.0.log.append(&spelled);
+        self.0.cache.needs_sync(entry.number, appended.start);
         self.change(database, 0, Role::System, |change| {
             space::grow(change, root, more)
         })

@@ -195,6 +195,7 @@ impl Instance<Bytes> {
             } => {
                 let entry = self.database(database);
                 self.lengthen(entry, pages).await?;
+                self.0.cache.needs_sync(entry.number, located.start);
                 self.0.cache.advance_time(entry.number, time);
             }
             LogRecord::Commit { transaction } => {
