@@ -12,9 +12,10 @@
 //! * [`checkpoint`]: letting dirty pages go, and moving the point from which recovery starts.
 //! * [`recovery`]: redo, undo, clean-up.
 //! * [`messages`]: the records of an open database.
-//! * [`open`]: opening and closing; `ours`: whose files these are.
+//! * [`open`], `start`, `close`: opening, also blank ones, and closing; `ours`: whose files these are.
 
 pub mod checkpoint;
+mod close;
 pub mod database;
 pub mod flush_map;
 pub mod growth;
@@ -23,6 +24,7 @@ pub mod open;
 pub mod operate;
 mod ours;
 pub mod recovery;
+mod start;
 pub mod transaction;
 pub mod transactions;
 

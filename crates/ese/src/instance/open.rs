@@ -1,33 +1,24 @@
-//! Opening and closing an instance.
+//! Opening an instance.
 //!
 //! Opening begins a new log generation, whatever the last one holds behind its end: nothing is ever appended to a file
 //! that a crash may have left torn. If any database is not clean the log is replayed from the checkpoint.
-//!
-//! Closing lets every dirty page go, syncs, says so in the log, and only then writes *clean* into the headers.
 
-use std::cell::{Cell, RefCell};
-use std::rc::Rc;
-
-use brunt_units::{LogPosition, Time};
-use brunt_world::sync::Event;
+use brunt_units::LogPosition;
 use brunt_world::{Class, Io, OpenMode, VolumeError, World};
 
 use super::checkpoint::checkpoint_path;
-use super::database::{self, Database, Found};
+use super::database::{self, Found};
+use super::ours;
 use super::recovery::RecoveryReport;
-use super::transactions::Transactions;
-use super::{Inner, Instance, InstanceOptions};
-use super::{flush_map, ours};
+use super::start::{Beginning, log_files};
+use super::{Instance, InstanceOptions};
 use crate::cache::Cache;
 use crate::content::Bytes;
 use crate::error::EngineError;
 use crate::format::checkpoint_file::Checkpoint;
-use crate::format::header::{DatabaseState, LogsRequired};
-use crate::format::stamp::{SIGNATURE_BYTES, Signature};
-use crate::log::files::LogPlace;
+use crate::format::header::DatabaseState;
+use crate::format::stamp::Signature;
 use crate::log::reader::Generation;
-use crate::log::{FlushReason, Log, LogFiles, LogOptions, LogRecord, record};
-use crate::policy::log_buffer;
 use crate::small_file::{file_error, name_error, read_whole};
 
 /// What lies in a log directory.
@@ -69,7 +60,8 @@ impl Instance<Bytes> {
         ours::check_files(world, &files, &options).await?;
         let survey = survey(world, cache, &options).await?;
         settle(world, cache, &options, &survey, &found).await?;
-        let instance = Self::assemble(world, cache, options, &survey, found).await?;
+        let beginning = beginning(world, cache, &options, &survey).await?;
+        let instance = Self::assemble(world, cache, options, beginning, found).await?;
         let report = match clean {
             true => RecoveryReport::default(),
             false => instance.recover(&survey).await?,
@@ -80,82 +72,6 @@ impl Instance<Bytes> {
             instance.run_background(instance.clone().run_growth(database));
         }
         Ok((instance, report))
-    }
-
-    async fn assemble(
-        world: &World,
-        cache: &Cache<Bytes>,
-        options: InstanceOptions,
-        survey: &Survey,
-        found: Vec<Found>,
-    ) -> Result<Self, EngineError> {
-        let (last, end) = match survey.current {
-            Some(current) => current,
-            None => match survey.archived.last() {
-                Some(&last) => (last, archived_end(world, cache, &options, last).await?),
-                None => (0, LogPosition::default()),
-            },
-        };
-        let files = log_files(world, cache, &options, survey.signature);
-        let rolled = files.roll(last + 1).await?;
-        let log_options = LogOptions {
-            shape: options.log,
-            buffer_bytes: log_buffer::capacity(
-                options.log_buffer_units,
-                options.page_size,
-                options.log,
-            ),
-            lazy_wait: options.lazy_wait,
-            durability: options.durability,
-        };
-        let meters = Rc::clone(cache.meters());
-        let log = Log::start(
-            world,
-            options.number,
-            log_options,
-            files,
-            meters,
-            rolled,
-            end,
-        );
-        let mut databases = Vec::with_capacity(found.len());
-        for (path, mut found) in options.databases.iter().zip(found) {
-            let (map, memory) = flush_map::open(world, path, &mut found).await?;
-            let (path, time) = (path.clone(), found.header.time);
-            let number = cache.add_database(
-                path.clone(),
-                found.file,
-                found.pages,
-                options.number,
-                log.clone(),
-                time,
-                memory,
-            );
-            databases.push(Database {
-                number,
-                path,
-                file: found.file,
-                map,
-                header: RefCell::new(found.header),
-                pages: Cell::new(found.pages),
-                growing: Cell::new(false),
-                is_drawn_on: Cell::new(false),
-            });
-        }
-        Ok(Self(Rc::new(Inner {
-            world: world.clone(),
-            cache: cache.clone(),
-            log,
-            databases,
-            transactions: Transactions::new(1),
-            checkpoint: Cell::new(survey.checkpoint),
-            holds: RefCell::default(),
-            closing: Cell::new(false),
-            background: Cell::new(0),
-            changed: Event::new(world.spawner.tasks()),
-            failure: RefCell::new(None),
-            options,
-        })))
     }
 
     async fn recover(&self, survey: &Survey) -> Result<RecoveryReport, EngineError> {
@@ -197,146 +113,28 @@ impl Instance<Bytes> {
             })
         })
     }
-
-    /// Says in headers and log that the databases are in use.
-    async fn attach(&self) -> Result<(), EngineError> {
-        let stamp = self.0.log.files().stamp();
-        for (index, entry) in (0_u8..).zip(&self.0.databases) {
-            let time = self.0.cache.time(entry.number);
-            let mut signature = [0; SIGNATURE_BYTES];
-            {
-                let mut header = entry.header.borrow_mut();
-                header.state = DatabaseState::Dirty;
-                header.time = time;
-                header.attached = self.0.log.tail();
-                header.attached_on = stamp;
-                header.detached = LogPosition::default();
-                header.log_signature = self.0.log.files().place().signature;
-                let highest = self.0.log.tail().generation;
-                header.required = LogsRequired {
-                    lowest: self.0.checkpoint.get().generation.max(1),
-                    highest,
-                };
-                header.signature.write(&mut signature, 0);
-            }
-            entry.write_header(&self.0.world).await?;
-            self.append(&LogRecord::Attach {
-                database: index,
-                time,
-                signature: &signature,
-            });
-        }
-        let tail = self.0.log.tail();
-        self.0.log.flushed(tail, FlushReason::Drain).await
-    }
-
-    /// Closes the instance: afterwards every database is clean and needs no log.
-    ///
-    /// Transactions that are still open are taken back.
-    ///
-    /// # Errors
-    /// When anything cannot be written. The databases are then recoverable, not clean.
-    pub async fn close(self) -> Result<(), EngineError> {
-        for transaction in self.0.transactions.numbers() {
-            self.take_back(transaction).await?;
-            self.carry_out(transaction).await?;
-        }
-        self.end_background().await;
-        if let Some(error) = self.failure() {
-            return Err(error);
-        }
-        self.0.cache.write_all(self.0.options.number).await?;
-        for entry in &self.0.databases {
-            self.0.cache.sync(entry.number).await?;
-        }
-        self.write_flush_maps().await?;
-        self.detach().await?;
-        self.0.log.files().close().await?;
-        for entry in &self.0.databases {
-            self.0
-                .world
-                .volume
-                .close(entry.file)
-                .await
-                .map_err(name_error(&entry.path))?;
-            self.0
-                .world
-                .volume
-                .close(entry.map)
-                .await
-                .map_err(name_error(&entry.path))?;
-        }
-        Ok(())
-    }
-
-    async fn detach(&self) -> Result<(), EngineError> {
-        let mut detached = Vec::new();
-        for (index, entry) in (0_u8..).zip(&self.0.databases) {
-            detached.push(self.0.log.tail());
-            self.append(&LogRecord::Detach {
-                database: index,
-                time: self.0.cache.time(entry.number),
-            });
-        }
-        self.0.log.close().await?;
-        let file = self.open_checkpoint().await?;
-        self.write_checkpoint(file, self.0.log.durable()).await?;
-        let path = checkpoint_path(&self.0.options);
-        self.0
-            .world
-            .volume
-            .close(file)
-            .await
-            .map_err(name_error(&path))?;
-        let stamp = self.0.log.files().stamp();
-        for (entry, position) in self.0.databases.iter().zip(detached) {
-            {
-                let mut header = entry.header.borrow_mut();
-                header.state = DatabaseState::Clean;
-                header.time = self.0.cache.time(entry.number);
-                (header.consistent, header.consistent_on) = (position, stamp);
-                (header.detached, header.detached_on) = (position, stamp);
-                header.required = LogsRequired::default();
-            }
-            entry.write_header(&self.0.world).await?;
-        }
-        Ok(())
-    }
-
-    /// Appends a record that changes no page.
-    pub(crate) fn append(&self, what: &LogRecord<'_>) -> LogPosition {
-        let mut spelled = Vec::new();
-        record::encode(what, &mut spelled);
-        self.0.log.append(&spelled).end
-    }
 }
 
-fn log_files(
+/// Where the log goes on: nothing is ever appended to a file that is there.
+async fn beginning(
     world: &World,
     cache: &Cache<Bytes>,
     options: &InstanceOptions,
-    signature: Option<Signature>,
-) -> LogFiles<Bytes> {
-    let created =
-        crate::format::stamp::Stamp::from_unix_millis(options.epoch_ms + millis(world.clock.now()));
-    let mut draw = world
-        .random
-        .named(&format!("log signature/{}", options.number));
-    let random = u32::try_from(draw.below(1 << 32)).expect("below 2^32");
-    let place = LogPlace {
-        number: options.number,
-        directory: options.log_directory.clone(),
-        base: "edb".to_owned(),
-        shape: options.log,
-        page_size: options.page_size,
-        signature: signature.unwrap_or_else(|| Signature::ours(random, created, options.run)),
-        epoch_ms: options.epoch_ms,
+    survey: &Survey,
+) -> Result<Beginning, EngineError> {
+    let (last, previous_end) = match survey.current {
+        Some(current) => current,
+        None => match survey.archived.last() {
+            Some(&last) => (last, archived_end(world, cache, options, last).await?),
+            None => (0, LogPosition::default()),
+        },
     };
-    LogFiles::new(world, place, Rc::clone(cache.meters()))
-}
-
-fn millis(time: Time) -> u64 {
-    time.0.div_euclid(1_000_000)
+    Ok(Beginning {
+        generation: last + 1,
+        previous_end,
+        signature: survey.signature,
+        checkpoint: survey.checkpoint,
+    })
 }
 
 /// Looks into the log directory without changing it.

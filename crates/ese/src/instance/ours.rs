@@ -17,7 +17,7 @@ use brunt_world::{Class, OpenMode, VolumeError, World};
 
 use super::InstanceOptions;
 use super::checkpoint::checkpoint_path;
-use crate::content::Bytes;
+use crate::content::Content;
 use crate::error::EngineError;
 use crate::format::checkpoint_file::{CHECKPOINT_BYTES, SIGNATURE_AT as CHECKPOINT_SIGNATURE_AT};
 use crate::format::flush_map::{has_magic, path_beside};
@@ -35,9 +35,9 @@ const START: u64 = 2 * CHECKPOINT_BYTES as u64;
 ///
 /// # Errors
 /// [`EngineError::NotOurs`] with the file's path.
-pub(crate) async fn check_files(
+pub(crate) async fn check_files<C: Content>(
     world: &World,
-    files: &LogFiles<Bytes>,
+    files: &LogFiles<C>,
     options: &InstanceOptions,
 ) -> Result<(), EngineError> {
     for database in &options.databases {

@@ -1,0 +1,94 @@
+//! Closing an instance: every dirty page goes, then a sync, then the log says so, and only then the headers say *clean*.
+
+use super::Instance;
+use super::checkpoint::checkpoint_path;
+use crate::content::{Bytes, Content};
+use crate::error::EngineError;
+use crate::format::header::{DatabaseState, LogsRequired};
+use crate::log::LogRecord;
+use crate::small_file::name_error;
+
+impl Instance<Bytes> {
+    /// Closes the instance: afterwards every database is clean and needs no log.
+    ///
+    /// Transactions that are still open are taken back.
+    ///
+    /// # Errors
+    /// When anything cannot be written. The databases are then recoverable, not clean.
+    pub async fn close(self) -> Result<(), EngineError> {
+        for transaction in self.0.transactions.numbers() {
+            self.take_back(transaction).await?;
+            self.carry_out(transaction).await?;
+        }
+        self.shut_down().await
+    }
+}
+
+impl<C: Content> Instance<C> {
+    /// Closes an instance that has no open transactions: afterwards every database is clean and needs no log.
+    ///
+    /// # Errors
+    /// As [`Instance::close`].
+    pub async fn shut_down(self) -> Result<(), EngineError> {
+        self.end_background().await;
+        if let Some(error) = self.failure() {
+            return Err(error);
+        }
+        self.0.cache.write_all(self.0.options.number).await?;
+        for entry in &self.0.databases {
+            self.0.cache.sync(entry.number).await?;
+        }
+        self.write_flush_maps().await?;
+        self.detach().await?;
+        self.0.log.files().close().await?;
+        for entry in &self.0.databases {
+            self.0
+                .world
+                .volume
+                .close(entry.file)
+                .await
+                .map_err(name_error(&entry.path))?;
+            self.0
+                .world
+                .volume
+                .close(entry.map)
+                .await
+                .map_err(name_error(&entry.path))?;
+        }
+        Ok(())
+    }
+
+    async fn detach(&self) -> Result<(), EngineError> {
+        let mut detached = Vec::new();
+        for (index, entry) in (0_u8..).zip(&self.0.databases) {
+            detached.push(self.0.log.tail());
+            self.append(&LogRecord::Detach {
+                database: index,
+                time: self.0.cache.time(entry.number),
+            });
+        }
+        self.0.log.close().await?;
+        let file = self.open_checkpoint().await?;
+        self.write_checkpoint(file, self.0.log.durable()).await?;
+        let path = checkpoint_path(&self.0.options);
+        self.0
+            .world
+            .volume
+            .close(file)
+            .await
+            .map_err(name_error(&path))?;
+        let stamp = self.0.log.files().stamp();
+        for (entry, position) in self.0.databases.iter().zip(detached) {
+            {
+                let mut header = entry.header.borrow_mut();
+                header.state = DatabaseState::Clean;
+                header.time = self.0.cache.time(entry.number);
+                (header.consistent, header.consistent_on) = (position, stamp);
+                (header.detached, header.detached_on) = (position, stamp);
+                header.required = LogsRequired::default();
+            }
+            entry.write_header(&self.0.world).await?;
+        }
+        Ok(())
+    }
+}
