@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use brunt_units::{DatabaseTime, PageNumber};
 
 use crate::format::flush_map::{
-    MAP_PAGE_BYTES, MapPlace, PAGES_PER_MAP_PAGE, flush_type, seal_map_page, set_flush_type,
+    MAP_PAGE_BYTES, MapPlace, PAGES_PER_MAP_PAGE, flush_type, seal_map_page, set_flush_types,
     sound_map_page,
 };
 
@@ -74,14 +74,10 @@ impl FlushMemory {
     /// A map page as it has to stand on disk.
     pub fn render(&self, map_page: u32, time: DatabaseTime) -> Vec<u8> {
         let mut bytes = vec![0; MAP_PAGE_BYTES];
-        let first = map_page * PAGES_PER_MAP_PAGE + 1;
-        for entry in 0..PAGES_PER_MAP_PAGE {
-            set_flush_type(
-                &mut bytes,
-                entry,
-                self.flush_type(PageNumber(first + entry)),
-            );
-        }
+        let first = (map_page * PAGES_PER_MAP_PAGE + 1) as usize;
+        let known = self.pages.get(first..).unwrap_or_default();
+        let count = known.len().min(PAGES_PER_MAP_PAGE as usize);
+        set_flush_types(&mut bytes, &known[..count]);
         seal_map_page(&mut bytes, map_page, time);
         bytes
     }

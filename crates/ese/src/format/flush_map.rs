@@ -173,6 +173,27 @@ pub fn set_flush_type(map_page: &mut [u8], entry: u32, flush_type: u8) {
     map_page[byte] = map_page[byte] & !(3 << shift) | flush_type << shift;
 }
 
+/// Sets the flush types of the entries from 0 on, four at a time: the low two bits of each byte of `flush_types`. Entries
+/// behind them become unknown.
+///
+/// # Panics
+/// When there are more than [`PAGES_PER_MAP_PAGE`].
+pub fn set_flush_types(map_page: &mut [u8], flush_types: &[u8]) {
+    assert!(
+        flush_types.len() <= PAGES_PER_MAP_PAGE as usize,
+        "the entries of a map page"
+    );
+    let bits = &mut map_page[BITS_AT..MAP_PAGE_BYTES];
+    let (fours, rest) = flush_types.as_chunks::<4>();
+    for (byte, four) in bits.iter_mut().zip(fours) {
+        *byte = four[0] & 3 | (four[1] & 3) << 2 | (four[2] & 3) << 4 | (four[3] & 3) << 6;
+    }
+    bits[fours.len()..].fill(0);
+    for (entry, flush_type) in rest.iter().enumerate() {
+        bits[fours.len()] |= (flush_type & 3) << (2 * entry);
+    }
+}
+
 /// Seals map page `index`, counted from 0.
 ///
 /// # Panics
@@ -201,6 +222,21 @@ fn bits_of(entry: u32) -> (usize, u32) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn many_flush_types_are_set_as_one_after_another() {
+        let mut draw = brunt_world::random::Streams::new(4).named("types");
+        for count in [0, 1, 2, 3, 4, 5, 4097, PAGES_PER_MAP_PAGE as usize] {
+            let mut types = vec![0; count];
+            draw.fill(&mut types);
+            let (mut one, mut many) = (vec![0; MAP_PAGE_BYTES], vec![0xFF; MAP_PAGE_BYTES]);
+            for (entry, flush_type) in (0..).zip(&types) {
+                set_flush_type(&mut one, entry, flush_type & 3);
+            }
+            set_flush_types(&mut many, &types);
+            assert_eq!(one[BITS_AT..], many[BITS_AT..], "{count} entries");
+        }
+    }
 
     #[test]
     fn places_follow_one_another() {
