@@ -103,33 +103,44 @@ impl<C: Content> Cache<C> {
             .map(|frame| state.frames.key(*frame))
             .collect();
         seeds.sort_unstable();
+        seeds.dedup();
         let mut found = Vec::new();
         let mut candidates = Vec::new();
         let mut out = Vec::new();
         let mut seeds = seeds.into_iter().peekable();
+        // Neighbourhoods of different seeds may overlap; a page travels with the first.
+        let mut covered: Option<PageKey> = None;
         while let Some(seed) = seeds.next() {
+            let below = match covered {
+                Some(last) if last.database == seed.database => seed.page.0 - last.page.0 - 1,
+                _ => seed.page.0.saturating_sub(1),
+            };
+            let clean_too = limits.max_gap_bytes > 0;
             candidates.clear();
-            state.candidates_below(seed, reach, limits.max_gap_bytes > 0, &mut candidates);
+            state.candidates_below(seed, reach.min(below), clean_too, &mut candidates);
             candidates.push(Candidate {
                 page: seed.page,
                 dirty: true,
             });
-            // Upwards for as long as pages are cached; seeds on the way are taken along.
+            // Upwards for as long as pages are cached and a seed is near; seeds on the way are taken along.
             let mut page = seed.page;
-            while candidates.len() <= 2 * reach as usize {
+            let mut end = seed.page.after(reach);
+            while page < end {
                 page = page.after(1);
-                let Some(candidate) =
-                    state.candidate(PageKey { page, ..seed }, limits.max_gap_bytes > 0)
-                else {
+                let key = PageKey { page, ..seed };
+                let Some(candidate) = state.candidate(key, clean_too) else {
                     break;
                 };
+                if seeds.next_if_eq(&key).is_some() {
+                    end = page.after(reach);
+                }
                 candidates.push(candidate);
             }
-            let covered = candidates.last().expect("the seed is one").page;
-            while seeds
-                .next_if(|next| next.database == seed.database && next.page <= covered)
-                .is_some()
-            {}
+            let last = candidates.last().expect("the seed is one");
+            covered = Some(PageKey {
+                page: last.page,
+                ..seed
+            });
             out.clear();
             runs(&candidates, size, limits, &mut out);
             found.extend(out.iter().map(|run| (seed.database, *run)));
@@ -283,7 +294,7 @@ impl<C: Content> State<C> {
         with_clean: bool,
         out: &mut Vec<Candidate>,
     ) {
-        for distance in 1..=reach.min(seed.page.0.saturating_sub(1)) {
+        for distance in 1..=reach {
             let key = PageKey {
                 page: PageNumber(seed.page.0 - distance),
                 ..seed

@@ -9,6 +9,7 @@ use brunt_world::{Class, Op};
 
 use super::bench::{BYTE_AT, PAGES, SIZE, run};
 use super::same;
+use crate::cache::CacheOptions;
 use crate::error::EngineError;
 
 #[test]
@@ -127,5 +128,21 @@ fn a_failed_log_stops_page_writes() {
             "{failed:?}"
         );
         assert!(bench.probe.seen(Class::Database, Op::Write).is_empty());
+    });
+}
+
+/// Far more neighbours are dirty than one write may carry, so the neighbourhoods of the pages that must go overlap.
+#[test]
+fn a_long_stretch_of_dirty_pages_goes_out_in_runs_that_do_not_overlap() {
+    let short = |options: &mut CacheOptions| options.coalesce_bytes = 4 * SIZE.bytes_u64();
+    run(64, short, async |bench| {
+        for page in 1..=40 {
+            bench.change(page, 7).await;
+        }
+        bench.write_all().await.unwrap();
+        let writes = bench.probe.seen(Class::Database, Op::Write);
+        let bytes: u64 = writes.iter().map(|(_, length)| length).sum();
+        assert_eq!(bytes, 40 * SIZE.bytes_u64(), "each page once: {writes:?}");
+        assert_eq!(writes.len(), 10);
     });
 }
