@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use brunt_units::{DatabaseTime, PageNumber, PageSize, Time};
 use brunt_world::Frames;
+use smallvec::SmallVec;
 
 use super::frames::Phase;
 use super::{Cache, PageKey, State};
@@ -18,8 +19,8 @@ pub struct CachedPages<'a> {
     size: PageSize,
     pool: Frames,
     now: Time,
-    /// Frames that were looked at: they count as used when the view ends.
-    used: RefCell<Vec<u32>>,
+    /// Frames that were looked at, hardly any twice: they count as used when the view ends.
+    used: RefCell<SmallVec<[u32; 16]>>,
 }
 
 impl Cache<Bytes> {
@@ -34,7 +35,7 @@ impl Cache<Bytes> {
             size: self.0.options.page_size,
             pool: self.0.world.frames.clone(),
             now: self.0.world.clock.now(),
-            used: RefCell::new(Vec::with_capacity(8)),
+            used: RefCell::default(),
         }
     }
 }
@@ -64,6 +65,10 @@ impl Pages for CachedPages<'_> {
 
     fn resident(&self, page: PageNumber) -> Result<&[u8], Need> {
         let frame = self.frame(page).ok_or(Need::Page(page))?;
+        let mut used = self.used.borrow_mut();
+        if used.last() != Some(&frame) {
+            used.push(frame);
+        }
         let page = self
             .state
             .frames

@@ -9,6 +9,7 @@ use brunt_units::{PageNumber, Span};
 use brunt_world::{Class, Op};
 
 use super::Trust;
+use crate::page::Pages;
 use bench::{SIZE, run};
 
 fn same(_: &mut super::CacheOptions) {}
@@ -81,5 +82,23 @@ fn a_stall_is_counted_once_and_ends_when_a_pin_is_dropped() {
         pins.pop();
         waiting.await;
         assert_eq!(stalls(), 0, "no further one");
+    });
+}
+
+/// Most looks find their page in memory and never come to the reader: they count as uses all the same.
+#[test]
+fn pages_that_are_looked_at_in_memory_outlast_a_scan() {
+    run(16, same, async |bench| {
+        for page in 1..=6 {
+            bench.look(page).await.unwrap();
+        }
+        for page in 50..150 {
+            bench.world.sleep(Span::millis(200)).await;
+            for hot in (1..=6).map(PageNumber) {
+                let view = bench.cache.pages(0);
+                assert!(view.resident(hot).is_ok(), "page {hot} was evicted");
+            }
+            bench.look(page).await.unwrap();
+        }
     });
 }
