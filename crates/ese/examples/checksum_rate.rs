@@ -1,7 +1,7 @@
 //! How fast pages are checked: `cargo run --release -p brunt-ese --example checksum_rate`.
 //!
-//! Prints, for each page size, the median of nine rounds: bytes per second and core from the cache (one page, over and
-//! over) and from memory (256 MiB of pages, in order), and beside the latter a plain read of the same memory.
+//! Prints, for each page size, one line of JSON, medians of nine rounds: bytes per second and core from the cache (one
+//! page, over and over) and from memory (256 MiB of pages, in order), and beside the latter a plain read of the same memory.
 #![expect(
     clippy::print_stdout,
     clippy::disallowed_methods,
@@ -40,9 +40,13 @@ fn main() {
                 .fold(0_u64, |sum, word| sum ^ u64::from_le_bytes(*word));
             black_box(sum);
         });
-        println!(
-            "{size}: {cached:.1} GB/s from cache, {checked:.1} from memory (plain read {read:.1})"
-        );
+        let rates = serde_json::json!({
+            "page_bytes": size.bytes(),
+            "cached_gb_per_second": cached,
+            "memory_gb_per_second": checked,
+            "plain_gb_per_second": read,
+        });
+        println!("{rates}");
     }
 }
 

@@ -1,0 +1,68 @@
+"""fio as the other side of a comparison.
+
+Our frames lie in huge pages, and on a virtio disk that decides much: 32 KiB in a huge page are one piece for the device, in
+pages of 4 KiB up to eight. So the fio that counts has its buffers in huge pages too, reserved for the run and given back.
+What it reaches in ordinary memory is shown beside it as `plain`, and counts where no huge pages can be had.
+"""
+
+from contextlib import contextmanager
+from pathlib import Path
+
+from .programs import Failed, run_json, say
+
+HUGE_PAGES = Path("/proc/sys/vm/nr_hugepages")
+DIRECT = ["--ioengine=io_uring", "--direct=1"]
+
+
+def fio(*options):
+    """A command of one or more jobs."""
+    return ["fio", "--output-format=json", *options]
+
+
+def jobs(command):
+    """Runs it; its jobs by name."""
+    result = run_json(command)
+    found = {job["jobname"]: job for job in result["jobs"]}
+    failed = [name for name, job in found.items() if job["error"]]
+    if failed:
+        raise Failed(f"fio's job {failed[0]} failed with error {found[failed[0]]['error']}")
+    return found
+
+
+def ios_per_second(job):
+    return job["read"]["iops"] + job["write"]["iops"]
+
+
+def bytes_per_second(job):
+    return job["read"]["bw_bytes"] + job["write"]["bw_bytes"]
+
+
+def cpu_us_per_io(job):
+    """User and system time of a job for each of its I/Os. The percentages are of its run time."""
+    busy = (job["usr_cpu"] + job["sys_cpu"]) / 100
+    return busy * 1e6 / ios_per_second(job)
+
+
+@contextmanager
+def buffers(count=32):
+    """The kinds of memory that fio is given, the one that counts first, each as (name, option).
+
+    Reserves `count` huge pages where root may; what was changed for that is put back.
+    """
+    plain = ("plain", "--mem=malloc")
+    try:
+        before = HUGE_PAGES.read_text().strip()
+        if int(before) < count:
+            HUGE_PAGES.write_text(f"{count}\n")
+    except OSError:
+        say("no huge pages for fio: only root can reserve them")
+        yield [plain]
+        return
+    try:
+        if int(HUGE_PAGES.read_text()) >= count:
+            yield [("huge", "--mem=mmaphuge"), plain]
+        else:
+            say("no huge pages for fio: the kernel has not enough in one piece")
+            yield [plain]
+    finally:
+        HUGE_PAGES.write_text(f"{before}\n")

@@ -1,0 +1,77 @@
+"""Building our programs once, getting fio, running either."""
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+HOME = Path(__file__).resolve().parents[2]
+# Nothing measured here takes this long; what does, hangs.
+TIMEOUT_SECONDS = 600
+
+
+class Failed(Exception):
+    """A program that could not be built, installed or run."""
+
+
+def say(line):
+    print(line, file=sys.stderr, flush=True)
+
+
+def shown(command):
+    """A command as a line of shell, the home folder left out."""
+    if isinstance(command, str):
+        return command
+    return shlex.join(str(word) for word in command).replace(f"{HOME}/", "")
+
+
+def run(command):
+    """Runs a command, bounded in time; what it wrote to stdout."""
+    command = [str(word) for word in command]
+    try:
+        done = subprocess.run(
+            command, cwd=HOME, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired as error:
+        raise Failed(f"{shown(command)}: no end after {TIMEOUT_SECONDS} s") from error
+    except OSError as error:
+        raise Failed(f"{shown(command)}: {error}") from error
+    if done.returncode != 0:
+        raise Failed(f"{shown(command)}: exit code {done.returncode}\n{done.stderr.strip()}")
+    return done.stdout
+
+
+def run_json(command):
+    """Runs a command; the JSON it wrote last. fio may say something before."""
+    out = run(command)
+    return json.loads(out[out.index("{") :])
+
+
+def build(package, example=None):
+    """Builds a release program with cargo (at once when nothing changed) and says where it is."""
+    kind = ["--example", example] if example else ["--bin", package]
+    cargo = shutil.which("cargo") or str(Path.home() / ".cargo/bin/cargo")
+    owner = package if example else f"{package}-cli"
+    run([cargo, "build", "--release", "--quiet", "-p", owner, *kind])
+    target = Path(os.environ.get("CARGO_TARGET_DIR", HOME / "target"))
+    folder = target / "release" / "examples" if example else target / "release"
+    return folder / (example or package)
+
+
+def provide_fio():
+    """fio, from Debian when it is missing and we are root."""
+    if shutil.which("fio"):
+        return
+    if os.geteuid() != 0 or not shutil.which("apt-get"):
+        raise Failed("fio is missing (apt-get install fio)")
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    for command in (["update"], ["install", "-y", "--no-install-recommends", "fio"]):
+        done = subprocess.run(
+            ["apt-get", *command], env=environment, capture_output=True, text=True, check=False
+        )
+        if done.returncode != 0:
+            raise Failed(f"installing fio: {done.stderr.strip()}")
+    say("installed the Debian package fio")

@@ -1,0 +1,207 @@
+//! What the measuring programs share: a mailbox database of about a given size, made and opened in the real world.
+//!
+//! Messages are those of the Exchange 2013 profile: pads of 200 and 2,000 bytes, now and then a large message.
+
+#![allow(dead_code, reason = "each program uses its part")]
+
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use brunt_ese::cache::{Cache, CacheOptions};
+use brunt_ese::content::Bytes;
+use brunt_ese::create::{CreateOptions, Created, MessageSource, create_database};
+use brunt_ese::error::EngineError;
+use brunt_ese::format::stamp::RunId;
+use brunt_ese::instance::messages::NewContent;
+use brunt_ese::instance::recovery::RecoveryReport;
+use brunt_ese::instance::{Instance, InstanceOptions};
+use brunt_ese::log::{Durability, LogShape};
+use brunt_ese::meter::MeterBoard;
+use brunt_ese::policy::checkpoint::Pacing;
+use brunt_units::{ByteSize, PageSize, Span};
+use brunt_workload::content::{Content, Part, Sizes};
+use brunt_workload::keys::{Mixer, Record};
+use brunt_world::World;
+
+/// Pages of Exchange 2010 and later.
+pub(crate) const PAGE: PageSize = PageSize::KIB_32;
+
+const RUN: RunId = RunId(0xBE7C);
+const SEED: u64 = 1;
+const FOLDERS: u64 = 64;
+/// Bytes of the file for each message, large ones and all trees included; found by making a database.
+const BYTES_PER_MESSAGE: u64 = 3_250;
+
+/// The messages that a database begins with.
+pub(crate) struct Mailbox {
+    content: Content,
+    mixer: Mixer,
+    /// Numbers in the order of their ids.
+    order: Vec<u64>,
+}
+
+/// A message's bytes.
+#[derive(Default)]
+pub(crate) struct Pads {
+    subject: Vec<u8>,
+    body: Vec<u8>,
+}
+
+impl Mailbox {
+    /// Messages for a file of about `bytes`.
+    pub(crate) fn new(bytes: u64) -> Self {
+        let mixer = Mixer::new(SEED);
+        let mut order: Vec<u64> = (0..bytes.div_euclid(BYTES_PER_MESSAGE)).collect();
+        order.sort_unstable_by_key(|number| id(mixer.record(*number)));
+        Self {
+            content: Content::new(Sizes::JETSTRESS, SEED),
+            mixer,
+            order,
+        }
+    }
+
+    /// How many there are.
+    pub(crate) fn messages(&self) -> u64 {
+        self.order.len() as u64
+    }
+
+    /// Numbers to keys.
+    pub(crate) fn mixer(&self) -> Mixer {
+        self.mixer
+    }
+
+    /// A message as the engine takes it, its bytes made in `pads`.
+    pub(crate) fn message<'p>(
+        &self,
+        record: Record,
+        version: u32,
+        pads: &'p mut Pads,
+    ) -> NewContent<'p> {
+        let subject = self.content.length(record.key, Part::Short);
+        pads.subject.resize(subject, 0);
+        self.content
+            .fill(record.key, version, Part::Short, &mut pads.subject);
+        let (part, body) = self.body(record);
+        pads.body.resize(body, 0);
+        self.content.fill(record.key, version, part, &mut pads.body);
+        NewContent {
+            id: id(record),
+            folder: folder(record),
+            received: record.number.cast_signed(),
+            version: version.cast_signed(),
+            subject: &pads.subject,
+            body: &pads.body,
+        }
+    }
+
+    fn body(&self, record: Record) -> (Part, usize) {
+        match self.content.length(record.key, Part::Large) {
+            0 => (Part::Long, self.content.length(record.key, Part::Long)),
+            large => (Part::Large, large),
+        }
+    }
+}
+
+/// The primary key of a record.
+pub(crate) fn id(record: Record) -> i64 {
+    record.key.cast_signed()
+}
+
+fn folder(record: Record) -> i32 {
+    i32::try_from(record.number.rem_euclid(FOLDERS)).expect("few folders")
+}
+
+impl MessageSource for Mailbox {
+    fn in_id_order(&self) -> Box<dyn Iterator<Item = u64> + '_> {
+        Box::new(self.order.iter().copied())
+    }
+
+    fn in_folder_order(&self) -> Box<dyn Iterator<Item = u64> + '_> {
+        let step = usize::try_from(FOLDERS).expect("few folders");
+        Box::new((0..FOLDERS).flat_map(move |folder| (folder..self.messages()).step_by(step)))
+    }
+
+    fn keys(&self, number: u64) -> (i64, i32, i64) {
+        let record = self.mixer.record(number);
+        (id(record), folder(record), number.cast_signed())
+    }
+
+    fn body_bytes(&self, number: u64) -> usize {
+        self.body(self.mixer.record(number)).1
+    }
+
+    fn fill(&self, number: u64, subject: &mut Vec<u8>, body: &mut Vec<u8>) {
+        let mut pads = Pads {
+            subject: std::mem::take(subject),
+            body: std::mem::take(body),
+        };
+        self.message(self.mixer.record(number), 0, &mut pads);
+        (*subject, *body) = (pads.subject, pads.body);
+    }
+}
+
+/// Makes the database `path`, which must not exist, of about `bytes`.
+pub(crate) async fn create(
+    world: &World,
+    path: &Path,
+    mailbox: &Mailbox,
+    bytes: u64,
+) -> Result<Created, EngineError> {
+    let options = CreateOptions {
+        page_size: PAGE,
+        fill_percent: 80,
+        free_pages: 256,
+        expected_bytes: bytes,
+        run: RUN,
+        epoch_ms: 1_700_000_000_000,
+    };
+    create_database(world, path, &options, mailbox, &|_| {}).await
+}
+
+/// How an instance is opened.
+pub(crate) struct Opening {
+    /// Where `db.edb` and the log lie.
+    pub(crate) directory: PathBuf,
+    /// Most bytes of pages in memory.
+    pub(crate) cache: ByteSize,
+    /// Log that recovery may have to replay.
+    pub(crate) checkpoint_depth: ByteSize,
+    /// Whether logs that no recovery needs are removed.
+    pub(crate) circular: bool,
+}
+
+impl Opening {
+    /// The database.
+    pub(crate) fn database(&self) -> PathBuf {
+        self.directory.join("db.edb")
+    }
+
+    /// Opens the instance with the log of Exchange 2013: files of 1 MiB and as much buffer.
+    pub(crate) async fn open(
+        &self,
+        world: &World,
+    ) -> Result<(Instance<Bytes>, RecoveryReport), EngineError> {
+        let frames = PAGE.pages_in(self.cache);
+        let frames = u32::try_from(frames).expect("frames have 32-bit numbers");
+        let mut cache = CacheOptions::new(PAGE, frames);
+        cache.frames_min = frames;
+        let cache = Cache::new(world, cache, Rc::new(MeterBoard::new(1, 1)));
+        let options = InstanceOptions {
+            number: 0,
+            log_directory: self.directory.clone(),
+            databases: vec![self.database()],
+            page_size: PAGE,
+            log: LogShape::new(512, 1 << 20),
+            log_buffer_units: 9_000,
+            lazy_wait: Span::millis(30),
+            durability: Durability::WriteThrough,
+            checkpoint_depth: self.checkpoint_depth,
+            pacing: Pacing::TRICKLE,
+            circular: self.circular,
+            growth_pages: 256,
+            run: RUN,
+            epoch_ms: 1_700_000_000_000,
+        };
+        Instance::open(world, &cache, options).await
+    }
+}

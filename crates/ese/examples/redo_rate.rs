@@ -1,0 +1,110 @@
+//! How fast the log is replayed: `redo_rate DIRECTORY LOGS` prints one line of JSON.
+//!
+//! Makes a small database in DIRECTORY, replaces its messages with lazy commits until LOGS log files of 1 MiB are full,
+//! and drops the engine as it stands, as a crash would. The checkpoint is so deep that it has not moved, and the cache so
+//! large that redo reads each page once. Then opens the database again in a new world. The clock runs until it is open.
+
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "the result is what this program is for"
+)]
+
+mod mailbox;
+
+use std::process::ExitCode;
+use std::rc::Rc;
+
+use brunt_ese::error::EngineError;
+use brunt_ese::instance::transaction::Commit;
+use brunt_ese::log::FlushReason;
+use brunt_units::ByteSize;
+use brunt_world::World;
+use brunt_world_real::facts::process_use;
+use brunt_world_real::{Options, RealWorld};
+use mailbox::{Mailbox, Opening, Pads};
+
+/// The database; all of it is worked on.
+const DATABASE_BYTES: u64 = 32 << 20;
+
+/// Works until `logs` log files are full, and makes the log durable.
+async fn work(world: World, opening: Rc<Opening>, logs: u32) -> Result<(), EngineError> {
+    let mailbox = Mailbox::new(DATABASE_BYTES);
+    mailbox::create(&world, &opening.database(), &mailbox, DATABASE_BYTES).await?;
+    let (instance, _) = opening.open(&world).await?;
+    let table = instance.messages(0).await?;
+    let (mut pads, mut draw) = (Pads::default(), world.random.named("replaced"));
+    let mut version = 0;
+    while instance.log().tail().generation <= logs {
+        version += 1;
+        let record = mailbox.mixer().record(draw.below(mailbox.messages()));
+        let message = mailbox.message(record, version, &mut pads);
+        let transaction = instance.begin();
+        transaction.replace_message(&table, &message).await?;
+        transaction.commit(Commit::Lazy).await?;
+        world.clock.spend(brunt_units::Span::micros(10)).await;
+    }
+    let log = instance.log();
+    log.flushed(log.tail(), FlushReason::Drain).await
+}
+
+/// Opens what was left behind.
+async fn recover(world: World, opening: Rc<Opening>) -> Result<serde_json::Value, EngineError> {
+    let (begun, before) = (world.clock.now(), process_use().unwrap_or_default());
+    let (instance, report) = opening.open(&world).await?;
+    let seconds = (world.clock.now() - begun).as_seconds();
+    let after = process_use().unwrap_or_default();
+    let cpu = (after.user - before.user) + (after.system - before.system);
+    let reads = instance
+        .cache()
+        .meters()
+        .with(|meters| meters.databases[0].reads.close_interval().count);
+    Ok(serde_json::json!({
+        "logs": report.generations,
+        "records": report.records,
+        "changes": report.changes,
+        "page_reads": reads,
+        "seconds": seconds,
+        "logs_per_second": f64::from(report.generations) / seconds,
+        "cpu_seconds": cpu.as_seconds(),
+    }))
+}
+
+fn run(opening: Opening, logs: u32) -> Result<serde_json::Value, EngineError> {
+    let opening = Rc::new(opening);
+    let mut real = RealWorld::new(&Options::default()).expect("a real world");
+    let task = work(real.world.clone(), Rc::clone(&opening), logs);
+    real.executor.block_on(task)?;
+    drop(real);
+    let mut real = RealWorld::new(&Options::default()).expect("a real world");
+    let task = recover(real.world.clone(), opening);
+    real.executor.block_on(task)
+}
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let [directory, logs] = words.as_slice() else {
+        eprintln!("redo_rate DIRECTORY LOGS");
+        return ExitCode::from(2);
+    };
+    let Ok(logs) = logs.parse() else {
+        eprintln!("`{logs}` is no number of log files");
+        return ExitCode::from(2);
+    };
+    let opening = Opening {
+        directory: directory.into(),
+        cache: ByteSize::mib(128),
+        checkpoint_depth: ByteSize::gib(16),
+        circular: false,
+    };
+    match run(opening, logs) {
+        Ok(result) => {
+            println!("{result}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
