@@ -22,7 +22,6 @@ use brunt_units::PageNumber;
 
 use crate::content::{Bytes, Content};
 use crate::error::EngineError;
-use crate::format::checkpoint_file::Checkpoint;
 use crate::instance::Instance;
 pub use logs::LogHold;
 
@@ -100,13 +99,7 @@ pub async fn read(
     let hold = instance.hold_log();
     pages::read(instance, database, reads, sink).await?;
     logs::read(instance, hold.generation(), sink).await?;
-    let checkpoint = Checkpoint {
-        position: hold.checkpoint(),
-        consistency: hold.checkpoint(),
-        signature: instance.log().files().place().signature,
-        attachments: Vec::new(),
-    };
-    let copy = checkpoint.to_bytes().expect("no attachments, so it fits");
+    let copy = instance.checkpoint_copy(hold.checkpoint());
     sink.take(Piece::Checkpoint(&[&copy[..], &copy[..]].concat()))
         .await
 }

@@ -27,6 +27,10 @@ use super::stamp::Signature;
 pub const ATTACHMENTS_BYTES: usize = 2048;
 
 const FIXED_BYTES: usize = 64;
+
+/// Databases that fit into the list when no path is given: their empty paths are ended, too.
+pub const ATTACHMENTS_MAX: usize = (ATTACHMENTS_BYTES - 1).div_euclid(FIXED_BYTES + 2);
+
 const UNICODE: u8 = 1;
 
 /// One attached database.

@@ -8,9 +8,10 @@
 use brunt_units::{LogPosition, Time};
 use brunt_world::{Class, FileId, OpenMode, VolumeError};
 
-use super::Instance;
+use super::{Instance, database::Database};
 use crate::content::Content;
 use crate::error::EngineError;
+use crate::format::attachment::Attachment;
 use crate::format::checkpoint_file::{CHECKPOINT_BYTES, Checkpoint};
 use crate::policy::checkpoint as policy;
 use crate::small_file::{file_error, name_error, write_through};
@@ -135,16 +136,7 @@ impl<C: Content> Instance<C> {
         file: FileId,
         position: LogPosition,
     ) -> Result<(), EngineError> {
-        let signature = self.0.log.files().place().signature;
-        let checkpoint = Checkpoint {
-            position,
-            consistency: position,
-            signature,
-            attachments: Vec::new(),
-        };
-        let bytes = checkpoint
-            .to_bytes()
-            .expect("a checkpoint without attachments fits");
+        let bytes = self.checkpoint_copy(position);
         for copy in 0..2 {
             let segment = C::outgoing(&self.0.world.frames, &bytes);
             let offset = copy * CHECKPOINT_BYTES as u64;
@@ -154,6 +146,37 @@ impl<C: Content> Instance<C> {
         }
         self.0.checkpoint.set(position);
         Ok(())
+    }
+
+    /// One copy of the checkpoint file that says `position`.
+    pub(crate) fn checkpoint_copy(&self, position: LogPosition) -> Vec<u8> {
+        let checkpoint = Checkpoint {
+            position,
+            consistency: position,
+            signature: self.0.log.files().place().signature,
+            attachments: self.attachments(position),
+        };
+        checkpoint
+            .to_bytes()
+            .expect("an instance has no more databases than fit")
+    }
+
+    /// Which databases take part, and their times. The log behind the checkpoint may never mention a database that has been
+    /// at rest: then this is where recovery learns both.
+    fn attachments(&self, position: LogPosition) -> Vec<Attachment> {
+        let list = |(database_id, entry): (u8, &Database)| {
+            let header = entry.header.borrow();
+            Attachment {
+                database_id,
+                time: self.0.cache.time(entry.number),
+                object_max: header.object_max,
+                attached: header.attached,
+                consistent: position,
+                signature: header.signature,
+                path: String::new(),
+            }
+        };
+        (1_u8..).zip(&self.0.databases).map(list).collect()
     }
 
     /// Opens the checkpoint file, or creates it.

@@ -3,6 +3,8 @@
 //! Opening begins a new log generation, whatever the last one holds behind its end: nothing is ever appended to a file
 //! that a crash may have left torn. If any database is not clean the log is replayed from the checkpoint.
 
+use std::collections::BTreeSet;
+
 use brunt_units::LogPosition;
 use brunt_world::{Class, Io, OpenMode, VolumeError, World};
 
@@ -15,6 +17,7 @@ use super::{Instance, InstanceOptions};
 use crate::cache::Cache;
 use crate::content::Bytes;
 use crate::error::EngineError;
+use crate::format::attachment::Attachment;
 use crate::format::checkpoint_file::Checkpoint;
 use crate::format::header::DatabaseState;
 use crate::format::stamp::Signature;
@@ -29,6 +32,8 @@ struct Survey {
     current: Option<(u32, LogPosition)>,
     signature: Option<Signature>,
     checkpoint: LogPosition,
+    /// The databases that took part at the checkpoint; `None` when there is no checkpoint.
+    attached: Option<Vec<Attachment>>,
 }
 
 impl Instance<Bytes> {
@@ -83,8 +88,31 @@ impl Instance<Bytes> {
             .filter(|generation| *generation >= from.generation)
             .collect();
         self.check_chain(from, &needed)?;
-        let redo = self.redo(from, &needed).await?;
+        let known = self.recognise(survey.attached.as_deref());
+        let redo = self.redo(from, &needed, known).await?;
         self.undo_and_clean(redo).await
+    }
+
+    /// Which databases are the ones that the log means by their numbers, as far as the checkpoint says; the log says the
+    /// rest. They go on from the times that they had then.
+    fn recognise(&self, attached: Option<&[Attachment]>) -> BTreeSet<u8> {
+        let numbers = (0_u8..).zip(&self.0.databases);
+        let Some(attached) = attached else {
+            return numbers.map(|(number, _)| number).collect();
+        };
+        numbers
+            .filter_map(|(number, entry)| {
+                let signature = entry.header.borrow().signature;
+                let known = attached
+                    .iter()
+                    .find(|known| known.database_id == number + 1)?;
+                if known.signature != signature {
+                    return None;
+                }
+                self.0.cache.advance_time(entry.number, known.time);
+                Some(number)
+            })
+            .collect()
     }
 
     /// Every generation from the checkpoint's on must be there; without a checkpoint, from the oldest there is: none is ever
@@ -151,6 +179,7 @@ async fn survey(
         current: None,
         signature: None,
         checkpoint: LogPosition::default(),
+        attached: None,
     };
     let newest = survey
         .archived
@@ -181,7 +210,10 @@ async fn survey(
         survey.signature = Some(log.header.signature);
         survey.current = is_current.then(|| (log.header.generation, log.end()));
     }
-    survey.checkpoint = read_checkpoint(world, options, survey.signature).await?;
+    if let Some(found) = read_checkpoint(world, options, survey.signature).await? {
+        survey.checkpoint = found.position;
+        survey.attached = Some(found.attachments);
+    }
     Ok(survey)
 }
 
@@ -215,25 +247,23 @@ async fn settle(
     Ok(())
 }
 
-/// The checkpoint on disk; the beginning of the log when there is none of this stream.
+/// The checkpoint on disk; `None` when there is none of this stream.
 async fn read_checkpoint(
     world: &World,
     options: &InstanceOptions,
     signature: Option<Signature>,
-) -> Result<LogPosition, EngineError> {
+) -> Result<Option<Checkpoint>, EngineError> {
     let path = checkpoint_path(options);
     let bytes = match read_whole(world, Class::Recovery, &path).await {
         Ok(bytes) => bytes,
         Err(EngineError::Volume {
             error: VolumeError::NotFound,
             ..
-        }) => return Ok(LogPosition::default()),
+        }) => return Ok(None),
         Err(error) => return Err(error),
     };
-    let checkpoint = Checkpoint::find(&bytes)
-        .ok()
-        .filter(|found| Some(found.signature) == signature);
-    Ok(checkpoint.map_or(LogPosition::default(), |found| found.position))
+    let found = Checkpoint::find(&bytes).ok();
+    Ok(found.filter(|found| Some(found.signature) == signature))
 }
 
 async fn archived_end(

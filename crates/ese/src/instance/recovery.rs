@@ -10,7 +10,7 @@
 //! records of its own, so that a crash during recovery is an ordinary crash. *Clean-up* removes nodes that committed
 //! transactions had marked.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use brunt_units::{DatabaseTime, LogPosition, PageNumber};
 use brunt_world::Class;
@@ -51,17 +51,23 @@ pub(crate) struct Redo {
     open: BTreeMap<u32, Open>,
     /// The largest transaction number seen.
     newest: u32,
+    /// Databases that are known to be the ones the log means.
+    known: BTreeSet<u8>,
     pub(crate) report: RecoveryReport,
 }
 
 impl Instance<Bytes> {
-    /// Replays `generations` from `from` on.
+    /// Replays `generations` from `from` on. The databases in `known` took part there; others have to be attached first.
     pub(crate) async fn redo(
         &self,
         from: LogPosition,
         generations: &[u32],
+        known: BTreeSet<u8>,
     ) -> Result<Redo, EngineError> {
-        let mut redo = Redo::default();
+        let mut redo = Redo {
+            known,
+            ..Redo::default()
+        };
         for (index, &generation) in generations.iter().enumerate() {
             let log = self.read_generation(generation).await?;
             redo.report.generations += 1;
@@ -170,6 +176,13 @@ impl Instance<Bytes> {
             {
                 return Err(corrupt("it names a database that is not given"));
             }
+            LogRecord::Detach { database, .. }
+            | LogRecord::Grow { database, .. }
+            | LogRecord::Change { database, .. }
+                if !redo.known.contains(&database) =>
+            {
+                return Err(corrupt("it changes another database file"));
+            }
             LogRecord::Attach {
                 database,
                 time,
@@ -181,6 +194,7 @@ impl Instance<Bytes> {
                 if *signature != ours {
                     return Err(corrupt("it belongs to another database file"));
                 }
+                redo.known.insert(database);
                 self.0.cache.advance_time(entry.number, time);
             }
             LogRecord::Detach { database, time } => {

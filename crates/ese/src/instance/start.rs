@@ -18,6 +18,7 @@ use super::{flush_map, ours};
 use crate::cache::Cache;
 use crate::content::Content;
 use crate::error::EngineError;
+use crate::format::attachment::ATTACHMENTS_MAX;
 use crate::format::header::{DatabaseHeader, DatabaseState, LogsRequired};
 use crate::format::stamp::{SIGNATURE_BYTES, Signature, Stamp};
 use crate::log::files::LogPlace;
@@ -86,6 +87,10 @@ impl<C: Content> Instance<C> {
         beginning: Beginning,
         found: Vec<Found>,
     ) -> Result<Self, EngineError> {
+        assert!(
+            options.databases.len() <= ATTACHMENTS_MAX,
+            "more databases than a checkpoint can list"
+        );
         let files = log_files(world, cache, &options, beginning.signature);
         let rolled = files.roll(beginning.generation).await?;
         let log_options = LogOptions {

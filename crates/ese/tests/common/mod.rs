@@ -57,7 +57,9 @@ pub(crate) fn options(databases: usize, segment: usize) -> InstanceOptions {
 
 /// A database of blank pages, cleanly shut down.
 pub(crate) fn blank_database(store: &mut Store, path: &Path, pages: usize) {
-    let signature = Signature::ours(7, Stamp::from_unix_millis(1), RUN);
+    let name = path.as_os_str().as_encoded_bytes();
+    let random = name.iter().map(|byte| u32::from(*byte)).sum();
+    let signature = Signature::ours(random, Stamp::from_unix_millis(1), RUN);
     let mut header = DatabaseHeader::new(SIZE, signature);
     header.state = DatabaseState::Clean;
     let header = header.to_bytes();
