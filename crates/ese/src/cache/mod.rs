@@ -41,11 +41,12 @@ use std::path::PathBuf;
 use std::rc::{Rc, Weak};
 
 use brunt_units::{DatabaseTime, LogPosition, PageNumber, PageSize, Span};
-use brunt_world::sync::Event;
+use brunt_world::sync::{Event, Limit};
 use brunt_world::{FileId, World};
 
 use crate::content::Content;
 use crate::error::EngineError;
+use crate::instance::operate::PINS_CHANGING;
 use crate::log::{Appended, Log};
 use crate::meter::MeterBoard;
 use crate::policy::available::{Available, START_PERCENT, STOP_PERCENT};
@@ -155,6 +156,8 @@ struct Inner<C: Content> {
     progress: Event,
     /// The cleaner has something to look at.
     demand: Event,
+    /// Operations that pin pages while they wait for others.
+    operations: Limit,
 }
 
 /// The buffer manager. Cloning gives another handle.
@@ -171,6 +174,7 @@ impl<C: Content> Cache<C> {
     pub fn new(world: &World, options: CacheOptions, meters: Rc<MeterBoard>) -> Self {
         let tasks = world.spawner.tasks();
         let frames = FrameTable::new(world, &options);
+        let operations = options.frames.div_euclid(PINS_CHANGING);
         let cache = Self(Rc::new(Inner {
             available: Available::new(options.frames, options.start_percent, options.stop_percent),
             world: world.clone(),
@@ -189,6 +193,7 @@ impl<C: Content> Cache<C> {
             closing: Cell::new(false),
             progress: Event::new(tasks),
             demand: Event::new(tasks),
+            operations: Limit::new(tasks, operations.max(1) as usize),
         }));
         drop(world.spawner.spawn(cache.clone().run_cleaner()));
         cache
@@ -313,6 +318,11 @@ impl<C: Content> Cache<C> {
             .into_iter()
             .map(|page| (page, entry.flush.render(page, entry.time)))
             .collect()
+    }
+
+    /// Leave to pin pages while waiting for others, for as many operations as the frames suffice for.
+    pub(crate) fn operations(&self) -> &Limit {
+        &self.0.operations
     }
 
     /// Frames that hold a page, and all frames: how warm the cache is.

@@ -15,6 +15,7 @@
 use brunt_units::PageNumber;
 use brunt_world::{Class, Io, IoError, Op, Segments};
 
+use super::operate::Leave;
 use super::{Instance, database::Database};
 use crate::cache::CachedPages;
 use crate::content::{Bytes, Content};
@@ -138,7 +139,8 @@ impl Instance<Bytes> {
     }
 
     async fn last_owned(&self, database: u8) -> Result<PageNumber, EngineError> {
-        self.look(database, |pages| space::last_page(pages)).await
+        self.look_with(Leave::Given, database, |pages| space::last_page(pages))
+            .await
     }
 
     async fn extend(&self, database: u8, entry: &Database, more: u32) -> Result<(), EngineError> {
@@ -160,7 +162,7 @@ impl Instance<Bytes> {
         self.0.cache.advance_time(entry.number, time);
         let appended = self.0.log.append(&spelled);
         self.0.cache.needs_sync(entry.number, appended.start);
-        self.change(database, 0, Role::System, |change| {
+        self.change_with(Leave::Given, database, 0, Role::System, |change| {
             space::grow(change, root, more)
         })
         .await?;

@@ -3,6 +3,10 @@
 //! A piece of work looks at resident pages and changes them without waiting. When it needs something it says so before it
 //! has changed anything; the need is fulfilled here, what was fetched stays pinned, and the work starts over. So there
 //! are no latches, nothing is half changed while anybody waits, and every change is one log record.
+//!
+//! Operations that hold pins while they wait for more frames could pin a small cache among them and wait for ever. So an
+//! operation that has to fetch anything takes a permit first, and there are only so many that their pins leave frames
+//! free. One whose pages are all there needs none. Growing a database happens on behalf of an operation that has one.
 
 use super::{Instance, database::Database};
 use crate::cache::{CachedPages, Pin, Trust};
@@ -11,9 +15,39 @@ use crate::error::{EngineError, PageFault};
 use crate::log::{LogRecord, Role, record};
 use crate::page::{Change, Need};
 use crate::tree::Step;
+use brunt_world::sync::Permit;
 
 /// Pages that a look keeps pinned.
 const PINS_LOOKING: usize = 12;
+
+/// Frames that one operation may pin: a path through a tree of many levels, its neighbours, and the pages of a growth.
+pub(crate) const PINS_CHANGING: u32 = 24;
+
+/// Whether an operation waits for a permit before it pins anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Leave {
+    /// It does.
+    Asked,
+    /// It acts for one that has a permit.
+    Given,
+}
+
+/// What an operation keeps pinned.
+struct Hold {
+    leave: Leave,
+    permit: Option<Permit>,
+    pins: Vec<Pin<Bytes>>,
+}
+
+impl Hold {
+    fn new(leave: Leave) -> Self {
+        Self {
+            leave,
+            permit: None,
+            pins: Vec::new(),
+        }
+    }
+}
 
 /// How a try ended.
 enum Try<T> {
@@ -33,17 +67,26 @@ impl Instance<Bytes> {
     pub async fn look<T>(
         &self,
         database: u8,
+        look: impl FnMut(&CachedPages<'_>) -> Result<T, Need>,
+    ) -> Result<T, EngineError> {
+        self.look_with(Leave::Asked, database, look).await
+    }
+
+    pub(super) async fn look_with<T>(
+        &self,
+        leave: Leave,
+        database: u8,
         mut look: impl FnMut(&CachedPages<'_>) -> Result<T, Need>,
     ) -> Result<T, EngineError> {
-        let mut pins = Vec::new();
+        let mut hold = Hold::new(leave);
         loop {
             let seen = look(&self.0.cache.pages(self.database(database).number));
             match seen {
                 Ok(value) => return Ok(value),
-                Err(need) => self.fulfil(database, need, &mut pins).await?,
+                Err(need) => self.fulfil(database, need, &mut hold).await?,
             }
-            if pins.len() > PINS_LOOKING {
-                pins.remove(0);
+            if hold.pins.len() > PINS_LOOKING {
+                hold.pins.remove(0);
             }
         }
     }
@@ -58,9 +101,21 @@ impl Instance<Bytes> {
         database: u8,
         transaction: u32,
         role: Role<'_>,
+        work: impl FnMut(&mut Change<'_, CachedPages<'_>>) -> Result<Step<T>, Need>,
+    ) -> Result<T, EngineError> {
+        self.change_with(Leave::Asked, database, transaction, role, work)
+            .await
+    }
+
+    pub(super) async fn change_with<T>(
+        &self,
+        leave: Leave,
+        database: u8,
+        transaction: u32,
+        role: Role<'_>,
         mut work: impl FnMut(&mut Change<'_, CachedPages<'_>>) -> Result<Step<T>, Need>,
     ) -> Result<T, EngineError> {
-        let mut pins = Vec::new();
+        let mut hold = Hold::new(leave);
         loop {
             if let Some(error) = self.failure() {
                 return Err(error);
@@ -69,7 +124,7 @@ impl Instance<Bytes> {
             match self.attempt(database, transaction, role, &mut work) {
                 Try::Done(value) => return Ok(value),
                 Try::Again => {}
-                Try::Need(need) => self.fulfil(database, need, &mut pins).await?,
+                Try::Need(need) => self.fulfil(database, need, &mut hold).await?,
             }
         }
     }
@@ -126,16 +181,17 @@ impl Instance<Bytes> {
         outcome
     }
 
-    async fn fulfil(
-        &self,
-        database: u8,
-        need: Need,
-        pins: &mut Vec<Pin<Bytes>>,
-    ) -> Result<(), EngineError> {
+    async fn fulfil(&self, database: u8, need: Need, hold: &mut Hold) -> Result<(), EngineError> {
         let number = self.database(database).number;
+        if hold.leave == Leave::Asked && hold.permit.is_none() {
+            hold.permit = Some(self.0.cache.operations().enter().await);
+        }
+        let cache = &self.0.cache;
         match need {
-            Need::Page(page) => pins.push(self.0.cache.fetch(number, page, Trust::Verified).await?),
-            Need::Fresh(page) => pins.push(self.0.cache.claim(number, page).await?),
+            Need::Page(page) => hold
+                .pins
+                .push(cache.fetch(number, page, Trust::Verified).await?),
+            Need::Fresh(page) => hold.pins.push(cache.claim(number, page).await?),
             Need::Growth(pages) => Box::pin(self.grow(database, pages)).await?,
             Need::Repair(page) => {
                 return Err(self.page_error(self.database(database), page, PageFault::Structure));

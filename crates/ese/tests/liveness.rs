@@ -1,0 +1,76 @@
+//! Many sessions on the smallest cache: slow, but they get through.
+
+mod common;
+
+use brunt_ese::content::Bytes;
+use brunt_ese::error::EngineError;
+use brunt_ese::instance::Instance;
+use brunt_ese::instance::transaction::Commit;
+use brunt_units::Span;
+use brunt_world::random::Stream;
+use brunt_world_virtual::{Store, VirtualOptions, VirtualWorld};
+use common::{INDEX, TABLE, database_path, open, options, tree_database};
+
+const SESSIONS: u64 = 12;
+const FRAMES: u32 = 16;
+
+/// Inserts far more than the frames hold, all over the tree.
+async fn session(instance: Instance<Bytes>, mut draw: Stream) -> u64 {
+    let mut done = 0;
+    for _ in 0..60 {
+        let number = draw.below(4000);
+        let key = [number.to_be_bytes().as_slice(), &[7; 100]].concat();
+        let transaction = instance.begin();
+        let data = vec![1; usize::try_from(1 + draw.below(900)).unwrap()];
+        let inserted = async {
+            transaction.lock(0, TABLE, &key)?;
+            transaction.insert(0, TABLE, &key, &data).await?;
+            transaction
+                .insert(0, INDEX, &(number % 9).to_be_bytes(), &key)
+                .await
+        };
+        match inserted.await {
+            Ok(()) => {
+                transaction.commit(Commit::Lazy).await.unwrap();
+                done += 1;
+            }
+            Err(EngineError::KeyDuplicate | EngineError::WriteConflict) => {
+                transaction.take_back().await.unwrap()
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+    done
+}
+
+#[test]
+fn many_sessions_on_the_smallest_cache_get_through() {
+    let mut store = Store::new();
+    tree_database(&mut store, &database_path(0));
+    let mut virtual_world = VirtualWorld::new(VirtualOptions {
+        store,
+        ..VirtualOptions::new(3)
+    });
+    let world = virtual_world.world.clone();
+    virtual_world.executor.block_on(async move {
+        let (instance, _) = open(&world, FRAMES, options(1, 512)).await.unwrap();
+        let sessions: Vec<_> = (0..SESSIONS)
+            .map(|number| {
+                let draw = world.random.named(&format!("session/{number}"));
+                world.spawner.spawn(session(instance.clone(), draw))
+            })
+            .collect();
+        // Background tasks would let virtual time go on for ever.
+        let alarm = world.clone();
+        drop(world.spawner.spawn(async move {
+            alarm.sleep(Span::seconds(3600)).await;
+            panic!("an hour is gone and the sessions are not done");
+        }));
+        let mut done = 0;
+        for session in sessions {
+            done += session.await;
+        }
+        assert!(done > 600, "{done} inserts");
+        instance.close().await.unwrap();
+    });
+}
