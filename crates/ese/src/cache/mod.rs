@@ -80,7 +80,7 @@ pub struct CacheOptions {
     pub coalesce_bytes: u64,
     /// Bytes of clean pages that a write may carry along to join two runs, and of unwanted ones a read.
     pub gap_bytes: u64,
-    /// Writes in flight per database at most.
+    /// Writes in flight per database at most: a burst of them would stand before every read.
     pub writes_max: usize,
     /// References closer together than this count as one.
     pub correlation: Span,
@@ -91,8 +91,8 @@ pub struct CacheOptions {
 impl CacheOptions {
     /// ESE's defaults for a cache of `frames` pages of `page_size`.
     ///
-    /// Source: microsoft/Extensible-Storage-Engine, dev/ese/src/ese/sysparamtable.g.cxx (LRU-K times) and
-    /// dev/ese/src/inc/daeconst.hxx (coalescing).
+    /// Source: microsoft/Extensible-Storage-Engine, dev/ese/src/ese/sysparamtable.g.cxx (LRU-K times),
+    /// dev/ese/src/inc/daeconst.hxx (coalescing) and dev/ese/src/os/osdisk.cxx (writes: half of 1,024 outstanding I/Os).
     pub fn new(page_size: PageSize, frames: u32) -> Self {
         Self {
             page_size,
@@ -102,7 +102,7 @@ impl CacheOptions {
             stop_percent: STOP_PERCENT,
             coalesce_bytes: 512 << 10,
             gap_bytes: 0,
-            writes_max: 64,
+            writes_max: 512,
             correlation: Span::millis(128),
             timeout: Span::seconds(100),
         }

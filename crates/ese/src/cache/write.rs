@@ -1,7 +1,8 @@
 //! Writing dirty pages: in runs, after their log, one write of a page at a time.
 //!
 //! Callers name frames that should go out. Their neighbourhood is looked at for pages that can travel along, the runs are
-//! submitted at once and each ends in a task of its own, so nobody waits for a device longer than they want to.
+//! submitted, as many as may be in flight, and each ends in a task of its own, so nobody waits for a device longer than
+//! they must.
 
 use brunt_units::{LogPosition, PageNumber};
 use brunt_world::{Class, Io, Op, Segments, Ticket};
@@ -41,7 +42,7 @@ impl<C: Content> Cache<C> {
     /// Pages that are clean, in flight, or were changed again while the log was awaited are left for the next time.
     ///
     /// # Errors
-    /// When the log has failed.
+    /// When the log has failed, or the cache while writes in flight were waited for.
     pub(crate) async fn write_frames(
         &self,
         frames: &[u32],
@@ -52,19 +53,50 @@ impl<C: Content> Cache<C> {
                 log.flushed(end, FlushReason::Page).await?;
             }
         }
+        let mut left = frames.to_vec();
         let mut written = 0;
-        for (database, run) in self.runs_around(frames) {
-            if let Some((ticket, departure)) = self.depart(database, run, after) {
-                written += u32::try_from(departure.oldest.len()).expect("a run is short");
-                drop(
-                    self.0
-                        .world
-                        .spawner
-                        .spawn(self.clone().arrive(ticket, departure)),
-                );
-            }
+        while let Some(full) = self.depart_all(&mut left, after, &mut written) {
+            // Not for one write alone: the runs are made up anew each time.
+            let quarter = self.0.options.writes_max.div_ceil(4);
+            self.0
+                .progress
+                .wait(|| match self.failure() {
+                    Some(error) => Some(Err(error)),
+                    None => (self.writes_left(full) >= quarter).then_some(Ok(())),
+                })
+                .await?;
         }
         Ok(written)
+    }
+
+    /// Submits as many of the frames that are `left` as may be in flight, and takes them off. The database whose limit is
+    /// reached, if one is.
+    fn depart_all(&self, left: &mut Vec<u32>, after: After, written: &mut u32) -> Option<u8> {
+        let mut departed = Vec::new();
+        let mut full = None;
+        for (database, run) in self.runs_around(left) {
+            if self.writes_left(database) == 0 {
+                full = Some(database);
+                break;
+            }
+            let Some((ticket, departure)) = self.depart(database, run, after) else {
+                continue;
+            };
+            *written += u32::try_from(departure.oldest.len()).expect("a run is short");
+            departed.extend(&departure.frames);
+            let arrival = self.clone().arrive(ticket, departure);
+            drop(self.0.world.spawner.spawn(arrival));
+        }
+        departed.sort_unstable();
+        left.retain(|frame| departed.binary_search(frame).is_err());
+        full
+    }
+
+    /// How many more writes of a database may be in flight.
+    fn writes_left(&self, database: u8) -> usize {
+        let state = self.0.state.borrow();
+        let flying = state.databases[usize::from(database)].flying.len();
+        self.0.options.writes_max.saturating_sub(flying)
     }
 
     /// The newest log position of these frames, for each log.

@@ -12,7 +12,6 @@
 //! | [`checkpoint`] | how many of them to write now |
 //! | [`coalesce`] | which pages travel in one read or write |
 //! | [`preread`] | what to read before it is asked for |
-//! | [`admission`] | whose I/O goes to the device next |
 //! | [`log_buffer`] | when log bytes leave the buffer |
 //! | [`log_format`] | when the next log file is prepared |
 //! | [`extension`] | when a database file grows |
@@ -20,7 +19,6 @@
 //!
 //! `frame_heap` and `history` are the data structures beneath; [`log_shape`] measures log positions.
 
-pub mod admission;
 pub mod available;
 pub mod checkpoint;
 pub mod coalesce;

@@ -45,6 +45,32 @@ fn no_page_is_written_before_its_log() {
 }
 
 #[test]
+fn no_more_writes_are_in_flight_than_may_be() {
+    let few = |options: &mut CacheOptions| options.writes_max = 3;
+    run(60, few, async |bench| {
+        // Every third page, so that none travels with another.
+        for page in (1..=90).step_by(3) {
+            bench.change(page, 1).await;
+        }
+        let (most, clock) = (Rc::new(RefCell::new(0)), Rc::clone(&bench.world.clock));
+        let (known, mut begun) = (Rc::clone(&most), Vec::new());
+        bench.probe.set_latency(Span::millis(1));
+        bench.probe.watch(move |request| {
+            if (request.class, request.op) == (Class::Database, Op::Write) {
+                let now = clock.now();
+                begun.retain(|begun| now - *begun < Span::millis(1));
+                begun.push(now);
+                let flying = begun.len().max(*known.borrow());
+                *known.borrow_mut() = flying;
+            }
+        });
+        bench.write_all().await.unwrap();
+        assert_eq!(*most.borrow(), 3);
+        assert_eq!(bench.probe.seen(Class::Database, Op::Write).len(), 30);
+    });
+}
+
+#[test]
 fn a_page_changed_while_it_is_written_goes_out_as_it_was() {
     run(16, same, async |bench| {
         bench.change(9, 1).await;
