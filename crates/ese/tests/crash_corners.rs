@@ -8,7 +8,8 @@ use brunt_ese::instance::{Instance, InstanceOptions};
 use brunt_units::{Span, Time};
 use brunt_world::World;
 use brunt_world_virtual::crash::{CrashImages, Sample};
-use brunt_world_virtual::{Store, VirtualOptions, VirtualWorld};
+use brunt_world_virtual::journal::Action;
+use brunt_world_virtual::{Journal, Store, VirtualOptions, VirtualWorld};
 use common::{TABLE, database_path, open, options, tree_database};
 
 const FRAMES: u32 = 24;
@@ -21,11 +22,8 @@ fn patient() -> InstanceOptions {
     }
 }
 
-/// Runs `work` on an open instance; gives what it says, and the files as they are when the power fails then and takes
-/// everything that is not durable with it.
-fn crash_after<T: 'static>(
-    work: impl AsyncFnOnce(World, Instance<Bytes>) -> T + 'static,
-) -> (T, Store) {
+/// Runs `work` on an open instance; gives what it says, and what happened to the files.
+fn live<T: 'static>(work: impl AsyncFnOnce(World, Instance<Bytes>) -> T + 'static) -> (T, Journal) {
     let mut store = Store::new();
     tree_database(&mut store, &database_path(0));
     let mut virtual_world = VirtualWorld::new(VirtualOptions {
@@ -38,7 +36,15 @@ fn crash_after<T: 'static>(
         let (instance, _) = open(&world, FRAMES, patient()).await.unwrap();
         work(world, instance).await
     });
-    let journal = virtual_world.machine.stop_recording().unwrap();
+    (said, virtual_world.machine.stop_recording().unwrap())
+}
+
+/// Runs `work` on an open instance; gives what it says, and the files as they are when the power fails then and takes
+/// everything that is not durable with it.
+fn crash_after<T: 'static>(
+    work: impl AsyncFnOnce(World, Instance<Bytes>) -> T + 'static,
+) -> (T, Store) {
+    let (said, journal) = live(work);
     let mut images = CrashImages::new(&journal);
     let end = *images.cuts().last().unwrap();
     (said, images.image(end, Sample::Nothing))
@@ -142,4 +148,33 @@ fn growth_is_durable_before_the_checkpoint_passes_it() {
     });
     let there = recovered(store, async |instance| instance.databases()[0].pages.get());
     assert!(there >= pages, "{there} pages of {pages}");
+}
+
+/// Of a file that was being made a torn write left less than a block, and the next opening took it for somebody else's.
+/// So the length of a file is made durable before anything is written into it.
+#[test]
+fn no_file_is_written_before_a_block_of_it_is_durable() {
+    let ((), journal) = live(async |_, instance| {
+        make_way(&instance).await;
+        instance.close().await.unwrap();
+    });
+    let actions = journal.actions();
+    let mut written = 0;
+    for write in actions {
+        let Some(Action::Write { file, .. }) = &write.action else {
+            continue;
+        };
+        let stood = journal.base().length(*file) >= Some(4096);
+        let synced = actions.iter().any(|sync| {
+            let of_file = matches!(&sync.action, Some(Action::Sync { file: of }) if of == file);
+            let lengthened = actions.iter().any(|length| {
+                matches!(&length.action, Some(Action::Length { file: of, to, .. }) if of == file && *to >= 4096)
+                    && length.completed.is_some_and(|done| done <= sync.submitted)
+            });
+            of_file && lengthened && sync.completed.is_some_and(|done| done <= write.submitted)
+        });
+        assert!(stood || synced, "{:?} at {:?}", file, write.submitted);
+        written += 1;
+    }
+    assert!(written > 50, "{written} writes");
 }

@@ -6,7 +6,7 @@
 //! checkpoint are removed, but only when it is durable.
 
 use brunt_units::{LogPosition, Time};
-use brunt_world::{Class, FileId, OpenMode, VolumeError};
+use brunt_world::{Class, FileId, Io, OpenMode, VolumeError};
 
 use super::{Instance, database::Database};
 use crate::content::Content;
@@ -194,6 +194,9 @@ impl<C: Content> Instance<C> {
                     .allocate(file, 2 * CHECKPOINT_BYTES as u64)
                     .await
                     .map_err(name_error(&path))?;
+                // Or a torn first write could leave less than a block, which is taken for somebody else's.
+                let synced = self.0.world.disk.submit(Io::sync(Class::Metadata, file));
+                synced.await.result.map_err(file_error(&path))?;
                 let directory = &self.0.options.log_directory;
                 volume
                     .sync_directory(directory)

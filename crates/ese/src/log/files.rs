@@ -302,6 +302,8 @@ impl<C: Content> LogFiles<C> {
             .allocate(file, length)
             .await
             .map_err(name_error(&path))?;
+        // Or a torn first write could leave less than a block, which is taken for somebody else's.
+        self.sync(file, &path).await?;
         self.fill(file, &path).await?;
         let created = self.stamp();
         let header = self
@@ -312,14 +314,14 @@ impl<C: Content> LogFiles<C> {
         write_through(&self.0.world, Class::LogFormat, file, 0, segment)
             .await
             .map_err(file_error(&path))?;
-        let synced = self
-            .0
-            .world
-            .disk
-            .submit(Io::sync(Class::LogFormat, file))
-            .await;
-        synced.result.map_err(file_error(&path))?;
+        self.sync(file, &path).await?;
         Ok(Prepared { file, created })
+    }
+
+    async fn sync(&self, file: FileId, path: &Path) -> Result<(), EngineError> {
+        let sync = Io::sync(Class::LogFormat, file);
+        let synced = self.0.world.disk.submit(sync).await;
+        synced.result.map_err(file_error(path))
     }
 
     async fn fill(&self, file: FileId, path: &Path) -> Result<(), EngineError> {
