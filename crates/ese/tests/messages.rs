@@ -7,6 +7,7 @@ use std::rc::Rc;
 
 use brunt_ese::cache::{Cache, CacheOptions};
 use brunt_ese::create::{CreateOptions, MessageSource, create_database};
+use brunt_ese::format::stamp::{Signature, Stamp};
 use brunt_ese::instance::messages::{MessageTable, NewContent};
 use brunt_ese::instance::transaction::Commit;
 use brunt_ese::instance::{Instance, InstanceOptions};
@@ -164,8 +165,7 @@ async fn life(world: World, size: PageSize) {
         fill_percent: 90,
         free_pages: 40,
         expected_bytes: 4 << 20,
-        run: RUN,
-        epoch_ms: 1_700_000_000_000,
+        signature: Signature::ours(7, Stamp::from_unix_millis(1_700_000_000_000), RUN),
     };
     let created = create_database(&world, &path, &how, &Source, &|_| {})
         .await

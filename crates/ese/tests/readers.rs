@@ -16,6 +16,7 @@ use std::path::Path;
 use std::process::Command;
 
 use brunt_ese::create::{CreateOptions, MessageSource, create_database};
+use brunt_ese::format::stamp::{Signature, Stamp};
 use brunt_ese::instance::InstanceOptions;
 use brunt_ese::instance::messages::NewContent;
 use brunt_ese::instance::transaction::Commit;
@@ -100,8 +101,7 @@ async fn create(world: World, size: PageSize, mails: Mails) {
         fill_percent: 85,
         free_pages: 40,
         expected_bytes: 1 << 20,
-        run: RUN,
-        epoch_ms: 1_700_000_000_000,
+        signature: Signature::ours(7, Stamp::from_unix_millis(1_700_000_000_000), RUN),
     };
     create_database(&world, &database_path(0), &how, &mails, &|_| {})
         .await

@@ -11,7 +11,7 @@ use brunt_ese::cache::{Cache, CacheOptions};
 use brunt_ese::content::Bytes;
 use brunt_ese::create::{CreateOptions, Created, MessageSource, create_database};
 use brunt_ese::error::EngineError;
-use brunt_ese::format::stamp::RunId;
+use brunt_ese::format::stamp::{RunId, Signature, Stamp};
 use brunt_ese::instance::messages::NewContent;
 use brunt_ese::instance::recovery::RecoveryReport;
 use brunt_ese::instance::{Instance, InstanceOptions};
@@ -152,8 +152,7 @@ pub(crate) async fn create(
         fill_percent: 80,
         free_pages: 256,
         expected_bytes: bytes,
-        run: RUN,
-        epoch_ms: 1_700_000_000_000,
+        signature: Signature::ours(7, Stamp::from_unix_millis(1_700_000_000_000), RUN),
     };
     create_database(world, path, &options, mailbox, &|_| {}).await
 }

@@ -16,7 +16,7 @@ use crate::error::EngineError;
 use crate::format::catalog::system;
 use crate::format::header::{DatabaseHeader, DatabaseState};
 use crate::format::long_value::{LongValueId, chunk_bytes};
-use crate::format::stamp::{RunId, Signature, Stamp};
+use crate::format::stamp::Signature;
 use crate::small_file::{file_error, name_error, write_through};
 use crate::table::load::{LoadOptions, RecordsLoad};
 use crate::table::message::{Body, Message, stays_inside};
@@ -36,10 +36,9 @@ pub struct CreateOptions {
     pub free_pages: u32,
     /// About how long the file will be, for reserving it in one piece.
     pub expected_bytes: u64,
-    /// The run that the file is marked with.
-    pub run: RunId,
-    /// Milliseconds from the Unix epoch to the beginning of the world's clock.
-    pub epoch_ms: u64,
+    /// What tells the database from every other, with our marker. Given, and not drawn here, because what the messages hold
+    /// may depend on it.
+    pub signature: Signature,
 }
 
 /// The messages that a new database begins with, by number.
@@ -80,6 +79,9 @@ pub struct Created {
 /// # Errors
 /// When the file exists, or cannot be created, written or synced. What is there then carries our marker and says *just
 /// created*.
+///
+/// # Panics
+/// When the signature does not carry our marker.
 pub async fn create_database(
     world: &World,
     path: &Path,
@@ -87,12 +89,13 @@ pub async fn create_database(
     source: &dyn MessageSource,
     progress: &dyn Fn(u64),
 ) -> Result<Created, EngineError> {
+    assert!(options.signature.is_ours(), "a database without our marker");
     let file = world
         .volume
         .open(path, OpenMode::CreateNew)
         .await
         .map_err(name_error(path))?;
-    let mut header = new_header(world, path, options);
+    let mut header = DatabaseHeader::new(options.page_size, options.signature);
     write_headers(world, path, file, &header).await?;
     let allocated = world.volume.allocate(
         file,
@@ -129,19 +132,6 @@ pub async fn create_database(
 
 /// The first page that the first pass may stream: the ones before it are written at the end.
 const FIRST_STREAMED: PageNumber = PageNumber(1);
-
-fn new_header(world: &World, path: &Path, options: &CreateOptions) -> DatabaseHeader {
-    let elapsed = world.clock.now().0.div_euclid(1_000_000);
-    let created = Stamp::from_unix_millis(options.epoch_ms + elapsed);
-    let mut draw = world
-        .random
-        .named(&format!("database signature/{}", path.display()));
-    let random = u32::try_from(draw.below(1 << 32)).expect("below 2^32");
-    DatabaseHeader::new(
-        options.page_size,
-        Signature::ours(random, created, options.run),
-    )
-}
 
 async fn write_headers(
     world: &World,
