@@ -151,6 +151,11 @@ impl Workload {
         }
     }
 
+    /// From now on operations are drawn from this mix.
+    pub fn set_mix(&mut self, mix: Mix) {
+        self.mix = mix;
+    }
+
     /// Operations of a kind that took place.
     pub fn count(&self, kind: Kind) -> u64 {
         self.counts[kind as usize]
