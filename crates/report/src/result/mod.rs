@@ -34,6 +34,10 @@ pub struct RunResult {
     pub verdict: Verdict,
     /// The verdict in one plain sentence.
     pub sentence: String,
+    /// Whether it may be shown as a qualification of the storage; a demo may pass and does not qualify.
+    pub qualifies: bool,
+    /// Why it does not, one reason each.
+    pub reasons: Vec<String>,
     /// Every rule, in report order.
     pub rules: Vec<Rule>,
     /// When.
