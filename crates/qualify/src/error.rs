@@ -1,0 +1,86 @@
+//! Why a run could not be carried out.
+
+use std::path::{Path, PathBuf};
+
+use brunt_ese::error::EngineError;
+use brunt_units::{ByteSize, PageSize};
+use brunt_world::{IoError, VolumeError};
+
+/// What ends a run without a verdict.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// A file stands where one of ours belongs. Nothing has been written.
+    #[error("{}: this is not a file of brunt, so brunt neither writes to it nor replaces it\n  move it away, or name another path in the scenario", .0.display())]
+    Foreign(PathBuf),
+    /// A database of ours has another page size. Nothing has been written.
+    #[error("{}: has pages of {found}, and the scenario asks for {wanted}\n  `--new` makes it anew", path.display())]
+    PageSize {
+        /// The database.
+        path: PathBuf,
+        /// Its page size.
+        found: PageSize,
+        /// The scenario's.
+        wanted: PageSize,
+    },
+    /// A database of ours is smaller than the scenario wants it. Nothing has been written.
+    #[error("{}: is {found} large, and the scenario asks for {wanted}\n  `--new` makes it anew", path.display())]
+    TooSmall {
+        /// The database.
+        path: PathBuf,
+        /// Its length.
+        found: ByteSize,
+        /// The scenario's size.
+        wanted: ByteSize,
+    },
+    /// One database of an instance is missing, and another needs the log to recover. Nothing has been written.
+    #[error("{}: is missing, and {} was not closed properly\n  `--new` makes both anew", missing.display(), dirty.display())]
+    Incomplete {
+        /// The missing one.
+        missing: PathBuf,
+        /// The one that needs recovery.
+        dirty: PathBuf,
+    },
+    /// A database of ours holds other records than this program writes: it was made by another version. Nothing has
+    /// been written.
+    #[error("{}: its records are not those of this version of brunt\n  `--new` makes it anew", .0.display())]
+    Unreadable(PathBuf),
+    /// A name cannot be looked at, made or removed.
+    #[error("{}: {error}", path.display())]
+    Name {
+        /// The path.
+        path: PathBuf,
+        /// What the world said.
+        error: VolumeError,
+    },
+    /// A file cannot be read.
+    #[error("{}: {error}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the world said.
+        error: IoError,
+    },
+    /// Somebody stopped it before there was a test.
+    #[error("stopped before the test began")]
+    Stopped,
+    /// The engine cannot go on.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+}
+
+impl RunError {
+    pub(crate) fn name(path: &Path) -> impl Fn(VolumeError) -> Self {
+        move |error| Self::Name {
+            path: path.to_owned(),
+            error,
+        }
+    }
+
+    pub(crate) fn read(path: &Path) -> impl Fn(IoError) -> Self {
+        move |error| Self::Read {
+            path: path.to_owned(),
+            error,
+        }
+    }
+}

@@ -1,0 +1,414 @@
+//! What lies where a test wants to work, and what may be done about it.
+//!
+//! brunt writes genuine ESE files, perhaps beside somebody's mail. So before anything is written every path of the plan
+//! is looked at, and a file that does not carry brunt's marker ends the run by name, whatever `--new` says:
+//!
+//! | path | ours when |
+//! | --- | --- |
+//! | database | its header is sound and carries the marker |
+//! | flush map beside it | it is our kind of map, or blank |
+//! | `edb*.log`, `edb.chk` in a log folder | its log signature carries the marker, or it is blank |
+//!
+//! Blank is what a crash leaves of a file that was being made: nothing, zeros, or the filling of a log. The engine holds
+//! the last three to the same, but only when it opens an instance.
+//!
+//! ```text
+//!    look at everything --> [Decision per instance] --> remove what is to be replaced --> create what is missing
+//!         | foreign, wrong size ...
+//!         v
+//!    RunError, nothing written
+//! ```
+//!
+//! A database whose creation was interrupted says so in its header, and is made anew without being asked for. Logs are
+//! removed only with `--new`: a database that is not named in this scenario may need them.
+
+use std::path::{Path, PathBuf};
+
+use brunt_ese::format::checkpoint_file::{self, CHECKPOINT_BYTES};
+use brunt_ese::format::flush_map::{MAP_PAGE_BYTES, has_magic, path_beside};
+use brunt_ese::format::header::{DatabaseHeader, DatabaseState, HEADERS_BYTES_MAX};
+use brunt_ese::format::log_file::{self, FILL};
+use brunt_ese::format::stamp::Signature;
+use brunt_units::{ByteSize, PageSize};
+use brunt_world::{Class, FileId, Io, OpenMode, VolumeError, World};
+
+use crate::error::RunError;
+use crate::plan::{InstancePlan, Plan};
+
+/// What stands at a database's path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Found {
+    Nothing,
+    /// Ours, but its creation was never finished.
+    Unfinished,
+    Ours {
+        state: DatabaseState,
+        page: PageSize,
+        length: ByteSize,
+    },
+}
+
+/// What is to be done for one instance, and with what it begins.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Decision {
+    /// Files of ours that have to go.
+    pub remove: Vec<PathBuf>,
+    /// Databases to create, by their number in the instance.
+    pub create: Vec<usize>,
+}
+
+/// Files in a log folder that bear an engine's names.
+const LOG_BASE: &str = "edb";
+/// A database is as large as the scenario wants it from this share on: how much a number of records takes is an estimate.
+const SIZE_PERCENT_MIN: u128 = 90;
+/// A file can be read from the start in units of this.
+const UNIT: u64 = 4096;
+
+/// Looks at everything and decides. Nothing is written.
+///
+/// # Errors
+/// [`RunError`] names the first file that is in the way.
+pub async fn decide(world: &World, plan: &Plan) -> Result<Vec<Decision>, RunError> {
+    let mut decisions = Vec::new();
+    for instance in &plan.instances {
+        decisions.push(decide_instance(world, plan, instance).await?);
+    }
+    Ok(decisions)
+}
+
+async fn decide_instance(
+    world: &World,
+    plan: &Plan,
+    instance: &InstancePlan,
+) -> Result<Decision, RunError> {
+    let logs = own_logs(world, &instance.log).await?;
+    let mut found = Vec::new();
+    for database in &instance.databases {
+        found.push(look_at_database(world, &database.path).await?);
+        look_at_map(world, &path_beside(&database.path)).await?;
+    }
+    let all = 0..instance.databases.len();
+    let replaced = |index: &usize| plan.renew || !matches!(found[*index], Found::Ours { .. });
+    let create: Vec<usize> = all.clone().filter(replaced).collect();
+    for index in all.filter(|index| !create.contains(index)) {
+        check_kept(plan, instance, index, &found[index], create.first())?;
+    }
+    let mut remove = if plan.renew { logs } else { Vec::new() };
+    for index in &create {
+        let path = &instance.databases[*index].path;
+        if found[*index] != Found::Nothing {
+            remove.push(path.clone());
+        }
+        let map = path_beside(path);
+        if length(world, &map).await?.is_some() {
+            remove.push(map);
+        }
+    }
+    Ok(Decision { remove, create })
+}
+
+/// Whether a database can be used as it is, beside one that is missing.
+fn check_kept(
+    plan: &Plan,
+    instance: &InstancePlan,
+    index: usize,
+    found: &Found,
+    missing: Option<&usize>,
+) -> Result<(), RunError> {
+    let Found::Ours {
+        state,
+        page,
+        length,
+    } = *found
+    else {
+        return Ok(());
+    };
+    let database = &instance.databases[index];
+    let path = database.path.clone();
+    if page != plan.engine.page {
+        let wanted = plan.engine.page;
+        return Err(RunError::PageSize {
+            path,
+            found: page,
+            wanted,
+        });
+    }
+    if u128::from(length.get()) * 100 < u128::from(database.size.get()) * SIZE_PERCENT_MIN {
+        let (found, wanted) = (length, database.size);
+        return Err(RunError::TooSmall {
+            path,
+            found,
+            wanted,
+        });
+    }
+    match missing {
+        Some(missing) if state != DatabaseState::Clean => Err(RunError::Incomplete {
+            missing: instance.databases[*missing].path.clone(),
+            dirty: path,
+        }),
+        _ => Ok(()),
+    }
+}
+
+async fn look_at_database(world: &World, path: &Path) -> Result<Found, RunError> {
+    let Some((start, length)) = beginning(world, path, HEADERS_BYTES_MAX as u64).await? else {
+        return Ok(Found::Nothing);
+    };
+    match DatabaseHeader::find(&start).map(|found| found.header) {
+        Ok(header) if !header.is_ours() => Err(RunError::Foreign(path.to_owned())),
+        Ok(header) if header.state == DatabaseState::JustCreated => Ok(Found::Unfinished),
+        Ok(header) => Ok(Found::Ours {
+            state: header.state,
+            page: header.page_size,
+            length: ByteSize::bytes(length),
+        }),
+        Err(_) => Err(RunError::Foreign(path.to_owned())),
+    }
+}
+
+async fn look_at_map(world: &World, path: &Path) -> Result<(), RunError> {
+    let start = beginning(world, path, MAP_PAGE_BYTES as u64).await?;
+    let ours = start.is_none_or(|(start, _)| is_blank(&start) || has_magic(&start));
+    match ours {
+        true => Ok(()),
+        false => Err(RunError::Foreign(path.to_owned())),
+    }
+}
+
+/// The files of a log stream of ours in `folder`.
+async fn own_logs(world: &World, folder: &Path) -> Result<Vec<PathBuf>, RunError> {
+    let names = world.volume.list(folder).await;
+    let names = names.map_err(RunError::name(folder))?;
+    let mut logs = Vec::new();
+    for name in names {
+        let Some(rest) = name.strip_prefix(LOG_BASE) else {
+            continue;
+        };
+        let path = folder.join(&name);
+        let ours = match rest {
+            ".chk" => checkpoint_is_ours(world, &path).await?,
+            _ if rest.ends_with(".log") => log_is_ours(world, &path).await?,
+            _ => continue,
+        };
+        if !ours {
+            return Err(RunError::Foreign(path));
+        }
+        logs.push(path);
+    }
+    Ok(logs)
+}
+
+async fn log_is_ours(world: &World, path: &Path) -> Result<bool, RunError> {
+    let start = beginning(world, path, UNIT).await?;
+    let marked = |start: &[u8]| has_marker(start, log_file::SIGNATURE_AT);
+    Ok(start.is_none_or(|(start, _)| is_blank(&start) || marked(&start)))
+}
+
+async fn checkpoint_is_ours(world: &World, path: &Path) -> Result<bool, RunError> {
+    let start = beginning(world, path, 2 * CHECKPOINT_BYTES as u64).await?;
+    let marked = |start: &[u8]| {
+        let mut copies = start.chunks(CHECKPOINT_BYTES);
+        copies.any(|copy| has_marker(copy, checkpoint_file::SIGNATURE_AT))
+    };
+    Ok(start.is_none_or(|(start, _)| is_blank(&start) || marked(&start)))
+}
+
+/// What a file may be torn at.
+const SECTOR: usize = 512;
+
+fn has_marker(start: &[u8], at: usize) -> bool {
+    start.len() >= SECTOR && Signature::read(start, at).is_ours()
+}
+
+/// Whether the first sector is what a file has before anything is written into it, or while it is being formatted.
+fn is_blank(start: &[u8]) -> bool {
+    let sector = &start[..start.len().min(SECTOR)];
+    sector.iter().all(|byte| *byte == 0) || sector.iter().all(|byte| *byte == FILL)
+}
+
+async fn length(world: &World, path: &Path) -> Result<Option<u64>, RunError> {
+    Ok(beginning(world, path, 0).await?.map(|(_, length)| length))
+}
+
+/// The first bytes of a file, at most `most` (a multiple of 4,096), and its length; `None` when there is no file.
+async fn beginning(
+    world: &World,
+    path: &Path,
+    most: u64,
+) -> Result<Option<(Vec<u8>, u64)>, RunError> {
+    let file = match world.volume.open(path, OpenMode::Read).await {
+        Ok(file) => file,
+        Err(VolumeError::NotFound) => return Ok(None),
+        Err(error) => return Err(RunError::name(path)(error)),
+    };
+    let read = read_beginning(world, path, file, most).await;
+    // It was only read, so a close that fails changes nothing.
+    let _ = world.volume.close(file).await;
+    read.map(Some)
+}
+
+async fn read_beginning(
+    world: &World,
+    path: &Path,
+    file: FileId,
+    most: u64,
+) -> Result<(Vec<u8>, u64), RunError> {
+    let length = world.volume.length(file).await;
+    let length = length.map_err(RunError::name(path))?;
+    // What is shorter than a unit is no file of ours, and cannot be read past the page cache.
+    let wanted = most.min(length - length.rem_euclid(UNIT));
+    if wanted == 0 {
+        // Neither zeros nor fill: a short file must not pass for a blank one.
+        let odd = u8::from(length > 0 && most > 0);
+        return Ok((vec![odd; usize::from(odd)], length));
+    }
+    let bytes = usize::try_from(wanted).expect("at most two headers");
+    let frame = world.frames.take(bytes);
+    let done = world
+        .disk
+        .submit(Io::read(Class::Metadata, file, 0, frame))
+        .await;
+    done.result.map_err(RunError::read(path))?;
+    Ok((done.into_frame().to_vec(), length))
+}
+
+/// Removes what was decided to be removed, and makes that durable.
+///
+/// # Errors
+/// [`RunError::Name`] for the first file that cannot be removed.
+pub async fn remove(world: &World, decisions: &[Decision]) -> Result<(), RunError> {
+    for path in decisions.iter().flat_map(|decision| &decision.remove) {
+        match world.volume.remove(path).await {
+            Ok(()) | Err(VolumeError::NotFound) => {}
+            Err(error) => return Err(RunError::name(path)(error)),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::rc::Rc;
+
+    use brunt_ese::format::stamp::{RunId, Signature, Stamp};
+    use brunt_world_virtual::{VirtualOptions, VirtualWorld};
+
+    use super::*;
+    use crate::plan::tests::plan;
+
+    async fn put(world: &World, path: &str, bytes: &[u8]) {
+        let file = world
+            .volume
+            .open(Path::new(path), OpenMode::CreateNew)
+            .await
+            .unwrap();
+        // What comes behind the beginning is zero in every test.
+        let start = &bytes[..bytes.len().min(64 << 10)];
+        if !start.is_empty() {
+            let mut frame = world.frames.zeroed(start.len().next_multiple_of(4096));
+            frame[..start.len()].copy_from_slice(start);
+            let io = Io::write(Class::Create, file, 0, &Rc::new(frame));
+            world.disk.submit(io).await.result.unwrap();
+        }
+        let length = bytes.len() as u64;
+        world.volume.allocate(file, length).await.unwrap();
+        world.volume.close(file).await.unwrap();
+    }
+
+    fn header(ours: bool, state: DatabaseState) -> Vec<u8> {
+        let signature = match ours {
+            true => Signature::ours(5, Stamp::from_unix_millis(1), RunId(3)),
+            false => Signature {
+                random: 5,
+                ..Signature::default()
+            },
+        };
+        let mut header = DatabaseHeader::new(PageSize::KIB_4, signature);
+        header.state = state;
+        let mut file = header.to_bytes();
+        file.resize(4 << 20, 0);
+        file
+    }
+
+    /// What is decided with `files` in place, for the first instance.
+    fn decided(renew: bool, files: Vec<(&'static str, Vec<u8>)>) -> Result<Decision, RunError> {
+        let mut machine = VirtualWorld::new(VirtualOptions::new(1));
+        let world = machine.world.clone();
+        machine.executor.block_on(async move {
+            for (path, bytes) in files {
+                put(&world, path, &bytes).await;
+            }
+            let plan = Plan { renew, ..plan() };
+            let mut decisions = decide(&world, &plan).await?;
+            assert_eq!(decisions.len(), 2);
+            Ok(decisions.swap_remove(0))
+        })
+    }
+
+    const CLEAN: DatabaseState = DatabaseState::Clean;
+
+    fn paths(decision: &Decision) -> Vec<&str> {
+        let paths = decision.remove.iter();
+        paths.map(|path| path.to_str().unwrap()).collect()
+    }
+
+    #[test]
+    fn what_is_missing_is_created_and_what_is_ours_is_kept() {
+        let nothing = decided(false, vec![]).unwrap();
+        assert_eq!((nothing.create, nothing.remove), (vec![0], vec![]));
+        let kept = decided(false, vec![("db/1.edb", header(true, CLEAN))]).unwrap();
+        assert_eq!(kept, Decision::default());
+        let unfinished = header(true, DatabaseState::JustCreated);
+        let again = decided(false, vec![("db/1.edb", unfinished)]).unwrap();
+        assert_eq!(paths(&again), ["db/1.edb"]);
+        assert_eq!(again.create, [0]);
+    }
+
+    #[test]
+    fn new_replaces_only_what_is_ours() {
+        let files = || {
+            vec![
+                ("db/1.edb", header(true, CLEAN)),
+                ("log1/edb.log", vec![FILL; 4096]),
+            ]
+        };
+        let renewed = decided(true, files()).unwrap();
+        assert_eq!(paths(&renewed), ["log1/edb.log", "db/1.edb"]);
+        for (path, bytes) in [
+            ("db/1.edb", header(false, CLEAN)),
+            ("db/1.edb", b"a letter".to_vec()),
+            ("db/1.edb", Vec::new()),
+            ("db/1.jfm", vec![7; 8192]),
+            ("db/1.jfm", b"short".to_vec()),
+            ("log1/edb.log", vec![7; 65_536]),
+            ("log1/edb00001.log", b"short".to_vec()),
+            ("log1/edbtmp.log", vec![7; 8192]),
+            ("log1/edb.chk", vec![7; 8192]),
+        ] {
+            for renew in [false, true] {
+                let refused = decided(renew, vec![(path, bytes.clone())]);
+                assert_eq!(refused, Err(RunError::Foreign(path.into())), "{path}");
+            }
+        }
+        let other = decided(true, vec![("log1/readme.txt", b"hands off".to_vec())]);
+        assert_eq!(paths(&other.unwrap()), Vec::<&str>::new());
+    }
+
+    #[test]
+    fn what_does_not_fit_the_scenario_is_named() {
+        let small = header(true, CLEAN)[..1 << 20].to_vec();
+        assert!(matches!(
+            decided(false, vec![("db/1.edb", small)]),
+            Err(RunError::TooSmall { .. })
+        ));
+        let signature = Signature::ours(5, Stamp::from_unix_millis(1), RunId(3));
+        let mut larger = DatabaseHeader::new(PageSize::KIB_8, signature);
+        larger.state = CLEAN;
+        let mut bytes = larger.to_bytes();
+        bytes.resize(4 << 20, 0);
+        assert!(matches!(
+            decided(false, vec![("db/1.edb", bytes)]),
+            Err(RunError::PageSize { .. })
+        ));
+    }
+}

@@ -1,0 +1,361 @@
+//! What is to be tested: a scenario with every default filled in, as values that no file and no clock is needed for.
+//!
+//! Whoever reads scenarios makes a [`Plan`]; everything here works from it. The functions at the end say what the plan
+//! means for the engine, and are the only place where figures of a profile become options of the engine.
+
+use std::path::PathBuf;
+
+use brunt_ese::cache::CacheOptions;
+use brunt_ese::format::stamp::RunId;
+use brunt_ese::instance::InstanceOptions;
+use brunt_ese::log::{Durability, LogShape};
+use brunt_ese::policy::checkpoint::Pacing;
+use brunt_ese::policy::scan::Throttle;
+use brunt_stats::SAMPLE_INTERVAL;
+use brunt_units::{ByteSize, PageSize, Span};
+use brunt_workload::content::Sizes;
+use brunt_workload::mix::Mix;
+use brunt_workload::profile::{
+    CheckpointPacing, InstanceChoice, LatencyLimits, Maintenance, Profile, Version,
+};
+use brunt_workload::session::Scheduling;
+
+/// A performance test, resolved.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// What reports call it.
+    pub name: String,
+    /// Free text of the scenario.
+    pub description: String,
+    /// Whose figures it uses where the scenario says nothing else.
+    pub version: Version,
+    /// How long is measured.
+    pub duration: Span,
+    /// Sessions in the pool.
+    pub sessions: u32,
+    /// Seed of all randomness.
+    pub seed: u64,
+    /// Database reads and writes per second that have to be reached, if any.
+    pub target_io_per_s: Option<f64>,
+    /// The engine's sizes.
+    pub engine: EnginePlan,
+    /// What the sessions do.
+    pub load: LoadPlan,
+    /// What storage must hold to pass.
+    pub limits: Limits,
+    /// The log streams, at least one.
+    pub instances: Vec<InstancePlan>,
+    /// Make databases anew even where there are some.
+    pub renew: bool,
+    /// The run that new files are marked with.
+    pub run: RunId,
+    /// Milliseconds from the Unix epoch to the beginning of the world's clock.
+    pub epoch_ms: u64,
+}
+
+/// The engine's sizes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EnginePlan {
+    /// Bytes in a page.
+    pub page: PageSize,
+    /// Bytes in a log file.
+    pub log_file: ByteSize,
+    /// Bytes in a log segment: 512, or 4,096 where the device has no smaller sectors.
+    pub log_segment: usize,
+    /// Log bytes of an instance that may wait in memory.
+    pub log_buffer: ByteSize,
+    /// Memory for pages of the whole server, taken at the start.
+    pub cache_min: ByteSize,
+    /// Memory for pages of the whole server, at most.
+    pub cache_max: ByteSize,
+    /// Freeing begins below this share of the cache, in percent.
+    pub start_percent: u32,
+    /// Freeing ends at this share, in percent.
+    pub stop_percent: u32,
+    /// How log writes become durable.
+    pub durability: Durability,
+    /// Log bytes of an instance that recovery may have to replay.
+    pub checkpoint_depth: ByteSize,
+    /// How dirty pages are let go.
+    pub pacing: CheckpointPacing,
+    /// Pages that a database grows by.
+    pub extension_pages: u32,
+    /// Whether logs that no recovery needs are removed.
+    pub circular: bool,
+    /// Background maintenance, if any.
+    pub maintenance: Option<Maintenance>,
+}
+
+/// What the sessions do.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LoadPlan {
+    /// Shares of the operations.
+    pub mix: Mix,
+    /// Operations in a batch.
+    pub batch: u32,
+    /// Where a session goes next.
+    pub choice: InstanceChoice,
+    /// How sessions are held back.
+    pub scheduling: Scheduling,
+    /// How large records are.
+    pub sizes: Sizes,
+    /// Computing that one operation costs in a virtual world.
+    pub cost: Span,
+}
+
+/// What storage must hold to pass.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limits {
+    /// Latencies.
+    pub latency: LatencyLimits,
+    /// Samples that may exceed a sample's limit, at most.
+    pub excursions: u32,
+    /// Page-fault stalls per second.
+    pub stalls_per_s: f64,
+    /// How far, in percent, the achieved rate may stay below a target.
+    pub margin_percent: u32,
+    /// Share by which databases may grow, in percent.
+    pub reserve_percent: u32,
+}
+
+/// One log stream and its databases.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InstancePlan {
+    /// What reports call it.
+    pub name: String,
+    /// Folder of its logs and its checkpoint.
+    pub log: PathBuf,
+    /// Its databases; every instance has the same number of them, at least one.
+    pub databases: Vec<DatabasePlan>,
+}
+
+/// One database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DatabasePlan {
+    /// What reports call it.
+    pub name: String,
+    /// Its file.
+    pub path: PathBuf,
+    /// How large it is made.
+    pub size: ByteSize,
+}
+
+/// Page-fault stalls per second that are too many.
+///
+/// Source: the failure text of Jetstress 2013, "should be not higher than 1" (exchangemaster.wordpress.com, July 2017).
+const STALLS_PER_S: f64 = 1.0;
+
+/// What an operation computes, in virtual worlds. Measured on the real engine with everything cached: some 25 µs on a
+/// processor of 2020; only the order of magnitude matters beside storage.
+const OPERATION_COST: Span = Span::micros(25);
+
+/// How long a lazy commit may wait in the log buffer. In ESE the caller of a commit says it; what Jetstress says is not
+/// known. Hard commits of other sessions come first in all but idle tests, so it hardly matters.
+const LAZY_WAIT: Span = Span::millis(100);
+
+/// A short test still gets so many samples.
+const SAMPLES_MIN: u64 = 10;
+
+/// Log buffers are counted in these by the parameter `JET_paramLogBuffers`.
+const LOG_BUFFER_UNIT: u64 = 512;
+
+impl EnginePlan {
+    /// What `profile` asks for with so many instances. The log buffer is cut to one log file, as the engine does.
+    pub fn of(profile: &Profile, instances: u64) -> Self {
+        let all = |size: ByteSize| ByteSize::bytes(size.get() * instances);
+        let buffer = u64::from(profile.log_buffer_units.value) * LOG_BUFFER_UNIT;
+        Self {
+            page: profile.page_size.value,
+            log_file: profile.log_file.value,
+            log_segment: 512,
+            log_buffer: ByteSize::bytes(buffer).min(profile.log_file.value),
+            cache_min: all(profile.cache_min.value),
+            cache_max: all(profile.cache_max.value),
+            start_percent: profile.start_percent.value,
+            stop_percent: profile.stop_percent.value,
+            durability: Durability::WriteThrough,
+            checkpoint_depth: profile.checkpoint_depth.value,
+            pacing: profile.checkpoint_pacing.value,
+            extension_pages: profile.extension_pages.value,
+            circular: profile.circular_logging.value,
+            maintenance: profile.maintenance.value,
+        }
+    }
+}
+
+impl LoadPlan {
+    /// What `profile` asks for: a closed loop that nothing holds back.
+    pub fn of(profile: &Profile) -> Self {
+        Self {
+            mix: profile.mix.value,
+            batch: profile.batch_operations.value,
+            choice: profile.instance_choice.value,
+            scheduling: Scheduling::None,
+            sizes: Sizes {
+                short: profile.short_pad.value,
+                long: profile.long_pad.value,
+                ..Sizes::JETSTRESS
+            },
+            cost: OPERATION_COST,
+        }
+    }
+}
+
+impl Limits {
+    /// The strict limits of `profile`, which performance tests are held to.
+    pub fn strict(profile: &Profile) -> Self {
+        Self {
+            latency: profile.strict.value,
+            excursions: profile.excursions.value,
+            stalls_per_s: STALLS_PER_S,
+            margin_percent: profile.margin_percent.value,
+            reserve_percent: profile.reserve_percent.value,
+        }
+    }
+}
+
+impl Plan {
+    /// All databases, those of the first instance first.
+    pub fn databases(&self) -> impl Iterator<Item = &DatabasePlan> {
+        self.instances.iter().flat_map(|plan| &plan.databases)
+    }
+
+    /// The distance of samples: 15 s as usual, less where that would give fewer than ten.
+    pub fn sample_interval(&self) -> Span {
+        SAMPLE_INTERVAL.min(Span(self.duration.0.div_euclid(SAMPLES_MIN).max(1)))
+    }
+
+    /// Pages that the whole cache holds.
+    pub fn frames(&self) -> u32 {
+        frames(self.engine.cache_max, self.engine.page)
+    }
+
+    /// The cache that all instances share.
+    pub fn cache_options(&self) -> CacheOptions {
+        CacheOptions {
+            frames_min: frames(self.engine.cache_min, self.engine.page),
+            start_percent: self.engine.start_percent,
+            stop_percent: self.engine.stop_percent,
+            ..CacheOptions::new(self.engine.page, self.frames())
+        }
+    }
+
+    /// The pace of background maintenance, if there is any. A pass that is over is followed by the next after a day.
+    pub fn throttle(&self) -> Option<Throttle> {
+        self.engine.maintenance.map(|maintenance| Throttle {
+            batch_bytes: maintenance.batch.get(),
+            sleep: maintenance.sleep,
+            ..Throttle::JETSTRESS
+        })
+    }
+
+    /// The instance numbered `index`.
+    ///
+    /// # Panics
+    /// When there is none.
+    pub fn instance_options(&self, index: usize) -> InstanceOptions {
+        let engine = &self.engine;
+        let plan = &self.instances[index];
+        InstanceOptions {
+            number: u8::try_from(index).expect("fewer than 256 instances"),
+            log_directory: plan.log.clone(),
+            databases: plan.databases.iter().map(|d| d.path.clone()).collect(),
+            page_size: engine.page,
+            log: LogShape::new(engine.log_segment, bytes(engine.log_file)),
+            log_buffer_units: log_units(engine.log_buffer),
+            lazy_wait: LAZY_WAIT,
+            durability: engine.durability,
+            checkpoint_depth: engine.checkpoint_depth,
+            pacing: match engine.pacing {
+                CheckpointPacing::Burst => Pacing::BURST,
+                CheckpointPacing::Trickle => Pacing::TRICKLE,
+            },
+            circular: engine.circular,
+            growth_pages: engine.extension_pages,
+            run: self.run,
+            epoch_ms: self.epoch_ms,
+        }
+    }
+}
+
+fn frames(size: ByteSize, page: PageSize) -> u32 {
+    u32::try_from(page.pages_in(size)).unwrap_or(u32::MAX)
+}
+
+fn log_units(size: ByteSize) -> u32 {
+    u32::try_from(size.get().div_euclid(LOG_BUFFER_UNIT)).unwrap_or(u32::MAX)
+}
+
+fn bytes(size: ByteSize) -> usize {
+    usize::try_from(size.get()).expect("a size in memory")
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// Two instances of one small database each, as a test of a minute has them.
+    pub(crate) fn plan() -> Plan {
+        let profile = Version::Exchange2013.profile();
+        let instance = |number: usize| InstancePlan {
+            name: format!("Instance {number}"),
+            log: format!("log{number}").into(),
+            databases: vec![DatabasePlan {
+                name: format!("DB{number}"),
+                path: format!("db/{number}.edb").into(),
+                size: ByteSize::mib(4),
+            }],
+        };
+        Plan {
+            name: "small".to_owned(),
+            description: String::new(),
+            version: profile.version,
+            duration: Span::seconds(60),
+            sessions: 4,
+            seed: 1,
+            target_io_per_s: None,
+            engine: EnginePlan {
+                page: PageSize::KIB_4,
+                log_file: ByteSize::kib(256),
+                log_segment: 512,
+                log_buffer: ByteSize::kib(64),
+                cache_min: ByteSize::kib(256),
+                cache_max: ByteSize::mib(1),
+                checkpoint_depth: ByteSize::mib(1),
+                ..EnginePlan::of(profile, 2)
+            },
+            load: LoadPlan::of(profile),
+            limits: Limits::strict(profile),
+            instances: vec![instance(1), instance(2)],
+            renew: false,
+            run: RunId(77),
+            epoch_ms: 1_700_000_000_000,
+        }
+    }
+
+    #[test]
+    fn short_tests_have_ten_samples_and_long_ones_a_grid_of_fifteen_seconds() {
+        let of = |seconds| {
+            let duration = Span::seconds(seconds);
+            let plan = Plan { duration, ..plan() };
+            plan.sample_interval()
+        };
+        assert_eq!(of(60), Span::seconds(6));
+        assert_eq!(of(1), Span::millis(100));
+        assert_eq!(of(150), Span::seconds(15));
+        assert_eq!(of(7_200), Span::seconds(15));
+    }
+
+    #[test]
+    fn a_profile_is_the_same_for_every_instance_and_the_cache_is_their_sum() {
+        let plan = plan();
+        let usual = EnginePlan::of(Version::Exchange2013.profile(), 2);
+        assert_eq!(usual.cache_max, ByteSize::mib(512));
+        assert_eq!(usual.log_buffer, usual.log_file);
+        assert_eq!((plan.frames(), plan.cache_options().frames_min), (256, 64));
+        let second = plan.instance_options(1);
+        assert_eq!((second.number, second.databases.len()), (1, 1));
+        assert_eq!(second.log_directory, PathBuf::from("log2"));
+        assert_eq!(second.log, LogShape::new(512, 256 << 10));
+    }
+}

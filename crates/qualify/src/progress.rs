@@ -1,0 +1,139 @@
+//! What a run tells while it goes on, and how it is told to stop.
+//!
+//! A run knows no terminal and no file. It calls a [`Listener`] with news; the program draws bars or prints lines, takes
+//! the kernel's counters when the collection begins and ends, and writes the test log.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use brunt_units::{ByteSize, Span, Time};
+
+/// What happens.
+#[derive(Clone, Debug, PartialEq)]
+pub enum News {
+    /// Something for the test log.
+    Note(String),
+    /// Databases are being created.
+    Creating {
+        /// Bytes written.
+        done: ByteSize,
+        /// Bytes to write.
+        total: ByteSize,
+    },
+    /// They are there.
+    Created {
+        /// Bytes written.
+        total: ByteSize,
+        /// How long it took.
+        took: Span,
+    },
+    /// Databases of an earlier run are being looked through.
+    Surveying {
+        /// Records found.
+        records: u64,
+    },
+    /// Sessions run, nothing counts yet.
+    WarmingUp {
+        /// Bytes in the cache.
+        filled: ByteSize,
+        /// Bytes that must be there.
+        wanted: ByteSize,
+    },
+    /// Prerequisites are met.
+    WarmedUp {
+        /// Bytes in the cache.
+        filled: ByteSize,
+        /// The largest cache.
+        cache: ByteSize,
+        /// How long it took.
+        took: Span,
+    },
+    /// From now on everything counts.
+    CollectionStarted,
+    /// Sessions run and count.
+    Testing(Live),
+    /// Nothing counts any more.
+    CollectionEnded,
+    /// Sessions have ended; dirty pages go out.
+    Closing,
+    /// Files are being read and judged.
+    VerifyingFiles {
+        /// Bytes read.
+        done: ByteSize,
+        /// Bytes to read.
+        total: ByteSize,
+    },
+    /// Records are being compared.
+    VerifyingRecords {
+        /// Records looked at.
+        done: u64,
+        /// Records to look at.
+        total: u64,
+    },
+    /// Everything was verified.
+    Verified {
+        /// How long it took, files and records.
+        took: Span,
+    },
+}
+
+/// The state of a test while it runs; rates and latencies are those of the running sample.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Live {
+    /// Since the collection began.
+    pub elapsed: Span,
+    /// How long it will be.
+    pub duration: Span,
+    /// Database reads and writes per second.
+    pub io_per_s: f64,
+    /// Mean of database reads.
+    pub read: Option<Span>,
+    /// 99th percentile of database reads.
+    pub read_p99: Option<Span>,
+    /// Mean of database writes.
+    pub write: Option<Span>,
+    /// Mean of log writes.
+    pub log_write: Option<Span>,
+    /// Page-fault stalls since the collection began.
+    pub stalls: u64,
+    /// Whether a limit has been exceeded so far.
+    pub over: bool,
+}
+
+/// Who is told.
+pub trait Listener {
+    /// Something happened at `at`. Must return soon: the engine waits.
+    fn tell(&self, at: Time, news: &News);
+}
+
+/// Tells nobody.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Silence;
+
+impl Listener for Silence {
+    fn tell(&self, _: Time, _: &News) {}
+}
+
+/// Asks a run to end early, with a report. Any thread may ask, and signal handlers may set the flag it is made of;
+/// cloning gives another handle.
+#[derive(Clone, Debug, Default)]
+pub struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    /// Asks. Asking twice changes nothing.
+    pub fn ask(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether anybody has asked.
+    pub fn is_asked(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl From<Arc<AtomicBool>> for Stop {
+    /// Whoever sets `flag` asks.
+    fn from(flag: Arc<AtomicBool>) -> Self {
+        Self(flag)
+    }
+}

@@ -1,0 +1,121 @@
+//! Whether a result may be shown as a qualification: a pass of a small demo must not look like one.
+//!
+//! The verdict says whether the limits were held; this says whether holding them means anything for a server that goes
+//! live. Every obstacle is a reason in words.
+
+use brunt_report::{decimals, grouped};
+use brunt_units::{ByteSize, Span};
+
+/// The shortest performance test that ESRP takes. Source: ESRP-Storage papers, "over two hours".
+const PERFORMANCE_MIN: Span = Span::seconds(2 * 3600);
+
+/// Below this share of its volume a database may flatter: heads hardly move. Source: the footnote of ESRP papers on
+/// tests that use about a quarter of the disks' capacity.
+const VOLUME_SHARE_MIN: f64 = 0.25;
+
+/// What decides whether a result qualifies.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Circumstances {
+    /// How long was measured.
+    pub measured: Span,
+    /// Sum of all databases.
+    pub data: ByteSize,
+    /// Memory of the machine, which may cache what is smaller; nothing when it is not known, or no machine.
+    pub memory: Option<ByteSize>,
+    /// Whether I/O bypassed the page cache.
+    pub direct: bool,
+    /// The smallest share of its volume that the databases on it fill, 0 to 1.
+    pub volume_share: Option<f64>,
+    /// Whether sessions were held back by something else than the storage.
+    pub scheduling: Option<String>,
+}
+
+/// Why a result does not qualify; empty when it does.
+pub fn obstacles(circumstances: &Circumstances) -> Vec<String> {
+    let mut reasons = Vec::new();
+    if circumstances.measured < PERFORMANCE_MIN {
+        let seconds = grouped(circumstances.measured.0.div_euclid(1_000_000_000));
+        reasons.push(format!("measured for {seconds} s, not for two hours"));
+    }
+    if !circumstances.direct {
+        reasons.push("I/O went through the page cache of the operating system".to_owned());
+    }
+    if let Some(memory) = circumstances.memory.filter(|m| *m > circumstances.data) {
+        reasons.push(format!(
+            "{} of databases are less than the machine's memory ({memory})",
+            circumstances.data
+        ));
+    }
+    if let Some(share) = circumstances
+        .volume_share
+        .filter(|share| *share < VOLUME_SHARE_MIN)
+    {
+        reasons.push(format!(
+            "the databases fill {} % of their volume, less than {:.0} %",
+            decimals(share * 100.0),
+            VOLUME_SHARE_MIN * 100.0
+        ));
+    }
+    reasons.extend(circumstances.scheduling.clone());
+    reasons
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn good() -> Circumstances {
+        Circumstances {
+            measured: PERFORMANCE_MIN,
+            data: ByteSize::gib(64),
+            memory: Some(ByteSize::gib(64)),
+            direct: true,
+            volume_share: Some(VOLUME_SHARE_MIN),
+            scheduling: None,
+        }
+    }
+
+    #[test]
+    fn every_limit_itself_qualifies() {
+        assert_eq!(obstacles(&good()), Vec::<String>::new());
+    }
+
+    #[test]
+    fn each_obstacle_is_named() {
+        let cases: [(&str, Circumstances); 4] = [
+            (
+                "measured for 7,199 s",
+                Circumstances {
+                    measured: Span(PERFORMANCE_MIN.0 - 1),
+                    ..good()
+                },
+            ),
+            (
+                "page cache",
+                Circumstances {
+                    direct: false,
+                    ..good()
+                },
+            ),
+            (
+                "memory",
+                Circumstances {
+                    data: ByteSize::gib(63),
+                    ..good()
+                },
+            ),
+            (
+                "24.0 %",
+                Circumstances {
+                    volume_share: Some(0.24),
+                    ..good()
+                },
+            ),
+        ];
+        for (word, circumstances) in cases {
+            let reasons = obstacles(&circumstances);
+            assert_eq!(reasons.len(), 1, "{reasons:?}");
+            assert!(reasons[0].contains(word), "{reasons:?}");
+        }
+    }
+}

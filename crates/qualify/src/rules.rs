@@ -1,0 +1,506 @@
+//! The rules that storage is judged by: pure functions from what was measured to rules with limit, value and outcome.
+//!
+//! | rule | limit from |
+//! | --- | --- |
+//! | database read, average | Jetstress thresholds of the version, for each database |
+//! | database read, worst sample | the same; a sample's mean, with tolerated excursions |
+//! | log write, average; worst sample | the same, for each log stream |
+//! | page-fault stalls, average | Jetstress 2013: 1 /s |
+//! | achieved I/O | target less the profile's margin; only with a target |
+//! | pages, logs, records verified | nothing bad, nothing lost |
+//! | I/O errors | none |
+//!
+//! A latency rule shows the worst of all databases (log streams), and names it. What was not measured is neither kept nor
+//! broken: it stands in the list as *not measured*.
+//!
+//! **Excursions.** Some samples may be over the limit: as many as Jetstress tolerates (`MaximumLatencyErrors`, 6), but not
+//! more than 1.25 % of the samples, so that a short test has none to give away (6 of the 480 samples of two hours).
+
+use brunt_report::result::{Outcome, Quantity, Rule, Verdict};
+use brunt_report::{decimals, grouped};
+use brunt_units::Span;
+
+use crate::plan::Limits;
+
+/// Samples of one stream's mean latency, as far as rules need them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Samples {
+    /// Samples taken.
+    pub count: u64,
+    /// Those over the limit.
+    pub over: u64,
+    /// The largest mean and where its sample began, from the begin of the collection.
+    pub worst: Option<(Span, Span)>,
+    /// Where the first sample over the limit began.
+    pub first_over: Option<Span>,
+}
+
+/// One stream's latencies over the collection.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StreamLatency {
+    /// Whose: `DB2`, `Instance 1`.
+    pub name: String,
+    /// Mean of all I/Os; nothing when there were none.
+    pub mean: Option<Span>,
+    /// The means of the samples.
+    pub samples: Samples,
+}
+
+/// What a verification of files found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FilesVerified {
+    /// Pages or segments judged.
+    pub seen: u64,
+    /// Bad ones; files that could not be judged at all count as one each.
+    pub bad: u64,
+    /// Those that would be repaired as they are read.
+    pub correctable: u64,
+    /// Files judged.
+    pub files: u64,
+}
+
+/// What a verification of records found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RecordsVerified {
+    /// Records that must exist.
+    pub expected: u64,
+    /// Those that were looked at.
+    pub checked: u64,
+    /// Records that are not there.
+    pub lost: u64,
+    /// Records whose bytes are not what was written last.
+    pub wrong: u64,
+    /// Records that must not exist.
+    pub surplus: u64,
+}
+
+/// Everything that is judged.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Evidence {
+    /// Database reads, by database.
+    pub reads: Vec<StreamLatency>,
+    /// Log writes, by log stream.
+    pub log_writes: Vec<StreamLatency>,
+    /// Page-fault stalls per second.
+    pub stalls_per_s: Option<f64>,
+    /// Database reads and writes per second.
+    pub achieved_io_per_s: Option<f64>,
+    /// What was to be reached.
+    pub target_io_per_s: Option<f64>,
+    /// All databases.
+    pub pages: Option<FilesVerified>,
+    /// All logs.
+    pub logs: Option<FilesVerified>,
+    /// All databases.
+    pub records: Option<RecordsVerified>,
+    /// Records that were lost or wrong when the test itself came across them.
+    pub findings: u64,
+    /// I/Os that failed, pages that were bad when they were read.
+    pub io_errors: u64,
+    /// The first of them, in words.
+    pub first_error: String,
+}
+
+/// Samples over the limit that are tolerated among `samples`, `most` being the version's own number.
+pub fn tolerated(samples: u64, most: u32) -> u64 {
+    u64::from(most).min((samples * 125).div_euclid(10_000))
+}
+
+/// Judges `evidence` by `limits`.
+pub fn judge(evidence: &Evidence, limits: &Limits) -> Vec<Rule> {
+    let latency = &limits.latency;
+    let (reads, logs) = (&evidence.reads, &evidence.log_writes);
+    let mut rules = vec![
+        average("database read, average", reads, latency.read_mean),
+        worst(
+            "database read, worst sample",
+            reads,
+            latency.read_sample,
+            limits,
+        ),
+        average("log write, average", logs, latency.log_mean),
+        worst("log write, worst sample", logs, latency.log_sample, limits),
+        Rule::at_most(
+            "page-fault stalls, average",
+            "/s",
+            limits.stalls_per_s,
+            evidence.stalls_per_s,
+        ),
+    ];
+    rules.extend(
+        evidence
+            .target_io_per_s
+            .map(|target| achieved(target, evidence.achieved_io_per_s, limits)),
+    );
+    rules.push(files("pages verified", "bad", "pages", evidence.pages));
+    rules.push(files("logs verified", "bad", "segments", evidence.logs));
+    rules.push(records(evidence.records, evidence.findings));
+    let errors = Rule::at_most("I/O errors", "", 0.0, Some(evidence.io_errors as f64));
+    rules.push(errors.with_remark(evidence.first_error.clone()));
+    rules
+}
+
+fn average(name: &str, streams: &[StreamLatency], limit: Span) -> Rule {
+    let slowest = streams
+        .iter()
+        .filter_map(|stream| Some((stream.mean?, stream)))
+        .max_by_key(|(mean, _)| *mean);
+    let measured = slowest.map(|(mean, _)| mean.as_millis());
+    let rule = Rule::at_most(name, "ms", limit.as_millis(), measured);
+    match slowest {
+        None => rule.with_remark("there was none"),
+        Some(_) if streams.len() == 1 => rule,
+        Some((_, stream)) => rule.with_remark(stream.name.clone()),
+    }
+}
+
+fn worst(name: &str, streams: &[StreamLatency], limit: Span, limits: &Limits) -> Rule {
+    let worst = streams
+        .iter()
+        .filter_map(|stream| Some((stream.samples.worst?, stream)))
+        .max_by_key(|((mean, _), stream)| {
+            let samples = stream.samples;
+            // A stream with too many excursions decides, even beside a single longer one that is tolerated.
+            let over = samples.over > tolerated(samples.count, limits.excursions);
+            (over, *mean)
+        });
+    let measured = worst.map(|((mean, _), _)| mean.as_millis());
+    let mut rule = Rule::at_most(name, "ms", limit.as_millis(), measured);
+    let Some(((_, at), stream)) = worst else {
+        return rule.with_remark("there was none");
+    };
+    let samples = stream.samples;
+    let allowed = tolerated(samples.count, limits.excursions);
+    if rule.outcome == Outcome::Failed && samples.over <= allowed {
+        rule.outcome = Outcome::Ok;
+    }
+    let mut remark = format!("{}, {:.0} s after the start", stream.name, at.as_seconds());
+    if let Some(first) = samples.first_over {
+        remark += &format!(
+            "; {} of {} samples over the limit, {allowed} tolerated, the first after {:.0} s",
+            samples.over,
+            samples.count,
+            first.as_seconds()
+        );
+    }
+    rule.with_remark(remark)
+}
+
+fn achieved(target: f64, achieved: Option<f64>, limits: &Limits) -> Rule {
+    let least = target * f64::from(100 - limits.margin_percent.min(100)) / 100.0;
+    let rule = Rule::at_least("achieved database I/O", "/s", least, achieved);
+    rule.with_remark(format!(
+        "target {} /s less {} %",
+        decimals(target),
+        limits.margin_percent
+    ))
+}
+
+fn files(name: &str, unit: &str, things: &str, verified: Option<FilesVerified>) -> Rule {
+    let rule = Rule::at_most(name, unit, 0.0, verified.map(|found| found.bad as f64));
+    let Some(found) = verified else {
+        return rule.with_remark("the test ended before");
+    };
+    rule.with_remark(format!(
+        "of {} {things} in {} {}, {} correctable",
+        grouped(found.seen),
+        grouped(found.files),
+        plural(found.files, "file", "files"),
+        grouped(found.correctable),
+    ))
+}
+
+fn records(verified: Option<RecordsVerified>, findings: u64) -> Rule {
+    let wrong = |found: RecordsVerified| found.lost + found.wrong + found.surplus;
+    let after = verified.map(wrong);
+    // What the test came across is usually found again afterwards; the larger number tells more.
+    let all = after.or((findings > 0).then_some(findings));
+    let measured = all.map(|all| all.max(findings) as f64);
+    let rule = Rule::at_most("records verified", "wrong", 0.0, measured);
+    let Some(found) = verified.filter(|_| after >= Some(findings)) else {
+        if findings > 0 {
+            return rule.with_remark("operations of the test met them");
+        }
+        return rule.with_remark("the test ended before");
+    };
+    let mut remark = format!("of {}", grouped(found.checked));
+    if found.checked < found.expected {
+        let share = 100.0 * found.checked as f64 / found.expected as f64;
+        remark += &format!(
+            ", a sample of {} ({} %)",
+            grouped(found.expected),
+            decimals(share)
+        );
+    }
+    if wrong(found) > 0 {
+        remark += &format!(
+            ": {} lost, {} with other bytes than written, {} that must not be there",
+            grouped(found.lost),
+            grouped(found.wrong),
+            grouped(found.surplus)
+        );
+    }
+    rule.with_remark(remark)
+}
+
+fn plural<'a>(count: u64, one: &'a str, many: &'a str) -> &'a str {
+    if count == 1 { one } else { many }
+}
+
+/// What a result says about the run as a whole, before its rules count.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// It was carried through.
+    Complete,
+    /// Somebody stopped it.
+    Stopped,
+    /// It could not go on, and why.
+    Broken(String),
+}
+
+/// The verdict on a run that ended so, by these rules.
+///
+/// A run that broke because the storage failed is a failed one: the rule that says so decides.
+pub fn verdict(ending: &Ending, rules: &[Rule]) -> Verdict {
+    match ending {
+        Ending::Complete => Verdict::of(rules),
+        Ending::Stopped => Verdict::Interrupted,
+        Ending::Broken(_) => match Verdict::of(rules) {
+            Verdict::Fail => Verdict::Fail,
+            _ => Verdict::Error,
+        },
+    }
+}
+
+/// The verdict in one plain sentence.
+pub fn sentence(ending: &Ending, rules: &[Rule], achieved_io_per_s: Option<f64>) -> String {
+    let rate = achieved_io_per_s.map_or("no I/O was measured".to_owned(), |rate| {
+        format!("{} transactional I/Os per second", decimals(rate))
+    });
+    match (ending, verdict(ending, rules)) {
+        (Ending::Stopped, _) => {
+            format!("The test was stopped before its end; nothing is judged ({rate}).")
+        }
+        (Ending::Broken(why), _) => {
+            format!("The test could not be carried through: {why}.")
+        }
+        (Ending::Complete, Verdict::Fail) => {
+            let failed: Vec<_> = rules.iter().filter_map(failure).collect();
+            format!(
+                "This storage does not hold at {rate}: {}.",
+                failed.join("; ")
+            )
+        }
+        (Ending::Complete, _) => format!("This storage held every limit at {rate}."),
+    }
+}
+
+/// A failed rule in words.
+fn failure(rule: &Rule) -> Option<String> {
+    if rule.outcome != Outcome::Failed {
+        return None;
+    }
+    let shown = |quantity: &Option<Quantity>| quantity.as_ref().map(ToString::to_string);
+    let mut text = rule.name.clone();
+    if let Some(measured) = shown(&rule.measured) {
+        text += &format!(" {measured}");
+    }
+    if let Some(limit) = shown(&rule.limit) {
+        text += &format!(" (limit {limit})");
+    }
+    if !rule.remark.is_empty() {
+        text += &format!(", {}", rule.remark);
+    }
+    Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use brunt_workload::profile::Version;
+
+    use super::*;
+
+    const MS: Span = Span::millis(1);
+
+    fn limits() -> Limits {
+        Limits::strict(Version::Exchange2013.profile())
+    }
+
+    fn stream(name: &str, mean: Span, worst: Span, over: u64, count: u64) -> StreamLatency {
+        StreamLatency {
+            name: name.to_owned(),
+            mean: Some(mean),
+            samples: Samples {
+                count,
+                over,
+                worst: Some((worst, Span::seconds(45))),
+                first_over: (over > 0).then(|| Span::seconds(30)),
+            },
+        }
+    }
+
+    /// Everything exactly at its limit.
+    fn evidence() -> Evidence {
+        let verified = FilesVerified {
+            seen: 32_768,
+            bad: 0,
+            correctable: 1,
+            files: 2,
+        };
+        Evidence {
+            reads: vec![stream("DB1", MS * 20, MS * 100, 0, 480)],
+            log_writes: vec![stream("Instance 1", MS * 10, MS * 100, 0, 480)],
+            stalls_per_s: Some(1.0),
+            achieved_io_per_s: Some(95.0),
+            target_io_per_s: Some(100.0),
+            pages: Some(verified),
+            logs: Some(verified),
+            records: Some(RecordsVerified {
+                expected: 1_000,
+                checked: 1_000,
+                ..RecordsVerified::default()
+            }),
+            findings: 0,
+            io_errors: 0,
+            first_error: String::new(),
+        }
+    }
+
+    fn failed(evidence: &Evidence) -> Vec<String> {
+        let rules = judge(evidence, &limits());
+        let failed = rules.into_iter().filter(|r| r.outcome == Outcome::Failed);
+        failed.map(|rule| rule.name).collect()
+    }
+
+    #[test]
+    fn the_limits_themselves_are_allowed() {
+        assert_eq!(failed(&evidence()), Vec::<String>::new());
+    }
+
+    /// Changes the evidence that is exactly at its limits a little.
+    type Worsen = fn(&mut Evidence);
+
+    #[test]
+    fn each_rule_fails_alone_just_past_its_limit() {
+        let tick = Span::nanos(1);
+        assert!((MS * 20 + tick).as_millis() > 20.0);
+        let cases: [(&str, Worsen); 11] = [
+            ("database read, average", |e| {
+                e.reads[0].mean = Some(MS * 20 + Span::nanos(1));
+            }),
+            ("database read, worst sample", |e| {
+                e.reads[0] = stream("DB1", MS, MS * 100 + Span::nanos(1), 7, 480);
+            }),
+            ("log write, average", |e| {
+                e.log_writes[0].mean = Some(MS * 10 + Span::nanos(1));
+            }),
+            ("log write, worst sample", |e| {
+                e.log_writes[0] = stream("Instance 1", MS, MS * 100 + Span::nanos(1), 7, 480);
+            }),
+            ("page-fault stalls, average", |e| {
+                e.stalls_per_s = Some(1.001);
+            }),
+            ("achieved database I/O", |e| {
+                e.achieved_io_per_s = Some(94.999);
+            }),
+            ("pages verified", |e| {
+                e.pages = Some(FilesVerified {
+                    bad: 1,
+                    ..e.pages.unwrap()
+                });
+            }),
+            ("logs verified", |e| {
+                e.logs = Some(FilesVerified {
+                    bad: 1,
+                    ..e.logs.unwrap()
+                });
+            }),
+            ("records verified", |e| {
+                e.records = Some(RecordsVerified {
+                    surplus: 1,
+                    ..e.records.unwrap()
+                });
+            }),
+            ("records verified", |e| e.findings = 1),
+            ("I/O errors", |e| e.io_errors = 1),
+        ];
+        for (rule, worsen) in cases {
+            let mut evidence = evidence();
+            worsen(&mut evidence);
+            assert_eq!(failed(&evidence), [rule]);
+        }
+    }
+
+    #[test]
+    fn six_excursions_are_tolerated_and_fewer_in_short_tests() {
+        assert_eq!(tolerated(480, 6), 6);
+        assert_eq!(tolerated(5_760, 6), 6);
+        assert_eq!(tolerated(479, 6), 5);
+        assert_eq!(tolerated(80, 6), 1);
+        assert_eq!(tolerated(79, 6), 0);
+        let mut evidence = evidence();
+        evidence.reads[0] = stream("DB1", MS, MS * 300, 6, 480);
+        assert_eq!(failed(&evidence), Vec::<String>::new());
+        evidence.reads[0] = stream("DB1", MS, MS * 300, 6, 479);
+        assert_eq!(failed(&evidence), ["database read, worst sample"]);
+    }
+
+    #[test]
+    fn the_worst_stream_is_named() {
+        let mut evidence = evidence();
+        evidence.reads = vec![
+            stream("DB1", MS * 3, MS * 500, 1, 480),
+            stream("DB2", MS * 34, MS * 200, 9, 480),
+        ];
+        let rules = judge(&evidence, &limits());
+        assert_eq!(rules[0].remark, "DB2");
+        assert_eq!(rules[0].measured, Some(Quantity::new(34.0, "ms")));
+        // DB1 has the longer sample, but that one is tolerated.
+        assert_eq!(rules[1].measured, Some(Quantity::new(200.0, "ms")));
+        assert!(rules[1].remark.starts_with("DB2, 45 s after the start; 9"));
+    }
+
+    #[test]
+    fn what_was_not_measured_is_said_and_does_not_fail() {
+        let evidence = Evidence::default();
+        let rules = judge(&evidence, &limits());
+        assert_eq!(verdict(&Ending::Complete, &rules), Verdict::Pass);
+        let measured = rules.iter().filter(|r| r.outcome != Outcome::NotMeasured);
+        let measured: Vec<_> = measured.map(|rule| &rule.name).collect();
+        assert_eq!(measured, ["I/O errors"]);
+    }
+
+    #[test]
+    fn only_a_complete_run_is_judged() {
+        let mut evidence = evidence();
+        evidence.io_errors = 3;
+        let rules = judge(&evidence, &limits());
+        assert_eq!(verdict(&Ending::Complete, &rules), Verdict::Fail);
+        assert_eq!(verdict(&Ending::Stopped, &rules), Verdict::Interrupted);
+        let broken = Ending::Broken("the disk went away".to_owned());
+        assert_eq!(verdict(&broken, &rules), Verdict::Fail);
+        assert_eq!(verdict(&broken, &rules[..5]), Verdict::Error);
+        assert!(sentence(&broken, &rules, None).contains("the disk went away"));
+        let said = sentence(&Ending::Complete, &rules, Some(21_512.0));
+        assert_eq!(
+            said,
+            "This storage does not hold at 21,512 transactional I/Os per second: I/O errors 3 (limit 0)."
+        );
+    }
+
+    #[test]
+    fn a_sample_of_the_records_says_its_share() {
+        let found = RecordsVerified {
+            expected: 2_000_000,
+            checked: 100_000,
+            lost: 2,
+            ..RecordsVerified::default()
+        };
+        let rule = records(Some(found), 0);
+        assert_eq!(rule.outcome, Outcome::Failed);
+        assert!(
+            rule.remark
+                .starts_with("of 100,000, a sample of 2,000,000 (5.00 %): 2 lost")
+        );
+    }
+}

@@ -1,0 +1,418 @@
+//! Samples: what the engine's counters said in each interval of the collection, and what follows from all of them.
+//!
+//! The engine counts; a [`Sampler`] closes the intervals on a grid. Of each interval it keeps one line for the whole
+//! server, and per stream only what rules ask for (the worst sample, how many were over the limit), so that memory does
+//! not grow with the number of instances times the length of the test. Everything else goes into the tables that the run
+//! folder gets: `counters.csv` and the latency log.
+
+use brunt_ese::meter::{MeterBoard, Meters};
+use brunt_report::Counters;
+use brunt_report::result::{Distribution, Flow, Sample};
+use brunt_stats::{Latencies, LatencyLog, Meter, OperationLatencies, Percentile, Reading, Series};
+use brunt_units::{Span, Time};
+
+use crate::plan::Plan;
+use crate::rules::Samples;
+
+/// The whole server in one interval.
+#[derive(Clone, Copy, Debug, Default)]
+struct Whole {
+    reads: Reading,
+    writes: Reading,
+    log_writes: Reading,
+    stalls: u64,
+    cache_bytes: u64,
+}
+
+/// Closes intervals; see the [module](self).
+pub struct Sampler {
+    begin: Time,
+    closed_at: Time,
+    series: Series<Whole>,
+    databases: Vec<Watched>,
+    logs: Vec<Watched>,
+    operations: OperationLatencies,
+    counters: Counters,
+    latency_log: LatencyLog,
+}
+
+/// One stream whose samples have a limit.
+struct Watched {
+    /// What tables call it.
+    stream: String,
+    limit: Span,
+    samples: Samples,
+}
+
+/// What a collection left behind, apart from the engine's own counters.
+pub struct Collected {
+    /// When it began.
+    pub begin: Time,
+    /// How long it was.
+    pub length: Span,
+    /// The whole server over time.
+    pub samples: Vec<Sample>,
+    /// Samples of database reads, by database.
+    pub reads: Vec<Samples>,
+    /// Samples of log writes, by log stream.
+    pub log_writes: Vec<Samples>,
+    /// Operations.
+    pub operations: OperationLatencies,
+    /// Every stream in every sample.
+    pub counters: Counters,
+    /// Histograms of every stream in every sample.
+    pub latency_log: LatencyLog,
+}
+
+impl Sampler {
+    /// A sampler whose collection begins at `now`; whatever the engine has counted before is forgotten.
+    pub fn start(plan: &Plan, now: Time, board: &MeterBoard) -> Self {
+        board.with(discard);
+        let limits = &plan.limits.latency;
+        let watched = |name: &str, limit| Watched {
+            stream: tag(name),
+            limit,
+            samples: Samples::default(),
+        };
+        let databases = plan.databases();
+        Self {
+            begin: now,
+            closed_at: now,
+            series: Series::new(now, plan.sample_interval(), plan.duration),
+            databases: databases
+                .map(|d| watched(&d.name, limits.read_sample))
+                .collect(),
+            logs: plan
+                .instances
+                .iter()
+                .map(|i| watched(&i.name, limits.log_sample))
+                .collect(),
+            operations: OperationLatencies::default(),
+            counters: Counters::new(),
+            latency_log: LatencyLog::new(plan.epoch_ms.div_euclid(1000)),
+        }
+    }
+
+    /// When the running interval is to be closed.
+    pub fn due(&self) -> Time {
+        self.series.due()
+    }
+
+    /// When the last interval was closed, or the collection began.
+    pub fn closed_at(&self) -> Time {
+        self.closed_at
+    }
+
+    /// Whether any limit of a sample has been exceeded.
+    pub fn is_over(&self) -> bool {
+        let mut streams = self.databases.iter().chain(&self.logs);
+        streams.any(|stream| stream.samples.over > 0)
+    }
+
+    /// Closes the running interval at `now`, after its begin. `operations` ended in it; `cache_bytes` are resident.
+    pub fn close(
+        &mut self,
+        now: Time,
+        board: &MeterBoard,
+        operations: &OperationLatencies,
+        cache_bytes: u64,
+    ) {
+        let whole = board.with(|meters| self.close_meters(now, meters, cache_bytes));
+        self.add_operations(now, operations);
+        self.counters.add_count(
+            self.closed_at,
+            now - self.closed_at,
+            "page_fault_stalls",
+            whole.stalls,
+        );
+        self.counters
+            .add_bytes(self.closed_at, now - self.closed_at, "cache", cache_bytes);
+        self.series.close_interval(now, whole);
+        self.closed_at = now;
+    }
+
+    fn close_meters(&mut self, now: Time, meters: &mut Meters, cache_bytes: u64) -> Whole {
+        let at = (self.closed_at, now - self.closed_at);
+        let mut tables = Tables {
+            at,
+            counters: &mut self.counters,
+            latency_log: &mut self.latency_log,
+        };
+        let [mut reads, mut writes, mut log_writes] = [(); 3].map(|()| Sum::default());
+        for (meters, watched) in meters.databases.iter_mut().zip(&mut self.databases) {
+            let name = watched.stream.clone();
+            reads.add(&meters.reads);
+            writes.add(&meters.writes);
+            let read = tables.close(&name, "read", &mut meters.reads);
+            writes.bytes += tables.close(&name, "write", &mut meters.writes).bytes;
+            for (what, meter) in [
+                ("maintenance", &mut meters.maintenance),
+                ("growth", &mut meters.growth),
+                ("sync", &mut meters.syncs),
+            ] {
+                tables.close(&name, what, meter);
+            }
+            meters.growth_stalls.close_interval();
+            reads.bytes += read.bytes;
+            watched.note(at.0 - self.begin, read.mean);
+        }
+        for (meters, watched) in meters.logs.iter_mut().zip(&mut self.logs) {
+            let name = watched.stream.clone();
+            log_writes.add(&meters.writes);
+            let write = tables.close(&name, "log-write", &mut meters.writes);
+            for (what, meter) in [
+                ("log-sync", &mut meters.syncs),
+                ("log-format", &mut meters.format),
+                ("log-roll", &mut meters.rolls),
+                ("log-roll-wait", &mut meters.roll_waits),
+                ("log-read", &mut meters.reads),
+            ] {
+                tables.close(&name, what, meter);
+            }
+            log_writes.bytes += write.bytes;
+            watched.note(at.0 - self.begin, write.mean);
+        }
+        for counter in [&mut meters.page_requests, &mut meters.page_hits] {
+            counter.close_interval();
+        }
+        meters.corrected.close_interval();
+        Whole {
+            reads: reads.reading(),
+            writes: writes.reading(),
+            log_writes: log_writes.reading(),
+            stalls: meters.page_fault_stalls.close_interval(),
+            cache_bytes,
+        }
+    }
+
+    fn add_operations(&mut self, now: Time, operations: &OperationLatencies) {
+        let (begin, length) = (self.closed_at, now - self.closed_at);
+        for (stream, latencies) in [
+            ("operation-intended", &operations.from_intended_start),
+            ("operation-service", &operations.from_actual_start),
+        ] {
+            self.counters
+                .add(begin, length, stream, &reading(latencies, 0));
+            self.latency_log.add(stream, begin, length, latencies);
+        }
+        self.operations.merge(operations);
+    }
+
+    /// Ends the collection; the last interval has been closed.
+    pub fn finish(self) -> Collected {
+        let begin = self.begin;
+        let sample = |sample: &brunt_stats::Sample<Whole>| {
+            let whole = &sample.value;
+            Sample {
+                begin_s: (sample.begin - begin).as_seconds(),
+                length_s: sample.length.as_seconds(),
+                database_reads: Flow::new(&whole.reads, sample.length),
+                database_writes: Flow::new(&whole.writes, sample.length),
+                log_writes: Flow::new(&whole.log_writes, sample.length),
+                page_fault_stalls_per_s: whole.stalls as f64 / sample.length.as_seconds(),
+                cache_bytes: whole.cache_bytes,
+            }
+        };
+        let taken = |streams: Vec<Watched>| streams.into_iter().map(|s| s.samples).collect();
+        Collected {
+            begin,
+            length: self.closed_at - begin,
+            samples: self.series.samples().iter().map(sample).collect(),
+            reads: taken(self.databases),
+            log_writes: taken(self.logs),
+            operations: self.operations,
+            counters: self.counters,
+            latency_log: self.latency_log,
+        }
+    }
+}
+
+impl Watched {
+    /// A sample that began `at` after the collection did had this mean.
+    fn note(&mut self, at: Span, mean: Option<Span>) {
+        let samples = &mut self.samples;
+        samples.count += 1;
+        let Some(mean) = mean else { return };
+        if samples.worst.is_none_or(|(worst, _)| mean > worst) {
+            samples.worst = Some((mean, at));
+        }
+        if mean > self.limit {
+            samples.over += 1;
+            samples.first_over.get_or_insert(at);
+        }
+    }
+}
+
+/// The tables that get every stream of every interval.
+struct Tables<'a> {
+    at: (Time, Span),
+    counters: &'a mut Counters,
+    latency_log: &'a mut LatencyLog,
+}
+
+impl Tables<'_> {
+    fn close(&mut self, of: &str, what: &str, meter: &mut Meter) -> Reading {
+        let stream = format!("{of}.{what}");
+        self.latency_log
+            .add(&stream, self.at.0, self.at.1, meter.running());
+        let reading = meter.close_interval();
+        self.counters.add(self.at.0, self.at.1, &stream, &reading);
+        reading
+    }
+}
+
+/// Several streams as one, percentiles included.
+#[derive(Default)]
+struct Sum {
+    latencies: Latencies,
+    bytes: u64,
+}
+
+impl Sum {
+    fn add(&mut self, meter: &Meter) {
+        self.latencies.merge(meter.running());
+    }
+
+    fn reading(&self) -> Reading {
+        reading(&self.latencies, self.bytes)
+    }
+}
+
+fn reading(latencies: &Latencies, bytes: u64) -> Reading {
+    Reading {
+        count: latencies.count(),
+        bytes,
+        mean: latencies.mean(),
+        p50: latencies.percentile(Percentile::P50),
+        p99: latencies.percentile(Percentile::P99),
+        max: latencies.max(),
+    }
+}
+
+/// A name as latency logs take it: no blanks, no commas.
+fn tag(name: &str) -> String {
+    let unwelcome = |c: char| c.is_whitespace() || c.is_control() || c == ',';
+    name.replace(unwelcome, "-")
+}
+
+fn discard(meters: &mut Meters) {
+    for database in &mut meters.databases {
+        for meter in [
+            &mut database.reads,
+            &mut database.writes,
+            &mut database.maintenance,
+            &mut database.backup,
+            &mut database.growth,
+            &mut database.syncs,
+        ] {
+            meter.discard();
+        }
+        database.growth_stalls.discard();
+    }
+    for log in &mut meters.logs {
+        for meter in [
+            &mut log.writes,
+            &mut log.syncs,
+            &mut log.format,
+            &mut log.rolls,
+            &mut log.roll_waits,
+            &mut log.reads,
+        ] {
+            meter.discard();
+        }
+        for counter in &mut log.flushes {
+            counter.discard();
+        }
+    }
+    for counter in [
+        &mut meters.page_fault_stalls,
+        &mut meters.page_requests,
+        &mut meters.page_hits,
+        &mut meters.corrected,
+    ] {
+        counter.discard();
+    }
+}
+
+/// How the latencies of the whole collection were spread.
+pub fn distributions(meters: &Meters, operations: &OperationLatencies) -> Vec<Distribution> {
+    let sum = |pick: fn(&Meters) -> Vec<&Meter>| {
+        let mut all = Latencies::new();
+        for meter in pick(meters) {
+            all.merge(meter.latencies());
+        }
+        all
+    };
+    let reads = sum(|meters| meters.databases.iter().map(|d| &d.reads).collect());
+    let writes = sum(|meters| meters.databases.iter().map(|d| &d.writes).collect());
+    let log_writes = sum(|meters| meters.logs.iter().map(|l| &l.writes).collect());
+    vec![
+        Distribution::new("database read", &reads),
+        Distribution::new("database write", &writes),
+        Distribution::new("log write", &log_writes),
+        Distribution::new(
+            "operation, from its intended start",
+            &operations.from_intended_start,
+        ),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::tests::plan;
+
+    const MS: Span = Span::millis(1);
+
+    #[test]
+    fn what_was_before_the_collection_does_not_count() {
+        let (board, plan) = (MeterBoard::new(2, 2), plan());
+        board.database(0, |m| &mut m.reads, 32_768, MS * 900);
+        board.with(|meters| meters.page_fault_stalls.tick());
+        let begin = Time::ZERO + Span::seconds(30);
+        let mut sampler = Sampler::start(&plan, begin, &board);
+        board.database(0, |m| &mut m.reads, 32_768, MS * 2);
+        board.database(1, |m| &mut m.reads, 65_536, MS * 4);
+        let end = sampler.due();
+        sampler.close(end, &board, &OperationLatencies::default(), 5);
+        let collected = sampler.finish();
+        assert_eq!(collected.samples.len(), 1);
+        let sample = &collected.samples[0];
+        assert_eq!(sample.begin_s, 0.0);
+        assert_eq!(sample.database_reads.latency_ms_mean, Some(3.0));
+        assert_eq!(sample.database_reads.latency_ms_max, Some(4.0));
+        let bytes = sample.database_reads.bytes_per_s * sample.length_s;
+        assert!((bytes - 98_304.0).abs() < 0.01);
+        assert_eq!(sample.page_fault_stalls_per_s, 0.0);
+        assert_eq!(board.with(|m| m.databases[0].reads.total().count), 1);
+    }
+
+    #[test]
+    fn samples_over_the_limit_are_counted_stream_by_stream() {
+        let (board, plan) = (MeterBoard::new(2, 2), plan());
+        let begin = Time::ZERO + Span::seconds(30);
+        let mut sampler = Sampler::start(&plan, begin, &board);
+        for latency in [99, 101, 300, 100] {
+            board.database(1, |m| &mut m.reads, 32_768, MS * latency);
+            board.log(0, |m| &mut m.writes, 4_096, MS);
+            assert_eq!(sampler.is_over(), latency == 300 || latency == 100);
+            let due = sampler.due();
+            sampler.close(due, &board, &OperationLatencies::default(), 0);
+        }
+        let collected = sampler.finish();
+        assert_eq!(collected.length, plan.sample_interval() * 4);
+        let db2 = collected.reads[1];
+        assert_eq!((db2.count, db2.over), (4, 2));
+        let interval = plan.sample_interval();
+        assert_eq!(db2.worst, Some((MS * 300, interval * 2)));
+        assert_eq!(db2.first_over, Some(interval));
+        assert_eq!(
+            (collected.reads[0].worst, collected.reads[0].over),
+            (None, 0)
+        );
+        assert_eq!(collected.log_writes[0].worst, Some((MS, Span::ZERO)));
+        let rows = collected.counters.as_str();
+        assert!(rows.contains(",DB2.read,1,32768,300."), "{rows}");
+        assert!(rows.contains(",Instance-1.log-write,1,4096,1."), "{rows}");
+    }
+}

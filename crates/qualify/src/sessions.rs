@@ -1,0 +1,352 @@
+//! Sessions at work: a closed or paced loop of operations over anything that can perform them.
+//!
+//! ```text
+//!   intended ---- wait ----> began ---- perform ----> done ---- spend ----> next intended
+//!      |<------------- latency from the intended start ----->|
+//!                             |<-- from the actual start --->|
+//! ```
+//!
+//! A session draws its operation when it begins it, so that what it asks for does not depend on how long it waited. It
+//! ends after an operation when it is told to, or when the target is broken; nobody interrupts an operation.
+//!
+//! The target is a trait because the loop must be testable against something whose times are known.
+
+use std::cell::{Cell, RefCell};
+use std::future::Future;
+use std::rc::Rc;
+
+use brunt_ese::error::EngineError;
+use brunt_stats::OperationLatencies;
+use brunt_units::{Span, Time};
+use brunt_workload::operations::{Operation, Outcome, Workload};
+use brunt_workload::session::{Ended, Scheduler};
+use brunt_world::World;
+use brunt_world::sync::Event;
+
+/// A record that is not as it must be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Finding {
+    /// It is not there.
+    Lost,
+    /// Its bytes are not those that were written last.
+    Wrong,
+}
+
+/// How an operation went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Performed {
+    /// Whether it took place.
+    pub outcome: Outcome,
+    /// What was noticed on the way.
+    pub finding: Option<Finding>,
+}
+
+/// What sessions work on.
+pub trait Target {
+    /// Performs an operation, its commit included.
+    ///
+    /// # Errors
+    /// When a page or the log failed. The operation did not take place, or that is not known.
+    fn perform(
+        &self,
+        operation: &Operation,
+    ) -> impl Future<Output = Result<Performed, EngineError>>;
+
+    /// Whether nothing can be performed any more.
+    fn is_broken(&self) -> bool;
+
+    /// Recent mean latency of database writes of an instance.
+    fn write_latency(&self, instance: u32) -> Span;
+}
+
+impl<T: Target> Target for Rc<T> {
+    async fn perform(&self, operation: &Operation) -> Result<Performed, EngineError> {
+        T::perform(self, operation).await
+    }
+
+    fn is_broken(&self) -> bool {
+        T::is_broken(self)
+    }
+
+    fn write_latency(&self, instance: u32) -> Span {
+        T::write_latency(self, instance)
+    }
+}
+
+/// Page errors after which a test ends: one bad spot is a finding, a hundred are a broken device.
+const ERRORS_MAX: u64 = 100;
+
+/// What sessions have met with.
+#[derive(Clone, Debug, Default)]
+pub struct Log {
+    /// Operations that took place.
+    pub committed: u64,
+    /// Operations that did not, because of a conflict.
+    pub rolled_back: u64,
+    /// Records that were lost or wrong.
+    pub findings: u64,
+    /// Operations that ended with an error.
+    pub errors: u64,
+    /// The first error.
+    pub first_error: Option<EngineError>,
+}
+
+/// A pool of sessions.
+pub struct Sessions<T> {
+    world: World,
+    target: T,
+    cost: Span,
+    count: u32,
+    workload: RefCell<Workload>,
+    scheduler: RefCell<Scheduler>,
+    latencies: RefCell<OperationLatencies>,
+    log: RefCell<Log>,
+    stopping: Cell<bool>,
+    running: Cell<u32>,
+    ended: Event,
+}
+
+impl<T: Target + 'static> Sessions<T> {
+    /// Starts `count` sessions; `cost` is what an operation computes in a virtual world.
+    pub fn start(
+        world: &World,
+        target: T,
+        workload: Workload,
+        scheduler: Scheduler,
+        count: u32,
+        cost: Span,
+    ) -> Rc<Self> {
+        let pool = Rc::new(Self {
+            world: world.clone(),
+            target,
+            cost,
+            count,
+            workload: RefCell::new(workload),
+            scheduler: RefCell::new(scheduler),
+            latencies: RefCell::default(),
+            log: RefCell::default(),
+            stopping: Cell::new(false),
+            running: Cell::new(count),
+            ended: Event::new(world.spawner.tasks()),
+        });
+        for number in 0..count {
+            let session = Rc::clone(&pool).run(number);
+            drop(world.spawner.spawn(session));
+        }
+        pool
+    }
+
+    /// What they work on.
+    pub fn target(&self) -> &T {
+        &self.target
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// What they have met with.
+    pub fn log(&self) -> Log {
+        self.log.borrow().clone()
+    }
+
+    /// Whether none runs any more, or none will soon.
+    pub fn is_over(&self) -> bool {
+        self.stopping.get() || self.running.get() == 0
+    }
+
+    /// Takes the latencies of operations since it was last asked.
+    pub fn take_latencies(&self) -> OperationLatencies {
+        self.latencies.take()
+    }
+
+    /// Looks at the workload, or changes it.
+    pub fn with_workload<R>(&self, look: impl FnOnce(&mut Workload) -> R) -> R {
+        look(&mut self.workload.borrow_mut())
+    }
+
+    /// Tells all sessions to end after their operation, and waits until they have.
+    pub async fn stop(&self) {
+        self.stopping.set(true);
+        let running = || (self.running.get() == 0).then_some(());
+        self.ended.wait(running).await;
+    }
+
+    async fn run(self: Rc<Self>, number: u32) {
+        let mut intended = self.scheduler.borrow_mut().first(number);
+        loop {
+            self.world.sleep_until(intended).await;
+            if self.stopping.get() || self.target.is_broken() {
+                break;
+            }
+            let (began, instance) = self.operate(number, intended).await;
+            self.world.clock.spend(self.cost).await;
+            let ended = Ended {
+                session: number,
+                instance,
+                began,
+                write_latency: self.target.write_latency(instance),
+            };
+            let now = self.world.clock.now();
+            intended = self.scheduler.borrow_mut().next(now, ended);
+        }
+        self.running.set(self.running.get() - 1);
+        self.ended.notify();
+    }
+
+    /// One operation: when it began, and where.
+    async fn operate(&self, number: u32, intended: Time) -> (Time, u32) {
+        let operation = self.workload.borrow_mut().next(number);
+        let began = self.world.clock.now();
+        let performed = self.target.perform(&operation).await;
+        let done = self.world.clock.now();
+        let outcome = self.note(performed);
+        self.workload.borrow_mut().ended(operation, outcome);
+        if outcome == Outcome::Committed {
+            let mut latencies = self.latencies.borrow_mut();
+            latencies.record(intended, began, done);
+        }
+        (began, operation.instance)
+    }
+
+    fn note(&self, performed: Result<Performed, EngineError>) -> Outcome {
+        let mut log = self.log.borrow_mut();
+        match performed {
+            Ok(Performed { outcome, finding }) => {
+                log.findings += u64::from(finding.is_some());
+                match outcome {
+                    Outcome::Committed => log.committed += 1,
+                    Outcome::RolledBack => log.rolled_back += 1,
+                }
+                outcome
+            }
+            Err(error) => {
+                log.errors += 1;
+                log.first_error.get_or_insert(error);
+                if log.errors >= ERRORS_MAX {
+                    self.stopping.set(true);
+                }
+                Outcome::RolledBack
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use brunt_units::PageNumber;
+    use brunt_workload::keys::Population;
+    use brunt_workload::mix::Mix;
+    use brunt_workload::profile::InstanceChoice;
+    use brunt_workload::session::{PoolShape, Scheduling};
+    use brunt_world_virtual::{VirtualOptions, VirtualWorld};
+
+    use super::*;
+
+    /// A server that does one thing at a time, each in the same time, and fails from some number on.
+    struct Slow {
+        world: World,
+        service: Span,
+        free: Cell<Time>,
+        asked: Cell<u64>,
+        fails_from: u64,
+    }
+
+    impl Target for Slow {
+        async fn perform(&self, _: &Operation) -> Result<Performed, EngineError> {
+            let number = self.asked.get() + 1;
+            self.asked.set(number);
+            let end = self.free.get().max(self.world.clock.now()) + self.service;
+            self.free.set(end);
+            self.world.sleep_until(end).await;
+            if number > self.fails_from {
+                return Err(EngineError::Page {
+                    database: "a.edb".into(),
+                    page: PageNumber(1),
+                    offset: 8192,
+                    fault: brunt_ese::error::PageFault::Checksum,
+                });
+            }
+            Ok(Performed {
+                outcome: Outcome::Committed,
+                finding: None,
+            })
+        }
+
+        fn is_broken(&self) -> bool {
+            false
+        }
+
+        fn write_latency(&self, _: u32) -> Span {
+            Span::ZERO
+        }
+    }
+
+    fn run(
+        count: u32,
+        scheduling: Scheduling,
+        fails_from: u64,
+        length: Span,
+    ) -> (Log, OperationLatencies, Time) {
+        let mut machine = VirtualWorld::new(VirtualOptions::new(5));
+        let world = machine.world.clone();
+        machine.executor.block_on(async move {
+            let shape = PoolShape {
+                sessions: count,
+                instances: 1,
+                batch: 50,
+                choice: InstanceChoice::Rotation,
+            };
+            let mixer = Workload::mixer(world.random, 0);
+            let populations = vec![Population::new(mixer, 1_000)];
+            let mix = Mix::new(40, 20, 5, 70).unwrap();
+            let workload = Workload::new(shape, mix, populations, 10, world.random);
+            let target = Slow {
+                world: world.clone(),
+                service: Span::millis(2),
+                free: Cell::new(Time::ZERO),
+                asked: Cell::new(0),
+                fails_from,
+            };
+            let scheduler = Scheduler::new(scheduling, count, 1, world.clock.now());
+            let pool = Sessions::start(&world, target, workload, scheduler, count, Span::ZERO);
+            world.sleep(length).await;
+            pool.stop().await;
+            (pool.log(), pool.take_latencies(), world.clock.now())
+        })
+    }
+
+    #[test]
+    fn a_closed_loop_waits_for_everyone_before_it() {
+        let (log, latencies, end) = run(4, Scheduling::None, u64::MAX, Span::seconds(2));
+        // 2 ms each, one at a time; the last of each session ends after the stop.
+        assert!(
+            (1_000..=1_004).contains(&log.committed),
+            "{}",
+            log.committed
+        );
+        assert!(end - Time::ZERO <= Span::millis(2_008));
+        let mean = latencies.from_intended_start.mean().unwrap().as_millis();
+        assert!((mean - 8.0).abs() < 0.05, "{mean} ms for a queue of four");
+    }
+
+    #[test]
+    fn a_paced_pool_counts_from_the_intended_start() {
+        // 1,000 a second are intended and 500 are done: the delay grows by one second each two.
+        let paced = Scheduling::Paced { rate: 1_000.0 };
+        let (_, latencies, _) = run(16, paced, u64::MAX, Span::seconds(4));
+        let worst = latencies.from_intended_start.max().unwrap().as_seconds();
+        assert!((1.9..2.1).contains(&worst), "{worst} s");
+        let service = latencies.from_actual_start.max().unwrap().as_millis();
+        assert!(service <= 32.1, "{service} ms for a queue of sixteen");
+    }
+
+    #[test]
+    fn many_errors_end_the_test_and_the_first_is_kept() {
+        let (log, _, _) = run(2, Scheduling::None, 10, Span::seconds(60));
+        assert_eq!(log.committed, 10);
+        assert!((ERRORS_MAX..ERRORS_MAX + 2).contains(&log.errors));
+        assert!(matches!(log.first_error, Some(EngineError::Page { .. })));
+    }
+}

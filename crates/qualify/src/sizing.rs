@@ -1,0 +1,141 @@
+//! How many records make a database of a given size.
+//!
+//! A database is asked for in bytes, and a bulk load must know its records beforehand. So the pages that a number of
+//! records takes are counted the way the load fills them: nodes of one size, whole ones to a page, pages filled to a share.
+//!
+//! ```text
+//!    tree       one node for a record of the workload
+//!    records    2 + 9 key + 41 fixed and column heads + 4 body's id + subject
+//!    bodies     root: 2 + 4 key + 8, and for each chunk: 2 + 8 key + bytes      (only bodies that leave their record)
+//!    index      2 + 14 key + 9
+//! ```
+//!
+//! Every node takes a tag of 4 bytes beside its own. Branch pages are a few in a thousand and count as such. The result
+//! is within a few percent of what the load writes: a test loads databases to see.
+
+use brunt_ese::format::long_value::chunk_bytes;
+use brunt_ese::format::page::{TAG_BYTES, body_bytes};
+use brunt_ese::table::message::stays_inside;
+use brunt_units::{ByteSize, PageSize};
+use brunt_workload::content::Sizes;
+
+/// How full pages are filled, in percent: what genuine tables have as their density.
+pub const FILL_PERCENT: u32 = 80;
+
+/// Pages of the system's trees, and roots and space trees of ours.
+const SYSTEM_PAGES: u64 = 48;
+/// The database header and its copy.
+const HEADER_PAGES: u64 = 2;
+/// Branch pages to leaves, at most: a branch has room for more than 100 separators even on the smallest pages.
+const BRANCHES_PER_LEAF: f64 = 0.01;
+
+const NODE_HEAD: u32 = 2;
+/// Head, offset of variable columns, fixed columns, nulls, one variable offset, one tagged entry with its flags.
+const RECORD_HEAD: u32 = 2 + 2 + 24 + 1 + 2 + 4 + 1;
+const PRIMARY_KEY: u32 = 9;
+const INDEX_KEY: u32 = 14;
+const BODY_ID: u32 = 4;
+const CHUNK_KEY: u32 = 8;
+const BODY_ROOT: u32 = 4 + 8;
+
+/// What to create.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Amount {
+    /// Records.
+    pub records: u64,
+    /// Pages that stay free behind them.
+    pub free_pages: u32,
+}
+
+/// What a database of `size` with pages of `page` begins with: at least one record.
+pub fn amount(size: ByteSize, page: PageSize, sizes: &Sizes) -> Amount {
+    let pages = page.pages_in(size).saturating_sub(HEADER_PAGES);
+    let room = pages.saturating_sub(SYSTEM_PAGES);
+    let each = pages_per_record(page, sizes);
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a float cast saturates, and is not below zero"
+    )]
+    let records = ((room as f64 / each) as u64).max(1);
+    let used = SYSTEM_PAGES as f64 + records as f64 * each;
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "fewer pages than a database can have"
+    )]
+    let used = used.ceil() as u64;
+    let free = u32::try_from(pages.saturating_sub(used)).unwrap_or(u32::MAX);
+    Amount {
+        records,
+        free_pages: free,
+    }
+}
+
+fn pages_per_record(page: PageSize, sizes: &Sizes) -> f64 {
+    let large = match sizes.large_one_in {
+        0 => 0.0,
+        one_in => 1.0 / f64::from(one_in),
+    };
+    let record = NODE_HEAD + PRIMARY_KEY + RECORD_HEAD + sizes.short;
+    let long = sizes.long as usize;
+    let (inside, apart) = match stays_inside(long) {
+        true => (sizes.long, 0.0),
+        false => (BODY_ID, body_pages(page, long)),
+    };
+    let large_mean = (sizes.large_min as usize).midpoint(sizes.large_max as usize);
+    let leaves = node_pages(page, &[record + inside])
+        + (1.0 - large) * apart
+        + large * body_pages(page, large_mean)
+        + node_pages(page, &[NODE_HEAD + INDEX_KEY + PRIMARY_KEY]);
+    leaves * (1.0 + BRANCHES_PER_LEAF)
+}
+
+fn body_pages(page: PageSize, body: usize) -> f64 {
+    let root = NODE_HEAD + BODY_ROOT;
+    let chunk = |bytes: usize| {
+        NODE_HEAD + CHUNK_KEY + u32::try_from(bytes).expect("a chunk is less than a page")
+    };
+    let whole = body.div_euclid(chunk_bytes(page));
+    let rest = body.rem_euclid(chunk_bytes(page));
+    whole as f64 + node_pages(page, &[root, chunk(rest)])
+}
+
+/// The share of a page that a group of nodes takes: whole groups on a page filled to its share, and at least one.
+fn node_pages(page: PageSize, nodes: &[u32]) -> f64 {
+    let room = body_bytes(page) * FILL_PERCENT as usize;
+    let room = room.div_euclid(100);
+    let tag = u32::try_from(TAG_BYTES).expect("a tag is small");
+    let group: u32 = nodes.iter().map(|node| node + tag).sum();
+    let fit = room.div_euclid(group as usize).max(1);
+    1.0 / fit as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NO_LARGE: Sizes = Sizes {
+        large_one_in: 0,
+        ..Sizes::JETSTRESS
+    };
+
+    #[test]
+    fn a_page_holds_whole_records() {
+        // 12 bodies of 2,000 bytes and their roots fit 80 % of 32 KiB, 102 records of 240 bytes, and 903 index entries.
+        let each = pages_per_record(PageSize::KIB_32, &NO_LARGE);
+        let expected = 1.0 / 12.0 + 1.0 / 103.0 + 1.0 / 904.0;
+        assert!((each / expected - 1.01).abs() < 0.002, "{each}");
+    }
+
+    #[test]
+    fn every_size_gives_a_database_of_that_size() {
+        for page in PageSize::ALL {
+            for size in [1, 4, 512, 1 << 20].map(ByteSize::mib) {
+                let amount = amount(size, page, &Sizes::JETSTRESS);
+                assert!(amount.records > 0);
+                assert!(u64::from(amount.free_pages) < page.pages_in(size));
+            }
+        }
+        let tiny = amount(ByteSize::kib(4), PageSize::KIB_4, &NO_LARGE);
+        assert_eq!((tiny.records, tiny.free_pages), (1, 0));
+    }
+}

@@ -1,0 +1,195 @@
+//! A small server in virtual time, and what a test of it leaves behind.
+
+use std::cell::RefCell;
+use std::path::Path;
+use std::rc::Rc;
+
+use brunt_ese::format::stamp::RunId;
+use brunt_qualify::error::RunError;
+use brunt_qualify::plan::{DatabasePlan, EnginePlan, InstancePlan, Limits, LoadPlan, Plan};
+use brunt_qualify::progress::{Listener, News, Stop};
+use brunt_qualify::result::{Surroundings, result};
+use brunt_qualify::run::{TestRun, run};
+use brunt_report::RunResult;
+use brunt_report::result::{Backend, Host, Origin};
+use brunt_units::{ByteSize, PageSize, Span, Time};
+use brunt_workload::profile::Version;
+use brunt_world_virtual::{Delay, Digest, Store, VirtualOptions, VirtualVolume, VirtualWorld};
+
+/// Each database.
+pub(crate) const DATABASE_SIZE: ByteSize = ByteSize::mib(4);
+
+/// Two instances of one small database each, and a test of twenty seconds.
+pub(crate) fn plan() -> Plan {
+    let profile = Version::Exchange2013.profile();
+    let instance = |number: usize| InstancePlan {
+        name: format!("Instance {number}"),
+        log: format!("log{number}").into(),
+        databases: vec![DatabasePlan {
+            name: format!("DB{number}"),
+            path: format!("db/{number}.edb").into(),
+            size: DATABASE_SIZE,
+        }],
+    };
+    Plan {
+        name: "small".to_owned(),
+        description: String::new(),
+        version: profile.version,
+        duration: Span::seconds(20),
+        sessions: 4,
+        seed: 1,
+        target_io_per_s: None,
+        engine: EnginePlan {
+            page: PageSize::KIB_4,
+            log_file: ByteSize::kib(256),
+            log_buffer: ByteSize::kib(64),
+            cache_min: ByteSize::kib(256),
+            cache_max: ByteSize::mib(1),
+            // The usual one percent of so few frames is two.
+            start_percent: 10,
+            stop_percent: 20,
+            checkpoint_depth: ByteSize::mib(1),
+            ..EnginePlan::of(profile, 2)
+        },
+        load: LoadPlan {
+            // Some hundred times what an operation costs, so that the test has thousands of them and not millions.
+            cost: Span::millis(5),
+            ..LoadPlan::of(profile)
+        },
+        limits: Limits::strict(profile),
+        instances: vec![instance(1), instance(2)],
+        renew: false,
+        run: RunId(77),
+        epoch_ms: 1_700_000_000_000,
+    }
+}
+
+/// The machine that a test runs on.
+pub(crate) struct Small {
+    pub(crate) seed: u64,
+    pub(crate) store: Store,
+    /// Time of every I/O.
+    pub(crate) latency: Span,
+    /// Room for files.
+    pub(crate) room: ByteSize,
+    /// When somebody asks the test to stop, from its beginning.
+    pub(crate) stop_after: Option<Span>,
+    /// When the machine goes away.
+    pub(crate) abandon_after: Option<Span>,
+    /// A file of somebody else.
+    pub(crate) foreign: Option<&'static str>,
+}
+
+/// What is left.
+pub(crate) struct Left {
+    /// The test itself; an error also when the machine went away.
+    pub(crate) run: Result<TestRun, RunError>,
+    pub(crate) news: Vec<News>,
+    pub(crate) store: Store,
+    pub(crate) digest: Digest,
+}
+
+#[derive(Default)]
+struct Notebook(RefCell<Vec<News>>);
+
+impl Listener for Notebook {
+    fn tell(&self, _: Time, news: &News) {
+        let worth = !matches!(news, News::Testing(_) | News::VerifyingRecords { .. });
+        if worth {
+            self.0.borrow_mut().push(news.clone());
+        }
+    }
+}
+
+impl Small {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self {
+            seed,
+            store: Store::new(),
+            latency: Span::micros(200),
+            room: ByteSize::gib(1),
+            stop_after: None,
+            abandon_after: None,
+            foreign: None,
+        }
+    }
+
+    /// Runs `plan` on it.
+    pub(crate) fn run(mut self, plan: &Plan) -> Left {
+        if let Some(path) = self.foreign {
+            self.store.put(Path::new(path), &[7; 8192]);
+        }
+        let latency = self.latency;
+        let options = VirtualOptions {
+            store: self.store,
+            devices: vec![Box::new(Delay(move |_, _: &_| latency))],
+            volumes: vec![VirtualVolume {
+                bytes: self.room.get(),
+                ..VirtualVolume::everything()
+            }],
+            ..VirtualOptions::new(self.seed)
+        };
+        let mut machine = VirtualWorld::new(options);
+        let (world, plan) = (machine.world.clone(), plan.clone());
+        let notebook = Rc::new(Notebook::default());
+        let news = Rc::clone(&notebook);
+        let stop = Stop::default();
+        let asked = stop.clone();
+        let (stop_after, abandon_after) = (self.stop_after, self.abandon_after);
+        let run = machine.executor.block_on(async move {
+            let own = world.clone();
+            let test = world
+                .spawner
+                .spawn(async move { run(&own, &plan, &*news, &stop).await });
+            if let Some(span) = stop_after {
+                world.sleep(span).await;
+                asked.ask();
+            }
+            match abandon_after {
+                Some(span) => {
+                    world.sleep(span).await;
+                    Err(RunError::Stopped)
+                }
+                None => test.await,
+            }
+        });
+        Left {
+            run,
+            news: notebook.0.take(),
+            store: machine.machine.store(),
+            digest: machine.machine.digest(),
+        }
+    }
+}
+
+impl Left {
+    /// The result that is written down.
+    pub(crate) fn result(&self, plan: &Plan) -> RunResult {
+        let surroundings = Surroundings {
+            host: Host {
+                name: "virtual".to_owned(),
+                operating_system: String::new(),
+                kernel: String::new(),
+                processor: String::new(),
+                processors: 1,
+                memory_bytes: 0,
+                counters: Vec::new(),
+            },
+            backend: Backend {
+                name: "virtual".to_owned(),
+                remark: String::new(),
+                direct: true,
+                volumes: Vec::new(),
+            },
+            volumes: Vec::new(),
+            durability: Vec::new(),
+            origin: Origin {
+                command: String::new(),
+                version: String::new(),
+                seed: plan.seed,
+                run_id: plan.run.to_string(),
+            },
+        };
+        result(plan, self.run.as_ref().unwrap(), &surroundings)
+    }
+}

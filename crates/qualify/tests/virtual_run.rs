@@ -1,0 +1,176 @@
+//! Whole tests in virtual time: what passes, what fails and for which reason, what is refused, and what is left behind.
+
+mod small;
+
+use std::path::Path;
+
+use brunt_qualify::error::RunError;
+use brunt_qualify::plan::Plan;
+use brunt_qualify::progress::News;
+use brunt_qualify::rules::Ending;
+use brunt_report::result::{Outcome, Verdict};
+use brunt_units::{ByteSize, Span};
+use small::{DATABASE_SIZE, Small, plan};
+
+fn outcome(result: &brunt_report::RunResult, name: &str) -> Outcome {
+    let rule = result.rules.iter().find(|rule| rule.name == name);
+    rule.expect("the rule is in the list").outcome
+}
+
+/// The rules that did not hold, as they are shown.
+fn failed(result: &brunt_report::RunResult) -> Vec<String> {
+    let rules = result.rules.iter();
+    let failed = rules.filter(|rule| rule.outcome == Outcome::Failed);
+    failed
+        .map(|rule| format!("{}: {:?} ({})", rule.name, rule.measured, rule.remark))
+        .collect()
+}
+
+#[test]
+fn a_fast_disk_passes_and_everything_is_verified() {
+    let test = Small::new(1).run(&plan());
+    let run = test.run.as_ref().unwrap();
+    assert_eq!(run.ending, Ending::Complete);
+    let records = run.records.unwrap();
+    assert!(records.expected > 1_000, "{records:?}");
+    assert_eq!(records.checked, records.expected);
+    assert_eq!((records.lost, records.wrong, records.surplus), (0, 0, 0));
+    let files = run.files.as_ref().unwrap();
+    assert_eq!((files.databases.files, files.databases.bad), (2, 0));
+    assert!(files.databases.seen > 2_000 && files.logs.seen > 100);
+    assert_eq!(
+        (files.logs.bad, run.log.findings, run.log.errors),
+        (0, 0, 0)
+    );
+    let collected = run.collected.as_ref().unwrap();
+    assert_eq!(collected.samples.len(), 10);
+    assert_eq!(collected.length, Span::seconds(20));
+    let operations: u64 = run.operations.iter().sum();
+    assert!(operations > 5_000, "{operations} operations");
+    for size in &run.initial {
+        let share = size.get() as f64 / DATABASE_SIZE.get() as f64;
+        // Hardly a thousand records: whether one of them is a large message matters.
+        assert!((0.9..1.1).contains(&share), "{size} for {DATABASE_SIZE}");
+    }
+    assert!(run.batches[0].abs_diff(run.batches[1]) <= 1, "rotation");
+
+    let result = test.result(&plan());
+    assert_eq!(failed(&result), Vec::<String>::new());
+    assert_eq!(result.verdict, Verdict::Pass);
+    assert!(!result.qualifies);
+    assert!(result.reasons[0].contains("20 s"), "{:?}", result.reasons);
+    assert_eq!(result.instances.len(), 2);
+    let reads = &result.instances[0].databases[0].reads;
+    assert!(reads.count > 1_000 && reads.latency_ms_mean.unwrap() < 1.0);
+    assert!(result.rules.iter().all(|rule| rule.outcome == Outcome::Ok));
+}
+
+#[test]
+fn equal_seeds_are_equal_tests() {
+    let digest = |seed| {
+        let test = Small::new(seed).run(&plan());
+        let counters = test.run.unwrap().collected.unwrap().counters;
+        (test.digest, counters.as_str().to_owned())
+    };
+    assert_eq!(digest(7), digest(7));
+    assert_ne!(digest(7).0, digest(8).0);
+}
+
+#[test]
+fn a_slow_disk_fails_for_its_reads() {
+    let mut small = Small::new(1);
+    small.latency = Span::millis(21);
+    let test = small.run(&plan());
+    let result = test.result(&plan());
+    assert_eq!(result.verdict, Verdict::Fail);
+    assert_eq!(outcome(&result, "database read, average"), Outcome::Failed);
+    assert_eq!(outcome(&result, "database read, worst sample"), Outcome::Ok);
+    assert_eq!(outcome(&result, "log write, average"), Outcome::Failed);
+    assert_eq!(outcome(&result, "records verified"), Outcome::Ok);
+    assert!(result.sentence.contains("database read, average 21"));
+}
+
+#[test]
+fn a_stopped_test_leaves_clean_databases_that_the_next_one_uses() {
+    let mut small = Small::new(3);
+    small.stop_after = Some(Span::seconds(10));
+    let test = small.run(&plan());
+    let run = test.run.as_ref().unwrap();
+    assert_eq!(run.ending, Ending::Stopped);
+    assert!(run.collected.as_ref().unwrap().length < Span::seconds(11));
+    assert!(run.files.is_none() && run.records.is_none());
+    let result = test.result(&plan());
+    assert_eq!(result.verdict, Verdict::Interrupted);
+    assert_eq!(outcome(&result, "pages verified"), Outcome::NotMeasured);
+
+    let mut next = Small::new(4);
+    next.store = test.store.fork();
+    let again = next.run(&plan());
+    let created = |news: &News| matches!(news, News::Created { .. });
+    assert!(!again.news.iter().any(created));
+    let recovered = |news: &News| matches!(news, News::Note(note) if note.contains("recovered"));
+    assert!(!again.news.iter().any(recovered));
+    let run = again.run.as_ref().unwrap();
+    assert_eq!(run.ending, Ending::Complete);
+    let records = run.records.unwrap();
+    assert_eq!((records.lost, records.wrong, records.surplus), (0, 0, 0));
+}
+
+#[test]
+fn databases_that_were_not_closed_are_recovered_and_used() {
+    let mut small = Small::new(5);
+    small.abandon_after = Some(Span::seconds(10));
+    let crashed = small.run(&plan());
+    let mut next = Small::new(6);
+    next.store = crashed.store.fork();
+    let test = next.run(&plan());
+    let recovered = |news: &News| matches!(news, News::Note(note) if note.contains("recovered"));
+    assert!(test.news.iter().any(recovered), "{:?}", test.news.first());
+    let run = test.run.as_ref().unwrap();
+    let records = run.records.unwrap();
+    assert_eq!((records.lost, records.wrong, records.surplus), (0, 0, 0));
+    assert_eq!(failed(&test.result(&plan())), Vec::<String>::new());
+}
+
+#[test]
+fn new_makes_databases_anew_and_a_foreign_file_stays() {
+    let first = Small::new(1).run(&plan());
+    let before = first.store.fork();
+    let mut small = Small::new(2);
+    small.store = before;
+    let renewed = Plan {
+        renew: true,
+        ..plan()
+    };
+    let test = small.run(&renewed);
+    assert_eq!(test.run.as_ref().unwrap().ending, Ending::Complete);
+    assert!(test.news.iter().any(|n| matches!(n, News::Created { .. })));
+
+    let mut small = Small::new(2);
+    small.foreign = Some("db/2.edb");
+    let refused = small.run(&renewed);
+    let foreign = Path::new("db/2.edb").to_owned();
+    assert_eq!(refused.run.err(), Some(RunError::Foreign(foreign)));
+    let left: Vec<_> = refused.store.names().map(|(path, _)| path).collect();
+    assert_eq!(left, [Path::new("db/2.edb")]);
+}
+
+#[test]
+fn a_full_volume_ends_the_test_and_is_not_the_storages_fault() {
+    let mut small = Small::new(1);
+    small.room = ByteSize::kib(11 << 10);
+    let test = small.run(&plan());
+    let run = test.run.as_ref().unwrap();
+    assert!(matches!(&run.ending, Ending::Broken(why) if why.contains("no space")));
+    let result = test.result(&plan());
+    assert_eq!(failed(&result), Vec::<String>::new());
+    assert_eq!(result.verdict, Verdict::Error);
+    assert_eq!(outcome(&result, "I/O errors"), Outcome::Ok);
+
+    // With room again the same databases recover, and pass.
+    let mut next = Small::new(2);
+    next.store = test.store.fork();
+    let again = next.run(&plan());
+    let records = again.run.as_ref().unwrap().records.unwrap();
+    assert_eq!((records.lost, records.wrong, records.surplus), (0, 0, 0));
+}
