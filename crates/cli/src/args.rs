@@ -3,6 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::verify::VerifyArgs;
+use crate::test_args::TestArgs;
 
 /// Will this storage bear the brunt?
 ///
@@ -18,6 +19,8 @@ pub struct Arguments {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Does this real storage hold? Without a scenario, a small demo in ./brunt-demo is run
+    Run(TestArgs),
     /// Are these database and log files intact?
     Verify(VerifyArgs),
 }

@@ -39,6 +39,10 @@ pub fn closing(result: &RunResult, folder: &Path, output: &Output) -> String {
     for line in table.lines() {
         text.push_str(&format!("  {line}\n"));
     }
+    if !result.reasons.is_empty() {
+        let reasons = format!("not a qualification: {}", result.reasons.join("; "));
+        text.push_str(&format!("\n{}\n", output.paint(Tone::Faint, &reasons)));
+    }
     let report = folder.join("report.html");
     let scenario = folder.join("scenario.toml");
     text.push_str(&format!("\n{:14}{}\n", "report", report.display()));
@@ -137,6 +141,7 @@ mod tests {
             lines[4],
             "  database read, average                 20 ms    24.4 ms   failed   DB2; over the limit from minute 10 on"
         );
+        assert!(text.contains("\nnot a qualification: measured for 1,200 s"));
         assert!(text.ends_with(
             "\n\nreport        runs/x/report.html\nagain         brunt run runs/x/scenario.toml"
         ));

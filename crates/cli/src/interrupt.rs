@@ -34,6 +34,11 @@ impl Interrupt {
         Ok(Self { asked })
     }
 
+    /// The switch that signals set.
+    pub fn flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.asked)
+    }
+
     /// Whether somebody asked to stop.
     pub fn is_asked(&self) -> bool {
         self.asked.load(Ordering::Relaxed)

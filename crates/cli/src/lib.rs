@@ -30,6 +30,11 @@ use output::Output;
 pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let (output, result) = match &arguments.command {
+        Command::Run(args) => {
+            let output = Output::new(args.quiet);
+            let result = commands::run::run(args, &output).map_err(|error| error.to_string());
+            (output, result)
+        }
         Command::Verify(args) => {
             let output = Output::new(args.quiet);
             let result = commands::verify::run(args, &output).map_err(|error| error.to_string());

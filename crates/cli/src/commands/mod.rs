@@ -1,3 +1,4 @@
 //! One file for each command.
 
+pub mod run;
 pub mod verify;

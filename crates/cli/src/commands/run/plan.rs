@@ -1,0 +1,88 @@
+//! From a scenario to the plan of a test.
+
+use std::process;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use brunt_ese::format::stamp::RunId;
+use brunt_qualify::plan::{DatabasePlan, EnginePlan, InstancePlan, Limits, LoadPlan, Plan};
+use brunt_workload::keys::Mixer;
+use brunt_world_real::facts;
+
+use crate::scenario::Scenario;
+
+/// The plan of `scenario`, for a run that began at `begun`.
+pub(super) fn plan(scenario: &Scenario, renew: bool, begun: SystemTime) -> Plan {
+    let figures = scenario.profile.version.profile();
+    let since = begun.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let instances = scenario.instances.iter();
+    Plan {
+        name: scenario.name.clone(),
+        description: scenario.description.clone(),
+        version: scenario.profile.version,
+        duration: scenario.test.duration,
+        sessions: scenario.test.sessions,
+        seed: scenario.test.seed,
+        target_io_per_s: scenario.test.target_io_per_s,
+        engine: engine(scenario),
+        load: LoadPlan::of(figures),
+        limits: Limits::strict(figures),
+        instances: instances.map(instance).collect(),
+        renew,
+        run: run_id(begun),
+        epoch_ms: u64::try_from(since.as_millis()).unwrap_or(u64::MAX),
+    }
+}
+
+fn engine(scenario: &Scenario) -> EnginePlan {
+    let profile = &scenario.profile;
+    let figures = profile.version.profile();
+    let usual = EnginePlan::of(figures, scenario.instances.len() as u64);
+    EnginePlan {
+        page: profile.page,
+        log_file: profile.log_file,
+        log_segment: log_segment(scenario),
+        log_buffer: profile.log_buffer,
+        cache_min: profile.cache_min,
+        cache_max: profile.cache_max,
+        checkpoint_depth: profile.checkpoint_depth,
+        circular: profile.circular_logging,
+        maintenance: usual.maintenance.filter(|_| profile.background_maintenance),
+        ..usual
+    }
+}
+
+/// 512 bytes, unless a log lies on a device with larger sectors: there a smaller write would be refused.
+fn log_segment(scenario: &Scenario) -> usize {
+    let logs = scenario
+        .instances
+        .iter()
+        .map(|instance| &instance.log.value);
+    let sectors = logs.filter_map(|log| facts::place(log).ok()?.device?.logical_sector);
+    if sectors.max().unwrap_or(512) > 512 {
+        4096
+    } else {
+        512
+    }
+}
+
+fn instance(instance: &crate::scenario::InstancePlan) -> InstancePlan {
+    let databases = instance.databases.iter();
+    InstancePlan {
+        name: instance.name.clone(),
+        log: instance.log.value.clone(),
+        databases: databases
+            .map(|database| DatabasePlan {
+                name: database.name.clone(),
+                path: database.path.value.clone(),
+                size: database.size.value,
+            })
+            .collect(),
+    }
+}
+
+/// An id that no other run has: from the time and the number of the process.
+fn run_id(begun: SystemTime) -> RunId {
+    let since = begun.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let nanos = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX);
+    RunId(Mixer::new(process::id().into()).key(nanos))
+}

@@ -1,0 +1,183 @@
+//! The machine, and the way of I/O from it to the storage.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use brunt_qualify::plan::Plan;
+use brunt_qualify::result::{Surroundings, VolumeUse};
+use brunt_report::result::{Backend, Durability, Host, Origin, Volume, WriteCache};
+use brunt_units::ByteSize;
+use brunt_world_real::facts::{self, Place};
+use brunt_world_real::{Backend as RealBackend, Kind};
+use rustix::fs::statvfs;
+
+/// A file system in use, and what lies on it.
+#[derive(Clone, Debug)]
+pub(super) struct Used {
+    pub(super) place: Place,
+    pub(super) bytes: Option<ByteSize>,
+    databases: Vec<usize>,
+    logs: Vec<usize>,
+}
+
+/// Reads of a device during the collection, by its name.
+pub(super) type DeviceReads = BTreeMap<String, u64>;
+
+impl Used {
+    /// What the kernel calls the device beneath, if there is exactly one.
+    pub(super) fn device(&self) -> Option<&str> {
+        let device = self.place.device.as_ref();
+        device.map(|device| device.name.as_str())
+    }
+
+    pub(super) fn file_system(&self) -> String {
+        let unknown = || "unknown file system".to_owned();
+        self.place.file_system.clone().unwrap_or_else(unknown)
+    }
+
+    pub(super) fn device_or_source(&self) -> String {
+        let source = || self.place.source.clone();
+        let device = self.device().map(str::to_owned).or_else(source);
+        device.unwrap_or_else(|| "unknown device".to_owned())
+    }
+
+    fn mount(&self) -> PathBuf {
+        self.place.mount_point.clone().unwrap_or_default()
+    }
+}
+
+/// The file systems that `plan` uses.
+pub(super) fn places(plan: &Plan) -> Vec<Used> {
+    let mut used = BTreeMap::<(PathBuf, String), Used>::new();
+    let mut note = |path: &Path, note: &dyn Fn(&mut Used)| {
+        let Ok(place) = facts::place(path) else {
+            return;
+        };
+        let found = Used {
+            bytes: statvfs(path)
+                .ok()
+                .map(|space| ByteSize::bytes(space.f_blocks.saturating_mul(space.f_frsize))),
+            place,
+            databases: Vec::new(),
+            logs: Vec::new(),
+        };
+        let key = (found.mount(), found.device_or_source());
+        note(used.entry(key).or_insert(found));
+    };
+    for (at, instance) in plan.instances.iter().enumerate() {
+        note(&instance.log, &|used| used.logs.push(at));
+    }
+    for (at, database) in plan.databases().enumerate() {
+        let folder = database.path.parent().unwrap_or(Path::new("/"));
+        note(folder, &|used| used.databases.push(at));
+    }
+    used.into_values().collect()
+}
+
+/// Everything about this machine that a result has.
+pub(super) fn surroundings(
+    plan: &Plan,
+    places: &[Used],
+    reads: &DeviceReads,
+    backend: &RealBackend,
+    command: &str,
+) -> Surroundings {
+    let volume = |used: &Used| VolumeUse {
+        volume: Volume {
+            mount: used.mount().display().to_string(),
+            file_system: used.file_system(),
+            device: used.device_or_source(),
+            device_reads: used.device().and_then(|device| reads.get(device).copied()),
+            engine_reads: 0,
+        },
+        bytes: used.bytes,
+        databases: used.databases.clone(),
+        logs: used.logs.clone(),
+    };
+    Surroundings {
+        host: host(),
+        backend: Backend {
+            name: backend.kind.to_string(),
+            remark: remark(backend),
+            direct: backend.buffered_files.is_empty(),
+            volumes: Vec::new(),
+        },
+        volumes: places.iter().map(volume).collect(),
+        durability: plan
+            .instances
+            .iter()
+            .enumerate()
+            .map(|(at, instance)| durability(&instance.log, at, places, backend))
+            .collect(),
+        origin: Origin {
+            command: command.to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            seed: plan.seed,
+            run_id: plan.run.to_string(),
+        },
+    }
+}
+
+fn remark(backend: &RealBackend) -> String {
+    let mut remarks = backend.refused.clone();
+    for (folder, (files, why)) in &backend.buffered_files {
+        let folder = folder.display();
+        remarks.push(format!(
+            "{files} files in {folder} through the page cache: {why}"
+        ));
+    }
+    if backend.allocations_unreserved > 0 {
+        remarks.push("the file system could not reserve space".to_owned());
+    }
+    remarks.join("; ")
+}
+
+fn durability(log: &Path, at: usize, places: &[Used], backend: &RealBackend) -> Durability {
+    let place = places.iter().find(|used| used.logs.contains(&at));
+    let device = place.and_then(|used| used.place.device.as_ref());
+    let call = match backend.kind {
+        Kind::Threads => "pwritev2",
+        Kind::Registered | Kind::Unregistered => "io_uring",
+    };
+    Durability {
+        path: log.display().to_string(),
+        method: format!("write-through ({call} with RWF_DSYNC)"),
+        write_cache: match device.and_then(|device| device.write_cache) {
+            Some(facts::WriteCache::WriteBack) => WriteCache::WriteBack,
+            Some(facts::WriteCache::WriteThrough) => WriteCache::WriteThrough,
+            None => WriteCache::Unknown,
+        },
+        fua: device.and_then(|device| device.fua),
+        log_latency_ms_mean: None,
+        flush_share: None,
+    }
+}
+
+fn host() -> Host {
+    let host = facts::host();
+    Host {
+        name: rustix::system::uname()
+            .nodename()
+            .to_string_lossy()
+            .into_owned(),
+        operating_system: operating_system(),
+        kernel: host.kernel,
+        processor: host.processor.unwrap_or_default(),
+        processors: host
+            .processors
+            .and_then(|count| count.try_into().ok())
+            .unwrap_or(0),
+        memory_bytes: host.memory.map_or(0, ByteSize::get),
+        counters: Vec::new(),
+    }
+}
+
+/// What the distribution calls itself; `os-release(5)`.
+fn operating_system() -> String {
+    let text = fs::read_to_string("/etc/os-release").unwrap_or_default();
+    let name = text
+        .lines()
+        .find_map(|line| line.strip_prefix("PRETTY_NAME="));
+    name.unwrap_or("Linux").trim_matches('"').to_owned()
+}

@@ -1,0 +1,278 @@
+//! Watching a test: bars or lines on the screen, the test log, and the kernel's counters around the collection.
+
+use std::cell::RefCell;
+
+use brunt_qualify::plan::Plan;
+use brunt_qualify::progress::{Listener, Live, News};
+use brunt_qualify::result::timestamp;
+use brunt_report::{Event, decimals, grouped};
+use brunt_units::{ByteSize, Span, Time};
+use brunt_world_real::facts::disk_counters;
+
+use super::surroundings::{DeviceReads, Used};
+use crate::output::{Output, Progress};
+
+/// Hears what a test tells.
+pub(super) struct Watch {
+    output: Output,
+    plan: Plan,
+    devices: Vec<String>,
+    state: RefCell<State>,
+}
+
+#[derive(Default)]
+struct State {
+    phase: Option<(Phase, Progress)>,
+    events: Vec<Event>,
+    before: DeviceReads,
+    reads: DeviceReads,
+    /// The last state of the test that was told.
+    live: Live,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Create,
+    WarmUp,
+    Test,
+    Verify,
+}
+
+impl Phase {
+    fn label(self) -> &'static str {
+        match self {
+            Self::Create => "create",
+            Self::WarmUp => "warm up",
+            Self::Test => "test",
+            Self::Verify => "verify",
+        }
+    }
+}
+
+impl Watch {
+    /// Watches a test of `plan`, and the devices of `places`.
+    pub(super) fn new(output: &Output, plan: &Plan, places: &[Used]) -> Self {
+        let devices = places.iter().filter_map(Used::device);
+        Self {
+            output: output.clone(),
+            plan: plan.clone(),
+            devices: devices.map(str::to_owned).collect(),
+            state: RefCell::default(),
+        }
+    }
+
+    /// The test has ended: what is still in place on the screen goes.
+    pub(super) fn end(&self) {
+        if let Some((_, mut progress)) = self.state.borrow_mut().phase.take() {
+            progress.vanish();
+        }
+    }
+
+    /// The test log.
+    pub(super) fn events(&self) -> Vec<Event> {
+        self.state.borrow().events.clone()
+    }
+
+    /// Reads of each device during the collection, as the kernel counts them.
+    pub(super) fn device_reads(&self) -> DeviceReads {
+        self.state.borrow().reads.clone()
+    }
+
+    fn counters(&self) -> DeviceReads {
+        let devices = self.devices.iter();
+        let counted = devices.filter_map(|device| {
+            let counters = disk_counters(device).ok()??;
+            Some((device.clone(), counters.reads))
+        });
+        counted.collect()
+    }
+
+    fn show(&self, phase: Phase, share: f64, detail: impl FnOnce() -> String) {
+        let mut state = self.state.borrow_mut();
+        let showing = state
+            .phase
+            .as_ref()
+            .is_some_and(|(shown, _)| *shown == phase);
+        if !showing {
+            let progress = self.output.progress(phase.label());
+            if let Some((_, mut former)) = state.phase.replace((phase, progress)) {
+                former.vanish();
+            }
+        }
+        let (_, progress) = state.phase.as_mut().expect("the phase was just set");
+        progress.show(share, detail);
+    }
+
+    fn finish(&self, phase: Phase, detail: &str) {
+        let mut state = self.state.borrow_mut();
+        let (_, progress) = match state.phase.take() {
+            Some(shown) if shown.0 == phase => shown,
+            _ => (phase, self.output.progress(phase.label())),
+        };
+        progress.finish(detail);
+    }
+
+    fn log(&self, at: Time, text: String) {
+        let at = timestamp(&self.plan, at);
+        self.state.borrow_mut().events.push(Event { at, text });
+    }
+
+    /// What stands in the test log for `news`; nothing for most.
+    fn line(&self, news: &News) -> Option<String> {
+        let limits = &self.plan.limits.latency;
+        Some(match news {
+            News::Note(note) => note.clone(),
+            News::Created { total, took } => {
+                format!("databases created: {total} in {}", seconds(*took))
+            }
+            News::WarmedUp {
+                filled,
+                cache,
+                took,
+            } => format!(
+                "prerequisites met: {filled} of {cache} in the cache after {}",
+                seconds(*took)
+            ),
+            News::CollectionStarted => format!(
+                "collection started: {} sessions; limits: database read {} ms, {} ms in a sample; log write {} ms, {} ms in a sample",
+                self.plan.sessions,
+                decimals(limits.read_mean.as_millis()),
+                decimals(limits.read_sample.as_millis()),
+                decimals(limits.log_mean.as_millis()),
+                decimals(limits.log_sample.as_millis()),
+            ),
+            News::CollectionEnded => "collection ended; sessions end".to_owned(),
+            News::Closing => "sessions ended; databases are shut down".to_owned(),
+            News::Verified { took } => format!("files and records verified in {}", seconds(*took)),
+            _ => return None,
+        })
+    }
+}
+
+impl Listener for Watch {
+    fn tell(&self, at: Time, news: &News) {
+        if let Some(line) = self.line(news) {
+            self.log(at, line);
+        }
+        match news {
+            News::Note(note) => {
+                self.end();
+                self.output.talk(&format!("{:13} {note}", "note"));
+            }
+            News::Creating { done, total } => {
+                self.show(Phase::Create, share(*done, *total), || {
+                    format!("{done} of {total}")
+                });
+            }
+            News::Created { total, took } => {
+                let rate = total.get() as f64 / took.as_seconds().max(1e-9);
+                let rate = decimals(rate / f64::from(1 << 20));
+                let took = seconds(*took);
+                self.finish(
+                    Phase::Create,
+                    &format!("{total}   {rate} MiB/s   done in {took}"),
+                );
+            }
+            News::Surveying { records } => self.show(Phase::WarmUp, 0.0, || {
+                format!(
+                    "looking through the databases: {} records",
+                    grouped(*records)
+                )
+            }),
+            News::WarmingUp { filled, wanted } => {
+                self.show(Phase::WarmUp, share(*filled, *wanted), || {
+                    format!("cache {filled} of {wanted}")
+                })
+            }
+            News::WarmedUp {
+                filled,
+                cache,
+                took,
+            } => {
+                let took = seconds(*took);
+                self.finish(
+                    Phase::WarmUp,
+                    &format!("cache {filled} of {cache}   done in {took}"),
+                );
+            }
+            News::CollectionStarted => {
+                let counters = self.counters();
+                self.state.borrow_mut().before = counters;
+            }
+            News::Testing(live) => {
+                self.state.borrow_mut().live = *live;
+                let share = live.elapsed.as_seconds() / live.duration.as_seconds();
+                self.show(Phase::Test, share, || testing(live));
+            }
+            News::CollectionEnded => self.collected(),
+            News::Closing => self.show(Phase::Verify, 0.0, || {
+                "waiting for a clean shutdown".to_owned()
+            }),
+            News::VerifyingRecords { done, total } => {
+                let part = *done as f64 / (*total).max(1) as f64;
+                self.show(Phase::Verify, part, || {
+                    format!("{} of {} records", grouped(*done), grouped(*total))
+                });
+            }
+            News::VerifyingFiles { done, total } => {
+                self.show(Phase::Verify, share(*done, *total), || {
+                    format!("{done} of {total}")
+                });
+            }
+            News::Verified { took } => {
+                self.finish(Phase::Verify, &format!("done in {}", seconds(*took)));
+            }
+        }
+    }
+}
+
+impl Watch {
+    fn collected(&self) {
+        let after = self.counters();
+        let live = {
+            let mut state = self.state.borrow_mut();
+            let before = std::mem::take(&mut state.before);
+            let reads = after.into_iter().filter_map(|(device, reads)| {
+                let before = before.get(&device)?;
+                Some((device, reads.saturating_sub(*before)))
+            });
+            state.reads = reads.collect();
+            state.live
+        };
+        let detail = format!("{} of {}", seconds(live.elapsed), seconds(live.duration));
+        self.finish(Phase::Test, &detail);
+    }
+}
+
+fn share(done: ByteSize, total: ByteSize) -> f64 {
+    done.get() as f64 / total.get().max(1) as f64
+}
+
+fn seconds(span: Span) -> String {
+    let seconds = span.as_seconds();
+    match seconds {
+        seconds if seconds < 10.0 => format!("{seconds:.1} s"),
+        seconds => format!("{seconds:.0} s"),
+    }
+}
+
+fn testing(live: &Live) -> String {
+    let millis =
+        |span: Option<Span>| span.map_or("-".to_owned(), |span| decimals(span.as_millis()));
+    let state = if live.over {
+        "a limit is exceeded"
+    } else {
+        "pass so far"
+    };
+    format!(
+        "{} of {}\n{} IOPS   read {} ms (p99 {})   write {} ms   log {} ms   stalls {}   {state}",
+        seconds(live.elapsed),
+        seconds(live.duration),
+        decimals(live.io_per_s),
+        millis(live.read),
+        millis(live.read_p99),
+        millis(live.write),
+        millis(live.log_write),
+        grouped(live.stalls),
+    )
+}
