@@ -49,6 +49,7 @@ pub(crate) fn plan() -> Plan {
             start_percent: 10,
             stop_percent: 20,
             checkpoint_depth: ByteSize::mib(1),
+            extension_pages: 16,
             ..EnginePlan::of(profile, 2)
         },
         load: LoadPlan {
