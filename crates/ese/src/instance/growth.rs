@@ -58,6 +58,8 @@ impl Instance<Bytes> {
                 } = supply;
                 let more = extension::growth(last.0, largest, 0, extension);
                 if more > 0 {
+                    // Before the growth begins, because those who wait for it hold permits.
+                    let _permit = self.0.cache.operations().enter().await;
                     // An operation that finds no pages tries again, and reports what is wrong.
                     let _ = self.grow_by(database, more).await;
                 }
@@ -114,6 +116,12 @@ impl Instance<Bytes> {
     /// # Errors
     /// When the volume is full or the file cannot be written.
     pub async fn grow(&self, database: u8, pages: u32) -> Result<(), EngineError> {
+        let _permit = self.0.cache.operations().enter().await;
+        self.grow_within(database, pages).await
+    }
+
+    /// [`Instance::grow`], for an operation that has a permit.
+    pub(super) async fn grow_within(&self, database: u8, pages: u32) -> Result<(), EngineError> {
         let number = self.database(database).number;
         let count =
             |meters: &mut Meters| meters.databases[usize::from(number)].growth_stalls.tick();
@@ -123,6 +131,7 @@ impl Instance<Bytes> {
         self.grow_by(database, more).await
     }
 
+    /// The caller has a permit.
     async fn grow_by(&self, database: u8, more: u32) -> Result<(), EngineError> {
         let entry = self.database(database);
         if entry.growing.replace(true) {

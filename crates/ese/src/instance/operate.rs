@@ -123,7 +123,8 @@ impl Instance<Bytes> {
             self.0.log.room().await?;
             match self.attempt(database, transaction, role, &mut work) {
                 Try::Done(value) => return Ok(value),
-                Try::Again => {}
+                // The next step wants other pages, and finds those it shares with this one in memory.
+                Try::Again => hold.pins.clear(),
                 Try::Need(need) => self.fulfil(database, need, &mut hold).await?,
             }
         }
@@ -181,10 +182,13 @@ impl Instance<Bytes> {
         outcome
     }
 
+    /// Brings about what is needed. After the wait for a permit, nothing: what was needed then may be another's by now, and a
+    /// page that is claimed is taken to be nobody's.
     async fn fulfil(&self, database: u8, need: Need, hold: &mut Hold) -> Result<(), EngineError> {
         let number = self.database(database).number;
         if hold.leave == Leave::Asked && hold.permit.is_none() {
             hold.permit = Some(self.0.cache.operations().enter().await);
+            return Ok(());
         }
         let cache = &self.0.cache;
         match need {
@@ -192,7 +196,11 @@ impl Instance<Bytes> {
                 .pins
                 .push(cache.fetch(number, page, Trust::Verified).await?),
             Need::Fresh(page) => hold.pins.push(cache.claim(number, page).await?),
-            Need::Growth(pages) => Box::pin(self.grow(database, pages)).await?,
+            Need::Growth(pages) => {
+                // Growth pins pages of its own.
+                hold.pins.clear();
+                Box::pin(self.grow_within(database, pages)).await?;
+            }
             Need::Repair(page) => {
                 return Err(self.page_error(self.database(database), page, PageFault::Structure));
             }
