@@ -4,6 +4,9 @@
 //! Commits have an order, that of their records in the log. Whatever survives a crash, recovery must bring back the state
 //! after some number of commits: every hard commit that was acknowledged is among them, lazy ones are a prefix, nothing
 //! that was taken back or never committed is seen, and table and index agree.
+//!
+//! Table and index lie in one database, or in two of one instance: a transaction then is whole across both. Recovery
+//! may be cut off, too; the next one must find the same state.
 
 mod common;
 
@@ -59,6 +62,8 @@ struct Session {
     history: History,
     draw: Stream,
     number: u64,
+    /// The database that the index lies in; the table lies in the first.
+    index_in: u8,
 }
 
 impl Session {
@@ -74,6 +79,7 @@ impl Session {
                 let choice = self.draw.below(3);
                 match work(
                     &transaction,
+                    self.index_in,
                     number,
                     version,
                     choice,
@@ -126,6 +132,7 @@ impl Session {
 /// One insert, delete or replace, whichever makes sense; what the record is then.
 async fn work(
     transaction: &Transaction<'_>,
+    index_in: u8,
     number: u32,
     version: u64,
     choice: u64,
@@ -141,11 +148,13 @@ async fn work(
     match (there, choice) {
         (false, _) => {
             transaction.insert(0, TABLE, &key, &data).await?;
-            transaction.insert(0, INDEX, &folder(number), &key).await?;
+            transaction
+                .insert(index_in, INDEX, &folder(number), &key)
+                .await?;
             Ok(Some(Some(version)))
         }
         (true, 0) => {
-            transaction.delete(0, INDEX, &entry).await?;
+            transaction.delete(index_in, INDEX, &entry).await?;
             transaction.delete(0, TABLE, &key).await?;
             Ok(Some(None))
         }
@@ -156,9 +165,11 @@ async fn work(
     }
 }
 
-fn run(seed: u64, frames: &Frames) -> (Journal, Vec<State>) {
+fn run(seed: u64, databases: u8, frames: &Frames) -> (Journal, Vec<State>) {
     let mut store = Store::new();
-    tree_database(&mut store, &database_path(0));
+    for database in 0..databases.into() {
+        tree_database(&mut store, &database_path(database));
+    }
     let options_of_world = VirtualOptions {
         store,
         frames: frames.clone(),
@@ -170,7 +181,9 @@ fn run(seed: u64, frames: &Frames) -> (Journal, Vec<State>) {
     machine.start_recording();
     let kept = Rc::clone(&history);
     virtual_world.executor.block_on(async move {
-        let (instance, _) = open(&world, FRAMES, options(1, 512)).await.unwrap();
+        let (instance, _) = open(&world, FRAMES, options(databases.into(), 512))
+            .await
+            .unwrap();
         let sessions: Vec<_> = (0..3)
             .map(|number| {
                 let session = Session {
@@ -180,6 +193,7 @@ fn run(seed: u64, frames: &Frames) -> (Journal, Vec<State>) {
                     history: Rc::clone(&kept),
                     draw: world.random.named(&format!("session/{number}")),
                     number,
+                    index_in: databases - 1,
                 };
                 world.spawner.spawn(session.run())
             })
@@ -195,11 +209,11 @@ fn run(seed: u64, frames: &Frames) -> (Journal, Vec<State>) {
 }
 
 /// All entries of a tree.
-async fn scan(instance: &Instance<Bytes>, tree: TreeId) -> Vec<(Vec<u8>, Vec<u8>)> {
+async fn scan(instance: &Instance<Bytes>, database: u8, tree: TreeId) -> Vec<(Vec<u8>, Vec<u8>)> {
     let mut cursor = Cursor::before(tree, &[]);
     let mut entries = Vec::new();
     loop {
-        let next = instance.look(0, |pages| {
+        let next = instance.look(database, |pages| {
             let mut tried = cursor.clone();
             let entry = tried.next(pages)?.map(|entry| {
                 assert!(!entry.deleted, "a deleted entry was left behind");
@@ -216,25 +230,26 @@ async fn scan(instance: &Instance<Bytes>, tree: TreeId) -> Vec<(Vec<u8>, Vec<u8>
     }
 }
 
-/// What an image holds after recovery, and after closing and opening once more.
-fn recover(store: Store, frames: &Frames) -> State {
+/// What an image holds after recovery; all that was done to recover it and to close it.
+fn recover(store: Store, databases: u8, frames: &Frames) -> (State, Journal) {
     let mut virtual_world = VirtualWorld::new(VirtualOptions {
         store,
         frames: frames.clone(),
         ..VirtualOptions::new(1)
     });
     let world = virtual_world.world.clone();
-    virtual_world.executor.block_on(async move {
-        let (instance, _) = open(&world, FRAMES, options(1, 512))
+    virtual_world.machine.start_recording();
+    let state = virtual_world.executor.block_on(async move {
+        let (instance, _) = open(&world, FRAMES, options(databases.into(), 512))
             .await
             .expect("recovery");
         let mut state = State::new();
-        for (key, data) in scan(&instance, TABLE).await {
+        for (key, data) in scan(&instance, 0, TABLE).await {
             let version = u64::from_le_bytes(*data.first_chunk().unwrap());
             assert!(data == content(version), "a record is a mixture");
             state.insert(u32::from_be_bytes(*key.first_chunk().unwrap()), version);
         }
-        let index: Vec<u32> = scan(&instance, INDEX)
+        let index: Vec<u32> = scan(&instance, databases - 1, INDEX)
             .await
             .iter()
             .map(|(_, key)| u32::from_be_bytes(*key.first_chunk().unwrap()))
@@ -242,30 +257,48 @@ fn recover(store: Store, frames: &Frames) -> State {
         let mut expected: Vec<u32> = state.keys().copied().collect();
         expected.sort_by_key(|number| (folder(*number), *number));
         assert_eq!(index, expected, "the index disagrees with the table");
-        let mut check = DatabaseCheck::new(&[TABLE, INDEX]);
-        let checked = instance.look(0, |pages| match check.run(pages) {
-            Ok(summary) => Ok(summary),
-            Err(CheckStop::Need(need)) => Err(need),
-            Err(fault) => panic!("the database is unsound: {fault:?}"),
-        });
-        checked.await.expect("checking after recovery");
+        for database in 0..databases {
+            let mut check = DatabaseCheck::new(&[TABLE, INDEX]);
+            let checked = instance.look(database, |pages| match check.run(pages) {
+                Ok(summary) => Ok(summary),
+                Err(CheckStop::Need(need)) => Err(need),
+                Err(fault) => panic!("the database is unsound: {fault:?}"),
+            });
+            checked.await.expect("checking after recovery");
+        }
         instance.close().await.expect("closing after recovery");
         state
-    })
+    });
+    (state, virtual_world.machine.stop_recording().unwrap())
 }
 
-fn search(seed: u64, every: usize, samples: u64) {
+/// Cuts a recovery off somewhere, and recovers from that.
+fn recover_twice(first: &Journal, databases: u8, draw: u64, frames: &Frames) -> State {
+    let mut images = CrashImages::new(first);
+    let cuts = images.cuts();
+    let mut stream = Streams::new(draw).named("second crash");
+    let cut = cuts[usize::try_from(stream.below(cuts.len() as u64)).unwrap()];
+    let image = images.image(cut, Sample::nth(stream.below(20)));
+    recover(image, databases, frames).0
+}
+
+fn search(seed: u64, databases: u8, every: usize, samples: u64) {
     let frames = Frames::in_memory();
-    let (journal, states) = run(seed, &frames);
+    let (journal, states) = run(seed, databases, &frames);
     let mut images = CrashImages::new(&journal);
-    for cut in images.cuts().into_iter().step_by(every) {
+    for (round, cut) in (0..).zip(images.cuts().into_iter().step_by(every)) {
         let acknowledged = images.marks(cut).map(|mark| mark.number).max().unwrap_or(0);
         for number in 0..samples {
             let sample = Sample::nth(number + seed);
-            let what = format!("seed {seed}, cut {cut:?}, {sample:?}");
+            let what = format!("seed {seed}, {databases} databases, cut {cut:?}, {sample:?}");
             let image = images.image(cut, sample);
-            let recovered =
-                std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| recover(image, &frames)));
+            let recovered = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                let (state, journal) = recover(image, databases, &frames);
+                let draw = seed << 40 | round << 8 | number;
+                let again = recover_twice(&journal, databases, draw, &frames);
+                assert_eq!(again, state, "the second recovery found another state");
+                state
+            }));
             let state = recovered.unwrap_or_else(|_| panic!("recovery failed: {what}"));
             let found = states.iter().rposition(|known| *known == state);
             let found = found.unwrap_or_else(|| panic!("not a state that ever was: {what}"));
@@ -280,6 +313,13 @@ fn search(seed: u64, every: usize, samples: u64) {
 #[test]
 fn every_crash_leaves_a_prefix_of_commits() {
     for seed in 1..4 {
-        search(seed, 9, 4);
+        search(seed, 1, 9, 4);
+    }
+}
+
+#[test]
+fn and_so_in_two_databases_of_one_log() {
+    for seed in 1..4 {
+        search(seed, 2, 9, 4);
     }
 }
