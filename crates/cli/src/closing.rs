@@ -63,7 +63,9 @@ fn verdict_line(result: &RunResult, output: &Output) -> String {
         Some(target) => format!("target {}", decimals(target)),
         None => "no target set".to_owned(),
     };
-    match result.sizing.achieved_io_per_s {
+    // Of a test that was not carried through, the reason matters more than the rate until then.
+    let carried = matches!(result.verdict, Verdict::Pass | Verdict::Fail);
+    match result.sizing.achieved_io_per_s.filter(|_| carried) {
         Some(rate) => {
             format!(
                 "{word}  {} transactional I/Os per second   {target}",

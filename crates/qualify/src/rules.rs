@@ -22,6 +22,11 @@ use brunt_units::Span;
 
 use crate::plan::Limits;
 
+const PAGES: &str = "pages verified";
+const LOGS: &str = "logs verified";
+const RECORDS: &str = "records verified";
+const ERRORS: &str = "I/O errors";
+
 /// Samples of one stream's mean latency, as far as rules need them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Samples {
@@ -132,10 +137,10 @@ pub fn judge(evidence: &Evidence, limits: &Limits) -> Vec<Rule> {
             .target_io_per_s
             .map(|target| achieved(target, evidence.achieved_io_per_s, limits)),
     );
-    rules.push(files("pages verified", "bad", "pages", evidence.pages));
-    rules.push(files("logs verified", "bad", "segments", evidence.logs));
+    rules.push(files(PAGES, "bad", "pages", evidence.pages));
+    rules.push(files(LOGS, "bad", "segments", evidence.logs));
     rules.push(records(evidence.records, evidence.findings));
-    let errors = Rule::at_most("I/O errors", "", 0.0, Some(evidence.io_errors as f64));
+    let errors = Rule::at_most(ERRORS, "", 0.0, Some(evidence.io_errors as f64));
     rules.push(errors.with_remark(evidence.first_error.clone()));
     rules
 }
@@ -216,7 +221,7 @@ fn records(verified: Option<RecordsVerified>, findings: u64) -> Rule {
     // What the test came across is usually found again afterwards; the larger number tells more.
     let all = after.or((findings > 0).then_some(findings));
     let measured = all.map(|all| all.max(findings) as f64);
-    let rule = Rule::at_most("records verified", "wrong", 0.0, measured);
+    let rule = Rule::at_most(RECORDS, "wrong", 0.0, measured);
     let Some(found) = verified.filter(|_| after >= Some(findings)) else {
         if findings > 0 {
             return rule.with_remark("operations of the test met them");
@@ -258,17 +263,24 @@ pub enum Ending {
     Broken(String),
 }
 
+/// Rules that tell of a fault whenever they fail, also when the test had to end early.
+const FAULTS: [&str; 4] = [PAGES, LOGS, RECORDS, ERRORS];
+
 /// The verdict on a run that ended so, by these rules.
 ///
-/// A run that broke because the storage failed is a failed one: the rule that says so decides.
+/// A run that broke because the storage failed is a failed one; how fast it was until then does not count.
 pub fn verdict(ending: &Ending, rules: &[Rule]) -> Verdict {
+    let is_fault = |rule: &&Rule| FAULTS.contains(&rule.name.as_str());
     match ending {
         Ending::Complete => Verdict::of(rules),
         Ending::Stopped => Verdict::Interrupted,
-        Ending::Broken(_) => match Verdict::of(rules) {
-            Verdict::Fail => Verdict::Fail,
-            _ => Verdict::Error,
-        },
+        Ending::Broken(_) => {
+            let faults: Vec<Rule> = rules.iter().filter(is_fault).cloned().collect();
+            match Verdict::of(&faults) {
+                Verdict::Fail => Verdict::Fail,
+                _ => Verdict::Error,
+            }
+        }
     }
 }
 
@@ -479,7 +491,11 @@ mod tests {
         assert_eq!(verdict(&Ending::Stopped, &rules), Verdict::Interrupted);
         let broken = Ending::Broken("the disk went away".to_owned());
         assert_eq!(verdict(&broken, &rules), Verdict::Fail);
-        assert_eq!(verdict(&broken, &rules[..5]), Verdict::Error);
+        evidence.io_errors = 0;
+        evidence.stalls_per_s = Some(100.0);
+        let slow = judge(&evidence, &limits());
+        assert_eq!(verdict(&Ending::Complete, &slow), Verdict::Fail);
+        assert_eq!(verdict(&broken, &slow), Verdict::Error);
         assert!(sentence(&broken, &rules, None).contains("the disk went away"));
         let said = sentence(&Ending::Complete, &rules, Some(21_512.0));
         assert_eq!(

@@ -27,6 +27,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use brunt_qualify::error::RunError;
 use brunt_qualify::progress::Stop;
 use brunt_qualify::result::result;
 use brunt_qualify::run::TestRun;
@@ -61,7 +62,7 @@ pub enum RunCommandError {
     Start(#[from] StartError),
     /// It did not come to a test.
     #[error(transparent)]
-    Test(#[from] brunt_qualify::error::RunError),
+    Test(#[from] RunError),
     /// The working folder or a signal cannot be had.
     #[error("{0}")]
     System(#[from] std::io::Error),
@@ -80,10 +81,14 @@ pub fn run(args: &TestArgs, output: &Output) -> Result<Exit, RunCommandError> {
     let started = timestamp(begun);
     let folder = RunFolder::create(&args.out, started, &scenario.name)?;
     let tested = test(args, &scenario, begun, output, &stop);
-    let tested = tested.inspect_err(|_| {
-        // Nothing was tested, and the folder is empty: as if there had been no run.
-        let _ = std::fs::remove_dir(folder.path());
-    })?;
+    let tested = match tested {
+        Ok(tested) => tested,
+        Err(error) => {
+            // Nothing was tested, and the folder is empty: as if there had been no run.
+            let _ = std::fs::remove_dir(folder.path());
+            return stopped(error, output);
+        }
+    };
     tested.write(&scenario, &folder)?;
     if args.json {
         output.data(tested.result.to_json().trim_end());
@@ -92,6 +97,17 @@ pub fn run(args: &TestArgs, output: &Output) -> Result<Exit, RunCommandError> {
         output.data(&closing(&tested.result, folder.path(), output));
     }
     Ok(exit(tested.result.verdict))
+}
+
+/// Being stopped before there was a test is no error.
+fn stopped(error: RunCommandError, output: &Output) -> Result<Exit, RunCommandError> {
+    match error {
+        RunCommandError::Test(RunError::Stopped) => {
+            output.talk("stopped before the test began; what was begun has been removed");
+            Ok(Exit::Interrupted)
+        }
+        error => Err(error),
+    }
 }
 
 /// A test and everything to be written about it.

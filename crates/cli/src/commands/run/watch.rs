@@ -26,8 +26,8 @@ struct State {
     events: Vec<Event>,
     before: DeviceReads,
     reads: DeviceReads,
-    /// The last state of the test that was told.
-    live: Live,
+    /// When the collection began.
+    began: Time,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -197,14 +197,14 @@ impl Listener for Watch {
             }
             News::CollectionStarted => {
                 let counters = self.counters();
-                self.state.borrow_mut().before = counters;
+                let mut state = self.state.borrow_mut();
+                (state.before, state.began) = (counters, at);
             }
             News::Testing(live) => {
-                self.state.borrow_mut().live = *live;
                 let share = live.elapsed.as_seconds() / live.duration.as_seconds();
                 self.show(Phase::Test, share, || testing(live));
             }
-            News::CollectionEnded => self.collected(),
+            News::CollectionEnded => self.collected(at),
             News::Closing => self.show(Phase::Verify, 0.0, || {
                 "waiting for a clean shutdown".to_owned()
             }),
@@ -227,9 +227,9 @@ impl Listener for Watch {
 }
 
 impl Watch {
-    fn collected(&self) {
+    fn collected(&self, at: Time) {
         let after = self.counters();
-        let live = {
+        let began = {
             let mut state = self.state.borrow_mut();
             let before = std::mem::take(&mut state.before);
             let reads = after.into_iter().filter_map(|(device, reads)| {
@@ -237,10 +237,18 @@ impl Watch {
                 Some((device, reads.saturating_sub(*before)))
             });
             state.reads = reads.collect();
-            state.live
+            state.began
         };
-        let detail = format!("{} of {}", seconds(live.elapsed), seconds(live.duration));
-        self.finish(Phase::Test, &detail);
+        let (lasted, wanted) = (at - began, self.plan.duration);
+        if lasted >= wanted {
+            self.finish(Phase::Test, &format!("done in {}", seconds(lasted)));
+        } else {
+            self.end();
+            let (lasted, wanted) = (seconds(lasted), seconds(wanted));
+            let label = Phase::Test.label();
+            self.output
+                .talk(&format!("{label:13} ended after {lasted} of {wanted}"));
+        }
     }
 }
 
