@@ -104,6 +104,11 @@ impl<C: Content> FrameTable<C> {
         Some(frame)
     }
 
+    /// Forgets every page, so that its memory can serve somebody else.
+    pub(super) fn give_back(&mut self) {
+        self.pages.fill_with(|| None);
+    }
+
     /// Makes a frame free.
     pub(super) fn vacate(&mut self, frame: u32) {
         let at = frame as usize;

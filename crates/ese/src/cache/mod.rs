@@ -346,10 +346,11 @@ impl<C: Content> Cache<C> {
         self.0.failure.borrow().clone()
     }
 
-    /// Ends the cleaner. Nothing is written any more unless it is asked for.
+    /// Ends the cleaner and gives the memory of all pages back. The instances are closed; nobody asks for a page any more.
     pub fn close(&self) {
         self.0.closing.set(true);
         self.0.demand.notify();
+        self.0.state.borrow_mut().frames.give_back();
     }
 
     fn fail(&self, error: EngineError) {

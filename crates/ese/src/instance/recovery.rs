@@ -68,8 +68,13 @@ impl Instance<Bytes> {
             known,
             ..Redo::default()
         };
-        for (index, &generation) in generations.iter().enumerate() {
-            let log = self.read_generation(generation).await?;
+        let mut generations = generations.iter().copied().peekable();
+        let mut ahead = None;
+        while let Some(generation) = generations.next() {
+            let log = match ahead.take() {
+                Some(log) => log,
+                None => self.read_generation(generation).await?,
+            };
             redo.report.generations += 1;
             let records: Vec<Located<'_>> = log
                 .records()
@@ -81,8 +86,10 @@ impl Instance<Bytes> {
                     self.replay(&mut redo, record, generation).await?;
                 }
             }
-            if let Some(&next) = generations.get(index + 1) {
-                self.check_link(&log, next).await?;
+            if let Some(&next) = generations.peek() {
+                let next = self.read_generation(next).await?;
+                self.check_link(&log, &next)?;
+                ahead = Some(next);
             }
         }
         for database in &self.0.databases {
@@ -104,9 +111,8 @@ impl Instance<Bytes> {
     }
 
     /// The next generation's first record must say that this one ends where reading it ended.
-    async fn check_link(&self, log: &Generation, next: u32) -> Result<(), EngineError> {
-        let successor = self.read_generation(next).await?;
-        let Some(first) = successor.records().next() else {
+    fn check_link(&self, log: &Generation, next: &Generation) -> Result<(), EngineError> {
+        let Some(first) = next.records().next() else {
             return Ok(());
         };
         let shape = self.0.options.log;
