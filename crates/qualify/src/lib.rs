@@ -1,12 +1,22 @@
 //! Test types, rules and verdict: drives a workload through the engine in a world.
 //!
+//! The same test runs on real storage and in virtual time: it is given a world, a plan, and somebody to tell.
+//!
+//! ```text
+//!   plan --> places --> creation --> server --> sessions, sampling --> server closed --> verification --> result
+//!            (run: the order of all this, and what becomes of a test that ends early)
+//! ```
+//!
 //! * [`plan`]: what is to be tested, and what that means for the engine.
-//! * [`places`]: what lies there already, and whether it may be touched.
-//! * [`progress`]: what a run tells, and how it is stopped.
-//! * [`records`]: what a record holds, from its number and the database it is in.
-//! * [`sessions`]: the loop of operations.
+//! * [`run`]: the phases of a test; [`progress`]: what it tells, and how it is stopped; [`live`]: how it goes.
+//! * [`places`]: what lies there already, and whether it may be touched; [`error`]: why there is no test.
+//! * [`creation`], [`sizing`]: new databases, and how many records make one of a given size.
+//! * [`records`]: what a record holds, from its number and the database it is in; [`survey`]: which records there are.
+//! * [`server`]: the engine of one server; [`sessions`]: the loop of operations on it.
 //! * [`sampling`]: what was counted, over time.
+//! * [`verification`]: is everything on storage that must be there? [`counting`]: how far it has come.
 //! * [`rules`]: the rules and the verdict; [`qualifies`]: whether the result may be shown as a qualification.
+//! * [`result`]: all of it as it is written down.
 
 pub mod counting;
 pub mod creation;

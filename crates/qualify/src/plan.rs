@@ -145,8 +145,7 @@ pub struct DatabasePlan {
 /// Source: the failure text of Jetstress 2013, "should be not higher than 1" (exchangemaster.wordpress.com, July 2017).
 const STALLS_PER_S: f64 = 1.0;
 
-/// What an operation computes, in virtual worlds. Measured on the real engine with everything cached: some 25 µs on a
-/// processor of 2020; only the order of magnitude matters beside storage.
+/// What an operation computes, in virtual worlds. Assumed: only the order of magnitude matters beside storage.
 const OPERATION_COST: Span = Span::micros(25);
 
 /// How long a lazy commit may wait in the log buffer. In ESE the caller of a commit says it; what Jetstress says is not
