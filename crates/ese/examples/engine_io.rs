@@ -198,6 +198,8 @@ impl Begun {
             meters.databases[0].writes.close_interval();
             meters.logs[0].writes.close_interval();
             meters.logs[0].format.close_interval();
+            meters.logs[0].rolls.close_interval();
+            meters.logs[0].roll_waits.close_interval();
             meters.page_fault_stalls.close_interval();
             meters.page_requests.close_interval();
             meters.page_hits.close_interval();
@@ -219,9 +221,14 @@ impl Begun {
                 meters.databases[0].reads.close_interval(),
                 meters.databases[0].writes.close_interval(),
             ];
+            let stream = &mut meters.logs[0];
             let [log, format] = [
-                meters.logs[0].writes.close_interval(),
-                meters.logs[0].format.close_interval(),
+                stream.writes.close_interval(),
+                stream.format.close_interval(),
+            ];
+            let [rolls, roll_waits] = [
+                stream.rolls.close_interval(),
+                stream.roll_waits.close_interval(),
             ];
             let latency = |reading: &brunt_stats::Reading| reading.mean.unwrap_or_default();
             let in_flight = |reading: &brunt_stats::Reading| {
@@ -242,6 +249,9 @@ impl Begun {
                 "log_bytes_per_second": log.bytes as f64 / seconds,
                 "log_write_latency_ms_mean": latency(&log).as_millis(),
                 "log_format_bytes_per_second": format.bytes as f64 / seconds,
+                "log_rolls_per_second": rolls.count as f64 / seconds,
+                "log_roll_ms_mean": latency(&rolls).as_millis(),
+                "log_roll_wait_ms_mean": latency(&roll_waits).as_millis(),
                 "page_requests_per_second": meters.page_requests.close_interval() as f64 / seconds,
                 "page_hits_per_second": meters.page_hits.close_interval() as f64 / seconds,
                 "stalls": meters.page_fault_stalls.close_interval(),
