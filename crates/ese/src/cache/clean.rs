@@ -118,7 +118,7 @@ impl<C: Content> Cache<C> {
     pub fn needs_sync(&self, database: u8, position: LogPosition) {
         let mut state = self.0.state.borrow_mut();
         let entry = &mut state.databases[usize::from(database)];
-        entry.unsynced.push(position);
+        entry.is_unsynced(position);
     }
 
     /// Syncs a database: the positions of all writes that have completed by now are needed no more.
@@ -129,11 +129,10 @@ impl<C: Content> Cache<C> {
         let file = {
             let mut state = self.0.state.borrow_mut();
             let entry = &mut state.databases[usize::from(database)];
-            if entry.unsynced.is_empty() {
+            let Some(covered) = entry.unsynced.take() else {
                 return Ok(());
-            }
-            let covered = std::mem::take(&mut entry.unsynced);
-            entry.syncing.extend(covered);
+            };
+            entry.syncing = Some(entry.syncing.map_or(covered, |older| covered.min(older)));
             entry.file
         };
         let done = self
@@ -149,7 +148,7 @@ impl<C: Content> Cache<C> {
         let entry = &mut state.databases[usize::from(database)];
         match done.result {
             Ok(()) => {
-                entry.syncing.clear();
+                entry.syncing = None;
                 Ok(())
             }
             Err(error) => {

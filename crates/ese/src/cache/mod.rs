@@ -121,10 +121,10 @@ struct CachedDatabase<C: Content> {
     flush: FlushMemory,
     /// Writes in flight, by an id: the position each makes durable once synced.
     flying: BTreeMap<u64, LogPosition>,
-    /// Positions whose writes completed and wait for a sync.
-    unsynced: Vec<LogPosition>,
-    /// Positions that a sync in flight covers.
-    syncing: Vec<LogPosition>,
+    /// The oldest position whose write completed and waits for a sync.
+    unsynced: Option<LogPosition>,
+    /// The oldest position that a sync in flight covers.
+    syncing: Option<LogPosition>,
     /// Pages that recovery found torn and rebuilds without looking at their former content.
     torn: BTreeSet<PageNumber>,
     /// Pages that will be asked for.
@@ -154,6 +154,8 @@ struct Inner<C: Content> {
     closing: Cell<bool>,
     /// A page arrived, a write ended, a frame became free.
     progress: Event,
+    /// A write ended.
+    write_ended: Event,
     /// The cleaner has something to look at.
     demand: Event,
     /// Operations that pin pages while they wait for others.
@@ -166,6 +168,21 @@ pub struct Cache<C: Content>(Rc<Inner<C>>);
 impl<C: Content> Clone for Cache<C> {
     fn clone(&self) -> Self {
         Self(Rc::clone(&self.0))
+    }
+}
+
+impl<C: Content> State<C> {
+    fn oldest_unwritten(&self, instance: u8) -> Option<LogPosition> {
+        let dirty = self
+            .dirty
+            .get(usize::from(instance))
+            .and_then(DirtyOrder::oldest);
+        let own = self
+            .databases
+            .iter()
+            .filter(|database| database.instance == instance);
+        let flying = own.flat_map(|database| database.flying.values().copied());
+        flying.chain(dirty).min()
     }
 }
 
@@ -192,6 +209,7 @@ impl<C: Content> Cache<C> {
             failure: RefCell::new(None),
             closing: Cell::new(false),
             progress: Event::new(tasks),
+            write_ended: Event::new(tasks),
             demand: Event::new(tasks),
             operations: Limit::new(tasks, operations.max(1) as usize),
         }));
@@ -230,8 +248,8 @@ impl<C: Content> Cache<C> {
             time,
             flush,
             flying: BTreeMap::new(),
-            unsynced: Vec::new(),
-            syncing: Vec::new(),
+            unsynced: None,
+            syncing: None,
             torn: BTreeSet::new(),
             ahead: Ahead::new(),
         });
@@ -290,23 +308,24 @@ impl<C: Content> Cache<C> {
     /// The oldest log position that a dirty page, a write in flight or an unsynced write of `instance` still needs.
     pub fn oldest_needed(&self, instance: u8) -> Option<LogPosition> {
         let state = self.0.state.borrow();
-        let dirty = state
-            .dirty
-            .get(usize::from(instance))
-            .and_then(DirtyOrder::oldest);
-        let written = state
+        let own = state
             .databases
             .iter()
-            .filter(|database| database.instance == instance)
-            .flat_map(|database| {
-                database
-                    .flying
-                    .values()
-                    .chain(&database.unsynced)
-                    .chain(&database.syncing)
-                    .copied()
-            });
-        written.chain(dirty).min()
+            .filter(|database| database.instance == instance);
+        let written =
+            own.flat_map(|database| database.unsynced.into_iter().chain(database.syncing));
+        written.chain(state.oldest_unwritten(instance)).min()
+    }
+
+    /// The oldest log position that a dirty page or a write in flight of `instance` needs: what writing can do something
+    /// about.
+    pub fn oldest_unwritten(&self, instance: u8) -> Option<LogPosition> {
+        self.0.state.borrow().oldest_unwritten(instance)
+    }
+
+    /// Happens whenever a write has ended.
+    pub(crate) fn write_ended(&self) -> &Event {
+        &self.0.write_ended
     }
 
     /// The map pages of `database` that have to be written, as they have to stand on disk.

@@ -9,7 +9,7 @@ use brunt_world::{Class, Io, Op, Segments, Ticket};
 
 use super::frames::Phase;
 use super::past::tell;
-use super::{Cache, PageKey, State};
+use super::{Cache, CachedDatabase, PageKey, State};
 use crate::content::Content;
 use crate::error::EngineError;
 use crate::format::flush_map::next_flush_type;
@@ -271,7 +271,7 @@ impl<C: Content> Cache<C> {
             .remove(&departure.write)
             .expect("each write ends once");
         match done.result {
-            Ok(()) if first != LogPosition::MAX => entry.unsynced.push(first),
+            Ok(()) if first != LogPosition::MAX => entry.is_unsynced(first),
             Ok(()) => {}
             Err(error) => {
                 // What is on the disk is unknown: the pages stay dirty, the checkpoint stays where it is.
@@ -289,6 +289,15 @@ impl<C: Content> Cache<C> {
         state_ref.land(&departure);
         drop(state);
         self.0.progress.notify();
+        self.0.write_ended.notify();
+    }
+}
+
+impl<C: Content> CachedDatabase<C> {
+    /// The log from `position` on is needed until the next sync.
+    pub(super) fn is_unsynced(&mut self, position: LogPosition) {
+        let oldest = self.unsynced.map_or(position, |older| position.min(older));
+        self.unsynced = Some(oldest);
     }
 }
 

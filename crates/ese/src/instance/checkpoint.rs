@@ -30,7 +30,7 @@ impl<C: Content> Instance<C> {
                 self.advance(file).await?;
                 pass_at = now + policy::PASS_PERIOD;
             }
-            self.pause(pacing.next_look().min(pass_at)).await;
+            self.pause_for_writes(pacing.next_look().min(pass_at)).await;
         }
         self.0
             .world
@@ -44,10 +44,11 @@ impl<C: Content> Instance<C> {
     async fn let_go(&self, pacing: &mut policy::Checkpoint) -> Result<(), EngineError> {
         let options = &self.0.options;
         let tail = self.0.log.tail();
+        // What only waits for a sync is nothing to write.
         let lag = self
             .0
             .cache
-            .oldest_needed(options.number)
+            .oldest_unwritten(options.number)
             .map_or(0, |oldest| options.log.distance(oldest, tail));
         let depth = options.checkpoint_depth.get();
         let in_flight = self.0.cache.writes_in_flight(options.number);
@@ -60,6 +61,23 @@ impl<C: Content> Instance<C> {
                 .await?;
         }
         Ok(())
+    }
+
+    /// Waits until `time`, until a write has ended, or until the instance closes.
+    async fn pause_for_writes(&self, time: Time) {
+        let tasks = self.0.world.spawner.tasks();
+        let mut looked = false;
+        self.0
+            .cache
+            .write_ended()
+            .wait(|| {
+                if !std::mem::replace(&mut looked, true) {
+                    tasks.wake_at(time, tasks.current());
+                    return self.0.closing.get().then_some(());
+                }
+                Some(())
+            })
+            .await;
     }
 
     /// Waits until `time`, or until the instance closes.
