@@ -61,6 +61,19 @@ def build(package, example=None):
     return folder / (example or package)
 
 
+def remove(path):
+    """Removes a file or folder, and waits until the device has heard of it.
+
+    A file system that discards tells the device at the next commit of its journal, and a device that is told of gigabytes
+    does little else for a second or two. Whoever is measured then would pay for it.
+    """
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+    os.sync()
+
+
 def provide_fio():
     """fio, from Debian when it is missing and we are root."""
     if shutil.which("fio"):
