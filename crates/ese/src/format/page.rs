@@ -366,7 +366,12 @@ impl<'a> Page<'a> {
             true => NodeFlags::of_item(item),
             false => self.tag(tag)?.flags,
         };
-        Node::decode(item, flags, self.prefix()?, tag)
+        // Nodes are looked at in every search; what most do not need is not looked for.
+        let prefix = match flags.has(NodeFlags::COMPRESSED) {
+            true => self.prefix()?,
+            false => &[],
+        };
+        Node::decode(item, flags, prefix, tag)
     }
 
     /// The nodes in key order.

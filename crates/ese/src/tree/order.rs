@@ -16,8 +16,12 @@ pub(super) fn compare(node: Node<'_>, by_data: bool, target: &[u8]) -> Ordering 
     let data = if by_data { node.data } else { &[] };
     let mut rest = target;
     for piece in [node.key.prefix, node.key.suffix, data] {
+        // Most keys are in one piece.
+        if piece.is_empty() {
+            continue;
+        }
         let (start, after) = rest.split_at(piece.len().min(rest.len()));
-        match piece.cmp(start) {
+        match compare_bytes(piece, start) {
             Ordering::Equal => rest = after,
             unequal => return unequal,
         }
@@ -26,6 +30,18 @@ pub(super) fn compare(node: Node<'_>, by_data: bool, target: &[u8]) -> Ordering 
         Ordering::Equal
     } else {
         Ordering::Less
+    }
+}
+
+/// Byte by byte, the shorter of equals first; the first eight at once. A search compares some thirty keys, and most of
+/// them differ there: calling out for each cost a quarter of the engine's time.
+fn compare_bytes(one: &[u8], other: &[u8]) -> Ordering {
+    match (one.split_first_chunk(), other.split_first_chunk()) {
+        (Some((first, rest)), Some((other_first, other_rest))) => {
+            let (first, other) = (u64::from_be_bytes(*first), u64::from_be_bytes(*other_first));
+            first.cmp(&other).then_with(|| rest.cmp(other_rest))
+        }
+        _ => one.cmp(other),
     }
 }
 
@@ -64,7 +80,17 @@ mod tests {
         proptest::collection::vec(0_u8..3, 0..6)
     }
 
+    /// Often equal for long, sometimes one the beginning of the other, with bytes that a signed comparison gets wrong.
+    fn long_bytes() -> impl Strategy<Value = Vec<u8>> {
+        proptest::collection::vec(prop_oneof![9 => Just(0x7F_u8), 1 => Just(0x80)], 0..12)
+    }
+
     proptest! {
+        #[test]
+        fn eight_bytes_at_once_order_like_one_by_one(a in long_bytes(), b in long_bytes()) {
+            prop_assert_eq!(compare_bytes(&a, &b), a.iter().cmp(&b));
+        }
+
         #[test]
         fn nodes_order_like_their_sort_keys(a in bytes(), b in bytes(), data in bytes(), target in bytes()) {
             let key = Key { prefix: &a, suffix: &b };
