@@ -8,6 +8,7 @@ import argparse
 import json
 import statistics
 import sys
+import os
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,6 +32,8 @@ def parser(story):
 @contextmanager
 def scratch(folder):
     """A folder of our own inside `folder`, removed afterwards."""
+    if folder is not None:
+        os.makedirs(folder, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="brunt-bench-", dir=folder) as path:
         yield Path(path).resolve()
 
