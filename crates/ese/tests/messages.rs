@@ -71,8 +71,12 @@ impl MessageSource for Source {
         subject_and_body(number, 0).1.len()
     }
 
-    fn fill(&self, number: u64, subject: &mut Vec<u8>, body: &mut Vec<u8>) {
-        (*subject, *body) = subject_and_body(number, 0);
+    fn subject(&self, number: u64, subject: &mut Vec<u8>) {
+        *subject = subject_and_body(number, 0).0;
+    }
+
+    fn body(&self, number: u64, body: &mut Vec<u8>) {
+        *body = subject_and_body(number, 0).1;
     }
 }
 

@@ -65,11 +65,12 @@ impl MessageSource for Mails {
         self.0[&number].body.len()
     }
 
-    fn fill(&self, number: u64, subject: &mut Vec<u8>, body: &mut Vec<u8>) {
-        (*subject, *body) = (
-            self.0[&number].subject.clone(),
-            self.0[&number].body.clone(),
-        );
+    fn subject(&self, number: u64, subject: &mut Vec<u8>) {
+        subject.clone_from(&self.0[&number].subject);
+    }
+
+    fn body(&self, number: u64, body: &mut Vec<u8>) {
+        body.clone_from(&self.0[&number].body);
     }
 }
 

@@ -58,14 +58,12 @@ impl MessageSource for Source {
         self.contents.body_length(self.record(number))
     }
 
-    fn fill(&self, number: u64, subject: &mut Vec<u8>, body: &mut Vec<u8>) {
-        let mut pads = Pads {
-            subject: std::mem::take(subject),
-            body: std::mem::take(body),
-            version: 0,
-        };
-        self.contents.fill(self.record(number), 0, &mut pads);
-        (*subject, *body) = (pads.subject, pads.body);
+    fn subject(&self, number: u64, subject: &mut Vec<u8>) {
+        self.contents.fill_subject(self.record(number), 0, subject);
+    }
+
+    fn body(&self, number: u64, body: &mut Vec<u8>) {
+        self.contents.fill_body(self.record(number), 0, body);
     }
 }
 

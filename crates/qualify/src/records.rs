@@ -117,13 +117,21 @@ impl Contents {
     /// Makes a record's bytes.
     pub fn fill(&self, record: Record, version: u32, pads: &mut Pads) {
         pads.version = version;
-        let subject = self.content.length(record.key, Part::Short);
-        pads.subject.resize(subject, 0);
-        self.content
-            .fill(record.key, version, Part::Short, &mut pads.subject);
+        self.fill_subject(record, version, &mut pads.subject);
+        self.fill_body(record, version, &mut pads.body);
+    }
+
+    /// Makes a record's short pad.
+    pub fn fill_subject(&self, record: Record, version: u32, subject: &mut Vec<u8>) {
+        subject.resize(self.content.length(record.key, Part::Short), 0);
+        self.content.fill(record.key, version, Part::Short, subject);
+    }
+
+    /// Makes a record's long pad, or its large message.
+    pub fn fill_body(&self, record: Record, version: u32, body: &mut Vec<u8>) {
         let (part, length) = self.body(record);
-        pads.body.resize(length, 0);
-        self.content.fill(record.key, version, part, &mut pads.body);
+        body.resize(length, 0);
+        self.content.fill(record.key, version, part, body);
     }
 
     /// Compares a record with what is stored under its id.

@@ -77,13 +77,8 @@ impl Mailbox {
         version: u32,
         pads: &'p mut Pads,
     ) -> NewContent<'p> {
-        let subject = self.content.length(record.key, Part::Short);
-        pads.subject.resize(subject, 0);
-        self.content
-            .fill(record.key, version, Part::Short, &mut pads.subject);
-        let (part, body) = self.body(record);
-        pads.body.resize(body, 0);
-        self.content.fill(record.key, version, part, &mut pads.body);
+        self.fill_subject(record, version, &mut pads.subject);
+        self.fill_body(record, version, &mut pads.body);
         NewContent {
             id: id(record),
             folder: folder(record),
@@ -94,7 +89,18 @@ impl Mailbox {
         }
     }
 
-    fn body(&self, record: Record) -> (Part, usize) {
+    fn fill_subject(&self, record: Record, version: u32, subject: &mut Vec<u8>) {
+        subject.resize(self.content.length(record.key, Part::Short), 0);
+        self.content.fill(record.key, version, Part::Short, subject);
+    }
+
+    fn fill_body(&self, record: Record, version: u32, body: &mut Vec<u8>) {
+        let (part, length) = self.body_of(record);
+        body.resize(length, 0);
+        self.content.fill(record.key, version, part, body);
+    }
+
+    fn body_of(&self, record: Record) -> (Part, usize) {
         match self.content.length(record.key, Part::Large) {
             0 => (Part::Long, self.content.length(record.key, Part::Long)),
             large => (Part::Large, large),
@@ -127,16 +133,15 @@ impl MessageSource for Mailbox {
     }
 
     fn body_bytes(&self, number: u64) -> usize {
-        self.body(self.mixer.record(number)).1
+        self.body_of(self.mixer.record(number)).1
     }
 
-    fn fill(&self, number: u64, subject: &mut Vec<u8>, body: &mut Vec<u8>) {
-        let mut pads = Pads {
-            subject: std::mem::take(subject),
-            body: std::mem::take(body),
-        };
-        self.message(self.mixer.record(number), 0, &mut pads);
-        (*subject, *body) = (pads.subject, pads.body);
+    fn subject(&self, number: u64, subject: &mut Vec<u8>) {
+        self.fill_subject(self.mixer.record(number), 0, subject);
+    }
+
+    fn body(&self, number: u64, body: &mut Vec<u8>) {
+        self.fill_body(self.mixer.record(number), 0, body);
     }
 }
 

@@ -55,8 +55,11 @@ pub trait MessageSource {
     /// Bytes in a message's body.
     fn body_bytes(&self, number: u64) -> usize;
 
-    /// Writes a message's subject and body in place of what the buffers hold.
-    fn fill(&self, number: u64, subject: &mut Vec<u8>, body: &mut Vec<u8>);
+    /// Writes a message's subject in place of what the buffer holds.
+    fn subject(&self, number: u64, subject: &mut Vec<u8>);
+
+    /// Writes a message's body likewise. Asked for once: with the record if the body stays there, or later.
+    fn body(&self, number: u64, body: &mut Vec<u8>);
 }
 
 /// A database that was made.
@@ -175,9 +178,12 @@ impl Load<'_> {
         let mut next_body = 0;
         for (count, number) in (1_u32..).zip(self.source.in_id_order()) {
             let (id, folder, received) = self.source.keys(number);
-            self.source.fill(number, &mut subject, &mut body);
-            let place = match stays_inside(body.len()) {
-                true => Body::Inside(&body),
+            self.source.subject(number, &mut subject);
+            let place = match stays_inside(self.source.body_bytes(number)) {
+                true => {
+                    self.source.body(number, &mut body);
+                    Body::Inside(&body)
+                }
                 false => {
                     next_body += 1;
                     Body::Apart(LongValueId(next_body))
@@ -201,7 +207,7 @@ impl Load<'_> {
             if stays_inside(self.source.body_bytes(number)) {
                 continue;
             }
-            self.source.fill(number, &mut subject, &mut body);
+            self.source.body(number, &mut body);
             next_body += 1;
             let id = LongValueId(next_body);
             let bytes = u32::try_from(body.len()).expect("a body is below 2 GiB");
