@@ -15,7 +15,7 @@ use crate::error::RunError;
 use crate::places::Decision;
 use crate::plan::{DatabasePlan, Plan};
 use crate::progress::{Listener, News, Stop};
-use crate::records::{Contents, FOLDERS, IdOrder, Pads};
+use crate::records::{Contents, FOLDERS, IdOrder};
 use crate::sizing::{self, Amount, FILL_PERCENT};
 
 /// The records of a new database, for the engine's bulk load.
