@@ -8,7 +8,7 @@ use crate::content::Content;
 use crate::error::EngineError;
 use brunt_world::{Class, Io};
 
-/// How soon to look again when no frame could be freed.
+/// How soon to look again when no frame could be freed and no write ends.
 ///
 /// Source: microsoft/Extensible-Storage-Engine, dev/ese/published/inc/bf/_bfconst.hxx (available pool maintenance).
 const RETRY: Span = Span::millis(10);
@@ -28,7 +28,7 @@ impl<C: Content> Cache<C> {
             };
             if evicted == 0 && written == 0 {
                 // What is cold is pinned, in flight, or was changed while its log was awaited: look again soon.
-                self.0.world.sleep(RETRY).await;
+                self.write_ended_by(self.0.world.clock.now() + RETRY).await;
             }
         }
     }

@@ -40,7 +40,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::rc::{Rc, Weak};
 
-use brunt_units::{DatabaseTime, LogPosition, PageNumber, PageSize, Span};
+use brunt_units::{DatabaseTime, LogPosition, PageNumber, PageSize, Span, Time};
 use brunt_world::sync::{Event, Limit};
 use brunt_world::{FileId, World};
 
@@ -323,9 +323,23 @@ impl<C: Content> Cache<C> {
         self.0.state.borrow().oldest_unwritten(instance)
     }
 
-    /// Happens whenever a write has ended.
-    pub(crate) fn write_ended(&self) -> &Event {
-        &self.0.write_ended
+    /// Wakes who waits for a write to end, so that they look whether they should wait at all.
+    pub(crate) fn look_again(&self) {
+        self.0.write_ended.notify();
+    }
+
+    /// Waits until a write ends, or until `time`.
+    pub(crate) async fn write_ended_by(&self, time: Time) {
+        let tasks = self.0.world.spawner.tasks();
+        let mut looked = false;
+        let again = || {
+            if std::mem::replace(&mut looked, true) {
+                return Some(());
+            }
+            tasks.wake_at(time, tasks.current());
+            None
+        };
+        self.0.write_ended.wait(again).await;
     }
 
     /// The map pages of `database` that have to be written, as they have to stand on disk.

@@ -65,19 +65,9 @@ impl<C: Content> Instance<C> {
 
     /// Waits until `time`, until a write has ended, or until the instance closes.
     async fn pause_for_writes(&self, time: Time) {
-        let tasks = self.0.world.spawner.tasks();
-        let mut looked = false;
-        self.0
-            .cache
-            .write_ended()
-            .wait(|| {
-                if !std::mem::replace(&mut looked, true) {
-                    tasks.wake_at(time, tasks.current());
-                    return self.0.closing.get().then_some(());
-                }
-                Some(())
-            })
-            .await;
+        if !self.0.closing.get() {
+            self.0.cache.write_ended_by(time).await;
+        }
     }
 
     /// Waits until `time`, or until the instance closes.

@@ -178,7 +178,7 @@ impl<C: Content> Instance<C> {
     pub(crate) async fn end_background(&self) {
         self.0.closing.set(true);
         self.0.changed.notify();
-        self.0.cache.write_ended().notify();
+        self.0.cache.look_again();
         self.0
             .changed
             .wait(|| (self.0.background.get() == 0).then_some(()))
