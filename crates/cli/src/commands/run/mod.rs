@@ -4,9 +4,9 @@
 //!   scenario -> preflight -> locks -> run folder -> real world: the test -> result -> run folder, screen
 //! ```
 //!
-//! * [`plan`]: from the scenario to what is tested.
-//! * [`watch`]: progress on the screen, the test log, the kernel's counters.
-//! * [`surroundings`]: the machine and the way of I/O to its storage.
+//! * `plan`: from the scenario to what is tested.
+//! * `watch`: progress on the screen, the test log, the kernel's counters.
+//! * `surroundings`: the machine and the way of I/O to its storage.
 //!
 //! | exit code | when |
 //! | --- | --- |
