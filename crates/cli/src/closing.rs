@@ -59,20 +59,20 @@ fn verdict_line(result: &RunResult, output: &Output) -> String {
     };
     // Padded before it is coloured, or the codes would count as letters.
     let word = output.paint(tone, &format!("{word:12}"));
-    let target = match result.sizing.target_io_per_s {
+    let target = match result.target_iops {
         Some(target) => format!("target {}", decimals(target)),
         None => "no target set".to_owned(),
     };
     // Of a test that was not carried through, the reason matters more than the rate until then.
     let carried = matches!(result.verdict, Verdict::Pass | Verdict::Fail);
-    match result.sizing.achieved_io_per_s.filter(|_| carried) {
+    match result.achieved_iops.filter(|_| carried) {
         Some(rate) => {
             format!(
                 "{word}  {} transactional I/Os per second   {target}",
                 decimals(rate)
             )
         }
-        None => format!("{word}  {}", result.sentence),
+        None => format!("{word}  {}", result.details.sentence),
     }
 }
 
@@ -154,8 +154,8 @@ mod tests {
     fn without_a_rate_the_sentence_stands_there() {
         let mut result = RunResult::from_json(RESULT).unwrap();
         result.verdict = Verdict::Interrupted;
-        result.sizing.achieved_io_per_s = None;
-        result.sentence = "The run was stopped while databases were made.".to_owned();
+        result.achieved_iops = None;
+        result.details.sentence = "The run was stopped while databases were made.".to_owned();
         result.rules.clear();
         let text = closing(&result, Path::new("runs/x"), &Output::plain());
         assert!(text.starts_with("INTERRUPTED   The run was stopped while databases were made.\n"));

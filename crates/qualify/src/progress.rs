@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use brunt_units::{ByteSize, Span, Time};
 
+use crate::sampling::Recorded;
+
 /// What happens.
 #[derive(Clone, Debug, PartialEq)]
 pub enum News {
@@ -104,6 +106,10 @@ pub struct Live {
 pub trait Listener {
     /// Something happened at `at`. Must return soon: the engine waits.
     fn tell(&self, at: Time, news: &News);
+
+    /// A sample was closed, and these rows belong into the run's tables. Must return soon as well. Whoever keeps no tables
+    /// lets them go.
+    fn recorded(&self, _: &Recorded) {}
 }
 
 /// Tells nobody.

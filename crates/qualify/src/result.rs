@@ -3,18 +3,19 @@
 //! The test knows what the engine did; what machine it ran on, how I/O reached the storage and what the kernel counted
 //! comes from outside as [`Surroundings`], because in a virtual world there is none of it.
 
-use brunt_ese::meter::Meters;
+use brunt_ese::meter::{DatabaseMeters, Meters};
 use brunt_report::Timestamp;
 use brunt_report::result::{
-    Backend, DatabaseNumbers, Durability, Host, Instance, IoNumbers, Limits, LogNumbers, Origin,
-    RunResult, SCHEMA_VERSION, Setup, Sizing, Times, Volume,
+    Backend, Counts, DatabaseNumbers, Details, Durability, HostCounter, Instance, InstanceDetails,
+    IoNumbers, Limits, LogNumbers, Machine, Measured, Origin, RunResult, SCHEMA, Server,
+    ServerDetails, Setup, Times, Volume, World,
 };
-use brunt_stats::Meter;
+use brunt_stats::{Latencies, Meter};
 use brunt_units::{ByteSize, Span, Time};
 use brunt_workload::mix::Kind;
 use brunt_workload::session::Scheduling;
 
-use crate::plan::Plan;
+use crate::plan::{DatabasePlan, Plan};
 use crate::qualifies::{Circumstances, obstacles};
 use crate::rules::{Evidence, StreamLatency, judge, sentence, verdict};
 use crate::run::TestRun;
@@ -23,8 +24,12 @@ use crate::sampling::distributions;
 /// What a test does not know of itself.
 #[derive(Clone, Debug)]
 pub struct Surroundings {
+    /// Real or virtual.
+    pub world: World,
     /// The machine.
-    pub host: Host,
+    pub machine: Machine,
+    /// What was watched of it during the collection, apart from what the engine counts itself.
+    pub host: Vec<HostCounter>,
     /// How I/O was submitted; its volumes are filled from [`Surroundings::volumes`].
     pub backend: Backend,
     /// The file systems, and what lies on each.
@@ -61,6 +66,17 @@ pub fn result(plan: &Plan, run: &TestRun, surroundings: &Surroundings) -> RunRes
     })
 }
 
+/// The result of a run of `plan` that began at `started` and has not ended: what it is of, and no number. It lies in the run
+/// folder from the beginning, so that there is a report when the machine dies.
+pub fn unfinished(plan: &Plan, started: Time, surroundings: &Surroundings) -> RunResult {
+    let run = TestRun::unfinished(plan, started);
+    let mut result = result(plan, &run, surroundings);
+    result.details.times.ended = None;
+    result.details.sentence = "The run has not ended.".to_owned();
+    result.reasons = vec!["the run has not ended".to_owned()];
+    result
+}
+
 struct Assembly<'a> {
     plan: &'a Plan,
     run: &'a TestRun,
@@ -74,36 +90,55 @@ impl Assembly<'_> {
         let evidence = self.evidence();
         let rules = judge(&evidence, &plan.limits);
         let reasons = obstacles(&self.circumstances(surroundings));
-        let collected = run.collected.as_ref();
         RunResult {
-            schema_version: SCHEMA_VERSION,
-            name: plan.name.clone(),
+            schema: SCHEMA.to_owned(),
+            scenario: plan.name.clone(),
+            test: "performance".to_owned(),
+            world: surroundings.world,
             verdict: verdict(&run.ending, &rules),
-            sentence: sentence(&run.ending, &rules, evidence.achieved_io_per_s),
             qualifies: reasons.is_empty(),
             reasons,
-            rules,
-            times: self.times(),
-            setup: self.setup(),
-            sizing: Sizing {
-                achieved_io_per_s: evidence.achieved_io_per_s,
-                target_io_per_s: plan.target_io_per_s,
-                db_bytes_initial: sum(&run.initial),
-                db_bytes_final: sum(&run.last),
+            achieved_iops: evidence.achieved_io_per_s,
+            target_iops: plan.target_io_per_s,
+            database_bytes_initial: known(&run.initial),
+            database_bytes_final: known(&run.last),
+            database_files: plan.databases().count() as u64,
+            servers: vec![self.server(surroundings)],
+            details: Details {
+                sentence: sentence(&run.ending, &rules, evidence.achieved_io_per_s),
+                times: self.times(),
+                setup: self.setup(),
+                distributions: distributions(self.meters, &run.operation_latencies()),
+                origin: surroundings.origin.clone(),
             },
-            instances: self.instances(),
-            page_fault_stalls_per_s: evidence.stalls_per_s,
-            samples: collected.map_or_else(Vec::new, |c| c.samples.clone()),
-            distributions: distributions(self.meters, &run.operation_latencies()),
-            verification: run
-                .files
-                .as_ref()
-                .map_or_else(Vec::new, |f| f.files.clone()),
-            host: surroundings.host.clone(),
-            backend: self.backend(surroundings),
-            durability: self.durability(surroundings),
-            origin: surroundings.origin.clone(),
+            rules,
         }
+    }
+
+    fn server(&self, surroundings: &Surroundings) -> Server {
+        let files = self.run.files.as_ref();
+        Server {
+            name: surroundings.machine.name.clone(),
+            instances: self.instances(),
+            host: self.host(surroundings),
+            checksum: files.map_or_else(Vec::new, |files| files.files.clone()),
+            backup: Vec::new(),
+            recovery: Vec::new(),
+            details: ServerDetails {
+                machine: surroundings.machine.clone(),
+                backend: self.backend(surroundings),
+                durability: self.durability(surroundings),
+            },
+        }
+    }
+
+    /// What was watched, and what the engine counted of itself.
+    fn host(&self, surroundings: &Surroundings) -> Vec<HostCounter> {
+        let samples = self.run.collected.iter().flat_map(|c| &c.samples);
+        let stalls = samples.map(|s| (s.page_fault_stalls_per_s, s.length_s));
+        let mut host = surroundings.host.clone();
+        host.push(HostCounter::over("Database Page Fault Stalls/sec", stalls));
+        host
     }
 
     fn evidence(&self) -> Evidence {
@@ -152,7 +187,7 @@ impl Assembly<'_> {
             started: at(run.started),
             collection_started: collected.map(|c| at(c.begin)),
             collection_ended: collected.map(|c| at(c.begin + c.length)),
-            ended: at(run.ended),
+            ended: Some(at(run.ended)),
             collection_s: self.length.as_seconds(),
         }
     }
@@ -161,7 +196,6 @@ impl Assembly<'_> {
         let plan = self.plan;
         let (engine, mix, latency) = (&plan.engine, plan.load.mix, plan.limits.latency);
         Setup {
-            kind: "performance".to_owned(),
             description: plan.description.clone(),
             profile: format!("exchange-{}", plan.version.name()),
             sessions: plan.sessions,
@@ -189,33 +223,68 @@ impl Assembly<'_> {
     }
 
     fn instances(&self) -> Vec<Instance> {
+        let mut databases = 0..;
+        let mut instance = |at: usize| {
+            let plan = &self.plan.instances[at];
+            let databases: Vec<usize> = (&mut databases).take(plan.databases.len()).collect();
+            let counts = Counts {
+                transactions: self.operations(at).map(Latencies::count),
+                batches: self.run.batches.get(at).copied(),
+                page_fault_stalls_per_s: None,
+            };
+            let collected = self.run.collected.is_some();
+            let (details, measured) = (self.streams(at, &databases), self.measured(at, &databases));
+            Instance::new(&plan.name, details, collected, counts, &measured)
+        };
+        (0..self.plan.instances.len()).map(&mut instance).collect()
+    }
+
+    /// Latencies of the operations on an instance.
+    fn operations(&self, instance: usize) -> Option<&Latencies> {
+        let collected = self.run.collected.as_ref()?;
+        let operations = collected.operations.get(instance)?;
+        Some(&operations.from_intended_start)
+    }
+
+    fn streams(&self, at: usize, databases: &[usize]) -> InstanceDetails {
         let numbers = |meter: &Meter| IoNumbers::new(&meter.total(), self.length);
-        let mut meters = self.meters.databases.iter();
-        let instances = self.plan.instances.iter().zip(&self.meters.logs);
-        instances
-            .map(|(instance, log)| Instance {
-                name: instance.name.clone(),
-                log: LogNumbers {
-                    path: instance.log.display().to_string(),
-                    reads: numbers(&log.reads),
-                    writes: numbers(&log.writes),
-                    format_writes: numbers(&log.format),
-                    replication_reads: IoNumbers::default(),
-                },
-                databases: instance
-                    .databases
-                    .iter()
-                    .zip(&mut meters)
-                    .map(|(database, meters)| DatabaseNumbers {
-                        name: database.name.clone(),
-                        path: database.path.display().to_string(),
-                        reads: numbers(&meters.reads),
-                        writes: numbers(&meters.writes),
-                        maintenance_reads: numbers(&meters.maintenance),
-                    })
-                    .collect(),
-            })
-            .collect()
+        let (plan, log) = (&self.plan.instances[at], &self.meters.logs[at]);
+        let database = |(plan, at): (&DatabasePlan, &usize)| {
+            let meters = &self.meters.databases[*at];
+            DatabaseNumbers {
+                name: plan.name.clone(),
+                path: plan.path.display().to_string(),
+                reads: numbers(&meters.reads),
+                writes: numbers(&meters.writes),
+                maintenance_reads: numbers(&meters.maintenance),
+            }
+        };
+        InstanceDetails {
+            log: LogNumbers {
+                path: plan.log.display().to_string(),
+                reads: numbers(&log.reads),
+                writes: numbers(&log.writes),
+                format_writes: numbers(&log.format),
+                replication_reads: IoNumbers::default(),
+            },
+            databases: plan.databases.iter().zip(databases).map(database).collect(),
+        }
+    }
+
+    fn measured(&self, at: usize, databases: &[usize]) -> Measured {
+        let sum = |pick: fn(&DatabaseMeters) -> &Meter| {
+            let mut all = Latencies::new();
+            for at in databases {
+                all.merge(pick(&self.meters.databases[*at]).latencies());
+            }
+            all
+        };
+        Measured {
+            db_reads: sum(|meters| &meters.reads),
+            db_writes: sum(|meters| &meters.writes),
+            log_writes: self.meters.logs[at].writes.latencies().clone(),
+            operations: self.operations(at).cloned().unwrap_or_default(),
+        }
     }
 
     fn backend(&self, surroundings: &Surroundings) -> Backend {
@@ -256,9 +325,12 @@ impl Assembly<'_> {
 
     fn circumstances(&self, surroundings: &Surroundings) -> Circumstances {
         let data = ByteSize::bytes(sum(&self.run.last));
-        let memory = surroundings.host.memory_bytes;
+        let memory = surroundings.machine.memory_bytes;
         let shares = surroundings.volumes.iter().filter_map(|used| {
-            let on_it = used.databases.iter().map(|at| self.run.last[*at].get());
+            let on_it = used
+                .databases
+                .iter()
+                .map(|at| self.run.last.get(*at).map_or(0, |size| size.get()));
             let whole = used.bytes.filter(|bytes| bytes.get() > 0)?;
             let share = on_it.sum::<u64>() as f64 / whole.get() as f64;
             (!used.databases.is_empty()).then_some(share)
@@ -281,6 +353,11 @@ fn held_back(scheduling: Scheduling) -> Option<String> {
             Some("sessions were held back by a model".to_owned())
         }
     }
+}
+
+/// The sum of what is known.
+fn known(sizes: &[ByteSize]) -> Option<u64> {
+    (!sizes.is_empty()).then(|| sum(sizes))
 }
 
 fn sum(sizes: &[ByteSize]) -> u64 {

@@ -136,7 +136,7 @@ impl Director<'_> {
                 return Err(error);
             }
         };
-        let mut run = TestRun::new(started, &server);
+        let mut run = TestRun::new(self.plan, started, &server);
         let extents = self.work(&mut run, &server, populations).await;
         self.verify(&mut run, &server, extents).await;
         run.ended = self.world.clock.now();
@@ -249,7 +249,9 @@ impl Director<'_> {
             let now = self.world.clock.now();
             let over = now >= end || self.is_over(sessions);
             if now >= sampler.due() || (over && now > sampler.closed_at()) {
-                sampler.close(now, board, &sessions.take_latencies(), resident());
+                let operations = sessions.take_latencies();
+                let recorded = sampler.close(now, board, &operations, resident());
+                self.listener.recorded(&recorded);
             }
             if over {
                 break;
@@ -360,15 +362,16 @@ impl Growth {
 }
 
 impl TestRun {
-    fn new(started: Time, server: &Server) -> Self {
-        let sizes = server.file_sizes();
+    /// A test of `plan` of which nothing is known but that it began.
+    pub fn unfinished(plan: &Plan, started: Time) -> Self {
+        let board = MeterBoard::new(plan.databases().count(), plan.instances.len());
         Self {
-            ending: Ending::Complete,
+            ending: Ending::Stopped,
             started,
             collected: None,
-            board: Rc::clone(server.board()),
-            last: sizes.clone(),
-            initial: sizes,
+            board: Rc::new(board),
+            initial: Vec::new(),
+            last: Vec::new(),
             batches: Vec::new(),
             operations: [0; Kind::ALL.len()],
             log: Log::default(),
@@ -376,6 +379,17 @@ impl TestRun {
             files: None,
             records: None,
             ended: started,
+        }
+    }
+
+    fn new(plan: &Plan, started: Time, server: &Server) -> Self {
+        let sizes = server.file_sizes();
+        Self {
+            ending: Ending::Complete,
+            board: Rc::clone(server.board()),
+            last: sizes.clone(),
+            initial: sizes,
+            ..Self::unfinished(plan, started)
         }
     }
 
@@ -421,8 +435,12 @@ impl TestRun {
 
     /// Latencies of operations over the collection.
     pub fn operation_latencies(&self) -> OperationLatencies {
-        let collected = self.collected.as_ref();
-        collected.map_or_else(OperationLatencies::default, |c| c.operations.clone())
+        let mut all = OperationLatencies::default();
+        let collected = self.collected.iter();
+        for operations in collected.flat_map(|collected| &collected.operations) {
+            all.merge(operations);
+        }
+        all
     }
 }
 

@@ -3,11 +3,20 @@
 //! The engine counts; a [`Sampler`] closes the intervals on a grid. Of each interval it keeps one line for the whole
 //! server, and per stream only what rules ask for (the worst sample, how many were over the limit), so that memory does
 //! not grow with the number of instances times the length of the test. Everything else goes into the tables that the run
-//! folder gets: `counters.csv` and the latency log.
+//! folder gets, `counters.csv` and the latency log, and leaves memory with every sample: [`Recorded`].
+//!
+//! Histograms of single files are held over several samples in long tests of many files, so that the latency log stays
+//! below about [`HISTOGRAMS_MAX`] lines; those of the whole server are written in every sample.
+
+use std::collections::BTreeMap;
 
 use brunt_ese::meter::{MeterBoard, Meters};
 use brunt_report::Counters;
 use brunt_report::result::{Distribution, Flow, Sample};
+use brunt_report::streams::{
+    CACHE, DATABASE_READ, DATABASE_WRITE, LOG_WRITE, OPERATION, OPERATION_SERVICE,
+    PAGE_FAULT_STALLS, tag,
+};
 use brunt_stats::{Latencies, LatencyLog, Meter, OperationLatencies, Percentile, Reading, Series};
 use brunt_units::{Span, Time};
 
@@ -31,9 +40,36 @@ pub struct Sampler {
     series: Series<Whole>,
     databases: Vec<Watched>,
     logs: Vec<Watched>,
-    operations: OperationLatencies,
+    /// By instance.
+    operations: Vec<OperationLatencies>,
     counters: Counters,
     latency_log: LatencyLog,
+    held: Held,
+}
+
+/// Lines of the latency log that tell of single files, at most about so many.
+pub const HISTOGRAMS_MAX: u64 = 100_000;
+
+/// Histograms that wait to be written.
+struct Held {
+    /// Written once in so many samples.
+    every: u64,
+    samples: u64,
+    since: Time,
+    streams: BTreeMap<String, Latencies>,
+}
+
+/// What one sample adds to the tables of the run folder.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Recorded {
+    /// Where the sample began.
+    pub begin: Time,
+    /// How long it was.
+    pub length: Span,
+    /// Rows of `counters.csv`, without a head.
+    pub counters: String,
+    /// Lines of the latency log, its head with the first.
+    pub latency_log: Vec<u8>,
 }
 
 /// One stream whose samples have a limit.
@@ -56,12 +92,8 @@ pub struct Collected {
     pub reads: Vec<Samples>,
     /// Samples of log writes, by log stream.
     pub log_writes: Vec<Samples>,
-    /// Operations.
-    pub operations: OperationLatencies,
-    /// Every stream in every sample.
-    pub counters: Counters,
-    /// Histograms of every stream in every sample.
-    pub latency_log: LatencyLog,
+    /// Operations, by instance.
+    pub operations: Vec<OperationLatencies>,
 }
 
 impl Sampler {
@@ -87,7 +119,8 @@ impl Sampler {
                 .iter()
                 .map(|i| watched(&i.name, limits.log_sample))
                 .collect(),
-            operations: OperationLatencies::default(),
+            operations: vec![OperationLatencies::default(); plan.instances.len()],
+            held: Held::new(plan, now),
             counters: Counters::new(),
             latency_log: LatencyLog::new(plan.epoch_ms.div_euclid(1000)),
         }
@@ -109,26 +142,30 @@ impl Sampler {
         streams.any(|stream| stream.samples.over > 0)
     }
 
-    /// Closes the running interval at `now`, after its begin. `operations` ended in it; `cache_bytes` are resident.
+    /// Closes the running interval at `now`, after its begin. `operations` ended in it, by instance; `cache_bytes` are
+    /// resident.
     pub fn close(
         &mut self,
         now: Time,
         board: &MeterBoard,
-        operations: &OperationLatencies,
+        operations: &[OperationLatencies],
         cache_bytes: u64,
-    ) {
+    ) -> Recorded {
+        let (begin, length) = (self.closed_at, now - self.closed_at);
         let whole = board.with(|meters| self.close_meters(now, meters, cache_bytes));
         self.add_operations(now, operations);
-        self.counters.add_count(
-            self.closed_at,
-            now - self.closed_at,
-            "page_fault_stalls",
-            whole.stalls,
-        );
-        self.counters
-            .add_bytes(self.closed_at, now - self.closed_at, "cache", cache_bytes);
+        let counters = &mut self.counters;
+        counters.add_count(begin, length, PAGE_FAULT_STALLS, whole.stalls);
+        counters.add_bytes(begin, length, CACHE, cache_bytes);
         self.series.close_interval(now, whole);
+        self.held.sample_ended(now, &mut self.latency_log);
         self.closed_at = now;
+        Recorded {
+            begin,
+            length,
+            counters: self.counters.take(),
+            latency_log: self.latency_log.take(),
+        }
     }
 
     fn close_meters(&mut self, now: Time, meters: &mut Meters, cache_bytes: u64) -> Whole {
@@ -137,29 +174,31 @@ impl Sampler {
             at,
             counters: &mut self.counters,
             latency_log: &mut self.latency_log,
+            held: &mut self.held,
         };
         let [mut reads, mut writes, mut log_writes] = [(); 3].map(|()| Sum::default());
         for (meters, watched) in meters.databases.iter_mut().zip(&mut self.databases) {
-            let name = watched.stream.clone();
+            let name = &watched.stream;
             reads.add(&meters.reads);
             writes.add(&meters.writes);
-            let read = tables.close(&name, "read", &mut meters.reads);
-            writes.bytes += tables.close(&name, "write", &mut meters.writes).bytes;
+            let read = tables.close(name, "read", &mut meters.reads);
+            reads.bytes += read.bytes;
+            writes.bytes += tables.close(name, "write", &mut meters.writes).bytes;
             for (what, meter) in [
                 ("maintenance", &mut meters.maintenance),
                 ("growth", &mut meters.growth),
                 ("sync", &mut meters.syncs),
             ] {
-                tables.close(&name, what, meter);
+                tables.count(name, what, meter);
             }
             meters.growth_stalls.close_interval();
-            reads.bytes += read.bytes;
             watched.note(at.0 - self.begin, read.mean);
         }
         for (meters, watched) in meters.logs.iter_mut().zip(&mut self.logs) {
-            let name = watched.stream.clone();
+            let name = &watched.stream;
             log_writes.add(&meters.writes);
-            let write = tables.close(&name, "log-write", &mut meters.writes);
+            let write = tables.close(name, "log-write", &mut meters.writes);
+            log_writes.bytes += write.bytes;
             for (what, meter) in [
                 ("log-sync", &mut meters.syncs),
                 ("log-format", &mut meters.format),
@@ -167,9 +206,8 @@ impl Sampler {
                 ("log-roll-wait", &mut meters.roll_waits),
                 ("log-read", &mut meters.reads),
             ] {
-                tables.close(&name, what, meter);
+                tables.count(name, what, meter);
             }
-            log_writes.bytes += write.bytes;
             watched.note(at.0 - self.begin, write.mean);
         }
         for counter in [&mut meters.page_requests, &mut meters.page_hits] {
@@ -177,25 +215,37 @@ impl Sampler {
         }
         meters.corrected.close_interval();
         Whole {
-            reads: reads.reading(),
-            writes: writes.reading(),
-            log_writes: log_writes.reading(),
+            reads: tables.server(DATABASE_READ, &reads),
+            writes: tables.server(DATABASE_WRITE, &writes),
+            log_writes: tables.server(LOG_WRITE, &log_writes),
             stalls: meters.page_fault_stalls.close_interval(),
             cache_bytes,
         }
     }
 
-    fn add_operations(&mut self, now: Time, operations: &OperationLatencies) {
+    fn add_operations(&mut self, now: Time, operations: &[OperationLatencies]) {
         let (begin, length) = (self.closed_at, now - self.closed_at);
+        let mut all = OperationLatencies::default();
+        let totals = self.operations.iter_mut().zip(&self.logs);
+        for ((total, log), operations) in totals.zip(operations) {
+            total.merge(operations);
+            all.merge(operations);
+            let latencies = &operations.from_intended_start;
+            let stream = format!("{}.operation", log.stream);
+            if latencies.count() > 0 {
+                let counters = &mut self.counters;
+                counters.add(begin, length, &stream, &reading(latencies, 0));
+            }
+            self.held.add(&stream, latencies);
+        }
         for (stream, latencies) in [
-            ("operation-intended", &operations.from_intended_start),
-            ("operation-service", &operations.from_actual_start),
+            (OPERATION, &all.from_intended_start),
+            (OPERATION_SERVICE, &all.from_actual_start),
         ] {
-            self.counters
-                .add(begin, length, stream, &reading(latencies, 0));
+            let counters = &mut self.counters;
+            counters.add(begin, length, stream, &reading(latencies, 0));
             self.latency_log.add(stream, begin, length, latencies);
         }
-        self.operations.merge(operations);
     }
 
     /// Ends the collection; the last interval has been closed.
@@ -221,9 +271,44 @@ impl Sampler {
             reads: taken(self.databases),
             log_writes: taken(self.logs),
             operations: self.operations,
-            counters: self.counters,
-            latency_log: self.latency_log,
         }
+    }
+}
+
+impl Held {
+    fn new(plan: &Plan, now: Time) -> Self {
+        let streams = 2 * plan.databases().count() + 2 * plan.instances.len();
+        let samples = plan.duration.0.div_ceil(plan.sample_interval().0);
+        Self {
+            every: samples
+                .saturating_mul(streams as u64)
+                .div_ceil(HISTOGRAMS_MAX)
+                .max(1),
+            samples: 0,
+            since: now,
+            streams: BTreeMap::new(),
+        }
+    }
+
+    fn add(&mut self, stream: &str, latencies: &Latencies) {
+        match self.streams.get_mut(stream) {
+            Some(held) => held.merge(latencies),
+            None => {
+                self.streams.insert(stream.to_owned(), latencies.clone());
+            }
+        }
+    }
+
+    fn sample_ended(&mut self, now: Time, log: &mut LatencyLog) {
+        self.samples += 1;
+        if self.samples < self.every {
+            return;
+        }
+        for (stream, latencies) in &mut self.streams {
+            log.add(stream, self.since, now - self.since, latencies);
+            latencies.clear();
+        }
+        (self.samples, self.since) = (0, now);
     }
 }
 
@@ -248,15 +333,32 @@ struct Tables<'a> {
     at: (Time, Span),
     counters: &'a mut Counters,
     latency_log: &'a mut LatencyLog,
+    held: &'a mut Held,
 }
 
 impl Tables<'_> {
+    /// Closes a meter whose histogram is kept.
     fn close(&mut self, of: &str, what: &str, meter: &mut Meter) -> Reading {
-        let stream = format!("{of}.{what}");
-        self.latency_log
-            .add(&stream, self.at.0, self.at.1, meter.running());
+        self.held.add(&format!("{of}.{what}"), meter.running());
+        self.count(of, what, meter)
+    }
+
+    /// Closes a meter of which only numbers are kept.
+    fn count(&mut self, of: &str, what: &str, meter: &mut Meter) -> Reading {
         let reading = meter.close_interval();
-        self.counters.add(self.at.0, self.at.1, &stream, &reading);
+        if reading.count > 0 {
+            let (begin, length) = self.at;
+            let stream = format!("{of}.{what}");
+            self.counters.add(begin, length, &stream, &reading);
+        }
+        reading
+    }
+
+    /// Adds a stream of the whole server.
+    fn server(&mut self, stream: &str, sum: &Sum) -> Reading {
+        let (reading, (begin, length)) = (sum.reading(), self.at);
+        self.counters.add(begin, length, stream, &reading);
+        self.latency_log.add(stream, begin, length, &sum.latencies);
         reading
     }
 }
@@ -287,12 +389,6 @@ fn reading(latencies: &Latencies, bytes: u64) -> Reading {
         p99: latencies.percentile(Percentile::P99),
         max: latencies.max(),
     }
-}
-
-/// A name as latency logs take it: no blanks, no commas.
-fn tag(name: &str) -> String {
-    let unwelcome = |c: char| c.is_whitespace() || c.is_control() || c == ',';
-    name.replace(unwelcome, "-")
 }
 
 fn discard(meters: &mut Meters) {
@@ -374,7 +470,7 @@ mod tests {
         board.database(0, |m| &mut m.reads, 32_768, MS * 2);
         board.database(1, |m| &mut m.reads, 65_536, MS * 4);
         let end = sampler.due();
-        sampler.close(end, &board, &OperationLatencies::default(), 5);
+        sampler.close(end, &board, &[], 5);
         let collected = sampler.finish();
         assert_eq!(collected.samples.len(), 1);
         let sample = &collected.samples[0];
@@ -392,12 +488,13 @@ mod tests {
         let (board, plan) = (MeterBoard::new(2, 2), plan());
         let begin = Time::ZERO + Span::seconds(30);
         let mut sampler = Sampler::start(&plan, begin, &board);
+        let mut rows = String::new();
         for latency in [99, 101, 300, 100] {
             board.database(1, |m| &mut m.reads, 32_768, MS * latency);
             board.log(0, |m| &mut m.writes, 4_096, MS);
             assert_eq!(sampler.is_over(), latency == 300 || latency == 100);
             let due = sampler.due();
-            sampler.close(due, &board, &OperationLatencies::default(), 0);
+            rows += &sampler.close(due, &board, &[], 0).counters;
         }
         let collected = sampler.finish();
         assert_eq!(collected.length, plan.sample_interval() * 4);
@@ -411,8 +508,9 @@ mod tests {
             (None, 0)
         );
         assert_eq!(collected.log_writes[0].worst, Some((MS, Span::ZERO)));
-        let rows = collected.counters.as_str();
-        assert!(rows.contains(",DB2.read,1,32768,300."), "{rows}");
-        assert!(rows.contains(",Instance-1.log-write,1,4096,1."), "{rows}");
+        assert!(rows.contains(",DB2.read,1,32768,,300."), "{rows}");
+        assert!(rows.contains(",Instance-1.log-write,1,4096,,1."), "{rows}");
+        assert!(rows.contains(",database-read,1,32768,,300."), "{rows}");
+        assert!(!rows.contains(",DB1.read,"), "{rows}");
     }
 }

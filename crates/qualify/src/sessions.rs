@@ -99,7 +99,7 @@ pub struct Sessions<T> {
     count: u32,
     workload: RefCell<Workload>,
     scheduler: RefCell<Scheduler>,
-    latencies: RefCell<OperationLatencies>,
+    latencies: RefCell<Vec<OperationLatencies>>,
     log: RefCell<Log>,
     stopping: Cell<bool>,
     running: Cell<u32>,
@@ -156,8 +156,9 @@ impl<T: Target + 'static> Sessions<T> {
         self.stopping.get() || self.running.get() == 0
     }
 
-    /// Takes the latencies of operations since it was last asked.
-    pub fn take_latencies(&self) -> OperationLatencies {
+    /// Takes the latencies of operations since it was last asked, by instance; instances at the end that had none are
+    /// left out.
+    pub fn take_latencies(&self) -> Vec<OperationLatencies> {
         self.latencies.take()
     }
 
@@ -205,7 +206,11 @@ impl<T: Target + 'static> Sessions<T> {
         self.workload.borrow_mut().ended(operation, outcome);
         if outcome == Outcome::Committed {
             let mut latencies = self.latencies.borrow_mut();
-            latencies.record(intended, began, done);
+            let at = operation.instance as usize;
+            if latencies.len() <= at {
+                latencies.resize_with(at + 1, OperationLatencies::default);
+            }
+            latencies[at].record(intended, began, done);
         }
         (began, operation.instance)
     }
@@ -313,7 +318,8 @@ mod tests {
             let pool = Sessions::start(&world, target, workload, scheduler, count, Span::ZERO);
             world.sleep(length).await;
             pool.stop().await;
-            (pool.log(), pool.take_latencies(), world.clock.now())
+            let latencies = pool.take_latencies().swap_remove(0);
+            (pool.log(), latencies, world.clock.now())
         })
     }
 

@@ -59,9 +59,16 @@ fn a_fast_disk_passes_and_everything_is_verified() {
     assert_eq!(result.verdict, Verdict::Pass);
     assert!(!result.qualifies);
     assert!(result.reasons[0].contains("20 s"), "{:?}", result.reasons);
-    assert_eq!(result.instances.len(), 2);
-    let reads = &result.instances[0].databases[0].reads;
-    assert!(reads.count > 1_000 && reads.latency_ms_mean.unwrap() < 1.0);
+    let instances = &result.servers[0].instances;
+    assert_eq!(instances.len(), 2);
+    let reads = instances[0].db_read_latency;
+    assert!(reads.count > 1_000 && reads.p99_ms.unwrap() < 1.0);
+    let transactions: u64 = instances.iter().filter_map(|i| i.transactions).sum();
+    assert!((1..=operations).contains(&transactions));
+    assert_eq!(
+        instances[1].operation_latency.count,
+        instances[1].transactions.unwrap()
+    );
     assert!(result.rules.iter().all(|rule| rule.outcome == Outcome::Ok));
 }
 
@@ -69,8 +76,7 @@ fn a_fast_disk_passes_and_everything_is_verified() {
 fn equal_seeds_are_equal_tests() {
     let digest = |seed| {
         let test = Small::new(seed).run(&plan());
-        let counters = test.run.unwrap().collected.unwrap().counters;
-        (test.digest, counters.as_str().to_owned())
+        (test.digest, test.counters)
     };
     assert_eq!(digest(7), digest(7));
     assert_ne!(digest(7).0, digest(8).0);
@@ -87,7 +93,12 @@ fn a_slow_disk_fails_for_its_reads() {
     assert_eq!(outcome(&result, "database read, worst sample"), Outcome::Ok);
     assert_eq!(outcome(&result, "log write, average"), Outcome::Failed);
     assert_eq!(outcome(&result, "records verified"), Outcome::Ok);
-    assert!(result.sentence.contains("database read, average 21"));
+    assert!(
+        result
+            .details
+            .sentence
+            .contains("database read, average 21")
+    );
 }
 
 #[test]

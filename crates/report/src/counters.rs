@@ -1,38 +1,35 @@
 //! Every stream in every sample, as a table for spreadsheets and scripts.
 //!
 //! One row for each sample and stream: a new stream is new rows, never a new column. Empty fields mean that nothing was
-//! measured, which is not zero.
+//! measured, which is not zero; a stream of one file that had no I/O in a sample has no row at all. Streams of one database or
+//! log are called `DB1.read`; those of the whole server have no point in their name, and a row in every sample.
+//!
+//! The table is made piece by piece: whoever keeps it takes the rows that were added and appends them to a file.
 
 use std::fmt::Write;
 
 use brunt_stats::Reading;
 use brunt_units::{Span, Time};
 
-/// The text of `counters.csv`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Makes the text of `counters.csv`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     text: String,
 }
 
-impl Default for Counters {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl Counters {
-    /// A table with nothing but its head.
+    /// The head of the table.
+    pub const HEAD: &'static str = "begin_s,length_s,stream,count,bytes,value,latency_ms_mean,latency_ms_p50,latency_ms_p99,latency_ms_max\n";
+
+    /// Nothing yet, not even the head.
     pub fn new() -> Self {
-        Self {
-            text: "begin_s,length_s,stream,count,bytes,latency_ms_mean,latency_ms_p50,latency_ms_p99,latency_ms_max\n"
-                .to_owned(),
-        }
+        Self::default()
     }
 
     /// Adds what an I/O stream did in one sample.
     pub fn add(&mut self, begin: Time, length: Span, stream: &str, reading: &Reading) {
         self.begin_row(begin, length, stream);
-        write!(self.text, ",{},{}", reading.count, reading.bytes).expect("a string takes all");
+        write!(self.text, ",{},{},", reading.count, reading.bytes).expect("a string takes all");
         for latency in [reading.mean, reading.p50, reading.p99, reading.max] {
             match latency {
                 Some(span) => write!(self.text, ",{:.6}", span.as_millis()),
@@ -46,13 +43,19 @@ impl Counters {
     /// Adds a number of events that have neither bytes nor latency.
     pub fn add_count(&mut self, begin: Time, length: Span, stream: &str, count: u64) {
         self.begin_row(begin, length, stream);
-        writeln!(self.text, ",{count},,,,,").expect("a string takes all");
+        writeln!(self.text, ",{count},,,,,,").expect("a string takes all");
     }
 
     /// Adds an amount of memory or space, as it was at the end of the sample.
     pub fn add_bytes(&mut self, begin: Time, length: Span, stream: &str, bytes: u64) {
         self.begin_row(begin, length, stream);
-        writeln!(self.text, ",,{bytes},,,,").expect("a string takes all");
+        writeln!(self.text, ",,{bytes},,,,,").expect("a string takes all");
+    }
+
+    /// Adds a number of another kind, the mean over the sample: a share, a temperature.
+    pub fn add_value(&mut self, begin: Time, length: Span, stream: &str, value: f64) {
+        self.begin_row(begin, length, stream);
+        writeln!(self.text, ",,,{value:.6},,,,").expect("a string takes all");
     }
 
     fn begin_row(&mut self, begin: Time, length: Span, stream: &str) {
@@ -62,9 +65,9 @@ impl Counters {
             .expect("a string takes all");
     }
 
-    /// The table so far.
-    pub fn as_str(&self) -> &str {
-        &self.text
+    /// The rows that were added since they were last taken.
+    pub fn take(&mut self) -> String {
+        std::mem::take(&mut self.text)
     }
 }
 
@@ -96,18 +99,22 @@ mod tests {
         counters.add(begin, length, "a \"b\", c", &Reading::default());
         counters.add_count(begin, length, "stalls", 3);
         counters.add_bytes(begin, length, "cache", 4096);
-        let rows: Vec<_> = counters.as_str().lines().skip(1).collect();
+        counters.add_value(begin, length, "share", 0.25);
+        let text = counters.take();
+        let rows: Vec<_> = text.lines().collect();
         assert_eq!(
             rows,
             [
-                "15.000,15.250,db1.read,2,65536,0.310000,0.300000,0.320000,0.320000",
-                "15.000,15.250,\"a \"\"b\"\", c\",0,0,,,,",
-                "15.000,15.250,stalls,3,,,,,",
-                "15.000,15.250,cache,,4096,,,,",
+                "15.000,15.250,db1.read,2,65536,,0.310000,0.300000,0.320000,0.320000",
+                "15.000,15.250,\"a \"\"b\"\", c\",0,0,,,,,",
+                "15.000,15.250,stalls,3,,,,,,",
+                "15.000,15.250,cache,,4096,,,,,",
+                "15.000,15.250,share,,,0.250000,,,,",
             ]
         );
         let commas = |line: &str| line.matches(',').count();
-        let head = commas(counters.as_str().lines().next().unwrap());
-        assert!([0, 2, 3].iter().all(|row| commas(rows[*row]) == head));
+        let head = commas(Counters::HEAD);
+        assert!([0, 2, 3, 4].iter().all(|row| commas(rows[*row]) == head));
+        assert_eq!(counters.take(), "");
     }
 }

@@ -8,18 +8,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::{Counters, Event, RunResult, Timestamp, report_html};
-
-/// Everything one run has to say.
-#[derive(Clone, Debug)]
-pub struct Run {
-    /// Verdict and numbers.
-    pub result: RunResult,
-    /// The resolved scenario, as TOML.
-    pub scenario: String,
-    /// The test log.
-    pub events: Vec<Event>,
-}
+use crate::Timestamp;
 
 /// A run's folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +25,16 @@ pub struct FolderError {
     /// Why it was not.
     pub source: io::Error,
 }
+
+/// What a run leaves; see the top of the crate.
+const FILES: [&str; 6] = [
+    "scenario.toml",
+    "result.json",
+    "counters.csv",
+    "latency.hlog",
+    "events.log",
+    "report.html",
+];
 
 /// How many runs of one name may begin in one second.
 const NAMESAKES: u32 = 1000;
@@ -89,28 +88,14 @@ impl RunFolder {
         fs::write(&path, bytes).map_err(|source| FolderError { path, source })
     }
 
-    /// Writes everything: the numbers first and the report last, so that a full disk takes the part that can be made
-    /// again.
-    ///
-    /// # Errors
-    /// [`FolderError`] for the first file that cannot be written.
-    pub fn write_run(
-        &self,
-        run: &Run,
-        counters: &Counters,
-        latency_log: &[u8],
-    ) -> Result<(), FolderError> {
-        let events: String = run
-            .events
-            .iter()
-            .map(|event| format!("{event}\n"))
-            .collect();
-        self.write("scenario.toml", run.scenario.as_bytes())?;
-        self.write("result.json", run.result.to_json().as_bytes())?;
-        self.write("counters.csv", counters.as_str().as_bytes())?;
-        self.write("latency.hlog", latency_log)?;
-        self.write("events.log", events.as_bytes())?;
-        self.write("report.html", report_html(run).as_bytes())
+    /// Takes a folder away in which nothing is worth keeping, because it did not come to a run. What is not of a run stays,
+    /// and the folder with it.
+    pub fn discard(self) {
+        for name in FILES {
+            // Most of them are not there.
+            let _ = fs::remove_file(self.file(name));
+        }
+        let _ = fs::remove_dir(&self.path);
     }
 }
 
@@ -155,6 +140,19 @@ mod tests {
         assert_eq!(plain("../../etc"), "etc");
         assert_eq!(plain(".."), "run");
         assert_eq!(plain("a b_c-D"), "a-b_c-d");
+    }
+
+    #[test]
+    fn discarding_leaves_what_is_not_ours() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = || RunFolder::create(parent.path(), Timestamp::default(), "x").unwrap();
+        let (ours, theirs) = (folder(), folder());
+        ours.write("result.json", b"{}").unwrap();
+        theirs.write("notes.txt", b"mine").unwrap();
+        let paths = [&ours, &theirs].map(|folder| folder.path().to_owned());
+        ours.discard();
+        theirs.discard();
+        assert_eq!(paths.map(|path| path.exists()), [false, true]);
     }
 
     #[test]

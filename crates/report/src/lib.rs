@@ -10,21 +10,27 @@
 //!   report.html      all of it for a reader, in one file that needs no network
 //! ```
 //!
-//! [`RunFolder`] finds a name that is free and writes the files; [`Run`] is what they say. The report is a function of
-//! a [`Run`] and of nothing else.
+//! The three tables in the middle are written while the run goes on, so that a run whose host dies has a report as well.
+//! [`RunFolder`] finds a name that is free; [`Run::read`] reads a run back; [`report_html`] is a function of a [`Run`] and
+//! of nothing else.
 
 mod counters;
 mod event;
 mod folder;
 mod html;
 mod number;
+pub mod recorded;
 pub mod result;
+mod run;
+pub mod streams;
 mod timestamp;
+mod unfinished;
 
 pub use counters::Counters;
 pub use event::Event;
-pub use folder::{FolderError, Run, RunFolder};
+pub use folder::{FolderError, RunFolder};
 pub use html::report_html;
 pub use number::{decimals, grouped};
 pub use result::RunResult;
+pub use run::{ReadError, Run};
 pub use timestamp::Timestamp;

@@ -1,23 +1,36 @@
 //! The written form of a result is a promise: files of this version stay readable, and fields are only added.
 //!
-//! `result_v1.json` is what this version wrote for the made-up run. When a field is added on purpose, write it anew with
-//! `BRUNT_BLESS=1 cargo test -p brunt-report`, and look at the difference: a line that vanished or changed breaks
-//! somebody's script.
+//! `result_v1.json` is what this version wrote for the made-up run, and `docs/result.schema.json` says what every result
+//! has. When a field is added on purpose, write the kept file anew with `BRUNT_BLESS=1 cargo test -p brunt-report`, and look
+//! at the difference: a line outside `details` that vanished or changed breaks somebody's script.
 
 mod sample;
 
 use brunt_report::RunResult;
+use brunt_report::result::{Backup, Recovery, ResultError};
+use serde_json::{Value, json};
 
 const KEPT: &str = include_str!("result_v1.json");
+const SCHEMA: &str = include_str!("../../../docs/result.schema.json");
 
-/// The made-up result with few samples, so that the kept file stays small.
+/// The made-up result with few buckets, so that the kept file stays small.
 fn small() -> RunResult {
     let mut result = sample::run(false).result;
-    result.samples.truncate(1);
-    for distribution in &mut result.distributions {
+    for distribution in &mut result.details.distributions {
         distribution.buckets.truncate(2);
     }
     result
+}
+
+fn faults(result: &Value) -> Vec<String> {
+    let schema: Value = serde_json::from_str(SCHEMA).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let faults = validator.iter_errors(result);
+    faults.map(|fault| fault.to_string()).collect()
+}
+
+fn value(result: &RunResult) -> Value {
+    serde_json::from_str(&result.to_json()).unwrap()
 }
 
 #[test]
@@ -43,52 +56,54 @@ fn the_kept_file_is_read_whole() {
 }
 
 #[test]
-fn a_later_field_does_not_disturb() {
+fn a_later_field_does_not_disturb_and_another_form_is_refused() {
     let later = KEPT.replacen('{', "{\n  \"moon_phase\": \"full\",", 1);
     assert_eq!(RunResult::from_json(&later).unwrap(), small());
+    let other = KEPT.replace("brunt.result/1", "brunt.result/2");
+    let error = RunResult::from_json(&other).unwrap_err();
+    assert!(matches!(&error, ResultError::Schema(name) if name == "brunt.result/2"));
+    assert!(RunResult::from_json("{}").is_err());
 }
 
 #[test]
-fn names_of_numbers_say_their_unit() {
-    const UNITS: [&str; 11] = [
-        "_ms", "ms_", "_s", "bytes", "_percent", "count", "_version", "seconds", "pages_",
-        "_reads", "share",
-    ];
-    const PLAIN: [&str; 9] = [
-        "seed",
-        "sessions",
-        "copies",
-        "processors",
-        "value",
-        "mean",
-        "min",
-        "max",
-        "log_latency_ms_mean",
-    ];
-    let json: serde_json::Value = serde_json::from_str(KEPT).unwrap();
-    let mut names = Vec::new();
-    collect_numbers(&json, &mut names);
-    for name in names {
-        let says = UNITS.iter().any(|unit| name.contains(unit)) || PLAIN.contains(&name.as_str());
-        assert!(says, "`{name}` does not say its unit");
+fn results_keep_to_the_schema() {
+    for passes in [true, false] {
+        assert_eq!(faults(&value(&sample::run(passes).result)), [""; 0]);
     }
+    let mut other = small();
+    other.servers[0].backup.push(Backup {
+        instance: "DB1".to_owned(),
+        megabytes: 1024.0,
+        seconds: 2.0,
+        mb_per_s: 512.0,
+    });
+    other.servers[0].recovery.push(Recovery {
+        instance: "Instance 1".to_owned(),
+        logs: 500,
+        seconds: 61.5,
+    });
+    assert_eq!(faults(&value(&other)), [""; 0]);
 }
 
-fn collect_numbers(value: &serde_json::Value, names: &mut Vec<String>) {
-    match value {
-        serde_json::Value::Object(fields) => {
-            for (name, value) in fields {
-                if value.is_number() {
-                    names.push(name.clone());
-                }
-                collect_numbers(value, names);
-            }
-        }
-        serde_json::Value::Array(values) => {
-            values
-                .iter()
-                .for_each(|value| collect_numbers(value, names));
-        }
-        _ => {}
+#[test]
+fn the_schema_sees_what_is_wrong() {
+    let changes: [(&str, Value); 6] = [
+        ("/schema", json!("brunt.result/2")),
+        ("/verdict", json!("Pass")),
+        ("/rules/0/outcome", json!("not_measured")),
+        ("/achieved_iops", json!("many")),
+        ("/servers/0/instances/0/db_read_latency/count", json!(null)),
+        ("/servers", json!([])),
+    ];
+    for (place, wrong) in changes {
+        let mut result = value(&small());
+        *result.pointer_mut(place).expect(place) = wrong;
+        assert_eq!(faults(&result).len(), 1, "{place}");
     }
+    let mut result = value(&small());
+    result["servers"][0]["instances"][0]["cpu"] = json!(1);
+    assert_eq!(faults(&result).len(), 1, "a field of its own");
+    result = value(&small());
+    result.as_object_mut().unwrap().remove("database_files");
+    assert_eq!(faults(&result).len(), 1, "a missing field");
 }

@@ -84,6 +84,17 @@ impl Latencies {
         self.max = self.max.max(other.max);
     }
 
+    /// Adds a histogram of nanoseconds from elsewhere; what it holds counts with the end of its bucket.
+    pub(crate) fn add(&mut self, other: &Histogram<u64>) {
+        for step in other.iter_recorded() {
+            let (end, count) = (step.value_iterated_to(), step.count_since_last_iteration());
+            let end = other.highest_equivalent(end);
+            self.buckets.saturating_record_n(end, count);
+            self.sum_nanos += u128::from(end) * u128::from(count);
+            self.max = self.max.max(Span(end));
+        }
+    }
+
     /// Forgets everything, keeps the memory.
     pub fn clear(&mut self) {
         self.buckets.reset();

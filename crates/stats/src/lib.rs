@@ -8,7 +8,7 @@
 //! * [`Meter`]: one stream of I/O: latencies and bytes, of the running interval and of the whole.
 //! * [`Counter`]: a number of events, likewise.
 //! * [`Series`]: what an interval left behind, at fixed distances in time.
-//! * [`LatencyLog`]: histograms as the text that HdrHistogram tools read.
+//! * [`LatencyLog`]: histograms as the text that HdrHistogram tools read, and [`read_latency_log`].
 
 mod counter;
 mod latencies;
@@ -19,7 +19,7 @@ mod series;
 
 pub use counter::Counter;
 pub use latencies::{Latencies, Percentile};
-pub use latency_log::LatencyLog;
+pub use latency_log::{LatencyLog, read_latency_log};
 pub use meter::{Meter, Reading};
 pub use operation::OperationLatencies;
 pub use series::{SAMPLE_INTERVAL, Sample, Series};

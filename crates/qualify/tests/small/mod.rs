@@ -10,8 +10,9 @@ use brunt_qualify::plan::{DatabasePlan, EnginePlan, InstancePlan, Limits, LoadPl
 use brunt_qualify::progress::{Listener, News, Stop};
 use brunt_qualify::result::{Surroundings, result};
 use brunt_qualify::run::{TestRun, run};
+use brunt_qualify::sampling::Recorded;
 use brunt_report::RunResult;
-use brunt_report::result::{Backend, Host, Origin};
+use brunt_report::result::{self, Backend, Machine, Origin};
 use brunt_units::{ByteSize, PageSize, Span, Time};
 use brunt_workload::profile::Version;
 use brunt_world_virtual::{Delay, Digest, Store, VirtualOptions, VirtualVolume, VirtualWorld};
@@ -86,12 +87,14 @@ pub(crate) struct Left {
     /// The test itself; an error also when the machine went away.
     pub(crate) run: Result<TestRun, RunError>,
     pub(crate) news: Vec<News>,
+    /// Rows of `counters.csv`.
+    pub(crate) counters: String,
     pub(crate) store: Store,
     pub(crate) digest: Digest,
 }
 
 #[derive(Default)]
-struct Notebook(RefCell<Vec<News>>);
+struct Notebook(RefCell<Vec<News>>, RefCell<String>);
 
 impl Listener for Notebook {
     fn tell(&self, _: Time, news: &News) {
@@ -99,6 +102,10 @@ impl Listener for Notebook {
         if worth {
             self.0.borrow_mut().push(news.clone());
         }
+    }
+
+    fn recorded(&self, recorded: &Recorded) {
+        self.1.borrow_mut().push_str(&recorded.counters);
     }
 }
 
@@ -157,6 +164,7 @@ impl Small {
         Left {
             run,
             news: notebook.0.take(),
+            counters: notebook.1.take(),
             store: machine.machine.store(),
             digest: machine.machine.digest(),
         }
@@ -167,14 +175,15 @@ impl Left {
     /// The result that is written down.
     pub(crate) fn result(&self, plan: &Plan) -> RunResult {
         let surroundings = Surroundings {
-            host: Host {
+            world: result::World::Virtual,
+            host: Vec::new(),
+            machine: Machine {
                 name: "virtual".to_owned(),
                 operating_system: String::new(),
                 kernel: String::new(),
                 processor: String::new(),
                 processors: 1,
                 memory_bytes: 0,
-                counters: Vec::new(),
             },
             backend: Backend {
                 name: "virtual".to_owned(),

@@ -3,9 +3,11 @@
 //! Order: the verdict and why, four pictures, the tables that readers of Jetstress reports look for, the test log, and
 //! how it was made. The data for each part is prepared here; what it looks like stands in `report.html` and `style.css`.
 //!
-//! The tables are `fieldset`s in the order of a Jetstress 2013 report, and the cell before the result says
-//! `Overall Test Result`, because scripts that read such reports count fieldsets and look for that text
-//! (jacobklitzke/Jetstress-HTML-Parse, `JetstressParse.java`; the `xExchJetstress` resource of xExchange).
+//! The tables of a Jetstress report are the page's only `fieldset`s, in that report's order; a value stands in the cell
+//! after its name, on the next line; numbers in them have a point and nothing else. Scripts that read such reports count
+//! fieldsets and rows, and look for the line after `Overall Test Result` (jacobklitzke/Jetstress-HTML-Parse,
+//! `JetstressParse.java`; the `xExchJetstress` resource of xExchange). Tables of pairs have a head that is not shown, so
+//! that the third row of the second table is the initial size, as the first of these scripts wants it.
 //!
 //! Everything a user wrote passes the template's escaping; only the pictures are inserted as they are, and
 //! [`plot`] escapes their texts.
@@ -61,14 +63,14 @@ pub fn report_html(run: &Run) -> String {
     let result = &run.result;
     let page = Page {
         style: STYLE,
-        name: &result.name,
+        name: &result.scenario,
         verdict: result.verdict.to_string(),
-        sentence: &result.sentence,
+        sentence: &result.details.sentence,
         reasons: &result.reasons,
         subtitle: subtitle(result),
         figures: figures(result),
         rules: tables::rules(result),
-        pictures: pictures::all(result),
+        pictures: pictures::all(run),
         tables: jetstress::all(result),
         further: tables::further(result),
         events: run.events.iter().map(event_line).collect(),
@@ -87,26 +89,24 @@ pub fn report_html(run: &Run) -> String {
 }
 
 fn subtitle(result: &RunResult) -> String {
-    let (setup, times) = (&result.setup, &result.times);
+    let (setup, times) = (&result.details.setup, &result.details.times);
     format!(
         "{} test, {} profile, {} sessions, {}",
-        setup.kind, setup.profile, setup.sessions, times.started
+        result.test, setup.profile, setup.sessions, times.started
     )
 }
 
 fn figures(result: &RunResult) -> Vec<Figure> {
     let databases = || {
-        result
-            .instances
-            .iter()
-            .flat_map(|instance| &instance.databases)
+        let instances = result.instances();
+        instances.flat_map(|instance| &instance.details.databases)
     };
     let millis = |all: IoNumbers, label| Figure {
         number: all.latency_ms_mean.map_or("-".to_owned(), decimals),
         unit: "ms",
         label,
     };
-    let achieved = result.sizing.achieved_io_per_s;
+    let achieved = result.achieved_iops;
     vec![
         Figure {
             number: achieved.map_or("-".to_owned(), decimals),
@@ -122,7 +122,7 @@ fn figures(result: &RunResult) -> Vec<Figure> {
             "database write, mean",
         ),
         millis(
-            IoNumbers::together(result.instances.iter().map(|i| &i.log.writes)),
+            IoNumbers::together(result.instances().map(|i| &i.details.log.writes)),
             "log write, mean",
         ),
     ]

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::plot::{Axis, Curve, Limit, Plot};
-use crate::result::{Distribution, Flow, RunResult, Sample};
+use crate::Run;
+use crate::result::{Distribution, Flow, STEPS_PER_DECADE, Sample, step_of};
 
 /// A picture with its title.
 #[derive(Debug, Serialize)]
@@ -14,16 +15,14 @@ pub(super) struct Picture {
     svg: String,
 }
 
-/// Steps of the latency distribution in each power of ten.
-const STEPS: f64 = 10.0;
 const MEBIBYTE: f64 = 1_048_576.0;
 
 /// All four; none when nothing was collected.
-pub(super) fn all(result: &RunResult) -> Vec<Picture> {
-    if result.samples.is_empty() {
+pub(super) fn all(run: &Run) -> Vec<Picture> {
+    if run.samples.is_empty() {
         return Vec::new();
     }
-    let plots = [rate(result), latency(result), spread(result), bytes(result)];
+    let plots = [rate(run), latency(run), spread(run), bytes(run)];
     let picture = |plot: Plot| Picture {
         title: plot.title,
         svg: plot.to_svg(),
@@ -32,16 +31,11 @@ pub(super) fn all(result: &RunResult) -> Vec<Picture> {
 }
 
 /// One number of every sample, at the middle of its interval.
-fn curve(
-    result: &RunResult,
-    name: &'static str,
-    filled: bool,
-    number: impl Fn(&Sample) -> f64,
-) -> Curve {
+fn curve(run: &Run, name: &'static str, filled: bool, number: impl Fn(&Sample) -> f64) -> Curve {
     let point = |sample: &Sample| (sample.begin_s + sample.length_s / 2.0, number(sample));
     Curve {
         name,
-        points: result.samples.iter().map(point).collect(),
+        points: run.samples.iter().map(point).collect(),
         filled,
     }
 }
@@ -60,49 +54,42 @@ fn lowest(curves: &[Curve]) -> f64 {
         .fold(f64::INFINITY, f64::min)
 }
 
-fn time(result: &RunResult) -> Axis {
+fn time(run: &Run) -> Axis {
     let end = |sample: &Sample| sample.begin_s + sample.length_s;
-    Axis::time(result.samples.iter().map(end).fold(0.0, f64::max))
+    Axis::time(run.samples.iter().map(end).fold(0.0, f64::max))
 }
 
-fn rate(result: &RunResult) -> Plot {
+fn rate(run: &Run) -> Plot {
     let curves = vec![
-        curve(result, "database reads", true, |s| s.database_reads.per_s),
-        curve(result, "database writes", false, |s| {
-            s.database_writes.per_s
-        }),
-        curve(result, "log writes", false, |s| s.log_writes.per_s),
+        curve(run, "database reads", true, |s| s.database_reads.per_s),
+        curve(run, "database writes", false, |s| s.database_writes.per_s),
+        curve(run, "log writes", false, |s| s.log_writes.per_s),
     ];
     Plot {
         title: "I/Os per second",
-        x: time(result),
+        x: time(run),
         y: Axis::from_zero(highest(&curves), "I/Os per second"),
         curves,
         limits: Vec::new(),
     }
 }
 
-fn latency(result: &RunResult) -> Plot {
+fn latency(run: &Run) -> Plot {
     let number = |latency: Option<f64>| latency.unwrap_or(f64::NAN);
     let read =
         |choose: fn(&Flow) -> Option<f64>| move |s: &Sample| number(choose(&s.database_reads));
-    let limit = result.setup.limits.database_read_ms_mean;
+    let limit = run.result.details.setup.limits.database_read_ms_mean;
     let curves = vec![
-        curve(
-            result,
-            "read, mean",
-            false,
-            read(|flow| flow.latency_ms_mean),
-        ),
-        curve(result, "read, p99", false, read(|flow| flow.latency_ms_p99)),
-        curve(result, "read, max", false, read(|flow| flow.latency_ms_max)),
-        curve(result, "log, mean", false, |s| {
+        curve(run, "read, mean", false, read(|flow| flow.latency_ms_mean)),
+        curve(run, "read, p99", false, read(|flow| flow.latency_ms_p99)),
+        curve(run, "read, max", false, read(|flow| flow.latency_ms_max)),
+        curve(run, "log, mean", false, |s| {
             number(s.log_writes.latency_ms_mean)
         }),
     ];
     Plot {
         title: "Latency",
-        x: time(result),
+        x: time(run),
         y: Axis::powers(
             lowest(&curves).min(limit),
             highest(&curves).max(limit),
@@ -117,9 +104,10 @@ fn latency(result: &RunResult) -> Plot {
     }
 }
 
-fn spread(result: &RunResult) -> Plot {
-    let limit = result.setup.limits.database_read_ms_mean;
-    let ends = result.distributions.iter().flat_map(|d| &d.buckets);
+fn spread(run: &Run) -> Plot {
+    let limit = run.result.details.setup.limits.database_read_ms_mean;
+    let distributions = &run.result.details.distributions;
+    let ends = distributions.iter().flat_map(|d| &d.buckets);
     let (low, high) = ends.fold((limit, limit), |(low, high), bucket| {
         (
             low.min(bucket.latency_ms_max),
@@ -129,11 +117,8 @@ fn spread(result: &RunResult) -> Plot {
     let curves: Vec<_> = ["database read", "database write", "log write"]
         .into_iter()
         .filter_map(|name| {
-            result
-                .distributions
-                .iter()
-                .find(|d| d.name == name)
-                .map(|d| (name, d))
+            let found = distributions.iter().find(|d| d.name == name);
+            found.map(|distribution| (name, distribution))
         })
         .map(|(name, distribution)| Curve {
             name,
@@ -159,14 +144,13 @@ fn steps(distribution: &Distribution) -> Vec<(f64, f64)> {
     let total: u64 = distribution.buckets.iter().map(|bucket| bucket.count).sum();
     let mut shares = BTreeMap::<i32, f64>::new();
     for bucket in &distribution.buckets {
-        #[expect(clippy::cast_possible_truncation, reason = "a few dozen steps")]
-        let step = (bucket.latency_ms_max.max(1e-6).log10() * STEPS).floor() as i32;
-        *shares.entry(step).or_default() += 100.0 * bucket.count as f64 / total as f64;
+        *shares.entry(step_of(bucket.latency_ms_max)).or_default() +=
+            100.0 * bucket.count as f64 / total as f64;
     }
     let (Some(first), Some(last)) = (shares.keys().next(), shares.keys().last()) else {
         return Vec::new();
     };
-    let edge = |step: i32| 10_f64.powf(f64::from(step) / STEPS);
+    let edge = |step: i32| 10_f64.powf(f64::from(step) / STEPS_PER_DECADE);
     let mut points = vec![(edge(*first), 0.0)];
     for step in *first..=*last {
         let share = shares.get(&step).copied().unwrap_or(0.0);
@@ -176,21 +160,21 @@ fn steps(distribution: &Distribution) -> Vec<(f64, f64)> {
     points
 }
 
-fn bytes(result: &RunResult) -> Plot {
+fn bytes(run: &Run) -> Plot {
     let curves = vec![
-        curve(result, "database read", true, |s| {
+        curve(run, "database read", true, |s| {
             s.database_reads.bytes_per_s / MEBIBYTE
         }),
-        curve(result, "database written", false, |s| {
+        curve(run, "database written", false, |s| {
             s.database_writes.bytes_per_s / MEBIBYTE
         }),
-        curve(result, "log written", false, |s| {
+        curve(run, "log written", false, |s| {
             s.log_writes.bytes_per_s / MEBIBYTE
         }),
     ];
     Plot {
         title: "Bytes and log",
-        x: time(result),
+        x: time(run),
         y: Axis::from_zero(highest(&curves), "MiB per second"),
         curves,
         limits: Vec::new(),

@@ -1,7 +1,7 @@
 //! The tables that are our own: rules, I/O by file with percentiles, verification, durability, volumes, origin.
 
 use super::table::{Row, Table};
-use crate::result::{IoNumbers, Outcome, RunResult, WriteCache};
+use crate::result::{Backend, IoNumbers, Machine, Outcome, RunResult, WriteCache};
 use crate::{decimals, grouped};
 
 /// The rules and what became of them.
@@ -37,8 +37,8 @@ pub(super) fn rules(result: &RunResult) -> Table {
 /// What Jetstress reports do not have.
 pub(super) fn further(result: &RunResult) -> Vec<Table> {
     vec![
-        by_file(result),
         verification(result),
+        by_file(result),
         durability(result),
         volumes(result),
     ]
@@ -51,8 +51,8 @@ fn by_file(result: &RunResult) -> Table {
             rows.push(stream_row(file, stream, numbers));
         }
     };
-    for instance in &result.instances {
-        for database in &instance.databases {
+    for instance in result.instances() {
+        for database in &instance.details.databases {
             add(&database.name, "read", &database.reads);
             add(&database.name, "write", &database.writes);
             add(
@@ -61,7 +61,7 @@ fn by_file(result: &RunResult) -> Table {
                 &database.maintenance_reads,
             );
         }
-        let (name, log) = (format!("{} log", instance.name), &instance.log);
+        let (name, log) = (format!("{} log", instance.name), &instance.details.log);
         add(&name, "read", &log.reads);
         add(&name, "write", &log.writes);
         add(&name, "format", &log.format_writes);
@@ -100,7 +100,8 @@ fn stream_row(file: &str, stream: &str, numbers: &IoNumbers) -> Row {
 }
 
 fn verification(result: &RunResult) -> Table {
-    let rows = result.verification.iter().map(|file| {
+    let files = result.servers.iter().flat_map(|server| &server.checksum);
+    let rows = files.map(|file| {
         let damaged = file.pages_bad + file.pages_wrong_number > 0;
         let cells = vec![
             file.file.clone(),
@@ -126,7 +127,9 @@ fn verification(result: &RunResult) -> Table {
 }
 
 fn durability(result: &RunResult) -> Table {
-    let rows = result.durability.iter().map(|log| {
+    let logs = result.servers.iter();
+    let logs = logs.flat_map(|server| &server.details.durability);
+    let rows = logs.map(|log| {
         let cache = match log.write_cache {
             WriteCache::WriteBack => "write back",
             WriteCache::WriteThrough => "write through",
@@ -159,7 +162,9 @@ fn durability(result: &RunResult) -> Table {
 }
 
 fn volumes(result: &RunResult) -> Table {
-    let rows = result.backend.volumes.iter().map(|volume| {
+    let volumes = result.servers.iter();
+    let volumes = volumes.flat_map(|server| &server.details.backend.volumes);
+    let rows = volumes.map(|volume| {
         Row::new(vec![
             volume.mount.clone(),
             volume.file_system.clone(),
@@ -183,40 +188,43 @@ fn volumes(result: &RunResult) -> Table {
 
 /// How the run was made.
 pub(super) fn origin(result: &RunResult) -> Table {
-    let (origin, host, backend) = (&result.origin, &result.host, &result.backend);
-    let direct = if backend.direct {
-        ", O_DIRECT"
-    } else {
-        ", through the page cache"
-    };
-    let remark = if backend.remark.is_empty() {
-        String::new()
-    } else {
-        format!(" ({})", backend.remark)
-    };
-    let gibibytes = host.memory_bytes as f64 / f64::from(1 << 30);
-    Table::pairs(
-        "How it was made",
-        vec![
-            ("Command", origin.command.clone()),
-            ("Seed", origin.seed.to_string()),
-            ("Run", origin.run_id.clone()),
-            ("Program", format!("brunt {}", origin.version)),
-            ("Backend", format!("{}{direct}{remark}", backend.name)),
-            (
-                "Host",
-                format!(
-                    "{}: {} x {}, {} GiB",
-                    host.name,
-                    host.processors,
-                    host.processor,
-                    decimals(gibibytes)
-                ),
-            ),
-            (
-                "System",
-                format!("{}, Linux {}", host.operating_system, host.kernel),
-            ),
-        ],
+    let origin = &result.details.origin;
+    let mut rows = vec![
+        ("Command", origin.command.clone()),
+        ("Seed", origin.seed.to_string()),
+        ("Run", origin.run_id.clone()),
+        ("Program", format!("brunt {}", origin.version)),
+    ];
+    for server in &result.servers {
+        rows.extend([
+            ("Host", machine(&server.details.machine)),
+            ("Backend", backend(&server.details.backend)),
+        ]);
+    }
+    Table::pairs("How it was made", rows)
+}
+
+fn machine(machine: &Machine) -> String {
+    let gibibytes = machine.memory_bytes as f64 / f64::from(1 << 30);
+    format!(
+        "{}: {} x {}, {} GiB; {}, Linux {}",
+        machine.name,
+        machine.processors,
+        machine.processor,
+        decimals(gibibytes),
+        machine.operating_system,
+        machine.kernel
     )
+}
+
+fn backend(backend: &Backend) -> String {
+    let direct = match backend.direct {
+        true => ", O_DIRECT",
+        false => ", through the page cache",
+    };
+    let remark = match backend.remark.as_str() {
+        "" => String::new(),
+        remark => format!(" ({remark})"),
+    };
+    format!("{}{direct}{remark}", backend.name)
 }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// The machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Host {
+pub struct Machine {
     /// Its name.
     pub name: String,
     /// Distribution and version.
@@ -17,21 +17,6 @@ pub struct Host {
     pub processors: u32,
     /// Main memory.
     pub memory_bytes: u64,
-    /// What was watched during the collection.
-    pub counters: Vec<HostCounter>,
-}
-
-/// One watched number of the machine.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct HostCounter {
-    /// Its name, with its unit.
-    pub name: String,
-    /// Mean over the samples.
-    pub mean: f64,
-    /// Smallest.
-    pub min: f64,
-    /// Largest.
-    pub max: f64,
 }
 
 /// How I/O was submitted.

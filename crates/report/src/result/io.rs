@@ -71,17 +71,6 @@ fn rate(count: u64, length: Span) -> f64 {
     }
 }
 
-/// One log stream with its databases.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Instance {
-    /// Its name.
-    pub name: String,
-    /// Its log.
-    pub log: LogNumbers,
-    /// Its databases.
-    pub databases: Vec<DatabaseNumbers>,
-}
-
 /// One database's I/O.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DatabaseNumbers {
@@ -112,8 +101,34 @@ pub struct LogNumbers {
     pub replication_reads: IoNumbers,
 }
 
+impl DatabaseNumbers {
+    /// A database without any I/O.
+    pub fn none(name: &str, path: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            path: path.to_owned(),
+            reads: IoNumbers::default(),
+            writes: IoNumbers::default(),
+            maintenance_reads: IoNumbers::default(),
+        }
+    }
+}
+
+impl LogNumbers {
+    /// A log without any I/O.
+    pub fn none(path: &str) -> Self {
+        Self {
+            path: path.to_owned(),
+            reads: IoNumbers::default(),
+            writes: IoNumbers::default(),
+            format_writes: IoNumbers::default(),
+            replication_reads: IoNumbers::default(),
+        }
+    }
+}
+
 /// One kind of I/O of the whole server in one sample.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Flow {
     /// I/Os per second.
     pub per_s: f64,
@@ -142,7 +157,7 @@ impl Flow {
 }
 
 /// The whole server in one interval of the collection.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sample {
     /// Where it began, in seconds from the begin of the collection.
     pub begin_s: f64,
@@ -165,11 +180,11 @@ pub struct Sample {
 pub struct Distribution {
     /// Which: `database read`, `database write`, `log write`.
     pub name: String,
-    /// The buckets that hold something, shortest first.
+    /// The steps that hold something, shortest first; each is a tenth of a power of ten wide.
     pub buckets: Vec<Bucket>,
 }
 
-/// One bucket of a distribution.
+/// One step of a distribution.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Bucket {
     /// The longest latency in it.
@@ -178,16 +193,36 @@ pub struct Bucket {
     pub count: u64,
 }
 
+/// Steps of a distribution in each power of ten.
+pub const STEPS_PER_DECADE: f64 = 10.0;
+
+/// The step that a latency belongs to; step 0 begins at one millisecond.
+pub fn step_of(millis: f64) -> i32 {
+    #[expect(clippy::cast_possible_truncation, reason = "a few dozen steps")]
+    let step = (millis.max(1e-6).log10() * STEPS_PER_DECADE).floor() as i32;
+    step
+}
+
 impl Distribution {
     /// The spread of `latencies`.
     pub fn new(name: &str, latencies: &Latencies) -> Self {
-        let bucket = |(end, count): (Span, u64)| Bucket {
-            latency_ms_max: end.as_millis(),
-            count,
-        };
+        let mut buckets: Vec<Bucket> = Vec::new();
+        for (end, count) in latencies.buckets() {
+            let latency_ms_max = end.as_millis();
+            match buckets.last_mut() {
+                Some(last) if step_of(last.latency_ms_max) == step_of(latency_ms_max) => {
+                    last.count += count;
+                    last.latency_ms_max = latency_ms_max;
+                }
+                _ => buckets.push(Bucket {
+                    latency_ms_max,
+                    count,
+                }),
+            }
+        }
         Self {
             name: name.to_owned(),
-            buckets: latencies.buckets().map(bucket).collect(),
+            buckets,
         }
     }
 }
@@ -218,6 +253,19 @@ mod tests {
         assert_eq!(all.latency_ms_max, Some(6.0));
         assert_eq!(all.latency_ms_p99, None);
         assert_eq!(all.bytes_mean(), Some(4096.0));
+    }
+
+    #[test]
+    fn a_step_holds_its_neighbours() {
+        let mut latencies = Latencies::new();
+        for micros in [1_000, 1_100, 1_200, 1_300, 20_000] {
+            latencies.record(Span::micros(micros));
+        }
+        let buckets = Distribution::new("x", &latencies).buckets;
+        let counts: Vec<_> = buckets.iter().map(|bucket| bucket.count).collect();
+        assert_eq!(counts, [3, 1, 1]);
+        assert_eq!(buckets[2].latency_ms_max, 20.0);
+        assert_eq!((step_of(1.0), step_of(0.99), step_of(10.0)), (0, -1, 10));
     }
 
     #[test]

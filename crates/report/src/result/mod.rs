@@ -1,69 +1,99 @@
-//! The result of a run, as `result.json` has it.
+//! The result of a run, as `result.json` has it: `brunt.result/1`.
 //!
-//! Fields are only added, never renamed or given another meaning; when that has to happen, [`SCHEMA_VERSION`]
-//! grows. Names end in their unit (`latency_ms_p99`, `db_bytes_final`). What was not measured is `null`, never zero.
-//! A test holds the written form against `tests/result_v1.json`.
+//! ```text
+//!   result                    what a script reads: the fields of docs/result.schema.json, no more and no less
+//!   |-- rules[]               limit, value, outcome
+//!   |-- servers[]             one for each host
+//!   |   |-- instances[]       I/O of one log stream and its databases
+//!   |   |-- host[] checksum[] backup[] recovery[]
+//!   |   `-- details           machine, backend, durability
+//!   `-- details               times, parameters, origin: what the report shows besides
+//! ```
+//!
+//! Fields outside `details` are a promise: they are only added, never renamed or given another meaning; when that has to
+//! happen, [`SCHEMA`] gets a new number. Names end in their unit. What was not measured is `null`, never zero, and what
+//! did not take place is an empty list.
 
+mod details;
 mod environment;
+mod instance;
 mod io;
+mod server;
 mod setup;
 mod verdict;
 mod verification;
 
-pub use environment::{Backend, Durability, Host, HostCounter, Origin, Volume, WriteCache};
+pub use details::Details;
+pub use environment::{Backend, Durability, Machine, Origin, Volume, WriteCache};
+pub use instance::{Counts, Instance, InstanceDetails, LatencySummary, Measured};
 pub use io::{
-    Bucket, DatabaseNumbers, Distribution, Flow, Instance, IoNumbers, LogNumbers, Sample,
+    Bucket, DatabaseNumbers, Distribution, Flow, IoNumbers, LogNumbers, STEPS_PER_DECADE, Sample,
+    step_of,
 };
-pub use setup::{Limits, Setup, Sizing, Times};
+pub use server::{Backup, HostCounter, Recovery, Server, ServerDetails};
+pub use setup::{Limits, Setup, Times};
 pub use verdict::{Outcome, Quantity, Rule, Verdict};
 pub use verification::VerifiedFile;
 
 use serde::{Deserialize, Serialize};
 
-/// The version of the form that this program writes.
-pub const SCHEMA_VERSION: u32 = 1;
+/// Name and version of the form that this program writes.
+pub const SCHEMA: &str = "brunt.result/1";
 
-/// Everything a report needs, apart from scenario and events.
+/// The result of one run, or of several that belong together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunResult {
-    /// [`SCHEMA_VERSION`] of the program that wrote it.
-    pub schema_version: u32,
+    /// [`SCHEMA`] of the program that wrote it.
+    pub schema: String,
     /// The scenario's name.
-    pub name: String,
+    pub scenario: String,
+    /// The kind of test: `performance`.
+    pub test: String,
+    /// `real` or `virtual`.
+    pub world: World,
     /// Pass or fail, or why neither.
     pub verdict: Verdict,
-    /// The verdict in one plain sentence.
-    pub sentence: String,
     /// Whether it may be shown as a qualification of the storage; a demo may pass and does not qualify.
     pub qualifies: bool,
     /// Why it does not, one reason each.
     pub reasons: Vec<String>,
     /// Every rule, in report order.
     pub rules: Vec<Rule>,
-    /// When.
-    pub times: Times,
-    /// What was asked for.
-    pub setup: Setup,
-    /// How large, and how many I/Os per second.
-    pub sizing: Sizing,
-    /// Instance by instance: paths and I/O.
-    pub instances: Vec<Instance>,
-    /// Page-fault stalls per second over the collection.
-    pub page_fault_stalls_per_s: Option<f64>,
-    /// The whole server over time.
-    pub samples: Vec<Sample>,
-    /// How latencies were spread, one entry for each kind of I/O.
-    pub distributions: Vec<Distribution>,
-    /// What verification found, file by file.
-    pub verification: Vec<VerifiedFile>,
-    /// The machine.
-    pub host: Host,
-    /// How I/O reached the storage.
-    pub backend: Backend,
-    /// How log writes were made durable, one entry for each log.
-    pub durability: Vec<Durability>,
-    /// How the result came to be.
-    pub origin: Origin,
+    /// Database reads and writes for operations, per second of collection, over all instances.
+    pub achieved_iops: Option<f64>,
+    /// What was to be reached; nothing when no target was set.
+    pub target_iops: Option<f64>,
+    /// All database files before the test; nothing when it did not come so far. Likewise the next.
+    pub database_bytes_initial: Option<u64>,
+    /// All database files after it.
+    pub database_bytes_final: Option<u64>,
+    /// How many database files.
+    pub database_files: u64,
+    /// Each server.
+    pub servers: Vec<Server>,
+    /// What the report shows besides.
+    pub details: Details,
+}
+
+/// Where a run took place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum World {
+    /// On real storage, in real time.
+    Real,
+    /// On modelled storage, in virtual time.
+    Virtual,
+}
+
+/// A `result.json` that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ResultError {
+    /// It is not JSON, or a field of this version is missing.
+    #[error("{0}")]
+    Json(#[from] serde_json::Error),
+    /// It has another form.
+    #[error("its schema is `{0}`, and this program reads `{SCHEMA}`")]
+    Schema(String),
 }
 
 impl RunResult {
@@ -77,8 +107,27 @@ impl RunResult {
     /// Reads a `result.json`. Unknown fields are later additions and are skipped.
     ///
     /// # Errors
-    /// When it is not JSON, or a field of this version is missing.
-    pub fn from_json(text: &str) -> Result<Self, serde_json::Error> {
-        serde_json::from_str(text)
+    /// [`ResultError`] when it is not one, or one of another version.
+    pub fn from_json(text: &str) -> Result<Self, ResultError> {
+        #[derive(Deserialize)]
+        struct Head {
+            #[serde(default)]
+            schema: String,
+        }
+        let head: Head = serde_json::from_str(text)?;
+        if head.schema != SCHEMA {
+            return Err(ResultError::Schema(head.schema));
+        }
+        Ok(serde_json::from_str(text)?)
+    }
+
+    /// All instances of all servers.
+    pub fn instances(&self) -> impl Iterator<Item = &Instance> {
+        self.servers.iter().flat_map(|server| &server.instances)
+    }
+
+    /// Whether the run came to its end; if not, it still goes on, or its host died.
+    pub fn is_finished(&self) -> bool {
+        self.details.times.ended.is_some()
     }
 }

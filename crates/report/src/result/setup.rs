@@ -1,4 +1,4 @@
-//! What was asked for, and how large it became.
+//! What was asked for, and when it took place.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,8 +13,8 @@ pub struct Times {
     pub collection_started: Option<Timestamp>,
     /// Measuring ended.
     pub collection_ended: Option<Timestamp>,
-    /// The run ended, verification included.
-    pub ended: Timestamp,
+    /// The run ended, verification included; nothing while it goes on, and for ever when its host died.
+    pub ended: Option<Timestamp>,
     /// How long was measured, in seconds.
     pub collection_s: f64,
 }
@@ -22,8 +22,6 @@ pub struct Times {
 /// The test's parameters, resolved.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Setup {
-    /// The kind of test: `performance`.
-    pub kind: String,
     /// Free text from the scenario.
     pub description: String,
     /// The version profile: `exchange-2013`.
@@ -75,17 +73,4 @@ pub struct Limits {
     pub log_write_ms_mean: f64,
     /// Log writes, mean of the worst sample.
     pub log_write_ms_max: f64,
-}
-
-/// How large the databases were and how fast they were worked.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Sizing {
-    /// Database reads and writes for operations, per second of collection, over all instances.
-    pub achieved_io_per_s: Option<f64>,
-    /// What was to be reached; nothing when no target was set.
-    pub target_io_per_s: Option<f64>,
-    /// All database files before the test.
-    pub db_bytes_initial: u64,
-    /// All database files after it.
-    pub db_bytes_final: u64,
 }

@@ -1,4 +1,7 @@
 //! Verdict and rules.
+//!
+//! In JSON a rule is flat: `rule`, `limit`, `value`, `outcome`, and beside them `unit`, which limit and value share, and
+//! `remark`.
 
 use std::fmt;
 
@@ -22,20 +25,21 @@ pub enum Verdict {
 
 /// What became of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "lowercase")]
 pub enum Outcome {
     /// It held.
     Ok,
     /// It did not, and the verdict is [`Verdict::Fail`].
     Failed,
     /// There was nothing to judge it by.
+    #[serde(rename = "not measured")]
     NotMeasured,
     /// It did not hold, and is worth a look, but does not decide.
     Advisory,
 }
 
 /// A number with its unit.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Quantity {
     /// The number.
     pub value: f64,
@@ -45,6 +49,7 @@ pub struct Quantity {
 
 /// One thing that must hold for the storage to pass.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(into = "FlatRule", from = "FlatRule")]
 pub struct Rule {
     /// What is judged: `database read, average`.
     pub name: String,
@@ -56,6 +61,44 @@ pub struct Rule {
     pub outcome: Outcome,
     /// Where and when, or why it was not measured; often empty.
     pub remark: String,
+}
+
+/// A rule as JSON has it.
+#[derive(Serialize, Deserialize)]
+struct FlatRule {
+    rule: String,
+    limit: Option<f64>,
+    value: Option<f64>,
+    unit: String,
+    outcome: Outcome,
+    remark: String,
+}
+
+impl From<Rule> for FlatRule {
+    fn from(rule: Rule) -> Self {
+        let unit = rule.measured.as_ref().or(rule.limit.as_ref());
+        Self {
+            unit: unit.map_or_else(String::new, |quantity| quantity.unit.clone()),
+            rule: rule.name,
+            limit: rule.limit.map(|limit| limit.value),
+            value: rule.measured.map(|measured| measured.value),
+            outcome: rule.outcome,
+            remark: rule.remark,
+        }
+    }
+}
+
+impl From<FlatRule> for Rule {
+    fn from(flat: FlatRule) -> Self {
+        let quantity = |value: Option<f64>| value.map(|value| Quantity::new(value, &flat.unit));
+        Self {
+            limit: quantity(flat.limit),
+            measured: quantity(flat.value),
+            name: flat.rule,
+            outcome: flat.outcome,
+            remark: flat.remark,
+        }
+    }
 }
 
 impl Quantity {
@@ -191,6 +234,18 @@ mod tests {
         let bad = Rule::at_most("write", "ms", 20.0, Some(30.0));
         assert_eq!(Verdict::of(&[good.clone(), bad.clone()]), Verdict::Fail);
         assert_eq!(Verdict::of(&[good, bad.advisory()]), Verdict::Pass);
+    }
+
+    #[test]
+    fn a_rule_is_flat_in_json() {
+        let rule = Rule::at_most("read", "ms", 20.0, None).with_remark("no reads");
+        let json = serde_json::to_value(&rule).unwrap();
+        let wanted = serde_json::json!({
+            "rule": "read", "limit": 20.0, "value": null, "unit": "ms",
+            "outcome": "not measured", "remark": "no reads"
+        });
+        assert_eq!(json, wanted);
+        assert_eq!(serde_json::from_value::<Rule>(json).unwrap(), rule);
     }
 
     #[test]

@@ -16,50 +16,49 @@ const SAMPLE: Span = Span::seconds(15);
 
 /// A run that passes, or one whose second database is too slow from the middle on.
 pub(crate) fn run(passes: bool) -> Run {
-    let mut server = Server::new(passes);
+    let mut server = Load::new(passes);
     let samples: Vec<_> = (0..SAMPLES).map(|at| server.sample(at)).collect();
     let length = Span(SAMPLE.0 * SAMPLES);
+    let rules = rules(&server);
     let result = RunResult {
-        schema_version: SCHEMA_VERSION,
-        name: "sample".to_owned(),
-        verdict: Verdict::of(&rules(&server)),
-        sentence: sentence(passes).to_owned(),
+        schema: SCHEMA.to_owned(),
+        scenario: "sample".to_owned(),
+        test: "performance".to_owned(),
+        world: World::Real,
+        verdict: Verdict::of(&rules),
         qualifies: false,
         reasons: vec!["measured for 1,200 s, not for two hours".to_owned()],
-        rules: rules(&server),
-        times: Times {
-            started: STARTED,
-            collection_started: Some(STARTED.after(41)),
-            collection_ended: Some(STARTED.after(1241)),
-            ended: STARTED.after(1263),
-            collection_s: length.as_seconds(),
-        },
-        setup: setup(),
-        sizing: Sizing {
-            achieved_io_per_s: Some(server.transactional_per_s(length)),
-            target_io_per_s: Some(TARGET),
-            db_bytes_initial: 2 << 35,
-            db_bytes_final: (2 << 35) + (41 << 20),
-        },
-        instances: (0..2).map(|at| server.instance(at, length)).collect(),
-        page_fault_stalls_per_s: Some(0.004),
-        samples,
-        distributions: server.distributions(),
-        verification: (1..=2).map(verified).collect(),
-        host: host(),
-        backend: backend(),
-        durability: (1..=2).map(durability).collect(),
-        origin: Origin {
-            command: "brunt run examples/sample.toml --seed 7".to_owned(),
-            version: "0.1.0".to_owned(),
-            seed: 7,
-            run_id: "8d1f3c5ab2e94706".to_owned(),
+        rules,
+        achieved_iops: Some(server.transactional_per_s(length)),
+        target_iops: Some(TARGET),
+        database_bytes_initial: Some(2 << 35),
+        database_bytes_final: Some((2 << 35) + (41 << 20)),
+        database_files: 2,
+        servers: vec![server.result(length)],
+        details: Details {
+            sentence: sentence(passes).to_owned(),
+            times: Times {
+                started: STARTED,
+                collection_started: Some(STARTED.after(41)),
+                collection_ended: Some(STARTED.after(1241)),
+                ended: Some(STARTED.after(1263)),
+                collection_s: length.as_seconds(),
+            },
+            setup: setup(),
+            distributions: server.distributions(),
+            origin: Origin {
+                command: "brunt run examples/sample.toml --seed 7".to_owned(),
+                version: "0.1.0".to_owned(),
+                seed: 7,
+                run_id: "8d1f3c5ab2e94706".to_owned(),
+            },
         },
     };
     Run {
         result,
         scenario: SCENARIO.to_owned(),
         events: events(),
+        samples,
     }
 }
 
@@ -93,7 +92,7 @@ impl Dice {
     }
 }
 
-struct Server {
+struct Load {
     dice: Dice,
     passes: bool,
     reads: [Meter; 2],
@@ -102,7 +101,7 @@ struct Server {
     worst_read_ms: f64,
 }
 
-impl Server {
+impl Load {
     fn new(passes: bool) -> Self {
         Self {
             dice: Dice(99),
@@ -163,25 +162,57 @@ impl Server {
         meters.map(|meter| Self::numbers(meter, length).per_s).sum()
     }
 
+    fn result(&self, length: Span) -> Server {
+        Server {
+            name: "mail-store-7".to_owned(),
+            instances: (0..2).map(|at| self.instance(at, length)).collect(),
+            host: host(),
+            checksum: (1..=2).map(verified).collect(),
+            backup: Vec::new(),
+            recovery: Vec::new(),
+            details: ServerDetails {
+                machine: machine(),
+                backend: backend(),
+                durability: (1..=2).map(durability).collect(),
+            },
+        }
+    }
+
     fn instance(&self, at: usize, length: Span) -> Instance {
         let number = at + 1;
-        Instance {
-            name: format!("Instance {number}"),
+        let details = InstanceDetails {
             log: LogNumbers {
-                path: format!("/data/log{number}"),
-                reads: IoNumbers::default(),
                 writes: Self::numbers(&self.logs[at], length),
-                format_writes: IoNumbers::default(),
-                replication_reads: IoNumbers::default(),
+                ..LogNumbers::none(&format!("/data/log{number}"))
             },
             databases: vec![DatabaseNumbers {
-                name: format!("DB{number}"),
-                path: format!("/data/db{number}/sample{number}.edb"),
                 reads: Self::numbers(&self.reads[at], length),
                 writes: Self::numbers(&self.writes[at], length),
                 maintenance_reads: maintenance(length),
+                ..DatabaseNumbers::none(
+                    &format!("DB{number}"),
+                    &format!("/data/db{number}/sample{number}.edb"),
+                )
             }],
-        }
+        };
+        let counts = Counts {
+            transactions: Some(91_044),
+            batches: Some(5_690),
+            page_fault_stalls_per_s: None,
+        };
+        let measured = Measured {
+            db_reads: self.reads[at].latencies().clone(),
+            db_writes: self.writes[at].latencies().clone(),
+            log_writes: self.logs[at].latencies().clone(),
+            ..Measured::default()
+        };
+        Instance::new(
+            &format!("Instance {number}"),
+            details,
+            true,
+            counts,
+            &measured,
+        )
     }
 
     fn distributions(&self) -> Vec<Distribution> {
@@ -233,7 +264,7 @@ fn maintenance(length: Span) -> IoNumbers {
     IoNumbers::new(&reading, length)
 }
 
-fn rules(server: &Server) -> Vec<Rule> {
+fn rules(server: &Load) -> Vec<Rule> {
     let length = Span(SAMPLE.0 * SAMPLES);
     let mean = |meter: &Meter| meter.total().mean.map(Span::as_millis);
     let slowest = |meters: &[Meter; 2]| meters.iter().filter_map(mean).reduce(f64::max);
@@ -267,7 +298,6 @@ fn rules(server: &Server) -> Vec<Rule> {
 
 fn setup() -> Setup {
     Setup {
-        kind: "performance".to_owned(),
         description: "A made-up run <for & \"looking\">".to_owned(),
         profile: "exchange-2013".to_owned(),
         sessions: 8,
@@ -306,35 +336,31 @@ fn verified(number: u64) -> VerifiedFile {
     }
 }
 
-fn host() -> Host {
-    Host {
+fn machine() -> Machine {
+    Machine {
         name: "mail-store-7".to_owned(),
         operating_system: "Debian GNU/Linux 13 (trixie)".to_owned(),
         kernel: "6.12.48".to_owned(),
         processor: "Made-up Processor 5000".to_owned(),
         processors: 16,
         memory_bytes: 64 << 30,
-        counters: vec![
-            HostCounter {
-                name: "% Processor Time".to_owned(),
-                mean: 6.21,
-                min: 3.4,
-                max: 11.9,
-            },
-            HostCounter {
-                name: "Available MBytes".to_owned(),
-                mean: 60_112.0,
-                min: 60_004.0,
-                max: 60_290.0,
-            },
-            HostCounter {
-                name: "Database Page Fault Stalls/sec".to_owned(),
-                mean: 0.004,
-                min: 0.0,
-                max: 0.2,
-            },
-        ],
     }
+}
+
+fn host() -> Vec<HostCounter> {
+    let counter = |counter: &str, numbers: Option<[f64; 3]>| HostCounter {
+        counter: counter.to_owned(),
+        avg: numbers.map(|numbers| numbers[0]),
+        min: numbers.map(|numbers| numbers[1]),
+        max: numbers.map(|numbers| numbers[2]),
+    };
+    vec![
+        counter("% Processor Time", Some([6.21, 3.4, 11.9])),
+        counter("Available MBytes", Some([60_112.0, 60_004.0, 60_290.0])),
+        counter("Free System Page Table Entries", None),
+        counter("Database Page Fault Stalls/sec", Some([0.004, 0.0, 0.2])),
+        counter("CPU temperature (°C)", None),
+    ]
 }
 
 fn backend() -> Backend {

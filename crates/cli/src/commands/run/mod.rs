@@ -1,11 +1,13 @@
 //! `brunt run`: does this real storage hold?
 //!
 //! ```text
-//!   scenario -> preflight -> locks -> run folder -> real world: the test -> result -> run folder, screen
+//!   scenario -> preflight -> locks -> run folder: outline -> real world: the test -> result -> report, screen
+//!                                       ^---- tables, sample by sample -----'
 //! ```
 //!
 //! * `plan`: from the scenario to what is tested.
 //! * `watch`: progress on the screen, the test log, the kernel's counters.
+//! * `recorder`: the tables of the run folder, written while the run goes on.
 //! * `surroundings`: the machine and the way of I/O to its storage.
 //!
 //! | exit code | when |
@@ -19,6 +21,7 @@
 
 mod folders;
 mod plan;
+mod recorder;
 mod surroundings;
 mod watch;
 
@@ -29,10 +32,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use brunt_qualify::error::RunError;
 use brunt_qualify::progress::Stop;
-use brunt_qualify::result::result;
-use brunt_qualify::run::TestRun;
-use brunt_report::{Counters, FolderError, Run, RunFolder, RunResult, Timestamp};
-use brunt_stats::LatencyLog;
+use brunt_qualify::result::{result, unfinished};
+use brunt_report::{FolderError, ReadError, Run, RunFolder, RunResult, Timestamp, report_html};
 use brunt_world_real::{RealWorld, StartError};
 
 use crate::closing::{closing, exit};
@@ -43,6 +44,8 @@ use crate::output::Output;
 use crate::scenario::{Refusal, Scenario, preflight};
 use crate::test_args::TestArgs;
 use folders::PrepareError;
+use recorder::Recorder;
+use surroundings::DeviceReads;
 use watch::Watch;
 
 /// Why there is no result.
@@ -57,6 +60,9 @@ pub enum RunCommandError {
     /// The run's folder cannot be made or filled.
     #[error(transparent)]
     Folder(#[from] FolderError),
+    /// What was just written to it cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
     /// There is no way to do I/O.
     #[error(transparent)]
     Start(#[from] StartError),
@@ -78,25 +84,24 @@ pub fn run(args: &TestArgs, output: &Output) -> Result<Exit, RunCommandError> {
     preflight(&scenario)?;
     let _locks = folders::prepare(&scenario)?;
     let begun = SystemTime::now();
-    let started = timestamp(begun);
-    let folder = RunFolder::create(&args.out, started, &scenario.name)?;
-    let tested = test(args, &scenario, begun, output, &stop);
-    let tested = match tested {
-        Ok(tested) => tested,
+    let folder = RunFolder::create(&args.out, timestamp(begun), &scenario.name)?;
+    let result = match test(args, &scenario, begun, &folder, output, &stop) {
+        Ok(result) => result,
         Err(error) => {
-            // Nothing was tested, and the folder is empty: as if there had been no run.
-            let _ = std::fs::remove_dir(folder.path());
+            // Nothing was tested: as if there had been no run.
+            folder.discard();
             return stopped(error, output);
         }
     };
-    tested.write(&scenario, &folder)?;
+    let written = write(&result, &folder);
     if args.json {
-        output.data(tested.result.to_json().trim_end());
+        output.data(result.to_json().trim_end());
     } else {
         output.talk("");
-        output.data(&closing(&tested.result, folder.path(), output));
+        output.data(&closing(&result, folder.path(), output));
     }
-    Ok(exit(tested.result.verdict))
+    written?;
+    Ok(exit(result.verdict))
 }
 
 /// Being stopped before there was a test is no error.
@@ -110,20 +115,14 @@ fn stopped(error: RunCommandError, output: &Output) -> Result<Exit, RunCommandEr
     }
 }
 
-/// A test and everything to be written about it.
-struct Tested {
-    result: RunResult,
-    run: TestRun,
-    events: Vec<brunt_report::Event>,
-}
-
 fn test(
     args: &TestArgs,
     scenario: &Scenario,
     begun: SystemTime,
+    folder: &RunFolder,
     output: &Output,
     stop: &Stop,
-) -> Result<Tested, RunCommandError> {
+) -> Result<RunResult, RunCommandError> {
     let options = brunt_world_real::Options {
         backend: scenario.backend,
         seed: scenario.test.seed,
@@ -134,39 +133,39 @@ fn test(
     let places = surroundings::places(&plan);
     let backend = real.backend().kind.to_string();
     output.talk(&format!("{}\n", opening(scenario, &backend)));
-    let watch = Rc::new(Watch::new(output, &plan, &places));
+    let around = |reads: &DeviceReads, real: &RealWorld| {
+        surroundings::surroundings(&plan, &places, reads, &real.backend(), &command())
+    };
+    let outline = unfinished(
+        &plan,
+        real.world.clock.now(),
+        &around(&DeviceReads::new(), &real),
+    );
+    folder.write("scenario.toml", scenario.to_toml().as_bytes())?;
+    folder.write("result.json", outline.to_json().as_bytes())?;
+    let recorder = Recorder::begin(folder)?;
+    let watch = Rc::new(Watch::new(output, &plan, &places, recorder));
     let run = {
         let (world, plan) = (real.world.clone(), plan.clone());
         let (watch, stop) = (Rc::clone(&watch), stop.clone());
         real.executor
             .block_on(async move { brunt_qualify::run::run(&world, &plan, &*watch, &stop).await })
     };
-    watch.end();
+    let recorded = watch.end();
     let run = run?;
-    let devices = watch.device_reads();
-    let around = surroundings::surroundings(&plan, &places, &devices, &real.backend(), &command());
-    Ok(Tested {
-        result: result(&plan, &run, &around),
-        events: watch.events(),
-        run,
-    })
+    if let Err(error) = recorded {
+        // The verdict does not hang on these tables; whoever reads them must know.
+        output.error(&format!("not everything could be recorded: {error}"));
+    }
+    Ok(result(&plan, &run, &around(&watch.device_reads(), &real)))
 }
 
-impl Tested {
-    fn write(&self, scenario: &Scenario, folder: &RunFolder) -> Result<(), FolderError> {
-        let run = Run {
-            result: self.result.clone(),
-            scenario: scenario.to_toml(),
-            events: self.events.clone(),
-        };
-        match &self.run.collected {
-            Some(collected) => {
-                let log = collected.latency_log.as_bytes();
-                folder.write_run(&run, &collected.counters, log)
-            }
-            None => folder.write_run(&run, &Counters::new(), LatencyLog::new(0).as_bytes()),
-        }
-    }
+/// The numbers first and the report last, so that a full disk takes the part that can be made again.
+fn write(result: &RunResult, folder: &RunFolder) -> Result<(), RunCommandError> {
+    folder.write("result.json", result.to_json().as_bytes())?;
+    let run = Run::read(folder.path())?;
+    folder.write("report.html", report_html(&run).as_bytes())?;
+    Ok(())
 }
 
 fn timestamp(time: SystemTime) -> Timestamp {

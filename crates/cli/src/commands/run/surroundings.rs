@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use brunt_qualify::plan::Plan;
 use brunt_qualify::result::{Surroundings, VolumeUse};
-use brunt_report::result::{Backend, Durability, Host, Origin, Volume, WriteCache};
+use brunt_report::result::{Backend, Durability, Machine, Origin, Volume, World, WriteCache};
 use brunt_units::ByteSize;
 use brunt_world_real::facts::{self, Place};
 use brunt_world_real::{Backend as RealBackend, Kind};
@@ -96,7 +96,9 @@ pub(super) fn surroundings(
         logs: used.logs.clone(),
     };
     Surroundings {
-        host: host(),
+        world: World::Real,
+        machine: machine(),
+        host: Vec::new(),
         backend: Backend {
             name: backend.kind.to_string(),
             remark: remark(backend),
@@ -154,9 +156,9 @@ fn durability(log: &Path, at: usize, places: &[Used], backend: &RealBackend) -> 
     }
 }
 
-fn host() -> Host {
+fn machine() -> Machine {
     let host = facts::host();
-    Host {
+    Machine {
         name: rustix::system::uname()
             .nodename()
             .to_string_lossy()
@@ -169,7 +171,6 @@ fn host() -> Host {
             .and_then(|count| count.try_into().ok())
             .unwrap_or(0),
         memory_bytes: host.memory.map_or(0, ByteSize::get),
-        counters: Vec::new(),
     }
 }
 

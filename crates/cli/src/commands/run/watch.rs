@@ -5,10 +5,12 @@ use std::cell::RefCell;
 use brunt_qualify::plan::Plan;
 use brunt_qualify::progress::{Listener, Live, News};
 use brunt_qualify::result::timestamp;
-use brunt_report::{Event, decimals, grouped};
+use brunt_qualify::sampling::Recorded;
+use brunt_report::{Event, FolderError, decimals, grouped};
 use brunt_units::{ByteSize, Span, Time};
 use brunt_world_real::facts::disk_counters;
 
+use super::recorder::Recorder;
 use super::surroundings::{DeviceReads, Used};
 use crate::output::{Output, Progress};
 
@@ -17,13 +19,13 @@ pub(super) struct Watch {
     output: Output,
     plan: Plan,
     devices: Vec<String>,
+    recorder: RefCell<Option<Recorder>>,
     state: RefCell<State>,
 }
 
 #[derive(Default)]
 struct State {
     phase: Option<(Phase, Progress)>,
-    events: Vec<Event>,
     before: DeviceReads,
     reads: DeviceReads,
     /// When the collection began.
@@ -50,27 +52,32 @@ impl Phase {
 }
 
 impl Watch {
-    /// Watches a test of `plan`, and the devices of `places`.
-    pub(super) fn new(output: &Output, plan: &Plan, places: &[Used]) -> Self {
+    /// Watches a test of `plan`, and the devices of `places`; `recorder` gets what is to be kept.
+    pub(super) fn new(output: &Output, plan: &Plan, places: &[Used], recorder: Recorder) -> Self {
         let devices = places.iter().filter_map(Used::device);
         Self {
             output: output.clone(),
             plan: plan.clone(),
             devices: devices.map(str::to_owned).collect(),
+            recorder: RefCell::new(Some(recorder)),
             state: RefCell::default(),
         }
     }
 
-    /// The test has ended: what is still in place on the screen goes.
-    pub(super) fn end(&self) {
+    /// What is in place on the screen goes.
+    fn clear(&self) {
         if let Some((_, mut progress)) = self.state.borrow_mut().phase.take() {
             progress.vanish();
         }
     }
 
-    /// The test log.
-    pub(super) fn events(&self) -> Vec<Event> {
-        self.state.borrow().events.clone()
+    /// The test has ended: nothing stays in place on the screen, and everything is in the tables.
+    ///
+    /// # Errors
+    /// [`FolderError`] for what could not be written to them.
+    pub(super) fn end(&self) -> Result<(), FolderError> {
+        self.clear();
+        self.recorder.take().map_or(Ok(()), Recorder::finish)
     }
 
     /// Reads of each device during the collection, as the kernel counts them.
@@ -114,7 +121,9 @@ impl Watch {
 
     fn log(&self, at: Time, text: String) {
         let at = timestamp(&self.plan, at);
-        self.state.borrow_mut().events.push(Event { at, text });
+        if let Some(recorder) = &*self.recorder.borrow() {
+            recorder.event(Event { at, text });
+        }
     }
 
     /// What stands in the test log for `news`; nothing for most.
@@ -156,7 +165,7 @@ impl Listener for Watch {
         }
         match news {
             News::Note(note) => {
-                self.end();
+                self.clear();
                 self.output.talk(&format!("{:13} {note}", "note"));
             }
             News::Creating { done, total } => {
@@ -224,9 +233,20 @@ impl Listener for Watch {
             }
         }
     }
+
+    fn recorded(&self, recorded: &Recorded) {
+        self.keep(recorded);
+    }
 }
 
 impl Watch {
+    fn keep(&self, recorded: &Recorded) {
+        if let Some(recorder) = &*self.recorder.borrow() {
+            recorder.counters(recorded.counters.clone());
+            recorder.latencies(recorded.latency_log.clone());
+        }
+    }
+
     fn collected(&self, at: Time) {
         let after = self.counters();
         let began = {
@@ -243,7 +263,7 @@ impl Watch {
         if lasted >= wanted {
             self.finish(Phase::Test, &format!("done in {}", seconds(lasted)));
         } else {
-            self.end();
+            self.clear();
             let (lasted, wanted) = (seconds(lasted), seconds(wanted));
             let label = Phase::Test.label();
             self.output

@@ -3,6 +3,10 @@
 //! One line for each stream and interval: tag, begin, length, maximum, and the histogram itself (V2, deflated,
 //! base64). All values are nanoseconds. Any percentile of any part of a run can be computed again from it.
 
+mod read;
+
+pub use read::read_latency_log;
+
 use std::time::{Duration, UNIX_EPOCH};
 
 use brunt_units::{Span, Time};
@@ -11,7 +15,7 @@ use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
 
 use crate::Latencies;
 
-/// A latency log in memory.
+/// Makes a latency log, piece by piece: whoever keeps it takes what was added and appends it to a file.
 #[derive(Clone, Debug)]
 pub struct LatencyLog {
     text: Vec<u8>,
@@ -53,16 +57,15 @@ impl LatencyLog {
             .expect("memory takes every write");
     }
 
-    /// The log so far.
-    pub fn as_bytes(&self) -> &[u8] {
-        &self.text
+    /// What was added since it was last taken; the first time with the log's head.
+    pub fn take(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.text)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hdrhistogram::serialization::Deserializer;
     use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 
     #[test]
@@ -74,38 +77,18 @@ mod tests {
         log.add("db1.read", at, Span::seconds(15), &latencies);
         log.add("db1.write", at, Span::seconds(15), &Latencies::new());
 
-        let intervals: Vec<_> = IntervalLogIterator::new(log.as_bytes())
+        let text = log.take();
+        let intervals: Vec<_> = IntervalLogIterator::new(&text)
             .filter_map(|entry| match entry.unwrap() {
                 LogEntry::Interval(interval) => Some(interval),
                 _ => None,
             })
             .collect();
+        assert_eq!(log.take(), [0; 0]);
         let [interval] = intervals.as_slice() else {
             panic!("one stream had something to say");
         };
         assert_eq!(interval.tag().unwrap().as_str(), "db1.read");
         assert_eq!(interval.start_timestamp(), Duration::from_secs(15));
-        let bytes = base64_decode(interval.encoded_histogram());
-        let read: hdrhistogram::Histogram<u64> = Deserializer::new()
-            .deserialize(&mut bytes.as_slice())
-            .unwrap();
-        assert_eq!(read.len(), 100);
-        let p50 = latencies.percentile(crate::Percentile::P50).unwrap();
-        assert_eq!(read.value_at_quantile(0.5), p50.0);
-    }
-
-    fn base64_decode(text: &str) -> Vec<u8> {
-        const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-        let (mut bytes, mut bits, mut held) = (Vec::new(), 0_u32, 0);
-        for letter in text.bytes().filter(|letter| *letter != b'=') {
-            let value = LETTERS.iter().position(|l| *l == letter).unwrap();
-            bits = (bits << 6) | u32::try_from(value).unwrap();
-            held += 6;
-            if held >= 8 {
-                held -= 8;
-                bytes.push((bits >> held).to_le_bytes()[0]);
-            }
-        }
-        bytes
     }
 }

@@ -1,0 +1,54 @@
+//! Host System Performance.
+
+use crate::html::table::{Row, Table};
+use crate::result::{HostCounter, RunResult};
+use crate::{decimals, grouped};
+
+/// Counters that Jetstress shows and that are counted by Windows alone.
+pub(crate) const WINDOWS_ONLY: [&str; 4] = [
+    "Free System Page Table Entries",
+    "Transition Pages RePurposed/sec",
+    "Pool Nonpaged Bytes",
+    "Pool Paged Bytes",
+];
+
+pub(super) fn host(result: &RunResult) -> Table {
+    let several = result.servers.len() > 1;
+    let mut rows = Vec::new();
+    for server in &result.servers {
+        for counter in &server.host {
+            let name = match several {
+                true => format!("{} / {}", server.name, counter.counter),
+                false => counter.counter.clone(),
+            };
+            rows.push(row(name, counter));
+        }
+    }
+    Table::grid(
+        "Host System Performance",
+        &["Counter", "Average", "Minimum", "Maximum"],
+        rows,
+    )
+}
+
+fn row(name: String, counter: &HostCounter) -> Row {
+    let absent = match WINDOWS_ONLY.contains(&counter.counter.as_str()) {
+        true => "not applicable",
+        false => "not measured",
+    };
+    let cell = |value: Option<f64>| value.map_or(absent.to_owned(), number);
+    Row::new(vec![
+        name,
+        cell(counter.avg),
+        cell(counter.min),
+        cell(counter.max),
+    ])
+}
+
+fn number(number: f64) -> String {
+    match number {
+        #[expect(clippy::cast_possible_truncation, reason = "a float cast saturates")]
+        whole if whole.fract() == 0.0 && whole >= 0.0 => grouped(whole as u64),
+        other => decimals(other),
+    }
+}

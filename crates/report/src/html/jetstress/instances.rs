@@ -1,0 +1,130 @@
+//! Jetstress 2010 and later: paths and I/O of each instance.
+
+use super::{latency, mean_bytes, named, rate};
+use crate::html::table::{Row, Table};
+use crate::result::{Instance, IoNumbers, RunResult};
+
+pub(super) fn all(result: &RunResult) -> [Table; 5] {
+    [
+        configuration(result),
+        transactional(result),
+        maintenance(result),
+        replication(result),
+        total(result),
+    ]
+}
+
+fn configuration(result: &RunResult) -> Table {
+    let row = |(name, instance): (String, &Instance)| {
+        let databases = instance.details.databases.iter();
+        let paths: Vec<_> = databases.map(|database| database.path.as_str()).collect();
+        let log = format!("Log path: {}", instance.details.log.path);
+        Row::new(vec![name, log, format!("Database: {}", paths.join(", "))])
+    };
+    Table::grid(
+        "Database Configuration",
+        &["Instance", "Log path", "Database"],
+        named(result).map(row).collect(),
+    )
+}
+
+const IO_COLUMNS: [&str; 13] = [
+    "MSExchange Database ==> Instances",
+    "I/O Database Reads Average Latency (msec)",
+    "I/O Database Writes Average Latency (msec)",
+    "I/O Database Reads/sec",
+    "I/O Database Writes/sec",
+    "I/O Database Reads Average Bytes",
+    "I/O Database Writes Average Bytes",
+    "I/O Log Reads Average Latency (msec)",
+    "I/O Log Writes Average Latency (msec)",
+    "I/O Log Reads/sec",
+    "I/O Log Writes/sec",
+    "I/O Log Reads Average Bytes",
+    "I/O Log Writes Average Bytes",
+];
+
+/// Reads and writes of the databases and of the log of one instance.
+struct Streams {
+    database_reads: IoNumbers,
+    database_writes: IoNumbers,
+    log_reads: IoNumbers,
+    log_writes: IoNumbers,
+}
+
+impl Streams {
+    fn row(&self, name: String) -> Row {
+        let mut cells = vec![name];
+        for (reads, writes) in [
+            (&self.database_reads, &self.database_writes),
+            (&self.log_reads, &self.log_writes),
+        ] {
+            cells.extend([latency(reads), latency(writes), rate(reads), rate(writes)]);
+            cells.extend([mean_bytes(reads), mean_bytes(writes)]);
+        }
+        Row::new(cells)
+    }
+}
+
+fn transactional(result: &RunResult) -> Table {
+    let row = |(name, instance): (String, &Instance)| {
+        let (databases, log) = (&instance.details.databases, &instance.details.log);
+        let streams = Streams {
+            database_reads: IoNumbers::together(databases.iter().map(|d| &d.reads)),
+            database_writes: IoNumbers::together(databases.iter().map(|d| &d.writes)),
+            log_reads: log.reads,
+            log_writes: log.writes,
+        };
+        streams.row(name)
+    };
+    let rows = named(result).map(row).collect();
+    Table::grid("Transactional I/O Performance", &IO_COLUMNS, rows)
+}
+
+fn maintenance(result: &RunResult) -> Table {
+    let row = |(name, instance): (String, &Instance)| {
+        let databases = instance.details.databases.iter();
+        let reads = IoNumbers::together(databases.map(|d| &d.maintenance_reads));
+        Row::new(vec![name, rate(&reads), mean_bytes(&reads)])
+    };
+    Table::grid(
+        "Background Database Maintenance I/O Performance",
+        &[
+            IO_COLUMNS[0],
+            "Database Maintenance IO Reads/sec",
+            "Database Maintenance IO Reads Average Bytes",
+        ],
+        named(result).map(row).collect(),
+    )
+}
+
+fn replication(result: &RunResult) -> Table {
+    let row = |(name, instance): (String, &Instance)| {
+        let reads = &instance.details.log.replication_reads;
+        Row::new(vec![name, rate(reads), mean_bytes(reads)])
+    };
+    Table::grid(
+        "Log Replication I/O Performance",
+        &[IO_COLUMNS[0], IO_COLUMNS[9], IO_COLUMNS[11]],
+        named(result).map(row).collect(),
+    )
+}
+
+fn total(result: &RunResult) -> Table {
+    let row = |(name, instance): (String, &Instance)| {
+        let (databases, log) = (&instance.details.databases, &instance.details.log);
+        let reads = databases
+            .iter()
+            .flat_map(|d| [&d.reads, &d.maintenance_reads]);
+        let streams = Streams {
+            database_reads: IoNumbers::together(reads),
+            database_writes: IoNumbers::together(databases.iter().map(|d| &d.writes)),
+            log_reads: IoNumbers::together([&log.reads, &log.replication_reads]),
+            log_writes: IoNumbers::together([&log.writes, &log.format_writes]),
+        };
+        streams.row(name)
+    };
+    let rows = named(result).map(row).collect();
+    Table::grid("Total I/O Performance", &IO_COLUMNS, rows)
+        .noted("With background maintenance, log replication, and log files formatted before use.")
+}

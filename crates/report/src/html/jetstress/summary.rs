@@ -1,0 +1,107 @@
+//! Test Summary, Database Sizing and Throughput, Jetstress System Parameters.
+
+use crate::Timestamp;
+use crate::html::table::Table;
+use crate::result::{RunResult, Verdict};
+
+pub(super) fn summary(result: &RunResult) -> Table {
+    let (times, origin) = (&result.details.times, &result.details.origin);
+    let when = |time: Option<Timestamp>| time.map_or("not measured".to_owned(), |t| t.to_string());
+    let all = |of: fn(&crate::result::Server) -> String| {
+        let mut names: Vec<String> = result.servers.iter().map(of).collect();
+        names.dedup();
+        names.join(", ")
+    };
+    let system = all(|server| {
+        let machine = &server.details.machine;
+        format!("{}, Linux {}", machine.operating_system, machine.kernel)
+    });
+    let mut table = Table::pairs(
+        "Test Summary",
+        vec![
+            ("Overall Test Result", result.verdict.to_string()),
+            ("Machine Name", all(|server| server.name.clone())),
+            ("Test Description", result.details.setup.description.clone()),
+            ("Test Start Time", times.started.to_string()),
+            ("Test End Time", when(times.ended)),
+            ("Collection Start Time", when(times.collection_started)),
+            ("Collection End Time", when(times.collection_ended)),
+            ("Jetstress Version", format!("brunt {}", origin.version)),
+            ("ESE Version", format!("brunt {}", origin.version)),
+            ("Operating System", system),
+            ("Performance Log", "counters.csv, latency.hlog".to_owned()),
+        ],
+    );
+    table.rows[0].class = match result.verdict {
+        Verdict::Pass => "success",
+        _ => "failure",
+    };
+    table
+}
+
+pub(super) fn sizing(result: &RunResult) -> Table {
+    let rate = |rate: Option<f64>| rate.map(|rate| format!("{rate:.3}"));
+    let bytes = |bytes: Option<u64>| bytes.map_or("not measured".to_owned(), |b| b.to_string());
+    let (achieved, target) = match super::counts_logical_disks(result) {
+        true => ("Achieved I/O per Second", "Target I/O per Second"),
+        false => (
+            "Achieved Transactional I/O per Second",
+            "Target Transactional I/O per Second",
+        ),
+    };
+    let rows = vec![
+        (
+            achieved,
+            rate(result.achieved_iops).unwrap_or("not measured".to_owned()),
+        ),
+        (
+            target,
+            rate(result.target_iops).unwrap_or("none set".to_owned()),
+        ),
+        (
+            "Initial Database Size (bytes)",
+            bytes(result.database_bytes_initial),
+        ),
+        (
+            "Final Database Size (bytes)",
+            bytes(result.database_bytes_final),
+        ),
+        ("Database Files (Count)", result.database_files.to_string()),
+    ];
+    Table::pairs("Database Sizing and Throughput", rows)
+}
+
+/// Bytes of a log buffer of ESE: a sector.
+const LOG_BUFFER: u64 = 512;
+
+pub(super) fn parameters(result: &RunResult) -> Table {
+    let setup = &result.details.setup;
+    let percent = |share: u32| format!("{share}%");
+    let megabytes = |bytes: u64| format!("{:.1} MB", bytes as f64 / f64::from(1 << 20));
+    let truth = |is: bool| if is { "True" } else { "False" }.to_owned();
+    let mut rows = vec![("Thread Count", setup.sessions.to_string())];
+    let former = super::counts_logical_disks(result);
+    if former {
+        let buffers = setup.log_buffer_bytes.div_euclid(LOG_BUFFER);
+        rows.push(("Log Buffers", buffers.to_string()));
+    }
+    rows.extend([
+        ("Minimum Database Cache", megabytes(setup.cache_bytes_min)),
+        ("Maximum Database Cache", megabytes(setup.cache_bytes_max)),
+        ("Insert Operations", percent(setup.insert_percent)),
+        ("Delete Operations", percent(setup.delete_percent)),
+        ("Replace Operations", percent(setup.replace_percent)),
+        ("Read Operations", percent(setup.read_percent)),
+        ("Lazy Commits", percent(setup.lazy_commit_percent)),
+    ]);
+    if !former {
+        rows.extend([
+            (
+                "Run Background Database Maintenance",
+                truth(setup.background_maintenance),
+            ),
+            ("Number of Copies per Database", setup.copies.to_string()),
+        ]);
+    }
+    Table::pairs("Jetstress System Parameters", rows)
+}

@@ -1,0 +1,249 @@
+//! What a run recorded while it went on, read back from `counters.csv`.
+//!
+//! A finished run needs the rows of the whole server only, for its pictures. A run that did not end needs all of them:
+//! its numbers are added up from them. The table is read line by line, so its length does not matter to memory.
+
+mod row;
+
+use std::collections::BTreeMap;
+use std::io::{self, BufRead};
+
+use crate::result::{Flow, Sample};
+use crate::streams::{CACHE, DATABASE_READ, DATABASE_WRITE, LOG_WRITE, PAGE_FAULT_STALLS};
+use row::{Columns, Row};
+
+/// The rows of a table, put together.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Recorded {
+    /// Where the first sample began, in seconds from the begin of the run.
+    pub begin_s: f64,
+    /// The whole server over time, from the begin of the collection.
+    pub samples: Vec<Sample>,
+    /// Every stream of the table, added up; empty unless asked for.
+    pub totals: BTreeMap<String, Total>,
+}
+
+/// A stream over all samples.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Total {
+    /// Number of I/Os or events.
+    pub count: u64,
+    /// Bytes moved.
+    pub bytes: u64,
+    /// Sum of all latencies.
+    pub latency_ms_sum: f64,
+    /// The longest latency; nothing when there was none.
+    pub latency_ms_max: Option<f64>,
+    /// Sum of the samples' values, each times its length.
+    pub value_sum: f64,
+    /// Summed length of the samples that have a value.
+    pub value_s: f64,
+    /// The smallest and the largest value; nothing when there was none.
+    pub value_ends: Option<(f64, f64)>,
+}
+
+/// Which rows are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// Those of the whole server, for pictures.
+    Samples,
+    /// All of them, added up as well.
+    Totals,
+}
+
+impl Recorded {
+    /// Reads a table. Rows that make no sense are left out, and so is a last line without its end: the program was killed
+    /// when it wrote it.
+    ///
+    /// # Errors
+    /// When the table cannot be read.
+    pub fn read(mut table: impl BufRead, wanted: Wanted) -> io::Result<Self> {
+        let mut recorded = Self::default();
+        let mut line = Vec::new();
+        table.read_until(b'\n', &mut line)?;
+        let Some(columns) = Columns::of(&line) else {
+            return Ok(recorded);
+        };
+        loop {
+            line.clear();
+            table.read_until(b'\n', &mut line)?;
+            if line.pop() != Some(b'\n') {
+                break;
+            }
+            // Names of streams of one file have a point before the third comma; most rows are theirs.
+            if wanted == Wanted::Samples && columns.stream(&line).is_none_or(|s| s.contains(&b'.'))
+            {
+                continue;
+            }
+            if let Some(row) = columns.row(&line) {
+                recorded.add(&row, wanted);
+            }
+        }
+        if let Some(first) = recorded.samples.first() {
+            recorded.begin_s = first.begin_s;
+        }
+        for sample in &mut recorded.samples {
+            sample.begin_s -= recorded.begin_s;
+        }
+        Ok(recorded)
+    }
+
+    fn add(&mut self, row: &Row<'_>, wanted: Wanted) {
+        if !row.stream.contains('.') {
+            self.add_to_sample(row);
+        }
+        if wanted == Wanted::Totals {
+            match self.totals.get_mut(row.stream.as_ref()) {
+                Some(total) => total.add(row),
+                None => {
+                    let mut total = Total::default();
+                    total.add(row);
+                    self.totals.insert(row.stream.clone().into_owned(), total);
+                }
+            }
+        }
+    }
+
+    fn add_to_sample(&mut self, row: &Row<'_>) {
+        let sample = match self.samples.last_mut() {
+            Some(last) if last.begin_s == row.begin_s => last,
+            _ => {
+                self.samples.push(Sample {
+                    begin_s: row.begin_s,
+                    length_s: row.length_s,
+                    ..Sample::default()
+                });
+                self.samples.last_mut().expect("it was just pushed")
+            }
+        };
+        match row.stream.as_ref() {
+            DATABASE_READ => sample.database_reads = row.flow(),
+            DATABASE_WRITE => sample.database_writes = row.flow(),
+            LOG_WRITE => sample.log_writes = row.flow(),
+            PAGE_FAULT_STALLS => sample.page_fault_stalls_per_s = row.flow().per_s,
+            CACHE => sample.cache_bytes = row.bytes,
+            _ => {}
+        }
+    }
+
+    /// How long was collected, in seconds.
+    pub fn length_s(&self) -> f64 {
+        let last = self.samples.last();
+        last.map_or(0.0, |sample| sample.begin_s + sample.length_s)
+    }
+}
+
+impl Row<'_> {
+    fn flow(&self) -> Flow {
+        Flow {
+            per_s: self.count as f64 / self.length_s,
+            bytes_per_s: self.bytes as f64 / self.length_s,
+            latency_ms_mean: self.latency_ms_mean,
+            latency_ms_p99: self.latency_ms_p99,
+            latency_ms_max: self.latency_ms_max,
+        }
+    }
+}
+
+impl Total {
+    fn add(&mut self, row: &Row<'_>) {
+        self.count += row.count;
+        self.bytes += row.bytes;
+        self.latency_ms_sum += row.count as f64 * row.latency_ms_mean.unwrap_or(0.0);
+        self.latency_ms_max = match (self.latency_ms_max, row.latency_ms_max) {
+            (Some(one), Some(other)) => Some(one.max(other)),
+            (one, other) => one.or(other),
+        };
+        if let Some(value) = row.value {
+            self.value_sum += value * row.length_s;
+            self.value_s += row.length_s;
+            let (min, max) = self.value_ends.unwrap_or((value, value));
+            self.value_ends = Some((min.min(value), max.max(value)));
+        }
+    }
+
+    /// Mean of all latencies; nothing when there was none.
+    pub fn latency_ms_mean(&self) -> Option<f64> {
+        let counted = self.count > 0 && self.latency_ms_max.is_some();
+        counted.then(|| self.latency_ms_sum / self.count as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use brunt_stats::Reading;
+    use brunt_units::{Span, Time};
+
+    use super::*;
+    use crate::Counters;
+
+    fn reading(count: u64, millis: u64) -> Reading {
+        let latency = (count > 0).then_some(Span::millis(millis));
+        Reading {
+            count,
+            bytes: count * 4096,
+            mean: latency,
+            p50: latency,
+            p99: latency,
+            max: latency,
+        }
+    }
+
+    fn table() -> String {
+        let mut counters = Counters::new();
+        for at in 0..2 {
+            let (begin, length) = (Time::ZERO + Span::seconds(40 + at * 10), Span::seconds(10));
+            counters.add(begin, length, "DB \"1\".read", &reading(100, 2 + at));
+            counters.add(begin, length, DATABASE_READ, &reading(100, 2 + at));
+            counters.add(begin, length, LOG_WRITE, &reading(0, 0));
+            counters.add_count(begin, length, PAGE_FAULT_STALLS, 5);
+            counters.add_bytes(begin, length, CACHE, 1 << 20);
+            counters.add_value(begin, length, "host.cpu", 10.0 + at as f64);
+        }
+        format!("{}{}", Counters::HEAD, counters.take())
+    }
+
+    #[test]
+    fn samples_are_those_that_were_written() {
+        let recorded = Recorded::read(table().as_bytes(), Wanted::Samples).unwrap();
+        assert_eq!((recorded.begin_s, recorded.length_s()), (40.0, 20.0));
+        let [first, second] = recorded.samples[..] else {
+            panic!("two samples")
+        };
+        assert_eq!((first.begin_s, second.begin_s), (0.0, 10.0));
+        assert_eq!(first.database_reads.per_s, 10.0);
+        assert_eq!(second.database_reads.latency_ms_mean, Some(3.0));
+        assert_eq!(second.log_writes, Flow::default());
+        assert_eq!(second.page_fault_stalls_per_s, 0.5);
+        assert_eq!(second.cache_bytes, 1 << 20);
+        assert!(recorded.totals.is_empty());
+    }
+
+    #[test]
+    fn totals_weigh_their_samples() {
+        let recorded = Recorded::read(table().as_bytes(), Wanted::Totals).unwrap();
+        let reads = &recorded.totals["DB \"1\".read"];
+        assert_eq!((reads.count, reads.bytes), (200, 200 * 4096));
+        assert_eq!(reads.latency_ms_mean(), Some(2.5));
+        assert_eq!(reads.latency_ms_max, Some(3.0));
+        let cpu = &recorded.totals["host.cpu"];
+        assert_eq!((cpu.value_sum, cpu.value_s), (210.0, 20.0));
+        assert_eq!(cpu.value_ends, Some((10.0, 11.0)));
+        assert_eq!(recorded.totals[LOG_WRITE].latency_ms_mean(), None);
+    }
+
+    #[test]
+    fn a_torn_end_and_rubbish_are_left_out() {
+        let whole = Recorded::read(table().as_bytes(), Wanted::Totals).unwrap();
+        let torn = format!("{}rubbish\n1,2\n60.000,10.000,database-rea", table());
+        assert_eq!(
+            Recorded::read(torn.as_bytes(), Wanted::Totals).unwrap(),
+            whole
+        );
+        let none = Recorded::read(b"".as_slice(), Wanted::Totals).unwrap();
+        assert_eq!(none, Recorded::default());
+        for length in 0..table().len() {
+            Recorded::read(&table().as_bytes()[..length], Wanted::Totals).unwrap();
+        }
+    }
+}

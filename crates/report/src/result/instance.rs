@@ -1,0 +1,227 @@
+//! One log stream with its databases, as scripts read it.
+//!
+//! The promised numbers follow from the streams in `details`: several databases of an instance are added up, their
+//! latencies weighed by their counts. Percentiles cannot be had from percentiles and come from histograms.
+
+use brunt_stats::{Latencies, Percentile};
+use brunt_units::Span;
+use serde::{Deserialize, Serialize};
+
+use super::{DatabaseNumbers, IoNumbers, LogNumbers};
+
+/// One instance. Rates are per second of collection, latencies are means, bytes are means of one I/O; they are nothing when
+/// there was no collection, latencies and bytes also when there was no I/O.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Instance {
+    /// Its name.
+    pub name: String,
+    /// Operations that were committed on it during the collection; nothing when nobody counted.
+    pub transactions: Option<u64>,
+    /// Batches of operations that were begun on it; nothing when nobody counted.
+    pub batches: Option<u64>,
+    /// Database reads for operations.
+    pub db_reads_per_s: Option<f64>,
+    /// Database writes.
+    pub db_writes_per_s: Option<f64>,
+    /// Their latency.
+    pub db_read_latency_ms: Option<f64>,
+    /// Their latency.
+    pub db_write_latency_ms: Option<f64>,
+    /// Their bytes.
+    pub db_read_bytes: Option<f64>,
+    /// Their bytes.
+    pub db_write_bytes: Option<f64>,
+    /// Log writes, without formatting.
+    pub log_writes_per_s: Option<f64>,
+    /// Their latency.
+    pub log_write_latency_ms: Option<f64>,
+    /// Their bytes.
+    pub log_write_bytes: Option<f64>,
+    /// Log reads, those for copies included.
+    pub log_reads_per_s: Option<f64>,
+    /// Reads of background maintenance.
+    pub maintenance_reads_per_s: Option<f64>,
+    /// Operations that waited for room in the cache; nothing when it was not counted by instance.
+    pub page_fault_stalls_per_s: Option<f64>,
+    /// How database reads were spread, from submission to completion.
+    pub db_read_latency: LatencySummary,
+    /// How database writes were spread.
+    pub db_write_latency: LatencySummary,
+    /// How log writes were spread.
+    pub log_write_latency: LatencySummary,
+    /// How operations were spread, from their intended start.
+    pub operation_latency: LatencySummary,
+    /// What the report shows besides.
+    pub details: InstanceDetails,
+}
+
+/// Every stream of an instance.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct InstanceDetails {
+    /// Its log.
+    pub log: LogNumbers,
+    /// Its databases.
+    pub databases: Vec<DatabaseNumbers>,
+}
+
+/// How latencies were spread. Percentiles are the smallest latency that so many did not exceed; nothing when there were none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LatencySummary {
+    /// Median.
+    pub p50_ms: Option<f64>,
+    /// 95th percentile.
+    pub p95_ms: Option<f64>,
+    /// 99th percentile.
+    pub p99_ms: Option<f64>,
+    /// 99.9th percentile.
+    pub p999_ms: Option<f64>,
+    /// Longest.
+    pub max_ms: Option<f64>,
+    /// How many.
+    pub count: u64,
+}
+
+/// Numbers of an instance that are not I/O.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Counts {
+    /// See [`Instance::transactions`].
+    pub transactions: Option<u64>,
+    /// See [`Instance::batches`].
+    pub batches: Option<u64>,
+    /// See [`Instance::page_fault_stalls_per_s`].
+    pub page_fault_stalls_per_s: Option<f64>,
+}
+
+/// Histograms of an instance.
+#[derive(Clone, Debug, Default)]
+pub struct Measured {
+    /// Database reads for operations.
+    pub db_reads: Latencies,
+    /// Database writes.
+    pub db_writes: Latencies,
+    /// Log writes.
+    pub log_writes: Latencies,
+    /// Operations, from their intended start.
+    pub operations: Latencies,
+}
+
+impl LatencySummary {
+    /// What `latencies` come to.
+    pub fn new(latencies: &Latencies) -> Self {
+        let at = |per_mille| {
+            let percentile = latencies.percentile(Percentile::per_mille(per_mille));
+            percentile.map(Span::as_millis)
+        };
+        Self {
+            p50_ms: at(500),
+            p95_ms: at(950),
+            p99_ms: at(990),
+            p999_ms: at(999),
+            max_ms: latencies.max().map(Span::as_millis),
+            count: latencies.count(),
+        }
+    }
+}
+
+impl Instance {
+    /// The instance whose streams are in `details`. Without a collection there are no rates, only names.
+    pub fn new(
+        name: &str,
+        details: InstanceDetails,
+        collected: bool,
+        counts: Counts,
+        measured: &Measured,
+    ) -> Self {
+        let mut instance = Self {
+            name: name.to_owned(),
+            transactions: counts.transactions,
+            batches: counts.batches,
+            db_reads_per_s: None,
+            db_writes_per_s: None,
+            db_read_latency_ms: None,
+            db_write_latency_ms: None,
+            db_read_bytes: None,
+            db_write_bytes: None,
+            log_writes_per_s: None,
+            log_write_latency_ms: None,
+            log_write_bytes: None,
+            log_reads_per_s: None,
+            maintenance_reads_per_s: None,
+            page_fault_stalls_per_s: counts.page_fault_stalls_per_s,
+            db_read_latency: LatencySummary::new(&measured.db_reads),
+            db_write_latency: LatencySummary::new(&measured.db_writes),
+            log_write_latency: LatencySummary::new(&measured.log_writes),
+            operation_latency: LatencySummary::new(&measured.operations),
+            details,
+        };
+        instance.add_up(collected);
+        instance
+    }
+
+    /// Makes the numbers of the instance from those of its streams.
+    pub(crate) fn add_up(&mut self, collected: bool) {
+        let InstanceDetails { log, databases } = &self.details;
+        let sum = |pick: fn(&DatabaseNumbers) -> &IoNumbers| {
+            IoNumbers::together(databases.iter().map(pick))
+        };
+        let (reads, writes) = (sum(|d| &d.reads), sum(|d| &d.writes));
+        let maintenance = sum(|d| &d.maintenance_reads);
+        let log_reads = IoNumbers::together([&log.reads, &log.replication_reads]);
+        let rate = |numbers: &IoNumbers| collected.then_some(numbers.per_s);
+        self.db_reads_per_s = rate(&reads);
+        self.db_writes_per_s = rate(&writes);
+        self.db_read_latency_ms = reads.latency_ms_mean;
+        self.db_write_latency_ms = writes.latency_ms_mean;
+        self.db_read_bytes = reads.bytes_mean();
+        self.db_write_bytes = writes.bytes_mean();
+        self.log_writes_per_s = rate(&log.writes);
+        self.log_write_latency_ms = log.writes.latency_ms_mean;
+        self.log_write_bytes = log.writes.bytes_mean();
+        self.log_reads_per_s = rate(&log_reads);
+        self.maintenance_reads_per_s = rate(&maintenance);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_spread_is_what_was_recorded() {
+        let mut latencies = Latencies::new();
+        (1..=1000).for_each(|at| latencies.record(Span::micros(at)));
+        let summary = LatencySummary::new(&latencies);
+        let near = |found: Option<f64>, wanted: f64| {
+            let found = found.unwrap();
+            found >= wanted && found <= wanted * 1.008
+        };
+        assert!(near(summary.p50_ms, 0.5) && near(summary.p95_ms, 0.95));
+        assert!(near(summary.p99_ms, 0.99) && near(summary.p999_ms, 0.999));
+        assert_eq!((summary.max_ms, summary.count), (Some(1.0), 1000));
+        assert_eq!(
+            LatencySummary::new(&Latencies::new()),
+            LatencySummary::default()
+        );
+    }
+
+    #[test]
+    fn without_a_collection_there_are_no_rates() {
+        let details = InstanceDetails {
+            log: LogNumbers::none("/log"),
+            databases: vec![DatabaseNumbers::none("DB1", "/one.edb")],
+        };
+        let measured = Measured::default();
+        let instance = |collected| {
+            Instance::new(
+                "I",
+                details.clone(),
+                collected,
+                Counts::default(),
+                &measured,
+            )
+        };
+        assert_eq!(instance(false).db_reads_per_s, None);
+        assert_eq!(instance(true).db_reads_per_s, Some(0.0));
+        assert_eq!(instance(true).db_read_latency_ms, None);
+    }
+}

@@ -1,0 +1,109 @@
+//! One host of a run.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Backend, Durability, Instance, Machine, VerifiedFile};
+
+/// One server: its instances, its machine, and what was done with its files.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Server {
+    /// The host's name.
+    pub name: String,
+    /// Its log streams with their databases.
+    pub instances: Vec<Instance>,
+    /// What was watched of the machine during the collection.
+    pub host: Vec<HostCounter>,
+    /// What verification found, file by file.
+    pub checksum: Vec<VerifiedFile>,
+    /// How fast databases were read for a backup; empty unless that was the test.
+    pub backup: Vec<Backup>,
+    /// How fast logs were replayed; empty unless that was the test.
+    pub recovery: Vec<Recovery>,
+    /// What the report shows besides.
+    pub details: ServerDetails,
+}
+
+/// What is no promise to scripts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ServerDetails {
+    /// The machine.
+    pub machine: Machine,
+    /// How I/O reached the storage.
+    pub backend: Backend,
+    /// How log writes were made durable, one entry for each log.
+    pub durability: Vec<Durability>,
+}
+
+/// One watched number of the machine. All three are nothing where it was not measured, or does not exist on Linux.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HostCounter {
+    /// Its name, with its unit.
+    pub counter: String,
+    /// Mean over the samples.
+    pub avg: Option<f64>,
+    /// Smallest.
+    pub min: Option<f64>,
+    /// Largest.
+    pub max: Option<f64>,
+}
+
+/// One database that was read for a backup.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Backup {
+    /// The database, or the instance if it has only one.
+    pub instance: String,
+    /// Its size, in MiB.
+    pub megabytes: f64,
+    /// How long reading took.
+    pub seconds: f64,
+    /// MiB per second.
+    pub mb_per_s: f64,
+}
+
+/// One instance whose logs were replayed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Recovery {
+    /// The instance.
+    pub instance: String,
+    /// Log files replayed.
+    pub logs: u64,
+    /// How long it took.
+    pub seconds: f64,
+}
+
+impl HostCounter {
+    /// A counter that was not measured, or that this system does not have.
+    pub fn absent(counter: &str) -> Self {
+        Self {
+            counter: counter.to_owned(),
+            avg: None,
+            min: None,
+            max: None,
+        }
+    }
+
+    /// A counter over samples of a value and a length each; the mean is weighed by length.
+    pub fn over(counter: &str, samples: impl IntoIterator<Item = (f64, f64)>) -> Self {
+        let (mut sum, mut length) = (0.0, 0.0);
+        let mut ends: Option<(f64, f64)> = None;
+        for (value, seconds) in samples {
+            sum += value * seconds;
+            length += seconds;
+            let (min, max) = ends.unwrap_or((value, value));
+            ends = Some((min.min(value), max.max(value)));
+        }
+        Self {
+            avg: (length > 0.0).then(|| sum / length),
+            min: ends.map(|(min, _)| min),
+            max: ends.map(|(_, max)| max),
+            ..Self::absent(counter)
+        }
+    }
+}
+
+impl Server {
+    /// The watched number called `counter`.
+    pub fn host_counter(&self, counter: &str) -> Option<&HostCounter> {
+        self.host.iter().find(|one| one.counter == counter)
+    }
+}

@@ -1,0 +1,158 @@
+//! The report, read the way scripts for Jetstress reports read it.
+//!
+//! One script counts (jacobklitzke/Jetstress-HTML-Parse, `JetstressParse.java`): all `fieldset`s of the page, all `tr` of a
+//! fieldset, all `td` of a row, and takes the text of a cell for a number. Others look for a line (`xExchJetstress` of
+//! xExchange; `JetstressAutomation.ps1`): the value is on the line after its name.
+
+mod sample;
+
+use brunt_report::report_html;
+use brunt_report::result::{Backup, Recovery, Verdict};
+
+/// What stands in each `<name>` element of `html`. None of these elements contains another of its kind.
+fn elements<'h>(html: &'h str, name: &str) -> Vec<&'h str> {
+    let (open, close) = (format!("<{name}"), format!("</{name}>"));
+    let parts = html.split(open.as_str()).skip(1);
+    let parts = parts.filter(|part| part.starts_with(['>', ' ']));
+    parts
+        .map(|part| {
+            let (_, inner) = part.split_once('>').unwrap();
+            let (inner, _) = inner.split_once(close.as_str()).expect("it is closed");
+            assert!(!inner.contains(&format!("{open}>")), "{name} in {name}");
+            inner
+        })
+        .collect()
+}
+
+/// The texts of the cells of each row of a fieldset.
+fn rows(fieldset: &str) -> Vec<Vec<&str>> {
+    let rows = elements(fieldset, "tr");
+    rows.into_iter().map(|row| elements(row, "td")).collect()
+}
+
+fn number(cell: &str) -> f64 {
+    cell.trim()
+        .parse()
+        .unwrap_or_else(|_| panic!("`{cell}` is no number"))
+}
+
+fn close(one: f64, other: f64) {
+    assert!(
+        (one - other).abs() <= 0.000_51 + other.abs() * 1e-9,
+        "{one} {other}"
+    );
+}
+
+#[test]
+fn a_script_that_counts_finds_its_numbers() {
+    let run = sample::run(true);
+    let html = report_html(&run);
+    let fieldsets = elements(&html, "fieldset");
+    let initial = rows(fieldsets[1])[3][1];
+    let bytes = run.result.database_bytes_initial.unwrap();
+    assert_eq!(initial.parse(), Ok(bytes));
+    let transactional = &rows(fieldsets[4])[1..];
+    let instances = &run.result.servers[0].instances;
+    assert_eq!(transactional.len(), instances.len());
+    for (cells, instance) in transactional.iter().zip(instances) {
+        assert_eq!(cells.len(), 1 + 12);
+        assert_eq!(cells[0], instance.name);
+        let at = |column: usize| number(cells[1 + column]);
+        close(at(0), instance.db_read_latency_ms.unwrap());
+        close(at(1), instance.db_write_latency_ms.unwrap());
+        close(at(2), instance.db_reads_per_s.unwrap());
+        close(at(3), instance.db_writes_per_s.unwrap());
+        close(at(4), instance.db_read_bytes.unwrap());
+        close(at(5), instance.db_write_bytes.unwrap());
+        close(at(7), instance.log_write_latency_ms.unwrap());
+        close(at(8), 0.0);
+        close(at(9), instance.log_writes_per_s.unwrap());
+        close(at(11), instance.log_write_bytes.unwrap());
+    }
+}
+
+#[test]
+fn a_script_that_counts_finds_backup_and_recovery() {
+    let mut run = sample::run(true);
+    let databases = 2;
+    run.result.servers[0].backup = (1..=databases)
+        .map(|at| Backup {
+            instance: format!("Instance {at}"),
+            megabytes: 1000.0,
+            seconds: 10.0,
+            mb_per_s: 100.0,
+        })
+        .collect();
+    let html = report_html(&run);
+    let backup = rows(elements(&html, "fieldset")[0]);
+    assert_eq!(number(backup[databases + 1][3]), 100.0);
+    assert_eq!(number(backup[databases + 2][3]), 200.0);
+    run.result.servers[0].backup.clear();
+    run.result.servers[0].recovery = (1..=databases)
+        .map(|at| Recovery {
+            instance: format!("Instance {at}"),
+            logs: 500,
+            seconds: 250.0,
+        })
+        .collect();
+    let html = report_html(&run);
+    let recovery = rows(elements(&html, "fieldset")[0]);
+    let sum = &recovery[databases + 2];
+    assert_eq!(number(sum[1]) / number(sum[2]), 2.0);
+}
+
+/// The line after the one that holds `name` in a cell of a row's head.
+fn line_after<'h>(html: &'h str, name: &str) -> &'h str {
+    let wanted = format!("<td class=\"grid_row_header\">{name}</td>");
+    let mut lines = html.lines().skip_while(|line| !line.contains(&wanted));
+    lines.next().expect("the name is there");
+    lines.next().expect("a line follows")
+}
+
+#[test]
+fn a_script_that_looks_for_lines_finds_its_values() {
+    let run = sample::run(true);
+    let html = report_html(&run);
+    let line = line_after(&html, "Overall Test Result");
+    assert!(
+        line.starts_with("<td class=\"success\">Pass</td>"),
+        "{line}"
+    );
+    let line = line_after(&html, "Achieved Transactional I/O per Second");
+    close(
+        number(elements(line, "td")[0]),
+        run.result.achieved_iops.unwrap(),
+    );
+    for verdict in [Verdict::Fail, Verdict::Interrupted, Verdict::Error] {
+        let mut run = sample::run(false);
+        run.result.verdict = verdict;
+        let html = report_html(&run);
+        let line = line_after(&html, "Overall Test Result");
+        assert!(line.contains(&format!(">{verdict}<")), "{line}");
+        assert!(!line.contains("success"), "{line}");
+    }
+}
+
+#[test]
+fn nothing_but_their_tables_is_a_fieldset() {
+    let html = report_html(&sample::run(true));
+    let names: Vec<_> = elements(&html, "fieldset")
+        .iter()
+        .map(|fieldset| elements(fieldset, "legend")[0])
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "Test Summary",
+            "Database Sizing and Throughput",
+            "Jetstress System Parameters",
+            "Database Configuration",
+            "Transactional I/O Performance",
+            "Background Database Maintenance I/O Performance",
+            "Log Replication I/O Performance",
+            "Total I/O Performance",
+            "Host System Performance",
+            "Test Log",
+        ]
+    );
+}
