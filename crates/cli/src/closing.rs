@@ -24,6 +24,13 @@ pub fn exit(verdict: Verdict) -> Exit {
 
 /// The closing text of `result`, whose files are in `folder`.
 pub fn closing(result: &RunResult, folder: &Path, output: &Output) -> String {
+    let text = summary(result, &folder.join("report.html"), output);
+    let scenario = folder.join("scenario.toml");
+    format!("{text}\n{:14}brunt run {}", "again", scenario.display())
+}
+
+/// Verdict and rules of `result`, and where its `report` is.
+pub fn summary(result: &RunResult, report: &Path, output: &Output) -> String {
     let mut text = String::new();
     text.push_str(&verdict_line(result, output));
     for rule in result
@@ -43,10 +50,7 @@ pub fn closing(result: &RunResult, folder: &Path, output: &Output) -> String {
         let reasons = format!("not a qualification: {}", result.reasons.join("; "));
         text.push_str(&format!("\n{}\n", output.paint(Tone::Faint, &reasons)));
     }
-    let report = folder.join("report.html");
-    let scenario = folder.join("scenario.toml");
-    text.push_str(&format!("\n{:14}{}\n", "report", report.display()));
-    text.push_str(&format!("{:14}brunt run {}", "again", scenario.display()));
+    text.push_str(&format!("\n{:14}{}", "report", report.display()));
     text
 }
 

@@ -1,23 +1,35 @@
-//! Ctrl-C: the first one asks to end in order, the second one ends at once.
+//! Ctrl-C and its relatives: the first one asks to end in order, a later one ends at once.
 //!
-//! A run that is asked to stop closes its databases and writes what it has; its verdict is *interrupted* and its exit code
-//! 130. SIGTERM asks in the same way.
+//! ```text
+//!   SIGINT, SIGTERM   first             ask: databases are closed, there is a report, exit code 130
+//!                     within a second   the same wish once more: `timeout` and some terminals send two at once
+//!                     later             the program ends at once; the next run recovers the databases
+//!   SIGHUP                              the terminal is gone, and the run goes on
+//! ```
+//!
+//! A thread waits for signals, so a second Ctrl-C works also when the engine is stuck in the kernel.
 
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
 
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::flag;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
 
 /// Whether somebody asked to stop. Cloning gives another handle.
 #[derive(Clone, Debug)]
 pub struct Interrupt {
     asked: Arc<AtomicBool>,
+    farewell: Arc<Mutex<String>>,
 }
 
 /// The exit code of a program that Ctrl-C ended: 128 and the signal's number.
 const EXIT_CODE: i32 = 130;
+
+/// Signals so close together are one wish.
+const ONE_WISH: Duration = Duration::from_secs(1);
 
 impl Interrupt {
     /// Listens from now on, for as long as the program lives.
@@ -25,13 +37,32 @@ impl Interrupt {
     /// # Errors
     /// When the system refuses a signal handler.
     pub fn listen() -> io::Result<Self> {
-        let asked = Arc::new(AtomicBool::new(false));
-        for signal in [SIGINT, SIGTERM] {
-            // In this order: the first signal finds the flag unset, and sets it.
-            flag::register_conditional_shutdown(signal, EXIT_CODE, Arc::clone(&asked))?;
-            flag::register(signal, Arc::clone(&asked))?;
+        let interrupt = Self {
+            asked: Arc::default(),
+            farewell: Arc::default(),
+        };
+        let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+        let listening = interrupt.clone();
+        thread::spawn(move || {
+            let mut first = None;
+            for signal in signals.forever() {
+                if signal != SIGHUP {
+                    listening.hear(&mut first, Instant::now());
+                }
+            }
+        });
+        Ok(interrupt)
+    }
+
+    fn hear(&self, first: &mut Option<Instant>, now: Instant) {
+        self.asked.store(true, Ordering::Relaxed);
+        let since = now - *first.get_or_insert(now);
+        if since >= ONE_WISH {
+            if let Ok(farewell) = self.farewell.lock() {
+                eprint!("{farewell}");
+            }
+            signal_hook::low_level::exit(EXIT_CODE);
         }
-        Ok(Self { asked })
     }
 
     /// The switch that signals set.
@@ -42,6 +73,13 @@ impl Interrupt {
     /// Whether somebody asked to stop.
     pub fn is_asked(&self) -> bool {
         self.asked.load(Ordering::Relaxed)
+    }
+
+    /// What is said on stderr when the program has to end at once.
+    pub fn set_farewell(&self, text: String) {
+        if let Ok(mut farewell) = self.farewell.lock() {
+            *farewell = text;
+        }
     }
 }
 
@@ -54,30 +92,44 @@ mod tests {
     const VICTIM: &str = "BRUNT_TEST_INTERRUPT";
 
     #[test]
-    fn the_first_asks_and_the_second_ends() {
+    fn the_first_asks_and_a_later_one_ends() {
         if std::env::var_os(VICTIM).is_some() {
             interrupt_myself();
         }
         let me = std::env::current_exe().unwrap();
-        let status = Command::new(me)
+        let output = Command::new(me)
             .args([
                 "--exact",
-                "interrupt::tests::the_first_asks_and_the_second_ends",
+                "--nocapture",
+                "interrupt::tests::the_first_asks_and_a_later_one_ends",
             ])
             .env(VICTIM, "1")
             .output()
-            .unwrap()
-            .status;
-        assert_eq!(status.code(), Some(EXIT_CODE));
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(EXIT_CODE), "{said}");
+        assert!(said.contains("ended at once"), "{said}");
     }
 
     /// Exits with 130 if everything is right.
     fn interrupt_myself() -> ! {
         let interrupt = Interrupt::listen().unwrap();
-        assert!(!interrupt.is_asked());
-        signal_hook::low_level::raise(SIGINT).unwrap();
-        assert!(interrupt.is_asked());
-        signal_hook::low_level::raise(SIGINT).unwrap();
-        unreachable!("the second one ends the program");
+        interrupt.set_farewell("ended at once\n".to_owned());
+        let raise = |signal| signal_hook::low_level::raise(signal).unwrap();
+        raise(SIGHUP);
+        thread::sleep(Duration::from_millis(50));
+        assert!(
+            !interrupt.is_asked(),
+            "a terminal that goes away stops nothing"
+        );
+        raise(SIGTERM);
+        raise(SIGTERM);
+        while !interrupt.is_asked() {
+            thread::sleep(Duration::from_millis(1));
+        }
+        thread::sleep(ONE_WISH);
+        raise(SIGINT);
+        thread::sleep(Duration::from_secs(10));
+        unreachable!("a later one ends the program");
     }
 }

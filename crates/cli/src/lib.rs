@@ -30,20 +30,28 @@ use output::Output;
 pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let (output, result) = match &arguments.command {
-        Command::Run(args) => {
-            let output = Output::new(args.quiet);
-            let result = commands::run::run(args, &output).map_err(|error| error.to_string());
-            (output, result)
+        Command::Run(args) => carry_out(args.quiet, |output| commands::run::run(args, output)),
+        Command::Report(args) => {
+            carry_out(args.quiet, |output| commands::report::run(args, output))
         }
         Command::Verify(args) => {
-            let output = Output::new(args.quiet);
-            let result = commands::verify::run(args, &output).map_err(|error| error.to_string());
-            (output, result)
+            carry_out(args.quiet, |output| commands::verify::run(args, output))
         }
+        Command::Init(args) => carry_out(args.quiet, |output| commands::init::run(args, output)),
     };
     let exit = result.unwrap_or_else(|problem| {
         output.error(&problem);
         Exit::CouldNot
     });
     exit.into()
+}
+
+/// Runs a command with a voice of its own; its error becomes words.
+fn carry_out<E: std::fmt::Display>(
+    quiet: bool,
+    command: impl FnOnce(&Output) -> Result<Exit, E>,
+) -> (Output, Result<Exit, String>) {
+    let output = Output::new(quiet);
+    let result = command(&output).map_err(|error| error.to_string());
+    (output, result)
 }

@@ -87,6 +87,7 @@ impl Output {
         Progress {
             output: self.clone(),
             label: label.to_owned(),
+            begun: Instant::now(),
             shown: None,
             lines: 0,
         }
@@ -111,6 +112,7 @@ fn painted(colour: bool, tone: Tone, text: &str) -> String {
 pub struct Progress {
     output: Output,
     label: String,
+    begun: Instant,
     shown: Option<Instant>,
     /// Lines that stand on the terminal and can be replaced.
     lines: usize,
@@ -143,6 +145,20 @@ impl Progress {
         }
     }
 
+    /// The same for a step that goes on at about the same pace: how fast it is, and how long it will still take, stand
+    /// behind. `rate` says how fast, given the seconds since its begin.
+    pub fn show_paced(
+        &mut self,
+        share: f64,
+        detail: impl FnOnce() -> String,
+        rate: impl FnOnce(f64) -> String,
+    ) {
+        let elapsed = self.begun.elapsed().as_secs_f64();
+        self.show(share, || {
+            format!("{}   {}{}", detail(), rate(elapsed), left(share, elapsed))
+        });
+    }
+
     /// Ends the phase with `detail` and leaves it standing.
     pub fn finish(mut self, detail: &str) {
         self.draw(1.0, detail);
@@ -173,6 +189,26 @@ impl Progress {
             let _ = write!(io::stderr().lock(), "\x1b[{}A\x1b[J", self.lines);
             self.lines = 0;
         }
+    }
+}
+
+/// How long a step will still take when `share` of it took `elapsed` seconds; nothing when that is a guess.
+fn left(share: f64, elapsed: f64) -> String {
+    const SHARE_MIN: f64 = 0.01;
+    const SECONDS_MIN: f64 = 2.0;
+    if share < SHARE_MIN || elapsed < SECONDS_MIN {
+        return String::new();
+    }
+    let left = (elapsed * (1.0 - share) / share).max(0.0);
+    format!("   {} left", rough(left))
+}
+
+/// A time as people say it: `40 s`, `12 min`, `3.5 h`.
+fn rough(seconds: f64) -> String {
+    match seconds {
+        s if s < 90.0 => format!("{s:.0} s"),
+        s if s < 5400.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{:.1} h", s / 3600.0),
     }
 }
 
@@ -218,6 +254,16 @@ mod tests {
             format!("verify        {}   ", "#".repeat(28))
         );
         assert_eq!(plain("test", 0.683, "a\nb"), "test: 68 %, a, b");
+    }
+
+    #[test]
+    fn what_is_left_follows_from_what_was_done() {
+        assert_eq!(left(0.25, 100.0), "   5 min left");
+        assert_eq!(left(0.5, 40.0), "   40 s left");
+        assert_eq!(left(0.1, 3600.0), "   9.0 h left");
+        assert_eq!(left(1.0, 40.0), "   0 s left");
+        assert_eq!(left(0.001, 40.0), "", "too little was done");
+        assert_eq!(left(0.9, 0.5), "", "it will be over before it is read");
     }
 
     #[test]

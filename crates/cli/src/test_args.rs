@@ -9,6 +9,14 @@ use crate::scenario::{DEMO, Override, Place, Refusal, Scenario};
 
 /// What a testing command is told.
 #[derive(Args, Clone, Debug, Default)]
+#[command(after_help = "\
+Examples:
+  brunt run                                      a small demo in ./brunt-demo
+  brunt run my-storage.toml --duration 2h        the test that counts
+  brunt run my-storage.toml --set profile.cache_max=64MiB --out /var/tmp/runs
+  brunt run my-storage.toml --json | jq .verdict
+
+Ctrl-C ends a run in order, with a report; a second one, a second later, ends it at once.")]
 pub struct TestArgs {
     /// Scenario file (TOML); without one, a small demo in ./brunt-demo
     pub scenario: Option<PathBuf>,

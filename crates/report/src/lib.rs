@@ -12,7 +12,7 @@
 //!
 //! The three tables in the middle are written while the run goes on, so that a run whose host dies has a report as well.
 //! [`RunFolder`] finds a name that is free; [`Run::read`] reads a run back; [`report_html`] is a function of a [`Run`] and
-//! of nothing else.
+//! of nothing else. [`together`] makes one of the runs of several hosts.
 
 mod counters;
 mod event;
@@ -24,6 +24,7 @@ pub mod result;
 mod run;
 pub mod streams;
 mod timestamp;
+mod together;
 mod unfinished;
 
 pub use counters::Counters;
@@ -34,3 +35,4 @@ pub use number::{decimals, grouped};
 pub use result::RunResult;
 pub use run::{ReadError, Run};
 pub use timestamp::Timestamp;
+pub use together::{TogetherError, together};

@@ -1,4 +1,6 @@
 //! One file for each command.
 
+pub mod init;
+pub mod report;
 pub mod run;
 pub mod verify;

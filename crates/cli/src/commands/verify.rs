@@ -13,7 +13,6 @@ use std::cell::{Cell, RefCell};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::time::Instant;
 
 use brunt_ese::format::header::DatabaseState;
 use brunt_ese::verify::{FileKind, FileReport, Finding, Place, VerifyError, verify};
@@ -31,6 +30,10 @@ use crate::output::{Output, Progress, Tone};
 
 /// What `brunt verify` is told.
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  brunt verify /srv/mail/*.edb
+  brunt verify --json one.edb E0000000A.log | jq .pages_bad")]
 pub struct VerifyArgs {
     /// Databases of any program that uses ESE; brunt's own logs, checkpoints and flush maps
     #[arg(required = true, value_name = "FILE")]
@@ -79,7 +82,6 @@ fn judge(real: &mut RealWorld, path: &Path, output: &Output) -> Result<FileRepor
         inner: Rc::clone(&real.world.disk),
         read_bytes: Cell::new(0),
         total_bytes: bytes,
-        begun: Instant::now(),
         progress: RefCell::new(output.progress("verify")),
     });
     let world = World {
@@ -99,7 +101,6 @@ struct WatchedDisk {
     inner: Rc<dyn Disk>,
     read_bytes: Cell<u64>,
     total_bytes: u64,
-    begun: Instant,
     progress: RefCell<Progress>,
 }
 
@@ -108,11 +109,12 @@ impl Disk for WatchedDisk {
         let read = self.read_bytes.get() + io.length();
         self.read_bytes.set(read);
         let share = read as f64 / self.total_bytes.max(1) as f64;
-        self.progress.borrow_mut().show(share, || {
-            let rate = read as f64 / self.begun.elapsed().as_secs_f64();
-            let [read, total] = [read, self.total_bytes].map(ByteSize::bytes);
-            format!("{read} of {total}   {} MiB/s", mebibytes(rate))
-        });
+        let [done, total] = [read, self.total_bytes].map(ByteSize::bytes);
+        self.progress.borrow_mut().show_paced(
+            share,
+            || format!("{done} of {total}"),
+            |seconds| format!("{} MiB/s", mebibytes(read as f64 / seconds)),
+        );
         self.inner.submit(io)
     }
 }

@@ -31,3 +31,6 @@ pub use profile::Profile;
 
 /// The demo: what is run when no scenario is named.
 pub const DEMO: &str = include_str!("../../../../examples/demo.toml");
+
+/// What `brunt init` writes: a scenario to begin with, every key explained.
+pub const TEMPLATE: &str = include_str!("../../../../examples/scenario.toml");

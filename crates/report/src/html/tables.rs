@@ -1,7 +1,7 @@
 //! The tables that are our own: rules, I/O by file with percentiles, verification, durability, volumes, origin.
 
 use super::table::{Row, Table};
-use crate::result::{Backend, IoNumbers, Machine, Outcome, RunResult, WriteCache};
+use crate::result::{Backend, Instance, IoNumbers, Machine, Outcome, RunResult, WriteCache};
 use crate::{decimals, grouped};
 
 /// The rules and what became of them.
@@ -37,6 +37,7 @@ pub(super) fn rules(result: &RunResult) -> Table {
 /// What Jetstress reports do not have.
 pub(super) fn further(result: &RunResult) -> Vec<Table> {
     vec![
+        servers(result),
         verification(result),
         by_file(result),
         durability(result),
@@ -44,28 +45,80 @@ pub(super) fn further(result: &RunResult) -> Vec<Table> {
     ]
 }
 
+/// Each server and all of them together; empty when there is only one.
+fn servers(result: &RunResult) -> Table {
+    let mut all: Vec<&Instance> = Vec::new();
+    let mut rows = Vec::new();
+    for server in result.servers.iter().filter(|_| result.servers.len() > 1) {
+        let own: Vec<&Instance> = server.instances.iter().collect();
+        rows.push(server_row(&server.name, &own));
+        all.extend(own);
+    }
+    if !rows.is_empty() {
+        rows.push(server_row("Total", &all));
+    }
+    let head = [
+        "Server",
+        "Database I/Os/sec",
+        "Database reads/sec",
+        "Database writes/sec",
+        "Log writes/sec",
+        "Database read (ms)",
+        "Database write (ms)",
+        "Log write (ms)",
+    ];
+    Table::grid("Servers", &head, rows)
+        .noted("I/O adds up; latencies are means over all I/Os of the row.")
+}
+
+fn server_row(name: &str, instances: &[&Instance]) -> Row {
+    let databases = || instances.iter().flat_map(|i| &i.details.databases);
+    let reads = IoNumbers::together(databases().map(|d| &d.reads));
+    let writes = IoNumbers::together(databases().map(|d| &d.writes));
+    let logs = IoNumbers::together(instances.iter().map(|i| &i.details.log.writes));
+    let rates = [
+        reads.per_s + writes.per_s,
+        reads.per_s,
+        writes.per_s,
+        logs.per_s,
+    ];
+    let latencies = [&reads, &writes, &logs].map(|stream| {
+        let mean = stream.latency_ms_mean;
+        mean.map_or("-".to_owned(), decimals)
+    });
+    let mut cells = vec![name.to_owned()];
+    cells.extend(rates.map(decimals));
+    cells.extend(latencies);
+    Row::new(cells)
+}
+
 fn by_file(result: &RunResult) -> Table {
+    let several = result.servers.len() > 1;
     let mut rows = Vec::new();
     let mut add = |file: &str, stream: &str, numbers: &IoNumbers| {
         if numbers.count > 0 {
             rows.push(stream_row(file, stream, numbers));
         }
     };
-    for instance in result.instances() {
-        for database in &instance.details.databases {
-            add(&database.name, "read", &database.reads);
-            add(&database.name, "write", &database.writes);
-            add(
-                &database.name,
-                "maintenance read",
-                &database.maintenance_reads,
-            );
+    for server in &result.servers {
+        let named = |name: &str| match several {
+            true => format!("{} / {name}", server.name),
+            false => name.to_owned(),
+        };
+        for instance in &server.instances {
+            for database in &instance.details.databases {
+                let name = named(&database.name);
+                add(&name, "read", &database.reads);
+                add(&name, "write", &database.writes);
+                add(&name, "maintenance read", &database.maintenance_reads);
+            }
+            let log = &instance.details.log;
+            let name = named(&format!("{} log", instance.name));
+            add(&name, "read", &log.reads);
+            add(&name, "write", &log.writes);
+            add(&name, "format", &log.format_writes);
+            add(&name, "replication read", &log.replication_reads);
         }
-        let (name, log) = (format!("{} log", instance.name), &instance.details.log);
-        add(&name, "read", &log.reads);
-        add(&name, "write", &log.writes);
-        add(&name, "format", &log.format_writes);
-        add(&name, "replication read", &log.replication_reads);
     }
     let head = [
         "File",

@@ -17,7 +17,8 @@
 //! | 2 | the test could not be carried out |
 //! | 130 | somebody stopped it (Ctrl-C, SIGTERM); there is a report all the same |
 //!
-//! A second Ctrl-C ends the program at once. The databases are then recovered by the next run.
+//! A second Ctrl-C ends the program at once; see [`crate::interrupt`]. The databases are then recovered by the next run, and
+//! `brunt report` shows what was recorded.
 
 mod folders;
 mod plan;
@@ -31,7 +32,7 @@ use std::rc::Rc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use brunt_qualify::error::RunError;
-use brunt_qualify::progress::Stop;
+use brunt_qualify::progress::{Listener, News, Stop};
 use brunt_qualify::result::{result, unfinished};
 use brunt_report::{FolderError, ReadError, Run, RunFolder, RunResult, Timestamp, report_html};
 use brunt_world_real::{RealWorld, StartError};
@@ -79,12 +80,14 @@ pub enum RunCommandError {
 /// # Errors
 /// [`RunCommandError`] when it did not come to a test; a test that broke has a result.
 pub fn run(args: &TestArgs, output: &Output) -> Result<Exit, RunCommandError> {
-    let stop = Stop::from(Interrupt::listen()?.flag());
+    let interrupt = Interrupt::listen()?;
+    let stop = Stop::from(interrupt.flag());
     let scenario = args.scenario(&env::current_dir()?)?;
     preflight(&scenario)?;
     let _locks = folders::prepare(&scenario)?;
     let begun = SystemTime::now();
     let folder = RunFolder::create(&args.out, timestamp(begun), &scenario.name)?;
+    interrupt.set_farewell(farewell(folder.path()));
     let result = match test(args, &scenario, begun, &folder, output, &stop) {
         Ok(result) => result,
         Err(error) => {
@@ -102,6 +105,12 @@ pub fn run(args: &TestArgs, output: &Output) -> Result<Exit, RunCommandError> {
     }
     written?;
     Ok(exit(result.verdict))
+}
+
+/// What is said when the program is ended at once.
+fn farewell(folder: &Path) -> String {
+    let folder = folder.display();
+    format!("\nended at once; what was recorded is shown by: brunt report {folder}\n")
 }
 
 /// Being stopped before there was a test is no error.
@@ -145,6 +154,9 @@ fn test(
     folder.write("result.json", outline.to_json().as_bytes())?;
     let recorder = Recorder::begin(folder)?;
     let watch = Rc::new(Watch::new(output, &plan, &places, recorder));
+    if let Some(note) = surroundings::shared_with(folder.path(), &plan) {
+        watch.tell(real.world.clock.now(), &News::Note(note));
+    }
     let run = {
         let (world, plan) = (real.world.clone(), plan.clone());
         let (watch, stop) = (Rc::clone(&watch), stop.clone());

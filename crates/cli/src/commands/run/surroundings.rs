@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use brunt_qualify::plan::Plan;
@@ -73,6 +74,23 @@ pub(super) fn places(plan: &Plan) -> Vec<Used> {
         note(folder, &|used| used.databases.push(at));
     }
     used.into_values().collect()
+}
+
+/// A warning when the run folder lies on a file system that is tested: then its own writes are among what is measured.
+pub(super) fn shared_with(folder: &Path, plan: &Plan) -> Option<String> {
+    let device = |path: &Path| fs::metadata(path).ok().map(|status| status.dev());
+    let own = device(folder)?;
+    let logs = plan.instances.iter().map(|instance| instance.log.as_path());
+    let databases = plan
+        .databases()
+        .filter_map(|database| database.path.parent());
+    let tested = logs
+        .chain(databases)
+        .find(|path| device(path) == Some(own))?;
+    Some(format!(
+        "the run folder is on the tested volume of {}: its writes are measured, too; --out names another place",
+        tested.display()
+    ))
 }
 
 /// Everything about this machine that a result has.

@@ -37,7 +37,9 @@ enum Phase {
     Create,
     WarmUp,
     Test,
-    Verify,
+    Close,
+    Records,
+    Files,
 }
 
 impl Phase {
@@ -46,7 +48,7 @@ impl Phase {
             Self::Create => "create",
             Self::WarmUp => "warm up",
             Self::Test => "test",
-            Self::Verify => "verify",
+            Self::Close | Self::Records | Self::Files => "verify",
         }
     }
 }
@@ -95,6 +97,22 @@ impl Watch {
     }
 
     fn show(&self, phase: Phase, share: f64, detail: impl FnOnce() -> String) {
+        self.with_progress(phase, |progress| progress.show(share, detail));
+    }
+
+    /// Shows a step that goes on at about the same pace.
+    fn show_bytes(&self, phase: Phase, done: ByteSize, total: ByteSize, what: &str) {
+        let rate = |seconds: f64| {
+            let mebibytes = done.get() as f64 / f64::from(1 << 20);
+            format!("{} MiB/s", decimals(mebibytes / seconds))
+        };
+        let detail = || format!("{what}{done} of {total}");
+        self.with_progress(phase, |progress| {
+            progress.show_paced(share(done, total), detail, rate);
+        });
+    }
+
+    fn with_progress(&self, phase: Phase, show: impl FnOnce(&mut Progress)) {
         let mut state = self.state.borrow_mut();
         let showing = state
             .phase
@@ -107,7 +125,7 @@ impl Watch {
             }
         }
         let (_, progress) = state.phase.as_mut().expect("the phase was just set");
-        progress.show(share, detail);
+        show(progress);
     }
 
     fn finish(&self, phase: Phase, detail: &str) {
@@ -169,9 +187,7 @@ impl Listener for Watch {
                 self.output.talk(&format!("{:13} {note}", "note"));
             }
             News::Creating { done, total } => {
-                self.show(Phase::Create, share(*done, *total), || {
-                    format!("{done} of {total}")
-                });
+                self.show_bytes(Phase::Create, *done, *total, "");
             }
             News::Created { total, took } => {
                 let rate = total.get() as f64 / took.as_seconds().max(1e-9);
@@ -189,9 +205,7 @@ impl Listener for Watch {
                 )
             }),
             News::WarmingUp { filled, wanted } => {
-                self.show(Phase::WarmUp, share(*filled, *wanted), || {
-                    format!("cache {filled} of {wanted}")
-                })
+                self.show_bytes(Phase::WarmUp, *filled, *wanted, "cache ");
             }
             News::WarmedUp {
                 filled,
@@ -214,22 +228,22 @@ impl Listener for Watch {
                 self.show(Phase::Test, share, || testing(live));
             }
             News::CollectionEnded => self.collected(at),
-            News::Closing => self.show(Phase::Verify, 0.0, || {
+            News::Closing => self.show(Phase::Close, 0.0, || {
                 "waiting for a clean shutdown".to_owned()
             }),
             News::VerifyingRecords { done, total } => {
                 let part = *done as f64 / (*total).max(1) as f64;
-                self.show(Phase::Verify, part, || {
-                    format!("{} of {} records", grouped(*done), grouped(*total))
+                let detail = || format!("{} of {} records", grouped(*done), grouped(*total));
+                let rate = |seconds: f64| format!("{} /s", decimals(*done as f64 / seconds));
+                self.with_progress(Phase::Records, |progress| {
+                    progress.show_paced(part, detail, rate);
                 });
             }
             News::VerifyingFiles { done, total } => {
-                self.show(Phase::Verify, share(*done, *total), || {
-                    format!("{done} of {total}")
-                });
+                self.show_bytes(Phase::Files, *done, *total, "files ");
             }
             News::Verified { took } => {
-                self.finish(Phase::Verify, &format!("done in {}", seconds(*took)));
+                self.finish(Phase::Files, &format!("done in {}", seconds(*took)));
             }
         }
     }

@@ -1,0 +1,88 @@
+//! `brunt report`: makes the report of a run again, or one report of the runs of several hosts.
+//!
+//! The numbers are those of the run folder; nothing is measured and nothing judged anew. A run whose host died has a report,
+//! too: from what it recorded until then.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use brunt_report::{ReadError, Run, TogetherError, report_html, together};
+use clap::Args;
+
+use crate::closing::summary;
+use crate::exit::Exit;
+use crate::output::Output;
+
+/// What `report` is told.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Examples:
+  brunt report runs/2026-11-21-181503-demo        make report.html of a run again
+  brunt report host-a/ host-b/ --out system.html  add up two hosts, tested at the same time
+  brunt report runs/2026-11-21-181503-demo --json | jq .achieved_iops")]
+pub struct ReportArgs {
+    /// Folders of runs; several are added up, by server and in total
+    #[arg(required = true, value_name = "RUN")]
+    pub runs: Vec<PathBuf>,
+
+    /// File to write; report.html in the run's folder, or in this one for several
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+
+    /// Print the result as JSON on stdout
+    #[arg(long)]
+    pub json: bool,
+
+    /// Say nothing but the result and errors
+    #[arg(long)]
+    pub quiet: bool,
+}
+
+/// Why there is no report.
+#[derive(Debug, thiserror::Error)]
+pub enum ReportError {
+    /// A run cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// They do not belong together.
+    #[error(transparent)]
+    Together(#[from] TogetherError),
+    /// The report cannot be written.
+    #[error("{}: {source}", path.display())]
+    Write {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// Writes the report. It is [`Exit::Passed`] whatever the verdict of the run: a report was asked for, and there it is.
+///
+/// # Errors
+/// [`ReportError`] when there is none.
+pub fn run(args: &ReportArgs, output: &Output) -> Result<Exit, ReportError> {
+    let runs: Result<Vec<Run>, ReadError> = args.runs.iter().map(|run| Run::read(run)).collect();
+    let run = together(runs?)?;
+    let path = match (&args.out, args.runs.as_slice()) {
+        (Some(path), _) => path.clone(),
+        (None, [only]) => only.join("report.html"),
+        (None, _) => PathBuf::from("report.html"),
+    };
+    write(&path, &report_html(&run))?;
+    if args.json {
+        output.data(run.result.to_json().trim_end());
+    } else {
+        output.data(&summary(&run.result, &path, output));
+    }
+    Ok(Exit::Passed)
+}
+
+fn write(path: &Path, html: &str) -> Result<(), ReportError> {
+    let refused = |source| ReportError::Write {
+        path: path.to_owned(),
+        source,
+    };
+    fs::write(path, html).map_err(refused)
+}

@@ -1,0 +1,227 @@
+//! Runs on real storage, by the program itself: what their folders hold, also when nobody was there to end them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use brunt_cli::scenario::{Scenario, TEMPLATE};
+use serde_json::Value;
+use tempfile::TempDir;
+
+const SCHEMA: &str = include_str!("../../../docs/result.schema.json");
+
+/// The scenario of `brunt init`, made small enough for a test.
+const SMALL: [&str; 6] = [
+    "--set=profile.cache_min=4MiB",
+    "--set=profile.cache_max=16MiB",
+    "--set=instance.0.database_size=32MiB",
+    "--set=instance.1.database_size=32MiB",
+    "--sessions=4",
+    "--seed=7",
+];
+
+fn brunt(folder: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_brunt"));
+    command.current_dir(folder).env("NO_COLOR", "1");
+    command.stdin(Stdio::null());
+    command
+}
+
+fn init(folder: &Path) {
+    let init = brunt(folder).args(["init", "my.toml"]).output().unwrap();
+    assert!(init.status.success(), "{}", said(&init));
+}
+
+fn run(folder: &Path, more: &[&str]) -> Command {
+    let mut command = brunt(folder);
+    command.args(["run", "my.toml"]).args(SMALL).args(more);
+    command
+}
+
+fn said(output: &Output) -> String {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    text(&output.stdout) + &text(&output.stderr)
+}
+
+/// The only run folder below `folder`.
+fn run_folder(folder: &Path) -> Option<PathBuf> {
+    let mut runs = fs::read_dir(folder.join("runs")).ok()?;
+    Some(runs.next()?.unwrap().path())
+}
+
+fn keeps_to_the_schema(result: &Value) {
+    let schema: Value = serde_json::from_str(SCHEMA).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let faults: Vec<_> = validator
+        .iter_errors(result)
+        .map(|e| e.to_string())
+        .collect();
+    assert_eq!(faults, [""; 0]);
+}
+
+fn json(text: &[u8]) -> Value {
+    serde_json::from_slice(text).unwrap()
+}
+
+#[test]
+fn a_finished_run_is_complete_and_its_report_can_be_made_again() {
+    let home = TempDir::new().unwrap();
+    init(home.path());
+    let output = run(home.path(), &["--duration=2s"]).output().unwrap();
+    let folder = run_folder(home.path()).unwrap_or_else(|| panic!("{}", said(&output)));
+    let mut names: Vec<_> = fs::read_dir(&folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    let wanted = [
+        "counters.csv",
+        "events.log",
+        "latency.hlog",
+        "report.html",
+        "result.json",
+        "scenario.toml",
+    ];
+    assert_eq!(names, wanted, "{}", said(&output));
+    let result = json(&fs::read(folder.join("result.json")).unwrap());
+    keeps_to_the_schema(&result);
+    let instances = result["servers"][0]["instances"].as_array().unwrap();
+    assert_eq!(instances.len(), 2);
+    for instance in instances {
+        assert!(instance["transactions"].as_u64() > Some(0), "{instance}");
+        let count = instance["operation_latency"]["count"].as_u64();
+        assert_eq!(count, instance["transactions"].as_u64());
+    }
+    let report = fs::read(folder.join("report.html")).unwrap();
+    assert_eq!(report.windows(8).filter(|w| w == b"<figure>").count(), 4);
+    fs::remove_file(folder.join("report.html")).unwrap();
+    let again = brunt(home.path())
+        .arg("report")
+        .arg(&folder)
+        .output()
+        .unwrap();
+    assert!(again.status.success(), "{}", said(&again));
+    let made_again = fs::read(folder.join("report.html")).unwrap();
+    assert!(
+        made_again == report,
+        "the same folder makes the same report"
+    );
+}
+
+/// A child that is killed with its owner.
+struct Victim(Child);
+
+impl Drop for Victim {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Starts a test of a minute and waits until some samples were recorded.
+fn recorded(home: &Path) -> (Victim, PathBuf) {
+    let child = run(home, &["--duration=20s"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let victim = Victim(child);
+    let begun = Instant::now();
+    loop {
+        assert!(begun.elapsed() < Duration::from_secs(120), "no sample came");
+        thread::sleep(Duration::from_millis(50));
+        let Some(folder) = run_folder(home) else {
+            continue;
+        };
+        let table = fs::read_to_string(folder.join("counters.csv")).unwrap_or_default();
+        if table.matches(",database-read,").count() >= 2 {
+            return (victim, folder);
+        }
+    }
+}
+
+#[test]
+fn a_run_that_was_killed_has_a_report_of_what_there_was() {
+    let home = TempDir::new().unwrap();
+    init(home.path());
+    let (victim, folder) = recorded(home.path());
+    drop(victim);
+    let report = brunt(home.path())
+        .args(["report", "--json"])
+        .arg(&folder)
+        .output()
+        .unwrap();
+    assert!(report.status.success(), "{}", said(&report));
+    let result = json(&report.stdout);
+    keeps_to_the_schema(&result);
+    assert_eq!(result["verdict"], "interrupted");
+    assert_eq!(result["qualifies"], false);
+    assert!(result["achieved_iops"].as_f64() > Some(0.0));
+    let sentence = result["details"]["sentence"].as_str().unwrap();
+    assert!(sentence.contains("did not end"), "{sentence}");
+    let instance = &result["servers"][0]["instances"][1];
+    assert!(instance["db_reads_per_s"].as_f64() > Some(0.0));
+    assert!(instance["db_read_latency"]["p99_ms"].as_f64() > Some(0.0));
+    let outcomes = result["rules"].as_array().unwrap();
+    assert!(!outcomes.is_empty());
+    let html = fs::read_to_string(folder.join("report.html")).unwrap();
+    assert!(html.contains(">INTERRUPTED<") && html.contains("<svg"));
+    assert!(html.contains("collection started"), "the test log is there");
+}
+
+#[test]
+fn the_template_names_every_key() {
+    let scenario = Scenario::parse("my.toml", TEMPLATE, Path::new("/home/me"), &[]).unwrap();
+    for line in scenario.to_toml().lines() {
+        if let Some((key, _)) = line.split_once(" = ") {
+            let named = TEMPLATE.lines().any(|line| {
+                let line = line.trim_start_matches("# ");
+                line.split_once(" = ").is_some_and(|(name, _)| name == key)
+            });
+            assert!(named, "`{key}` is not explained by brunt init");
+        }
+    }
+}
+
+#[test]
+fn init_leaves_a_file_alone() {
+    let home = TempDir::new().unwrap();
+    fs::write(home.path().join("my.toml"), "mine").unwrap();
+    let init = brunt(home.path())
+        .args(["init", "my.toml"])
+        .output()
+        .unwrap();
+    assert_eq!(init.status.code(), Some(2));
+    assert!(said(&init).contains("is left alone"), "{}", said(&init));
+    let text = fs::read_to_string(home.path().join("my.toml")).unwrap();
+    assert_eq!(text, "mine");
+}
+
+#[test]
+fn a_lost_terminal_stops_nothing_and_two_signals_at_once_are_one_wish() {
+    let home = TempDir::new().unwrap();
+    init(home.path());
+    let (mut victim, folder) = recorded(home.path());
+    let signal = |name: &str| {
+        let pid = victim.0.id().to_string();
+        let sent = Command::new("kill").args([name, &pid]).status().unwrap();
+        assert!(sent.success());
+    };
+    signal("-HUP");
+    thread::sleep(Duration::from_millis(300));
+    // As `timeout` does it: to the program and to its group.
+    signal("-TERM");
+    signal("-TERM");
+    let status = victim.0.wait().unwrap();
+    assert_eq!(status.code(), Some(130));
+    let result = json(&fs::read(folder.join("result.json")).unwrap());
+    keeps_to_the_schema(&result);
+    assert_eq!(result["verdict"], "interrupted");
+    assert!(
+        result["details"]["times"]["ended"].is_string(),
+        "it ended in order"
+    );
+    assert!(folder.join("report.html").exists());
+}

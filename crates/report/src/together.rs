@@ -1,0 +1,301 @@
+//! Several runs as one: the hosts of one system, tested at the same time.
+//!
+//! I/O adds up, latencies are weighed by their I/Os, rules and verdicts stay those of each host: the system passes when every
+//! host does. What is shown over time is laid over one another by the clock.
+
+mod over_time;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::Run;
+use crate::result::{
+    Bucket, Details, Distribution, Origin, Rule, RunResult, SCHEMA, Times, Verdict, World, step_of,
+};
+
+/// Runs that do not belong together.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum TogetherError {
+    /// There is none.
+    #[error("there is no run to add up")]
+    None,
+    /// They are of different kinds.
+    #[error("a {0} test and a {1} test cannot be added up")]
+    Tests(String, String),
+    /// One is real and the other is not.
+    #[error("a run on real storage and one on modelled storage cannot be added up")]
+    Worlds,
+    /// One of them is there twice.
+    #[error("run {0} is named twice")]
+    Twice(String),
+}
+
+/// How far apart hosts may have begun and ended to collect. ESRP wants all servers of a system to run simultaneously;
+/// published ones begin within half a minute (EqualLogic PS5000XV, 2008).
+const APART_MAX_S: u64 = 30;
+
+/// All `runs` as one. A single run stays what it is.
+///
+/// # Errors
+/// [`TogetherError`] when they do not belong together.
+pub fn together(mut runs: Vec<Run>) -> Result<Run, TogetherError> {
+    check(&runs)?;
+    if runs.len() == 1 {
+        return Ok(runs.swap_remove(0));
+    }
+    name_servers(&mut runs);
+    Ok(Run {
+        samples: over_time::samples(&runs),
+        events: events(&runs),
+        scenario: scenario(&runs),
+        result: result(&runs),
+    })
+}
+
+fn check(runs: &[Run]) -> Result<(), TogetherError> {
+    let first = &runs.first().ok_or(TogetherError::None)?.result;
+    let mut seen = BTreeSet::new();
+    for run in runs {
+        let result = &run.result;
+        if result.test != first.test {
+            return Err(TogetherError::Tests(
+                first.test.clone(),
+                result.test.clone(),
+            ));
+        }
+        if result.world != first.world {
+            return Err(TogetherError::Worlds);
+        }
+        let id = &result.details.origin.run_id;
+        if !seen.insert(id) {
+            return Err(TogetherError::Twice(id.clone()));
+        }
+    }
+    Ok(())
+}
+
+/// Two runs of one host are told apart by a number.
+fn name_servers(runs: &mut [Run]) {
+    let mut met = BTreeMap::<String, u32>::new();
+    for server in runs.iter_mut().flat_map(|run| &mut run.result.servers) {
+        let count = met.entry(server.name.clone()).or_default();
+        *count += 1;
+        if *count > 1 {
+            server.name = format!("{} ({count})", server.name);
+        }
+    }
+}
+
+/// What a run is called beside others.
+fn label(run: &Run) -> String {
+    let names: Vec<&str> = run.result.servers.iter().map(|s| s.name.as_str()).collect();
+    names.join(", ")
+}
+
+fn result(runs: &[Run]) -> RunResult {
+    let results = || runs.iter().map(|run| &run.result);
+    let first = &runs[0].result;
+    let verdict = verdict(results().map(|result| result.verdict));
+    let achieved_iops = results().map(|result| result.achieved_iops).sum();
+    let reasons = reasons(runs);
+    let mut names: Vec<&str> = results().map(|result| result.scenario.as_str()).collect();
+    names.dedup();
+    RunResult {
+        schema: SCHEMA.to_owned(),
+        scenario: names.join(", "),
+        test: first.test.clone(),
+        world: first.world,
+        verdict,
+        qualifies: reasons.is_empty() && results().all(|result| result.qualifies),
+        reasons,
+        rules: runs.iter().flat_map(rules).collect(),
+        achieved_iops,
+        target_iops: results().map(|result| result.target_iops).sum(),
+        database_bytes_initial: results().map(|result| result.database_bytes_initial).sum(),
+        database_bytes_final: results().map(|result| result.database_bytes_final).sum(),
+        database_files: results().map(|result| result.database_files).sum(),
+        servers: results()
+            .flat_map(|result| result.servers.clone())
+            .collect(),
+        details: Details {
+            sentence: sentence(runs, verdict, achieved_iops),
+            times: times(runs),
+            setup: first.details.setup.clone(),
+            distributions: distributions(runs),
+            origin: origin(runs),
+        },
+    }
+}
+
+/// One failure fails all; a run that was not carried through leaves nothing to judge.
+fn verdict(all: impl Iterator<Item = Verdict>) -> Verdict {
+    let gravity = |verdict: &Verdict| match verdict {
+        Verdict::Pass => 0,
+        Verdict::Interrupted => 1,
+        Verdict::Error => 2,
+        Verdict::Fail => 3,
+    };
+    all.max_by_key(gravity).unwrap_or(Verdict::Error)
+}
+
+fn rules(run: &Run) -> Vec<Rule> {
+    let label = label(run);
+    let named = |rule: &Rule| Rule {
+        name: format!("{label}: {}", rule.name),
+        ..rule.clone()
+    };
+    run.result.rules.iter().map(named).collect()
+}
+
+fn reasons(runs: &[Run]) -> Vec<String> {
+    let mut reasons: Vec<String> = apart(runs).into_iter().collect();
+    for run in runs {
+        let label = label(run);
+        let own = run.result.reasons.iter();
+        reasons.extend(own.map(|reason| format!("{label}: {reason}")));
+    }
+    reasons
+}
+
+/// Why the runs were not one test, if they were not; virtual ones have no common clock.
+fn apart(runs: &[Run]) -> Option<String> {
+    if runs[0].result.world == World::Virtual {
+        return None;
+    }
+    let times = runs.iter().map(|run| &run.result.details.times);
+    let ends = times.filter_map(|times| {
+        let (begin, end) = (times.collection_started?, times.collection_ended?);
+        Some((begin.unix_seconds, end.unix_seconds))
+    });
+    let ends: Vec<_> = ends.collect();
+    let spread = |of: fn(&(u64, u64)) -> u64| {
+        let (first, last) = (ends.iter().map(of).min()?, ends.iter().map(of).max()?);
+        Some(last - first)
+    };
+    let (begins, ends) = (spread(|pair| pair.0)?, spread(|pair| pair.1)?);
+    (begins.max(ends) > APART_MAX_S).then(|| {
+        format!(
+            "the hosts did not collect at the same time: they began {begins} s apart and ended {ends} s apart"
+        )
+    })
+}
+
+fn sentence(runs: &[Run], verdict: Verdict, achieved_iops: Option<f64>) -> String {
+    let hosts = runs.len();
+    let rate = achieved_iops.map_or("no I/O was measured on some".to_owned(), |rate| {
+        format!(
+            "{} transactional I/Os per second together",
+            crate::decimals(rate)
+        )
+    });
+    let not_passed: Vec<String> = runs
+        .iter()
+        .filter(|run| run.result.verdict != Verdict::Pass)
+        .map(|run| {
+            let verdict = run.result.verdict.to_string().to_lowercase();
+            format!("{} ({verdict})", label(run))
+        })
+        .collect();
+    match verdict {
+        Verdict::Pass => format!("All {hosts} runs held every limit, at {rate}."),
+        _ => format!(
+            "{} of {hosts} runs did not pass: {}; {rate}.",
+            not_passed.len(),
+            not_passed.join(", ")
+        ),
+    }
+}
+
+fn times(runs: &[Run]) -> Times {
+    let times = || runs.iter().map(|run| &run.result.details.times);
+    let ended: Option<Vec<_>> = times().map(|times| times.ended).collect();
+    Times {
+        started: times().map(|t| t.started).min().expect("there is a run"),
+        collection_started: times().filter_map(|t| t.collection_started).min(),
+        collection_ended: times().filter_map(|t| t.collection_ended).max(),
+        ended: ended.and_then(|ended| ended.into_iter().max()),
+        collection_s: times().map(|t| t.collection_s).fold(0.0, f64::max),
+    }
+}
+
+fn distributions(runs: &[Run]) -> Vec<Distribution> {
+    let all = || {
+        runs.iter()
+            .flat_map(|run| &run.result.details.distributions)
+    };
+    let mut names: Vec<&String> = Vec::new();
+    for distribution in all() {
+        if !names.contains(&&distribution.name) {
+            names.push(&distribution.name);
+        }
+    }
+    let of = |name: &String| {
+        let mut steps = BTreeMap::<i32, Bucket>::new();
+        let buckets = all().filter(|d| d.name == *name).flat_map(|d| &d.buckets);
+        for bucket in buckets {
+            let step = steps.entry(step_of(bucket.latency_ms_max));
+            let step = step.or_insert(Bucket {
+                count: 0,
+                ..*bucket
+            });
+            step.count += bucket.count;
+            step.latency_ms_max = step.latency_ms_max.max(bucket.latency_ms_max);
+        }
+        Distribution {
+            name: name.clone(),
+            buckets: steps.into_values().collect(),
+        }
+    };
+    names.into_iter().map(of).collect()
+}
+
+fn origin(runs: &[Run]) -> Origin {
+    let all = |of: fn(&Origin) -> &String| {
+        let of = |run: &Run| of(&run.result.details.origin).clone();
+        let mut texts: Vec<String> = runs.iter().map(of).collect();
+        texts.dedup();
+        texts
+    };
+    Origin {
+        command: all(|origin| &origin.command).join("; "),
+        version: all(|origin| &origin.version).join(", "),
+        seed: runs[0].result.details.origin.seed,
+        run_id: all(|origin| &origin.run_id).join(", "),
+    }
+}
+
+fn events(runs: &[Run]) -> Vec<crate::Event> {
+    let mut events = Vec::new();
+    for run in runs {
+        let label = label(run);
+        events.extend(run.events.iter().map(|event| crate::Event {
+            at: event.at,
+            text: format!("{label}: {}", event.text),
+        }));
+    }
+    events.sort_by_key(|event| event.at);
+    events
+}
+
+fn scenario(runs: &[Run]) -> String {
+    let parts = runs.iter();
+    let parts: Vec<String> = parts
+        .map(|run| format!("# {}\n{}", label(run), run.scenario))
+        .collect();
+    parts.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_gravest_verdict_counts() {
+        let of = |verdicts: &[Verdict]| verdict(verdicts.iter().copied());
+        assert_eq!(of(&[Verdict::Pass, Verdict::Pass]), Verdict::Pass);
+        assert_eq!(
+            of(&[Verdict::Pass, Verdict::Interrupted]),
+            Verdict::Interrupted
+        );
+        assert_eq!(of(&[Verdict::Fail, Verdict::Error]), Verdict::Fail);
+    }
+}
