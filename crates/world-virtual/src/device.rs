@@ -80,6 +80,12 @@ pub trait Device {
 
     /// An event it asked for.
     fn on_event(&mut self, token: u64, agenda: &mut Agenda<'_>);
+
+    /// `file` was made `bytes` long by name, not by a write. For devices that give files a place; others do nothing.
+    fn resized(&mut self, _volume: u32, _file: Inode, _bytes: u64) {}
+
+    /// Nobody can reach `file` any more. For devices that give files a place; others do nothing.
+    fn removed(&mut self, _volume: u32, _file: Inode) {}
 }
 
 /// A device that knows a request's time when it sees it, and serves any number at once.

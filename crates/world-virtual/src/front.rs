@@ -101,9 +101,19 @@ impl State {
         }
     }
 
+    /// Tells the device beneath that a file was made `bytes` long by name.
+    pub(crate) fn resized(&mut self, file: Inode, bytes: u64) {
+        let volume = self.handles.volume(file);
+        let device = self.mounts.device(volume);
+        self.devices[device as usize].resized(volume, file, bytes);
+    }
+
     fn forget(&mut self, inode: Inode) {
         let bytes = self.store.length(inode).expect("forgotten once");
-        self.mounts.shrink(self.handles.volume(inode), bytes);
+        let volume = self.handles.volume(inode);
+        self.mounts.shrink(volume, bytes);
+        let device = self.mounts.device(volume);
+        self.devices[device as usize].removed(volume, inode);
         self.store.drop_file(inode);
     }
 }

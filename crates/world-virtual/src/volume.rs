@@ -116,6 +116,7 @@ impl State {
             return Err(VolumeError::NoSpace);
         }
         self.store.set_length(file, bytes);
+        self.resized(file, bytes);
         let to = bytes;
         Ok(((), Some(Action::Length { file, from, to })))
     }

@@ -1,0 +1,334 @@
+//! Jobs: one stripe's part of something. Reads, then writes, with the stripe's lock where it is needed.
+//!
+//! When a drive fails under a job, the job goes on with the members that are left: a job that was reading plans anew;
+//! one that was writing has written the others, and what the failed drive lacks is in the parities or the copies.
+
+use brunt_units::Time;
+use brunt_world::IoError;
+use smallvec::SmallVec;
+
+use super::{Array, Event, Verb};
+use crate::Extent;
+use crate::breakdown::Breakdown;
+use crate::design::MirrorChoice;
+use crate::drive::{Begun, Service};
+use crate::group::plan::{Plan, Step, Steps};
+use crate::group::{Spot, StripeAt};
+use crate::slab::Key;
+
+/// Whom a job is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Owner {
+    /// A host's request.
+    Request(Key),
+}
+
+/// Parts of a stripe's data, ascending and apart.
+pub(super) type Extents = SmallVec<[Extent; 2]>;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Locking,
+    Reading,
+    Writing,
+}
+
+/// A job in flight.
+pub(super) struct Job {
+    owner: Owner,
+    group: u32,
+    at: StripeAt,
+    extents: Extents,
+    verb: Verb,
+    phase: Phase,
+    holds_lock: bool,
+    /// Requests to drives that have not ended.
+    pending: u32,
+    writes: Steps,
+    /// A drive failed under it.
+    disturbed: bool,
+    /// When the phase began.
+    since: Time,
+    /// The device I/O of this phase that ended last.
+    slowest: Breakdown,
+    breakdown: Breakdown,
+}
+
+/// Whom a request to a drive is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum IoOwner {
+    /// A job.
+    Job(Key),
+    /// A repair.
+    Repair(Key),
+}
+
+/// A request to a drive.
+pub(super) struct DeviceIo {
+    pub(super) owner: IoOwner,
+    drive: u16,
+    arrived: Time,
+    begun: Time,
+    service: Service,
+}
+
+impl Array {
+    /// Starts a job over `extents` of one stripe's data.
+    pub(super) fn start_job(
+        &mut self,
+        owner: Owner,
+        group: u32,
+        at: StripeAt,
+        extents: Extents,
+        verb: Verb,
+    ) {
+        let entry = &self.groups[group as usize];
+        let locks = verb == Verb::Write || entry.reads_need_lock(at);
+        let job = self.jobs.insert(Job {
+            owner,
+            group,
+            at,
+            extents,
+            verb,
+            phase: Phase::Locking,
+            holds_lock: false,
+            pending: 0,
+            writes: Steps::new(),
+            disturbed: false,
+            since: self.now,
+            slowest: Breakdown::default(),
+            breakdown: Breakdown::default(),
+        });
+        if !locks || self.groups[group as usize].locks.take(at, job) {
+            self.jobs[job].holds_lock = locks;
+            self.plan_job(job);
+        }
+    }
+
+    /// The job holds its stripe from now on.
+    pub(super) fn job_locked(&mut self, job: Key) {
+        let now = self.now;
+        let entry = &mut self.jobs[job];
+        entry.holds_lock = true;
+        entry.breakdown.wait += now - entry.since;
+        self.plan_job(job);
+    }
+
+    fn plan_job(&mut self, key: Key) {
+        let job = &self.jobs[key];
+        let group = &mut self.groups[job.group as usize];
+        if !job.holds_lock && group.reads_need_lock(job.at) {
+            // A drive has failed since it began without one.
+            let taken = group.locks.take(job.at, key);
+            let job = &mut self.jobs[key];
+            (job.phase, job.since, job.holds_lock) = (Phase::Locking, self.now, taken);
+            if !taken {
+                return;
+            }
+        }
+        let job = &self.jobs[key];
+        let group = &self.groups[job.group as usize];
+        let row = group.row(job.at);
+        let plan = match job.verb {
+            Verb::Read => {
+                let (at, choice) = (job.at, self.mirror_choices[job.group as usize]);
+                let turn = &mut self.turn;
+                let mirrors = &mut self.mirrors;
+                let drives = &self.drives;
+                row.read(job.extents[0], |readable| {
+                    let queue = |member: u32| {
+                        let spot = group.read_spot(at, member, 0);
+                        drives[usize::from(spot.drive)].outstanding()
+                    };
+                    choose_copy(readable, choice, turn, mirrors, queue)
+                })
+            }
+            Verb::Write => row.write(&job.extents),
+        };
+        match plan {
+            Ok(Plan { reads, writes, .. }) => {
+                let job = &mut self.jobs[key];
+                job.disturbed = false;
+                job.since = self.now;
+                job.writes = writes;
+                if reads.is_empty() {
+                    self.write_phase(key);
+                } else {
+                    self.read_phase(key, &reads);
+                }
+            }
+            Err(_) => self.end_job(key, Err(IoError::Device)),
+        }
+    }
+
+    fn read_phase(&mut self, key: Key, reads: &Steps) {
+        let job = &mut self.jobs[key];
+        job.phase = Phase::Reading;
+        job.pending = u32::try_from(reads.len()).expect("few steps");
+        let (group, at) = (job.group, job.at);
+        for Step { member, within } in reads {
+            let spot = self.groups[group as usize].read_spot(at, *member, within.start);
+            self.ask_drive(IoOwner::Job(key), spot, within.length, false);
+        }
+    }
+
+    fn write_phase(&mut self, key: Key) {
+        let job = &mut self.jobs[key];
+        job.phase = Phase::Writing;
+        let steps = std::mem::take(&mut job.writes);
+        let (group, at) = (job.group, job.at);
+        let mut spots: SmallVec<[(Spot, u64); 8]> = SmallVec::new();
+        for Step { member, within } in steps {
+            let places = self.groups[group as usize].write_spots(at, member, within.start);
+            spots.extend(places.into_iter().map(|spot| (spot, within.length)));
+        }
+        self.jobs[key].pending = u32::try_from(spots.len()).expect("few steps");
+        if spots.is_empty() {
+            // Everything to write was on a drive that failed meanwhile.
+            return self.end_job(key, Ok(()));
+        }
+        for (spot, length) in spots {
+            self.ask_drive(IoOwner::Job(key), spot, length, true);
+        }
+    }
+
+    pub(super) fn ask_drive(&mut self, owner: IoOwner, spot: Spot, length: u64, write: bool) {
+        let io = self.ios.insert(DeviceIo {
+            owner,
+            drive: spot.drive,
+            arrived: self.now,
+            begun: self.now,
+            service: Service::default(),
+        });
+        self.device_ios += 1;
+        let extent = Extent::new(spot.sector, length);
+        let drive = &mut self.drives[usize::from(spot.drive)];
+        let begun = drive.submit(self.now, io, extent, write);
+        self.device_begun(begun);
+    }
+
+    fn device_begun(&mut self, begun: Option<Begun>) {
+        let Some(Begun { io, service }) = begun else {
+            return;
+        };
+        let entry = &mut self.ios[io];
+        entry.begun = self.now;
+        entry.service = service;
+        self.schedule.set(service.finish, Event::Device(io));
+    }
+
+    /// A drive has done `key`.
+    pub(super) fn device_ended(&mut self, key: Key) {
+        let Some(io) = self.ios.remove(key) else {
+            return; // The drive has failed since.
+        };
+        let next = self.drives[usize::from(io.drive)].end(self.now, key, io.arrived);
+        self.device_begun(next);
+        let key = match io.owner {
+            IoOwner::Job(job) => job,
+            IoOwner::Repair(repair) => return self.repair_io_ended(repair, false),
+        };
+        self.jobs[key].slowest = Breakdown {
+            wait: brunt_units::Span::ZERO,
+            queue: io.begun - io.arrived,
+            overhead: io.service.overhead,
+            seek: io.service.seek,
+            rotation: io.service.rotation,
+            transfer: io.service.transfer,
+        };
+        self.step_ended(key);
+    }
+
+    /// The drive of one of the job's requests has failed.
+    pub(super) fn job_disturbed(&mut self, key: Key) {
+        let job = &mut self.jobs[key];
+        job.disturbed = true;
+        job.slowest = Breakdown::default();
+        self.step_ended(key);
+    }
+
+    fn step_ended(&mut self, key: Key) {
+        let now = self.now;
+        let job = &mut self.jobs[key];
+        job.pending -= 1;
+        if job.pending > 0 {
+            return;
+        }
+        let slowest = std::mem::take(&mut job.slowest);
+        if slowest.total() == now - job.since {
+            job.breakdown.add(&slowest);
+        } else {
+            // The last to end was one that failed.
+            job.breakdown.wait += now - job.since;
+        }
+        job.since = now;
+        match (job.phase, job.verb) {
+            (Phase::Reading, _) if job.disturbed => self.plan_job(key),
+            (Phase::Reading, Verb::Write) => self.write_phase(key),
+            (Phase::Reading, Verb::Read) | (Phase::Writing, _) => {
+                let result = self.judge(key);
+                self.end_job(key, result);
+            }
+            (Phase::Locking, _) => unreachable!("a job that waits asks no drive"),
+        }
+    }
+
+    /// Whether what the job wrote can be read.
+    fn judge(&self, key: Key) -> Result<(), IoError> {
+        let job = &self.jobs[key];
+        let row = self.groups[job.group as usize].row(job.at);
+        if row.shape.survives(row.readable) {
+            Ok(())
+        } else {
+            Err(IoError::Device)
+        }
+    }
+
+    fn end_job(&mut self, key: Key, result: Result<(), IoError>) {
+        let job = self.jobs.remove(key).expect("it is in flight");
+        if job.holds_lock {
+            let released = self.groups[job.group as usize].locks.give(job.at);
+            for next in released.jobs {
+                self.job_locked(next);
+            }
+            if let Some(claim) = released.claim {
+                self.claim_begun(job.group, claim);
+            }
+        }
+        match job.owner {
+            Owner::Request(request) => self.part_ended(request, result, job.breakdown),
+        }
+    }
+}
+
+/// The copy that is read.
+fn choose_copy(
+    readable: u32,
+    choice: MirrorChoice,
+    turn: &mut u32,
+    mirrors: &mut brunt_world::random::Stream,
+    queue: impl Fn(u32) -> usize,
+) -> u32 {
+    use crate::group::members;
+    let count = readable.count_ones();
+    if count == 1 {
+        return readable.trailing_zeros();
+    }
+    let first = match choice {
+        MirrorChoice::Random => {
+            let drawn = mirrors.below(u64::from(count));
+            return members(readable)
+                .nth(usize::try_from(drawn).expect("few copies"))
+                .expect("drawn among them");
+        }
+        MirrorChoice::ShortestQueue => {
+            *turn = turn.wrapping_add(1);
+            *turn % count
+        }
+    };
+    (0..)
+        .zip(members(readable))
+        .min_by_key(|(at, member)| (queue(*member), (at + count - first) % count))
+        .map(|(_, member)| member)
+        .expect("some copy is readable")
+}

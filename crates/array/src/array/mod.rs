@@ -1,0 +1,281 @@
+//! The array: one front for requests, drives at the back, one heap of events.
+//!
+//! ```text
+//!    submit -> Request -> Jobs (one to a stripe) -> device I/Os -> drives
+//!                 ^              |  reads first, then writes          |
+//!                 +-- all ended -+------------- ended ----------------+
+//! ```
+//!
+//! Nothing here is a future and nothing has content. Whoever drives an array tells it the time: [`Array::submit`] at now,
+//! [`Array::next_at`] for when to come again, [`Array::advance`] to let everything happen up to then, and
+//! [`Array::finished`] for what came of it.
+//!
+//! Invariant: a request finishes once, and the parts of its [`Breakdown`] add up to its response time.
+
+mod failures;
+mod jobs;
+mod repair;
+mod requests;
+
+use brunt_units::{ByteSize, Time};
+use brunt_world::IoError;
+use brunt_world::random::{Stream, Streams};
+
+use crate::Extent;
+use crate::breakdown::Breakdown;
+use crate::design::{ArrayDesign, DesignError, MirrorChoice};
+use crate::drive::{Drive, DriveStats};
+use crate::group::Group;
+use crate::incident::{Incident, Note};
+use crate::schedule::Schedule;
+use crate::slab::{Key, Slab};
+use jobs::{DeviceIo, Job};
+use repair::{Campaign, Repair};
+use requests::Request;
+
+/// What a host asks of a LUN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verb {
+    /// Give me these sectors.
+    Read,
+    /// Keep these sectors.
+    Write,
+}
+
+/// A host's request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostIo {
+    /// Which LUN, by number.
+    pub lun: u32,
+    /// What to do.
+    pub verb: Verb,
+    /// With which sectors of the LUN.
+    pub extent: Extent,
+    /// The caller's own mark, given back in [`Finished`].
+    pub tag: u64,
+}
+
+/// What became of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Finished {
+    /// The caller's mark.
+    pub tag: u64,
+    /// What was asked.
+    pub verb: Verb,
+    /// When it was submitted.
+    pub submitted_at: Time,
+    /// When it ended.
+    pub at: Time,
+    /// How it ended.
+    pub result: Result<(), IoError>,
+    /// Where its time went.
+    pub breakdown: Breakdown,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Event {
+    /// A drive has done what it was doing.
+    Device(Key),
+    /// A repair has paused long enough.
+    NextUnit(Key),
+    /// Something befalls the array.
+    Incident(u32),
+}
+
+struct Lun {
+    group: u32,
+    /// First sector within the group.
+    start: u64,
+    sectors: u64,
+}
+
+/// A storage array in virtual time.
+pub struct Array {
+    now: Time,
+    schedule: Schedule<Event>,
+    drives: Vec<Drive>,
+    groups: Vec<Group>,
+    mirror_choices: Vec<MirrorChoice>,
+    luns: Vec<Lun>,
+    requests: Slab<Request>,
+    jobs: Slab<Job>,
+    ios: Slab<DeviceIo>,
+    repairs: Slab<Repair>,
+    campaigns: Vec<Campaign>,
+    spares: Vec<u16>,
+    incidents: Vec<Incident>,
+    notes: Vec<Note>,
+    names: Vec<String>,
+    finished: Vec<Finished>,
+    mirrors: Stream,
+    turn: u32,
+    device_ios: u64,
+}
+
+impl Array {
+    /// The array of `design` at time zero; whatever is left to chance comes from `streams`.
+    ///
+    /// # Errors
+    /// [`DesignError`] when the design cannot be built.
+    pub fn new(design: &ArrayDesign, streams: Streams) -> Result<Self, DesignError> {
+        let drives = design.drives.iter().enumerate().map(|(number, model)| {
+            let mut stream = streams.named(&format!("drive/{number}"));
+            Drive::new(model, design.policy, &mut stream)
+        });
+        let drives: Vec<Drive> = drives.collect();
+        check_drives(design, drives.len())?;
+        let mut groups = Vec::new();
+        for group in &design.groups {
+            let sectors = group
+                .drives
+                .iter()
+                .map(|drive| drives[usize::from(*drive)].sectors());
+            groups.push(group.build(sectors.min().unwrap_or(0))?);
+        }
+        let luns = place_luns(design, &groups)?;
+        Ok(Self {
+            now: Time::ZERO,
+            schedule: Schedule::default(),
+            drives,
+            groups,
+            mirror_choices: design
+                .groups
+                .iter()
+                .map(|group| group.mirror_choice)
+                .collect(),
+            luns,
+            requests: Slab::default(),
+            jobs: Slab::default(),
+            ios: Slab::default(),
+            repairs: Slab::default(),
+            campaigns: Vec::new(),
+            spares: design.spares.clone(),
+            incidents: Vec::new(),
+            notes: Vec::new(),
+            names: design
+                .groups
+                .iter()
+                .map(|group| group.name.clone())
+                .collect(),
+            finished: Vec::new(),
+            mirrors: streams.named("mirrors"),
+            turn: 0,
+            device_ios: 0,
+        })
+    }
+
+    /// When something happens next, if nobody asks for anything.
+    pub fn next_at(&self) -> Option<Time> {
+        self.schedule.next_at()
+    }
+
+    /// Lets everything happen that is due by `to`, and makes that now.
+    ///
+    /// # Panics
+    /// When `to` has passed.
+    pub fn advance(&mut self, to: Time) {
+        assert!(to >= self.now, "time goes back");
+        while let Some((at, event)) = self.schedule.pop(to) {
+            self.now = at;
+            match event {
+                Event::Device(io) => self.device_ended(io),
+                Event::NextUnit(repair) => self.next_unit(repair),
+                Event::Incident(number) => self.befall(number),
+            }
+        }
+        self.now = to;
+    }
+
+    /// Takes what has finished since the last call, in order.
+    pub fn finished(&mut self) -> std::vec::Drain<'_, Finished> {
+        self.finished.drain(..)
+    }
+
+    /// Now.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// Size of a LUN.
+    pub fn lun_size(&self, lun: u32) -> ByteSize {
+        ByteSize::bytes(Extent::new(0, self.luns[lun as usize].sectors).bytes())
+    }
+
+    /// Requests in the array.
+    pub fn outstanding(&self) -> usize {
+        self.requests.len()
+    }
+
+    /// Requests to drives so far.
+    pub fn device_ios(&self) -> u64 {
+        self.device_ios
+    }
+
+    /// Events so far.
+    pub fn events(&self) -> u64 {
+        self.schedule.count()
+    }
+
+    /// Starts measuring anew, now.
+    pub fn forget_stats(&mut self) {
+        for drive in &mut self.drives {
+            drive.forget_stats(self.now);
+        }
+    }
+
+    /// What was measured on each drive, up to now.
+    pub fn drive_stats(&mut self) -> Vec<DriveStats> {
+        for drive in &mut self.drives {
+            drive.settle_stats(self.now);
+        }
+        self.drives.iter().map(|drive| *drive.stats()).collect()
+    }
+}
+
+fn check_drives(design: &ArrayDesign, count: usize) -> Result<(), DesignError> {
+    let mut used = vec![false; count];
+    let all = design
+        .groups
+        .iter()
+        .flat_map(|group| &group.drives)
+        .chain(&design.spares);
+    for drive in all {
+        match used.get_mut(usize::from(*drive)) {
+            None => return Err(DesignError::Drive(*drive, "is not there")),
+            Some(true) => return Err(DesignError::Drive(*drive, "is used twice")),
+            Some(used) => *used = true,
+        }
+    }
+    Ok(())
+}
+
+/// LUNs one after the other along their groups. A size of zero takes all that is left.
+fn place_luns(design: &ArrayDesign, groups: &[Group]) -> Result<Vec<Lun>, DesignError> {
+    let mut used = vec![0; groups.len()];
+    let mut luns = Vec::new();
+    for lun in &design.luns {
+        let Some(group) = groups.get(lun.group) else {
+            return Err(DesignError::NoGroup(lun.name.clone()));
+        };
+        let left = group.sectors() - used[lun.group];
+        let sectors = match lun.size.get() {
+            0 => left,
+            bytes => bytes.div_ceil(512),
+        };
+        if sectors > left || left == 0 {
+            return Err(DesignError::Lun {
+                lun: lun.name.clone(),
+                size: lun.size,
+                group: design.groups[lun.group].name.clone(),
+                left: ByteSize::bytes(Extent::new(0, left).bytes()),
+            });
+        }
+        luns.push(Lun {
+            group: u32::try_from(lun.group).expect("few groups"),
+            start: used[lun.group],
+            sectors,
+        });
+        used[lun.group] += sectors;
+    }
+    Ok(luns)
+}

@@ -1,0 +1,279 @@
+//! Rebuilding what is lost, and copying it back.
+//!
+//! ```text
+//!    claim some rows -> read their sources -> write the target -> move the mark -> give the rows back -> pause
+//! ```
+//!
+//! One unit of rows at a time, and one repair to a chunk. Within the claim nobody writes, so what is computed is what is
+//! there; below the mark everybody writes the target too.
+//!
+//! A source that fails leads to other sources. A target that fails ends the repair, and another target is looked for.
+
+use std::ops::Range;
+
+use brunt_units::{Span, Time};
+
+use super::jobs::IoOwner;
+use super::{Array, Event};
+use crate::group::locks::ClaimId;
+use crate::group::{Spot, StripeAt, Target, members};
+use crate::incident::NoteKind;
+use crate::slab::Key;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Claiming,
+    Reading,
+    Writing,
+    Pausing,
+}
+
+/// A piece that is being rebuilt or copied.
+pub(super) struct Repair {
+    group: u32,
+    chunk: u32,
+    member: u32,
+    rows: Range<u64>,
+    claim: Option<ClaimId>,
+    phase: Phase,
+    pending: u32,
+    disturbed: bool,
+    /// When the unit began.
+    since: Time,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CampaignKind {
+    Rebuild,
+    Copyback,
+}
+
+/// A drive's worth of repairs of one group, for the notes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Campaign {
+    pub(super) group: u32,
+    pub(super) kind: CampaignKind,
+    /// The drive whose pieces go elsewhere.
+    pub(super) from: u16,
+    /// Where they go, if it is one drive.
+    pub(super) onto: Option<u16>,
+    pub(super) started_at: Time,
+    /// Pieces that are not there yet.
+    pub(super) left: u32,
+}
+
+impl Array {
+    /// Starts what can be started in `group`.
+    pub(super) fn start_repairs(&mut self, group: u32) {
+        while let Some((chunk, member)) = self.groups[group as usize].next_repair() {
+            let entry = &mut self.groups[group as usize];
+            entry.repairing.push(chunk);
+            let repair = self.repairs.insert(Repair {
+                group,
+                chunk,
+                member,
+                rows: 0..0,
+                claim: None,
+                phase: Phase::Pausing,
+                pending: 0,
+                disturbed: false,
+                since: self.now,
+            });
+            self.next_unit(repair);
+        }
+    }
+
+    /// Claims the next rows, or ends.
+    pub(super) fn next_unit(&mut self, key: Key) {
+        let Some(repair) = self.repairs.get(key) else {
+            return;
+        };
+        let group = &mut self.groups[repair.group as usize];
+        let piece = &group.chunks[repair.chunk as usize].pieces[repair.member as usize];
+        let Some(target) = piece.target else {
+            // The target has failed.
+            return self.end_repair(key, false);
+        };
+        if target.rows_done == group.rows_per_chunk {
+            return self.end_repair(key, true);
+        }
+        let end = (target.rows_done + group.repair.unit_rows).min(group.rows_per_chunk);
+        let rows = target.rows_done..end;
+        let (claim, begun) = group.locks.claim(repair.chunk, rows.clone());
+        let repair = &mut self.repairs[key];
+        repair.rows = rows;
+        repair.claim = Some(claim);
+        repair.phase = Phase::Claiming;
+        repair.since = self.now;
+        if begun {
+            self.read_unit(key);
+        }
+    }
+
+    /// The claim of some repair of `group` has begun.
+    pub(super) fn claim_begun(&mut self, group: u32, claim: ClaimId) {
+        let is_it = |repair: &Repair| repair.group == group && repair.claim == Some(claim);
+        let key = self
+            .repairs
+            .find(is_it)
+            .expect("the claim is some repair's");
+        self.read_unit(key);
+    }
+
+    fn read_unit(&mut self, key: Key) {
+        let repair = &self.repairs[key];
+        let group = &self.groups[repair.group as usize];
+        let at = StripeAt {
+            chunk: repair.chunk,
+            row: repair.rows.start,
+        };
+        let piece = &group.chunks[at.chunk as usize].pieces[repair.member as usize];
+        let row = group.row(at);
+        let sources = if piece.target.is_none() || !row.shape.survives(row.readable) {
+            0
+        } else if piece.is_good {
+            1 << repair.member
+        } else {
+            row.sources()
+        };
+        let length = (repair.rows.end - repair.rows.start) * group.shape.strip_sectors;
+        let spots: Vec<Spot> = members(sources)
+            .map(|member| group.read_spot(at, member, 0))
+            .collect();
+        if spots.is_empty() {
+            // Its target or too many of its sources are gone.
+            return self.end_repair(key, false);
+        }
+        let repair = &mut self.repairs[key];
+        repair.phase = Phase::Reading;
+        repair.disturbed = false;
+        repair.pending = u32::try_from(spots.len()).expect("few sources");
+        for spot in spots {
+            self.ask_drive(IoOwner::Repair(key), spot, length, false);
+        }
+    }
+
+    /// A device I/O of the repair has ended; `failed` when its drive did.
+    pub(super) fn repair_io_ended(&mut self, key: Key, failed: bool) {
+        let repair = &mut self.repairs[key];
+        repair.disturbed |= failed;
+        repair.pending -= 1;
+        if repair.pending > 0 {
+            return;
+        }
+        match (repair.phase, repair.disturbed) {
+            (Phase::Reading, true) => self.read_unit(key),
+            (Phase::Reading, false) => self.write_unit(key),
+            (Phase::Writing, true) => self.end_repair(key, false),
+            (Phase::Writing, false) => self.unit_ended(key),
+            (Phase::Claiming | Phase::Pausing, _) => unreachable!("it asks no drive"),
+        }
+    }
+
+    fn write_unit(&mut self, key: Key) {
+        let repair = &self.repairs[key];
+        let group = &self.groups[repair.group as usize];
+        let piece = &group.chunks[repair.chunk as usize].pieces[repair.member as usize];
+        // A new target may have been found meanwhile, which begins at the beginning.
+        let is_same = |target: &Target| target.rows_done == repair.rows.start;
+        let Some(Target { spot, .. }) = piece.target.filter(is_same) else {
+            return self.end_repair(key, false);
+        };
+        let strip = group.shape.strip_sectors;
+        let sector = spot.sector + repair.rows.start * strip;
+        let length = (repair.rows.end - repair.rows.start) * strip;
+        let repair = &mut self.repairs[key];
+        (repair.phase, repair.pending) = (Phase::Writing, 1);
+        self.ask_drive(IoOwner::Repair(key), Spot { sector, ..spot }, length, true);
+    }
+
+    fn unit_ended(&mut self, key: Key) {
+        let repair = &mut self.repairs[key];
+        repair.phase = Phase::Pausing;
+        let (group, busy, end) = (repair.group, self.now - repair.since, repair.rows.end);
+        let (chunk, member) = (repair.chunk, repair.member);
+        let entry = &mut self.groups[group as usize];
+        let target = entry.chunks[chunk as usize].pieces[member as usize]
+            .target
+            .as_mut();
+        target.expect("its write has just ended").rows_done = end;
+        let pause = entry.repair_priority(chunk).pause(busy);
+        self.unclaim(key);
+        if pause == Span::ZERO {
+            self.next_unit(key);
+        } else {
+            self.schedule.set(self.now + pause, Event::NextUnit(key));
+        }
+    }
+
+    fn unclaim(&mut self, key: Key) {
+        let repair = &mut self.repairs[key];
+        let group = repair.group;
+        if let Some(claim) = repair.claim.take() {
+            for job in self.groups[group as usize].locks.unclaim(claim) {
+                self.job_locked(job);
+            }
+        }
+    }
+
+    /// The repair is over. When it is not `done`, its piece waits for another target.
+    fn end_repair(&mut self, key: Key, done: bool) {
+        self.unclaim(key);
+        let repair = self.repairs.remove(key).expect("it is under way");
+        let entry = &mut self.groups[repair.group as usize];
+        entry.repairing.retain(|chunk| *chunk != repair.chunk);
+        let chunk = &mut entry.chunks[repair.chunk as usize];
+        let piece = &mut chunk.pieces[repair.member as usize];
+        if done {
+            let target = piece.target.take().expect("it is complete");
+            let left = std::mem::replace(&mut piece.spot, target.spot);
+            let was_copy = std::mem::replace(&mut piece.is_good, true);
+            chunk.look();
+            self.piece_moved(repair.group, left, was_copy);
+        } else if piece.target.is_some() && !entry.chunk_survives(repair.chunk) {
+            // Nothing can be computed any more.
+            let chunk = &mut entry.chunks[repair.chunk as usize];
+            chunk.pieces[repair.member as usize].target = None;
+            chunk.look();
+        }
+        self.start_repairs(repair.group);
+    }
+
+    /// A piece that was at `left` is somewhere else now.
+    fn piece_moved(&mut self, group: u32, left: Spot, was_good: bool) {
+        let kind = if was_good {
+            CampaignKind::Copyback
+        } else {
+            CampaignKind::Rebuild
+        };
+        let is_it = |campaign: &Campaign| {
+            campaign.group == group && campaign.from == left.drive && campaign.kind == kind
+        };
+        let Some(at) = self.campaigns.iter().position(is_it) else {
+            return;
+        };
+        self.campaigns[at].left -= 1;
+        if self.campaigns[at].left == 0 {
+            let campaign = self.campaigns.remove(at);
+            self.campaign_ended(campaign);
+        }
+    }
+
+    fn campaign_ended(&mut self, campaign: Campaign) {
+        let took = self.now - campaign.started_at;
+        let group = self.group_name(campaign.group);
+        match (campaign.kind, campaign.onto) {
+            (CampaignKind::Copyback, Some(onto)) => {
+                self.note(NoteKind::CopybackEnded { group, onto, took });
+                self.spares.push(campaign.from);
+                self.spares.sort_unstable();
+                self.look_for_targets();
+            }
+            _ => {
+                let lost = campaign.from;
+                self.note(NoteKind::RebuildEnded { group, lost, took });
+                self.copy_back(campaign.group, lost);
+            }
+        }
+    }
+}

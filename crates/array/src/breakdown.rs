@@ -1,0 +1,57 @@
+//! Where a request's time went.
+
+use brunt_units::Span;
+
+/// The parts of a request's response time. Their sum is the response time.
+///
+/// A request that needs several drives is told by the one that ended last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Breakdown {
+    /// Waiting for room in the cache, for a stripe, or for another request's data.
+    pub wait: Span,
+    /// Waiting in a drive's queue.
+    pub queue: Span,
+    /// The drive's command overhead.
+    pub overhead: Span,
+    /// Moving the arm.
+    pub seek: Span,
+    /// Waiting for the sector.
+    pub rotation: Span,
+    /// Moving the data.
+    pub transfer: Span,
+}
+
+impl Breakdown {
+    /// The names of the parts, in the order of [`Self::parts`].
+    pub const NAMES: [&'static str; 6] =
+        ["wait", "queue", "overhead", "seek", "rotation", "transfer"];
+
+    /// Every part.
+    pub fn parts(&self) -> [Span; 6] {
+        [
+            self.wait,
+            self.queue,
+            self.overhead,
+            self.seek,
+            self.rotation,
+            self.transfer,
+        ]
+    }
+
+    /// All parts together.
+    pub fn total(&self) -> Span {
+        self.parts()
+            .into_iter()
+            .fold(Span::ZERO, |sum, part| sum + part)
+    }
+
+    /// Adds what came after.
+    pub(crate) fn add(&mut self, later: &Self) {
+        self.wait += later.wait;
+        self.queue += later.queue;
+        self.overhead += later.overhead;
+        self.seek += later.seek;
+        self.rotation += later.rotation;
+        self.transfer += later.transfer;
+    }
+}

@@ -1,0 +1,147 @@
+//! An array beneath a virtual world: files on its LUNs.
+//!
+//! The world's bytes stay in its store; the array says when. Each volume of the world lies on one LUN, by
+//! [`ArrayDevice::new`]'s table. The array keeps its own heap; the world is asked to call at the array's next event, once
+//! for each time, so both agree on what happens when.
+
+use std::collections::BTreeMap;
+
+use brunt_units::Time;
+use brunt_world::{IoError, Op};
+use brunt_world_virtual::{Agenda, Device, Inode, Request, RequestId, SECTOR_BYTES};
+
+use crate::file_map::FileMap;
+use crate::{Array, Extent, HostIo, Verb};
+
+/// A request of the world, of which `parts` are in the array.
+struct Under {
+    id: RequestId,
+    parts: u32,
+    result: Result<(), IoError>,
+}
+
+/// An [`Array`] as a [`Device`].
+pub struct ArrayDevice {
+    array: Array,
+    /// The LUN of each volume.
+    luns: BTreeMap<u32, u32>,
+    files: Vec<FileMap>,
+    under: Vec<Option<Under>>,
+    /// The earliest time at which the world will call.
+    called_at: Option<Time>,
+}
+
+impl ArrayDevice {
+    /// `array` beneath the world's volumes: `luns` pairs a volume's number with a LUN's.
+    ///
+    /// # Panics
+    /// When a LUN is not there.
+    pub fn new(array: Array, luns: &[(u32, u32)]) -> Self {
+        let sectors = |lun| array.lun_size(lun).get().div_euclid(SECTOR_BYTES);
+        let most = luns.iter().map(|(_, lun)| lun + 1).max().unwrap_or(0);
+        Self {
+            files: (0..most).map(|lun| FileMap::new(sectors(lun))).collect(),
+            luns: luns.iter().copied().collect(),
+            array,
+            under: Vec::new(),
+            called_at: None,
+        }
+    }
+
+    /// The array.
+    pub fn array(&mut self) -> &mut Array {
+        &mut self.array
+    }
+
+    fn lun(&self, volume: u32) -> u32 {
+        *self.luns.get(&volume).expect("every volume lies on a LUN")
+    }
+
+    /// Hands on what has finished and asks to be called for what comes next.
+    fn look(&mut self, agenda: &mut Agenda<'_>) {
+        for finished in self.array.finished() {
+            let slot = usize::try_from(finished.tag).expect("a slot");
+            let entry = &mut self.under[slot];
+            let under = entry.as_mut().expect("it is under way");
+            under.parts -= 1;
+            under.result = under.result.and(finished.result);
+            if under.parts == 0 {
+                agenda.finish_at(finished.at, under.id, under.result);
+                *entry = None;
+            }
+        }
+        if let Some(next) = self.array.next_at()
+            && self.called_at.is_none_or(|at| next < at)
+        {
+            self.called_at = Some(next);
+            agenda.call_at(next, 0);
+        }
+    }
+
+    fn begin(&mut self, request: &Request, verb: Verb, agenda: &mut Agenda<'_>) {
+        let now = agenda.now();
+        let lun = self.lun(request.volume);
+        let extent = Extent::new(
+            request.offset.div_euclid(SECTOR_BYTES),
+            request.length.div_euclid(SECTOR_BYTES),
+        );
+        let Ok(parts) = self.files[lun as usize].find(request.file, extent) else {
+            return agenda.finish_at(now, request.id, Err(IoError::NoSpace));
+        };
+        let slot = request.id.slot();
+        if self.under.len() <= slot {
+            self.under.resize_with(slot + 1, || None);
+        }
+        debug_assert!(self.under[slot].is_none(), "a slot is one request's");
+        self.under[slot] = Some(Under {
+            id: request.id,
+            parts: u32::try_from(parts.len()).expect("few parts"),
+            result: Ok(()),
+        });
+        for extent in parts {
+            let tag = slot as u64;
+            self.array.submit(
+                now,
+                HostIo {
+                    lun,
+                    verb,
+                    extent,
+                    tag,
+                },
+            );
+        }
+        self.look(agenda);
+    }
+}
+
+impl Device for ArrayDevice {
+    fn submit(&mut self, request: &Request, agenda: &mut Agenda<'_>) {
+        match request.op {
+            _ if request.length == 0 => agenda.finish_at(agenda.now(), request.id, Ok(())),
+            Op::Read => self.begin(request, Verb::Read, agenda),
+            Op::Write | Op::WriteThrough => self.begin(request, Verb::Write, agenda),
+            // A completed write is on drives, or in a cache that keeps it: nothing is left to do.
+            Op::Sync | Op::Trim => agenda.finish_at(agenda.now(), request.id, Ok(())),
+        }
+    }
+
+    fn on_event(&mut self, _: u64, agenda: &mut Agenda<'_>) {
+        let now = agenda.now();
+        if self.called_at.is_some_and(|at| at <= now) {
+            self.called_at = None;
+        }
+        self.array.advance(now);
+        self.look(agenda);
+    }
+
+    fn resized(&mut self, volume: u32, file: Inode, bytes: u64) {
+        let lun = self.lun(volume);
+        // A full LUN is told to whoever writes there.
+        let _ = self.files[lun as usize].resize(file, bytes.div_ceil(SECTOR_BYTES));
+    }
+
+    fn removed(&mut self, volume: u32, file: Inode) {
+        let lun = self.lun(volume);
+        self.files[lun as usize].remove(file);
+    }
+}

@@ -1,0 +1,292 @@
+//! A hard disk: one arm, one turning stack of platters, one request at a time.
+//!
+//! ```text
+//!    arrives      decoded          arm settles     sector comes      last sector passed
+//!    |-- overhead --|----- seek -------|--- rotation ---|---- transfer ----|
+//!    |-- waits for its turn meanwhile, if others are before it --|
+//! ```
+//!
+//! * The command overhead of a request passes while others are served; only a disk that idles shows it.
+//! * Rotation is exact: the angle under the head follows from the time, the angle of a sector from the geometry. A request
+//!   that goes on where the last one ended, at once, loses no turn.
+//! * After a read the disk reads on into its track cache until it is called away or the segment is full. A sequential
+//!   reader that asks again before that finds its data there, or waits just until the medium has passed.
+//! * Writes go to the medium: arrays run their drives with the write cache off.
+//!
+//! Left out: errors and retries, thermal recalibration, reads that start in the middle of a track (zero-latency reads).
+
+use std::rc::Rc;
+
+use brunt_units::{Span, Time};
+
+use super::geometry::{Geometry, Place, Shape};
+use super::queue::{Policy, Waiting};
+use super::seek::{SeekCurve, SeekError, SeekFigures};
+use super::track_cache::{Found, TrackCache};
+use crate::Extent;
+
+/// What a hard disk is made of.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DiskFigures {
+    /// Surfaces, zones, skew, capacity.
+    pub shape: Shape,
+    /// One turn.
+    pub turn: Span,
+    /// Arm, for reads.
+    pub read_seek: SeekFigures,
+    /// Arm, for writes, which settle longer.
+    pub write_seek: SeekFigures,
+    /// From one surface to another of the same cylinder.
+    pub head_switch: Span,
+    /// Decoding a command and answering it.
+    pub overhead: Span,
+    /// Rate of the interface, for what comes out of the track cache, in bytes per second.
+    pub interface_bytes_per_s: u64,
+    /// Segments of the track cache; zero for none.
+    pub cache_segments: u32,
+    /// Sectors of a segment: how far it reads on.
+    pub segment_sectors: u32,
+    /// Requests it takes at once; more wait outside in the order they came.
+    pub tags: u32,
+}
+
+/// [`DiskFigures`] made ready: shared by all disks of one model.
+pub(crate) struct DiskModel {
+    geometry: Geometry,
+    read_seek: SeekCurve,
+    write_seek: SeekCurve,
+    turn: u64,
+    /// 2^32 turns-parts per nanosecond, times 2^20.
+    angle_per_ns: u64,
+    skew: f64,
+    head_switch: u32,
+    pub(super) overhead: Span,
+    interface_ns_per_sector: f64,
+    cache_segments: u32,
+    segment_sectors: u32,
+    pub(super) tags: u32,
+}
+
+/// Angle that a computed position may lie behind the head and still count as under it: about a microsecond.
+const ROUNDING: u32 = 1 << 20;
+
+impl DiskModel {
+    pub(crate) fn new(figures: &DiskFigures) -> Result<Self, SeekError> {
+        let geometry = Geometry::new(&figures.shape);
+        let cylinders = geometry.cylinders();
+        Ok(Self {
+            read_seek: SeekCurve::new(&figures.read_seek, cylinders)?,
+            write_seek: SeekCurve::new(&figures.write_seek, cylinders)?,
+            geometry,
+            turn: figures.turn.0,
+            angle_per_ns: (1_u64 << 52).div_euclid(figures.turn.0),
+            skew: figures.shape.skew,
+            head_switch: u32::try_from(figures.head_switch.0).unwrap_or(u32::MAX),
+            overhead: figures.overhead,
+            interface_ns_per_sector: 512.0 * 1e9 / figures.interface_bytes_per_s as f64,
+            cache_segments: figures.cache_segments,
+            segment_sectors: figures.segment_sectors,
+            tags: figures.tags,
+        })
+    }
+
+    pub(crate) fn locate(&self, sector: u64) -> Place {
+        self.geometry.locate(sector)
+    }
+
+    /// Mean read seek over all pairs of cylinders.
+    pub(crate) fn mean_read_seek(&self) -> Span {
+        Span::from_seconds(self.read_seek.mean() / 1e9)
+    }
+
+    fn angle_after(&self, nanos: u64) -> u32 {
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "whole turns fall off on purpose"
+        )]
+        let angle = ((nanos % self.turn).wrapping_mul(self.angle_per_ns) >> 20) as u32;
+        angle
+    }
+
+    fn nanos_of(&self, angle: u32) -> u64 {
+        (u64::from(angle) * self.turn) >> 32
+    }
+
+    fn seek(&self, from: (u32, u32), to: &Place, write: bool) -> u32 {
+        let distance = from.0.abs_diff(to.cylinder);
+        if distance == 0 {
+            return if from.1 == to.head {
+                0
+            } else {
+                self.head_switch
+            };
+        }
+        let curve = if write {
+            &self.write_seek
+        } else {
+            &self.read_seek
+        };
+        curve.nanos(distance)
+    }
+
+    /// Time for `sectors` to pass, from the first one under the head, and the track that holds the last.
+    fn transfer(&self, place: Place, extent: Extent) -> (u64, (u32, u32)) {
+        let (mut nanos, mut at, mut left, mut place) = (0.0, extent.start, extent.length, place);
+        loop {
+            let per_track = self.geometry.sectors_per_track(place.zone);
+            let here = left.min(u64::from(place.left_on_track));
+            nanos += here as f64 * self.turn as f64 / f64::from(per_track);
+            (left, at) = (left - here, at + here);
+            if left == 0 {
+                #[expect(clippy::cast_possible_truncation, reason = "positive and small")]
+                return (nanos as u64, (place.cylinder, place.head));
+            }
+            nanos += self.skew * self.turn as f64;
+            place = self.geometry.locate(at);
+        }
+    }
+
+    /// Nanoseconds per sector of a long transfer around `sector`.
+    fn stream_ns_per_sector(&self, zone: u32) -> f64 {
+        let per_track = f64::from(self.geometry.sectors_per_track(zone));
+        self.turn as f64 * (1.0 + self.skew) / per_track
+    }
+}
+
+/// What a request's time went into, once it was its turn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Service {
+    pub(crate) finish: Time,
+    pub(crate) overhead: Span,
+    pub(crate) seek: Span,
+    pub(crate) rotation: Span,
+    pub(crate) transfer: Span,
+}
+
+/// The state of one hard disk.
+pub(crate) struct HardDisk {
+    pub(super) model: Rc<DiskModel>,
+    /// Time that its spindle is ahead of the clock, below a turn.
+    phase: u64,
+    /// Cylinder and surface under the head.
+    track: (u32, u32),
+    cache: TrackCache,
+}
+
+impl HardDisk {
+    /// `phase`: how far its spindle has turned at time zero.
+    pub(crate) fn new(model: &Rc<DiskModel>, phase: Span) -> Self {
+        Self {
+            phase: phase.0 % model.turn,
+            track: (0, 0),
+            cache: TrackCache::new(model.cache_segments, model.segment_sectors),
+            model: Rc::clone(model),
+        }
+    }
+
+    /// The request of `waiting` that is served next, by its index.
+    pub(crate) fn choose(&self, now: Time, policy: &Policy, waiting: &[Waiting]) -> usize {
+        let head = self.model.angle_after(now.0 + self.phase);
+        policy.choose(now, waiting, self.cache.last_sector(), |one| {
+            if !one.write && self.cache.reads_towards(one.extent.start, now) {
+                return 0;
+            }
+            let (seek, rotation) = self.positioning(head, one);
+            seek + rotation
+        })
+    }
+
+    /// Seek and rotation from now, with `head` the angle under the head now.
+    fn positioning(&self, head: u32, one: &Waiting) -> (u64, u64) {
+        let seek = self.model.seek(self.track, &one.place, one.write);
+        let turned = (u64::from(seek) * self.model.angle_per_ns) >> 20;
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "whole turns fall off on purpose"
+        )]
+        let there = head.wrapping_add(turned as u32);
+        let ahead = one.place.angle.wrapping_sub(there);
+        let rotation = if ahead > u32::MAX - ROUNDING {
+            0
+        } else {
+            self.model.nanos_of(ahead)
+        };
+        (u64::from(seek), rotation)
+    }
+
+    /// Serves `one`, beginning now; everything slows down by `slowness` (1 for a healthy disk).
+    pub(crate) fn serve(&mut self, now: Time, one: &Waiting, slowness: f64) -> Service {
+        let ready = now.max(one.arrived + self.model.overhead);
+        let mut service = if one.write {
+            self.cache.write(ready, one.extent);
+            self.use_medium(ready, one.extent, one.place, true)
+        } else {
+            self.read(ready, one)
+        };
+        service.overhead = ready - now;
+        if slowness > 1.0 {
+            for part in [
+                &mut service.seek,
+                &mut service.rotation,
+                &mut service.transfer,
+            ] {
+                *part = Span::from_seconds(part.as_seconds() * slowness);
+            }
+            service.finish = ready + service.seek + service.rotation + service.transfer;
+        }
+        service
+    }
+
+    fn read(&mut self, ready: Time, one: &Waiting) -> Service {
+        let extent = one.extent;
+        #[expect(clippy::cast_possible_truncation, reason = "positive and small")]
+        let bus = Span((extent.length as f64 * self.model.interface_ns_per_sector) as u64);
+        match self.cache.read(ready, extent) {
+            Found::There => Service {
+                finish: ready + bus,
+                transfer: bus,
+                ..Service::default()
+            },
+            Found::Passing(passed) => {
+                let last = self.model.locate(extent.end() - 1);
+                self.track = (last.cylinder, last.head);
+                let pace = self.model.stream_ns_per_sector(last.zone);
+                self.cache.keep_pace(extent.end(), passed, pace);
+                let finish = (ready + bus).max(passed);
+                Service {
+                    finish,
+                    transfer: finish - ready,
+                    ..Service::default()
+                }
+            }
+            Found::Beginning(rest) => self.read_medium(ready, rest, self.model.locate(rest.start)),
+            Found::Nothing => self.read_medium(ready, extent, one.place),
+        }
+    }
+
+    fn read_medium(&mut self, ready: Time, extent: Extent, place: Place) -> Service {
+        let service = self.use_medium(ready, extent, place, false);
+        let pace = self.model.stream_ns_per_sector(place.zone);
+        self.cache.read_on(extent, service.finish, pace);
+        service
+    }
+
+    fn use_medium(&mut self, ready: Time, extent: Extent, place: Place, write: bool) -> Service {
+        let head = self.model.angle_after(ready.0 + self.phase);
+        let asked = Waiting {
+            place,
+            write,
+            ..Waiting::probe(extent)
+        };
+        let (seek, rotation) = self.positioning(head, &asked);
+        let (transfer, track) = self.model.transfer(place, extent);
+        self.track = track;
+        Service {
+            finish: ready + Span(seek + rotation + transfer),
+            overhead: Span::ZERO,
+            seek: Span(seek),
+            rotation: Span(rotation),
+            transfer: Span(transfer),
+        }
+    }
+}

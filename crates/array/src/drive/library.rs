@@ -1,0 +1,39 @@
+//! Drive models that come with the program, by name.
+
+use super::model::DriveModel;
+
+/// Name and text of every model.
+const MODELS: [(&str, &str); 1] = [(
+    "cheetah-15k5-146-fc",
+    include_str!("models/cheetah-15k5-146-fc.toml"),
+)];
+
+/// The names of all models.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    MODELS.iter().map(|(name, _)| *name)
+}
+
+/// The model called `name`; `None` when there is none.
+///
+/// # Panics
+/// Never: a test reads them all.
+pub fn find(name: &str) -> Option<DriveModel> {
+    let (_, text) = MODELS.iter().find(|(known, _)| *known == name)?;
+    Some(DriveModel::from_toml(text).expect("every model of the library is valid"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_model_is_valid_and_says_where_its_figures_come_from() {
+        for name in names() {
+            let model = find(name).unwrap();
+            for (figure, value, _, note) in model.figures() {
+                assert!(!note.is_empty(), "{name}: {figure} = {value} has no note");
+            }
+        }
+        assert!(find("no-such-drive").is_none());
+    }
+}

@@ -1,0 +1,123 @@
+//! Which waiting request a hard disk serves next.
+//!
+//! * `Fcfs`: the one that came first.
+//! * `Elevator`: the next one upwards from the last, then from the bottom again.
+//! * `Sptf` (shortest positioning time first): the one with the least seek and rotation.
+//!
+//! The last two can starve a request at an unlucky place, so one that has waited longer than the bound goes first.
+
+use brunt_units::{Span, Time};
+
+use super::geometry::Place;
+use crate::Extent;
+use crate::slab::Key;
+
+/// How a hard disk orders its queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// First come, first served.
+    Fcfs,
+    /// Ascending, and from the bottom again.
+    Elevator,
+    /// Shortest positioning time first.
+    Sptf,
+}
+
+/// An order and its bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Policy {
+    /// The order.
+    pub order: Order,
+    /// A request that has waited longer than this goes first.
+    pub wait_max: Span,
+}
+
+/// A request in a disk's queue.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Waiting {
+    pub(crate) io: Option<Key>,
+    pub(crate) extent: Extent,
+    pub(crate) write: bool,
+    pub(crate) place: Place,
+    pub(crate) arrived: Time,
+    /// Tells requests of one instant apart.
+    pub(crate) number: u64,
+}
+
+impl Waiting {
+    /// A request of nobody, for estimates.
+    pub(super) fn probe(extent: Extent) -> Self {
+        Self {
+            io: None,
+            extent,
+            write: false,
+            place: Place {
+                cylinder: 0,
+                head: 0,
+                angle: 0,
+                zone: 0,
+                left_on_track: 0,
+            },
+            arrived: Time::ZERO,
+            number: 0,
+        }
+    }
+}
+
+impl Policy {
+    /// The index in `waiting` (not empty) of the one that is served at `now`; `last` is the sector after the last request,
+    /// `positioning` the nanoseconds to reach one.
+    pub(super) fn choose(
+        &self,
+        now: Time,
+        waiting: &[Waiting],
+        last: u64,
+        positioning: impl Fn(&Waiting) -> u64,
+    ) -> usize {
+        if waiting.len() == 1 {
+            return 0;
+        }
+        let oldest = (0..waiting.len())
+            .min_by_key(|at| (waiting[*at].arrived, waiting[*at].number))
+            .expect("somebody waits");
+        if self.order == Order::Fcfs || now - waiting[oldest].arrived > self.wait_max {
+            return oldest;
+        }
+        let cost = |one: &Waiting| match self.order {
+            Order::Elevator => one.extent.start.wrapping_sub(last),
+            Order::Sptf | Order::Fcfs => positioning(one),
+        };
+        (0..waiting.len())
+            .min_by_key(|at| (cost(&waiting[*at]), waiting[*at].number))
+            .expect("somebody waits")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(sector: u64, arrived: u64) -> Waiting {
+        Waiting {
+            arrived: Time(arrived),
+            number: arrived,
+            ..Waiting::probe(Extent::new(sector, 8))
+        }
+    }
+
+    #[test]
+    fn each_order_chooses_its_own() {
+        let waiting = [at(500, 3), at(90, 1), at(110, 2), at(50, 4)];
+        let choose = |order, now| {
+            let policy = Policy {
+                order,
+                wait_max: Span(100),
+            };
+            policy.choose(Time(now), &waiting, 100, |one| one.extent.start)
+        };
+        assert_eq!(choose(Order::Fcfs, 10), 1);
+        assert_eq!(choose(Order::Elevator, 10), 2);
+        assert_eq!(choose(Order::Sptf, 10), 3);
+        assert_eq!(choose(Order::Sptf, 1000), 1, "it has waited long enough");
+    }
+}

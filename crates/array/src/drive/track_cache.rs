@@ -1,0 +1,221 @@
+//! The read cache of a hard disk: segments of successive sectors, and the one that still grows.
+//!
+//! After a read the disk reads on from where it ended. How far it has come follows from the time, so nothing happens
+//! until somebody asks.
+
+use brunt_units::{Span, Time};
+
+use crate::Extent;
+
+/// Reading on: `from` passed the head at `at`, and sectors follow every `pace` nanoseconds up to `limit`.
+#[derive(Clone, Copy, Debug)]
+struct Growing {
+    start: u64,
+    from: u64,
+    at: Time,
+    pace: f64,
+    limit: u64,
+}
+
+impl Growing {
+    /// The first sector that has not passed at `time`.
+    fn reached(&self, time: Time) -> u64 {
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "positive, and cut to the limit"
+        )]
+        let passed = ((time - self.at).0 as f64 / self.pace) as u64;
+        self.from.saturating_add(passed).min(self.limit)
+    }
+
+    /// When `sector` has passed.
+    fn passes(&self, sector: u64) -> Time {
+        let ahead = sector.saturating_sub(self.from) as f64 * self.pace;
+        self.at + Span::from_seconds(ahead / 1e9)
+    }
+}
+
+/// What of a read is in the cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// All of it, in a segment that is complete.
+    There,
+    /// The disk is reading on through it, and its end passes the head at this time, or has passed.
+    Passing(Time),
+    /// All but this end of it.
+    Beginning(Extent),
+    /// Nothing that helps.
+    Nothing,
+}
+
+/// Segments, and the one that grows.
+pub(super) struct TrackCache {
+    segments: Vec<Extent>,
+    oldest: usize,
+    count: usize,
+    segment_sectors: u64,
+    growing: Option<Growing>,
+    /// The first sector after the last request.
+    last: u64,
+}
+
+impl TrackCache {
+    pub(super) fn new(segments: u32, segment_sectors: u32) -> Self {
+        Self {
+            segments: Vec::new(),
+            oldest: 0,
+            count: segments as usize,
+            segment_sectors: u64::from(segment_sectors),
+            growing: None,
+            last: 0,
+        }
+    }
+
+    /// The first sector after the last request.
+    pub(super) fn last_sector(&self) -> u64 {
+        self.last
+    }
+
+    /// Whether the disk is reading `sector` on its own, or has just read it.
+    pub(super) fn reads_towards(&self, sector: u64, now: Time) -> bool {
+        self.growing
+            .is_some_and(|growing| sector >= growing.start && sector <= growing.reached(now))
+    }
+
+    /// Looks for `extent` at `time`.
+    pub(super) fn read(&mut self, time: Time, extent: Extent) -> Found {
+        if self.count == 0 {
+            return Found::Nothing;
+        }
+        if let Some(growing) = self.growing.as_mut() {
+            let reached = growing.reached(time);
+            if extent.start >= growing.start && extent.start <= reached {
+                self.last = extent.end();
+                let is_running = reached < growing.limit;
+                if is_running {
+                    growing.limit = growing.limit.max(extent.end() + self.segment_sectors);
+                }
+                if is_running || extent.end() <= reached {
+                    return Found::Passing(growing.passes(extent.end()));
+                }
+                // It has stopped. What is missing must be waited for.
+                return Found::Beginning(Extent::new(reached, extent.end() - reached));
+            }
+        }
+        let holds = |segment: &Extent| segment.overlap(extent) == Some(extent);
+        if extent.length > 0 && self.segments.iter().any(holds) {
+            return Found::There;
+        }
+        self.stop(time);
+        Found::Nothing
+    }
+
+    /// A read of the medium has ended at `time` with the end of `extent`; the disk reads on.
+    pub(super) fn read_on(&mut self, extent: Extent, time: Time, pace: f64) {
+        self.last = extent.end();
+        let start = match self.growing.take() {
+            Some(before) if before.limit == extent.start => before.start,
+            _ => extent.start,
+        };
+        if self.count > 0 {
+            self.growing = Some(Growing {
+                start,
+                from: extent.end(),
+                at: time,
+                pace,
+                limit: extent.end() + self.segment_sectors,
+            });
+        }
+    }
+
+    /// The stream has passed `sector` at `time`, and goes on at `pace`: another zone may have begun.
+    pub(super) fn keep_pace(&mut self, sector: u64, time: Time, pace: f64) {
+        let most = self.segment_sectors;
+        if let Some(growing) = self.growing.as_mut() {
+            growing.start = growing.start.max(sector.saturating_sub(most));
+            if growing.pace != pace {
+                (growing.from, growing.at, growing.pace) = (sector, time, pace);
+            }
+        }
+    }
+
+    /// `extent` is being written from `time` on: it is called away, and what it held of it is old.
+    pub(super) fn write(&mut self, time: Time, extent: Extent) {
+        self.stop(time);
+        self.last = extent.end();
+        for segment in &mut self.segments {
+            if segment.overlap(extent).is_some() {
+                *segment = Extent::default();
+            }
+        }
+    }
+
+    /// Stops reading on and keeps what was read.
+    fn stop(&mut self, time: Time) {
+        let Some(growing) = self.growing.take() else {
+            return;
+        };
+        let end = growing.reached(time);
+        let start = growing.start.max(end.saturating_sub(self.segment_sectors));
+        let segment = Extent::new(start, end - start);
+        if self.segments.len() < self.count {
+            self.segments.push(segment);
+        } else {
+            self.segments[self.oldest] = segment;
+            self.oldest = (self.oldest + 1) % self.count;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Sectors 100 to 108 were read at time 1,000; ten nanoseconds for each of the next ones.
+    fn reading_on() -> TrackCache {
+        let mut cache = TrackCache::new(2, 20);
+        cache.read_on(Extent::new(100, 8), Time(1000), 10.0);
+        cache
+    }
+
+    #[test]
+    fn a_stream_waits_for_the_medium() {
+        let mut cache = reading_on();
+        assert_eq!(
+            cache.read(Time(1010), Extent::new(108, 8)),
+            Found::Passing(Time(1080))
+        );
+        assert_eq!(
+            cache.read(Time(1100), Extent::new(116, 8)),
+            Found::Passing(Time(1160))
+        );
+        assert!(cache.reads_towards(117, Time(1100)));
+        assert!(!cache.reads_towards(130, Time(1100)));
+    }
+
+    #[test]
+    fn what_has_passed_is_there_and_the_rest_is_not() {
+        let mut cache = reading_on();
+        // Long after, the segment is full up to 128 and the disk has stopped.
+        assert_eq!(
+            cache.read(Time(9000), Extent::new(120, 8)),
+            Found::Passing(Time(1200))
+        );
+        let mut cache = reading_on();
+        assert_eq!(
+            cache.read(Time(9000), Extent::new(120, 16)),
+            Found::Beginning(Extent::new(128, 8))
+        );
+    }
+
+    #[test]
+    fn jumping_away_keeps_the_segment_and_writing_spoils_it() {
+        let mut cache = reading_on();
+        assert_eq!(cache.read(Time(1050), Extent::new(5000, 8)), Found::Nothing);
+        cache.read_on(Extent::new(5000, 8), Time(2000), 10.0);
+        assert_eq!(cache.read(Time(2500), Extent::new(100, 13)), Found::There);
+        assert_eq!(cache.read(Time(2500), Extent::new(100, 14)), Found::Nothing);
+        cache.write(Time(2600), Extent::new(104, 1));
+        assert_eq!(cache.read(Time(2700), Extent::new(100, 4)), Found::Nothing);
+    }
+}

@@ -1,0 +1,112 @@
+//! What a group has lost, and what is to be rebuilt next.
+
+use super::{Chunk, Group};
+
+impl Chunk {
+    /// Members that are not good.
+    fn bad(&self) -> u32 {
+        let bad = self.pieces.iter().filter(|piece| !piece.is_good).count();
+        u32::try_from(bad).expect("few pieces")
+    }
+}
+
+impl Group {
+    /// Everything on `drive` is gone.
+    pub(crate) fn lose(&mut self, drive: u16) {
+        for chunk in &mut self.chunks {
+            for piece in &mut chunk.pieces {
+                if piece
+                    .target
+                    .is_some_and(|target| target.spot.drive == drive)
+                {
+                    piece.target = None;
+                }
+                if piece.spot.drive == drive {
+                    piece.is_good = false;
+                }
+            }
+            chunk.look();
+        }
+    }
+
+    /// Chunks of which some data cannot be computed.
+    pub(crate) fn lost_chunks(&self) -> usize {
+        let chunks = u32::try_from(self.chunks.len()).expect("few chunks");
+        (0..chunks)
+            .filter(|chunk| !self.chunk_survives(*chunk))
+            .count()
+    }
+
+    /// Different drives with pieces that are not good.
+    pub(crate) fn failures(&self) -> u32 {
+        let bad = self
+            .chunks
+            .iter()
+            .flat_map(|chunk| &chunk.pieces)
+            .filter(|piece| !piece.is_good);
+        let mut drives: Vec<u16> = bad.map(|piece| piece.spot.drive).collect();
+        drives.sort_unstable();
+        drives.dedup();
+        u32::try_from(drives.len()).expect("few drives")
+    }
+
+    /// Whether some piece belongs on `drive`, whether or not it is there now.
+    pub(crate) fn is_home(&self, drive: u16) -> bool {
+        let mut pieces = self.chunks.iter().flat_map(|chunk| &chunk.pieces);
+        pieces.any(|piece| piece.home == drive)
+    }
+
+    /// Pieces that are bad, could be rebuilt, and have no place for it.
+    pub(crate) fn homeless(&self) -> Vec<(u32, u32)> {
+        let chunks = (0..).zip(&self.chunks).filter(|(_, chunk)| !chunk.is_plain);
+        let chunks = chunks.filter(|(number, _)| self.chunk_survives(*number));
+        let pieces = chunks.flat_map(|(number, chunk)| {
+            let pieces = (0..).zip(&chunk.pieces);
+            let homeless = pieces.filter(|(_, piece)| !piece.is_good && piece.target.is_none());
+            homeless.map(move |(member, _)| (number, member))
+        });
+        pieces.collect()
+    }
+
+    /// A good piece that belongs on `drive`, is elsewhere, and is not being moved.
+    pub(crate) fn away_from(&self, drive: u16) -> Option<(u32, u32)> {
+        (0..).zip(&self.chunks).find_map(|(number, chunk)| {
+            let away = chunk.pieces.iter().position(|piece| {
+                piece.home == drive
+                    && piece.spot.drive != drive
+                    && piece.is_good
+                    && piece.target.is_none()
+            });
+            away.map(|member| (number, u32::try_from(member).expect("few pieces")))
+        })
+    }
+
+    /// The piece to be rebuilt or moved next: in the chunk that has lost most, of those that nobody repairs.
+    pub(crate) fn next_repair(&self) -> Option<(u32, u32)> {
+        if self.repairing.len() >= self.repair.at_once {
+            return None;
+        }
+        let chunks = (0..)
+            .zip(&self.chunks)
+            .filter(|(number, chunk)| !chunk.is_plain && !self.repairing.contains(number));
+        let candidates = chunks.filter_map(|(number, chunk)| {
+            let is_due = |bad: bool| {
+                let is_it = |piece: &super::Piece| piece.target.is_some() && piece.is_good != bad;
+                chunk.pieces.iter().position(is_it)
+            };
+            let member = is_due(true).or_else(|| is_due(false))?;
+            let member = u32::try_from(member).expect("few pieces");
+            Some((std::cmp::Reverse(chunk.bad()), number, member))
+        });
+        candidates.min().map(|(_, number, member)| (number, member))
+    }
+
+    /// The priority of repairing a chunk.
+    pub(crate) fn repair_priority(&self, chunk: u32) -> crate::incident::Priority {
+        if self.chunks[chunk as usize].bad() > 1 {
+            self.repair.critical
+        } else {
+            self.repair.priority
+        }
+    }
+}

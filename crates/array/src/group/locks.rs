@@ -1,0 +1,185 @@
+//! Who may work on which stripe.
+//!
+//! A stripe whose parities are being changed is nobody else's. Writers hold one stripe; a rebuild *claims* some rows of a
+//! chunk, which nobody can enter any more, and begins when the last writer has left.
+//!
+//! Invariant: within a claim that has begun, no stripe is held.
+
+use std::collections::VecDeque;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::ops::Range;
+
+use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
+
+use super::StripeAt;
+use crate::slab::Key;
+
+/// Names a claim within one group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ClaimId(u64);
+
+struct Claim {
+    id: ClaimId,
+    chunk: u32,
+    rows: Range<u64>,
+    /// Stripes within that are held still.
+    held: usize,
+    waiting: VecDeque<(StripeAt, Key)>,
+}
+
+impl Claim {
+    fn covers(&self, at: StripeAt) -> bool {
+        self.chunk == at.chunk && self.rows.contains(&at.row)
+    }
+}
+
+/// Locks of one group.
+#[derive(Default)]
+pub(crate) struct Locks {
+    held: HashMap<StripeAt, VecDeque<Key>, BuildHasherDefault<StripeHasher>>,
+    claims: Vec<Claim>,
+    claimed: u64,
+}
+
+/// What giving something back allows.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Released {
+    /// Jobs that hold their stripe from now on.
+    pub(crate) jobs: Vec<Key>,
+    /// A claim that has begun.
+    pub(crate) claim: Option<ClaimId>,
+}
+
+impl Locks {
+    /// Asks for the stripe: whether `job` holds it; if not, it is told later.
+    pub(crate) fn take(&mut self, at: StripeAt, job: Key) -> bool {
+        if let Some(claim) = self.claims.iter_mut().find(|claim| claim.covers(at)) {
+            claim.waiting.push_back((at, job));
+            return false;
+        }
+        match self.held.entry(at) {
+            Entry::Occupied(mut queue) => {
+                queue.get_mut().push_back(job);
+                false
+            }
+            Entry::Vacant(free) => {
+                free.insert(VecDeque::new());
+                true
+            }
+        }
+    }
+
+    /// Gives the stripe back.
+    pub(crate) fn give(&mut self, at: StripeAt) -> Released {
+        let mut released = Released::default();
+        let queue = self.held.get_mut(&at).expect("it was held");
+        if let Some(next) = queue.pop_front() {
+            released.jobs.push(next);
+            return released;
+        }
+        self.held.remove(&at);
+        if let Some(claim) = self.claims.iter_mut().find(|claim| claim.covers(at)) {
+            claim.held -= 1;
+            released.claim = (claim.held == 0).then_some(claim.id);
+        }
+        released
+    }
+
+    /// Claims rows of a chunk, which no other claim covers: its name, and whether it has begun.
+    pub(crate) fn claim(&mut self, chunk: u32, rows: Range<u64>) -> (ClaimId, bool) {
+        let id = ClaimId(self.claimed);
+        self.claimed += 1;
+        let is_held = |row: &u64| self.held.contains_key(&StripeAt { chunk, row: *row });
+        let held = if self.held.is_empty() {
+            0
+        } else {
+            rows.clone().filter(is_held).count()
+        };
+        self.claims.push(Claim {
+            id,
+            chunk,
+            rows,
+            held,
+            waiting: VecDeque::new(),
+        });
+        (id, held == 0)
+    }
+
+    /// Ends a claim: jobs that hold their stripe from now on.
+    pub(crate) fn unclaim(&mut self, id: ClaimId) -> Vec<Key> {
+        let at = self.claims.iter().position(|claim| claim.id == id);
+        let claim = self.claims.remove(at.expect("it was claimed"));
+        let waiting = claim.waiting.into_iter();
+        waiting
+            .filter(|(at, job)| self.take(*at, *job))
+            .map(|(_, job)| job)
+            .collect()
+    }
+
+    /// Whether anything is held, claimed or waited for.
+    #[cfg(test)]
+    pub(crate) fn is_idle(&self) -> bool {
+        self.held.is_empty() && self.claims.is_empty()
+    }
+}
+
+/// Stripes are numbers; one multiplication mixes them well enough, and equally everywhere.
+#[derive(Default)]
+pub(crate) struct StripeHasher(u64);
+
+impl Hasher for StripeHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64(u64::from(*byte));
+        }
+    }
+
+    fn write_u32(&mut self, word: u32) {
+        self.write_u64(u64::from(word));
+    }
+
+    fn write_u64(&mut self, word: u64) {
+        let mixed = (self.0.rotate_left(23) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        self.0 = mixed ^ (mixed >> 29);
+    }
+}
+
+impl std::hash::Hash for StripeAt {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.row << 20 ^ u64::from(self.chunk));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::slab::Slab;
+
+    fn at(row: u64) -> StripeAt {
+        StripeAt { chunk: 1, row }
+    }
+
+    #[test]
+    fn a_stripe_is_handed_on_and_a_claim_waits_for_the_last() {
+        let mut keys = Slab::default();
+        let [a, b, c, d] = [(); 4].map(|()| keys.insert(()));
+        let mut locks = Locks::default();
+        assert!(locks.take(at(5), a));
+        assert!(!locks.take(at(5), b));
+        let (claim, begun) = locks.claim(1, 4..8);
+        assert!(!begun);
+        assert!(!locks.take(at(6), c), "claimed rows are closed");
+        assert!(locks.take(at(9), d), "others are not");
+        assert_eq!(locks.give(at(5)).jobs, [b]);
+        assert_eq!(locks.give(at(5)).claim, Some(claim));
+        assert_eq!(locks.unclaim(claim), [c]);
+        locks.give(at(6));
+        locks.give(at(9));
+        assert!(locks.is_idle());
+    }
+}

@@ -1,0 +1,260 @@
+//! RAID groups and disk pools: sectors spread over drives, with protection.
+//!
+//! Both are made of *chunks*. A chunk is some rows of stripes whose members are *pieces*, one piece to a drive:
+//!
+//! ```text
+//!    RAID 10, 6 drives:  3 chunks (one per mirror pair), every piece a whole drive; stripes go round the chunks
+//!    RAID 50, 2 x 5:     2 chunks (one per RAID 5), likewise
+//!    disk pool:          many chunks of 10 pieces of 512 MiB on 10 of all drives; stripes fill one chunk, then the next
+//! ```
+//!
+//! A piece may have a *target*: where it is being rebuilt, or copied to. Rows below the target's mark are there already:
+//! a lost piece can be read at its target below the mark, and whatever is written below the mark is written to the
+//! target too.
+//!
+//! Invariant: the pieces of a chunk lie on different drives. Invariant: every sector of the group is in one stripe.
+
+mod build;
+mod health;
+pub(crate) mod locks;
+pub(crate) mod plan;
+mod stripe;
+
+use smallvec::SmallVec;
+
+pub use stripe::{Protection, StripeShape, WIDTH_MAX};
+
+use crate::incident::Priority;
+use plan::Row;
+use stripe::Members;
+pub(crate) use stripe::members;
+
+/// A place on a drive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Spot {
+    pub(crate) drive: u16,
+    /// First sector.
+    pub(crate) sector: u64,
+}
+
+/// Where a piece is going to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Target {
+    pub(crate) spot: Spot,
+    /// Rows below this are there.
+    pub(crate) rows_done: u64,
+}
+
+/// One member of a chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Piece {
+    pub(crate) spot: Spot,
+    /// Whether what is at `spot` is good.
+    pub(crate) is_good: bool,
+    pub(crate) target: Option<Target>,
+    /// The drive it is meant for.
+    pub(crate) home: u16,
+}
+
+impl Piece {
+    pub(crate) fn at(spot: Spot) -> Self {
+        Self {
+            spot,
+            is_good: true,
+            target: None,
+            home: spot.drive,
+        }
+    }
+}
+
+/// How lost pieces are rebuilt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RepairPolicy {
+    /// Rows that are rebuilt together.
+    pub(crate) unit_rows: u64,
+    /// Chunks that are rebuilt at once.
+    pub(crate) at_once: usize,
+    /// With one member of a stripe lost.
+    pub(crate) priority: Priority,
+    /// With more.
+    pub(crate) critical: Priority,
+}
+
+/// Rows of stripes over the same pieces.
+#[derive(Clone, Debug)]
+pub(crate) struct Chunk {
+    pub(crate) pieces: Box<[Piece]>,
+    /// Whether every piece is good and none is moving.
+    pub(crate) is_plain: bool,
+}
+
+impl Chunk {
+    pub(crate) fn new(pieces: Vec<Piece>) -> Self {
+        let mut chunk = Self {
+            pieces: pieces.into(),
+            is_plain: false,
+        };
+        chunk.look();
+        chunk
+    }
+
+    /// To be called after any change of a piece.
+    pub(crate) fn look(&mut self) {
+        self.is_plain = self
+            .pieces
+            .iter()
+            .all(|piece| piece.is_good && piece.target.is_none());
+    }
+
+    /// Where `member` of `row` can be read.
+    fn readable_at(&self, member: u32, row: u64) -> Option<Spot> {
+        let piece = &self.pieces[member as usize];
+        if piece.is_good {
+            return Some(piece.spot);
+        }
+        let target = piece.target.filter(|target| row < target.rows_done);
+        target.map(|target| target.spot)
+    }
+
+    fn readable(&self, row: u64) -> Members {
+        (0..)
+            .zip(&self.pieces)
+            .filter(|(member, _)| self.readable_at(*member, row).is_some())
+            .fold(0, |set, (member, _)| set | 1 << member)
+    }
+}
+
+/// How stripes go over chunks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Spread {
+    /// One stripe of each chunk in turn.
+    Round,
+}
+
+/// A stripe of a group: its chunk, and its row there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct StripeAt {
+    pub(crate) chunk: u32,
+    pub(crate) row: u64,
+}
+
+/// A group of drives or a pool.
+pub(crate) struct Group {
+    pub(crate) shape: StripeShape,
+    pub(crate) spread: Spread,
+    pub(crate) rows_per_chunk: u64,
+    pub(crate) chunks: Vec<Chunk>,
+    pub(crate) locks: locks::Locks,
+    pub(crate) repair: RepairPolicy,
+    /// Chunks that are being repaired.
+    pub(crate) repairing: Vec<u32>,
+}
+
+impl Group {
+    pub(crate) fn new(
+        shape: StripeShape,
+        spread: Spread,
+        rows_per_chunk: u64,
+        chunks: Vec<Chunk>,
+        repair: RepairPolicy,
+    ) -> Self {
+        for chunk in &chunks {
+            let mut drives: Vec<u16> = chunk.pieces.iter().map(|piece| piece.spot.drive).collect();
+            drives.sort_unstable();
+            drives.dedup();
+            assert_eq!(drives.len(), shape.width as usize, "pieces share a drive");
+        }
+        Self {
+            shape,
+            spread,
+            rows_per_chunk,
+            chunks,
+            locks: locks::Locks::default(),
+            repair,
+            repairing: Vec::new(),
+        }
+    }
+
+    /// Sectors of data.
+    pub(crate) fn sectors(&self) -> u64 {
+        self.shape.data_sectors() * self.rows_per_chunk * self.chunks.len() as u64
+    }
+
+    /// Sectors of a piece on its drive.
+    pub(crate) fn piece_sectors(&self) -> u64 {
+        self.rows_per_chunk * self.shape.strip_sectors
+    }
+
+    /// The stripe of this number, counted along the group.
+    pub(crate) fn stripe(&self, number: u64) -> StripeAt {
+        let (chunk, row) = match self.spread {
+            Spread::Round => {
+                let chunks = self.chunks.len() as u64;
+                (number % chunks, number.div_euclid(chunks))
+            }
+        };
+        StripeAt {
+            chunk: u32::try_from(chunk).expect("few chunks"),
+            row,
+        }
+    }
+
+    /// The row of `at`, for planning.
+    pub(crate) fn row(&self, at: StripeAt) -> Row<'_> {
+        let chunk = &self.chunks[at.chunk as usize];
+        Row {
+            shape: &self.shape,
+            row: at.row,
+            readable: if chunk.is_plain {
+                self.shape.all()
+            } else {
+                chunk.readable(at.row)
+            },
+        }
+    }
+
+    /// Where `member` of a stripe is read, from sector `within` of its strip; it must be readable.
+    pub(crate) fn read_spot(&self, at: StripeAt, member: u32, within: u64) -> Spot {
+        let spot = self.chunks[at.chunk as usize].readable_at(member, at.row);
+        self.within(
+            spot.expect("the plan reads what can be read"),
+            at.row,
+            within,
+        )
+    }
+
+    /// Where `member` of a stripe is written, from sector `within` of its strip.
+    pub(crate) fn write_spots(
+        &self,
+        at: StripeAt,
+        member: u32,
+        within: u64,
+    ) -> SmallVec<[Spot; 2]> {
+        let piece = &self.chunks[at.chunk as usize].pieces[member as usize];
+        let target = piece.target.filter(|target| at.row < target.rows_done);
+        let own = piece.is_good.then_some(piece.spot);
+        let spots = own.into_iter().chain(target.map(|target| target.spot));
+        spots
+            .map(|spot| self.within(spot, at.row, within))
+            .collect()
+    }
+
+    fn within(&self, spot: Spot, row: u64, within: u64) -> Spot {
+        Spot {
+            sector: spot.sector + row * self.shape.strip_sectors + within,
+            ..spot
+        }
+    }
+
+    /// Whether a stripe needs its lock to be read: what it reads must belong together.
+    pub(crate) fn reads_need_lock(&self, at: StripeAt) -> bool {
+        self.shape.parities() > 0 && !self.chunks[at.chunk as usize].is_plain
+    }
+
+    /// Whether the data of `row` and those after it in a chunk is there.
+    pub(crate) fn chunk_survives(&self, chunk: u32) -> bool {
+        // The last row has the fewest members: marks only take away from above.
+        let readable = self.chunks[chunk as usize].readable(self.rows_per_chunk - 1);
+        self.shape.survives(readable)
+    }
+}

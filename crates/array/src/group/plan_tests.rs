@@ -1,0 +1,330 @@
+//! Plans carried out with bytes: what is written must follow from what was read, and every loss that the shape survives
+//! must leave the data readable.
+
+use brunt_world::random::{Stream, Streams};
+
+use super::*;
+
+/// Multiplication in GF(2^8) with the polynomial 0x11D.
+fn times(mut one: u8, mut other: u8) -> u8 {
+    let mut product = 0;
+    while other > 0 {
+        if other & 1 == 1 {
+            product ^= one;
+        }
+        one = (one << 1) ^ if one & 0x80 == 0 { 0 } else { 0x1D };
+        other >>= 1;
+    }
+    product
+}
+
+fn power(exponent: u32) -> u8 {
+    (0..exponent).fold(1, |value, _| times(value, 2))
+}
+
+fn inverse(value: u8) -> u8 {
+    (1..=255).find(|other| times(value, *other) == 1).unwrap()
+}
+
+/// The factors of each data strip in what `member` of the row holds.
+fn factors(row: &Row<'_>, member: u32) -> Vec<u8> {
+    let shape = row.shape;
+    (0..shape.data_strips())
+        .map(|index| {
+            let is_first_parity = shape.parities() > 0 && shape.parity_member(row.row, 0) == member;
+            let is_second = shape.parities() > 1 && shape.parity_member(row.row, 1) == member;
+            if shape.data_member(row.row, index) == member || is_first_parity {
+                1
+            } else if is_second {
+                power(index)
+            } else {
+                0
+            }
+        })
+        .collect()
+}
+
+/// The data strips' bytes at one place, from as many members' bytes there: Gauss.
+fn solve(mut lines: Vec<(Vec<u8>, u8)>) -> Option<Vec<u8>> {
+    let unknowns = lines.first()?.0.len();
+    for column in 0..unknowns {
+        let pivot = (column..lines.len()).find(|at| lines[*at].0[column] != 0)?;
+        lines.swap(column, pivot);
+        let scale = inverse(lines[column].0[column]);
+        let (left, value) = lines[column].clone();
+        let left: Vec<u8> = left.iter().map(|factor| times(*factor, scale)).collect();
+        lines[column] = (left.clone(), times(value, scale));
+        let value = lines[column].1;
+        for (at, line) in lines.iter_mut().enumerate() {
+            let factor = line.0[column];
+            if at != column && factor != 0 {
+                for (own, other) in line.0.iter_mut().zip(&left) {
+                    *own ^= times(*other, factor);
+                }
+                line.1 ^= times(value, factor);
+            }
+        }
+    }
+    Some(lines[..unknowns].iter().map(|line| line.1).collect())
+}
+
+/// One byte per sector.
+struct Bytes {
+    members: Vec<Vec<u8>>,
+    data: Vec<u8>,
+}
+
+fn at(number: u64) -> usize {
+    usize::try_from(number).unwrap()
+}
+
+/// What the member should hold at `sector` of its strip, from `data`.
+fn held(row: &Row<'_>, data: &[u8], member: u32, sector: u64) -> u8 {
+    if row.shape.protection == Protection::Mirror {
+        return data[at(sector)];
+    }
+    let strip = row.shape.strip_sectors;
+    let factors = factors(row, member);
+    (0..)
+        .zip(factors)
+        .map(|(index, factor)| times(factor, data[at(index * strip + sector)]))
+        .fold(0, |sum, part| sum ^ part)
+}
+
+/// The data at `sector` of every strip, computed from the members that `reads` cover there.
+fn computed(row: &Row<'_>, bytes: &Bytes, reads: &Steps, sector: u64) -> Option<Vec<u8>> {
+    let covers = |step: &&Step| step.within.overlap(Extent::new(sector, 1)).is_some();
+    let lines = reads.iter().filter(covers).map(|step| {
+        let byte = bytes.members[step.member as usize][at(sector)];
+        (factors(row, step.member), byte)
+    });
+    let mut lines: Vec<_> = lines.collect();
+    lines.sort_by_key(|line| line.0.iter().filter(|factor| **factor != 0).count());
+    solve(lines)
+}
+
+/// What a plan's write of `member` at `sector` writes, from its reads and the new data alone.
+fn written(
+    row: &Row<'_>,
+    plan: &Plan,
+    bytes: &Bytes,
+    new: &[Option<u8>],
+    member: u32,
+    sector: u64,
+) -> u8 {
+    let shape = row.shape;
+    let strip = shape.strip_sectors;
+    let of = |index: u32| new[at(u64::from(index) * strip + sector)];
+    if shape.protection == Protection::Mirror {
+        return of(0).expect("only new data is written");
+    }
+    let read = |member: u32| {
+        let covers = |step: &&Step| {
+            step.member == member && step.within.overlap(Extent::new(sector, 1)).is_some()
+        };
+        let step = plan.reads.iter().find(covers);
+        step.map(|_| bytes.members[member as usize][at(sector)])
+    };
+    let factors = factors(row, member);
+    let strips = 0..shape.data_strips();
+    if let Some(index) = strips
+        .clone()
+        .find(|index| shape.data_member(row.row, *index) == member)
+    {
+        return of(index).expect("only new data is written");
+    }
+    if plan.method == Method::ReadModifyWrite {
+        let old = read(member).expect("the old parity is read");
+        return strips.fold(old, |parity, index| match of(index) {
+            None => parity,
+            Some(new) => {
+                let old = read(shape.data_member(row.row, index)).expect("the old data is read");
+                parity ^ times(factors[index as usize], old ^ new)
+            }
+        });
+    }
+    let solved = (plan.method == Method::RebuildWrite)
+        .then(|| computed(row, bytes, &plan.reads, sector).expect("enough is read"));
+    strips.fold(0, |parity, index| {
+        let stays = || match &solved {
+            Some(data) => data[index as usize],
+            None => read(shape.data_member(row.row, index)).expect("what stays is read"),
+        };
+        parity ^ times(factors[index as usize], of(index).unwrap_or_else(stays))
+    })
+}
+
+fn random_extents(stream: &mut Stream, sectors: u64) -> Vec<Extent> {
+    let mut extents = Vec::new();
+    let mut from = 0;
+    while from < sectors && extents.len() < 4 {
+        let start = from + stream.below(sectors - from);
+        let length = 1 + stream.below(sectors - start);
+        extents.push(Extent::new(start, length));
+        from = start + length + 1;
+    }
+    if stream.percent(10) {
+        extents = vec![Extent::new(0, sectors)];
+    }
+    extents
+}
+
+fn shapes() -> Vec<StripeShape> {
+    let shape = |width, protection| StripeShape {
+        width,
+        protection,
+        strip_sectors: 4,
+    };
+    vec![
+        shape(3, Protection::None),
+        shape(2, Protection::Mirror),
+        shape(3, Protection::Mirror),
+        shape(3, Protection::Parity(1)),
+        shape(5, Protection::Parity(1)),
+        shape(4, Protection::Parity(2)),
+        shape(10, Protection::Parity(2)),
+    ]
+}
+
+#[test]
+fn acknowledged_data_survives_every_loss_that_the_shape_survives() {
+    let mut stream = Streams::new(4).named("plans");
+    let mut seen = std::collections::BTreeMap::new();
+    for round in 0..6000 {
+        let shape = shapes()[at(round % 7)];
+        let (sectors, strip) = (shape.data_sectors(), shape.strip_sectors);
+        let data: Vec<u8> = (0..sectors)
+            .map(|_| u8::try_from(stream.below(256)).unwrap())
+            .collect();
+        let row_number = stream.below(100);
+        let mut row = Row {
+            shape: &shape,
+            row: row_number,
+            readable: shape.all(),
+        };
+        let members_hold = |data: &[u8], row: &Row<'_>| -> Vec<Vec<u8>> {
+            (0..shape.width)
+                .map(|member| {
+                    (0..strip)
+                        .map(|sector| held(row, data, member, sector))
+                        .collect()
+                })
+                .collect()
+        };
+        let mut bytes = Bytes {
+            members: members_hold(&data, &row),
+            data,
+        };
+        for _ in 0..stream.below(u64::from(shape.tolerates()) + 1) {
+            let failed = stream.below(u64::from(shape.width));
+            row.readable &= !(1 << failed);
+        }
+        for member in 0..shape.width {
+            if row.readable >> member & 1 == 0 {
+                bytes.members[member as usize].fill(0xEE);
+            }
+        }
+        let extents = random_extents(&mut stream, sectors);
+        let plan = row.write(&extents).expect("the loss is survived");
+        *seen.entry(format!("{:?}", plan.method)).or_insert(0) += 1;
+        let mut new = vec![None; at(sectors)];
+        for extent in &extents {
+            for sector in extent.start..extent.end() {
+                let byte = u8::try_from(stream.below(256)).unwrap();
+                new[at(sector)] = Some(byte);
+            }
+        }
+        let mut after = bytes.members.clone();
+        for step in &plan.writes {
+            assert!(
+                row.readable >> step.member & 1 == 1,
+                "a lost member is not written"
+            );
+            for sector in step.within.start..step.within.end() {
+                let byte = written(&row, &plan, &bytes, &new, step.member, sector);
+                after[step.member as usize][at(sector)] = byte;
+            }
+        }
+        bytes.members = after;
+        for (own, new) in bytes.data.iter_mut().zip(&new) {
+            *own = new.unwrap_or(*own);
+        }
+        // The members that are there hold what the new data says.
+        for member in members(row.readable) {
+            let expected = &members_hold(&bytes.data, &row)[member as usize];
+            assert_eq!(&bytes.members[member as usize], expected, "{plan:?}");
+        }
+        check_reads(&mut stream, &row, &bytes);
+    }
+    assert_eq!(seen.len(), 5, "every way of writing was seen: {seen:?}");
+}
+
+/// Reads anything, with the members that are lost, and one more if that is survived.
+fn check_reads(stream: &mut Stream, row: &Row<'_>, bytes: &Bytes) {
+    let mut row = *row;
+    let fewer = row.readable & !(1 << stream.below(u64::from(row.shape.width)));
+    if row.shape.survives(fewer) {
+        row.readable = fewer;
+    }
+    let strip = row.shape.strip_sectors;
+    let sectors = row.shape.data_sectors();
+    let start = stream.below(sectors);
+    let extent = Extent::new(start, 1 + stream.below(sectors - start));
+    let plan = row
+        .read(extent, |set| members(set).last().unwrap())
+        .unwrap();
+    for step in &plan.reads {
+        assert!(
+            row.readable >> step.member & 1 == 1,
+            "a lost member is not read"
+        );
+    }
+    for sector in extent.start..extent.end() {
+        let within = sector % strip;
+        let got = if row.shape.protection == Protection::Mirror {
+            bytes.members[plan.reads[0].member as usize][at(within)]
+        } else {
+            let index = u32::try_from(sector.div_euclid(strip)).unwrap();
+            let member = row.shape.data_member(row.row, index);
+            if row.readable >> member & 1 == 1 {
+                assert!(plan.reads.iter().any(|step| step.member == member));
+                bytes.members[member as usize][at(within)]
+            } else {
+                computed(&row, bytes, &plan.reads, within).unwrap()[index as usize]
+            }
+        };
+        assert_eq!(got, bytes.data[at(sector)], "{plan:?}");
+    }
+}
+
+#[test]
+fn too_many_losses_are_said() {
+    for shape in shapes() {
+        let gone = (1 << (shape.tolerates() + 1)) - 1;
+        let row = Row {
+            shape: &shape,
+            row: 3,
+            readable: shape.all() & !gone,
+        };
+        assert_eq!(row.read(Extent::new(0, 1), |_| 0), Err(Lost));
+        assert_eq!(row.write(&[Extent::new(0, 1)]), Err(Lost));
+    }
+}
+
+#[test]
+fn a_small_write_costs_two_reads_and_two_writes() {
+    let shape = shapes()[4];
+    let row = Row {
+        shape: &shape,
+        row: 0,
+        readable: shape.all(),
+    };
+    let small = row.write(&[Extent::new(0, 1)]).unwrap();
+    assert_eq!((small.reads.len(), small.writes.len()), (2, 2));
+    let most = row.write(&[Extent::new(0, 12)]).unwrap();
+    assert_eq!(most.method, Method::ReconstructWrite);
+    assert_eq!((most.reads.len(), most.writes.len()), (1, 4));
+    let full = row.write(&[Extent::new(0, 16)]).unwrap();
+    assert_eq!(full.method, Method::FullStripe);
+    assert_eq!((full.reads.len(), full.writes.len()), (0, 5));
+}

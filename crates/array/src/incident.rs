@@ -1,0 +1,184 @@
+//! What befalls an array, and what it notes about it.
+
+use std::fmt;
+
+use brunt_units::{Span, Time};
+
+/// Something that happens at a time that the scenario names.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Incident {
+    /// The drive answers nothing any more, and what it held is gone.
+    DriveFails(u16),
+    /// Everything takes the drive this many times as long.
+    DriveSlows(u16, f64),
+    /// A failed drive is replaced by an empty one; a slow one is as fast as it was.
+    DriveReturns(u16),
+    /// Rebuilds of a group get another priority.
+    RepairPriority(usize, Priority),
+}
+
+/// How much of its time a group gives to rebuilding.
+///
+/// After each unit the rebuild pauses, for so many times as long as the unit took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Priority {
+    /// Four times.
+    Low,
+    /// Once.
+    Medium,
+    /// A quarter.
+    High,
+    /// No pause.
+    Highest,
+}
+
+impl Priority {
+    /// Words of scenarios, lowest first.
+    pub const WORDS: [(&'static str, Self); 4] = [
+        ("low", Self::Low),
+        ("medium", Self::Medium),
+        ("high", Self::High),
+        ("highest", Self::Highest),
+    ];
+
+    /// The pause after a unit that took `busy`.
+    pub(crate) fn pause(self, busy: Span) -> Span {
+        match self {
+            Self::Low => busy * 4,
+            Self::Medium => busy,
+            Self::High => Span(busy.0.div_euclid(4)),
+            Self::Highest => Span::ZERO,
+        }
+    }
+}
+
+/// Something an array noted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Note {
+    /// When.
+    pub at: Time,
+    /// What.
+    pub what: NoteKind,
+}
+
+/// What an array notes. Groups and LUNs are named as in the design, drives by number.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum NoteKind {
+    /// A drive failed.
+    DriveFailed(u16),
+    /// A drive became slow.
+    DriveSlowed(u16, f64),
+    /// A drive was replaced, or is well again.
+    DriveReturned(u16),
+    /// A lost drive's part of a group is being rebuilt.
+    RebuildStarted {
+        /// The group.
+        group: String,
+        /// The drive that was lost.
+        lost: u16,
+        /// The drive that takes its place; `None` when that is spread over all.
+        onto: Option<u16>,
+    },
+    /// It has been rebuilt.
+    RebuildEnded {
+        /// The group.
+        group: String,
+        /// The drive that was lost.
+        lost: u16,
+        /// How long it took.
+        took: Span,
+    },
+    /// The spare's part is being copied to the replaced drive.
+    CopybackStarted {
+        /// The group.
+        group: String,
+        /// The replaced drive.
+        onto: u16,
+    },
+    /// It has been copied, and the spare is free again.
+    CopybackEnded {
+        /// The group.
+        group: String,
+        /// The replaced drive.
+        onto: u16,
+        /// How long it took.
+        took: Span,
+    },
+    /// There is nothing to rebuild a lost drive onto.
+    NoSpare {
+        /// The group.
+        group: String,
+        /// The drive that was lost.
+        lost: u16,
+    },
+    /// Data is lost: more members of a stripe than its protection survives.
+    DataLost {
+        /// The group.
+        group: String,
+        /// Drives of the group that are lost now.
+        failures: u32,
+        /// Whether one was being rebuilt.
+        rebuilding: bool,
+        /// Share of the group's stripes that are lost, 0 to 1.
+        share: f64,
+    },
+}
+
+impl NoteKind {
+    /// Whether this is the loss of data.
+    pub fn is_loss(&self) -> bool {
+        matches!(self, Self::DataLost { .. })
+    }
+}
+
+/// First, second, third, ...
+fn ordinal(number: u32) -> String {
+    let words = ["no", "first", "second", "third", "fourth", "fifth", "sixth"];
+    let word = words.get(number as usize);
+    word.map_or_else(|| format!("{number}th"), |word| (*word).to_owned())
+}
+
+impl fmt::Display for NoteKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::DriveFailed(drive) => write!(f, "drive {drive} failed"),
+            Self::DriveSlowed(drive, times) => {
+                write!(f, "drive {drive} takes {times} times as long")
+            }
+            Self::DriveReturned(drive) => write!(f, "drive {drive} is back"),
+            Self::RebuildStarted { group, lost, onto } => match onto {
+                Some(onto) => write!(f, "{group}: rebuilding drive {lost} onto drive {onto}"),
+                None => write!(f, "{group}: rebuilding drive {lost} onto all others"),
+            },
+            Self::RebuildEnded { group, lost, took } => {
+                write!(f, "{group}: drive {lost} is rebuilt, after {took}")
+            }
+            Self::CopybackStarted { group, onto } => {
+                write!(f, "{group}: copying back to drive {onto}")
+            }
+            Self::CopybackEnded { group, onto, took } => {
+                write!(f, "{group}: copied back to drive {onto}, after {took}")
+            }
+            Self::NoSpare { group, lost } => {
+                write!(
+                    f,
+                    "{group}: nothing to rebuild drive {lost} onto; it stays degraded"
+                )
+            }
+            Self::DataLost {
+                group,
+                failures,
+                rebuilding,
+                share,
+            } => {
+                let during = if *rebuilding { " during rebuild" } else { "" };
+                write!(f, "{group} lost: {} failure{during}", ordinal(*failures))?;
+                if *share < 1.0 {
+                    write!(f, " ({:.3} % of its stripes)", share * 100.0)?;
+                }
+                Ok(())
+            }
+        }
+    }
+}

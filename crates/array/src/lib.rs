@@ -1,0 +1,31 @@
+//! Modelled storage arrays: drives, RAID, pools, caches, controllers and links in virtual time.
+//!
+//! An array is content-free: it says how long things take and what is lost, and bytes live elsewhere. Inside, everything
+//! is a state machine over one heap of events, in integer nanoseconds; equal designs, seeds and requests give equal
+//! results.
+//!
+//! * [`drive`]: mechanisms, their queues, and the library of models with the source of every figure.
+//! * [`ArrayDesign`]: what an array is made of; [`Array`]: the array.
+//! * [`ArrayDevice`]: an array beneath the files of a virtual world.
+
+mod array;
+mod breakdown;
+mod design;
+mod device;
+pub mod drive;
+mod extent;
+mod file_map;
+mod group;
+mod incident;
+mod schedule;
+mod slab;
+
+pub use array::{Array, Finished, HostIo, Verb};
+pub use breakdown::Breakdown;
+pub use design::{
+    ArrayDesign, DesignError, GroupDesign, Level, LunDesign, MirrorChoice, RepairDesign,
+};
+pub use device::ArrayDevice;
+pub use extent::Extent;
+pub use group::{Protection, StripeShape, WIDTH_MAX};
+pub use incident::{Incident, Note, NoteKind, Priority};

@@ -1,0 +1,51 @@
+//! A world over an array passes the suite of all worlds.
+
+use std::path::Path;
+
+use brunt_array::drive::library;
+use brunt_array::{Array, ArrayDesign, ArrayDevice, Level};
+use brunt_world::conformance;
+use brunt_world::random::Streams;
+use brunt_world_virtual::{Landing, VirtualOptions, VirtualWorld};
+
+fn options(seed: u64, level: Level, drives: u16) -> VirtualOptions {
+    let model = library::find("cheetah-15k5-146-fc").unwrap();
+    let design = ArrayDesign::one_group(&model, drives, level);
+    let array = Array::new(&design, Streams::new(seed).part("array")).unwrap();
+    VirtualOptions {
+        devices: vec![Box::new(ArrayDevice::new(array, &[(0, 0)]))],
+        landing: Landing::Torn,
+        ..VirtualOptions::new(seed)
+    }
+}
+
+fn pass(seed: u64, level: Level, drives: u16) {
+    for check in conformance::checks() {
+        let mut made = VirtualWorld::new(options(seed, level, drives));
+        let future = check.start(&made.world, Path::new("/data"));
+        made.executor.block_on(future);
+    }
+    let mut made = VirtualWorld::new(options(seed, level, drives));
+    let all = conformance::run(made.world.clone(), "/data".into());
+    made.executor.block_on(all);
+    assert_eq!(made.machine.in_flight(), 0);
+}
+
+#[test]
+fn one_drive_conforms() {
+    pass(1, Level::Raid0, 1);
+}
+
+#[test]
+fn mirrored_pairs_conform() {
+    for seed in 0..3 {
+        pass(seed, Level::Raid10, 4);
+    }
+}
+
+#[test]
+fn parity_conforms() {
+    pass(1, Level::Raid5, 5);
+    pass(2, Level::Raid6, 6);
+    pass(3, Level::Raid50(2), 6);
+}

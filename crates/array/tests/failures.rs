@@ -1,0 +1,239 @@
+//! Drives that fail while an array works: what is noted, what is answered, what is lost.
+
+use brunt_array::drive::{Order, library};
+use brunt_array::{
+    Array, ArrayDesign, Extent, Finished, HostIo, Incident, Level, NoteKind, Priority, Verb,
+};
+use brunt_units::{ByteSize, Span, Time};
+use brunt_world::random::Streams;
+
+/// A design whose groups use so little of their drives that a rebuild takes seconds.
+fn small(drives: u16, spares: u16, level: Level) -> ArrayDesign {
+    let model = library::find("cheetah-15k5-146-fc").unwrap();
+    let mut design = ArrayDesign::one_group(&model, drives, level);
+    design.drives = vec![model; usize::from(drives + spares)];
+    design.spares = (drives..drives + spares).collect();
+    design.groups[0].drive_size = Some(ByteSize::mib(256));
+    design.groups[0].repair.priority = Priority::Highest;
+    design
+}
+
+struct Run {
+    notes: Vec<(Time, NoteKind)>,
+    done: Vec<Finished>,
+}
+
+impl Run {
+    fn failed(&self) -> usize {
+        self.done.iter().filter(|done| done.result.is_err()).count()
+    }
+
+    fn texts(&self) -> Vec<String> {
+        self.notes
+            .iter()
+            .map(|(_, what)| what.to_string())
+            .collect()
+    }
+}
+
+/// Random reads and writes, eight at once, for `seconds`, with incidents at milliseconds.
+fn run(design: &ArrayDesign, seconds: u64, incidents: &[(u64, Incident)]) -> Run {
+    let streams = Streams::new(5);
+    let mut array = Array::new(design, streams).unwrap();
+    for (at, incident) in incidents {
+        array.schedule_incident(Time(Span::millis(*at).0), *incident);
+    }
+    let mut stream = streams.named("load");
+    let sectors = array.lun_size(0).get().div_euclid(512);
+    let mut ask = |array: &mut Array, now, tag| {
+        let verb = if stream.percent(50) {
+            Verb::Read
+        } else {
+            Verb::Write
+        };
+        let start = stream.below(sectors.div_euclid(16)) * 16;
+        let extent = Extent::new(start, 16);
+        array.submit(
+            now,
+            HostIo {
+                lun: 0,
+                verb,
+                extent,
+                tag,
+            },
+        );
+    };
+    for tag in 0..8 {
+        ask(&mut array, Time::ZERO, tag);
+    }
+    let (end, mut done) = (Time(Span::seconds(seconds).0), Vec::new());
+    while let Some(now) = array.next_at().filter(|at| *at <= end) {
+        array.advance(now);
+        let finished: Vec<Finished> = array.finished().collect();
+        for one in finished {
+            assert_eq!(one.breakdown.total(), one.at - one.submitted_at, "{one:?}");
+            done.push(one);
+            if one.result.is_ok() || one.at > one.submitted_at {
+                ask(&mut array, now, one.tag);
+            }
+        }
+    }
+    Run {
+        notes: array
+            .notes()
+            .iter()
+            .map(|note| (note.at, note.what.clone()))
+            .collect(),
+        done,
+    }
+}
+
+#[test]
+fn a_spare_stands_in_and_gives_back() {
+    for level in [Level::Raid10, Level::Raid5, Level::Raid6] {
+        let design = small(6, 1, level);
+        let run = run(
+            &design,
+            60,
+            &[
+                (500, Incident::DriveFails(2)),
+                (40_000, Incident::DriveReturns(2)),
+            ],
+        );
+        assert_eq!(run.failed(), 0, "{level:?}");
+        let texts = run.texts();
+        assert_eq!(texts[0], "drive 2 failed");
+        assert_eq!(texts[1], "group: rebuilding drive 2 onto drive 6");
+        assert!(
+            texts[2].starts_with("group: drive 2 is rebuilt, after"),
+            "{texts:?}"
+        );
+        assert_eq!(texts[3], "drive 2 is back");
+        assert_eq!(texts[4], "group: copying back to drive 2");
+        assert!(
+            texts[5].starts_with("group: copied back to drive 2, after"),
+            "{texts:?}"
+        );
+        assert_eq!(texts.len(), 6);
+    }
+}
+
+#[test]
+fn without_a_spare_it_stays_degraded_until_the_drive_is_replaced() {
+    let design = small(5, 0, Level::Raid5);
+    let run = run(
+        &design,
+        60,
+        &[
+            (500, Incident::DriveFails(0)),
+            (5_000, Incident::DriveReturns(0)),
+        ],
+    );
+    assert_eq!(run.failed(), 0);
+    let texts = run.texts();
+    assert_eq!(
+        texts[1],
+        "group: nothing to rebuild drive 0 onto; it stays degraded"
+    );
+    assert_eq!(texts[3], "group: rebuilding drive 0 onto drive 0");
+    assert!(
+        texts[4].starts_with("group: drive 0 is rebuilt"),
+        "{texts:?}"
+    );
+}
+
+#[test]
+fn a_second_failure_during_rebuild_is_a_result() {
+    let design = small(5, 1, Level::Raid5);
+    let run = run(
+        &design,
+        20,
+        &[
+            (500, Incident::DriveFails(0)),
+            (1_000, Incident::DriveFails(3)),
+        ],
+    );
+    let lost = run.notes.iter().find(|(_, what)| what.is_loss()).unwrap();
+    assert_eq!(lost.0, Time(Span::millis(1000).0));
+    assert_eq!(
+        lost.1.to_string(),
+        "group lost: second failure during rebuild"
+    );
+    assert!(
+        run.failed() > 0,
+        "what is lost is not answered as if it were there"
+    );
+    let before = run.done.iter().filter(|done| done.at < lost.0);
+    assert!(before.clone().count() > 100);
+    assert!(before.clone().all(|done| done.result.is_ok()));
+}
+
+#[test]
+fn raid_6_survives_the_second_and_not_the_third() {
+    let design = small(6, 2, Level::Raid6);
+    let two = [
+        (500, Incident::DriveFails(0)),
+        (1_000, Incident::DriveFails(3)),
+    ];
+    let survived = run(&design, 60, &two);
+    assert_eq!(survived.failed(), 0);
+    assert!(!survived.notes.iter().any(|(_, what)| what.is_loss()));
+    let rebuilt = survived
+        .texts()
+        .iter()
+        .filter(|text| text.contains("is rebuilt"))
+        .count();
+    assert_eq!(rebuilt, 2);
+    let three = [two[0], two[1], (1_500, Incident::DriveFails(5))];
+    let lost = run(&design, 20, &three);
+    assert!(
+        lost.texts()
+            .contains(&"group lost: third failure during rebuild".to_owned())
+    );
+}
+
+#[test]
+fn a_spare_that_fails_is_followed_by_the_next() {
+    let design = small(4, 2, Level::Raid10);
+    let run = run(
+        &design,
+        40,
+        &[
+            (500, Incident::DriveFails(1)),
+            (1_500, Incident::DriveFails(4)),
+        ],
+    );
+    assert_eq!(run.failed(), 0);
+    let texts = run.texts();
+    assert_eq!(texts[3], "group: rebuilding drive 1 onto drive 5");
+    assert!(
+        texts[4].starts_with("group: drive 1 is rebuilt"),
+        "{texts:?}"
+    );
+}
+
+#[test]
+fn a_slow_drive_slows_its_readers() {
+    let mut design = small(1, 0, Level::Raid0);
+    design.policy.order = Order::Fcfs;
+    let times = |incidents: &[(u64, Incident)]| run(&design, 20, incidents).done.len() as f64;
+    let ratio = times(&[]) / times(&[(0, Incident::DriveSlows(0, 4.0))]);
+    assert!((ratio - 4.0).abs() < 0.2, "{ratio}");
+}
+
+#[test]
+fn a_rebuild_with_high_priority_ends_sooner_and_hurts_more() {
+    let took = |priority| {
+        let mut design = small(5, 1, Level::Raid5);
+        design.groups[0].repair.priority = priority;
+        let run = run(&design, 120, &[(500, Incident::DriveFails(0))]);
+        let took = run.notes.iter().find_map(|(_, what)| match what {
+            NoteKind::RebuildEnded { took, .. } => Some(*took),
+            _ => None,
+        });
+        (took.unwrap(), run.done.len())
+    };
+    let (fast, low) = (took(Priority::Highest), took(Priority::Low));
+    assert!(low.0.0 > 2 * fast.0.0, "{low:?} {fast:?}");
+    assert!(low.1 > fast.1);
+}
