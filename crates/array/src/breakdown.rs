@@ -7,6 +7,10 @@ use brunt_units::Span;
 /// A request that needs several drives is told by the one that ended last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Breakdown {
+    /// Host stack and ports, both ways.
+    pub link: Span,
+    /// The controllers' processors, and the copy to the other controller.
+    pub controller: Span,
     /// Waiting for room in the cache, for a stripe, or for another request's data.
     pub wait: Span,
     /// Waiting in a drive's queue.
@@ -23,12 +27,22 @@ pub struct Breakdown {
 
 impl Breakdown {
     /// The names of the parts, in the order of [`Self::parts`].
-    pub const NAMES: [&'static str; 6] =
-        ["wait", "queue", "overhead", "seek", "rotation", "transfer"];
+    pub const NAMES: [&'static str; 8] = [
+        "link",
+        "controller",
+        "wait",
+        "queue",
+        "overhead",
+        "seek",
+        "rotation",
+        "transfer",
+    ];
 
     /// Every part.
-    pub fn parts(&self) -> [Span; 6] {
+    pub fn parts(&self) -> [Span; 8] {
         [
+            self.link,
+            self.controller,
             self.wait,
             self.queue,
             self.overhead,
@@ -47,6 +61,8 @@ impl Breakdown {
 
     /// Adds what came after.
     pub(crate) fn add(&mut self, later: &Self) {
+        self.link += later.link;
+        self.controller += later.controller;
         self.wait += later.wait;
         self.queue += later.queue;
         self.overhead += later.overhead;

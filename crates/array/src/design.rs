@@ -3,8 +3,10 @@
 use brunt_units::ByteSize;
 use brunt_world_virtual::SECTOR_BYTES;
 
+use crate::array::LUN_BORDER;
+use crate::cache::{FlushPolicy, PAGE_SECTORS_MAX, Watermarks};
 use crate::drive::{DriveModel, Order, Policy};
-use crate::group::{Protection, StripeShape, WIDTH_MAX};
+use crate::group::{Group, Protection, StripeShape, WIDTH_MAX};
 use crate::incident::Priority;
 use brunt_units::Span;
 
@@ -23,9 +25,22 @@ pub enum Level {
     Raid50(u32),
     /// Two drives' worth of parity.
     Raid6,
+    /// Pieces of 8 + 2 stripes scattered over all drives, with room to rebuild in.
+    Pool {
+        /// A piece on one drive.
+        piece: ByteSize,
+        /// Drives' worth of room kept free; by the number of drives without it.
+        preserved: Option<u32>,
+    },
 }
 
 impl Level {
+    /// A pool with pieces of 512 MiB and the usual preservation capacity.
+    pub const POOL: Self = Self::Pool {
+        piece: ByteSize::mib(512),
+        preserved: None,
+    };
+
     /// What users call it.
     pub fn word(self) -> String {
         match self {
@@ -35,6 +50,7 @@ impl Level {
             Self::Raid5 => "RAID 5".into(),
             Self::Raid50(sets) => format!("RAID 50 of {sets} sets"),
             Self::Raid6 => "RAID 6".into(),
+            Self::Pool { .. } => "a pool".into(),
         }
     }
 
@@ -51,6 +67,7 @@ impl Level {
             Self::Raid5 => (count, Protection::Parity(1), 3),
             Self::Raid50(sets) => (count.div_euclid(sets.max(1)), Protection::Parity(1), 6),
             Self::Raid6 => (count, Protection::Parity(2), 4),
+            Self::Pool { .. } => (10, Protection::Parity(2), 11),
         };
         let refuse = |needs: String| DesignError::Drives {
             level: self.word(),
@@ -144,6 +161,123 @@ pub struct LunDesign {
     pub group: usize,
     /// Its size.
     pub size: ByteSize,
+    /// The controller that serves it; LUNs take turns without it.
+    pub owner: Option<usize>,
+}
+
+/// Which paths hosts use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathPolicy {
+    /// Those of the LUN's owner in turn, others only when none of these is up.
+    Optimised,
+    /// All in turn.
+    All,
+}
+
+/// The way between hosts and controllers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FrontDesign {
+    /// What the host's own stack adds to every request.
+    pub host_stack: Span,
+    /// Ports of each controller.
+    pub ports: u32,
+    /// Rate of a port in each direction, in bytes per second; zero for no limit.
+    pub port_bytes_per_s: u64,
+    /// One way.
+    pub latency: Span,
+    /// Which paths are used.
+    pub paths: PathPolicy,
+}
+
+impl Default for FrontDesign {
+    /// A port that takes no time.
+    fn default() -> Self {
+        Self {
+            host_stack: Span::ZERO,
+            ports: 1,
+            port_bytes_per_s: 0,
+            latency: Span::ZERO,
+            paths: PathPolicy::Optimised,
+        }
+    }
+}
+
+/// The controllers, all alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ControllerDesign {
+    /// How many, 1 or 2.
+    pub count: u32,
+    /// Processor cores of each.
+    pub cores: u32,
+    /// Computing for a read.
+    pub read: Span,
+    /// Computing for a write.
+    pub write: Span,
+    /// Computing for a request to a drive. It occupies a core and delays what comes after.
+    pub device_io: Span,
+    /// Rate of the link between them, in bytes per second; zero for no limit.
+    pub link_bytes_per_s: u64,
+    /// Latency of the link, one way.
+    pub link_latency: Span,
+    /// How long hosts wait when a LUN moves to the other controller.
+    pub failover: Span,
+}
+
+impl Default for ControllerDesign {
+    /// One that takes no time.
+    fn default() -> Self {
+        Self {
+            count: 1,
+            cores: 1,
+            read: Span::ZERO,
+            write: Span::ZERO,
+            device_io: Span::ZERO,
+            link_bytes_per_s: 0,
+            link_latency: Span::ZERO,
+            failover: Span::ZERO,
+        }
+    }
+}
+
+/// The cache of an array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CacheDesign {
+    /// A page: 512 bytes to 32 KiB. A strip is a whole number of them.
+    pub page: ByteSize,
+    /// Room for what drives lack; zero writes through.
+    pub write: ByteSize,
+    /// Room for the rest, at least.
+    pub read: ByteSize,
+    /// When it is flushed.
+    pub marks: Watermarks,
+    /// It is flushed, too, when hosts have been quiet for so long; never when zero.
+    pub idle_after: Span,
+    /// Writes to each drive that flushing keeps under way.
+    pub destages_per_drive: u32,
+    /// Whether two controllers keep a copy of each other's dirty pages. Without it, a failing controller takes them along.
+    pub mirrored: bool,
+    /// How far is read ahead for sequential readers; zero for not at all.
+    pub prefetch: ByteSize,
+}
+
+impl Default for CacheDesign {
+    /// 512 MiB to write, 128 MiB to read, pages of 8 KiB, marks at 80 and 60 %, mirrored.
+    fn default() -> Self {
+        Self {
+            page: ByteSize::kib(8),
+            write: ByteSize::mib(512),
+            read: ByteSize::mib(128),
+            marks: Watermarks {
+                low: 60,
+                high: 80,
+                policy: FlushPolicy::Hysteresis,
+            },
+            idle_after: Span::seconds(2),
+            destages_per_drive: 4,
+            mirrored: true,
+            prefetch: ByteSize::kib(512),
+        }
+    }
 }
 
 /// An array.
@@ -159,6 +293,12 @@ pub struct ArrayDesign {
     pub spares: Vec<u16>,
     /// What hosts see.
     pub luns: Vec<LunDesign>,
+    /// The way in.
+    pub front: FrontDesign,
+    /// The controllers.
+    pub controller: ControllerDesign,
+    /// The cache; without one, everything goes to the drives.
+    pub cache: Option<CacheDesign>,
 }
 
 impl ArrayDesign {
@@ -185,8 +325,48 @@ impl ArrayDesign {
                 name: "lun".into(),
                 group: 0,
                 size: ByteSize::bytes(0),
+                owner: None,
             }],
+            front: FrontDesign::default(),
+            controller: ControllerDesign::default(),
+            cache: None,
         }
+    }
+
+    /// Whether cache, front and controllers can be built over `groups`.
+    pub(crate) fn check(&self, groups: &[Group]) -> Result<(), DesignError> {
+        if !(1..=2).contains(&self.controller.count) || self.controller.cores == 0 {
+            return Err(DesignError::Front(
+                "there are one or two controllers, with at least one core",
+            ));
+        }
+        if self.front.ports == 0 {
+            return Err(DesignError::Front("a controller has at least one port"));
+        }
+        let Some(cache) = &self.cache else {
+            return Ok(());
+        };
+        let sectors = cache.page.get().div_euclid(SECTOR_BYTES);
+        let is_size = cache.page.get().is_multiple_of(SECTOR_BYTES)
+            && (1..=PAGE_SECTORS_MAX).contains(&sectors);
+        if !is_size || !LUN_BORDER.is_multiple_of(sectors) {
+            return Err(DesignError::Page(cache.page));
+        }
+        for (group, design) in groups.iter().zip(&self.groups) {
+            if !group.shape.strip_sectors.is_multiple_of(sectors) {
+                return Err(DesignError::PageInStrip(cache.page, design.strip));
+            }
+        }
+        let Watermarks { low, high, .. } = cache.marks;
+        if low >= high || high > 100 {
+            return Err(DesignError::Marks(low, high));
+        }
+        if cache.destages_per_drive == 0 {
+            return Err(DesignError::Front(
+                "flushing needs at least one write under way per drive",
+            ));
+        }
+        Ok(())
     }
 }
 
@@ -224,6 +404,21 @@ pub enum DesignError {
     /// A LUN lies on a group that is not there.
     #[error("LUN \"{0}\" lies on a group that is not there")]
     NoGroup(String),
+    /// A page has no such size.
+    #[error("a cache page of {0} is not one of 512 B, 1, 2, 4, 8, 16 or 32 KiB")]
+    Page(ByteSize),
+    /// A page straddles strips.
+    #[error("a strip of {1} is no whole number of cache pages of {0}")]
+    PageInStrip(ByteSize, ByteSize),
+    /// The marks are not in order.
+    #[error("watermarks: low ({0} %) is below high ({1} %), and high at most 100 %")]
+    Marks(u32, u32),
+    /// Controllers or ports are impossible.
+    #[error("{0}")]
+    Front(&'static str),
+    /// A pool keeps so much free that nothing is left, or its pieces are too small.
+    #[error("a piece of {0} is too small for drives of this size")]
+    Piece(ByteSize),
     /// A drive has no room for one strip.
     #[error("group \"{0}\" has no room for a stripe")]
     TooSmall(String),

@@ -15,6 +15,18 @@ pub enum Incident {
     DriveReturns(u16),
     /// Rebuilds of a group get another priority.
     RepairPriority(usize, Priority),
+    /// A controller and its memory are gone.
+    ControllerFails(usize),
+    /// A controller works again.
+    ControllerReturns(usize),
+    /// The battery of the cache is empty.
+    BatteryLost,
+    /// The battery of the cache is full again.
+    BatteryReturns,
+    /// A port carries nothing any more; ports are numbered over all controllers.
+    PathDown(usize),
+    /// A port works again.
+    PathUp(usize),
 }
 
 /// How much of its time a group gives to rebuilding.
@@ -112,6 +124,24 @@ pub enum NoteKind {
         /// The drive that was lost.
         lost: u16,
     },
+    /// A controller failed (false) or works again.
+    Controller(usize, bool),
+    /// The battery is lost (false) or full again.
+    Battery(bool),
+    /// A path is down (false) or up again.
+    Path(usize, bool),
+    /// From now on writes end when drives have them.
+    WriteThrough {
+        /// Because of the battery, and not of a controller.
+        battery_lost: bool,
+    },
+    /// From now on writes end when the cache has them.
+    WriteBack,
+    /// Data is lost: writes that were in the cache only.
+    CacheLost {
+        /// Pages that drives lacked something of.
+        pages: u64,
+    },
     /// Data is lost: more members of a stripe than its protection survives.
     DataLost {
         /// The group.
@@ -128,7 +158,7 @@ pub enum NoteKind {
 impl NoteKind {
     /// Whether this is the loss of data.
     pub fn is_loss(&self) -> bool {
-        matches!(self, Self::DataLost { .. })
+        matches!(self, Self::DataLost { .. } | Self::CacheLost { .. })
     }
 }
 
@@ -164,6 +194,42 @@ impl fmt::Display for NoteKind {
                 write!(
                     f,
                     "{group}: nothing to rebuild drive {lost} onto; it stays degraded"
+                )
+            }
+            Self::Controller(number, is_up) => {
+                write!(
+                    f,
+                    "controller {number} {}",
+                    if *is_up { "is back" } else { "failed" }
+                )
+            }
+            Self::Battery(is_there) => {
+                write!(
+                    f,
+                    "cache battery {}",
+                    if *is_there { "is back" } else { "lost" }
+                )
+            }
+            Self::Path(port, is_up) => {
+                write!(
+                    f,
+                    "path {port} {}",
+                    if *is_up { "is up" } else { "is down" }
+                )
+            }
+            Self::WriteThrough { battery_lost } => {
+                let why = if *battery_lost {
+                    "no battery"
+                } else {
+                    "no second copy"
+                };
+                write!(f, "cache writes through: {why}")
+            }
+            Self::WriteBack => write!(f, "cache writes back again"),
+            Self::CacheLost { pages } => {
+                write!(
+                    f,
+                    "{pages} pages of the write cache lost: acknowledged writes are gone"
                 )
             }
             Self::DataLost {

@@ -10,6 +10,8 @@
 
 mod array;
 mod breakdown;
+mod busy;
+mod cache;
 mod design;
 mod device;
 pub mod drive;
@@ -20,12 +22,14 @@ mod incident;
 mod schedule;
 mod slab;
 
-pub use array::{Array, Finished, HostIo, Verb};
+pub use array::{Array, CacheStats, Finished, HostIo, Verb};
 pub use breakdown::Breakdown;
+pub use cache::{FlushPolicy, PAGE_SECTORS_MAX, Watermarks};
 pub use design::{
-    ArrayDesign, DesignError, GroupDesign, Level, LunDesign, MirrorChoice, RepairDesign,
+    ArrayDesign, CacheDesign, ControllerDesign, DesignError, FrontDesign, GroupDesign, Level,
+    LunDesign, MirrorChoice, PathPolicy, RepairDesign,
 };
 pub use device::ArrayDevice;
 pub use extent::Extent;
-pub use group::{Protection, StripeShape, WIDTH_MAX};
+pub use group::{POOL_DRIVES_MIN, Protection, StripeShape, WIDTH_MAX, preservation_drives};
 pub use incident::{Incident, Note, NoteKind, Priority};

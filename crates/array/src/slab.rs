@@ -78,6 +78,15 @@ impl<T> Slab<T> {
         Some(value)
     }
 
+    /// Does something to every entry.
+    pub(crate) fn for_each(&mut self, mut change: impl FnMut(&mut T)) {
+        for entry in &mut self.entries {
+            if let Some(value) = &mut entry.value {
+                change(value);
+            }
+        }
+    }
+
     /// The first entry, by slot, for which `is_it`.
     pub(crate) fn find(&self, is_it: impl Fn(&T) -> bool) -> Option<Key> {
         let mut entries = (0..).zip(&self.entries);

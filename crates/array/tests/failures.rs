@@ -94,7 +94,7 @@ fn a_spare_stands_in_and_gives_back() {
         let design = small(6, 1, level);
         let run = run(
             &design,
-            60,
+            120,
             &[
                 (500, Incident::DriveFails(2)),
                 (40_000, Incident::DriveReturns(2)),
@@ -236,4 +236,71 @@ fn a_rebuild_with_high_priority_ends_sooner_and_hurts_more() {
     let (fast, low) = (took(Priority::Highest), took(Priority::Low));
     assert!(low.0.0 > 2 * fast.0.0, "{low:?} {fast:?}");
     assert!(low.1 > fast.1);
+}
+
+/// A pool of little drives: 8 pieces of 16 MiB on each.
+fn pool(drives: u16) -> ArrayDesign {
+    let level = Level::Pool {
+        piece: ByteSize::mib(16),
+        preserved: None,
+    };
+    let mut design = small(drives, 0, level);
+    design.groups[0].drive_size = Some(ByteSize::mib(128));
+    design.groups[0].strip = ByteSize::kib(128);
+    design
+}
+
+#[test]
+fn a_pool_rebuilds_onto_all_and_moves_back() {
+    let run = run(
+        &pool(12),
+        60,
+        &[
+            (500, Incident::DriveFails(3)),
+            (20_000, Incident::DriveReturns(3)),
+        ],
+    );
+    assert_eq!(run.failed(), 0);
+    let texts = run.texts();
+    assert_eq!(texts[1], "group: rebuilding drive 3 onto all others");
+    assert!(
+        texts[2].starts_with("group: drive 3 is rebuilt"),
+        "{texts:?}"
+    );
+    assert_eq!(texts[4], "group: copying back to drive 3");
+    assert!(
+        texts[5].starts_with("group: copied back to drive 3"),
+        "{texts:?}"
+    );
+}
+
+#[test]
+fn a_pool_survives_one_failure_after_another_while_it_has_room() {
+    // Two drives' worth are kept free, and two more losses are survived without room.
+    let fails = |at: u64, drive| (at * 1000, Incident::DriveFails(drive));
+    let four = [fails(1, 0), fails(15, 1), fails(30, 2), fails(45, 3)];
+    let survived = run(&pool(13), 60, &four);
+    assert_eq!(survived.failed(), 0, "{:?}", survived.texts());
+    assert!(
+        !survived.notes.iter().any(|(_, what)| what.is_loss()),
+        "{:?}",
+        survived.texts()
+    );
+    assert!(
+        survived
+            .texts()
+            .iter()
+            .any(|text| text.contains("stays degraded"))
+    );
+    let at_once = [fails(1, 0), fails(1, 1), fails(1, 2)];
+    let lost = run(&pool(13), 20, &at_once);
+    let loss = lost
+        .texts()
+        .into_iter()
+        .find(|text| text.contains("lost: third failure"))
+        .unwrap();
+    assert!(
+        loss.starts_with("group lost: third failure during rebuild ("),
+        "{loss}"
+    );
 }

@@ -17,7 +17,6 @@
 mod counters;
 mod event;
 mod folder;
-pub mod host_counters;
 mod html;
 mod number;
 pub mod recorded;

@@ -26,6 +26,11 @@ impl Array {
             | Incident::DriveReturns(drive)
             | Incident::DriveSlows(drive, _) => assert!(usize::from(drive) < self.drives.len()),
             Incident::RepairPriority(group, _) => assert!(group < self.groups.len()),
+            Incident::ControllerFails(number) | Incident::ControllerReturns(number) => {
+                assert!(number < self.front.controllers());
+            }
+            Incident::PathDown(port) | Incident::PathUp(port) => assert!(port < self.front.ports()),
+            Incident::BatteryLost | Incident::BatteryReturns => {}
         }
         let number = u32::try_from(self.incidents.len()).expect("few incidents");
         self.incidents.push(incident);
@@ -57,7 +62,40 @@ impl Array {
                 let repair = &mut self.groups[group].repair;
                 (repair.priority, repair.critical) = (priority, priority);
             }
+            Incident::ControllerFails(number) => self.set_controller(number, false),
+            Incident::ControllerReturns(number) => self.set_controller(number, true),
+            Incident::PathDown(port) => {
+                self.front.set_port(port, false);
+                self.note(NoteKind::Path(port, false));
+            }
+            Incident::PathUp(port) => {
+                self.front.set_port(port, true);
+                self.note(NoteKind::Path(port, true));
+            }
+            Incident::BatteryLost => self.set_battery(false),
+            Incident::BatteryReturns => self.set_battery(true),
         }
+    }
+
+    fn set_controller(&mut self, number: usize, is_up: bool) {
+        let ownerships = self.luns.iter_mut().map(|lun| &mut lun.ownership);
+        self.front
+            .set_controller(self.now, number, is_up, ownerships);
+        self.note(NoteKind::Controller(number, is_up));
+        let mirrored = self
+            .cache
+            .as_ref()
+            .is_some_and(|cache| cache.design.mirrored);
+        if !is_up && (self.front.working() == 0 || !mirrored) {
+            self.lose_cache();
+        }
+        self.review_write_back();
+    }
+
+    fn set_battery(&mut self, is_there: bool) {
+        self.has_battery = is_there;
+        self.note(NoteKind::Battery(is_there));
+        self.review_write_back();
     }
 
     fn fail_drive(&mut self, drive: u16) {
@@ -106,6 +144,9 @@ impl Array {
         if !was_failed {
             return;
         }
+        for group in self.groups.iter_mut().filter(|group| group.pools(drive)) {
+            group.gain_slots(drive);
+        }
         if !self.groups.iter().any(|group| group.is_home(drive)) {
             self.spares.push(drive);
             self.spares.sort_unstable();
@@ -129,78 +170,114 @@ impl Array {
     fn find_target(&mut self, group: usize, chunk: u32, member: u32) {
         let piece = self.groups[group].chunks[chunk as usize].pieces[member as usize];
         let lost = piece.spot.drive;
-        let end = piece.spot.sector + self.groups[group].piece_sectors();
+        let onto = if self.groups[group].slots.is_some() {
+            let placed = self.groups[group].place_target(chunk, member, &mut self.placement);
+            placed.then_some(None)
+        } else {
+            let end = piece.spot.sector + self.groups[group].piece_sectors();
+            self.stand_in(lost, end).map(|drive| {
+                let spot = Spot {
+                    drive,
+                    ..piece.spot
+                };
+                let chunk = &mut self.groups[group].chunks[chunk as usize];
+                chunk.pieces[member as usize].target = Some(Target { spot, rows_done: 0 });
+                Some(drive)
+            })
+        };
+        match onto {
+            Some(onto) => self.count_towards(group, CampaignKind::Rebuild, lost, onto, 1),
+            None => {
+                let group = self.names[group].clone();
+                self.note_once(NoteKind::NoSpare { group, lost });
+            }
+        }
+    }
+
+    /// The replaced drive itself, or a spare, with at least `sectors`.
+    fn stand_in(&mut self, lost: u16, sectors: u64) -> Option<u16> {
         let fits = |drive: u16| {
             let drive = &self.drives[usize::from(drive)];
-            !drive.is_failed() && drive.sectors() >= end
+            !drive.is_failed() && drive.sectors() >= sectors
         };
-        let onto = if fits(lost) {
-            Some(lost)
-        } else {
-            self.spares.iter().copied().find(|spare| fits(*spare))
+        if fits(lost) {
+            return Some(lost);
+        }
+        let at = self.spares.iter().position(|spare| fits(*spare))?;
+        Some(self.spares.remove(at))
+    }
+
+    /// Notes what has not been noted since a drive last failed.
+    fn note_once(&mut self, what: NoteKind) {
+        let since = |note: &&Note| !matches!(note.what, NoteKind::DriveFailed(_));
+        let mut recent = self.notes.iter().rev().take_while(since);
+        if !recent.any(|note| note.what == what) {
+            self.note(what);
+        }
+    }
+
+    /// Counts `pieces` more that go from one drive `onto` another, or onto all.
+    fn count_towards(
+        &mut self,
+        group: usize,
+        kind: CampaignKind,
+        from: u16,
+        onto: Option<u16>,
+        pieces: u32,
+    ) {
+        let number = u32::try_from(group).expect("few groups");
+        let is_it = |campaign: &&mut Campaign| {
+            (campaign.group, campaign.kind, campaign.from) == (number, kind, from)
         };
-        let name = self.names[group].clone();
-        let Some(onto) = onto else {
-            let note = NoteKind::NoSpare { group: name, lost };
-            if !self.notes.iter().rev().any(|noted| noted.what == note) {
-                self.note(note);
-            }
+        if let Some(campaign) = self.campaigns.iter_mut().find(is_it) {
+            campaign.left += pieces;
             return;
-        };
-        self.spares.retain(|spare| *spare != onto);
-        self.groups[group].chunks[chunk as usize].pieces[member as usize].target = Some(Target {
-            spot: Spot {
-                drive: onto,
-                ..piece.spot
-            },
-            rows_done: 0,
-        });
+        }
         self.campaigns.push(Campaign {
-            group: u32::try_from(group).expect("few groups"),
-            kind: CampaignKind::Rebuild,
-            from: lost,
-            onto: Some(onto),
+            group: number,
+            kind,
+            from,
+            onto,
             started_at: self.now,
-            left: 1,
+            left: pieces,
         });
-        self.note(NoteKind::RebuildStarted {
-            group: name,
-            lost,
-            onto: Some(onto),
+        let group = self.names[group].clone();
+        self.note(match (kind, onto) {
+            (CampaignKind::Copyback, Some(onto)) => NoteKind::CopybackStarted { group, onto },
+            _ => NoteKind::RebuildStarted {
+                group,
+                lost: from,
+                onto,
+            },
         });
     }
 
-    /// Copies what spares hold for `drive` back to it, if it is there.
+    /// Copies what spares hold for `drive` back to it, if it is there; a pool moves pieces to it.
     pub(super) fn copy_back(&mut self, group: u32, drive: u16) {
         if self.drives[usize::from(drive)].is_failed() {
             return;
         }
-        let Some((chunk, member)) = self.groups[group as usize].away_from(drive) else {
-            return;
-        };
-        let chunk = &mut self.groups[group as usize].chunks[chunk as usize];
-        let piece = &mut chunk.pieces[member as usize];
-        piece.target = Some(Target {
-            spot: Spot {
-                drive,
-                ..piece.spot
-            },
-            rows_done: 0,
-        });
-        let from = piece.spot.drive;
-        chunk.look();
-        self.campaigns.push(Campaign {
-            group,
-            kind: CampaignKind::Copyback,
-            from,
-            onto: Some(drive),
-            started_at: self.now,
-            left: 1,
-        });
-        self.note(NoteKind::CopybackStarted {
-            group: self.group_name(group),
-            onto: drive,
-        });
+        let entry = &mut self.groups[group as usize];
+        if entry.pools(drive) {
+            let pieces = entry.rebalance(drive);
+            if pieces > 0 {
+                let kind = CampaignKind::Copyback;
+                self.count_towards(group as usize, kind, drive, Some(drive), pieces);
+            }
+        } else if let Some((chunk, member)) = entry.away_from(drive) {
+            let chunk = &mut entry.chunks[chunk as usize];
+            let piece = &mut chunk.pieces[member as usize];
+            let from = piece.spot.drive;
+            piece.target = Some(Target {
+                spot: Spot {
+                    drive,
+                    ..piece.spot
+                },
+                rows_done: 0,
+            });
+            chunk.look();
+            self.count_towards(group as usize, CampaignKind::Copyback, from, Some(drive), 1);
+        }
         self.start_repairs(group);
     }
 }

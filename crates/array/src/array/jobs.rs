@@ -21,6 +21,10 @@ use crate::slab::Key;
 pub(super) enum Owner {
     /// A host's request.
     Request(Key),
+    /// Something read into the cache.
+    Fill(Key),
+    /// Something written from it.
+    Destage(Key),
 }
 
 /// Parts of a stripe's data, ascending and apart.
@@ -201,6 +205,7 @@ impl Array {
             service: Service::default(),
         });
         self.device_ios += 1;
+        self.front.asked_drive(self.now);
         let extent = Extent::new(spot.sector, length);
         let drive = &mut self.drives[usize::from(spot.drive)];
         let begun = drive.submit(self.now, io, extent, write);
@@ -229,12 +234,12 @@ impl Array {
             IoOwner::Repair(repair) => return self.repair_io_ended(repair, false),
         };
         self.jobs[key].slowest = Breakdown {
-            wait: brunt_units::Span::ZERO,
             queue: io.begun - io.arrived,
             overhead: io.service.overhead,
             seek: io.service.seek,
             rotation: io.service.rotation,
             transfer: io.service.transfer,
+            ..Breakdown::default()
         };
         self.step_ended(key);
     }
@@ -297,6 +302,8 @@ impl Array {
         }
         match job.owner {
             Owner::Request(request) => self.part_ended(request, result, job.breakdown),
+            Owner::Fill(fill) => self.fill_ended(fill, result, job.breakdown),
+            Owner::Destage(destage) => self.destage_ended(destage, result),
         }
     }
 }

@@ -12,7 +12,10 @@
 //!
 //! Invariant: a request finishes once, and the parts of its [`Breakdown`] add up to its response time.
 
+mod caching;
+mod destage;
 mod failures;
+mod front;
 mod jobs;
 mod repair;
 mod requests;
@@ -29,6 +32,9 @@ use crate::group::Group;
 use crate::incident::{Incident, Note};
 use crate::schedule::Schedule;
 use crate::slab::{Key, Slab};
+use caching::Cache;
+pub use caching::CacheStats;
+use front::{Front, Ownership};
 use jobs::{DeviceIo, Job};
 use repair::{Campaign, Repair};
 use requests::Request;
@@ -80,6 +86,12 @@ enum Event {
     NextUnit(Key),
     /// Something befalls the array.
     Incident(u32),
+    /// A request has come in.
+    Arrive(Key),
+    /// A request has gone out; the array was ready then.
+    Leave(Key, Time),
+    /// Perhaps hosts have been quiet.
+    IdleCheck,
 }
 
 struct Lun {
@@ -87,6 +99,7 @@ struct Lun {
     /// First sector within the group.
     start: u64,
     sectors: u64,
+    ownership: Ownership,
 }
 
 /// A storage array in virtual time.
@@ -97,6 +110,9 @@ pub struct Array {
     groups: Vec<Group>,
     mirror_choices: Vec<MirrorChoice>,
     luns: Vec<Lun>,
+    front: Front,
+    cache: Option<Cache>,
+    has_battery: bool,
     requests: Slab<Request>,
     jobs: Slab<Job>,
     ios: Slab<DeviceIo>,
@@ -108,6 +124,7 @@ pub struct Array {
     names: Vec<String>,
     finished: Vec<Finished>,
     mirrors: Stream,
+    placement: Stream,
     turn: u32,
     device_ios: u64,
 }
@@ -130,9 +147,20 @@ impl Array {
                 .drives
                 .iter()
                 .map(|drive| drives[usize::from(*drive)].sectors());
-            groups.push(group.build(sectors.min().unwrap_or(0))?);
+            let mut stream = streams.named(&format!("group/{}", groups.len()));
+            groups.push(group.build(sectors.min().unwrap_or(0), &mut stream)?);
         }
-        let luns = place_luns(design, &groups)?;
+        let front = Front::new(design.front, design.controller);
+        let luns = place_luns(design, &groups, front.controllers())?;
+        design.check(&groups)?;
+        let cache = design.cache.map(|cache| {
+            let drives: Vec<usize> = design
+                .groups
+                .iter()
+                .map(|group| group.drives.len())
+                .collect();
+            Cache::new(cache, &drives, luns.len())
+        });
         Ok(Self {
             now: Time::ZERO,
             schedule: Schedule::default(),
@@ -144,6 +172,9 @@ impl Array {
                 .map(|group| group.mirror_choice)
                 .collect(),
             luns,
+            front,
+            cache,
+            has_battery: true,
             requests: Slab::default(),
             jobs: Slab::default(),
             ios: Slab::default(),
@@ -159,6 +190,7 @@ impl Array {
                 .collect(),
             finished: Vec::new(),
             mirrors: streams.named("mirrors"),
+            placement: streams.named("placement"),
             turn: 0,
             device_ios: 0,
         })
@@ -181,6 +213,9 @@ impl Array {
                 Event::Device(io) => self.device_ended(io),
                 Event::NextUnit(repair) => self.next_unit(repair),
                 Event::Incident(number) => self.befall(number),
+                Event::Arrive(request) => self.arrive(request),
+                Event::Leave(request, ready) => self.leave(request, ready),
+                Event::IdleCheck => self.check_idle(),
             }
         }
         self.now = to;
@@ -221,6 +256,32 @@ impl Array {
         for drive in &mut self.drives {
             drive.forget_stats(self.now);
         }
+        self.front.forget_stats(self.now);
+        if let Some(cache) = &mut self.cache {
+            cache.stats = CacheStats::default();
+        }
+    }
+
+    /// Counts of the cache, if there is one.
+    pub fn cache_stats(&self) -> Option<CacheStats> {
+        let cache = self.cache.as_ref()?;
+        Some(CacheStats {
+            unwritten: cache.pages.unwritten(),
+            write_pages: cache.write_pages,
+            ..cache.stats
+        })
+    }
+
+    /// Shares of the time since measuring began, 0 to 1: of each controller's processor, of each port's busier direction,
+    /// of the link between controllers.
+    pub fn front_utilisations(&self) -> (Vec<f64>, Vec<f64>, f64) {
+        self.front.utilisations(self.now)
+    }
+
+    /// The sectors of a LUN within its group: first, and how many.
+    fn lun_range(&self, lun: u32) -> (u64, u64) {
+        let lun = &self.luns[lun as usize];
+        (lun.start, lun.sectors)
     }
 
     /// What was measured on each drive, up to now.
@@ -249,8 +310,15 @@ fn check_drives(design: &ArrayDesign, count: usize) -> Result<(), DesignError> {
     Ok(())
 }
 
+/// LUNs begin at multiples of so many sectors: 1 MiB.
+pub(crate) const LUN_BORDER: u64 = 2048;
+
 /// LUNs one after the other along their groups. A size of zero takes all that is left.
-fn place_luns(design: &ArrayDesign, groups: &[Group]) -> Result<Vec<Lun>, DesignError> {
+fn place_luns(
+    design: &ArrayDesign,
+    groups: &[Group],
+    controllers: usize,
+) -> Result<Vec<Lun>, DesignError> {
     let mut used = vec![0; groups.len()];
     let mut luns = Vec::new();
     for lun in &design.luns {
@@ -274,8 +342,12 @@ fn place_luns(design: &ArrayDesign, groups: &[Group]) -> Result<Vec<Lun>, Design
             group: u32::try_from(lun.group).expect("few groups"),
             start: used[lun.group],
             sectors,
+            ownership: Ownership::of(lun.owner.unwrap_or(luns.len()) % controllers),
         });
-        used[lun.group] += sectors;
+        // The next one begins on a border of its own.
+        used[lun.group] = (used[lun.group] + sectors)
+            .next_multiple_of(LUN_BORDER)
+            .min(group.sectors());
     }
     Ok(luns)
 }

@@ -229,25 +229,34 @@ impl Array {
             let left = std::mem::replace(&mut piece.spot, target.spot);
             let was_copy = std::mem::replace(&mut piece.is_good, true);
             chunk.look();
-            self.piece_moved(repair.group, left, was_copy);
+            if was_copy {
+                entry.free_spot(left);
+            }
+            let onto = target.spot.drive;
+            self.piece_moved(repair.group, left.drive, onto, was_copy);
         } else if piece.target.is_some() && !entry.chunk_survives(repair.chunk) {
             // Nothing can be computed any more.
             let chunk = &mut entry.chunks[repair.chunk as usize];
-            chunk.pieces[repair.member as usize].target = None;
+            let target = chunk.pieces[repair.member as usize].target.take();
             chunk.look();
+            if let Some(target) = target {
+                entry.free_spot(target.spot);
+            }
         }
         self.start_repairs(repair.group);
     }
 
-    /// A piece that was at `left` is somewhere else now.
-    fn piece_moved(&mut self, group: u32, left: Spot, was_good: bool) {
+    /// A piece that was on drive `left` is on drive `onto` now.
+    fn piece_moved(&mut self, group: u32, left: u16, onto: u16, was_good: bool) {
         let kind = if was_good {
             CampaignKind::Copyback
         } else {
             CampaignKind::Rebuild
         };
         let is_it = |campaign: &Campaign| {
-            campaign.group == group && campaign.from == left.drive && campaign.kind == kind
+            // A pool's moves come from many drives.
+            let is_route = campaign.from == left || was_good && campaign.onto == Some(onto);
+            campaign.group == group && campaign.kind == kind && is_route
         };
         let Some(at) = self.campaigns.iter().position(is_it) else {
             return;
@@ -265,8 +274,10 @@ impl Array {
         match (campaign.kind, campaign.onto) {
             (CampaignKind::Copyback, Some(onto)) => {
                 self.note(NoteKind::CopybackEnded { group, onto, took });
-                self.spares.push(campaign.from);
-                self.spares.sort_unstable();
+                if campaign.from != onto {
+                    self.spares.push(campaign.from);
+                    self.spares.sort_unstable();
+                }
                 self.look_for_targets();
             }
             _ => {

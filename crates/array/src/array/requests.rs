@@ -1,10 +1,11 @@
-//! Requests of hosts: split into jobs, finished when all of them are.
+//! Requests of hosts: in through the front, to the cache or to jobs, out through the front when all parts have ended.
 
 use brunt_units::Time;
 use brunt_world::IoError;
 
+use super::front::Entry;
 use super::jobs::Owner;
-use super::{Array, Finished, HostIo, Verb};
+use super::{Array, Event, Finished, HostIo, Verb};
 use crate::Extent;
 use crate::breakdown::Breakdown;
 use crate::slab::Key;
@@ -13,34 +14,91 @@ use crate::slab::Key;
 pub(super) struct Request {
     io: HostIo,
     submitted_at: Time,
-    jobs: u32,
+    entry: Entry,
+    /// Where it lies in its group.
+    group: u32,
+    extent: Extent,
+    /// When it came to the cache or the drives.
+    began: Time,
+    /// Parts that have not ended.
+    pub(super) jobs: u32,
     result: Result<(), IoError>,
-    breakdown: Breakdown,
+    /// What its last part went into.
+    inside: Breakdown,
+}
+
+impl Request {
+    pub(super) fn place(&self) -> (u32, Extent) {
+        (self.group, self.extent)
+    }
 }
 
 impl Array {
-    /// Takes a request at `now`. What lies past the LUN's end fails with [`IoError::PastEnd`].
+    /// Takes a request at `now`. What lies past the LUN's end fails with [`IoError::PastEnd`], and what no path leads to
+    /// with [`IoError::Device`].
     ///
     /// # Panics
     /// When `now` has passed, or there is no such LUN.
     pub fn submit(&mut self, now: Time, io: HostIo) {
         self.advance(now);
         let lun = &self.luns[io.lun as usize];
-        let (group, start, sectors) = (lun.group, lun.start, lun.sectors);
-        let fits = io.extent.end() <= sectors;
-        let request = self.requests.insert(Request {
+        let mirrored = self.cache.as_ref().is_some_and(|cache| {
+            cache.write_back && cache.design.mirrored && self.front.controllers() > 1
+        });
+        let fits = io.extent.end() <= lun.sectors;
+        let (group, start) = (lun.group, lun.start);
+        let bytes = io.extent.bytes();
+        let entry = if fits {
+            self.front
+                .enter(now, &lun.ownership, io.verb, bytes, mirrored)
+        } else {
+            None
+        };
+        let refusal = if fits {
+            IoError::Device
+        } else {
+            IoError::PastEnd
+        };
+        let key = self.requests.insert(Request {
             io,
             submitted_at: now,
-            // One of its own, so that it cannot finish before all jobs have been made.
+            entry: entry.unwrap_or_default(),
+            group,
+            extent: Extent::new(start + io.extent.start, io.extent.length),
+            began: now,
+            // One of its own, so that it cannot finish before all parts have been made.
             jobs: 1,
-            result: if fits { Ok(()) } else { Err(IoError::PastEnd) },
-            breakdown: Breakdown::default(),
+            result: entry.map_or(Err(refusal), |_| Ok(())),
+            inside: Breakdown::default(),
         });
-        if fits {
-            let extent = Extent::new(start + io.extent.start, io.extent.length);
-            self.split(request, group, extent, io.verb);
+        match entry {
+            Some(entry) if entry.ready_at > now => {
+                self.schedule.set(entry.ready_at, Event::Arrive(key));
+            }
+            Some(_) => self.arrive(key),
+            None => self.part_ended(key, Ok(()), Breakdown::default()),
         }
-        self.part_ended(request, Ok(()), Breakdown::default());
+    }
+
+    /// A request has come in.
+    pub(super) fn arrive(&mut self, key: Key) {
+        let now = self.now;
+        let request = &mut self.requests[key];
+        request.began = now;
+        let (io, group, extent) = (request.io, request.group, request.extent);
+        if self.front.working() == 0 {
+            return self.part_ended(key, Err(IoError::Device), Breakdown::default());
+        }
+        if self.cache.is_none() {
+            self.split(key, group, extent, io.verb);
+        } else {
+            self.stir();
+            match io.verb {
+                Verb::Read => self.cached_read(key, io.lun, group, extent),
+                Verb::Write => self.cached_write(key, group, extent),
+            }
+        }
+        self.part_ended(key, Ok(()), Breakdown::default());
     }
 
     fn split(&mut self, request: Key, group: u32, extent: Extent, verb: Verb) {
@@ -49,39 +107,68 @@ impl Array {
         for (number, part) in extent.split(stripe_sectors) {
             let at = self.groups[group as usize].stripe(number);
             self.requests[request].jobs += 1;
-            self.start_job(
-                Owner::Request(request),
-                group,
-                at,
-                [part].into_iter().collect(),
-                verb,
-            );
+            let owner = Owner::Request(request);
+            self.start_job(owner, group, at, [part].into_iter().collect(), verb);
         }
     }
 
-    /// A part of `request` has ended; with the last one, so does the request.
+    /// A part of `key` has ended; with the last one, the request goes out.
     pub(super) fn part_ended(
         &mut self,
-        request: Key,
+        key: Key,
         result: Result<(), IoError>,
         breakdown: Breakdown,
     ) {
-        let entry = &mut self.requests[request];
-        entry.jobs -= 1;
-        entry.result = entry.result.and(result);
-        if entry.submitted_at < self.now {
-            entry.breakdown = breakdown;
+        let now = self.now;
+        let request = &mut self.requests[key];
+        request.jobs -= 1;
+        request.result = request.result.and(result);
+        let inside = now - request.began;
+        request.inside = if breakdown.total() <= inside {
+            let mut whole = breakdown;
+            whole.wait += inside - breakdown.total();
+            whole
+        } else {
+            // It waited for something that had begun before it.
+            Breakdown {
+                wait: inside,
+                ..Breakdown::default()
+            }
+        };
+        if request.jobs > 0 {
+            return;
         }
-        if entry.jobs == 0 {
-            let request = self.requests.remove(request).expect("it is in flight");
-            self.finished.push(Finished {
-                tag: request.io.tag,
-                verb: request.io.verb,
-                submitted_at: request.submitted_at,
-                at: self.now,
-                result: request.result,
-                breakdown: request.breakdown,
-            });
+        let bytes = match (request.io.verb, request.result) {
+            (Verb::Read, Ok(())) => request.io.extent.bytes(),
+            _ => 0,
+        };
+        let (port, came_in) = (request.entry.port, request.entry.ready_at > Time::ZERO);
+        let out = if came_in || request.result.is_ok() {
+            self.front.leave(now, port, bytes)
+        } else {
+            now
+        };
+        if out > now {
+            self.schedule.set(out, Event::Leave(key, now));
+        } else {
+            self.leave(key, now);
         }
+    }
+
+    /// The host has its answer, for which the array was ready at `ready`.
+    pub(super) fn leave(&mut self, key: Key, ready: Time) {
+        let request = self.requests.remove(key).expect("it is in flight");
+        let mut breakdown = request.inside;
+        breakdown.wait += request.entry.wait;
+        breakdown.link = request.entry.link + (self.now - ready);
+        breakdown.controller = request.entry.controller;
+        self.finished.push(Finished {
+            tag: request.io.tag,
+            verb: request.io.verb,
+            submitted_at: request.submitted_at,
+            at: self.now,
+            result: request.result,
+            breakdown,
+        });
     }
 }

@@ -13,6 +13,7 @@ impl Chunk {
 impl Group {
     /// Everything on `drive` is gone.
     pub(crate) fn lose(&mut self, drive: u16) {
+        self.lose_slots(drive);
         for chunk in &mut self.chunks {
             for piece in &mut chunk.pieces {
                 if piece
@@ -53,7 +54,7 @@ impl Group {
     /// Whether some piece belongs on `drive`, whether or not it is there now.
     pub(crate) fn is_home(&self, drive: u16) -> bool {
         let mut pieces = self.chunks.iter().flat_map(|chunk| &chunk.pieces);
-        pieces.any(|piece| piece.home == drive)
+        self.pools(drive) || pieces.any(|piece| piece.home == drive)
     }
 
     /// Pieces that are bad, could be rebuilt, and have no place for it.
@@ -70,6 +71,9 @@ impl Group {
 
     /// A good piece that belongs on `drive`, is elsewhere, and is not being moved.
     pub(crate) fn away_from(&self, drive: u16) -> Option<(u32, u32)> {
+        if self.slots.is_some() {
+            return None;
+        }
         (0..).zip(&self.chunks).find_map(|(number, chunk)| {
             let away = chunk.pieces.iter().position(|piece| {
                 piece.home == drive
@@ -103,10 +107,10 @@ impl Group {
 
     /// The priority of repairing a chunk.
     pub(crate) fn repair_priority(&self, chunk: u32) -> crate::incident::Priority {
-        if self.chunks[chunk as usize].bad() > 1 {
-            self.repair.critical
-        } else {
-            self.repair.priority
+        match self.chunks[chunk as usize].bad() {
+            0 => self.repair.moving,
+            1 => self.repair.priority,
+            _ => self.repair.critical,
         }
     }
 }

@@ -18,10 +18,12 @@ mod build;
 mod health;
 pub(crate) mod locks;
 pub(crate) mod plan;
+pub(crate) mod pool;
 mod stripe;
 
 use smallvec::SmallVec;
 
+pub use pool::{POOL_DRIVES_MIN, preservation_drives};
 pub use stripe::{Protection, StripeShape, WIDTH_MAX};
 
 use crate::incident::Priority;
@@ -78,6 +80,8 @@ pub(crate) struct RepairPolicy {
     pub(crate) priority: Priority,
     /// With more.
     pub(crate) critical: Priority,
+    /// With none: a piece is only moved.
+    pub(crate) moving: Priority,
 }
 
 /// Rows of stripes over the same pieces.
@@ -129,6 +133,8 @@ impl Chunk {
 pub(crate) enum Spread {
     /// One stripe of each chunk in turn.
     Round,
+    /// All stripes of a chunk, then the next.
+    Filling,
 }
 
 /// A stripe of a group: its chunk, and its row there.
@@ -148,6 +154,8 @@ pub(crate) struct Group {
     pub(crate) repair: RepairPolicy,
     /// Chunks that are being repaired.
     pub(crate) repairing: Vec<u32>,
+    /// Free slots of a pool; a RAID group has none.
+    pub(crate) slots: Option<pool::Slots>,
 }
 
 impl Group {
@@ -172,6 +180,7 @@ impl Group {
             locks: locks::Locks::default(),
             repair,
             repairing: Vec::new(),
+            slots: None,
         }
     }
 
@@ -191,6 +200,10 @@ impl Group {
             Spread::Round => {
                 let chunks = self.chunks.len() as u64;
                 (number % chunks, number.div_euclid(chunks))
+            }
+            Spread::Filling => {
+                let rows = self.rows_per_chunk;
+                (number.div_euclid(rows), number % rows)
             }
         };
         StripeAt {

@@ -1,0 +1,429 @@
+//! Reads and writes through the cache.
+//!
+//! ```text
+//!    write   there is room              its pages are dirty, and it is done
+//!            there is none              it waits: forced flushing
+//!            nothing may stay dirty     its pages are destaged at once, and it is done with them: write-through
+//!    read    everything is valid        a hit
+//!            some is on its way         it waits for that
+//!            some is missing            that is read, and kept
+//! ```
+
+use std::collections::{BTreeMap, VecDeque};
+
+use brunt_units::{Span, Time};
+use brunt_world::IoError;
+use smallvec::SmallVec;
+
+use super::jobs::Owner;
+use super::{Array, Event, Verb};
+use crate::Extent;
+use crate::breakdown::Breakdown;
+use crate::cache::pages::{PageKey, Pages, Sectors};
+use crate::cache::prefetch::Streams;
+use crate::design::CacheDesign;
+use crate::incident::NoteKind;
+use crate::slab::{Key, Slab};
+
+/// Counts of a cache since measuring began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CacheStats {
+    /// Reads of hosts that found everything.
+    pub read_hits: u64,
+    /// Reads of hosts that had to wait for a drive.
+    pub read_misses: u64,
+    /// Writes of hosts that went into the cache.
+    pub writes: u64,
+    /// Writes of hosts that waited for room.
+    pub stalled: u64,
+    /// Pages that were written to drives.
+    pub destaged_pages: u64,
+    /// Stripes that were written for that.
+    pub destages: u64,
+    /// Sectors read ahead.
+    pub prefetched_sectors: u64,
+    /// The most pages that drives lacked something of.
+    pub unwritten_most: u64,
+    /// Pages that drives lack something of.
+    pub unwritten: u64,
+    /// Pages of the write cache.
+    pub write_pages: u64,
+}
+
+/// Something that is being read into pages.
+pub(super) struct Fill {
+    request: Option<Key>,
+    pages: SmallVec<[(u32, Sectors); 4]>,
+    jobs: u32,
+    result: Result<(), IoError>,
+}
+
+/// A stripe whose dirty pages are being written.
+pub(super) struct Destage {
+    pub(super) group: u32,
+    pub(super) pages: SmallVec<[u32; 8]>,
+}
+
+/// The cache of an array.
+pub(super) struct Cache {
+    pub(super) design: CacheDesign,
+    pub(super) page_sectors: u64,
+    pub(super) write_pages: u64,
+    pub(super) pages: Pages,
+    pub(super) fills: Slab<Fill>,
+    pub(super) destages: Slab<Destage>,
+    /// Requests that wait for room.
+    pub(super) stalled: VecDeque<Key>,
+    /// Requests that wait for a page to be filled or written.
+    pub(super) waiting: BTreeMap<u32, SmallVec<[Key; 2]>>,
+    pub(super) streams: Vec<Streams>,
+    /// Of each group: where the elevator is, how many destages it has, how many it may have.
+    pub(super) positions: Vec<u64>,
+    pub(super) under_way: Vec<usize>,
+    pub(super) most: Vec<usize>,
+    pub(super) flushing: bool,
+    /// Whether flushing or admitting is going on further up the stack.
+    pub(super) in_flush: bool,
+    pub(super) in_admission: bool,
+    pub(super) is_idle: bool,
+    pub(super) idle_armed: bool,
+    pub(super) last_io: Time,
+    pub(super) write_back: bool,
+    pub(super) stats: CacheStats,
+}
+
+/// The pages of `extent` of a group, each with its part of it.
+fn pages_of(
+    page_sectors: u64,
+    group: u32,
+    extent: Extent,
+) -> impl Iterator<Item = (PageKey, Sectors)> {
+    extent
+        .split(page_sectors)
+        .map(move |(number, within)| (PageKey { group, number }, sectors(within)))
+}
+
+fn sectors(within: Extent) -> Sectors {
+    debug_assert!(within.length > 0 && within.end() <= 64);
+    (Sectors::MAX >> (64 - within.length)) << within.start
+}
+
+impl Cache {
+    pub(super) fn new(design: CacheDesign, drives: &[usize], luns: usize) -> Self {
+        let page_sectors = design.page.get().div_euclid(512);
+        let pages = |size: brunt_units::ByteSize| size.get().div_euclid(design.page.get());
+        let write_pages = pages(design.write);
+        let most = write_pages + pages(design.read);
+        // A destage is one stripe: two writes at least wherever it is protected.
+        let share = |drives: &usize| {
+            (drives * design.destages_per_drive as usize)
+                .div_ceil(2)
+                .max(1)
+        };
+        Self {
+            page_sectors,
+            write_pages,
+            pages: Pages::new(drives.len(), usize::try_from(most).expect("addressable")),
+            fills: Slab::default(),
+            destages: Slab::default(),
+            stalled: VecDeque::new(),
+            waiting: BTreeMap::new(),
+            streams: vec![Streams::default(); luns],
+            positions: vec![0; drives.len()],
+            under_way: vec![0; drives.len()],
+            most: drives.iter().map(share).collect(),
+            flushing: false,
+            in_flush: false,
+            in_admission: false,
+            is_idle: false,
+            idle_armed: false,
+            last_io: Time::ZERO,
+            write_back: write_pages > 0,
+            stats: CacheStats::default(),
+            design,
+        }
+    }
+
+    /// Whether the pages of `extent` find room as dirty ones.
+    fn has_room(&self, group: u32, extent: Extent) -> bool {
+        let unwritten = self.pages.unwritten();
+        if unwritten == 0 {
+            return true; // However large it is.
+        }
+        let new = pages_of(self.page_sectors, group, extent).filter(|(key, _)| {
+            let slot = self.pages.find(*key);
+            slot.is_none_or(|slot| !self.pages.page(slot).is_unwritten())
+        });
+        unwritten + new.count() as u64 <= self.write_pages
+    }
+
+    /// The hull of what of `extent` is neither there nor on its way, and the pages on their way.
+    fn look_up(&self, group: u32, extent: Extent) -> (Option<Extent>, SmallVec<[u32; 4]>) {
+        let (mut missing, mut coming) = (None::<Extent>, SmallVec::new());
+        for (key, wanted) in pages_of(self.page_sectors, group, extent) {
+            let slot = self.pages.find(key);
+            let (valid, filling) = slot.map_or((0, 0), |slot| {
+                let page = self.pages.page(slot);
+                (page.valid, page.filling)
+            });
+            if let Some(slot) = slot.filter(|_| wanted & filling & !valid != 0) {
+                coming.push(slot);
+            }
+            let lacks = wanted & !valid & !filling;
+            if lacks != 0 {
+                let page = key.number * self.page_sectors;
+                let first = page + u64::from(lacks.trailing_zeros());
+                let end = page + 64 - u64::from(lacks.leading_zeros());
+                let start = missing.map_or(first, |missing| missing.start);
+                missing = Some(Extent::new(start, end - start));
+            }
+        }
+        (missing, coming)
+    }
+}
+
+impl Array {
+    pub(super) fn cache(&mut self) -> &mut Cache {
+        self.cache
+            .as_mut()
+            .expect("only arrays with a cache come here")
+    }
+
+    /// A host has asked for something: it is not idle.
+    pub(super) fn stir(&mut self) {
+        let now = self.now;
+        let cache = self.cache();
+        cache.last_io = now;
+        cache.is_idle = false;
+        let after = cache.design.idle_after;
+        if after > Span::ZERO && !cache.idle_armed {
+            cache.idle_armed = true;
+            self.schedule.set(now + after, Event::IdleCheck);
+        }
+    }
+
+    /// Whether hosts have been quiet for long enough.
+    pub(super) fn check_idle(&mut self) {
+        let now = self.now;
+        let cache = self.cache();
+        let due = cache.last_io + cache.design.idle_after;
+        if now < due {
+            self.schedule.set(due, Event::IdleCheck);
+            return;
+        }
+        cache.idle_armed = false;
+        cache.is_idle = true;
+        self.flush();
+    }
+
+    pub(super) fn cached_write(&mut self, request: Key, group: u32, extent: Extent) {
+        let cache = self.cache();
+        if !cache.stalled.is_empty() || !cache.has_room(group, extent) {
+            cache.stalled.push_back(request);
+            cache.stats.stalled += 1;
+            self.requests[request].jobs += 1;
+            return self.flush();
+        }
+        self.accept_write(request, group, extent);
+        self.flush();
+    }
+
+    /// Lets those in who waited for room.
+    pub(super) fn admit_stalled(&mut self) {
+        if std::mem::replace(&mut self.cache().in_admission, true) {
+            return;
+        }
+        while let Some(request) = self.cache().stalled.front().copied() {
+            let (group, extent) = self.requests[request].place();
+            if !self.cache().has_room(group, extent) {
+                break;
+            }
+            self.cache().stalled.pop_front();
+            self.accept_write(request, group, extent);
+            self.part_ended(request, Ok(()), Breakdown::default());
+        }
+        self.cache().in_admission = false;
+    }
+
+    fn accept_write(&mut self, request: Key, group: u32, extent: Extent) {
+        let cache = self.cache();
+        let page_sectors = cache.page_sectors;
+        let mut touched: SmallVec<[(PageKey, u32); 8]> = SmallVec::new();
+        for (key, part) in pages_of(page_sectors, group, extent) {
+            let slot = cache.pages.get_or_make(key);
+            cache.pages.change(slot, |page| {
+                page.valid |= part;
+                page.dirty |= part;
+            });
+            touched.push((key, slot));
+        }
+        cache.stats.writes += 1;
+        cache.stats.unwritten_most = cache.stats.unwritten_most.max(cache.pages.unwritten());
+        if cache.write_back {
+            return;
+        }
+        for (_, slot) in &touched {
+            cache.waiting.entry(*slot).or_default().push(request);
+        }
+        self.requests[request].jobs += u32::try_from(touched.len()).expect("few pages");
+        for (key, _) in touched {
+            // Its neighbours may have taken it along.
+            let is_due = self
+                .cache()
+                .pages
+                .due_within(group, key.number, key.number + 1)
+                .next();
+            if is_due.is_some() {
+                self.destage(group, key.number);
+            }
+        }
+    }
+
+    pub(super) fn cached_read(&mut self, request: Key, lun: u32, group: u32, extent: Extent) {
+        let (start, sectors) = self.lun_range(lun);
+        let cache = self.cache();
+        let (missing, coming) = cache.look_up(group, extent);
+        let is_hit = missing.is_none() && coming.is_empty();
+        for slot in &coming {
+            cache.waiting.entry(*slot).or_default().push(request);
+        }
+        if is_hit {
+            cache.stats.read_hits += 1;
+            cache.touch(group, extent);
+        } else {
+            cache.stats.read_misses += 1;
+        }
+        let window = cache.design.prefetch.get().div_euclid(512);
+        let ahead = cache.streams[lun as usize].read(extent, window, start + sectors);
+        self.requests[request].jobs += u32::try_from(coming.len()).expect("few pages");
+        if let Some(missing) = missing {
+            self.requests[request].jobs += 1;
+            self.fill(Some(request), group, missing);
+        }
+        if let Some(ahead) = ahead
+            && let (Some(missing), _) = self.cache().look_up(group, ahead)
+        {
+            self.cache().stats.prefetched_sectors += missing.length;
+            self.fill(None, group, missing);
+        }
+    }
+
+    /// Reads `extent` into its pages.
+    fn fill(&mut self, request: Option<Key>, group: u32, extent: Extent) {
+        let cache = self.cache();
+        let mut pages = SmallVec::new();
+        for (key, part) in pages_of(cache.page_sectors, group, extent) {
+            let slot = cache.pages.get_or_make(key);
+            let page = cache.pages.page(slot);
+            let lacks = part & !page.valid & !page.filling;
+            cache.pages.change(slot, |page| page.filling |= lacks);
+            if lacks != 0 {
+                pages.push((slot, lacks));
+            }
+        }
+        let fill = cache.fills.insert(Fill {
+            request,
+            pages,
+            jobs: 1,
+            result: Ok(()),
+        });
+        let stripe_sectors = self.groups[group as usize].shape.data_sectors();
+        for (number, part) in extent.split(stripe_sectors) {
+            let at = self.groups[group as usize].stripe(number);
+            self.cache().fills[fill].jobs += 1;
+            self.start_job(
+                Owner::Fill(fill),
+                group,
+                at,
+                [part].into_iter().collect(),
+                Verb::Read,
+            );
+        }
+        self.fill_ended(fill, Ok(()), Breakdown::default());
+    }
+
+    /// A part of a fill has ended; with the last one, so does the fill.
+    pub(super) fn fill_ended(
+        &mut self,
+        key: Key,
+        result: Result<(), IoError>,
+        breakdown: Breakdown,
+    ) {
+        let cache = self.cache();
+        let fill = &mut cache.fills[key];
+        fill.jobs -= 1;
+        fill.result = fill.result.and(result);
+        if fill.jobs > 0 {
+            return;
+        }
+        let fill = cache.fills.remove(key).expect("it is under way");
+        for (slot, part) in fill.pages {
+            let cache = self.cache();
+            cache.pages.change(slot, |page| {
+                page.filling &= !part;
+                if fill.result.is_ok() {
+                    page.valid |= part;
+                }
+            });
+            // A page that is filled and clean may have gone for lack of room; whoever waited has seen it.
+            self.wake_waiting(slot, fill.result);
+        }
+        if let Some(request) = fill.request {
+            self.part_ended(request, fill.result, breakdown);
+        }
+    }
+
+    /// Tells who waits for a page that there is nothing more to wait for, if so.
+    pub(super) fn wake_waiting(&mut self, slot: u32, result: Result<(), IoError>) {
+        let cache = self.cache();
+        if cache.waiting.is_empty() {
+            return;
+        }
+        let page = cache.pages.page(slot);
+        if page.is_unwritten() && !cache.write_back || page.filling != 0 {
+            return;
+        }
+        for request in cache.waiting.remove(&slot).unwrap_or_default() {
+            self.part_ended(request, result, Breakdown::default());
+        }
+    }
+
+    /// The memory of all controllers is gone.
+    pub(super) fn lose_cache(&mut self) {
+        let Some(cache) = &mut self.cache else { return };
+        let pages = cache.pages.lose_all();
+        cache.fills.for_each(|fill| fill.pages.clear());
+        cache.destages.for_each(|destage| destage.pages.clear());
+        let waiting = std::mem::take(&mut cache.waiting);
+        let stalled = std::mem::take(&mut cache.stalled);
+        for request in waiting.into_values().flatten().chain(stalled) {
+            self.part_ended(request, Err(IoError::Device), Breakdown::default());
+        }
+        if pages > 0 {
+            self.note(NoteKind::CacheLost { pages });
+        }
+    }
+}
+
+impl Cache {
+    /// The pages of `extent` have been used.
+    fn touch(&mut self, group: u32, extent: Extent) {
+        for (key, _) in pages_of(self.page_sectors, group, extent) {
+            let slot = self.pages.find(key).expect("it was a hit");
+            self.pages.change(slot, |_| {});
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_pages_are_sets_of_sectors() {
+        let parts: Vec<_> = pages_of(16, 2, Extent::new(12, 22)).collect();
+        let key = |number| PageKey { group: 2, number };
+        assert_eq!(parts, [(key(0), 0xF000), (key(1), 0xFFFF), (key(2), 0x3)]);
+        assert_eq!(sectors(Extent::new(0, 64)), u64::MAX);
+    }
+}

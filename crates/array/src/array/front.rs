@@ -1,0 +1,256 @@
+//! The way in and out: host stack, ports, controllers, and the link between controllers.
+//!
+//! ```text
+//!    host stack -> port -> controller's processor [-> other controller, when it is the owner]
+//!                                                 [-> mirrored to the other controller's cache, for a write]
+//!    ...
+//!    port -> host
+//! ```
+//!
+//! Each stage is known by when it is free, so a request costs one event on its way in and one on its way out.
+//!
+//! A LUN belongs to a controller. Ports of the owner are its optimised paths; the other controller's ports work too, and
+//! cost a hop. When the owner fails, the LUN moves to the other one and its hosts wait for the failover.
+
+use brunt_units::{Span, Time};
+
+use super::Verb;
+use crate::busy::{Busy, Pool, transfer};
+use crate::design::{ControllerDesign, FrontDesign, PathPolicy};
+
+struct Port {
+    into: Busy,
+    out: Busy,
+    is_up: bool,
+}
+
+struct Controller {
+    cpu: Pool,
+    is_up: bool,
+    ports: Vec<Port>,
+}
+
+/// Who serves a LUN.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ownership {
+    home: usize,
+    pub(super) owner: usize,
+    /// Until when hosts wait for a failover.
+    blocked_until: Time,
+}
+
+impl Ownership {
+    pub(super) fn of(controller: usize) -> Self {
+        Self {
+            home: controller,
+            owner: controller,
+            blocked_until: Time::ZERO,
+        }
+    }
+}
+
+/// A request that has come in, or will have.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Entry {
+    pub(super) ready_at: Time,
+    pub(super) port: usize,
+    pub(super) wait: Span,
+    pub(super) link: Span,
+    pub(super) controller: Span,
+}
+
+/// Ports and controllers.
+pub(super) struct Front {
+    design: FrontDesign,
+    controller: ControllerDesign,
+    controllers: Vec<Controller>,
+    between: Busy,
+    turn: usize,
+    since: Time,
+}
+
+impl Front {
+    pub(super) fn new(front: FrontDesign, controller: ControllerDesign) -> Self {
+        let port = || Port {
+            into: Busy::default(),
+            out: Busy::default(),
+            is_up: true,
+        };
+        let one = || Controller {
+            cpu: Pool::new(controller.cores as usize),
+            is_up: true,
+            ports: (0..front.ports).map(|_| port()).collect(),
+        };
+        Self {
+            controllers: (0..controller.count.max(1)).map(|_| one()).collect(),
+            design: front,
+            controller,
+            between: Busy::default(),
+            turn: 0,
+            since: Time::ZERO,
+        }
+    }
+
+    pub(super) fn controllers(&self) -> usize {
+        self.controllers.len()
+    }
+
+    /// Controllers that work.
+    pub(super) fn working(&self) -> usize {
+        self.controllers.iter().filter(|one| one.is_up).count()
+    }
+
+    pub(super) fn ports(&self) -> usize {
+        self.controllers.len() * self.design.ports as usize
+    }
+
+    /// Lets a request come in at `now`; `mirrored` when its data is copied to the other controller. `None` when no path
+    /// leads to the LUN.
+    pub(super) fn enter(
+        &mut self,
+        now: Time,
+        lun: &Ownership,
+        verb: Verb,
+        bytes: u64,
+        mirrored: bool,
+    ) -> Option<Entry> {
+        let port = self.choose(lun)?;
+        let per_controller = self.design.ports as usize;
+        let (through, number) = (port.div_euclid(per_controller), port % per_controller);
+        let (cost, data) = match verb {
+            Verb::Read => (self.controller.read, 0),
+            Verb::Write => (self.controller.write, bytes),
+        };
+        let from = now.max(lun.blocked_until);
+        let sent = from + self.design.host_stack;
+        let data_time = transfer(data, self.design.port_bytes_per_s);
+        let entry = &mut self.controllers[through];
+        let there = entry.ports[number].into.occupy(sent, data_time) + self.design.latency;
+        let mut ready = entry.cpu.occupy(there, cost);
+        if through != lun.owner {
+            ready = self.cross(ready, bytes);
+            ready = self.controllers[lun.owner].cpu.occupy(ready, cost);
+        }
+        if mirrored && verb == Verb::Write {
+            ready = self.cross(ready, bytes);
+        }
+        Some(Entry {
+            ready_at: ready,
+            port,
+            wait: from - now,
+            link: there - from,
+            controller: ready - there,
+        })
+    }
+
+    fn cross(&mut self, from: Time, bytes: u64) -> Time {
+        let time = transfer(bytes, self.controller.link_bytes_per_s);
+        self.between.occupy(from, time) + self.controller.link_latency
+    }
+
+    /// Lets `bytes` of data out through `port`: when the host has them.
+    pub(super) fn leave(&mut self, now: Time, port: usize, bytes: u64) -> Time {
+        let per_controller = self.design.ports as usize;
+        let controller = &mut self.controllers[port.div_euclid(per_controller)];
+        let time = transfer(bytes, self.design.port_bytes_per_s);
+        let port = &mut controller.ports[port % per_controller];
+        port.out.occupy(now, time) + self.design.latency
+    }
+
+    /// A drive has been asked on behalf of a LUN's owner.
+    pub(super) fn asked_drive(&mut self, now: Time) {
+        if self.controller.device_io > Span::ZERO {
+            // Whoever works; the load of both is alike.
+            self.turn = self.turn.wrapping_add(1);
+            let at = self.turn % self.controllers.len();
+            self.controllers[at]
+                .cpu
+                .occupy(now, self.controller.device_io);
+        }
+    }
+
+    fn choose(&mut self, lun: &Ownership) -> Option<usize> {
+        if !self.controllers[lun.owner].is_up {
+            return None;
+        }
+        let per_controller = self.design.ports as usize;
+        let ports = self.controllers.len() * per_controller;
+        self.turn = self.turn.wrapping_add(1);
+        let in_turn = (0..ports).map(|step| (self.turn + step) % ports);
+        let is_up = |port: &usize| {
+            let controller = &self.controllers[port.div_euclid(per_controller)];
+            controller.is_up && controller.ports[port % per_controller].is_up
+        };
+        let is_optimised = |port: &usize| port.div_euclid(per_controller) == lun.owner;
+        let up: smallvec::SmallVec<[usize; 16]> = in_turn.filter(is_up).collect();
+        match self.design.paths {
+            PathPolicy::All => up.first().copied(),
+            PathPolicy::Optimised => up
+                .iter()
+                .copied()
+                .find(is_optimised)
+                .or_else(|| up.first().copied()),
+        }
+    }
+
+    /// Takes a path away or gives it back.
+    pub(super) fn set_port(&mut self, port: usize, is_up: bool) {
+        let per_controller = self.design.ports as usize;
+        self.controllers[port.div_euclid(per_controller)].ports[port % per_controller].is_up =
+            is_up;
+    }
+
+    /// A controller fails or returns: LUNs move to one that works, or home.
+    pub(super) fn set_controller<'a>(
+        &mut self,
+        now: Time,
+        controller: usize,
+        is_up: bool,
+        luns: impl Iterator<Item = &'a mut Ownership>,
+    ) {
+        self.controllers[controller].is_up = is_up;
+        let other = self.controllers.iter().position(|one| one.is_up);
+        for lun in luns {
+            if is_up && lun.home == controller {
+                lun.owner = controller;
+            } else if !self.controllers[lun.owner].is_up
+                && let Some(other) = other
+            {
+                lun.owner = other;
+                lun.blocked_until = now + self.controller.failover;
+            }
+        }
+    }
+
+    /// Starts measuring anew.
+    pub(super) fn forget_stats(&mut self, now: Time) {
+        self.since = now;
+        self.between.forget(now);
+        for controller in &mut self.controllers {
+            controller.cpu.forget(now);
+            for port in &mut controller.ports {
+                port.into.forget(now);
+                port.out.forget(now);
+            }
+        }
+    }
+
+    /// Shares of the time, 0 to 1: each controller's processor, each port (the busier direction), the link between.
+    pub(super) fn utilisations(&self, now: Time) -> (Vec<f64>, Vec<f64>, f64) {
+        let elapsed = now - self.since;
+        let share = |busy: &Busy| {
+            if elapsed == Span::ZERO {
+                0.0
+            } else {
+                busy.spent(now).as_seconds() / elapsed.as_seconds()
+            }
+        };
+        let cpus = self
+            .controllers
+            .iter()
+            .map(|one| one.cpu.utilisation(now, elapsed));
+        let ports = self.controllers.iter().flat_map(|one| &one.ports);
+        let ports = ports.map(|port| share(&port.into).max(share(&port.out)));
+        (cpus.collect(), ports.collect(), share(&self.between))
+    }
+}

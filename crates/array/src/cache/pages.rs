@@ -1,0 +1,298 @@
+//! The pages of an array's cache: what of each is there, what is newer than the drives, what is on its way.
+//!
+//! ```text
+//!    valid       can be read here
+//!    dirty       newer than the drives, and nobody is writing it
+//!    destaging   was dirty when its write to the drives began
+//!    filling     is being read from the drives
+//! ```
+//!
+//! Each is a set of sectors of the page. A page that is neither dirty, destaging nor filling is clean: it is kept in the
+//! order of last use, and goes when room is needed.
+//!
+//! Invariant: dirty, destaging and filling pages are not in that order; all others are.
+//! Invariant: a page is in the dirty order of its group exactly when it has dirty sectors and none that destage.
+
+use std::collections::BTreeSet;
+use std::hash::BuildHasherDefault;
+
+use hashbrown::HashMap;
+
+use crate::group::locks::StripeHasher;
+
+/// Sectors of one page, as a set.
+pub(crate) type Sectors = u64;
+
+/// The largest page: 64 sectors.
+pub const PAGE_SECTORS_MAX: u64 = 64;
+
+/// A page of a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct PageKey {
+    pub(crate) group: u32,
+    /// Counted along the group.
+    pub(crate) number: u64,
+}
+
+impl std::hash::Hash for PageKey {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        state.write_u64(self.number << 12 ^ u64::from(self.group));
+    }
+}
+
+const NONE: u32 = u32::MAX;
+
+/// A page that the cache holds.
+#[derive(Clone, Debug)]
+pub(crate) struct Page {
+    pub(crate) key: PageKey,
+    pub(crate) valid: Sectors,
+    pub(crate) dirty: Sectors,
+    pub(crate) destaging: Sectors,
+    pub(crate) filling: Sectors,
+    newer: u32,
+    older: u32,
+    in_order: bool,
+}
+
+impl Page {
+    fn is_clean(&self) -> bool {
+        self.dirty | self.destaging | self.filling == 0
+    }
+
+    /// Whether the drives lack something of it.
+    pub(crate) fn is_unwritten(&self) -> bool {
+        self.dirty | self.destaging != 0
+    }
+}
+
+/// All pages.
+pub(crate) struct Pages {
+    index: HashMap<PageKey, u32, BuildHasherDefault<StripeHasher>>,
+    slots: Vec<Page>,
+    free: Vec<u32>,
+    newest: u32,
+    oldest: u32,
+    /// Pages with dirty sectors and none that destage, of each group.
+    orders: Vec<BTreeSet<u64>>,
+    /// Pages that the drives lack something of.
+    unwritten: u64,
+    most: usize,
+}
+
+impl Pages {
+    /// Room for `most` pages of `groups` groups.
+    pub(crate) fn new(groups: usize, most: usize) -> Self {
+        Self {
+            index: HashMap::default(),
+            slots: Vec::new(),
+            free: Vec::new(),
+            newest: NONE,
+            oldest: NONE,
+            orders: vec![BTreeSet::new(); groups],
+            unwritten: 0,
+            most,
+        }
+    }
+
+    pub(crate) fn find(&self, key: PageKey) -> Option<u32> {
+        self.index.get(&key).copied()
+    }
+
+    pub(crate) fn page(&self, slot: u32) -> &Page {
+        &self.slots[slot as usize]
+    }
+
+    /// Pages that the drives lack something of.
+    pub(crate) fn unwritten(&self) -> u64 {
+        self.unwritten
+    }
+
+    /// Pages held.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.index.len()
+    }
+
+    /// The page, made if need be; the oldest clean one goes if there is no room.
+    pub(crate) fn get_or_make(&mut self, key: PageKey) -> u32 {
+        if let Some(slot) = self.find(key) {
+            return slot;
+        }
+        if self.index.len() >= self.most && self.oldest != NONE {
+            self.forget(self.oldest);
+        }
+        let page = Page {
+            key,
+            valid: 0,
+            dirty: 0,
+            destaging: 0,
+            filling: 0,
+            newer: NONE,
+            older: NONE,
+            in_order: false,
+        };
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                self.slots[slot as usize] = page;
+                slot
+            }
+            None => {
+                self.slots.push(page);
+                u32::try_from(self.slots.len() - 1).expect("fewer than 2^32 pages")
+            }
+        };
+        self.index.insert(key, slot);
+        slot
+    }
+
+    /// Changes a page and puts it where it belongs afterwards.
+    pub(crate) fn change(&mut self, slot: u32, change: impl FnOnce(&mut Page)) {
+        let page = &mut self.slots[slot as usize];
+        let (was_unwritten, was_due) = (page.is_unwritten(), is_due(page));
+        change(page);
+        let (key, is_unwritten, is_due) = (page.key, page.is_unwritten(), is_due(page));
+        let is_clean = page.is_clean();
+        match (was_unwritten, is_unwritten) {
+            (false, true) => self.unwritten += 1,
+            (true, false) => self.unwritten -= 1,
+            _ => {}
+        }
+        match (was_due, is_due) {
+            (false, true) => {
+                self.orders[key.group as usize].insert(key.number);
+            }
+            (true, false) => {
+                self.orders[key.group as usize].remove(&key.number);
+            }
+            _ => {}
+        }
+        if self.slots[slot as usize].in_order {
+            self.unlink(slot);
+        }
+        if is_clean {
+            if self.slots[slot as usize].valid == 0 || self.index.len() > self.most {
+                self.drop_page(slot);
+            } else {
+                self.link(slot);
+            }
+        }
+    }
+
+    /// The next page of `group` to be destaged from `position` upwards, and from the bottom again.
+    pub(crate) fn next_due(&self, group: u32, position: u64) -> Option<u64> {
+        let order = &self.orders[group as usize];
+        let next = order.range(position..).next().or_else(|| order.first());
+        next.copied()
+    }
+
+    /// The pages of `group` from `first` that are due, below `end`.
+    pub(crate) fn due_within(&self, group: u32, first: u64, end: u64) -> impl Iterator<Item = u64> {
+        self.orders[group as usize].range(first..end).copied()
+    }
+
+    /// Forgets everything: how many pages the drives lacked something of.
+    pub(crate) fn lose_all(&mut self) -> u64 {
+        let lost = self.unwritten;
+        *self = Self::new(self.orders.len(), self.most);
+        lost
+    }
+
+    fn forget(&mut self, slot: u32) {
+        debug_assert!(self.slots[slot as usize].is_clean());
+        self.unlink(slot);
+        self.drop_page(slot);
+    }
+
+    fn drop_page(&mut self, slot: u32) {
+        self.index.remove(&self.slots[slot as usize].key);
+        self.free.push(slot);
+    }
+
+    fn link(&mut self, slot: u32) {
+        let newest = self.newest;
+        let page = &mut self.slots[slot as usize];
+        (page.newer, page.older, page.in_order) = (NONE, newest, true);
+        if newest == NONE {
+            self.oldest = slot;
+        } else {
+            self.slots[newest as usize].newer = slot;
+        }
+        self.newest = slot;
+    }
+
+    fn unlink(&mut self, slot: u32) {
+        let page = &mut self.slots[slot as usize];
+        page.in_order = false;
+        let (newer, older) = (page.newer, page.older);
+        if newer == NONE {
+            self.newest = older;
+        } else {
+            self.slots[newer as usize].older = older;
+        }
+        if older == NONE {
+            self.oldest = newer;
+        } else {
+            self.slots[older as usize].newer = newer;
+        }
+    }
+}
+
+fn is_due(page: &Page) -> bool {
+    page.dirty != 0 && page.destaging == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(number: u64) -> PageKey {
+        PageKey { group: 0, number }
+    }
+
+    fn fill(pages: &mut Pages, number: u64) -> u32 {
+        let slot = pages.get_or_make(key(number));
+        pages.change(slot, |page| page.valid = 0xFF);
+        slot
+    }
+
+    #[test]
+    fn the_oldest_clean_page_goes_first() {
+        let mut pages = Pages::new(1, 3);
+        for number in 0..3 {
+            fill(&mut pages, number);
+        }
+        fill(&mut pages, 0);
+        fill(&mut pages, 3);
+        assert!(pages.find(key(1)).is_none());
+        assert!(pages.find(key(0)).is_some());
+        assert_eq!(pages.len(), 3);
+    }
+
+    #[test]
+    fn dirty_pages_stay_and_come_in_order() {
+        let mut pages = Pages::new(1, 2);
+        for number in [9, 4, 7] {
+            let slot = pages.get_or_make(key(number));
+            pages.change(slot, |page| page.dirty = 1);
+        }
+        assert_eq!(
+            pages.unwritten(),
+            3,
+            "dirty pages are not thrown out for lack of room"
+        );
+        assert_eq!(pages.next_due(0, 5), Some(7));
+        assert_eq!(pages.next_due(0, 10), Some(4));
+        let slot = pages.find(key(7)).unwrap();
+        pages.change(slot, |page| (page.destaging, page.dirty) = (page.dirty, 0));
+        assert_eq!(pages.next_due(0, 5), Some(9));
+        pages.change(slot, |page| (page.destaging, page.valid) = (0, 1));
+        assert_eq!(pages.unwritten(), 2);
+        assert!(
+            pages.find(key(7)).is_none(),
+            "there is no room for it as a clean page"
+        );
+        assert_eq!(pages.lose_all(), 2);
+        assert_eq!(pages.len(), 0);
+    }
+}

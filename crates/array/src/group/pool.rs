@@ -1,0 +1,242 @@
+//! Disk pools: pieces of a fixed size, scattered over all drives.
+//!
+//! ```text
+//!    drive   0  1  2  3  4  5  6  7  8  9 10
+//!    chunk 0 a  a  a  a  a  .  a  a  a  a  a      ten pieces (8 data, 2 parity) on ten of eleven drives
+//!    chunk 1 b  b  .  b  b  b  b  b  b  b  b
+//!            ...                                  and on every drive some slots stay free: preservation capacity
+//! ```
+//!
+//! There is no spare drive. When a drive fails, each of its pieces is rebuilt into a free slot of a drive that does not yet
+//! hold a piece of the same chunk, so all drives read and all drives write. As long as slots are free, drives may fail one
+//! after another without anybody coming.
+//!
+//! Source of the shape: dynamic disk pools of the Dell MD3 and NetApp E series, at least 11 drives, 8 + 2, rebuilt with
+//! priorities. The piece of 512 MiB and the preservation table are from memory of their documents.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use brunt_world::random::Stream;
+
+use super::{Chunk, Group, Piece, Spot, Target};
+
+/// The least drives of a pool.
+pub const POOL_DRIVES_MIN: usize = 11;
+
+/// Drives' worth of slots that stay free for rebuilding, in a pool of so many drives.
+pub fn preservation_drives(drives: usize) -> usize {
+    match drives {
+        0..=11 => 1,
+        12..=31 => 2,
+        32..=63 => 3,
+        64..=127 => 4,
+        128..=191 => 6,
+        _ => 8,
+    }
+}
+
+/// The slots of a pool's drives.
+#[derive(Clone, Debug)]
+pub(crate) struct Slots {
+    piece_sectors: u64,
+    per_drive: u32,
+    /// Free slots of each drive that is there.
+    free: BTreeMap<u16, BTreeSet<u32>>,
+}
+
+impl Slots {
+    pub(super) fn new(drives: &[u16], piece_sectors: u64, per_drive: u32) -> Self {
+        let all = || (0..per_drive).collect::<BTreeSet<u32>>();
+        Self {
+            piece_sectors,
+            per_drive,
+            free: drives.iter().map(|drive| (*drive, all())).collect(),
+        }
+    }
+
+    /// The lowest free slot of `drive`.
+    fn take(&mut self, drive: u16) -> Option<Spot> {
+        let slot = self.free.get_mut(&drive)?.pop_first()?;
+        Some(Spot {
+            drive,
+            sector: u64::from(slot) * self.piece_sectors,
+        })
+    }
+
+    fn give(&mut self, spot: Spot) {
+        let slot = spot.sector.div_euclid(self.piece_sectors);
+        let slot = u32::try_from(slot).expect("a drive has few slots");
+        if let Some(free) = self.free.get_mut(&spot.drive) {
+            free.insert(slot);
+        }
+    }
+
+    fn free_on(&self, drive: u16) -> usize {
+        self.free.get(&drive).map_or(0, BTreeSet::len)
+    }
+
+    /// A slot on the drive with the most free ones that is not in `taken`; among equals, a drawn one.
+    fn place(&mut self, taken: &[u16], stream: &mut Stream) -> Option<Spot> {
+        let candidates = self
+            .free
+            .iter()
+            .filter(|(drive, free)| !free.is_empty() && !taken.contains(drive));
+        let most = candidates.clone().map(|(_, free)| free.len()).max()?;
+        let best: Vec<u16> = candidates
+            .filter(|(_, free)| free.len() == most)
+            .map(|(drive, _)| *drive)
+            .collect();
+        let drawn = usize::try_from(stream.below(best.len() as u64)).expect("few drives");
+        self.take(best[drawn])
+    }
+
+    /// The chunks of an empty pool: as many as fit beside `reserved` slots.
+    pub(super) fn fill(
+        &mut self,
+        width: usize,
+        reserved: usize,
+        stream: &mut Stream,
+    ) -> Vec<Chunk> {
+        let all = self.free.len() * self.per_drive as usize;
+        let count = all.saturating_sub(reserved).div_euclid(width);
+        let mut chunks = Vec::with_capacity(count);
+        'chunks: for _ in 0..count {
+            let mut taken: Vec<u16> = Vec::with_capacity(width);
+            let mut pieces = Vec::with_capacity(width);
+            for _ in 0..width {
+                let Some(spot) = self.place(&taken, stream) else {
+                    break 'chunks;
+                };
+                taken.push(spot.drive);
+                pieces.push(Piece::at(spot));
+            }
+            chunks.push(Chunk::new(pieces));
+        }
+        chunks
+    }
+
+    /// The drive is gone with its slots.
+    fn lose(&mut self, drive: u16) {
+        if let Some(free) = self.free.get_mut(&drive) {
+            free.clear();
+        }
+    }
+
+    /// The drive is back, or new, and empty.
+    fn gain(&mut self, drive: u16) {
+        self.free.insert(drive, (0..self.per_drive).collect());
+    }
+
+    fn has(&self, drive: u16) -> bool {
+        self.free.contains_key(&drive)
+    }
+}
+
+impl Group {
+    /// Whether this is a pool, and `drive` is one of its drives.
+    pub(crate) fn pools(&self, drive: u16) -> bool {
+        self.slots.as_ref().is_some_and(|slots| slots.has(drive))
+    }
+
+    /// Everything on `drive` is gone: its slots with it.
+    pub(crate) fn lose_slots(&mut self, drive: u16) {
+        if let Some(slots) = &mut self.slots {
+            slots.lose(drive);
+        }
+    }
+
+    /// An empty drive is there, again or for the first time.
+    pub(crate) fn gain_slots(&mut self, drive: u16) {
+        if let Some(slots) = &mut self.slots {
+            slots.gain(drive);
+        }
+    }
+
+    /// A spot that no piece uses any more.
+    pub(crate) fn free_spot(&mut self, spot: Spot) {
+        if let Some(slots) = &mut self.slots {
+            slots.give(spot);
+        }
+    }
+
+    /// Gives a piece of a pool a slot to be rebuilt in; false when there is none.
+    pub(crate) fn place_target(&mut self, chunk: u32, member: u32, stream: &mut Stream) -> bool {
+        let entry = &mut self.chunks[chunk as usize];
+        let good = entry.pieces.iter().filter(|piece| piece.is_good);
+        let targets = entry.pieces.iter().filter_map(|piece| piece.target);
+        let taken: Vec<u16> = good
+            .map(|piece| piece.spot.drive)
+            .chain(targets.map(|target| target.spot.drive))
+            .collect();
+        let slots = self.slots.as_mut().expect("it is a pool");
+        let Some(spot) = slots.place(&taken, stream) else {
+            return false;
+        };
+        entry.pieces[member as usize].target = Some(Target { spot, rows_done: 0 });
+        true
+    }
+
+    /// Gives pieces of the fullest drives targets on `drive`, until it is as full as they are: how many.
+    pub(crate) fn rebalance(&mut self, drive: u16) -> u32 {
+        let Some(slots) = &mut self.slots else {
+            return 0;
+        };
+        let mut freed: BTreeMap<u16, usize> = BTreeMap::new();
+        let mut moved = 0;
+        for chunk in &mut self.chunks {
+            let uses = |piece: &Piece| piece.spot.drive == drive;
+            if !chunk.is_plain || chunk.pieces.iter().any(uses) {
+                continue;
+            }
+            let room = |piece: &Piece| {
+                let other = piece.spot.drive;
+                slots.free_on(other) + freed.get(&other).copied().unwrap_or(0)
+            };
+            let fullest = chunk.pieces.iter_mut().min_by_key(|piece| room(piece));
+            let piece = fullest.expect("a chunk has pieces");
+            if room(piece) + 1 >= slots.free_on(drive) {
+                continue;
+            }
+            *freed.entry(piece.spot.drive).or_insert(0) += 1;
+            let spot = slots
+                .take(drive)
+                .expect("it has more free slots than others");
+            piece.target = Some(Target { spot, rows_done: 0 });
+            chunk.look();
+            moved += 1;
+        }
+        moved
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use brunt_world::random::Streams;
+
+    use super::*;
+
+    #[test]
+    fn a_filled_pool_is_even_and_keeps_its_reserve() {
+        let mut stream = Streams::new(1).named("pool");
+        for drives in [11_u16, 12, 24, 60] {
+            let numbers: Vec<u16> = (0..drives).collect();
+            let mut slots = Slots::new(&numbers, 1000, 100);
+            let reserved = preservation_drives(usize::from(drives)) * 100;
+            let chunks = slots.fill(10, reserved, &mut stream);
+            let free: Vec<usize> = numbers.iter().map(|drive| slots.free_on(*drive)).collect();
+            let least = free.iter().min().unwrap();
+            assert!(free.iter().all(|free| free - least <= 2), "{free:?}");
+            let all: usize = free.iter().sum();
+            assert!(
+                all >= reserved && all < reserved + 10,
+                "{drives} drives: {all}"
+            );
+            for chunk in chunks {
+                let mut on: Vec<u16> = chunk.pieces.iter().map(|piece| piece.spot.drive).collect();
+                on.sort_unstable();
+                on.dedup();
+                assert_eq!(on.len(), 10, "pieces of a chunk lie on different drives");
+            }
+        }
+    }
+}

@@ -1,0 +1,330 @@
+//! Cache, controllers, links and paths against arithmetic, and what happens when they fail.
+
+use brunt_array::drive::library;
+use brunt_array::{
+    Array, ArrayDesign, CacheDesign, ControllerDesign, Extent, Finished, FrontDesign, HostIo,
+    Incident, Level, NoteKind, PathPolicy, Verb,
+};
+use brunt_units::{ByteSize, Span, Time};
+use brunt_world::IoError;
+use brunt_world::random::{Stream, Streams};
+
+fn design(drives: u16, level: Level) -> ArrayDesign {
+    let model = library::find("cheetah-15k5-146-fc").unwrap();
+    let mut design = ArrayDesign::one_group(&model, drives, level);
+    design.front = FrontDesign {
+        host_stack: Span::micros(20),
+        ports: 2,
+        port_bytes_per_s: 400_000_000,
+        latency: Span::micros(10),
+        paths: PathPolicy::Optimised,
+    };
+    design.controller = ControllerDesign {
+        count: 2,
+        cores: 1,
+        read: Span::micros(100),
+        write: Span::micros(150),
+        device_io: Span::ZERO,
+        link_bytes_per_s: 200_000_000,
+        link_latency: Span::micros(5),
+        failover: Span::seconds(10),
+    };
+    design.cache = Some(CacheDesign {
+        write: ByteSize::mib(4),
+        read: ByteSize::mib(4),
+        ..CacheDesign::default()
+    });
+    design
+}
+
+struct Bench {
+    array: Array,
+    done: Vec<Finished>,
+}
+
+impl Bench {
+    fn new(design: &ArrayDesign) -> Self {
+        Self {
+            array: Array::new(design, Streams::new(3)).unwrap(),
+            done: Vec::new(),
+        }
+    }
+
+    fn ask(&mut self, verb: Verb, start: u64, length: u64) {
+        let now = self.array.now();
+        let extent = Extent::new(start, length);
+        self.array.submit(
+            now,
+            HostIo {
+                lun: 0,
+                verb,
+                extent,
+                tag: 0,
+            },
+        );
+    }
+
+    /// Lets time pass until everything asked for has ended.
+    fn wait(&mut self) -> Finished {
+        while self.array.outstanding() > 0 {
+            let next = self.array.next_at().expect("something is going on");
+            self.array.advance(next);
+        }
+        self.done.extend(self.array.finished());
+        *self.done.last().unwrap()
+    }
+
+    fn one(&mut self, verb: Verb, start: u64, length: u64) -> Finished {
+        self.ask(verb, start, length);
+        let one = self.wait();
+        assert_eq!(one.breakdown.total(), one.at - one.submitted_at, "{one:?}");
+        one
+    }
+
+    fn pass(&mut self, span: Span) {
+        let to = self.array.now() + span;
+        self.array.advance(to);
+    }
+
+    fn device_ios(&mut self) -> (u64, u64) {
+        let stats = self.array.drive_stats();
+        (
+            stats.iter().map(|drive| drive.reads).sum(),
+            stats.iter().map(|drive| drive.writes).sum(),
+        )
+    }
+}
+
+/// 8 KiB at 400 MB/s.
+const PORT: u64 = 20_480;
+/// 8 KiB at 200 MB/s.
+const BETWEEN: u64 = 40_960;
+
+#[test]
+fn a_write_into_the_cache_and_a_hit_take_what_can_be_added_up() {
+    let mut bench = Bench::new(&design(4, Level::Raid10));
+    let write = bench.one(Verb::Write, 0, 16);
+    let expected = 20_000 + PORT + 10_000 + 150_000 + BETWEEN + 5_000 + 10_000;
+    assert_eq!((write.at - write.submitted_at).0, expected);
+    assert_eq!(write.breakdown.controller.0, 150_000 + BETWEEN + 5_000);
+    let hit = bench.one(Verb::Read, 0, 16);
+    assert_eq!(
+        (hit.at - hit.submitted_at).0,
+        20_000 + 10_000 + 100_000 + PORT + 10_000
+    );
+    let miss = bench.one(Verb::Read, 160_000, 16);
+    assert!((miss.at - miss.submitted_at).as_millis() > 0.5);
+    let stats = bench.array.cache_stats().unwrap();
+    assert_eq!(
+        (stats.read_hits, stats.read_misses, stats.writes),
+        (1, 1, 1)
+    );
+    assert_eq!(stats.unwritten, 1);
+}
+
+#[test]
+fn adjacent_pages_leave_as_one_write_when_hosts_are_quiet() {
+    let mut bench = Bench::new(&design(4, Level::Raid10));
+    for page in [3, 0, 2, 1] {
+        bench.one(Verb::Write, page * 16, 16);
+    }
+    bench.one(Verb::Write, 100_000, 16);
+    assert_eq!(bench.device_ios(), (0, 0));
+    bench.pass(Span::seconds(4));
+    assert_eq!(bench.device_ios(), (0, 4), "two runs, on two drives each");
+    assert_eq!(bench.array.cache_stats().unwrap().unwritten, 0);
+}
+
+#[test]
+fn a_stream_of_writes_to_raid_5_needs_no_reads() {
+    let mut bench = Bench::new(&design(5, Level::Raid5));
+    for number in 0..200 {
+        bench.one(Verb::Write, number * 128, 128);
+    }
+    bench.pass(Span::seconds(6));
+    let (reads, writes) = bench.device_ios();
+    assert_eq!(
+        (reads, writes),
+        (0, 250),
+        "50 full stripes of four strips and a parity"
+    );
+}
+
+#[test]
+fn a_full_cache_is_as_fast_as_its_drives() {
+    let mut bench = Bench::new(&design(4, Level::Raid10));
+    let mut stream = Streams::new(1).named("load");
+    let sectors = bench.array.lun_size(0).get().div_euclid(512);
+    let anywhere = |stream: &mut Stream| stream.below(sectors.div_euclid(16)) * 16;
+    for _ in 0..32 {
+        bench.ask(Verb::Write, anywhere(&mut stream), 16);
+    }
+    let mut count = 0;
+    while bench.array.now() < Time(Span::seconds(60).0) {
+        let next = bench.array.next_at().unwrap();
+        bench.array.advance(next);
+        let done: Vec<Finished> = bench.array.finished().collect();
+        for one in done {
+            assert_eq!(one.breakdown.total(), one.at - one.submitted_at);
+            if one.at > Time(Span::seconds(20).0) {
+                count += 1;
+            }
+            bench.ask(Verb::Write, anywhere(&mut stream), 16);
+        }
+    }
+    let stats = bench.array.cache_stats().unwrap();
+    assert!(stats.stalled > 1000, "{stats:?}");
+    assert!(stats.unwritten <= 512, "{stats:?}");
+    let rate = f64::from(count) / 40.0;
+    // Two pairs, and 512 pages in order over the disks: a seek over 1/256 of the stroke and half a turn each, at worst.
+    assert!((300.0..900.0).contains(&rate), "{rate}");
+    let busy = bench.array.drive_stats();
+    assert!(busy.iter().all(|drive| drive.utilisation() > 0.9));
+}
+
+#[test]
+fn losing_a_controller_means_writing_through() {
+    let mut bench = Bench::new(&design(4, Level::Raid10));
+    bench.one(Verb::Write, 0, 16);
+    let at = bench.array.now() + Span::millis(1);
+    bench
+        .array
+        .schedule_incident(at, Incident::ControllerFails(0));
+    bench.pass(Span::seconds(1));
+    assert_eq!(
+        bench.array.cache_stats().unwrap().unwritten,
+        0,
+        "what was dirty is flushed"
+    );
+    let slow = bench.one(Verb::Write, 16, 16);
+    // The LUN moved: its hosts wait for the failover, and then for two drives.
+    assert!((slow.at - slow.submitted_at) > Span::seconds(9));
+    let through = bench.one(Verb::Write, 5_000_000, 16);
+    assert!(through.breakdown.seek > Span::ZERO || through.breakdown.wait > Span::millis(1));
+    assert!((through.at - through.submitted_at) > Span::millis(1));
+    assert_eq!(bench.array.cache_stats().unwrap().unwritten, 0);
+    let at = bench.array.now();
+    bench
+        .array
+        .schedule_incident(at, Incident::ControllerReturns(0));
+    bench.pass(Span::millis(1));
+    let fast = bench.one(Verb::Write, 32, 16);
+    assert!((fast.at - fast.submitted_at) < Span::micros(300));
+    let texts: Vec<String> = bench
+        .array
+        .notes()
+        .iter()
+        .map(|note| note.what.to_string())
+        .collect();
+    assert_eq!(
+        texts,
+        [
+            "controller 0 failed",
+            "cache writes through: no second copy",
+            "controller 0 is back",
+            "cache writes back again"
+        ]
+    );
+}
+
+#[test]
+fn many_writes_through_are_all_answered_once() {
+    let mut bench = Bench::new(&design(5, Level::Raid5));
+    bench
+        .array
+        .schedule_incident(Time::ZERO, Incident::BatteryLost);
+    bench.pass(Span::millis(1));
+    for round in 0..50 {
+        // Some of them meet on the same pages while these are being written.
+        bench.ask(Verb::Write, (round % 7) * 8, 24);
+    }
+    bench.wait();
+    assert_eq!(bench.done.len(), 50);
+    assert!(bench.done.iter().all(|done| done.result.is_ok()));
+    assert_eq!(bench.array.cache_stats().unwrap().unwritten, 0);
+}
+
+#[test]
+fn losing_both_controllers_loses_what_was_in_the_cache_only() {
+    let mut bench = Bench::new(&design(4, Level::Raid10));
+    bench.one(Verb::Write, 0, 32);
+    let at = bench.array.now();
+    bench
+        .array
+        .schedule_incident(at, Incident::ControllerFails(0));
+    bench
+        .array
+        .schedule_incident(at, Incident::ControllerFails(1));
+    bench.pass(Span::millis(1));
+    let lost: Vec<&NoteKind> = bench
+        .array
+        .notes()
+        .iter()
+        .map(|note| &note.what)
+        .filter(|what| what.is_loss())
+        .collect();
+    assert_eq!(lost, [&NoteKind::CacheLost { pages: 2 }]);
+    assert_eq!(bench.one(Verb::Read, 0, 16).result, Err(IoError::Device));
+}
+
+#[test]
+fn paths_stand_in_for_each_other() {
+    let mut bench = Bench::new(&design(4, Level::Raid10));
+    let write = |bench: &mut Bench| {
+        let done = bench.one(Verb::Write, 0, 16);
+        (done.result, done.at - done.submitted_at)
+    };
+    let (_, optimised) = write(&mut bench);
+    for port in [0, 1] {
+        let at = bench.array.now();
+        bench.array.schedule_incident(at, Incident::PathDown(port));
+    }
+    bench.pass(Span::millis(1));
+    let (result, detour) = write(&mut bench);
+    assert_eq!(result, Ok(()));
+    // The other controller computes, too, and the data crosses once more.
+    assert_eq!((detour - optimised).0, 150_000 + BETWEEN + 5_000);
+    for port in [2, 3] {
+        let at = bench.array.now();
+        bench.array.schedule_incident(at, Incident::PathDown(port));
+    }
+    bench.pass(Span::millis(1));
+    assert_eq!(write(&mut bench).0, Err(IoError::Device));
+}
+
+#[test]
+fn reading_ahead_makes_one_reader_faster_than_one_drive() {
+    let rate = |prefetch: u64| {
+        let mut design = design(8, Level::Raid10);
+        design.cache.as_mut().unwrap().prefetch = ByteSize::kib(prefetch);
+        design.cache.as_mut().unwrap().read = ByteSize::mib(64);
+        let mut bench = Bench::new(&design);
+        let begin = bench.array.now();
+        for number in 0..2000 {
+            bench.one(Verb::Read, number * 64, 64);
+        }
+        2000.0 * 32_768.0 / 1e6 / (bench.array.now() - begin).as_seconds()
+    };
+    let (without, with) = (rate(0), rate(1024));
+    assert!(with > 1.5 * without, "{with:.1} and {without:.1} MB/s");
+}
+
+#[test]
+fn a_lost_group_under_a_full_cache_is_answered() {
+    let mut bench = Bench::new(&design(5, Level::Raid5));
+    for page in 0..300 {
+        bench.one(Verb::Write, page * 4096, 16);
+    }
+    let at = bench.array.now();
+    for drive in [1, 3] {
+        bench
+            .array
+            .schedule_incident(at, Incident::DriveFails(drive));
+    }
+    bench.pass(Span::seconds(20));
+    assert_eq!(bench.array.cache_stats().unwrap().unwritten, 0);
+    assert_eq!(
+        bench.one(Verb::Read, 4096 * 400, 16).result,
+        Err(IoError::Device)
+    );
+}
