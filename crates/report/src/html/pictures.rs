@@ -81,8 +81,8 @@ fn latency(run: &Run) -> Plot {
     let limit = run.result.details.setup.limits.database_read_ms_mean;
     let curves = vec![
         curve(run, "read, mean", false, read(|flow| flow.latency_ms_mean)),
+        curve(run, "read, p50", false, read(|flow| flow.latency_ms_p50)),
         curve(run, "read, p99", false, read(|flow| flow.latency_ms_p99)),
-        curve(run, "read, max", false, read(|flow| flow.latency_ms_max)),
         curve(run, "log, mean", false, |s| {
             number(s.log_writes.latency_ms_mean)
         }),
@@ -114,16 +114,22 @@ fn spread(run: &Run) -> Plot {
             high.max(bucket.latency_ms_max),
         )
     });
-    let curves: Vec<_> = ["database read", "database write", "log write"]
+    let named = [
+        ("database read", "read"),
+        ("database write", "write"),
+        ("log write", "log write"),
+        ("operation, from its intended start", "operation"),
+    ];
+    let curves: Vec<_> = named
         .into_iter()
-        .filter_map(|name| {
-            let found = distributions.iter().find(|d| d.name == name);
+        .filter_map(|(kind, name)| {
+            let found = distributions.iter().find(|d| d.name == kind);
             found.map(|distribution| (name, distribution))
         })
         .map(|(name, distribution)| Curve {
             name,
             points: steps(distribution),
-            filled: name == "database read",
+            filled: name == "read",
         })
         .collect();
     Plot {
@@ -132,7 +138,7 @@ fn spread(run: &Run) -> Plot {
         y: Axis::from_zero(highest(&curves), "% of the I/Os in each step"),
         curves,
         limits: vec![Limit {
-            name: format!("read limit {limit} ms"),
+            name: format!("read limit {limit}"),
             at: limit,
             upright: true,
         }],

@@ -1,7 +1,9 @@
 //! The tables that are our own: rules, I/O by file with percentiles, verification, durability, volumes, origin.
 
 use super::table::{Row, Table};
-use crate::result::{Backend, Instance, IoNumbers, Machine, Outcome, RunResult, WriteCache};
+use crate::result::{
+    Backend, Instance, IoNumbers, LatencySummary, Machine, Outcome, RunResult, WriteCache,
+};
 use crate::{decimals, grouped};
 
 /// The rules and what became of them.
@@ -39,6 +41,7 @@ pub(super) fn further(result: &RunResult) -> Vec<Table> {
     vec![
         servers(result),
         verification(result),
+        spread(result),
         by_file(result),
         durability(result),
         volumes(result),
@@ -90,6 +93,61 @@ fn server_row(name: &str, instances: &[&Instance]) -> Row {
     cells.extend(rates.map(decimals));
     cells.extend(latencies);
     Row::new(cells)
+}
+
+/// How the latencies of each instance were spread, at the device and as an operation waits for it.
+fn spread(result: &RunResult) -> Table {
+    let several = result.servers.len() > 1;
+    let mut rows = Vec::new();
+    for server in &result.servers {
+        for instance in &server.instances {
+            let name = match several {
+                true => format!("{} / {}", server.name, instance.name),
+                false => instance.name.clone(),
+            };
+            for (what, summary) in [
+                ("database read", &instance.db_read_latency),
+                ("database write", &instance.db_write_latency),
+                ("log write", &instance.log_write_latency),
+                (
+                    "operation, from its intended start",
+                    &instance.operation_latency,
+                ),
+            ] {
+                if summary.count > 0 {
+                    rows.push(spread_row(&name, what, summary));
+                }
+            }
+        }
+    }
+    let head = [
+        "Instance",
+        "Latency of",
+        "Count",
+        "p50 (ms)",
+        "p95 (ms)",
+        "p99 (ms)",
+        "p99.9 (ms)",
+        "Max (ms)",
+    ];
+    Table::grid("Latency by Instance", &head, rows).noted(
+        "I/O counts from submission to completion. An operation counts from the moment at which it should have begun, so \
+         that waiting behind others shows; its count is that of the instance's transactions.",
+    )
+}
+
+fn spread_row(name: &str, what: &str, summary: &LatencySummary) -> Row {
+    let millis = |millis: Option<f64>| millis.map_or("-".to_owned(), decimals);
+    Row::new(vec![
+        name.to_owned(),
+        what.to_owned(),
+        grouped(summary.count),
+        millis(summary.p50_ms),
+        millis(summary.p95_ms),
+        millis(summary.p99_ms),
+        millis(summary.p999_ms),
+        millis(summary.max_ms),
+    ])
 }
 
 fn by_file(result: &RunResult) -> Table {

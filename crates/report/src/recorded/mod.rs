@@ -139,6 +139,7 @@ impl Row<'_> {
             per_s: self.count as f64 / self.length_s,
             bytes_per_s: self.bytes as f64 / self.length_s,
             latency_ms_mean: self.latency_ms_mean,
+            latency_ms_p50: self.latency_ms_p50,
             latency_ms_p99: self.latency_ms_p99,
             latency_ms_max: self.latency_ms_max,
         }

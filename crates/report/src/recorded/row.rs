@@ -12,6 +12,7 @@ pub(super) struct Columns {
     bytes: usize,
     value: usize,
     mean: usize,
+    p50: usize,
     p99: usize,
     max: usize,
 }
@@ -25,6 +26,7 @@ pub(super) struct Row<'l> {
     pub(super) bytes: u64,
     pub(super) value: Option<f64>,
     pub(super) latency_ms_mean: Option<f64>,
+    pub(super) latency_ms_p50: Option<f64>,
     pub(super) latency_ms_p99: Option<f64>,
     pub(super) latency_ms_max: Option<f64>,
 }
@@ -43,6 +45,7 @@ impl Columns {
             bytes: at("bytes")?,
             value: at("value")?,
             mean: at("latency_ms_mean")?,
+            p50: at("latency_ms_p50")?,
             p99: at("latency_ms_p99")?,
             max: at("latency_ms_max")?,
         })
@@ -74,6 +77,7 @@ impl Columns {
             bytes: whole(self.bytes)?,
             value: number(self.value),
             latency_ms_mean: number(self.mean),
+            latency_ms_p50: number(self.p50),
             latency_ms_p99: number(self.p99),
             latency_ms_max: number(self.max),
         };
@@ -103,10 +107,10 @@ mod tests {
 
     #[test]
     fn columns_may_stand_anywhere() {
-        let head = b"moon,stream,begin_s,length_s,bytes,count,value,latency_ms_max,latency_ms_p99,latency_ms_mean\n";
+        let head = b"moon,stream,begin_s,length_s,bytes,count,value,latency_ms_max,latency_ms_p99,latency_ms_mean,latency_ms_p50\n";
         let columns = Columns::of(head).unwrap();
         let row = columns
-            .row(b"full,\"a \"\"b\"\", c\",1,2,3,4,,7,6,5")
+            .row(b"full,\"a \"\"b\"\", c\",1,2,3,4,,7,6,5,4")
             .unwrap();
         assert_eq!(row.stream, "a \"b\", c");
         assert_eq!((row.begin_s, row.length_s), (1.0, 2.0));
@@ -116,7 +120,10 @@ mod tests {
             (row.latency_ms_p99, row.latency_ms_max),
             (Some(6.0), Some(7.0))
         );
-        assert!(columns.row(b"full,x,1,0,3,4,,7,6,5").is_none(), "no length");
+        assert!(
+            columns.row(b"full,x,1,0,3,4,,7,6,5,4").is_none(),
+            "no length"
+        );
         assert!(columns.row(b"full,x,1,2,3,4").is_none(), "torn");
         assert!(Columns::of(b"stream,count\n").is_none());
     }

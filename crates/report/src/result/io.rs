@@ -134,8 +134,10 @@ pub struct Flow {
     pub per_s: f64,
     /// Bytes per second.
     pub bytes_per_s: f64,
-    /// Mean latency. This and the next two are nothing when there was no I/O.
+    /// Mean latency. This and the next three are nothing when there was no I/O.
     pub latency_ms_mean: Option<f64>,
+    /// Median.
+    pub latency_ms_p50: Option<f64>,
     /// 99th percentile.
     pub latency_ms_p99: Option<f64>,
     /// Longest.
@@ -150,6 +152,7 @@ impl Flow {
             per_s: rate(reading.count, length),
             bytes_per_s: rate(reading.bytes, length),
             latency_ms_mean: millis(reading.mean),
+            latency_ms_p50: millis(reading.p50),
             latency_ms_p99: millis(reading.p99),
             latency_ms_max: millis(reading.max),
         }

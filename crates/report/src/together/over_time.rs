@@ -66,6 +66,7 @@ fn add(one: &Flow, other: &Flow) -> Flow {
         per_s,
         bytes_per_s: one.bytes_per_s + other.bytes_per_s,
         latency_ms_mean: (per_s > 0.0).then(|| (weighed(one) + weighed(other)) / per_s),
+        latency_ms_p50: longer(one.latency_ms_p50, other.latency_ms_p50),
         latency_ms_p99: longer(one.latency_ms_p99, other.latency_ms_p99),
         latency_ms_max: longer(one.latency_ms_max, other.latency_ms_max),
     }
@@ -81,6 +82,7 @@ mod tests {
             per_s,
             bytes_per_s: per_s * 4096.0,
             latency_ms_mean: (per_s > 0.0).then_some(mean),
+            latency_ms_p50: (per_s > 0.0).then_some(mean / 2.0),
             latency_ms_p99: (per_s > 0.0).then_some(mean * 2.0),
             latency_ms_max: (per_s > 0.0).then_some(mean * 3.0),
         };

@@ -94,10 +94,12 @@ impl Dice {
 
 struct Load {
     dice: Dice,
+    operation_dice: Dice,
     passes: bool,
     reads: [Meter; 2],
     writes: [Meter; 2],
     logs: [Meter; 2],
+    operations: [Meter; 2],
     worst_read_ms: f64,
 }
 
@@ -105,10 +107,12 @@ impl Load {
     fn new(passes: bool) -> Self {
         Self {
             dice: Dice(99),
+            operation_dice: Dice(7),
             passes,
             reads: Default::default(),
             writes: Default::default(),
             logs: Default::default(),
+            operations: Default::default(),
             worst_read_ms: 0.0,
         }
     }
@@ -139,6 +143,11 @@ impl Load {
                 }
                 flow.push(meter.close_interval());
             }
+            for _ in 0..count(60.0 * wave * pace * SAMPLE.as_seconds()) {
+                let latency = self.operation_dice.latency(1.3 * read_ms);
+                self.operations[database].record(latency, 0);
+            }
+            self.operations[database].close_interval();
         }
         let [reads, writes, logs] = flows.map(|readings| together(&readings));
         self.worst_read_ms = self.worst_read_ms.max(reads.latency_ms_mean.unwrap());
@@ -204,7 +213,7 @@ impl Load {
             db_reads: self.reads[at].latencies().clone(),
             db_writes: self.writes[at].latencies().clone(),
             log_writes: self.logs[at].latencies().clone(),
-            ..Measured::default()
+            operations: self.operations[at].latencies().clone(),
         };
         Instance::new(
             &format!("Instance {number}"),
@@ -225,6 +234,7 @@ impl Load {
             spread("database read", &self.reads),
             spread("database write", &self.writes),
             spread("log write", &self.logs),
+            spread("operation, from its intended start", &self.operations),
         ]
     }
 }
@@ -237,15 +247,14 @@ fn count(number: f64) -> u64 {
 fn together(readings: &[Reading]) -> Flow {
     let numbers: Vec<_> = readings.iter().map(|r| IoNumbers::new(r, SAMPLE)).collect();
     let all = IoNumbers::together(&numbers);
-    let p99 = numbers
-        .iter()
-        .filter_map(|n| n.latency_ms_p99)
-        .fold(0.0, f64::max);
+    let worst =
+        |of: fn(&IoNumbers) -> Option<f64>| numbers.iter().filter_map(of).fold(0.0, f64::max);
     Flow {
         per_s: all.per_s,
         bytes_per_s: all.bytes as f64 / SAMPLE.as_seconds(),
         latency_ms_mean: all.latency_ms_mean,
-        latency_ms_p99: Some(p99),
+        latency_ms_p50: Some(worst(|n| n.latency_ms_p50)),
+        latency_ms_p99: Some(worst(|n| n.latency_ms_p99)),
         latency_ms_max: all.latency_ms_max,
     }
 }
