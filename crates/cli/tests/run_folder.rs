@@ -94,6 +94,14 @@ fn a_finished_run_is_complete_and_its_report_can_be_made_again() {
         let count = instance["operation_latency"]["count"].as_u64();
         assert_eq!(count, instance["transactions"].as_u64());
     }
+    let host = result["servers"][0]["host"].as_array().unwrap();
+    let counter = |name: &str| {
+        let found = host.iter().find(|counter| counter["counter"] == name);
+        found.unwrap_or_else(|| panic!("no {name}"))
+    };
+    assert!(counter("% Processor Time")["avg"].as_f64() > Some(0.0));
+    assert!(counter("Available MBytes")["min"].as_f64() > Some(1.0));
+    assert!(counter("Pool Paged Bytes")["avg"].is_null());
     let report = fs::read(folder.join("report.html")).unwrap();
     assert_eq!(report.windows(8).filter(|w| w == b"<figure>").count(), 4);
     fs::remove_file(folder.join("report.html")).unwrap();
@@ -164,6 +172,9 @@ fn a_run_that_was_killed_has_a_report_of_what_there_was() {
     let instance = &result["servers"][0]["instances"][1];
     assert!(instance["db_reads_per_s"].as_f64() > Some(0.0));
     assert!(instance["db_read_latency"]["p99_ms"].as_f64() > Some(0.0));
+    let host = result["servers"][0]["host"].as_array().unwrap();
+    assert_eq!(host[0]["counter"], "% Processor Time");
+    assert!(host[0]["max"].as_f64() > Some(0.0));
     let outcomes = result["rules"].as_array().unwrap();
     assert!(!outcomes.is_empty());
     let html = fs::read_to_string(folder.join("report.html")).unwrap();

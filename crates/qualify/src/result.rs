@@ -5,6 +5,7 @@
 
 use brunt_ese::meter::{DatabaseMeters, Meters};
 use brunt_report::Timestamp;
+use brunt_report::host_counters::{PAGE_FAULT_STALLS, in_order};
 use brunt_report::result::{
     Backend, Counts, DatabaseNumbers, Details, Durability, HostCounter, Instance, InstanceDetails,
     IoNumbers, Limits, LogNumbers, Machine, Measured, Origin, RunResult, SCHEMA, Server,
@@ -137,8 +138,8 @@ impl Assembly<'_> {
         let samples = self.run.collected.iter().flat_map(|c| &c.samples);
         let stalls = samples.map(|s| (s.page_fault_stalls_per_s, s.length_s));
         let mut host = surroundings.host.clone();
-        host.push(HostCounter::over("Database Page Fault Stalls/sec", stalls));
-        host
+        host.push(HostCounter::over(PAGE_FAULT_STALLS, stalls));
+        in_order(host)
     }
 
     fn evidence(&self) -> Evidence {

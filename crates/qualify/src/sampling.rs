@@ -48,7 +48,7 @@ pub struct Sampler {
 }
 
 /// Lines of the latency log that tell of single files, at most about so many.
-pub const HISTOGRAMS_MAX: u64 = 100_000;
+pub const HISTOGRAMS_MAX: u64 = 50_000;
 
 /// Histograms that wait to be written.
 struct Held {

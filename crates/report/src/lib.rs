@@ -17,6 +17,7 @@
 mod counters;
 mod event;
 mod folder;
+pub mod host_counters;
 mod html;
 mod number;
 pub mod recorded;

@@ -16,6 +16,8 @@ pub const OPERATION_SERVICE: &str = "operation-service";
 pub const PAGE_FAULT_STALLS: &str = "page_fault_stalls";
 /// Bytes of pages in memory.
 pub const CACHE: &str = "cache";
+/// What streams of the machine begin with; the name of a [`crate::result::HostCounter`] follows.
+pub const HOST: &str = "host: ";
 
 /// The stream of `what` on a database or log called `name`. Latency logs take neither blanks nor commas in a name.
 pub fn of(name: &str, what: &str) -> String {

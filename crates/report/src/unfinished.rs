@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use brunt_stats::Latencies;
 
 use crate::decimals;
+use crate::host_counters;
 use crate::recorded::{Recorded, Total};
 use crate::result::{
     Distribution, HostCounter, Instance, InstanceDetails, IoNumbers, LatencySummary, RunResult,
@@ -158,8 +159,16 @@ impl Found<'_> {
         found.collect()
     }
 
-    /// Counters of the machine that were recorded.
+    /// What was recorded of the machine, in the order in which it is shown.
     fn host(&self) -> Vec<HostCounter> {
-        Vec::new()
+        let totals = self.recorded.totals.iter();
+        let watched = totals.filter_map(|(stream, total)| {
+            let name = stream.strip_prefix(streams::HOST)?;
+            Some(total.values.counter(name))
+        });
+        let samples = self.recorded.samples.iter();
+        let stalls = samples.map(|s| (s.page_fault_stalls_per_s, s.length_s));
+        let stalls = HostCounter::over(host_counters::PAGE_FAULT_STALLS, stalls);
+        host_counters::in_order(watched.chain([stalls]).collect())
     }
 }

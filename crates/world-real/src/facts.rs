@@ -12,12 +12,20 @@ use brunt_units::ByteSize;
 mod device;
 mod diskstats;
 mod host;
+mod limits;
+mod load;
 mod process;
+mod temperature;
 
 pub use device::{BlockDevice, Place, WriteCache, place};
 pub use diskstats::{DiskCounters, disk_counters};
 pub use host::{Host, host};
+pub use limits::{GroupLimits, group_limits};
+pub use load::{
+    Pressure, ProcessorTimes, memory_available, pressure, processor_times, thread_use, throttled,
+};
 pub use process::{ProcessUse, huge_page_memory, process_use};
+pub use temperature::temperatures;
 
 /// The trimmed text of a small file, if it can be read and is not empty.
 fn text(path: &Path) -> Option<String> {

@@ -8,7 +8,7 @@ mod row;
 use std::collections::BTreeMap;
 use std::io::{self, BufRead};
 
-use crate::result::{Flow, Sample};
+use crate::result::{Flow, Sample, Watched};
 use crate::streams::{CACHE, DATABASE_READ, DATABASE_WRITE, LOG_WRITE, PAGE_FAULT_STALLS};
 use row::{Columns, Row};
 
@@ -34,12 +34,8 @@ pub struct Total {
     pub latency_ms_sum: f64,
     /// The longest latency; nothing when there was none.
     pub latency_ms_max: Option<f64>,
-    /// Sum of the samples' values, each times its length.
-    pub value_sum: f64,
-    /// Summed length of the samples that have a value.
-    pub value_s: f64,
-    /// The smallest and the largest value; nothing when there was none.
-    pub value_ends: Option<(f64, f64)>,
+    /// Values of the samples that are neither counts nor latencies.
+    pub values: Watched,
 }
 
 /// Which rows are wanted.
@@ -156,10 +152,7 @@ impl Total {
             (one, other) => one.or(other),
         };
         if let Some(value) = row.value {
-            self.value_sum += value * row.length_s;
-            self.value_s += row.length_s;
-            let (min, max) = self.value_ends.unwrap_or((value, value));
-            self.value_ends = Some((min.min(value), max.max(value)));
+            self.values.add(value, row.length_s);
         }
     }
 
@@ -199,7 +192,7 @@ mod tests {
             counters.add(begin, length, LOG_WRITE, &reading(0, 0));
             counters.add_count(begin, length, PAGE_FAULT_STALLS, 5);
             counters.add_bytes(begin, length, CACHE, 1 << 20);
-            counters.add_value(begin, length, "host.cpu", 10.0 + at as f64);
+            counters.add_value(begin, length, "host: cpu", 10.0 + at as f64);
         }
         format!("{}{}", Counters::HEAD, counters.take())
     }
@@ -227,9 +220,9 @@ mod tests {
         assert_eq!((reads.count, reads.bytes), (200, 200 * 4096));
         assert_eq!(reads.latency_ms_mean(), Some(2.5));
         assert_eq!(reads.latency_ms_max, Some(3.0));
-        let cpu = &recorded.totals["host.cpu"];
-        assert_eq!((cpu.value_sum, cpu.value_s), (210.0, 20.0));
-        assert_eq!(cpu.value_ends, Some((10.0, 11.0)));
+        let cpu = recorded.totals["host: cpu"].values.counter("cpu");
+        let wanted = (Some(10.5), Some(10.0), Some(11.0));
+        assert_eq!((cpu.avg, cpu.min, cpu.max), wanted);
         assert_eq!(recorded.totals[LOG_WRITE].latency_ms_mean(), None);
     }
 

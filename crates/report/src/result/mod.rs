@@ -30,7 +30,7 @@ pub use io::{
     Bucket, DatabaseNumbers, Distribution, Flow, IoNumbers, LogNumbers, STEPS_PER_DECADE, Sample,
     step_of,
 };
-pub use server::{Backup, HostCounter, Recovery, Server, ServerDetails};
+pub use server::{Backup, HostCounter, Recovery, Server, ServerDetails, Watched};
 pub use setup::{Limits, Setup, Times};
 pub use verdict::{Outcome, Quantity, Rule, Verdict};
 pub use verification::VerifiedFile;

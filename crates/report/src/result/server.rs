@@ -84,19 +84,38 @@ impl HostCounter {
 
     /// A counter over samples of a value and a length each; the mean is weighed by length.
     pub fn over(counter: &str, samples: impl IntoIterator<Item = (f64, f64)>) -> Self {
-        let (mut sum, mut length) = (0.0, 0.0);
-        let mut ends: Option<(f64, f64)> = None;
+        let mut all = Watched::default();
         for (value, seconds) in samples {
-            sum += value * seconds;
-            length += seconds;
-            let (min, max) = ends.unwrap_or((value, value));
-            ends = Some((min.min(value), max.max(value)));
+            all.add(value, seconds);
         }
-        Self {
-            avg: (length > 0.0).then(|| sum / length),
-            min: ends.map(|(min, _)| min),
-            max: ends.map(|(_, max)| max),
-            ..Self::absent(counter)
+        all.counter(counter)
+    }
+}
+
+/// A number of the machine while it is watched.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Watched {
+    sum: f64,
+    seconds: f64,
+    ends: Option<(f64, f64)>,
+}
+
+impl Watched {
+    /// A sample of `seconds` had this `value`, as its mean.
+    pub fn add(&mut self, value: f64, seconds: f64) {
+        self.sum += value * seconds;
+        self.seconds += seconds;
+        let (min, max) = self.ends.unwrap_or((value, value));
+        self.ends = Some((min.min(value), max.max(value)));
+    }
+
+    /// What was seen, as a counter called `name`.
+    pub fn counter(&self, name: &str) -> HostCounter {
+        HostCounter {
+            avg: (self.seconds > 0.0).then(|| self.sum / self.seconds),
+            min: self.ends.map(|(min, _)| min),
+            max: self.ends.map(|(_, max)| max),
+            ..HostCounter::absent(name)
         }
     }
 }

@@ -7,6 +7,7 @@
 //!
 //! * `plan`: from the scenario to what is tested.
 //! * `watch`: progress on the screen, the test log, the kernel's counters.
+//! * `machine`: what was seen of the machine, sample by sample.
 //! * `recorder`: the tables of the run folder, written while the run goes on.
 //! * `surroundings`: the machine and the way of I/O to its storage.
 //!
@@ -21,6 +22,7 @@
 //! `brunt report` shows what was recorded.
 
 mod folders;
+mod machine;
 mod plan;
 mod recorder;
 mod surroundings;
@@ -33,7 +35,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use brunt_qualify::error::RunError;
 use brunt_qualify::progress::{Listener, News, Stop};
-use brunt_qualify::result::{result, unfinished};
+use brunt_qualify::result::{Surroundings, result, unfinished};
 use brunt_report::{FolderError, ReadError, Run, RunFolder, RunResult, Timestamp, report_html};
 use brunt_world_real::{RealWorld, StartError};
 
@@ -152,7 +154,7 @@ fn test(
     );
     folder.write("scenario.toml", scenario.to_toml().as_bytes())?;
     folder.write("result.json", outline.to_json().as_bytes())?;
-    let recorder = Recorder::begin(folder)?;
+    let recorder = Recorder::begin(folder, surroundings::devices(&places))?;
     let watch = Rc::new(Watch::new(output, &plan, &places, recorder));
     if let Some(note) = surroundings::shared_with(folder.path(), &plan) {
         watch.tell(real.world.clock.now(), &News::Note(note));
@@ -165,11 +167,16 @@ fn test(
     };
     let recorded = watch.end();
     let run = run?;
-    if let Err(error) = recorded {
+    let host = recorded.unwrap_or_else(|error| {
         // The verdict does not hang on these tables; whoever reads them must know.
         output.error(&format!("not everything could be recorded: {error}"));
-    }
-    Ok(result(&plan, &run, &around(&watch.device_reads(), &real)))
+        Vec::new()
+    });
+    let surroundings = Surroundings {
+        host,
+        ..around(&watch.device_reads(), &real)
+    };
+    Ok(result(&plan, &run, &surroundings))
 }
 
 /// The numbers first and the report last, so that a full disk takes the part that can be made again.

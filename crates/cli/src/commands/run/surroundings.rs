@@ -76,6 +76,12 @@ pub(super) fn places(plan: &Plan) -> Vec<Used> {
     used.into_values().collect()
 }
 
+/// What the kernel calls the devices beneath.
+pub(super) fn devices(places: &[Used]) -> Vec<String> {
+    let devices = places.iter().filter_map(Used::device);
+    devices.map(str::to_owned).collect()
+}
+
 /// A warning when the run folder lies on a file system that is tested: then its own writes are among what is measured.
 pub(super) fn shared_with(folder: &Path, plan: &Plan) -> Option<String> {
     let device = |path: &Path| fs::metadata(path).ok().map(|status| status.dev());

@@ -6,12 +6,13 @@ use brunt_qualify::plan::Plan;
 use brunt_qualify::progress::{Listener, Live, News};
 use brunt_qualify::result::timestamp;
 use brunt_qualify::sampling::Recorded;
+use brunt_report::result::HostCounter;
 use brunt_report::{Event, FolderError, decimals, grouped};
 use brunt_units::{ByteSize, Span, Time};
 use brunt_world_real::facts::disk_counters;
 
 use super::recorder::Recorder;
-use super::surroundings::{DeviceReads, Used};
+use super::surroundings::{DeviceReads, Used, devices};
 use crate::output::{Output, Progress};
 
 /// Hears what a test tells.
@@ -56,11 +57,10 @@ impl Phase {
 impl Watch {
     /// Watches a test of `plan`, and the devices of `places`; `recorder` gets what is to be kept.
     pub(super) fn new(output: &Output, plan: &Plan, places: &[Used], recorder: Recorder) -> Self {
-        let devices = places.iter().filter_map(Used::device);
         Self {
             output: output.clone(),
             plan: plan.clone(),
-            devices: devices.map(str::to_owned).collect(),
+            devices: devices(places),
             recorder: RefCell::new(Some(recorder)),
             state: RefCell::default(),
         }
@@ -73,13 +73,15 @@ impl Watch {
         }
     }
 
-    /// The test has ended: nothing stays in place on the screen, and everything is in the tables.
+    /// The test has ended: nothing stays in place on the screen, and everything is in the tables. What was seen of the
+    /// machine during the collection.
     ///
     /// # Errors
     /// [`FolderError`] for what could not be written to them.
-    pub(super) fn end(&self) -> Result<(), FolderError> {
+    pub(super) fn end(&self) -> Result<Vec<HostCounter>, FolderError> {
         self.clear();
-        self.recorder.take().map_or(Ok(()), Recorder::finish)
+        let recorder = self.recorder.take();
+        recorder.map_or(Ok(Vec::new()), Recorder::finish)
     }
 
     /// Reads of each device during the collection, as the kernel counts them.
@@ -219,6 +221,9 @@ impl Listener for Watch {
                 );
             }
             News::CollectionStarted => {
+                if let Some(recorder) = &*self.recorder.borrow() {
+                    recorder.collection_begins();
+                }
                 let counters = self.counters();
                 let mut state = self.state.borrow_mut();
                 (state.before, state.began) = (counters, at);
@@ -256,8 +261,7 @@ impl Listener for Watch {
 impl Watch {
     fn keep(&self, recorded: &Recorded) {
         if let Some(recorder) = &*self.recorder.borrow() {
-            recorder.counters(recorded.counters.clone());
-            recorder.latencies(recorded.latency_log.clone());
+            recorder.sample(recorded);
         }
     }
 

@@ -1,16 +1,9 @@
 //! Host System Performance.
 
+use crate::host_counters::WINDOWS_ONLY;
 use crate::html::table::{Row, Table};
 use crate::result::{HostCounter, RunResult};
 use crate::{decimals, grouped};
-
-/// Counters that Jetstress shows and that are counted by Windows alone.
-pub(crate) const WINDOWS_ONLY: [&str; 4] = [
-    "Free System Page Table Entries",
-    "Transition Pages RePurposed/sec",
-    "Pool Nonpaged Bytes",
-    "Pool Paged Bytes",
-];
 
 pub(super) fn host(result: &RunResult) -> Table {
     let several = result.servers.len() > 1;
