@@ -134,6 +134,7 @@ impl<'a> Node<'a> {
     ///
     /// # Errors
     /// [`PageError::KeyOutside`], [`PageError::PrefixOutside`].
+    #[inline]
     pub fn decode(
         item: &'a [u8],
         flags: NodeFlags,

@@ -296,6 +296,7 @@ impl<'a> Page<'a> {
     ///
     /// # Errors
     /// [`PageError::NoTag`] when there is none of this number, or no room for so many.
+    #[inline]
     pub fn tag(self, index: usize) -> Result<Tag, PageError> {
         let count = self.tag_count();
         if index >= count || TAG_BYTES * (index + 1) > body_bytes(self.size) {
@@ -319,6 +320,7 @@ impl<'a> Page<'a> {
     ///
     /// # Errors
     /// [`PageError::NoTag`], [`PageError::ItemOutside`].
+    #[inline]
     pub fn item(self, index: usize) -> Result<&'a [u8], PageError> {
         let tag = self.tag(index)?;
         if tag.size == 0 {
@@ -333,6 +335,7 @@ impl<'a> Page<'a> {
     ///
     /// # Errors
     /// Those of [`Self::item`] for tag 0.
+    #[inline]
     pub fn prefix(self) -> Result<&'a [u8], PageError> {
         if self.flags().has(PageFlags::ROOT) {
             Ok(&[])
@@ -359,17 +362,22 @@ impl<'a> Page<'a> {
     ///
     /// # Errors
     /// Those of [`Self::item`]; [`PageError::KeyOutside`], [`PageError::PrefixOutside`].
+    #[inline]
     pub fn node(self, index: usize) -> Result<Node<'a>, PageError> {
+        self.node_with(index, self.prefix()?)
+    }
+
+    /// Node `index` like [`Self::node`], with the page's `prefix` known.
+    ///
+    /// # Errors
+    /// Those of [`Self::node`].
+    #[inline]
+    pub(crate) fn node_with(self, index: usize, prefix: &'a [u8]) -> Result<Node<'a>, PageError> {
         let tag = index + 1;
         let item = self.item(tag)?;
         let flags = match self.size.is_large() {
             true => NodeFlags::of_item(item),
             false => self.tag(tag)?.flags,
-        };
-        // Nodes are looked at in every search; what most do not need is not looked for.
-        let prefix = match flags.has(NodeFlags::COMPRESSED) {
-            true => self.prefix()?,
-            false => &[],
         };
         Node::decode(item, flags, prefix, tag)
     }

@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use brunt_units::PageNumber;
 use smallvec::SmallVec;
 
+use super::search::Search;
 use super::{TreeId, order};
 use crate::format::node::Node;
 use crate::format::page::{Page, PageFlags};
@@ -141,20 +142,21 @@ pub(crate) fn node_at<'p>(
 
 /// Goes down to the leaf where `target` is or would be.
 pub(crate) fn descend<P: Pages>(pages: &P, tree: TreeId, target: &[u8]) -> Result<Descent, Need> {
-    let pick = |page: Page<'_>, number| first_above(page, number, target);
+    let pick = |page: Page<'_>, number| {
+        let search = Search::new(page, false, target);
+        let child = search.first_above(page.node_count() - 1);
+        child.map_err(|_| Need::Repair(number))
+    };
     let (mut path, leaf) = walk(pages, tree, pick)?;
-    let number = path.last().expect("a path has a leaf").page;
+    let visit = path.last_mut().expect("a path has a leaf");
     let by_data = order::is_by_data(leaf);
-    let index = partition(leaf.node_count(), |index| {
-        let node = node_at(leaf, number, index)?;
-        Ok(order::compare(node, by_data, target) == Ordering::Less)
-    })?;
-    let node = match index < leaf.node_count() {
-        true => Some(node_at(leaf, number, index)?),
+    let index = Search::new(leaf, by_data, target).first_not_below(leaf.node_count());
+    visit.index = index.map_err(|_| Need::Repair(visit.page))?;
+    let node = match visit.index < leaf.node_count() {
+        true => Some(node_at(leaf, visit.page, visit.index)?),
         false => None,
     };
     let found = node.filter(|node| order::compare(*node, by_data, target) == Ordering::Equal);
-    path.last_mut().expect("a path has a leaf").index = index;
     Ok(Descent {
         path,
         exact: found.is_some(),
@@ -204,26 +206,4 @@ fn walk<P: Pages>(
         let child = node_at(page, number, index)?.child();
         number = child.ok_or(Need::Repair(number))?;
     }
-}
-
-/// The first node of a branch page whose separator is above `target`; the last one, should none be.
-fn first_above(page: Page<'_>, number: PageNumber, target: &[u8]) -> Result<usize, Need> {
-    partition(page.node_count() - 1, |index| {
-        let node = node_at(page, number, index)?;
-        Ok(order::compare(node, false, target) != Ordering::Greater)
-    })
-}
-
-/// The first of `count` places for which `is_before` does not hold, when it holds up to there and nowhere after.
-fn partition(count: usize, is_before: impl Fn(usize) -> Result<bool, Need>) -> Result<usize, Need> {
-    let (mut low, mut high) = (0, count);
-    while low < high {
-        let middle = low.midpoint(high);
-        if is_before(middle)? {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    Ok(low)
 }

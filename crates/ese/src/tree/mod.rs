@@ -34,6 +34,7 @@ mod mark;
 mod merge;
 mod order;
 mod remove;
+mod search;
 mod split;
 pub mod split_point;
 #[cfg(test)]

@@ -1,0 +1,119 @@
+//! Searching one page: where a key is among its nodes, or would be.
+//!
+//! Every operation searches some ten pages, and hardly a key of theirs lies in the processor's caches. So
+//!
+//! * three nodes are looked at in each step: what does not depend on one another is fetched together, and half the steps
+//!   take half the time, although more keys are compared;
+//! * what the page's prefix says of the target is found out once, not for each node that shares it.
+
+use std::cmp::Ordering;
+
+use super::order::compare_pieces;
+use crate::format::page::{Page, PageError};
+
+/// A search for one target on one page.
+pub(super) struct Search<'p, 't> {
+    page: Page<'p>,
+    /// What nodes may take the beginning of their keys from.
+    prefix: &'p [u8],
+    /// Bytes that the prefix and the target have in common.
+    common: usize,
+    /// Whether nodes are ordered by key and data.
+    by_data: bool,
+    target: &'t [u8],
+}
+
+impl<'p, 't> Search<'p, 't> {
+    pub(super) fn new(page: Page<'p>, by_data: bool, target: &'t [u8]) -> Self {
+        // Without one, nodes that need it are refused.
+        let prefix = page.prefix().unwrap_or_default();
+        let pairs = prefix.iter().zip(target);
+        Self {
+            page,
+            prefix,
+            common: pairs.take_while(|(own, sought)| own == sought).count(),
+            by_data,
+            target,
+        }
+    }
+
+    /// The first of `count` nodes that is above the target; `count` when none is.
+    ///
+    /// # Errors
+    /// When one of the nodes that were looked at is damaged.
+    pub(super) fn first_above(&self, count: usize) -> Result<usize, PageError> {
+        partition(count, |index| Ok(self.order(index)? != Ordering::Greater))
+    }
+
+    /// The first of `count` nodes that is not below the target; `count` when all are.
+    ///
+    /// # Errors
+    /// As [`Self::first_above`].
+    pub(super) fn first_not_below(&self, count: usize) -> Result<usize, PageError> {
+        partition(count, |index| Ok(self.order(index)? == Ordering::Less))
+    }
+
+    /// Orders a node against the target.
+    #[inline]
+    fn order(&self, index: usize) -> Result<Ordering, PageError> {
+        let node = self.page.node_with(index, self.prefix)?;
+        let shared = node.key.prefix.len();
+        if shared > self.common {
+            // They part within the prefix; a target that ends there is the smaller.
+            let sought = self.target.get(self.common);
+            return Ok(Some(&self.prefix[self.common]).cmp(&sought));
+        }
+        let data = if self.by_data { node.data } else { &[] };
+        Ok(compare_pieces(
+            [node.key.suffix, data],
+            &self.target[shared..],
+        ))
+    }
+}
+
+/// The first of `count` places for which `is_before` does not hold, when it holds up to there and nowhere after.
+fn partition<E>(count: usize, is_before: impl Fn(usize) -> Result<bool, E>) -> Result<usize, E> {
+    let (mut low, mut high) = (0, count);
+    while high - low > 3 {
+        let quarter = (high - low).div_euclid(4);
+        let places = [1, 2, 3].map(|step| low + step * quarter);
+        let [first, second, third] = places;
+        let (first, second, third) = (is_before(first)?, is_before(second)?, is_before(third)?);
+        match usize::from(first) + usize::from(second) + usize::from(third) {
+            0 => high = places[0],
+            passed => {
+                low = places[passed - 1] + 1;
+                high = places.get(passed).copied().unwrap_or(high);
+            }
+        }
+    }
+    while low < high && is_before(low)? {
+        low += 1;
+    }
+    Ok(low)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_place_among_every_count_is_found() {
+        for count in 0..200 {
+            for place in 0..=count {
+                let found = partition(count, |index| Ok::<_, ()>(index < place));
+                assert_eq!(found, Ok(place), "of {count}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_order_without_sense_ends_within_the_count() {
+        for count in 0..200_usize {
+            for pattern in 0..64_u64 {
+                let is_before = |index| Ok::<_, ()>(pattern >> (index % 6) & 1 == 1);
+                assert!(partition(count, is_before).is_ok_and(|found| found <= count));
+            }
+        }
+    }
+}
