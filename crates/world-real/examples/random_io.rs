@@ -1,21 +1,25 @@
 //! Random I/O at a fixed depth, for comparing the real world with fio.
 //!
 //! ```text
-//!   random_io FILE BYTES DEPTH SECONDS BACKEND     BACKEND: auto, registered, unregistered, threads
+//!   random_io FILE BYTES DEPTH SECONDS BACKEND MEMORY     BACKEND: auto, registered, unregistered, threads
 //! ```
+//!
+//! Frames go round in MEMORY bytes. With 0, each is used again at once, as fio does, and stays in the processor's caches; a
+//! storage engine reads into a cache of many pages, and a device that copies memory, such as a virtual disk, is slower then.
 //!
 //! Fills FILE with BYTES bytes once (a file of that length is taken as it is), then keeps DEPTH requests of 32 KiB in
 //! flight for SECONDS: 60 % reads, 40 % writes, anywhere in the file. Prints one line of JSON. The first tenth of the
 //! time is not counted.
 
 use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::rc::Rc;
 
 use brunt_units::{Span, Time};
 use brunt_world::random::Stream;
-use brunt_world::{Class, FileId, Io, OpenMode, World};
+use brunt_world::{Class, FileId, Frame, Io, OpenMode, World};
 use brunt_world_real::facts::{ProcessUse, process_use};
 use brunt_world_real::{Options, RealWorld};
 
@@ -27,12 +31,13 @@ struct Plan {
     blocks: u64,
     depth: usize,
     lasts: Span,
+    frames: usize,
     options: Options,
 }
 
 fn plan() -> Option<Plan> {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let [path, bytes, depth, seconds, backend] = words.as_slice() else {
+    let [path, bytes, depth, seconds, backend, memory] = words.as_slice() else {
         return None;
     };
     Some(Plan {
@@ -40,6 +45,7 @@ fn plan() -> Option<Plan> {
         blocks: bytes.parse::<u64>().ok()?.div_euclid(BLOCK as u64),
         depth: depth.parse().ok()?,
         lasts: Span::seconds(seconds.parse().ok()?),
+        frames: memory.parse::<usize>().ok()?.div_euclid(BLOCK),
         options: Options {
             backend: backend.parse().ok()?,
             ..Options::default()
@@ -69,10 +75,18 @@ async fn open(world: &World, path: &Path, blocks: u64) -> FileId {
 }
 
 /// One of DEPTH: an I/O, then the next, until `end`.
-async fn work(world: World, file: FileId, plan: Rc<Plan>, mut random: Stream, counted: Counted) {
+async fn work(
+    world: World,
+    file: FileId,
+    plan: Rc<Plan>,
+    mut random: Stream,
+    ring: Ring,
+    counted: Counted,
+) {
     let end = world.clock.now() + plan.lasts;
-    let mut frame = world.frames.zeroed(BLOCK);
     while world.clock.now() < end {
+        let frame = ring.borrow_mut().pop_front();
+        let frame = frame.expect("one for each in flight");
         let offset = random.below(plan.blocks) * BLOCK as u64;
         let io = if random.percent(60) {
             Io::read(Class::Database, file, offset, frame)
@@ -83,9 +97,12 @@ async fn work(world: World, file: FileId, plan: Rc<Plan>, mut random: Stream, co
         counted.borrow_mut().push(done.latency());
         done.result.expect("an I/O");
         drop(done.segments);
-        frame = world.frames.take(BLOCK);
+        ring.borrow_mut().push_back(world.frames.take(BLOCK));
     }
 }
+
+/// Frames in the order of their use.
+type Ring = Rc<RefCell<VecDeque<Frame>>>;
 
 /// Latencies of what ended since counting began.
 type Counted = Rc<RefCell<Vec<Span>>>;
@@ -93,11 +110,13 @@ type Counted = Rc<RefCell<Vec<Span>>>;
 async fn measure(world: World, plan: Rc<Plan>) -> serde_json::Value {
     let file = open(&world, &plan.path, plan.blocks).await;
     let counted = Counted::default();
+    let frames = (0..plan.frames.max(plan.depth)).map(|_| world.frames.zeroed(BLOCK));
+    let ring: Ring = Rc::new(RefCell::new(frames.collect()));
     let workers: Vec<_> = (0..plan.depth)
         .map(|number| {
             let random = world.random.named(&format!("worker/{number}"));
-            let (plan, counted) = (Rc::clone(&plan), Rc::clone(&counted));
-            let worker = work(world.clone(), file, plan, random, counted);
+            let (plan, ring) = (Rc::clone(&plan), Rc::clone(&ring));
+            let worker = work(world.clone(), file, plan, random, ring, Rc::clone(&counted));
             world.spawner.spawn(worker)
         })
         .collect();
@@ -134,7 +153,7 @@ fn report(latencies: &mut [Span], took: Span, before: ProcessUse) -> serde_json:
 )]
 fn main() -> ExitCode {
     let Some(plan) = plan() else {
-        eprintln!("random_io FILE BYTES DEPTH SECONDS BACKEND");
+        eprintln!("random_io FILE BYTES DEPTH SECONDS BACKEND MEMORY");
         return ExitCode::from(2);
     };
     let mut real = match RealWorld::new(&plan.options) {
