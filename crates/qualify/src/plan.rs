@@ -9,6 +9,7 @@ use brunt_ese::cache::CacheOptions;
 use brunt_ese::format::stamp::RunId;
 use brunt_ese::instance::InstanceOptions;
 use brunt_ese::log::{Durability, LogShape};
+use brunt_ese::policy::available::Freeing;
 use brunt_ese::policy::checkpoint::Pacing;
 use brunt_ese::policy::scan::Throttle;
 use brunt_stats::SAMPLE_INTERVAL;
@@ -235,6 +236,10 @@ impl Plan {
             frames_min: frames(self.engine.cache_min, self.engine.page),
             start_percent: self.engine.start_percent,
             stop_percent: self.engine.stop_percent,
+            freeing: match self.engine.pacing {
+                CheckpointPacing::Burst => Freeing::Burst,
+                CheckpointPacing::Trickle => Freeing::TRICKLE,
+            },
             ..CacheOptions::new(self.engine.page, self.frames())
         }
     }

@@ -3,9 +3,11 @@
 use brunt_units::{LogPosition, Span};
 
 use super::write::After;
-use super::{Cache, State};
+use super::{Cache, PageKey, State};
 use crate::content::Content;
 use crate::error::EngineError;
+use crate::log::{FlushReason, Log};
+use crate::policy::available::Demand;
 use brunt_world::{Class, Io};
 
 /// How soon to look again when no frame could be freed and no write ends.
@@ -15,26 +17,56 @@ const RETRY: Span = Span::millis(10);
 
 impl<C: Content> Cache<C> {
     pub(super) async fn run_cleaner(self) {
-        let mut dirty = Vec::new();
-        while let Some(want) = self.next_demand().await {
-            dirty.clear();
-            let evicted = self.0.state.borrow_mut().evict_clean(want, &mut dirty);
-            if evicted > 0 {
+        let mut cold = Cold::default();
+        while let Some(demand) = self.next_demand().await {
+            self.look_for_cold(demand, &mut cold);
+            if cold.evicted > 0 {
                 self.0.progress.notify();
             }
-            let written = match self.write_frames(&dirty, After::Evict).await {
+            for instance in 0..cold.early.len() {
+                self.hasten(instance, &mut cold);
+            }
+            let written = match self.write_frames(&cold.dirty, After::Evict).await {
                 Ok(written) => written,
                 Err(error) => return self.fail(error),
             };
-            if evicted == 0 && written == 0 {
-                // What is cold is pinned, in flight, or was changed while its log was awaited: look again soon.
+            if cold.evicted == 0 && written == 0 {
+                // What is cold is pinned, in flight, or its log is: look again soon.
                 self.write_ended_by(self.0.world.clock.now() + RETRY).await;
             }
         }
     }
 
+    /// Evicts what is cold and clean, and finds what is to be written, no more than may be written now.
+    fn look_for_cold(&self, demand: Demand, cold: &mut Cold<C>) {
+        let mut state = self.0.state.borrow_mut();
+        state.evict_clean(demand.frames, cold);
+        let writes = demand.writes.saturating_sub(state.freeing_writes);
+        cold.dirty.truncate(writes as usize);
+    }
+
+    /// Has the log of pages that cannot leave before it is durable flushed, in a task of its own: meanwhile others leave.
+    fn hasten(&self, instance: usize, cold: &mut Cold<C>) {
+        let Some((log, end)) = cold.early[instance].take() else {
+            return;
+        };
+        let state = &mut self.0.state.borrow_mut();
+        if std::mem::replace(&mut state.hastening[instance], true) {
+            return;
+        }
+        let cache = self.clone();
+        drop(self.0.world.spawner.spawn(async move {
+            let flushed = log.flushed(end, FlushReason::Page).await;
+            cache.0.state.borrow_mut().hastening[instance] = false;
+            match flushed {
+                Ok(()) => cache.look_again(),
+                Err(error) => cache.fail(error),
+            }
+        }));
+    }
+
     /// Waits until frames are wanted; `None` when the cache is closed or has failed.
-    async fn next_demand(&self) -> Option<u32> {
+    async fn next_demand(&self) -> Option<Demand> {
         self.0
             .demand
             .wait(|| {
@@ -43,9 +75,10 @@ impl<C: Content> Cache<C> {
                 }
                 let mut state = self.0.state.borrow_mut();
                 let (free, coming) = (state.frames.free(), state.coming_free);
-                let want = self.0.available.demand(free, coming, state.freeing);
-                state.freeing = want > 0;
-                (want > 0).then_some(Some(want))
+                let (pool, freeing) = (&self.0.available, self.0.options.freeing);
+                let demand = pool.demand(freeing, free, coming, state.freeing);
+                state.freeing = demand.frames > 0;
+                state.freeing.then_some(Some(demand))
             })
             .await
     }
@@ -164,22 +197,57 @@ impl<C: Content> Cache<C> {
     }
 }
 
+/// The coldest pages, by what has to happen before they can leave.
+pub(super) struct Cold<C: Content> {
+    /// Nothing: they have left.
+    evicted: u32,
+    /// They have to be written.
+    dirty: Vec<u32>,
+    /// They were changed so lately that the log of their instance has to be durable up to here first.
+    early: Vec<Option<(Log<C>, LogPosition)>>,
+}
+
+impl<C: Content> Default for Cold<C> {
+    fn default() -> Self {
+        Self {
+            evicted: 0,
+            dirty: Vec::new(),
+            early: Vec::new(),
+        }
+    }
+}
+
 impl<C: Content> State<C> {
-    /// Evicts clean pages among the coldest `want`, and collects the dirty ones.
-    fn evict_clean(&mut self, want: u32, dirty: &mut Vec<u32>) -> u32 {
-        let mut cold = Vec::with_capacity(want as usize);
-        self.frames.coldest(want as usize, &mut cold);
-        let mut evicted = 0;
-        for frame in cold {
+    /// Evicts the clean pages among the coldest `want` that need not wait for their log, and collects the dirty ones.
+    pub(super) fn evict_clean(&mut self, want: u32, cold: &mut Cold<C>) {
+        let mut chosen = Vec::with_capacity(want as usize);
+        cold.early.resize_with(self.dirty.len(), || None);
+        let (databases, dirty) = (&self.databases, &self.dirty);
+        let may_go = |frame, key: PageKey, last: LogPosition| {
+            let database = &databases[usize::from(key.database)];
+            let instance = usize::from(database.instance);
+            if dirty[instance].position(frame).is_none() || last <= database.log.durable() {
+                return true;
+            }
+            let early = &mut cold.early[instance];
+            let end = early
+                .take()
+                .map_or(last, |(_, end): (Log<C>, _)| last.max(end));
+            *early = Some((database.log.clone(), end));
+            false
+        };
+        self.frames.coldest(want as usize, may_go, &mut chosen);
+        cold.dirty.clear();
+        cold.evicted = 0;
+        for frame in chosen {
             let key = self.frames.key(frame);
             let instance = self.databases[usize::from(key.database)].instance;
             if self.dirty[usize::from(instance)].position(frame).is_some() {
-                dirty.push(frame);
+                cold.dirty.push(frame);
             } else {
                 self.frames.vacate(frame);
-                evicted += 1;
+                cold.evicted += 1;
             }
         }
-        evicted
     }
 }

@@ -164,11 +164,20 @@ impl<C: Content> FrameTable<C> {
         &mut self.pages[frame as usize]
     }
 
-    /// The coldest frames that could be given up: resident and not pinned.
-    pub(super) fn coldest(&mut self, want: usize, out: &mut Vec<u32>) {
-        let (phases, pins) = (&self.phases, &self.pins);
-        let mut eligible =
-            |frame: u32| phases[frame as usize] == Phase::Resident && pins[frame as usize] == 0;
+    /// The coldest frames that could be given up: resident, not pinned, and `may_go` with their page and its newest log
+    /// record.
+    pub(super) fn coldest(
+        &mut self,
+        want: usize,
+        mut may_go: impl FnMut(u32, PageKey, LogPosition) -> bool,
+        out: &mut Vec<u32>,
+    ) {
+        let mut eligible = |frame: u32| {
+            let at = frame as usize;
+            self.phases[at] == Phase::Resident
+                && self.pins[at] == 0
+                && may_go(frame, self.keys[at], self.last[at])
+        };
         self.replacement.coldest(want, &mut eligible, out);
     }
 }

@@ -49,7 +49,7 @@ use crate::error::EngineError;
 use crate::instance::operate::PINS_CHANGING;
 use crate::log::{Appended, Log};
 use crate::meter::MeterBoard;
-use crate::policy::available::{Available, START_PERCENT, STOP_PERCENT};
+use crate::policy::available::{Available, Freeing, START_PERCENT, STOP_PERCENT};
 use crate::policy::dirty::DirtyOrder;
 use frames::FrameTable;
 use preread::Ahead;
@@ -72,10 +72,12 @@ pub struct CacheOptions {
     pub frames: u32,
     /// Frames whose memory is taken at once.
     pub frames_min: u32,
-    /// Freeing begins below this share of all frames, in percent.
+    /// At this share of all frames in percent, or below, freeing cannot wait.
     pub start_percent: u32,
     /// Freeing ends at this share, in percent.
     pub stop_percent: u32,
+    /// How the writes of freeing are spread.
+    pub freeing: Freeing,
     /// Bytes of one coalesced read or write at most.
     pub coalesce_bytes: u64,
     /// Bytes of clean pages that a write may carry along to join two runs, and of unwanted ones a read.
@@ -100,6 +102,7 @@ impl CacheOptions {
             frames_min: 0,
             start_percent: START_PERCENT,
             stop_percent: STOP_PERCENT,
+            freeing: Freeing::TRICKLE,
             coalesce_bytes: 512 << 10,
             gap_bytes: 0,
             writes_max: 512,
@@ -136,8 +139,12 @@ struct State<C: Content> {
     databases: Vec<CachedDatabase<C>>,
     /// Dirty frames of each instance by their oldest log position.
     dirty: Vec<DirtyOrder>,
+    /// Whether the log of each instance is being flushed for pages that shall leave.
+    hastening: Vec<bool>,
     /// Frames that will be free when their writes end.
     coming_free: u32,
+    /// Those writes.
+    freeing_writes: u32,
     freeing: bool,
     next_write: u64,
     /// Reads past the cache that are in flight.
@@ -201,7 +208,9 @@ impl<C: Content> Cache<C> {
                 frames,
                 databases: Vec::new(),
                 dirty: Vec::new(),
+                hastening: Vec::new(),
                 coming_free: 0,
+                freeing_writes: 0,
                 freeing: false,
                 next_write: 0,
                 watches: Vec::new(),
@@ -238,6 +247,7 @@ impl<C: Content> Cache<C> {
         let mut state = self.0.state.borrow_mut();
         while state.dirty.len() <= usize::from(instance) {
             state.dirty.push(DirtyOrder::new(self.0.options.frames));
+            state.hastening.push(false);
         }
         state.databases.push(CachedDatabase {
             path,

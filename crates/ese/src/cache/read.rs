@@ -1,11 +1,13 @@
 //! Finding pages and reading them.
 //!
-//! A reader that needs a frame takes a free one. When there is none it waits, and that is a *page-fault stall*: the storage
-//! did not take dirty pages as fast as it gave others.
+//! A reader that needs a frame takes a free one. When there is none it evicts cold clean pages itself; when there are none of
+//! those either it waits, and that is a *page-fault stall*: the storage did not take dirty pages as fast as it gave others.
+//! Source: microsoft/Extensible-Storage-Engine, dev/ese/src/ese/bf.cxx (allocation of a buffer).
 
 use brunt_units::PageNumber;
 use brunt_world::{Class, Io, IoError, Op, Segments};
 
+use super::clean::Cold;
 use super::frames::Phase;
 use super::{Cache, PageKey};
 use crate::content::Content;
@@ -133,22 +135,25 @@ impl<C: Content> Cache<C> {
     fn look(&self, key: PageKey, phase: Phase) -> Found {
         let now = self.0.world.clock.now();
         let mut state = self.0.state.borrow_mut();
-        let frames = &mut state.frames;
-        if let Some(frame) = frames.find(key) {
-            if frames.phase(frame) == Phase::Reading {
+        if let Some(frame) = state.frames.find(key) {
+            if state.frames.phase(frame) == Phase::Reading {
                 return Found::Coming;
             }
-            frames.pin(frame);
-            frames.touch(frame, now);
+            state.frames.pin(frame);
+            state.frames.touch(frame, now);
             return Found::Here(frame);
         }
+        if state.frames.free() == 0 {
+            state.evict_clean(self.0.available.stop, &mut Cold::default());
+        }
+        let frames = &mut state.frames;
         let page = match phase {
             Phase::Resident => Some(C::zeroed(&self.0.world.frames, self.0.options.page_size)),
             _ => None,
         };
         match frames.occupy(key, phase, page, now) {
             Some(frame) => {
-                if frames.free() < self.0.available.start {
+                if frames.free() < self.0.available.begin(self.0.options.freeing) {
                     self.0.demand.notify();
                 }
                 Found::Read(frame)

@@ -225,6 +225,7 @@ impl<C: Content> Cache<C> {
             .insert(write, first.unwrap_or(LogPosition::MAX));
         if after == After::Evict {
             state.coming_free += run.count;
+            state.freeing_writes += 1;
         }
         let io = Io::new(
             Class::Database,
@@ -354,6 +355,7 @@ impl<C: Content> State<C> {
             self.frames.set_phase(frame, Phase::Resident);
         }
         if departure.after == After::Evict {
+            self.freeing_writes -= 1;
             self.coming_free -= u32::try_from(departure.frames.len()).expect("a run is short");
             for &frame in &departure.frames {
                 if !self.frames.is_pinned(frame) && !self.is_dirty(frame) {

@@ -1,21 +1,30 @@
 //! How many frames to free, and when: the thresholds of the pool of available frames.
 //!
-//! A reader that needs a frame takes a free one; nobody frees frames on demand. When fewer than *start* are free, the
-//! cache begins to evict clean pages and to write dirty ones, coldest first, and goes on until *stop* are free:
+//! A reader that needs a frame takes a free one, and frees some itself only when there is none. The cache evicts clean pages and
+//! writes dirty ones ahead of need, coldest first, between two thresholds:
 //!
 //! ```text
-//!   free frames   0 ....... start ............ stop .................. all
-//!   idle          begin!    |  nothing to do   |  nothing to do
-//!   running       go on     |  go on           |  done
+//!   free frames        0 ....... start ............ stop .................. all
+//!   trickle            all of   |  the fewer are   |  nothing to do
+//!                      the limit|  free, the more  |
+//!                               |  writes at once  |
+//!   burst, idle        begin!   |  nothing to do   |  nothing to do
+//!   burst, running     all at once until stop      |  done
 //! ```
 //!
 //! Both are shares of the *whole* cache maximum, also when several databases share it. Frames whose writes are under
 //! way count as free already, or every pass would order the same frames again.
 //!
+//! A *trickle* keeps the pool near *stop* with as few writes at a time as suffice, so that reads meet few of them; it is what
+//! the public source does (there a pass begins up to 10 ms later, here when a sixteenth of the way is used). A *burst* is
+//! what reports of earlier generations show.
+//!
 //! Source of the defaults and limits: microsoft/Extensible-Storage-Engine, dev/ese/src/ese/bf.cxx (maintenance
 //! thresholds of the available pool) and sysparamtable.g.cxx: 1 % and 2 %; never above 20 % and 25 %; at least 0.1 %
 //! and 0.2 % in caches of more than 10,000 frames; an inconsistent pair is replaced by the defaults. That at least one
 //! and two frames are asked for, and stop stays above start, is ours: caches of 16 frames exist in tests only.
+
+use super::urgency::{WRITES_MAX, rise};
 
 /// ESE's share of the cache below which freeing begins.
 pub const START_PERCENT: u32 = 1;
@@ -28,6 +37,32 @@ const STOP_PERCENT_MAX: u64 = 25;
 
 /// Above this many frames the floors of 1/1000 and 2/1000 hold.
 const FLOOR_FRAMES: u32 = 10_000;
+
+/// How writes that free frames are spread over time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Freeing {
+    /// From start to stop, all at once.
+    Burst,
+    /// Few at a time below stop, more towards start.
+    Trickle {
+        /// Most writes outstanding.
+        most: u32,
+    },
+}
+
+impl Freeing {
+    /// The public engine: up to half of 1,024 outstanding I/Os.
+    pub const TRICKLE: Self = Self::Trickle { most: WRITES_MAX };
+}
+
+/// What to do now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Demand {
+    /// Frames to begin to free.
+    pub frames: u32,
+    /// Writes for that which may be outstanding, those under way among them.
+    pub writes: u32,
+}
 
 /// The thresholds of one cache, in frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,15 +99,43 @@ impl Available {
     /// How many more frames to begin to free now.
     ///
     /// `free` can be taken at once, `coming_free` will be when writes that are under way end. `running` says whether
-    /// freeing began earlier and has not reached `stop` since; it has when this returns zero.
-    pub fn demand(self, free: u32, coming_free: u32, running: bool) -> u32 {
+    /// freeing began earlier and has not ended since; it has when this asks for no frames.
+    pub fn demand(self, freeing: Freeing, free: u32, coming_free: u32, running: bool) -> Demand {
         let supply = free.saturating_add(coming_free);
-        let threshold = if running { self.stop } else { self.start };
-        if supply < threshold {
+        let (begin, writes) = match freeing {
+            Freeing::Burst => (self.start, u32::MAX),
+            Freeing::Trickle { most } => (self.trickle_begin(), self.writes(free, most)),
+        };
+        let threshold = if running { self.stop } else { begin };
+        let frames = if supply < threshold {
             self.stop - supply
         } else {
             0
+        };
+        Demand { frames, writes }
+    }
+
+    /// Freeing can be wanted only when fewer than this many frames are free.
+    pub fn begin(self, freeing: Freeing) -> u32 {
+        match freeing {
+            Freeing::Burst => self.start,
+            Freeing::Trickle { .. } => self.trickle_begin(),
         }
+    }
+
+    /// A sixteenth of the way from stop to start.
+    fn trickle_begin(self) -> u32 {
+        self.stop - (self.stop - self.start).div_euclid(16)
+    }
+
+    /// Writes of a trickle when so many frames are free: one just below stop, all of `most` at start.
+    fn writes(self, free: u32, most: u32) -> u32 {
+        let top = self.stop - 1;
+        rise(
+            top.saturating_sub(free).into(),
+            (top - self.start).into(),
+            most,
+        )
     }
 }
 
@@ -110,17 +173,55 @@ mod tests {
         assert_eq!(pool(3, 90, 99), (1, 2));
     }
 
+    const POOL: Available = Available {
+        start: 10,
+        stop: 20,
+    };
+
     #[test]
-    fn freeing_runs_from_start_to_stop() {
-        let pool = Available {
-            start: 10,
-            stop: 20,
+    fn a_burst_runs_from_start_to_stop() {
+        let frames = |free, coming, running| {
+            let demand = POOL.demand(Freeing::Burst, free, coming, running);
+            assert_eq!(demand.writes, u32::MAX);
+            demand.frames
         };
-        assert_eq!(pool.demand(10, 0, false), 0);
-        assert_eq!(pool.demand(9, 0, false), 11);
-        assert_eq!(pool.demand(15, 0, true), 5);
-        assert_eq!(pool.demand(5, 15, true), 0);
-        assert_eq!(pool.demand(2, 9, false), 0);
+        assert_eq!(frames(10, 0, false), 0);
+        assert_eq!(frames(9, 0, false), 11);
+        assert_eq!(frames(15, 0, true), 5);
+        assert_eq!(frames(5, 15, true), 0);
+        assert_eq!(frames(2, 9, false), 0);
+    }
+
+    #[test]
+    fn a_trickle_writes_the_more_the_fewer_frames_are_free() {
+        let pool = Available {
+            start: 100,
+            stop: 901,
+        };
+        let demand = |free, running| {
+            let demand = pool.demand(Freeing::TRICKLE, free, 0, running);
+            (demand.frames, demand.writes)
+        };
+        // A sixteenth of 801 is 50.
+        assert_eq!(demand(851, false), (0, 2));
+        assert_eq!(demand(850, false), (51, 2));
+        assert_eq!(demand(851, true), (50, 2));
+        assert_eq!(demand(800, true), (101, 4));
+        assert_eq!(demand(700, true), (201, 16));
+        assert_eq!(demand(500, true), (401, 128));
+        assert_eq!(demand(100, true), (801, 512));
+        assert_eq!(demand(0, true), (901, 512));
+        assert_eq!(demand(901, true), (0, 1));
+    }
+
+    #[test]
+    fn a_pool_of_one_step_trickles_at_once() {
+        let pool = Available { start: 1, stop: 2 };
+        let all = Demand {
+            frames: 1,
+            writes: 512,
+        };
+        assert_eq!(pool.demand(Freeing::TRICKLE, 1, 0, false), all);
     }
 
     #[test]
@@ -132,9 +233,13 @@ mod tests {
             let pool = Available::new(frames, draw(30), draw(40));
             assert!(0 < pool.start && pool.start < pool.stop && pool.stop < frames);
             let (free, coming) = (draw(u64::from(frames)), draw(50));
-            let demand = pool.demand(free, coming, true);
-            assert_eq!(pool.demand(free + demand, coming, true), 0);
-            assert!(pool.demand(free, coming, false) <= demand);
+            for freeing in [Freeing::Burst, Freeing::TRICKLE] {
+                let demand = |free, running| pool.demand(freeing, free, coming, running).frames;
+                let most = demand(free, true);
+                assert_eq!(demand(free + most, true), 0);
+                assert!(demand(free, false) <= most);
+                assert!(demand(free, false) == 0 || free < pool.begin(freeing));
+            }
         }
     }
 }

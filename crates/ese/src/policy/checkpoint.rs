@@ -16,14 +16,14 @@
 //! ```
 //!
 //! Sources, all microsoft/Extensible-Storage-Engine: depth 20 MiB, dev/ese/src/ese/sysparamtable.g.cxx; period, slack and
-//! retry, dev/ese/published/inc/bf/_bfconst.hxx; the shape of the rise (1/128, 1/32, 1/4 and all of the limit at 1/8,
-//! 1/4, 1/2 and all of the way) and its limit (half of the outstanding maximum), dev/ese/src/os/osdisk.cxx. That the
-//! rise begins at 1.25 depths follows from observation of both generations; that it is complete at 2 is our assumption,
-//! and so is the size of a burst. ESE's preferred checkpoint counts whole log files, ours bytes.
+//! retry, dev/ese/published/inc/bf/_bfconst.hxx; for the rise see `urgency`. That it begins at 1.25 depths follows from
+//! observation of both generations; that it is complete at 2 is our assumption, and so is the size of a burst. ESE's
+//! preferred checkpoint counts whole log files, ours bytes.
 
 use brunt_units::{ByteSize, LogPosition, Span, Time};
 
 use super::log_shape::LogShape;
+use super::urgency::{WRITES_MAX, rise};
 
 /// ESE's default depth. Exchange sets 5, 20 or 100 MB by role.
 pub const DEPTH: ByteSize = ByteSize::mib(20);
@@ -64,7 +64,7 @@ impl Pacing {
     /// The older engines: "a few tens of pages".
     pub const BURST: Self = Self::Burst { pages: 32 };
     /// The newer ones: up to half of 1,024 outstanding I/Os.
-    pub const TRICKLE: Self = Self::Trickle { most: 512 };
+    pub const TRICKLE: Self = Self::Trickle { most: WRITES_MAX };
 }
 
 /// The pacing of one database's checkpoint writes.
@@ -139,30 +139,9 @@ impl Checkpoint {
 
 /// How many writes a trickle keeps outstanding at a lag beyond the depth.
 fn outstanding(lag: u64, depth: u64, most: u32) -> u32 {
-    let (lag, depth, most) = (u128::from(lag), u128::from(depth), u128::from(most));
     // The way from 1.25 to 2 depths, and how much of it the lag has gone, both four times to stay whole.
-    let way = 3 * depth;
-    let gone = (4 * lag).saturating_sub(5 * depth);
-    // Corners of the rise: at so many eighths of the way, so many writes.
-    let corners = [
-        (0, 1),
-        (1, most.div_euclid(128)),
-        (2, most.div_euclid(32)),
-        (4, most.div_euclid(4)),
-        (8, most),
-    ];
-    let corners = corners.map(|(eighths, writes)| (eighths * way, writes.max(1)));
-    let at = 8 * gone;
-    let next = corners.iter().position(|(eighths, _)| at < *eighths);
-    let writes = match next {
-        Some(next) if next > 0 => {
-            let ((from, low), (to, high)) = (corners[next - 1], corners[next]);
-            low + ((high - low) * (at - from)).div_euclid(to - from)
-        }
-        _ if at == 0 => 1,
-        _ => most,
-    };
-    u32::try_from(writes).expect("not above `most`")
+    let (lag, depth) = (u128::from(lag), u128::from(depth));
+    rise((4 * lag).saturating_sub(5 * depth), 3 * depth, most)
 }
 
 #[cfg(test)]

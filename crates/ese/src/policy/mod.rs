@@ -8,6 +8,7 @@
 //! | --- | --- |
 //! | [`replacement`] | which cached page is the coldest (LRU-K) |
 //! | [`available`] | how many frames to free, and when |
+//! | [`urgency`] | how many background writes are outstanding |
 //! | [`dirty`] | which dirty pages hold the checkpoint back |
 //! | [`checkpoint`] | how many of them to write now |
 //! | [`coalesce`] | which pages travel in one read or write |
@@ -32,3 +33,4 @@ pub mod log_shape;
 pub mod preread;
 pub mod replacement;
 pub mod scan;
+pub mod urgency;

@@ -37,6 +37,7 @@ struct Plan {
     seen: Vec<Request>,
     failures: Vec<(Class, Op)>,
     latency: Span,
+    slow: Option<(Class, Span)>,
     look: Option<Look>,
 }
 
@@ -69,6 +70,11 @@ impl Probe {
         self.0.borrow_mut().latency = latency;
     }
 
+    /// How long everything of one class takes from now on, whatever the rest does.
+    pub(super) fn set_latency_of(&self, class: Class, latency: Span) {
+        self.0.borrow_mut().slow = Some((class, latency));
+    }
+
     /// Calls `look` with every request from now on.
     pub(super) fn watch(&self, look: impl FnMut(&Request) + 'static) {
         self.0.borrow_mut().look = Some(Box::new(look));
@@ -95,7 +101,9 @@ impl Device for Probe {
             }
             None => Ok(()),
         };
-        agenda.finish_at(agenda.now() + plan.latency, request.id, result);
+        let slow = plan.slow.filter(|(class, _)| *class == request.class);
+        let latency = slow.map_or(plan.latency, |(_, latency)| latency);
+        agenda.finish_at(agenda.now() + latency, request.id, result);
     }
 
     fn on_event(&mut self, _: u64, _: &mut Agenda<'_>) {
@@ -139,6 +147,7 @@ pub(super) fn run(
         seen: Vec::new(),
         failures: Vec::new(),
         latency: Span::micros(100),
+        slow: None,
         look: None,
     })));
     let mut virtual_world = VirtualWorld::new(VirtualOptions {
@@ -220,6 +229,12 @@ impl Bench {
         self.cache.changed(0, &[page], appended, time);
         drop(pin);
         appended.end
+    }
+
+    /// Page-fault stalls since this was last asked for.
+    pub(super) fn stalls(&self) -> u64 {
+        let meters = self.cache.meters();
+        meters.with(|meters| meters.page_fault_stalls.close_interval())
     }
 
     /// Writes every dirty page and waits for it.

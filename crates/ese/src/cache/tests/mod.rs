@@ -1,6 +1,7 @@
 //! What the cache promises, one promise a test, on a device that can be watched and told to fail.
 
 mod bench;
+mod clean;
 mod faults;
 mod preread;
 mod writes;
@@ -65,10 +66,6 @@ fn a_stall_is_counted_once_and_ends_when_a_pin_is_dropped() {
             let pin = bench.cache.fetch(0, PageNumber(page), Trust::Verified);
             pins.push(pin.await.unwrap());
         }
-        let stalls = || {
-            let meters = bench.cache.meters();
-            meters.with(|meters| meters.page_fault_stalls.close_interval())
-        };
         let cache = bench.cache.clone();
         let waiting = bench.world.spawner.spawn(async move {
             let pin = cache.fetch(0, PageNumber(9), Trust::Verified).await;
@@ -78,10 +75,10 @@ fn a_stall_is_counted_once_and_ends_when_a_pin_is_dropped() {
             bench.cache.0.progress.notify();
             bench.world.sleep(Span::millis(10)).await;
         }
-        assert_eq!((stalls(), waiting.is_done()), (1, false));
+        assert_eq!((bench.stalls(), waiting.is_done()), (1, false));
         pins.pop();
         waiting.await;
-        assert_eq!(stalls(), 0, "no further one");
+        assert_eq!(bench.stalls(), 0, "no further one");
     });
 }
 
