@@ -179,7 +179,7 @@ impl Server {
         self.cache.meters()
     }
 
-    /// Pages in the cache, and the most it holds.
+    /// Pages in the cache, and the most it holds while frames are kept free.
     pub fn resident(&self) -> (u32, u32) {
         self.cache.resident()
     }

@@ -368,10 +368,10 @@ impl<C: Content> Cache<C> {
         &self.0.operations
     }
 
-    /// Frames that hold a page, and all frames: how warm the cache is.
+    /// Frames that hold a page, and how many do at most while the pool of free ones is kept full: how warm the cache is.
     pub fn resident(&self) -> (u32, u32) {
-        let free = self.0.state.borrow().frames.free();
-        (self.0.options.frames - free, self.0.options.frames)
+        let (frames, free) = (self.0.options.frames, self.0.state.borrow().frames.free());
+        (frames - free, frames - self.0.available.stop)
     }
 
     /// The size of every page.
