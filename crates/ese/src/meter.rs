@@ -23,6 +23,8 @@ pub struct DatabaseMeters {
     pub backup: Meter,
     /// Writes of zeros into the new part of the growing file.
     pub growth: Meter,
+    /// Times an operation on it waited for a free frame; the sum over databases is [`Meters::page_fault_stalls`].
+    pub page_fault_stalls: Counter,
     /// Times an operation waited because no extent was free.
     pub growth_stalls: Counter,
     /// Syncs of the file.

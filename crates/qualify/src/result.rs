@@ -231,13 +231,21 @@ impl Assembly<'_> {
             let counts = Counts {
                 transactions: self.operations(at).map(Latencies::count),
                 batches: self.run.batches.get(at).copied(),
-                page_fault_stalls_per_s: None,
+                page_fault_stalls_per_s: self.stalls(&databases),
             };
             let collected = self.run.collected.is_some();
             let (details, measured) = (self.streams(at, &databases), self.measured(at, &databases));
             Instance::new(&plan.name, details, collected, counts, &measured)
         };
         (0..self.plan.instances.len()).map(&mut instance).collect()
+    }
+
+    /// Page-fault stalls on these databases, per second of collection.
+    fn stalls(&self, databases: &[usize]) -> Option<f64> {
+        self.run.collected.as_ref()?;
+        let databases = databases.iter().map(|at| &self.meters.databases[*at]);
+        let stalls: u64 = databases.map(|m| m.page_fault_stalls.total()).sum();
+        Some(stalls as f64 / self.length.as_seconds())
     }
 
     /// Latencies of the operations on an instance.

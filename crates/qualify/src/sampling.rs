@@ -192,6 +192,8 @@ impl Sampler {
                 tables.count(name, what, meter);
             }
             meters.growth_stalls.close_interval();
+            let stalls = meters.page_fault_stalls.close_interval();
+            tables.count_events(name, PAGE_FAULT_STALLS, stalls);
             watched.note(at.0 - self.begin, read.mean);
         }
         for (meters, watched) in meters.logs.iter_mut().zip(&mut self.logs) {
@@ -354,6 +356,15 @@ impl Tables<'_> {
         reading
     }
 
+    /// Counts what has neither bytes nor latency.
+    fn count_events(&mut self, of: &str, what: &str, count: u64) {
+        if count > 0 {
+            let (begin, length) = self.at;
+            let stream = format!("{of}.{what}");
+            self.counters.add_count(begin, length, &stream, count);
+        }
+    }
+
     /// Adds a stream of the whole server.
     fn server(&mut self, stream: &str, sum: &Sum) -> Reading {
         let (reading, (begin, length)) = (sum.reading(), self.at);
@@ -403,6 +414,7 @@ fn discard(meters: &mut Meters) {
         ] {
             meter.discard();
         }
+        database.page_fault_stalls.discard();
         database.growth_stalls.discard();
     }
     for log in &mut meters.logs {

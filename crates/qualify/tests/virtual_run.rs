@@ -65,6 +65,9 @@ fn a_fast_disk_passes_and_everything_is_verified() {
     assert!(reads.count > 1_000 && reads.p99_ms.unwrap() < 1.0);
     let transactions: u64 = instances.iter().filter_map(|i| i.transactions).sum();
     assert!((1..=operations).contains(&transactions));
+    let stalls = instances.iter().map(|i| i.page_fault_stalls_per_s.unwrap());
+    let all = result.servers[0].host_counter("Database Page Fault Stalls/sec");
+    assert!((stalls.sum::<f64>() - all.unwrap().avg.unwrap()).abs() < 1e-9);
     assert_eq!(
         instances[1].operation_latency.count,
         instances[1].transactions.unwrap()

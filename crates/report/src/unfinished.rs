@@ -11,9 +11,12 @@ use crate::decimals;
 use crate::host_counters;
 use crate::recorded::{Recorded, Total};
 use crate::result::{
-    Distribution, HostCounter, Instance, InstanceDetails, IoNumbers, LatencySummary, RunResult,
+    Distribution, HostCounter, Instance, InstanceDetails, IoNumbers, LatencySummary, Outcome,
+    RunResult,
 };
-use crate::streams::{self, DATABASE_READ, DATABASE_WRITE, LOG_WRITE, OPERATION};
+use crate::streams::{
+    self, DATABASE_READ, DATABASE_WRITE, LOG_WRITE, OPERATION, PAGE_FAULT_STALLS,
+};
 
 /// Fills the numbers of `result`, which has names only.
 pub(crate) fn fill(
@@ -43,6 +46,12 @@ pub(crate) fn fill(
     result.details.distributions = found.distributions();
     result.details.sentence = sentence(result, recorded);
     result.reasons = vec!["the run did not end".to_owned()];
+    for rule in &mut result.rules {
+        // Whatever the outline says was said before anything was measured.
+        rule.measured = None;
+        rule.outcome = Outcome::NotMeasured;
+        rule.remark = "the run did not end".to_owned();
+    }
 }
 
 fn sentence(result: &RunResult, recorded: &Recorded) -> String {
@@ -86,6 +95,10 @@ impl Found<'_> {
             reads.push(streams::of(&database.name, "read"));
             writes.push(streams::of(&database.name, "write"));
         }
+        let stalls = instance.details.databases.iter();
+        let stalls = stalls.map(|d| self.total(&streams::of(&d.name, PAGE_FAULT_STALLS)).count);
+        let stalls = stalls.sum::<u64>() as f64 / self.recorded.length_s();
+        instance.page_fault_stalls_per_s = collected.then_some(stalls);
         let operation = streams::of(&instance.name, "operation");
         let log_write = streams::of(&instance.name, "log-write");
         instance.db_read_latency = self.spread(&reads);

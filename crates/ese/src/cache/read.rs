@@ -121,7 +121,11 @@ impl<C: Content> Cache<C> {
                     Found::Stalled => {
                         if !stalled {
                             stalled = true;
-                            self.0.meters.with(|meters| meters.page_fault_stalls.tick());
+                            self.0.meters.with(|meters| {
+                                let database = usize::from(key.database);
+                                meters.databases[database].page_fault_stalls.tick();
+                                meters.page_fault_stalls.tick();
+                            });
                         }
                         self.0.demand.notify();
                         None

@@ -39,7 +39,6 @@ pub(super) fn rules(result: &RunResult) -> Table {
 /// What Jetstress reports do not have.
 pub(super) fn further(result: &RunResult) -> Vec<Table> {
     vec![
-        servers(result),
         verification(result),
         spread(result),
         by_file(result),
@@ -49,7 +48,7 @@ pub(super) fn further(result: &RunResult) -> Vec<Table> {
 }
 
 /// Each server and all of them together; empty when there is only one.
-fn servers(result: &RunResult) -> Table {
+pub(super) fn servers(result: &RunResult) -> Table {
     let mut all: Vec<&Instance> = Vec::new();
     let mut rows = Vec::new();
     for server in result.servers.iter().filter(|_| result.servers.len() > 1) {

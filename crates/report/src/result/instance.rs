@@ -41,7 +41,7 @@ pub struct Instance {
     pub log_reads_per_s: Option<f64>,
     /// Reads of background maintenance.
     pub maintenance_reads_per_s: Option<f64>,
-    /// Operations that waited for room in the cache; nothing when it was not counted by instance.
+    /// Operations that waited for room in the cache.
     pub page_fault_stalls_per_s: Option<f64>,
     /// How database reads were spread, from submission to completion.
     pub db_read_latency: LatencySummary,
