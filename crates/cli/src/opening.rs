@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use brunt_report::{decimals, grouped};
 use brunt_units::ByteSize;
 use brunt_world_real::facts;
 
@@ -10,15 +11,16 @@ use crate::scenario::Scenario;
 /// Three or more lines: the scenario, the storage, the seed.
 pub fn opening(scenario: &Scenario, backend: &str) -> String {
     let mut lines = vec![format!(
-        "brunt {}   {}   {} profile, {}, {} sessions, {} {}",
+        "brunt {}   {}   {} profile, {}, {}, {} {}",
         env!("CARGO_PKG_VERSION"),
         scenario.name,
         scenario.profile.version,
         databases(scenario),
-        scenario.test.sessions,
+        sessions(scenario),
         scenario.test.kind.word(),
         scenario.test.duration.to_string().replace(".0 ", " "),
     )];
+    lines.extend(goal(scenario).map(|goal| format!("{:14}{goal}", "target")));
     let mut label = "storage";
     for (place, volume) in volumes(scenario) {
         let page = scenario.profile.page;
@@ -29,6 +31,37 @@ pub fn opening(scenario: &Scenario, backend: &str) -> String {
     }
     lines.push(format!("{:14}{}", "seed", scenario.test.seed));
     lines.join("\n")
+}
+
+/// `16 sessions`, or what they are counted for.
+fn sessions(scenario: &Scenario) -> String {
+    let own = scenario.test.sessions;
+    match scenario.pool() {
+        pool if pool == own => format!("{own} sessions"),
+        pool => format!("{own} sessions {} ({pool})", scenario.scope_in_words()),
+    }
+}
+
+/// What is to be reached, and how it comes about.
+fn goal(scenario: &Scenario) -> Option<String> {
+    let target = scenario.test.target()?;
+    let mut text = format!("{} I/Os per second", decimals(target.io_per_s));
+    if let Some(mailboxes) = &scenario.mailboxes {
+        text += &format!(
+            " ({} mailboxes of {}, {} each)",
+            grouped(mailboxes.count),
+            mailboxes.quota,
+            mailboxes.io_per_s.value
+        );
+    }
+    if target.headroom_percent > 0 {
+        text += &format!(
+            ", paced at {} with {} % headroom",
+            decimals(target.offered()),
+            target.headroom_percent
+        );
+    }
+    Some(text)
 }
 
 /// `2 databases x 512 MiB`, or their sum when they differ.
@@ -107,16 +140,20 @@ mod tests {
             first,
             "demo   Exchange 2013 profile, 2 databases x 512 MiB, 8 sessions, performance 60 s"
         );
+        assert_eq!(
+            lines[1],
+            "target        1,000 I/Os per second, paced at 1,200 with 20 % headroom"
+        );
         let scratch = folder.path().join("brunt-demo");
         assert!(
-            lines[1].starts_with(&format!("storage       {}   ", scratch.display())),
+            lines[2].starts_with(&format!("storage       {}   ", scratch.display())),
             "{text}"
         );
         assert!(
-            lines[1].ends_with("   io_uring, O_DIRECT, 32 KiB pages"),
+            lines[2].ends_with("   io_uring, O_DIRECT, 32 KiB pages"),
             "{text}"
         );
-        assert_eq!(lines[2], "seed          1");
+        assert_eq!(lines[3], "seed          1");
     }
 
     #[test]

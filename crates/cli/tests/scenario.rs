@@ -28,6 +28,7 @@ name = "second"
 log = "log2"
 databases = [
     "/data/db3/three.edb",
+    "/data/db3/four.edb",
 ]
 database_size = "2 GB"
 "#;
@@ -121,7 +122,7 @@ fn unknown_words_get_the_nearest_known() {
     );
     assert_eq!(
         said("sessions = 12", "threads = 12"),
-        "exchange.toml:7: `threads = 12`: unknown key `threads` in [test]\n  its keys are kind, duration, sessions, seed, target_io_per_s"
+        "exchange.toml:7: `threads = 12`: unknown key `threads` in [test]\n  its keys are kind, duration, min_warmup, precondition, sessions, seed, target_io_per_s, headroom_percent, operations_per_s, growth, strict_tail"
     );
     assert_eq!(
         said("\"performance\"", "\"performence\""),
@@ -218,7 +219,7 @@ fn flags_replace_what_the_file_says() {
         Override::of_set("profile.page=8 KiB").unwrap(),
         Override::of_set("instance.1.log = \"/fast/log\"").unwrap(),
         Override::of_set("test.target_io_per_s=500").unwrap(),
-        Override::of_set("instance.0.databases=[\"/a.edb\"]").unwrap(),
+        Override::of_set("instance.0.databases=[\"/a.edb\", \"/b.edb\"]").unwrap(),
     ];
     let backend = Override::of_set("engine.backend=threads").unwrap();
     let scenario = parse(GOOD, &[&overrides[..], &[backend]].concat()).unwrap();
@@ -226,7 +227,7 @@ fn flags_replace_what_the_file_says() {
     assert_eq!(scenario.test.duration, Span::seconds(90));
     assert_eq!(scenario.profile.page, PageSize::KIB_8);
     assert_eq!(scenario.instances[1].log.value, Path::new("/fast/log"));
-    assert_eq!(scenario.test.target_io_per_s, Some(500.0));
+    assert_eq!(scenario.test.target().unwrap().io_per_s, 500.0);
     assert_eq!(
         scenario.instances[0].databases[0].path.value,
         Path::new("/a.edb")

@@ -9,9 +9,8 @@ use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use brunt_ese::format::stamp::RunId;
 use brunt_ese::meter::MeterBoard;
-use brunt_qualify::plan::{DatabasePlan, EnginePlan, InstancePlan, Limits, LoadPlan, Plan};
+use brunt_qualify::plan::{DatabasePlan, InstancePlan, Plan};
 use brunt_qualify::result::{Surroundings, unfinished};
 use brunt_qualify::sampling::Sampler;
 use brunt_report::Counters;
@@ -128,7 +127,6 @@ fn append(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
 }
 
 fn plan(samples: u64, instances: usize) -> Plan {
-    let profile = Version::Exchange2013.profile();
     let instance = |at: usize| InstancePlan {
         name: format!("Instance {}", at + 1),
         log: format!("/logs/{}", at + 1).into(),
@@ -141,18 +139,13 @@ fn plan(samples: u64, instances: usize) -> Plan {
     Plan {
         name: "day".to_owned(),
         description: format!("{samples} samples of {instances} instances"),
-        version: profile.version,
         duration: Span::seconds(samples * INTERVAL_S),
         sessions: 8,
-        seed: 1,
-        target_io_per_s: None,
-        engine: EnginePlan::of(profile, instances as u64),
-        load: LoadPlan::of(profile),
-        limits: Limits::strict(profile),
-        instances: (0..instances).map(instance).collect(),
-        renew: false,
-        run: RunId(1),
         epoch_ms: 1_700_000_000_000,
+        ..Plan::new(
+            Version::Exchange2013,
+            (0..instances).map(instance).collect(),
+        )
     }
 }
 

@@ -103,7 +103,7 @@ pub async fn create(
             world.clone(),
             (*database).clone(),
             options(world, plan, database, index),
-            plan.load.sizes,
+            plan.load.shape,
             Rc::clone(&written),
             index,
             stop.clone(),
@@ -151,7 +151,7 @@ fn wanted<'p>(plan: &'p Plan, decisions: &[Decision]) -> Vec<&'p DatabasePlan> {
 
 fn options(world: &World, plan: &Plan, database: &DatabasePlan, index: usize) -> CreateOptions {
     let Amount { free_pages, .. } =
-        sizing::amount(database.size, plan.engine.page, &plan.load.sizes);
+        sizing::amount(database.size, plan.engine.page, &plan.load.shape);
     let millis = plan.epoch_ms + world.clock.now().0.div_euclid(1_000_000);
     let mut draw = world.random.named(&format!("database signature/{index}"));
     let random = u32::try_from(draw.below(1 << 32)).expect("below 2^32");
@@ -168,14 +168,14 @@ async fn create_one(
     world: World,
     database: DatabasePlan,
     options: CreateOptions,
-    sizes: brunt_workload::content::Sizes,
+    shape: brunt_workload::content::Shape,
     written: Rc<Written>,
     index: usize,
     stop: Stop,
 ) -> Result<(), EngineError> {
-    let amount = sizing::amount(database.size, options.page_size, &sizes);
+    let amount = sizing::amount(database.size, options.page_size, &shape);
     let source = Source {
-        contents: Contents::new(&options.signature, sizes),
+        contents: Contents::new(&options.signature, shape),
         records: amount.records,
         stop,
     };

@@ -7,24 +7,32 @@
 //!            (run: the order of all this, and what becomes of a test that ends early)
 //! ```
 //!
-//! * [`plan`]: what is to be tested, and what that means for the engine.
-//! * [`run`]: the phases of a test; [`progress`]: what it tells, and how it is stopped; [`live`]: how it goes.
+//! * [`goal`]: kinds of tests, targets; [`plan`]: what is to be tested, and what that means for the engine.
+//! * [`run`]: the phases of a test (`warm_up`, `collection`); [`test_run`]: what it leaves behind; [`progress`]: what it tells,
+//!   and how it is stopped; [`live`]: how it goes.
 //! * [`places`]: what lies there already, and whether it may be touched; [`error`]: why there is no test.
-//! * [`creation`], [`sizing`]: new databases, and how many records make one of a given size.
+//! * [`creation`], [`sizing`]: new databases, and how many records make one of a given size; `growth`: how large they become.
 //! * [`records`]: what a record holds, from its number and the database it is in; [`survey`]: which records there are.
-//! * [`server`]: the engine of one server; [`sessions`]: the loop of operations on it.
-//! * [`sampling`]: what was counted, over time.
+//! * [`server`]: the engine of one server; [`sessions`]: the loop of operations on it; `load`: the pace they keep.
+//! * [`sampling`]: what was counted, over time; [`hanging`]: I/O that does not come back; `punctuality`: whether the program
+//!   itself keeps up.
 //! * [`verification`]: is everything on storage that must be there? [`counting`]: how far it has come.
 //! * [`rules`]: the rules and the verdict; [`qualifies`]: whether the result may be shown as a qualification.
 //! * [`result`]: all of it as it is written down.
 
+mod collection;
 pub mod counting;
 pub mod creation;
 pub mod error;
+pub mod goal;
+mod growth;
+pub mod hanging;
 pub mod live;
+mod load;
 pub mod places;
 pub mod plan;
 pub mod progress;
+mod punctuality;
 pub mod qualifies;
 pub mod records;
 pub mod result;
@@ -35,4 +43,6 @@ pub mod server;
 pub mod sessions;
 pub mod sizing;
 pub mod survey;
+pub mod test_run;
 pub mod verification;
+mod warm_up;

@@ -13,17 +13,21 @@ use brunt_ese::policy::available::Freeing;
 use brunt_ese::policy::checkpoint::Pacing;
 use brunt_ese::policy::scan::Throttle;
 use brunt_stats::SAMPLE_INTERVAL;
-use brunt_units::{ByteSize, PageSize, Span};
-use brunt_workload::content::Sizes;
+use brunt_units::{ByteSize, PageSize, Span, Time};
+use brunt_workload::content::Shape;
 use brunt_workload::mix::Mix;
 use brunt_workload::profile::{
-    CheckpointPacing, InstanceChoice, LatencyLimits, Maintenance, Profile, Version,
+    CheckpointPacing, InstanceChoice, LatencyLimits, Maintenance, Profile, SessionScope, Version,
 };
 use brunt_workload::session::Scheduling;
 
-/// A performance test, resolved.
+use crate::goal::{Growth, Target, TestKind};
+
+/// A test, resolved.
 #[derive(Clone, Debug)]
 pub struct Plan {
+    /// What is done.
+    pub kind: TestKind,
     /// What reports call it.
     pub name: String,
     /// Free text of the scenario.
@@ -32,18 +36,32 @@ pub struct Plan {
     pub version: Version,
     /// How long is measured.
     pub duration: Span,
+    /// How long sessions run before anything counts, at least.
+    pub warm_up_min: Span,
+    /// How many times the size of all databases is written before anything counts, at least.
+    pub precondition: f64,
     /// Sessions in the pool.
     pub sessions: u32,
+    /// What the scenario's number of sessions counts.
+    pub session_scope: SessionScope,
+    /// When sessions begin, for several hosts that are to begin together.
+    pub start_at: Option<Time>,
     /// Seed of all randomness.
     pub seed: u64,
-    /// Database reads and writes per second that have to be reached, if any.
-    pub target_io_per_s: Option<f64>,
+    /// What has to be reached, if anything.
+    pub target: Option<Target>,
+    /// What becomes of databases that grow too large.
+    pub growth: Growth,
+    /// Copies of each database, its own included; the logs are read once for each of the others.
+    pub copies: u32,
     /// The engine's sizes.
     pub engine: EnginePlan,
     /// What the sessions do.
     pub load: LoadPlan,
     /// What storage must hold to pass.
     pub limits: Limits,
+    /// How much the storage itself caches, if the scenario says so.
+    pub array_cache: Option<ByteSize>,
     /// The log streams, at least one.
     pub instances: Vec<InstancePlan>,
     /// Make databases anew even where there are some.
@@ -96,10 +114,10 @@ pub struct LoadPlan {
     pub batch: u32,
     /// Where a session goes next.
     pub choice: InstanceChoice,
-    /// How sessions are held back.
+    /// How sessions are held back; a target paces them, and then nothing else does.
     pub scheduling: Scheduling,
-    /// How large records are.
-    pub sizes: Sizes,
+    /// How records are made.
+    pub shape: Shape,
     /// Computing that one operation costs in a virtual world.
     pub cost: Span,
 }
@@ -115,6 +133,12 @@ pub struct Limits {
     pub stalls_per_s: f64,
     /// How far, in percent, the achieved rate may stay below a target.
     pub margin_percent: u32,
+    /// 99.9th percentile of database reads and of log writes.
+    pub tail_device: Span,
+    /// 99th percentile of operations, from their intended start.
+    pub tail_operation: Span,
+    /// Whether the two of them decide, or only advise.
+    pub strict_tail: bool,
     /// Share by which databases may grow, in percent.
     pub reserve_percent: u32,
 }
@@ -145,6 +169,10 @@ pub struct DatabasePlan {
 ///
 /// Source: the failure text of Jetstress 2013, "should be not higher than 1" (exchangemaster.wordpress.com, July 2017).
 const STALLS_PER_S: f64 = 1.0;
+
+/// Reads that an operation of the slowest hundredth may need beside a log write. Our choice: a record, its body, and an
+/// index entry.
+const TAIL_READS: u64 = 3;
 
 /// What an operation computes, in virtual worlds. Assumed: only the order of magnitude matters beside storage.
 const OPERATION_COST: Span = Span::micros(25);
@@ -191,10 +219,10 @@ impl LoadPlan {
             batch: profile.batch_operations.value,
             choice: profile.instance_choice.value,
             scheduling: Scheduling::None,
-            sizes: Sizes {
+            shape: Shape {
                 short: profile.short_pad.value,
                 long: profile.long_pad.value,
-                ..Sizes::JETSTRESS
+                ..Shape::JETSTRESS
             },
             cost: OPERATION_COST,
         }
@@ -202,19 +230,56 @@ impl LoadPlan {
 }
 
 impl Limits {
-    /// The strict limits of `profile`, which performance tests are held to.
-    pub fn strict(profile: &Profile) -> Self {
+    /// What `profile` holds tests of `kind` to: strict limits, or lenient ones for stress.
+    pub fn of(profile: &Profile, kind: TestKind) -> Self {
+        let latency = match kind {
+            TestKind::Performance => profile.strict.value,
+            TestKind::Stress => profile.lenient.value,
+        };
         Self {
-            latency: profile.strict.value,
+            latency,
             excursions: profile.excursions.value,
             stalls_per_s: STALLS_PER_S,
             margin_percent: profile.margin_percent.value,
+            tail_device: latency.read_sample,
+            tail_operation: latency.read_sample * TAIL_READS + latency.log_sample,
+            strict_tail: false,
             reserve_percent: profile.reserve_percent.value,
         }
     }
 }
 
 impl Plan {
+    /// A performance test of an hour as `version` has it, in a closed loop of one session over `instances`; everything can be
+    /// set to something else.
+    pub fn new(version: Version, instances: Vec<InstancePlan>) -> Self {
+        let profile = version.profile();
+        Self {
+            kind: TestKind::Performance,
+            name: String::new(),
+            description: String::new(),
+            version,
+            duration: Span::seconds(3600),
+            warm_up_min: Span::ZERO,
+            precondition: 0.0,
+            sessions: 1,
+            session_scope: profile.session_scope.value,
+            start_at: None,
+            seed: 1,
+            target: None,
+            growth: Growth::Balance,
+            copies: 1,
+            engine: EnginePlan::of(profile, instances.len() as u64),
+            load: LoadPlan::of(profile),
+            limits: Limits::of(profile, TestKind::Performance),
+            array_cache: None,
+            instances,
+            renew: false,
+            run: RunId(1),
+            epoch_ms: 0,
+        }
+    }
+
     /// All databases, those of the first instance first.
     pub fn databases(&self) -> impl Iterator<Item = &DatabasePlan> {
         self.instances.iter().flat_map(|plan| &plan.databases)
@@ -312,12 +377,8 @@ pub(crate) mod tests {
         };
         Plan {
             name: "small".to_owned(),
-            description: String::new(),
-            version: profile.version,
             duration: Span::seconds(60),
             sessions: 4,
-            seed: 1,
-            target_io_per_s: None,
             engine: EnginePlan {
                 page: PageSize::KIB_4,
                 log_file: ByteSize::kib(256),
@@ -328,12 +389,9 @@ pub(crate) mod tests {
                 checkpoint_depth: ByteSize::mib(1),
                 ..EnginePlan::of(profile, 2)
             },
-            load: LoadPlan::of(profile),
-            limits: Limits::strict(profile),
-            instances: vec![instance(1), instance(2)],
-            renew: false,
             run: RunId(77),
             epoch_ms: 1_700_000_000_000,
+            ..Plan::new(profile.version, vec![instance(1), instance(2)])
         }
     }
 

@@ -34,12 +34,24 @@ pub enum News {
         /// Records found.
         records: u64,
     },
+    /// Databases are ready, and sessions wait for the time at which they are to begin.
+    Waiting {
+        /// How long they will wait.
+        left: Span,
+    },
     /// Sessions run, nothing counts yet.
     WarmingUp {
         /// Bytes in the cache.
         filled: ByteSize,
         /// Bytes that must be there.
         wanted: ByteSize,
+    },
+    /// The cache is full, and something else has to come first.
+    Settling {
+        /// How far it is, 0 to 1.
+        share: f64,
+        /// What it is.
+        what: String,
     },
     /// Prerequisites are met.
     WarmedUp {

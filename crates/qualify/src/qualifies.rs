@@ -6,24 +6,33 @@
 use brunt_report::{decimals, grouped};
 use brunt_units::{ByteSize, Span};
 
-/// The shortest performance test that ESRP takes. Source: ESRP-Storage papers, "over two hours".
-const PERFORMANCE_MIN: Span = Span::seconds(2 * 3600);
+use crate::goal::TestKind;
 
 /// Below this share of its volume a database may flatter: heads hardly move. Source: the footnote of ESRP papers on
 /// tests that use about a quarter of the disks' capacity.
 const VOLUME_SHARE_MIN: f64 = 0.25;
 
 /// What decides whether a result qualifies.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Circumstances {
+    /// What kind of test it was.
+    pub kind: TestKind,
     /// How long was measured.
     pub measured: Span,
     /// Sum of all databases.
     pub data: ByteSize,
     /// Memory of the machine, which may cache what is smaller; nothing when it is not known, or no machine.
     pub memory: Option<ByteSize>,
+    /// Cache of the storage itself, if the scenario says how large it is.
+    pub array_cache: Option<ByteSize>,
     /// Whether I/O bypassed the page cache.
     pub direct: bool,
+    /// Whether what was read came from the devices, as far as the kernel counts it.
+    pub reached_devices: bool,
+    /// Whether the headroom that was asked for was shown.
+    pub headroom: bool,
+    /// What kept the machine from running the program, in words.
+    pub host: Option<String>,
     /// The smallest share of its volume that the databases on it fill, 0 to 1.
     pub volume_share: Option<f64>,
     /// Whether sessions were held back by something else than the storage.
@@ -33,12 +42,30 @@ pub struct Circumstances {
 /// Why a result does not qualify; empty when it does.
 pub fn obstacles(circumstances: &Circumstances) -> Vec<String> {
     let mut reasons = Vec::new();
-    if circumstances.measured < PERFORMANCE_MIN {
+    let least = circumstances.kind.length_min();
+    if circumstances.measured < least {
         let seconds = grouped(circumstances.measured.0.div_euclid(1_000_000_000));
-        reasons.push(format!("measured for {seconds} s, not for two hours"));
+        let hours = least.0.div_euclid(3_600_000_000_000);
+        reasons.push(format!("measured for {seconds} s, not for {hours} hours"));
     }
     if !circumstances.direct {
         reasons.push("I/O went through the page cache of the operating system".to_owned());
+    }
+    if !circumstances.reached_devices {
+        reasons.push(
+            "what was read did not come from the devices: O_DIRECT was ignored, or a cache answered"
+                .to_owned(),
+        );
+    }
+    if !circumstances.headroom {
+        reasons.push("the headroom that was asked for was not shown".to_owned());
+    }
+    let cache = circumstances.array_cache;
+    if let Some(cache) = cache.filter(|cache| *cache > circumstances.data) {
+        reasons.push(format!(
+            "{} of databases are less than the storage's cache ({cache})",
+            circumstances.data
+        ));
     }
     if let Some(memory) = circumstances.memory.filter(|m| *m > circumstances.data) {
         reasons.push(format!(
@@ -56,6 +83,7 @@ pub fn obstacles(circumstances: &Circumstances) -> Vec<String> {
             VOLUME_SHARE_MIN * 100.0
         ));
     }
+    reasons.extend(circumstances.host.clone());
     reasons.extend(circumstances.scheduling.clone());
     reasons
 }
@@ -66,10 +94,15 @@ mod tests {
 
     fn good() -> Circumstances {
         Circumstances {
-            measured: PERFORMANCE_MIN,
+            kind: TestKind::Performance,
+            measured: TestKind::Performance.length_min(),
             data: ByteSize::gib(64),
             memory: Some(ByteSize::gib(64)),
+            array_cache: Some(ByteSize::gib(63)),
             direct: true,
+            reached_devices: true,
+            headroom: true,
+            host: None,
             volume_share: Some(VOLUME_SHARE_MIN),
             scheduling: None,
         }
@@ -82,11 +115,46 @@ mod tests {
 
     #[test]
     fn each_obstacle_is_named() {
-        let cases: [(&str, Circumstances); 4] = [
+        let cases: [(&str, Circumstances); 9] = [
             (
-                "measured for 7,199 s",
+                "measured for 7,199 s, not for 2 hours",
                 Circumstances {
-                    measured: Span(PERFORMANCE_MIN.0 - 1),
+                    measured: Span(good().measured.0 - 1),
+                    ..good()
+                },
+            ),
+            (
+                "not for 24 hours",
+                Circumstances {
+                    kind: TestKind::Stress,
+                    ..good()
+                },
+            ),
+            (
+                "did not come from the devices",
+                Circumstances {
+                    reached_devices: false,
+                    ..good()
+                },
+            ),
+            (
+                "headroom",
+                Circumstances {
+                    headroom: false,
+                    ..good()
+                },
+            ),
+            (
+                "the storage's cache",
+                Circumstances {
+                    array_cache: Some(ByteSize::gib(65)),
+                    ..good()
+                },
+            ),
+            (
+                "stolen",
+                Circumstances {
+                    host: Some("stolen".to_owned()),
                     ..good()
                 },
             ),

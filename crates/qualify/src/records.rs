@@ -14,7 +14,7 @@
 //! fixed memory: it goes over the numbers several times and sorts those of one range of ids each time.
 
 use brunt_ese::format::stamp::Signature;
-use brunt_workload::content::{Content, Part, Sizes};
+use brunt_workload::content::{Content, Part, Shape};
 use brunt_workload::keys::{Mixer, Record};
 
 /// Folders that the records are spread over.
@@ -64,7 +64,7 @@ pub struct StoredFields<'a> {
 
 impl Contents {
     /// The records of the database with this signature.
-    pub fn new(signature: &Signature, sizes: Sizes) -> Self {
+    pub fn new(signature: &Signature, shape: Shape) -> Self {
         let mut bytes = [0; 28];
         signature.write(&mut bytes, 0);
         // FNV-1a over the signature; the mixers behind it scatter it further.
@@ -72,7 +72,7 @@ impl Contents {
             (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01B3)
         });
         Self {
-            content: Content::new(sizes, seed),
+            content: Content::new(shape, seed),
             mixer: Mixer::new(seed.rotate_left(32)),
         }
     }
@@ -222,7 +222,7 @@ mod tests {
 
     fn contents(random: u32) -> Contents {
         let signature = Signature::ours(random, Stamp::from_unix_millis(7), RunId(9));
-        Contents::new(&signature, Sizes::JETSTRESS)
+        Contents::new(&signature, Shape::JETSTRESS)
     }
 
     fn stored(record: Record, version: u32, pads: &Pads) -> StoredFields<'_> {

@@ -5,22 +5,24 @@
 
 use brunt_ese::meter::{DatabaseMeters, Meters};
 use brunt_report::Timestamp;
-use brunt_report::host_counters::{PAGE_FAULT_STALLS, in_order};
+use brunt_report::host_counters::{self, DELAY, PAGE_FAULT_STALLS, in_order};
 use brunt_report::result::{
     Backend, Counts, DatabaseNumbers, Details, Durability, HostCounter, Instance, InstanceDetails,
     IoNumbers, Limits, LogNumbers, Machine, Measured, Origin, RunResult, SCHEMA, Server,
     ServerDetails, Setup, Times, Volume, World,
 };
-use brunt_stats::{Latencies, Meter};
+use brunt_stats::{Latencies, Meter, Percentile};
 use brunt_units::{ByteSize, Span, Time};
 use brunt_workload::mix::Kind;
 use brunt_workload::session::Scheduling;
 
 use crate::plan::{DatabasePlan, Plan};
 use crate::qualifies::{Circumstances, obstacles};
-use crate::rules::{Evidence, StreamLatency, judge, sentence, verdict};
-use crate::run::TestRun;
+use crate::rules::device::{self, VolumeReads};
+use crate::rules::tester::{self, Tester};
+use crate::rules::{Evidence, StreamLatency, judge, sentence, shows_headroom, verdict};
 use crate::sampling::distributions;
+use crate::test_run::TestRun;
 
 /// What a test does not know of itself.
 #[derive(Clone, Debug)]
@@ -48,6 +50,8 @@ pub struct VolumeUse {
     pub volume: Volume,
     /// Its size, if it is known.
     pub bytes: Option<ByteSize>,
+    /// Bytes that the devices beneath read during the collection, as the kernel counts; nothing where there are none.
+    pub device_read: Option<ByteSize>,
     /// Databases on it, by their number in the plan.
     pub databases: Vec<usize>,
     /// Logs on it, by their instance.
@@ -88,19 +92,19 @@ struct Assembly<'a> {
 impl Assembly<'_> {
     fn result(&self, surroundings: &Surroundings) -> RunResult {
         let (plan, run) = (self.plan, self.run);
-        let evidence = self.evidence();
-        let rules = judge(&evidence, &plan.limits);
-        let reasons = obstacles(&self.circumstances(surroundings));
+        let evidence = self.evidence(surroundings);
+        let rules = judge(plan.kind, &evidence, &plan.limits);
+        let reasons = obstacles(&self.circumstances(surroundings, &evidence));
         RunResult {
             schema: SCHEMA.to_owned(),
             scenario: plan.name.clone(),
-            test: "performance".to_owned(),
+            test: plan.kind.word().to_owned(),
             world: surroundings.world,
             verdict: verdict(&run.ending, &rules),
             qualifies: reasons.is_empty(),
             reasons,
             achieved_iops: evidence.achieved_io_per_s,
-            target_iops: plan.target_io_per_s,
+            target_iops: plan.target.map(|target| target.io_per_s),
             database_bytes_initial: known(&run.initial),
             database_bytes_final: known(&run.last),
             database_files: plan.databases().count() as u64,
@@ -139,10 +143,23 @@ impl Assembly<'_> {
         let stalls = samples.map(|s| (s.page_fault_stalls_per_s, s.length_s));
         let mut host = surroundings.host.clone();
         host.push(HostCounter::over(PAGE_FAULT_STALLS, stalls));
+        host.extend(self.delays());
         in_order(host)
     }
 
-    fn evidence(&self) -> Evidence {
+    /// How late the engine's thread was woken.
+    fn delays(&self) -> Option<HostCounter> {
+        let delays = &self.run.delays;
+        let millis = |span: Option<Span>| span.map(Span::as_millis);
+        Some(HostCounter {
+            avg: Some(delays.mean()?.as_millis()),
+            min: millis(delays.percentile(Percentile::per_mille(1))),
+            max: millis(delays.max()),
+            ..HostCounter::absent(DELAY)
+        })
+    }
+
+    fn evidence(&self, surroundings: &Surroundings) -> Evidence {
         let (plan, run, meters) = (self.plan, self.run, self.meters);
         let collected = run.collected.as_ref();
         let streams = |names: Vec<&String>, means: Vec<Option<Span>>, samples: Option<&Vec<_>>| {
@@ -170,14 +187,66 @@ impl Assembly<'_> {
             log_writes: streams(log_names, logs, collected.map(|c| &c.log_writes)),
             stalls_per_s: collected.map(|_| per_second(meters.page_fault_stalls.total())),
             achieved_io_per_s: collected.map(|_| per_second(io.sum())),
-            target_io_per_s: plan.target_io_per_s,
+            target: plan.target,
+            samples: collected.map_or_else(Vec::new, |c| c.samples.clone()),
+            read_tails: self.tails(plan.databases().map(|d| &d.name), reads_of(meters)),
+            log_tails: self.tails(plan.instances.iter().map(|i| &i.name), logs_of(meters)),
+            operation_p99: run
+                .operation_latencies()
+                .from_intended_start
+                .percentile(Percentile::P99),
             pages: run.files.as_ref().map(|files| files.databases),
             logs: run.files.as_ref().map(|files| files.logs),
             records: run.records,
             findings: run.log.findings,
             io_errors: run.errors.0,
             first_error: run.errors.1.clone(),
+            hung: run.hung.clone(),
+            volumes: self.volumes(surroundings),
+            tester: self.tester(surroundings),
         }
+    }
+
+    /// What the program and its machine say of themselves.
+    fn tester(&self, surroundings: &Surroundings) -> Tester {
+        let mean = |name: &str| {
+            let mut counters = surroundings.host.iter();
+            counters.find(|counter| counter.counter == name)?.avg
+        };
+        Tester {
+            delay_p99: self.run.delays.percentile(Percentile::P99),
+            busy_percent: mean(host_counters::OWN_PROCESSOR),
+            steal_percent: mean(host_counters::STEAL),
+            throttled_percent: mean(host_counters::THROTTLED),
+        }
+    }
+
+    /// The slowest thousandth of each stream.
+    fn tails<'s>(
+        &self,
+        names: impl Iterator<Item = &'s String>,
+        meters: impl Iterator<Item = &'s Meter>,
+    ) -> Vec<(String, Span)> {
+        let collected = self.run.collected.is_some();
+        let tails = names.zip(meters).filter(|_| collected);
+        tails
+            .filter_map(|(name, meter)| {
+                let tail = meter.latencies().percentile(Percentile::P99_9)?;
+                Some((name.clone(), tail))
+            })
+            .collect()
+    }
+
+    /// What the engine read on each volume, and what the devices say.
+    fn volumes(&self, surroundings: &Surroundings) -> Vec<VolumeReads> {
+        let volumes = surroundings.volumes.iter();
+        volumes
+            .map(|used| VolumeReads {
+                mount: used.volume.mount.clone(),
+                engine: self.read_on(used).bytes,
+                device: used.device_read.map(ByteSize::get),
+            })
+            .collect()
     }
 
     fn times(&self) -> Times {
@@ -212,7 +281,7 @@ impl Assembly<'_> {
             read_percent: mix.percent(Kind::Read),
             lazy_commit_percent: mix.lazy_percent(),
             background_maintenance: engine.maintenance.is_some(),
-            copies: 1,
+            copies: plan.copies,
             circular_logging: engine.circular,
             limits: Limits {
                 database_read_ms_mean: latency.read_mean.as_millis(),
@@ -229,7 +298,7 @@ impl Assembly<'_> {
             let plan = &self.plan.instances[at];
             let databases: Vec<usize> = (&mut databases).take(plan.databases.len()).collect();
             let counts = Counts {
-                transactions: self.operations(at).map(Latencies::count),
+                transactions: self.transactions(at),
                 batches: self.run.batches.get(at).copied(),
                 page_fault_stalls_per_s: self.stalls(&databases),
             };
@@ -246,6 +315,13 @@ impl Assembly<'_> {
         let databases = databases.iter().map(|at| &self.meters.databases[*at]);
         let stalls: u64 = databases.map(|m| m.page_fault_stalls.total()).sum();
         Some(stalls as f64 / self.length.as_seconds())
+    }
+
+    /// Operations that took place on an instance.
+    fn transactions(&self, instance: usize) -> Option<u64> {
+        let collected = self.run.collected.as_ref()?;
+        let operations = collected.operations.get(instance)?;
+        Some(operations.from_actual_start.count())
     }
 
     /// Latencies of the operations on an instance.
@@ -298,7 +374,7 @@ impl Assembly<'_> {
 
     fn backend(&self, surroundings: &Surroundings) -> Backend {
         let volumes = surroundings.volumes.iter().map(|used| Volume {
-            engine_reads: self.reads_on(used),
+            engine_reads: self.read_on(used).count,
             ..used.volume.clone()
         });
         Backend {
@@ -308,14 +384,20 @@ impl Assembly<'_> {
     }
 
     /// Reads of the collection that the engine asked of a volume.
-    fn reads_on(&self, used: &VolumeUse) -> u64 {
+    fn read_on(&self, used: &VolumeUse) -> ReadTotal {
         let databases = used.databases.iter().map(|at| &self.meters.databases[*at]);
-        let databases = databases.map(|meters| {
-            let of = [&meters.reads, &meters.maintenance, &meters.backup];
-            of.map(|meter| meter.total().count).iter().sum::<u64>()
-        });
-        let logs = used.logs.iter().map(|at| &self.meters.logs[*at]);
-        databases.sum::<u64>() + logs.map(|meters| meters.reads.total().count).sum::<u64>()
+        let databases =
+            databases.flat_map(|meters| [&meters.reads, &meters.maintenance, &meters.backup]);
+        let logs = used.logs.iter().map(|at| &self.meters.logs[*at].reads);
+        databases
+            .chain(logs)
+            .fold(ReadTotal::default(), |sum, meter| {
+                let total = meter.total();
+                ReadTotal {
+                    count: sum.count + total.count,
+                    bytes: sum.bytes + total.bytes,
+                }
+            })
     }
 
     fn durability(&self, surroundings: &Surroundings) -> Vec<Durability> {
@@ -332,7 +414,7 @@ impl Assembly<'_> {
         .collect()
     }
 
-    fn circumstances(&self, surroundings: &Surroundings) -> Circumstances {
+    fn circumstances(&self, surroundings: &Surroundings, evidence: &Evidence) -> Circumstances {
         let data = ByteSize::bytes(sum(&self.run.last));
         let memory = surroundings.machine.memory_bytes;
         let shares = surroundings.volumes.iter().filter_map(|used| {
@@ -344,15 +426,38 @@ impl Assembly<'_> {
             let share = on_it.sum::<u64>() as f64 / whole.get() as f64;
             (!used.databases.is_empty()).then_some(share)
         });
+        let achieved = evidence.achieved_io_per_s;
+        let target = self.plan.target;
         Circumstances {
+            kind: self.plan.kind,
             measured: self.length,
             data,
             memory: (memory > 0).then(|| ByteSize::bytes(memory)),
+            array_cache: self.plan.array_cache,
             direct: surroundings.backend.direct,
+            reached_devices: device::agrees(&evidence.volumes),
+            headroom: target
+                .is_none_or(|target| shows_headroom(target, achieved, &self.plan.limits)),
+            host: tester::obstacle(&evidence.tester),
             volume_share: shares.min_by(f64::total_cmp),
             scheduling: held_back(self.plan.load.scheduling),
         }
     }
+}
+
+/// A number of reads and what they brought.
+#[derive(Clone, Copy, Debug, Default)]
+struct ReadTotal {
+    count: u64,
+    bytes: u64,
+}
+
+fn reads_of(meters: &Meters) -> impl Iterator<Item = &Meter> {
+    meters.databases.iter().map(|database| &database.reads)
+}
+
+fn logs_of(meters: &Meters) -> impl Iterator<Item = &Meter> {
+    meters.logs.iter().map(|log| &log.writes)
 }
 
 fn held_back(scheduling: Scheduling) -> Option<String> {

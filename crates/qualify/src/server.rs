@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::rc::Rc;
 
 use brunt_ese::cache::Cache;
@@ -17,7 +18,7 @@ use brunt_units::{ByteSize, Span};
 use brunt_workload::keys::Record;
 use brunt_workload::mix::{Commit, Kind};
 use brunt_workload::operations::{Operation, Outcome};
-use brunt_world::World;
+use brunt_world::{FileId, World};
 
 use crate::plan::Plan;
 use crate::progress::{Listener, News};
@@ -153,7 +154,7 @@ impl Server {
             self.databases.push(Table {
                 instance: index,
                 messages: instance.messages(number).await?,
-                contents: Contents::new(&signature, plan.load.sizes),
+                contents: Contents::new(&signature, plan.load.shape),
                 versions: RefCell::new(versions.next().expect("versions of every database")),
             });
         }
@@ -217,6 +218,13 @@ impl Server {
     /// A point where a task that reads many records lets others run.
     pub async fn rest(&self) {
         self.world.clock.spend(READ_COST).await;
+    }
+
+    /// Tells which file has which path.
+    pub fn name_files(&self, mut name: impl FnMut(FileId, &Path)) {
+        for database in self.instances.iter().flat_map(Instance::databases) {
+            name(database.file, &database.path);
+        }
     }
 
     /// Why an instance has stopped, if one has.

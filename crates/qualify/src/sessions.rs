@@ -6,6 +6,9 @@
 //!                             |<-- from the actual start --->|
 //! ```
 //!
+//! What a schedule has asked for and nobody has finished when the collection ends counts with what it has waited until then:
+//! a storage that stalls to the end must not look as if nobody had come.
+//!
 //! A session draws its operation when it begins it, so that what it asks for does not depend on how long it waited. It
 //! ends after an operation when it is told to, or when the target is broken; nobody interrupts an operation.
 //!
@@ -19,7 +22,7 @@ use brunt_ese::error::EngineError;
 use brunt_stats::OperationLatencies;
 use brunt_units::{Span, Time};
 use brunt_workload::operations::{Operation, Outcome, Workload};
-use brunt_workload::session::{Ended, Scheduler};
+use brunt_workload::session::{Ended, Scheduler, Scheduling};
 use brunt_world::World;
 use brunt_world::sync::Event;
 
@@ -76,6 +79,12 @@ impl<T: Target> Target for Rc<T> {
 /// Page errors after which a test ends: one bad spot is a finding, a hundred are a broken device.
 const ERRORS_MAX: u64 = 100;
 
+/// A session that waits for its time looks so often whether it is to end.
+const NAP: Span = Span::millis(250);
+
+/// Unfinished operations that are counted, at most: a schedule may be hours behind.
+const UNFINISHED_MAX: usize = 1_000_000;
+
 /// What sessions have met with.
 #[derive(Clone, Debug, Default)]
 pub struct Log {
@@ -91,6 +100,13 @@ pub struct Log {
     pub first_error: Option<EngineError>,
 }
 
+/// When a session's operation is intended to begin, and where the last one ran.
+#[derive(Clone, Copy, Debug, Default)]
+struct Intended {
+    at: Time,
+    instance: u32,
+}
+
 /// A pool of sessions.
 pub struct Sessions<T> {
     world: World,
@@ -99,7 +115,12 @@ pub struct Sessions<T> {
     count: u32,
     workload: RefCell<Workload>,
     scheduler: RefCell<Scheduler>,
+    /// By instance.
     latencies: RefCell<Vec<OperationLatencies>>,
+    /// What was intended before does not count.
+    count_from: Cell<Time>,
+    /// When each session's operation is or was intended.
+    intended: RefCell<Vec<Intended>>,
     log: RefCell<Log>,
     stopping: Cell<bool>,
     running: Cell<u32>,
@@ -124,6 +145,8 @@ impl<T: Target + 'static> Sessions<T> {
             workload: RefCell::new(workload),
             scheduler: RefCell::new(scheduler),
             latencies: RefCell::default(),
+            count_from: Cell::new(Time::ZERO),
+            intended: RefCell::new(vec![Intended::default(); count as usize]),
             log: RefCell::default(),
             stopping: Cell::new(false),
             running: Cell::new(count),
@@ -162,6 +185,41 @@ impl<T: Target + 'static> Sessions<T> {
         self.latencies.take()
     }
 
+    /// From now on operations count, and a schedule that is late forgets it.
+    pub fn begin_collection(&self) {
+        let now = self.world.clock.now();
+        self.count_from.set(now);
+        self.scheduler.borrow_mut().catch_up(now);
+        self.latencies.take();
+    }
+
+    /// Counts what a schedule has asked for and nobody has finished, with what it has waited until now.
+    pub fn count_unfinished(&self) {
+        let now = self.world.clock.now();
+        let scheduler = self.scheduler.borrow();
+        if !matches!(scheduler.scheduling(), Scheduling::Paced { .. }) {
+            return;
+        }
+        let begun = self.intended.borrow();
+        let begun = begun.iter().filter(|intended| intended.at < now);
+        let begun = begun.map(|intended| (intended.at, intended.instance));
+        // What nobody has begun has no instance yet: it is counted with the first.
+        let overdue = scheduler.overdue(now).map(|at| (at, 0));
+        for (intended, instance) in begun.chain(overdue).take(UNFINISHED_MAX) {
+            if intended >= self.count_from.get() {
+                self.with_latencies(instance, |own| {
+                    own.from_intended_start.record(now - intended)
+                });
+            }
+        }
+    }
+
+    /// From now on sessions are held back in this way.
+    pub fn set_scheduling(&self, scheduling: Scheduling) {
+        let now = self.world.clock.now();
+        self.scheduler.borrow_mut().set_scheduling(scheduling, now);
+    }
+
     /// Looks at the workload, or changes it.
     pub fn with_workload<R>(&self, look: impl FnOnce(&mut Workload) -> R) -> R {
         look(&mut self.workload.borrow_mut())
@@ -175,16 +233,16 @@ impl<T: Target + 'static> Sessions<T> {
     }
 
     async fn run(self: Rc<Self>, number: u32) {
-        let mut intended = self.scheduler.borrow_mut().first(number);
+        let mut intended = self.scheduler.borrow_mut().first();
         loop {
-            self.world.sleep_until(intended).await;
+            self.intended.borrow_mut()[number as usize].at = intended;
+            self.wait_until(intended).await;
             if self.stopping.get() || self.target.is_broken() {
                 break;
             }
             let (began, instance) = self.operate(number, intended).await;
             self.world.clock.spend(self.cost).await;
             let ended = Ended {
-                session: number,
                 instance,
                 began,
                 write_latency: self.target.write_latency(instance),
@@ -196,23 +254,36 @@ impl<T: Target + 'static> Sessions<T> {
         self.ended.notify();
     }
 
+    /// Waits until `intended`, but not after everybody was told to end.
+    async fn wait_until(&self, intended: Time) {
+        while !self.stopping.get() && self.world.clock.now() < intended {
+            let nap = self.world.clock.now() + NAP;
+            self.world.sleep_until(intended.min(nap)).await;
+        }
+    }
+
     /// One operation: when it began, and where.
     async fn operate(&self, number: u32, intended: Time) -> (Time, u32) {
         let operation = self.workload.borrow_mut().next(number);
+        self.intended.borrow_mut()[number as usize].instance = operation.instance;
         let began = self.world.clock.now();
         let performed = self.target.perform(&operation).await;
         let done = self.world.clock.now();
         let outcome = self.note(performed);
         self.workload.borrow_mut().ended(operation, outcome);
-        if outcome == Outcome::Committed {
-            let mut latencies = self.latencies.borrow_mut();
-            let at = operation.instance as usize;
-            if latencies.len() <= at {
-                latencies.resize_with(at + 1, OperationLatencies::default);
-            }
-            latencies[at].record(intended, began, done);
+        if outcome == Outcome::Committed && intended >= self.count_from.get() {
+            self.with_latencies(operation.instance, |own| own.record(intended, began, done));
         }
         (began, operation.instance)
+    }
+
+    fn with_latencies(&self, instance: u32, record: impl FnOnce(&mut OperationLatencies)) {
+        let mut latencies = self.latencies.borrow_mut();
+        let at = instance as usize;
+        if latencies.len() <= at {
+            latencies.resize_with(at + 1, OperationLatencies::default);
+        }
+        record(&mut latencies[at]);
     }
 
     fn note(&self, performed: Result<Performed, EngineError>) -> Outcome {
@@ -244,7 +315,7 @@ mod tests {
     use brunt_workload::keys::Population;
     use brunt_workload::mix::Mix;
     use brunt_workload::profile::InstanceChoice;
-    use brunt_workload::session::{PoolShape, Scheduling};
+    use brunt_workload::session::PoolShape;
     use brunt_world_virtual::{VirtualOptions, VirtualWorld};
 
     use super::*;
@@ -288,6 +359,33 @@ mod tests {
         }
     }
 
+    fn pool(
+        world: &World,
+        count: u32,
+        scheduling: Scheduling,
+        fails_from: u64,
+    ) -> Rc<Sessions<Slow>> {
+        let shape = PoolShape {
+            sessions: count,
+            instances: 1,
+            batch: 50,
+            choice: InstanceChoice::Rotation,
+        };
+        let mixer = Workload::mixer(world.random, 0);
+        let populations = vec![Population::new(mixer, 1_000)];
+        let mix = Mix::new(40, 20, 5, 70).unwrap();
+        let workload = Workload::new(shape, mix, populations, 10, world.random);
+        let target = Slow {
+            world: world.clone(),
+            service: Span::millis(2),
+            free: Cell::new(Time::ZERO),
+            asked: Cell::new(0),
+            fails_from,
+        };
+        let scheduler = Scheduler::new(scheduling, 1, world.clock.now());
+        Sessions::start(world, target, workload, scheduler, count, Span::ZERO)
+    }
+
     fn run(
         count: u32,
         scheduling: Scheduling,
@@ -297,25 +395,7 @@ mod tests {
         let mut machine = VirtualWorld::new(VirtualOptions::new(5));
         let world = machine.world.clone();
         machine.executor.block_on(async move {
-            let shape = PoolShape {
-                sessions: count,
-                instances: 1,
-                batch: 50,
-                choice: InstanceChoice::Rotation,
-            };
-            let mixer = Workload::mixer(world.random, 0);
-            let populations = vec![Population::new(mixer, 1_000)];
-            let mix = Mix::new(40, 20, 5, 70).unwrap();
-            let workload = Workload::new(shape, mix, populations, 10, world.random);
-            let target = Slow {
-                world: world.clone(),
-                service: Span::millis(2),
-                free: Cell::new(Time::ZERO),
-                asked: Cell::new(0),
-                fails_from,
-            };
-            let scheduler = Scheduler::new(scheduling, count, 1, world.clock.now());
-            let pool = Sessions::start(&world, target, workload, scheduler, count, Span::ZERO);
+            let pool = pool(&world, count, scheduling, fails_from);
             world.sleep(length).await;
             pool.stop().await;
             let latencies = pool.take_latencies().swap_remove(0);
@@ -346,6 +426,37 @@ mod tests {
         assert!((1.9..2.1).contains(&worst), "{worst} s");
         let service = latencies.from_actual_start.max().unwrap().as_millis();
         assert!(service <= 32.1, "{service} ms for a queue of sixteen");
+    }
+
+    #[test]
+    fn what_is_not_done_by_the_end_counts_with_its_delay() {
+        let paced = Scheduling::Paced { rate: 1_000.0 };
+        let mut machine = VirtualWorld::new(VirtualOptions::new(5));
+        let world = machine.world.clone();
+        let latencies = machine.executor.block_on(async move {
+            let pool = pool(&world, 4, paced, u64::MAX);
+            world.sleep(Span::seconds(1)).await;
+            pool.begin_collection();
+            world.sleep(Span::seconds(2)).await;
+            let before = pool.latencies.borrow()[0].from_intended_start.count();
+            pool.count_unfinished();
+            let latencies = pool.take_latencies().swap_remove(0);
+            pool.stop().await;
+            assert!(
+                (985..1_001).contains(&before),
+                "{before} done in two seconds"
+            );
+            latencies
+        });
+        // 2,000 were asked for in two seconds, and each has some latency.
+        let intended = latencies.from_intended_start;
+        assert!(
+            (1_995..=2_004).contains(&intended.count()),
+            "{}",
+            intended.count()
+        );
+        let worst = intended.max().unwrap().as_seconds();
+        assert!((0.95..1.05).contains(&worst), "{worst} s");
     }
 
     #[test]

@@ -17,7 +17,7 @@ use brunt_ese::format::long_value::chunk_bytes;
 use brunt_ese::format::page::{TAG_BYTES, body_bytes};
 use brunt_ese::table::message::stays_inside;
 use brunt_units::{ByteSize, PageSize};
-use brunt_workload::content::Sizes;
+use brunt_workload::content::Shape;
 
 /// How full pages are filled, in percent: what genuine tables have as their density.
 pub const FILL_PERCENT: u32 = 80;
@@ -48,10 +48,10 @@ pub struct Amount {
 }
 
 /// What a database of `size` with pages of `page` begins with: at least one record.
-pub fn amount(size: ByteSize, page: PageSize, sizes: &Sizes) -> Amount {
+pub fn amount(size: ByteSize, page: PageSize, shape: &Shape) -> Amount {
     let pages = page.pages_in(size).saturating_sub(HEADER_PAGES);
     let room = pages.saturating_sub(SYSTEM_PAGES);
-    let each = pages_per_record(page, sizes);
+    let each = pages_per_record(page, shape);
     #[expect(
         clippy::cast_possible_truncation,
         reason = "a float cast saturates, and is not below zero"
@@ -70,18 +70,23 @@ pub fn amount(size: ByteSize, page: PageSize, sizes: &Sizes) -> Amount {
     }
 }
 
-fn pages_per_record(page: PageSize, sizes: &Sizes) -> f64 {
-    let large = match sizes.large_one_in {
+/// Bytes of a database that one record takes when pages are filled as a bulk load does.
+pub fn bytes_per_record(page: PageSize, shape: &Shape) -> f64 {
+    pages_per_record(page, shape) * page.bytes() as f64
+}
+
+fn pages_per_record(page: PageSize, shape: &Shape) -> f64 {
+    let large = match shape.large_one_in {
         0 => 0.0,
         one_in => 1.0 / f64::from(one_in),
     };
-    let record = NODE_HEAD + PRIMARY_KEY + RECORD_HEAD + sizes.short;
-    let long = sizes.long as usize;
+    let record = NODE_HEAD + PRIMARY_KEY + RECORD_HEAD + shape.short;
+    let long = shape.long as usize;
     let (inside, apart) = match stays_inside(long) {
-        true => (sizes.long, 0.0),
+        true => (shape.long, 0.0),
         false => (BODY_ID, body_pages(page, long)),
     };
-    let large_mean = (sizes.large_min as usize).midpoint(sizes.large_max as usize);
+    let large_mean = (shape.large_min as usize).midpoint(shape.large_max as usize);
     let leaves = node_pages(page, &[record + inside])
         + (1.0 - large) * apart
         + large * body_pages(page, large_mean)
@@ -113,9 +118,9 @@ fn node_pages(page: PageSize, nodes: &[u32]) -> f64 {
 mod tests {
     use super::*;
 
-    const NO_LARGE: Sizes = Sizes {
+    const NO_LARGE: Shape = Shape {
         large_one_in: 0,
-        ..Sizes::JETSTRESS
+        ..Shape::JETSTRESS
     };
 
     #[test]
@@ -130,7 +135,7 @@ mod tests {
     fn every_size_gives_a_database_of_that_size() {
         for page in PageSize::ALL {
             for size in [1, 4, 512, 1 << 20].map(ByteSize::mib) {
-                let amount = amount(size, page, &Sizes::JETSTRESS);
+                let amount = amount(size, page, &Shape::JETSTRESS);
                 assert!(amount.records > 0);
                 assert!(u64::from(amount.free_pages) < page.pages_in(size));
             }

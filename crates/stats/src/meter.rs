@@ -70,6 +70,11 @@ impl Meter {
         self.closed.reading()
     }
 
+    /// Bytes counted since the last [`Self::discard`], the running interval included.
+    pub fn bytes(&self) -> u64 {
+        self.closed.bytes + self.running.bytes
+    }
+
     /// The latencies of all closed intervals.
     pub fn latencies(&self) -> &Latencies {
         &self.closed.latencies
@@ -121,6 +126,7 @@ mod tests {
                 max: Some(Span::millis(2)),
             }
         );
+        assert_eq!(meter.bytes(), 6 * 4096);
         let total = meter.total();
         assert_eq!(total.count, readings.iter().map(|r| r.count).sum::<u64>());
         assert_eq!(total.bytes, readings.iter().map(|r| r.bytes).sum::<u64>());

@@ -159,7 +159,7 @@ pub struct SpanError(pub String);
 impl FromStr for Span {
     type Err = SpanError;
 
-    /// Reads `90s`, `250 ms`, `1.5h`, `2h 30min`; each number needs its unit.
+    /// Reads `90s`, `250 ms`, `1.5h`, `2h 30min`; each number needs its unit: ns, us, ms, s, min, h or d.
     ///
     /// # Errors
     /// [`SpanError`] for anything else, and for more than 584 years.
@@ -180,6 +180,8 @@ impl FromStr for Span {
                 .find(|c: char| !c.is_ascii_alphabetic())
                 .unwrap_or(rest.len());
             let unit = match &rest[..letters] {
+                "ns" => 1e-9,
+                "us" => 1e-6,
                 "ms" => 1e-3,
                 "s" => 1.0,
                 "min" | "m" => 60.0,

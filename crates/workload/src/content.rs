@@ -1,8 +1,19 @@
 //! The bytes of a record, from its key, its version and the seed.
 //!
 //! A record has a short pad, a long pad, and now and then a large message. Nothing is stored to check it against: whoever
-//! reads a record knows its key and version and makes the bytes again. They do not repeat and do not compress, so that
-//! storage that compresses or finds duplicates is not flattered; they are cheap, so that making them is not what is measured.
+//! reads a record knows its key and version and makes the bytes again. As they come they neither repeat nor compress, so
+//! that storage that compresses or finds duplicates is not flattered; they are cheap, so that making them is not what is
+//! measured. Jetstress writes one record again and again, and such storage then looks better than mail lets it be.
+//!
+//! Real mail compresses, and some of it is there twice, so a [`Shape`] may ask for both:
+//!
+//! ```text
+//!   compressible   of every 16 words the last ones are a fixed text:   |random random random|brunt...brunt...|
+//!   duplicate      so many percent of the records have the bytes of one and the same record, whatever their version
+//! ```
+//!
+//! Duplicates are whole bodies, not whole blocks: every record has a key of its own beside them, so only storage that looks
+//! for equal pieces of any position finds them, as it would with mail.
 //!
 //! Bytes are a counter run through a 64-bit mixer, started from (seed, key, version, part); the last word is cut.
 //! Every version of a record has the same sizes, so a replace fits where it was.
@@ -20,9 +31,9 @@ pub enum Part {
     Large,
 }
 
-/// How large the parts are.
+/// How large the parts are, and how alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sizes {
+pub struct Shape {
     /// Bytes in the short pad.
     pub short: u32,
     /// Bytes in the long pad.
@@ -33,9 +44,13 @@ pub struct Sizes {
     pub large_min: u32,
     /// Most bytes in a large message, not below the least.
     pub large_max: u32,
+    /// Share of the bytes that say nothing new, in percent.
+    pub compressible_percent: u32,
+    /// Share of the records whose parts are those of one record, in percent.
+    pub duplicate_percent: u32,
 }
 
-impl Sizes {
+impl Shape {
     /// Jetstress 2013: pads of 200 and 2,000 bytes. The large messages are our choice, there is no source: one record in
     /// a thousand, 16 to 256 KiB.
     pub const JETSTRESS: Self = Self {
@@ -44,13 +59,15 @@ impl Sizes {
         large_one_in: 1_000,
         large_min: 16 << 10,
         large_max: 256 << 10,
+        compressible_percent: 0,
+        duplicate_percent: 0,
     };
 }
 
 /// Makes and checks the bytes of records; see the [module](self).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Content {
-    sizes: Sizes,
+    shape: Shape,
     seed: u64,
 }
 
@@ -61,21 +78,23 @@ impl Content {
     /// Records of these sizes.
     ///
     /// # Panics
-    /// When large messages have no possible size.
-    pub fn new(sizes: Sizes, seed: u64) -> Self {
-        assert!(sizes.large_min <= sizes.large_max, "no size for a message");
-        Self { sizes, seed }
+    /// When large messages have no possible size, or a share is over 100 %.
+    pub fn new(shape: Shape, seed: u64) -> Self {
+        assert!(shape.large_min <= shape.large_max, "no size for a message");
+        assert!(shape.compressible_percent <= 100 && shape.duplicate_percent <= 100);
+        Self { shape, seed }
     }
 
     /// Bytes in a part of the record `key`; zero when it has none.
     pub fn length(&self, key: u64, part: Part) -> usize {
-        let Sizes {
+        let Shape {
             short,
             long,
             large_one_in,
             large_min,
             large_max,
-        } = self.sizes;
+            ..
+        } = self.shape;
         let bytes = match part {
             Part::Short => short,
             Part::Long => long,
@@ -98,16 +117,24 @@ impl Content {
     pub fn fill(&self, key: u64, version: u32, part: Part, bytes: &mut [u8]) {
         let mut counter = self.start(key, version, part);
         let (words, rest) = bytes.as_chunks_mut::<8>();
-        for word in words {
+        for word in &mut *words {
             *word = mixed(counter).to_le_bytes();
             counter = counter.wrapping_add(STEP);
         }
         let last = mixed(counter).to_le_bytes();
         rest.copy_from_slice(&last[..rest.len()]);
+        for range in plain_words(words.len(), self.shape.compressible_percent) {
+            words[range].fill(*PLAIN);
+        }
     }
 
     /// Whether `bytes` are the beginning of a part.
     pub fn matches(&self, key: u64, version: u32, part: Part, bytes: &[u8]) -> bool {
+        if self.shape.compressible_percent > 0 {
+            let mut expected = vec![0; bytes.len()];
+            self.fill(key, version, part, &mut expected);
+            return expected == bytes;
+        }
         let mut counter = self.start(key, version, part);
         let (words, rest) = bytes.as_chunks::<8>();
         let mut difference = 0;
@@ -120,9 +147,43 @@ impl Content {
     }
 
     fn start(&self, key: u64, version: u32, part: Part) -> u64 {
+        let (key, version) = match self.is_duplicate(key) {
+            true => (0, 0),
+            false => (key, version),
+        };
         let what = u64::from(version) << 2 | part as u64;
         Mixer::new(self.seed.rotate_left(17)).key(Mixer::new(what).key(key))
     }
+
+    /// Whether the record has the bytes that many have.
+    fn is_duplicate(&self, key: u64) -> bool {
+        let percent = u64::from(self.shape.duplicate_percent);
+        percent > 0
+            && Mixer::new(self.seed.rotate_left(41))
+                .key(key)
+                .rem_euclid(100)
+                < percent
+    }
+}
+
+/// The text of what compresses.
+const PLAIN: &[u8; 8] = b"brunt...";
+/// Words between two runs of it: runs are long enough for any compressor, and each has some.
+const GRAIN: usize = 16;
+
+/// Which of so many words are plain: of each grain the last ones, and over all grains together the share asked for.
+fn plain_words(words: usize, percent: u32) -> impl Iterator<Item = std::ops::Range<usize>> {
+    let until = move |grain: usize| (grain * GRAIN * percent as usize).div_euclid(100);
+    let grains = if percent == 0 {
+        0
+    } else {
+        words.div_ceil(GRAIN)
+    };
+    (0..grains).map(move |grain| {
+        let end = (grain + 1) * GRAIN;
+        let plain = until(grain + 1) - until(grain);
+        (end - plain).min(words)..end.min(words)
+    })
 }
 
 /// A wide product folded onto itself: over a counter with this step no compressor sees through it, at the price of one
@@ -144,7 +205,7 @@ mod tests {
     use super::*;
 
     fn content() -> Content {
-        Content::new(Sizes::JETSTRESS, 42)
+        Content::new(Shape::JETSTRESS, 42)
     }
 
     fn made(key: u64, version: u32, part: Part, length: usize) -> Vec<u8> {
@@ -208,6 +269,49 @@ mod tests {
     }
 
     #[test]
+    fn as_much_is_plain_as_was_asked_for() {
+        for percent in [0, 1, 25, 50, 77, 100] {
+            let shape = Shape {
+                compressible_percent: percent,
+                ..Shape::JETSTRESS
+            };
+            let content = Content::new(shape, 42);
+            let (mut plain, mut bytes) = (0, vec![0; 16_000]);
+            content.fill(5, 1, Part::Long, &mut bytes);
+            for word in bytes.as_chunks::<8>().0 {
+                plain += u32::from(word == PLAIN);
+            }
+            assert!(plain.abs_diff(20 * percent) <= 1, "{plain} of 2,000");
+            assert!(content.matches(5, 1, Part::Long, &bytes));
+            assert_eq!(content.matches(5, 2, Part::Long, &bytes), percent == 100);
+            let mut damaged = bytes.clone();
+            damaged[15_990] ^= 1;
+            assert!(!content.matches(5, 1, Part::Long, &damaged));
+            let mut start = vec![0; 333];
+            content.fill(5, 1, Part::Long, &mut start);
+            assert_eq!(start[..328], bytes[..328]);
+        }
+    }
+
+    #[test]
+    fn as_many_records_are_alike_as_was_asked_for() {
+        let shape = Shape {
+            duplicate_percent: 30,
+            ..Shape::JETSTRESS
+        };
+        let content = Content::new(shape, 42);
+        let mut seen = BTreeSet::new();
+        let mut copies = 0;
+        for key in 0..10_000 {
+            let mut bytes = vec![0; 64];
+            content.fill(key, 3, Part::Long, &mut bytes);
+            assert!(content.matches(key, 3, Part::Long, &bytes));
+            copies += u32::from(!seen.insert(bytes));
+        }
+        assert!((2_850..3_150).contains(&copies), "{copies} copies");
+    }
+
+    #[test]
     fn one_record_in_a_thousand_is_large() {
         let sizes: Vec<_> = (0..200_000)
             .map(|number| content().length(Mixer::new(9).key(number), Part::Large))
@@ -221,9 +325,9 @@ mod tests {
         );
         let mean = sizes.iter().sum::<usize>() as f64 / sizes.len() as f64;
         assert!((mean / 1024.0 - 136.0).abs() < 15.0, "mean {mean}");
-        let never = Sizes {
+        let never = Shape {
             large_one_in: 0,
-            ..Sizes::JETSTRESS
+            ..Shape::JETSTRESS
         };
         assert_eq!(Content::new(never, 1).length(0, Part::Large), 0);
     }

@@ -15,6 +15,7 @@
 //!
 //! * [`profile`]: page, log and cache sizes, mixes and limits of Exchange 2003 to 2019.
 //! * [`mix`]: operations and commits by percent.
+//! * [`pacing`]: operations per second for a number of I/Os per second.
 //! * [`session`]: a pool of sessions that visits instances batch by batch, and how it is held back.
 //! * [`keys`]: the live records of a database in memory that does not grow with it.
 //! * [`content`]: the bytes of a record, from its key, version and the seed.
@@ -24,5 +25,6 @@ pub mod content;
 pub mod keys;
 pub mod mix;
 pub mod operations;
+pub mod pacing;
 pub mod profile;
 pub mod session;

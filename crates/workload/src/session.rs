@@ -15,6 +15,10 @@
 //!                      of k x write latency
 //!   paced     first, + 1/rate, + 1/rate, ...       a fixed schedule, kept or missed
 //! ```
+//!
+//! A paced pool has one schedule: whoever is free takes its next time. So a session that waits for a slow volume holds up
+//! its own operation and no other, and what is late is late because the pool was, not because of who had to do it. Nothing
+//! is left out: a time that has passed is still given, and counts with its delay.
 
 use brunt_units::{Span, Time};
 use brunt_world::random::{Stream, Streams};
@@ -131,8 +135,6 @@ pub enum Scheduling {
 /// What the scheduler must know of an operation that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended {
-    /// Whose operation.
-    pub session: u32,
     /// Where it ran.
     pub instance: u32,
     /// When it really began.
@@ -145,20 +147,20 @@ pub struct Ended {
 #[derive(Clone, Debug)]
 pub struct Scheduler {
     scheduling: Scheduling,
-    sessions: u32,
+    /// Where the schedule was begun, or its rate was last changed.
     start: Time,
+    /// Times of the schedule given since then.
+    given: u64,
     /// When each instance's station is free again.
     station_free: Vec<Time>,
-    /// Operations that each session has been given a time for.
-    given: Vec<u64>,
 }
 
 impl Scheduler {
-    /// A scheduler of so many sessions and instances that begin at `start`.
+    /// A scheduler of so many instances whose sessions begin at `start`.
     ///
     /// # Panics
     /// When a factor is negative or a rate not above zero.
-    pub fn new(scheduling: Scheduling, sessions: u32, instances: u32, start: Time) -> Self {
+    pub fn new(scheduling: Scheduling, instances: u32, start: Time) -> Self {
         match scheduling {
             Scheduling::None => {}
             Scheduling::Pause { factor } | Scheduling::Station { factor } => {
@@ -168,18 +170,61 @@ impl Scheduler {
         }
         Self {
             scheduling,
-            sessions,
             start,
+            given: 0,
             station_free: vec![start; instances as usize],
-            given: vec![0; sessions as usize],
         }
     }
 
+    /// How sessions are held back.
+    pub fn scheduling(&self) -> Scheduling {
+        self.scheduling
+    }
+
     /// When a session's first operation is intended to begin.
-    pub fn first(&mut self, session: u32) -> Time {
+    pub fn first(&mut self) -> Time {
         match self.scheduling {
-            Scheduling::Paced { rate } => self.slot(session, rate),
+            Scheduling::Paced { rate } => self.slot(rate),
             _ => self.start,
+        }
+    }
+
+    /// From now on sessions are held back in this way. A schedule goes on from the next time that it would have given.
+    ///
+    /// # Panics
+    /// When a rate is not above zero.
+    pub fn set_scheduling(&mut self, scheduling: Scheduling, now: Time) {
+        self.start = match self.scheduling {
+            Scheduling::Paced { rate } => self.time_of(self.given, rate),
+            _ => now,
+        };
+        self.given = 0;
+        if let Scheduling::Paced { rate } = scheduling {
+            assert!(rate > 0.0, "a rate of {rate} a second");
+        }
+        self.scheduling = scheduling;
+    }
+
+    /// Times of the schedule that have passed by `now` and that nobody has taken.
+    pub fn overdue(&self, now: Time) -> impl Iterator<Item = Time> + '_ {
+        let rate = match self.scheduling {
+            Scheduling::Paced { rate } => Some(rate),
+            _ => None,
+        };
+        let slots = rate
+            .into_iter()
+            .flat_map(|rate| (self.given..).map(move |slot| (slot, rate)));
+        slots
+            .map(|(slot, rate)| self.time_of(slot, rate))
+            .take_while(move |time| *time < now)
+    }
+
+    /// Forgets what is late: times of the schedule that have passed by `now` are not given any more. Times ahead that
+    /// sessions already wait for stay theirs.
+    pub fn catch_up(&mut self, now: Time) {
+        if let Scheduling::Paced { rate } = self.scheduling {
+            self.start = self.time_of(self.given, rate).max(now);
+            self.given = 0;
         }
     }
 
@@ -195,15 +240,17 @@ impl Scheduler {
                 *free = now.max(*free) + scaled(ended.write_latency, factor);
                 *free
             }
-            Scheduling::Paced { rate } => self.slot(ended.session, rate),
+            Scheduling::Paced { rate } => self.slot(rate),
         }
     }
 
-    /// Slots go round: session `s` has every `sessions`-th one, from the `s`-th on.
-    fn slot(&mut self, session: u32, rate: f64) -> Time {
-        let given = &mut self.given[session as usize];
-        let slot = *given * u64::from(self.sessions) + u64::from(session);
-        *given += 1;
+    /// The next time of the schedule.
+    fn slot(&mut self, rate: f64) -> Time {
+        self.given += 1;
+        self.time_of(self.given - 1, rate)
+    }
+
+    fn time_of(&self, slot: u64, rate: f64) -> Time {
         self.start + Span::from_seconds(slot as f64 / rate)
     }
 }
@@ -276,9 +323,8 @@ mod tests {
 
     const MS: Span = Span::millis(1);
 
-    fn ended(session: u32, began: Time) -> Ended {
+    fn ended(began: Time) -> Ended {
         Ended {
-            session,
             instance: 0,
             began,
             write_latency: MS * 10,
@@ -287,32 +333,32 @@ mod tests {
 
     #[test]
     fn without_scheduling_nobody_waits() {
-        let mut scheduler = Scheduler::new(Scheduling::None, 2, 1, Time(5));
-        assert_eq!(scheduler.first(1), Time(5));
-        assert_eq!(scheduler.next(Time(70), ended(1, Time(5))), Time(70));
+        let mut scheduler = Scheduler::new(Scheduling::None, 1, Time(5));
+        assert_eq!(scheduler.first(), Time(5));
+        assert_eq!(scheduler.next(Time(70), ended(Time(5))), Time(70));
     }
 
     #[test]
     fn a_pause_of_one_leaves_a_session_idle_half_the_time() {
-        let mut scheduler = Scheduler::new(Scheduling::Pause { factor: 1.0 }, 1, 1, Time::ZERO);
-        let (mut now, mut active) = (scheduler.first(0), Span::ZERO);
+        let mut scheduler = Scheduler::new(Scheduling::Pause { factor: 1.0 }, 1, Time::ZERO);
+        let (mut now, mut active) = (scheduler.first(), Span::ZERO);
         for millis in [3, 20, 1, 7] {
             let began = now;
             active += MS * millis;
-            now = scheduler.next(began + MS * millis, ended(0, began));
+            now = scheduler.next(began + MS * millis, ended(began));
         }
         assert_eq!(now - Time::ZERO, active * 2);
     }
 
     #[test]
     fn a_station_serves_one_at_a_time_and_idles_for_nothing() {
-        let mut scheduler = Scheduler::new(Scheduling::Station { factor: 0.5 }, 3, 1, Time::ZERO);
+        let mut scheduler = Scheduler::new(Scheduling::Station { factor: 0.5 }, 1, Time::ZERO);
         let at = Time::ZERO + MS;
-        assert_eq!(scheduler.next(at, ended(0, Time::ZERO)), at + MS * 5);
-        assert_eq!(scheduler.next(at, ended(1, Time::ZERO)), at + MS * 10);
+        assert_eq!(scheduler.next(at, ended(Time::ZERO)), at + MS * 5);
+        assert_eq!(scheduler.next(at, ended(Time::ZERO)), at + MS * 10);
         let fast = Ended {
             write_latency: Span::ZERO,
-            ..ended(2, Time::ZERO)
+            ..ended(Time::ZERO)
         };
         let later = at + MS * 40;
         assert_eq!(scheduler.next(later, fast), later);
@@ -320,15 +366,37 @@ mod tests {
 
     #[test]
     fn a_pace_is_kept_however_late_the_sessions_are() {
-        let mut scheduler = Scheduler::new(Scheduling::Paced { rate: 1_000.0 }, 4, 1, Time::ZERO);
-        let mut intended: Vec<_> = (0..4).map(|session| scheduler.first(session)).collect();
+        let mut scheduler = Scheduler::new(Scheduling::Paced { rate: 1_000.0 }, 1, Time::ZERO);
+        let mut intended: Vec<_> = (0..4).map(|_| scheduler.first()).collect();
         let late = Time::ZERO + Span::seconds(9);
-        for _ in 0..10 {
-            let next = (0..4).map(|session| scheduler.next(late, ended(session, Time::ZERO)));
-            intended.extend(next);
-        }
+        intended.extend((0..40).map(|_| scheduler.next(late, ended(Time::ZERO))));
         for (number, time) in (0..).zip(&intended) {
             assert_eq!(*time, Time::ZERO + MS * number);
         }
+    }
+
+    #[test]
+    fn a_new_rate_goes_on_where_the_old_one_was_and_catching_up_forgets_the_delay() {
+        let mut scheduler = Scheduler::new(Scheduling::Paced { rate: 1_000.0 }, 1, Time::ZERO);
+        let at = |millis: u64| Time::ZERO + MS * millis;
+        let late = at(500);
+        assert_eq!([scheduler.first(), scheduler.first()], [at(0), at(1)]);
+        scheduler.set_scheduling(Scheduling::Paced { rate: 100.0 }, late);
+        let next = [(); 3].map(|()| scheduler.next(late, ended(Time::ZERO)));
+        assert_eq!(next, [at(2), at(12), at(22)]);
+        assert!(scheduler.overdue(at(60)).eq([at(32), at(42), at(52)]));
+        scheduler.catch_up(late);
+        assert_eq!(scheduler.next(late, ended(Time::ZERO)), late);
+        scheduler.catch_up(late);
+        assert_eq!(
+            scheduler.next(late, ended(Time::ZERO)),
+            at(510),
+            "not twice"
+        );
+        scheduler.set_scheduling(Scheduling::None, late);
+        assert_eq!(scheduler.next(late, ended(Time::ZERO)), late);
+        assert_eq!(scheduler.overdue(at(9_000)).count(), 0);
+        scheduler.set_scheduling(Scheduling::Paced { rate: 10.0 }, at(600));
+        assert_eq!(scheduler.next(at(601), ended(Time::ZERO)), at(600));
     }
 }

@@ -12,6 +12,7 @@ use brunt_units::ByteSize;
 mod device;
 mod diskstats;
 mod host;
+mod leaves;
 mod limits;
 mod load;
 mod process;
@@ -20,6 +21,7 @@ mod temperature;
 pub use device::{BlockDevice, Place, WriteCache, place};
 pub use diskstats::{DiskCounters, disk_counters};
 pub use host::{Host, host};
+pub use leaves::leaves;
 pub use limits::{GroupLimits, group_limits};
 pub use load::{
     Pressure, ProcessorTimes, memory_available, pressure, processor_times, thread_use, throttled,

@@ -185,12 +185,24 @@ impl Tickets {
 
     /// When the oldest I/O in flight was submitted: how long the slowest has been hanging.
     pub fn oldest_in_flight(&self) -> Option<Time> {
+        self.submitted_by(Time(u64::MAX))
+            .into_iter()
+            .map(|(_, submitted_at)| submitted_at)
+            .min()
+    }
+
+    /// The I/Os in flight that were submitted at `time` or before, by slot.
+    pub fn submitted_by(&self, time: Time) -> Vec<(TicketId, Time)> {
         let slab = self.slab.borrow();
-        let pending = slab.entries.iter().filter_map(|entry| match entry.slot {
-            Slot::Pending { submitted_at, .. } => Some(submitted_at),
-            Slot::Free(_) | Slot::Done(_) => None,
+        let entries = (0..).zip(&slab.entries);
+        let pending = entries.filter_map(|(slot, entry)| match entry.slot {
+            Slot::Pending { submitted_at, .. } if submitted_at <= time => {
+                let turn = entry.turn;
+                Some((TicketId { slot, turn }, submitted_at))
+            }
+            _ => None,
         });
-        pending.min()
+        pending.collect()
     }
 }
 
@@ -206,6 +218,18 @@ impl Slab {
 pub struct Ticket {
     id: TicketId,
     tickets: Tickets,
+}
+
+impl Ticket {
+    /// What the world below calls the I/O.
+    pub fn id(&self) -> TicketId {
+        self.id
+    }
+
+    /// All I/Os of the same executor.
+    pub fn tickets(&self) -> &Tickets {
+        &self.tickets
+    }
 }
 
 impl Future for Ticket {

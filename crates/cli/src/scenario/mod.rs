@@ -13,21 +13,27 @@
 //! Resolved means that every default has been filled in and every path is absolute; [`Scenario::to_toml`] writes that
 //! form, and reading it again gives the same scenario.
 
+mod limits;
 mod model;
 mod nearest;
 mod overrides;
 mod place;
 mod preflight;
 mod profile;
+mod records;
 mod section;
+mod sizes;
+mod test;
 mod tree;
 mod write;
 
-pub use model::{DatabasePlan, InstancePlan, Scenario, Test, TestKind};
+pub use model::{DatabasePlan, InstancePlan, Scenario};
 pub use overrides::Override;
 pub use place::{Place, Placed, Refusal};
 pub use preflight::preflight;
 pub use profile::Profile;
+pub use sizes::Mailboxes;
+pub use test::Test;
 
 /// The demo: what is run when no scenario is named.
 pub const DEMO: &str = include_str!("../../../../examples/demo.toml");

@@ -2,14 +2,21 @@
 
 use std::path::{Path, PathBuf};
 
-use brunt_units::{ByteSize, Span};
+use brunt_ese::format::attachment::ATTACHMENTS_MAX;
+use brunt_qualify::plan::Limits;
+use brunt_units::ByteSize;
+use brunt_workload::content::Shape;
+use brunt_workload::profile::SessionScope;
 use brunt_world_real::{Choice, Kind};
 
 use super::overrides::Override;
 use super::place::{Placed, Refusal};
 use super::profile::{self, Profile};
 use super::section::{self, Section};
+use super::sizes::{self, Mailboxes};
+use super::test::{self, SESSIONS_MAX, Test};
 use super::tree::{self, Node, Value};
+use super::{limits, records};
 
 /// A test, with every default filled in and every path absolute.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,34 +29,22 @@ pub struct Scenario {
     pub scratch: Option<Placed<PathBuf>>,
     /// The test.
     pub test: Test,
-    /// The engine's sizes.
+    /// The engine's sizes, and what the sessions do.
     pub profile: Profile,
+    /// What the storage must hold.
+    pub limits: Limits,
+    /// What records are like.
+    pub records: Shape,
+    /// The mailboxes that sizes and target come from, if they do.
+    pub mailboxes: Option<Mailboxes>,
+    /// The share of each volume that databases are to fill, in percent, until they have been sized by it.
+    pub capacity_percent: Option<Placed<u64>>,
+    /// How much the storage itself caches, if that is known.
+    pub array_cache: Option<ByteSize>,
     /// How I/O is to reach the kernel.
     pub backend: Choice,
     /// The log streams and their databases, at least one.
     pub instances: Vec<InstancePlan>,
-}
-
-/// What kind of test.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TestKind {
-    /// Transactional load under strict limits.
-    Performance,
-}
-
-/// What is done.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Test {
-    /// What kind of test.
-    pub kind: TestKind,
-    /// How long is measured, once the cache is warm.
-    pub duration: Span,
-    /// Sessions in the pool.
-    pub sessions: u32,
-    /// The seed of all randomness.
-    pub seed: u64,
-    /// Database reads and writes per second that have to be reached, if any.
-    pub target_io_per_s: Option<f64>,
 }
 
 /// One log stream and its databases.
@@ -74,19 +69,23 @@ pub struct DatabasePlan {
     pub size: Placed<ByteSize>,
 }
 
-const TOP_KEYS: [&str; 7] = [
+const TOP_KEYS: [&str; 12] = [
     "name",
     "description",
     "scratch",
     "test",
     "profile",
+    "limits",
+    "records",
+    "mailboxes",
+    "throughput",
+    "storage",
     "engine",
     "instance",
 ];
-const TEST_KEYS: [&str; 5] = ["kind", "duration", "sessions", "seed", "target_io_per_s"];
+const STORAGE_KEYS: [&str; 1] = ["cache"];
 const INSTANCE_KEYS: [&str; 4] = ["name", "log", "databases", "database_size"];
 const ENGINE_KEYS: [&str; 1] = ["backend"];
-const TEST_KINDS: [&str; 1] = ["performance"];
 
 /// Words for ways to the kernel; the first is the usual one.
 pub(super) const BACKENDS: [(&str, Choice); 4] = [
@@ -96,24 +95,13 @@ pub(super) const BACKENDS: [(&str, Choice); 4] = [
     ("threads", Choice::Only(Kind::Threads)),
 ];
 
-const SESSIONS_MAX: u64 = 10_000;
-/// The largest number of TOML.
-const SEED_MAX: u64 = i64::MAX.unsigned_abs();
 const INSTANCES_MAX: usize = 200;
-const DURATION_MIN: Span = Span::seconds(1);
+/// Databases of one server are numbered in eight bits.
+const DATABASES_MAX: usize = 255;
 /// Pages of the smallest database that holds a tree worth working.
 const DATABASE_PAGES_MIN: u64 = 256;
 /// Page numbers are 31 bits wide.
 const DATABASE_PAGES_MAX: u64 = (1 << 31) - 1;
-
-impl TestKind {
-    /// The word of scenarios.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Performance => TEST_KINDS[0],
-        }
-    }
-}
 
 impl Scenario {
     /// Reads the scenario `text`, called `file` in messages, with `overrides` in their order. Relative paths are
@@ -140,26 +128,147 @@ impl Scenario {
             .value;
         let scratch = top.read("scratch", |node| Ok(absolute(folder, section::path(node)?)))?;
         let folder = scratch.as_ref().map_or(folder, |scratch| &scratch.value);
-        let test = read_test(&mut top)?;
+        let mut test = Test::read(&mut section(&mut top, "test", &test::KEYS)?)?;
         let nodes = instance_nodes(&mut top)?;
-        let profile = read_profile(&mut top, nodes.len() as u64)?;
+        let instances = nodes.len() as u64;
+        let profile = Profile::read(
+            &mut section(&mut top, "profile", &profile::KEYS)?,
+            instances,
+        )?;
+        let version = profile.version;
+        let strict_tail = test.strict_tail;
+        let mut own = section(&mut top, "limits", &limits::KEYS)?;
+        let limits = limits::read(&mut own, version, test.kind)?;
+        let records = records::read(&mut section(&mut top, "records", &records::KEYS)?, version)?;
+        let mailboxes = read_mailboxes(&mut top, &mut test)?;
+        let capacity = read_capacity(&mut top, mailboxes.as_ref())?;
+        let mut storage = section(&mut top, "storage", &STORAGE_KEYS)?;
+        let array_cache = storage.read("cache", section::size)?;
         let backend = read_backend(&mut top)?;
-        let mut instances = Vec::new();
-        let mut databases = 0;
-        for (index, node) in nodes.into_iter().enumerate() {
-            let instance = read_instance(node, index + 1, databases, folder, &profile)?;
-            databases += instance.databases.len();
-            instances.push(instance);
-        }
-        Ok(Self {
+        let mut scenario = Self {
             name,
             description,
-            scratch,
+            scratch: scratch.clone(),
             test,
             profile,
+            limits: Limits {
+                strict_tail,
+                ..limits
+            },
+            records,
+            mailboxes,
+            capacity_percent: capacity,
+            array_cache: array_cache.map(|cache| cache.value),
             backend,
-            instances,
-        })
+            instances: Vec::new(),
+        };
+        scenario.read_instances(nodes, folder)?;
+        Ok(scenario)
+    }
+
+    fn read_instances(&mut self, nodes: Vec<Node>, folder: &Path) -> Result<(), Refusal> {
+        let mut unsized_databases = Vec::new();
+        let mut databases = 0;
+        for (number, node) in (1..).zip(nodes) {
+            let place = node.place.clone();
+            let (instance, size) = read_instance(node, number, databases, folder)?;
+            databases += instance.databases.len();
+            if databases > DATABASES_MAX {
+                let what = format!("more than {DATABASES_MAX} databases in the scenario");
+                return Err(place.refuse(what));
+            }
+            if size.is_none() {
+                unsized_databases.push((self.instances.len(), place));
+            }
+            self.instances.push(instance);
+        }
+        let each = self
+            .mailboxes
+            .as_ref()
+            .map(|all| all.database_size(databases as u64));
+        for (at, place) in unsized_databases {
+            let value = match (each, &self.capacity_percent) {
+                (Some(each), _) => each,
+                // Sized when the machine is looked at.
+                (None, Some(_)) => continue,
+                (None, None) => {
+                    let refusal = place.refuse("[[instance]] lacks `database_size`");
+                    return Err(refusal.hint(
+                        "for example: database_size = \"512 MiB\", or a table [mailboxes] or [throughput]",
+                    ));
+                }
+            };
+            let size = Placed { value, place };
+            for database in &mut self.instances[at].databases {
+                database.size = size.clone();
+            }
+        }
+        let sized = self
+            .databases()
+            .filter(|database| database.size.value.get() > 0);
+        sized
+            .map(|database| &database.size)
+            .try_for_each(|size| self.check_size(size))?;
+        self.check_shape()
+    }
+
+    /// Every log stream has the same number of databases, or sessions would not be spread evenly over them.
+    fn check_shape(&self) -> Result<(), Refusal> {
+        let first = self.instances[0].databases.len();
+        for instance in &self.instances {
+            let own = instance.databases.len();
+            let place = &instance.databases[0].path.place;
+            if own != first {
+                let what = format!("{own} databases here, and {first} in the first instance");
+                return Err(place
+                    .refuse(what)
+                    .hint("every instance has the same number"));
+            }
+            if own > ATTACHMENTS_MAX {
+                let what = format!("more than {ATTACHMENTS_MAX} databases in one instance");
+                return Err(place.refuse(what).hint("spread them over more instances"));
+            }
+        }
+        let all = u64::from(self.pool());
+        if all > SESSIONS_MAX {
+            let place = &self.instances[0].log.place;
+            return Err(place.refuse(format!(
+                "{all} sessions in all, more than {SESSIONS_MAX}: {} counts `sessions` {}",
+                self.profile.version,
+                self.scope_in_words()
+            )));
+        }
+        Ok(())
+    }
+
+    /// What the number of sessions of this version counts.
+    pub fn session_scope(&self) -> SessionScope {
+        self.profile.version.profile().session_scope.value
+    }
+
+    /// The same for messages.
+    pub fn scope_in_words(&self) -> &'static str {
+        match self.session_scope() {
+            SessionScope::Instance => "for each instance",
+            SessionScope::Database => "for each database",
+            SessionScope::Server => "for the server",
+        }
+    }
+
+    /// Sessions of all instances together.
+    pub fn pool(&self) -> u32 {
+        let count = match self.session_scope() {
+            SessionScope::Instance => self.instances.len(),
+            SessionScope::Database => self.databases().count(),
+            SessionScope::Server => 1,
+        };
+        let count = u32::try_from(count).unwrap_or(u32::MAX);
+        self.test.sessions.saturating_mul(count)
+    }
+
+    /// Whether a database can have that size.
+    pub(super) fn check_size(&self, size: &Placed<ByteSize>) -> Result<(), Refusal> {
+        check_size(size, &self.profile)
     }
 
     /// All databases.
@@ -175,44 +284,56 @@ fn absolute(folder: &Path, path: PathBuf) -> PathBuf {
     folder.join(path).components().collect()
 }
 
-fn empty_table(top: &Section) -> Node {
-    Node {
+/// The table `key` of the scenario; an empty one where it is not written.
+fn section(top: &mut Section, key: &str, known: &[&str]) -> Result<Section, Refusal> {
+    let node = top.take(key).unwrap_or_else(|| Node {
         value: Value::Table(Vec::new()),
         place: top.place().clone(),
-    }
+    });
+    Section::new(node, &format!("[{key}]"), known)
 }
 
-fn read_test(top: &mut Section) -> Result<Test, Refusal> {
-    let node = top.take("test").unwrap_or_else(|| empty_table(top));
-    let mut section = Section::new(node, "[test]", &TEST_KEYS)?;
-    section.read("kind", |node| section::word(node, &TEST_KINDS))?;
-    let duration = section.read("duration", section::span)?;
-    let duration = duration.ok_or_else(|| section.lacks("duration", "duration = \"2h\""))?;
-    if duration.value < DURATION_MIN {
-        return Err(duration.place.refuse("is less than a second"));
+/// Reads `[mailboxes]`, which say what the target is.
+fn read_mailboxes(top: &mut Section, test: &mut Test) -> Result<Option<Mailboxes>, Refusal> {
+    let Some(node) = top.take("mailboxes") else {
+        return Ok(None);
+    };
+    let mut section = Section::new(node, "[mailboxes]", &sizes::MAILBOX_KEYS)?;
+    let mailboxes = Mailboxes::read(&mut section)?;
+    if let Some(target) = &test.target_io_per_s {
+        let refusal = target
+            .place
+            .refuse("is a second target beside that of the mailboxes");
+        return Err(refusal.hint("keep `target_io_per_s` or the table [mailboxes]"));
     }
-    let sessions = section.read("sessions", |node| section::integer(node, 1..=SESSIONS_MAX))?;
-    let sessions = sessions.ok_or_else(|| section.lacks("sessions", "sessions = 8"))?;
-    let seed = section.read_or("seed", 1, |node| section::integer(node, 0..=SEED_MAX))?;
-    let target = section.read("target_io_per_s", section::positive)?;
-    Ok(Test {
-        kind: TestKind::Performance,
-        duration: duration.value,
-        sessions: u32::try_from(sessions.value).expect("in range"),
-        seed: seed.value,
-        target_io_per_s: target.map(|target| target.value),
-    })
+    if test.operations_per_s.is_some() {
+        let what = "the mailboxes pace the sessions, and so does `operations_per_s`";
+        return Err(section.place().refuse(what));
+    }
+    test.target_io_per_s = Some(mailboxes.target());
+    Ok(Some(mailboxes))
 }
 
-fn read_profile(top: &mut Section, instances: u64) -> Result<Profile, Refusal> {
-    let node = top.take("profile").unwrap_or_else(|| empty_table(top));
-    let mut section = Section::new(node, "[profile]", &profile::KEYS)?;
-    Profile::read(&mut section, instances)
+/// Reads `[throughput]`.
+fn read_capacity(
+    top: &mut Section,
+    mailboxes: Option<&Mailboxes>,
+) -> Result<Option<Placed<u64>>, Refusal> {
+    let Some(node) = top.take("throughput") else {
+        return Ok(None);
+    };
+    let mut section = Section::new(node, "[throughput]", &sizes::THROUGHPUT_KEYS)?;
+    if mailboxes.is_some() {
+        let refusal = section
+            .place()
+            .refuse("sizes come from the mailboxes already");
+        return Err(refusal.hint("keep [mailboxes] or [throughput]"));
+    }
+    sizes::read_capacity(&mut section).map(Some)
 }
 
 fn read_backend(top: &mut Section) -> Result<Choice, Refusal> {
-    let node = top.take("engine").unwrap_or_else(|| empty_table(top));
-    let mut section = Section::new(node, "[engine]", &ENGINE_KEYS)?;
+    let mut section = section(top, "engine", &ENGINE_KEYS)?;
     let words = BACKENDS.map(|(word, _)| word);
     let at = section.read_or("backend", 0, |node| section::word(node, &words))?;
     Ok(BACKENDS[at.value].1)
@@ -243,8 +364,7 @@ fn read_instance(
     number: usize,
     databases_before: usize,
     folder: &Path,
-    profile: &Profile,
-) -> Result<InstancePlan, Refusal> {
+) -> Result<(InstancePlan, Option<Placed<ByteSize>>), Refusal> {
     let mut section = Section::new(node, "[[instance]]", &INSTANCE_KEYS)?;
     let name = section
         .read_or("name", format!("Instance {number}"), section::text)?
@@ -252,8 +372,6 @@ fn read_instance(
     let log = section.read("log", |node| Ok(absolute(folder, section::path(node)?)))?;
     let log = log.ok_or_else(|| section.lacks("log", "log = \"/data/log1\""))?;
     let size = section.read("database_size", section::size)?;
-    let size = size.ok_or_else(|| section.lacks("database_size", "database_size = \"512 MiB\""))?;
-    check_size(&size, profile)?;
     let paths = section.read("databases", database_paths)?;
     let paths =
         paths.ok_or_else(|| section.lacks("databases", "databases = [\"/data/db1/one.edb\"]"))?;
@@ -263,13 +381,17 @@ fn read_instance(
             value: absolute(folder, path),
             place: paths.place.clone(),
         },
-        size: size.clone(),
+        size: size.clone().unwrap_or_else(|| Placed {
+            value: ByteSize::bytes(0),
+            place: paths.place.clone(),
+        }),
     };
-    Ok(InstancePlan {
+    let instance = InstancePlan {
         name,
         log,
         databases: paths.value.into_iter().enumerate().map(plan).collect(),
-    })
+    };
+    Ok((instance, size))
 }
 
 fn database_paths(node: &Node) -> Result<Vec<PathBuf>, Refusal> {

@@ -154,8 +154,7 @@ struct Demand<'a> {
 fn check_space(scenario: &Scenario) -> Result<(), Refusal> {
     let mut demands = BTreeMap::<u64, Demand<'_>>::new();
     let mut add = |path, bytes| add_demand(&mut demands, path, bytes);
-    let figures = scenario.profile.version.profile();
-    let percent = u64::from(figures.reserve_percent.value);
+    let percent = u64::from(scenario.limits.reserve_percent);
     for instance in &scenario.instances {
         add(&instance.log, log_bytes(&scenario.profile));
         for database in &instance.databases {
@@ -209,11 +208,12 @@ fn add_demand<'a>(demands: &mut BTreeMap<u64, Demand<'a>>, path: &'a Placed<Path
 }
 
 /// Bytes a file already occupies, which it does not need again.
-fn bytes_there(path: &Path) -> u64 {
+pub(super) fn bytes_there(path: &Path) -> u64 {
     fs::metadata(path).map_or(0, |status| status.blocks() * 512)
 }
 
-fn log_bytes(profile: &Profile) -> u64 {
+/// Room for the logs of one instance.
+pub(super) fn log_bytes(profile: &Profile) -> u64 {
     let depth = profile.checkpoint_depth.get();
     depth.saturating_mul(2) + LOG_FILES_SPARE * profile.log_file.get()
 }

@@ -1,13 +1,16 @@
-//! The engine's sizes, from an Exchange version and what a scenario says otherwise.
+//! The engine's sizes and the operations on it, from an Exchange version and what a scenario says otherwise.
 
-use brunt_units::{ByteSize, PageSize};
-use brunt_workload::profile::Version;
+use brunt_ese::format::log_file::SegmentSize;
+use brunt_ese::log::LogShape;
+use brunt_units::{ByteSize, PageSize, Span};
+use brunt_workload::mix::{Kind, Mix};
+use brunt_workload::profile::{CheckpointPacing, Maintenance, Version};
 
 use super::place::{Placed, Refusal};
 use super::section::{self, Section};
 use super::tree::Node;
 
-/// The engine's sizes: those of the version, or what the scenario says instead.
+/// The engine's sizes and its operations: those of the version, or what the scenario says instead.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Profile {
     /// Where the other numbers come from.
@@ -26,11 +29,19 @@ pub struct Profile {
     pub checkpoint_depth: ByteSize,
     /// Whether logs that no recovery needs are removed.
     pub circular_logging: bool,
+    /// How dirty pages are let go.
+    pub checkpoint_writes: CheckpointPacing,
     /// Whether databases are scanned in the background.
     pub background_maintenance: bool,
+    /// How they are.
+    pub maintenance: Maintenance,
+    /// Shares of operations and of lazy commits.
+    pub mix: Mix,
+    /// Operations that a session does on one instance before it goes to the next.
+    pub batch_operations: u32,
 }
 
-pub(super) const KEYS: [&str; 9] = [
+pub(super) const KEYS: [&str; 17] = [
     "version",
     "page",
     "log_file",
@@ -39,7 +50,21 @@ pub(super) const KEYS: [&str; 9] = [
     "cache_max",
     "checkpoint_depth",
     "circular_logging",
+    "checkpoint_writes",
     "background_maintenance",
+    "maintenance_read",
+    "maintenance_sleep",
+    "insert_percent",
+    "delete_percent",
+    "replace_percent",
+    "lazy_percent",
+    "batch_operations",
+];
+
+/// Words for the ways of a checkpoint.
+pub(super) const CHECKPOINT_WRITES: [(&str, CheckpointPacing); 2] = [
+    ("burst", CheckpointPacing::Burst),
+    ("trickle", CheckpointPacing::Trickle),
 ];
 
 /// Frames below which the engine cannot work: a path of the tree for a few sessions, and pages on their way out.
@@ -49,6 +74,16 @@ const LOG_FILE_MAX: ByteSize = ByteSize::mib(16);
 /// Log files are whole numbers of these.
 const LOG_FILE_STEP: u64 = 4096;
 const LOG_BUFFER_MIN: ByteSize = ByteSize::kib(16);
+/// One read of background maintenance.
+const MAINTENANCE_READ_MAX: ByteSize = ByteSize::mib(16);
+/// Without a pause a scan of cached pages would let nothing else happen.
+const MAINTENANCE_SLEEP_MIN: Span = Span::millis(1);
+const BATCH_MAX: u64 = 1_000_000;
+/// What a scan is where the version has none and the scenario wants one.
+const MAINTENANCE: Maintenance = Maintenance {
+    batch: ByteSize::kib(256),
+    sleep: Span::millis(100),
+};
 
 /// The log buffer of a profile is counted in these.
 const LOG_BUFFER_UNIT: u64 = 512;
@@ -73,7 +108,11 @@ impl Profile {
             cache_max: each(figures.cache_max.value),
             checkpoint_depth: figures.checkpoint_depth.value,
             circular_logging: figures.circular_logging.value,
+            checkpoint_writes: figures.checkpoint_pacing.value,
             background_maintenance: figures.maintenance.value.is_some(),
+            maintenance: figures.maintenance.value.unwrap_or(MAINTENANCE),
+            mix: figures.mix.value,
+            batch_operations: figures.batch_operations.value,
         }
     }
 
@@ -95,6 +134,20 @@ impl Profile {
         let cache_min = size("cache_min", usual.cache_min.min(cache_max.value))?;
         let checkpoint_depth = size("checkpoint_depth", usual.checkpoint_depth)?;
         let mut switch = |key, usual| section.read_or(key, usual, section::switch);
+        let circular_logging = switch("circular_logging", usual.circular_logging)?.value;
+        let background_maintenance =
+            switch("background_maintenance", usual.background_maintenance)?.value;
+        let words = CHECKPOINT_WRITES.map(|(word, _)| word);
+        let at = CHECKPOINT_WRITES
+            .iter()
+            .position(|(_, pacing)| *pacing == usual.checkpoint_writes)
+            .expect("every pacing has a word");
+        let pacing =
+            section.read_or("checkpoint_writes", at, |node| section::word(node, &words))?;
+        let batch = u64::from(usual.batch_operations);
+        let batch = section.read_or("batch_operations", batch, |node| {
+            section::integer(node, 1..=BATCH_MAX)
+        })?;
         let profile = Self {
             version: usual.version,
             page: page.value,
@@ -103,11 +156,15 @@ impl Profile {
             cache_min: cache_min.value,
             cache_max: cache_max.value,
             checkpoint_depth: checkpoint_depth.value,
-            circular_logging: switch("circular_logging", usual.circular_logging)?.value,
-            background_maintenance: switch("background_maintenance", usual.background_maintenance)?
-                .value,
+            circular_logging,
+            checkpoint_writes: CHECKPOINT_WRITES[pacing.value].1,
+            background_maintenance,
+            maintenance: read_maintenance(section, usual.maintenance, page.value)?,
+            mix: read_mix(section, usual.mix)?,
+            batch_operations: u32::try_from(batch.value).expect("in range"),
         };
         profile.check_cache(&cache_min, &cache_max)?;
+        check_log_holds(&log_file, page.value)?;
         if checkpoint_depth.value < profile.log_file {
             let what = format!("is less than one log file ({})", profile.log_file);
             return Err(checkpoint_depth.place.refuse(what));
@@ -127,6 +184,67 @@ impl Profile {
         }
         Ok(())
     }
+}
+
+fn read_maintenance(
+    section: &mut Section,
+    usual: Maintenance,
+    page: PageSize,
+) -> Result<Maintenance, Refusal> {
+    let batch = section.read_or("maintenance_read", usual.batch, section::size)?;
+    let page = ByteSize::bytes(page.bytes_u64());
+    let batch = within(
+        &batch,
+        page,
+        MAINTENANCE_READ_MAX,
+        "the most one read can be",
+    )?;
+    let sleep = section.read_or("maintenance_sleep", usual.sleep, section::span)?;
+    if sleep.value < MAINTENANCE_SLEEP_MIN {
+        return Err(sleep.place.refuse("is less than a millisecond"));
+    }
+    Ok(Maintenance {
+        batch,
+        sleep: sleep.value,
+    })
+}
+
+fn read_mix(section: &mut Section, usual: Mix) -> Result<Mix, Refusal> {
+    let mut place = section.place().clone();
+    let mut percent = |key, usual: u32| {
+        let share = section.read(key, |node| section::integer(node, 0..=100))?;
+        Ok(share.map_or(usual, |share| {
+            place = share.place;
+            u32::try_from(share.value).expect("in range")
+        }))
+    };
+    let insert = percent("insert_percent", usual.percent(Kind::Insert))?;
+    let delete = percent("delete_percent", usual.percent(Kind::Delete))?;
+    let replace = percent("replace_percent", usual.percent(Kind::Replace))?;
+    let lazy = percent("lazy_percent", usual.lazy_percent())?;
+    Mix::new(insert, delete, replace, lazy).map_err(|error| {
+        let refusal = place.refuse(error.to_string());
+        refusal.hint(format!(
+            "with what the version and the scenario say: insert {insert} %, delete {delete} %, replace {replace} %; reads are the rest"
+        ))
+    })
+}
+
+/// A log file holds every change of a page, with segments of either size.
+fn check_log_holds(log_file: &Placed<ByteSize>, page: PageSize) -> Result<(), Refusal> {
+    let bytes = usize::try_from(log_file.value.get()).unwrap_or(usize::MAX);
+    let holds = [512, 4096].iter().all(|segment| {
+        let shape =
+            SegmentSize::new(*segment).and_then(|segment| LogShape::checked(segment, bytes));
+        shape.is_some_and(|shape| shape.holds_changes_of(page))
+    });
+    if holds {
+        return Ok(());
+    }
+    let refusal = log_file
+        .place
+        .refuse(format!("is too small for pages of {page}"));
+    Err(refusal.hint(format!("a log file of {} is enough", ByteSize::kib(256))))
 }
 
 fn read_version(node: &Node) -> Result<Version, Refusal> {

@@ -155,6 +155,22 @@ pub(super) fn integer(node: &Node, range: std::ops::RangeInclusive<u64>) -> Resu
 
 /// A number above zero.
 pub(super) fn positive(node: &Node) -> Result<f64, Refusal> {
+    match number(node)? {
+        number if number > 0.0 => Ok(number),
+        _ => Err(node.place.refuse("is not above zero")),
+    }
+}
+
+/// A number that is zero or more.
+pub(super) fn not_negative(node: &Node) -> Result<f64, Refusal> {
+    match number(node)? {
+        number if number >= 0.0 => Ok(number),
+        _ => Err(node.place.refuse("is below zero")),
+    }
+}
+
+/// Any finite number.
+fn number(node: &Node) -> Result<f64, Refusal> {
     let number = match node.value {
         #[expect(clippy::cast_precision_loss, reason = "rates are far below 2^53")]
         Value::Integer(number) => number as f64,
@@ -164,10 +180,9 @@ pub(super) fn positive(node: &Node) -> Result<f64, Refusal> {
             return Err(node.place.refuse(what));
         }
     };
-    if number > 0.0 && number.is_finite() {
-        Ok(number)
-    } else {
-        Err(node.place.refuse("is not above zero"))
+    match number.is_finite() {
+        true => Ok(number),
+        false => Err(node.place.refuse("is not a finite number")),
     }
 }
 

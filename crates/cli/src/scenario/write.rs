@@ -4,9 +4,11 @@ use std::fmt::Write;
 use std::path::Path;
 
 use brunt_units::{ByteSize, Span};
+use brunt_workload::mix::Kind;
 
 use super::model::{BACKENDS, Scenario};
-use super::profile::word;
+use super::profile::{CHECKPOINT_WRITES, word};
+use super::test::GROWTHS;
 
 impl Scenario {
     /// The scenario with every default written out and every path absolute. Reading it gives this scenario again.
@@ -22,13 +24,50 @@ impl Scenario {
         if let Some(scratch) = &self.scratch {
             writeln!(out, "scratch = {}", path(&scratch.value))?;
         }
+        self.write_test(out)?;
+        if let Some(mailboxes) = &self.mailboxes {
+            writeln!(out, "\n[mailboxes]\ncount = {}", mailboxes.count)?;
+            writeln!(out, "quota = {}", size(mailboxes.quota))?;
+            writeln!(out, "io_per_s = {:?}", mailboxes.io_per_s.value)?;
+        }
+        if let Some(percent) = &self.capacity_percent {
+            writeln!(out, "\n[throughput]\ncapacity_percent = {}", percent.value)?;
+        }
+        self.write_profile(out)?;
+        self.write_limits(out)?;
+        self.write_records(out)?;
+        if let Some(cache) = self.array_cache {
+            writeln!(out, "\n[storage]\ncache = {}", size(cache))?;
+        }
+        let backend = BACKENDS.iter().find(|(_, choice)| *choice == self.backend);
+        let backend = backend.expect("every choice has a word").0;
+        writeln!(out, "\n[engine]\nbackend = {}", quoted(backend))?;
+        self.write_instances(out)
+    }
+
+    fn write_test(&self, out: &mut String) -> std::fmt::Result {
         let test = &self.test;
         writeln!(out, "\n[test]\nkind = {}", quoted(test.kind.word()))?;
         writeln!(out, "duration = {}", span(test.duration))?;
+        writeln!(out, "min_warmup = {}", span(test.min_warmup))?;
+        writeln!(out, "precondition = {:?}", test.precondition)?;
         writeln!(out, "sessions = {}\nseed = {}", test.sessions, test.seed)?;
-        if let Some(target) = test.target_io_per_s {
-            writeln!(out, "target_io_per_s = {target:?}")?;
+        // With mailboxes the target is theirs.
+        let target = test.target_io_per_s.as_ref();
+        if let Some(target) = target.filter(|_| self.mailboxes.is_none()) {
+            writeln!(out, "target_io_per_s = {:?}", target.value)?;
         }
+        writeln!(out, "headroom_percent = {}", test.headroom_percent)?;
+        if let Some(rate) = test.operations_per_s {
+            writeln!(out, "operations_per_s = {rate:?}")?;
+        }
+        let growth = GROWTHS.iter().find(|(_, growth)| *growth == test.growth);
+        let growth = growth.expect("every way has a word").0;
+        writeln!(out, "growth = {}", quoted(growth))?;
+        writeln!(out, "strict_tail = {}", test.strict_tail)
+    }
+
+    fn write_profile(&self, out: &mut String) -> std::fmt::Result {
         let profile = &self.profile;
         writeln!(
             out,
@@ -52,9 +91,66 @@ impl Scenario {
             "background_maintenance = {}",
             profile.background_maintenance
         )?;
-        let backend = BACKENDS.iter().find(|(_, choice)| *choice == self.backend);
-        let backend = backend.expect("every choice has a word").0;
-        writeln!(out, "\n[engine]\nbackend = {}", quoted(backend))?;
+        let pacing = CHECKPOINT_WRITES.iter();
+        let pacing = pacing
+            .clone()
+            .find(|(_, pacing)| *pacing == profile.checkpoint_writes);
+        let pacing = pacing.expect("every pacing has a word").0;
+        writeln!(out, "checkpoint_writes = {}", quoted(pacing))?;
+        writeln!(
+            out,
+            "maintenance_read = {}",
+            size(profile.maintenance.batch)
+        )?;
+        writeln!(
+            out,
+            "maintenance_sleep = {}",
+            span(profile.maintenance.sleep)
+        )?;
+        for (key, kind) in [
+            ("insert_percent", Kind::Insert),
+            ("delete_percent", Kind::Delete),
+            ("replace_percent", Kind::Replace),
+        ] {
+            writeln!(out, "{key} = {}", profile.mix.percent(kind))?;
+        }
+        writeln!(out, "lazy_percent = {}", profile.mix.lazy_percent())?;
+        writeln!(out, "batch_operations = {}", profile.batch_operations)
+    }
+
+    fn write_limits(&self, out: &mut String) -> std::fmt::Result {
+        let limits = &self.limits;
+        writeln!(out, "\n[limits]")?;
+        for (key, limit) in [
+            ("read_average", limits.latency.read_mean),
+            ("read_sample", limits.latency.read_sample),
+            ("log_average", limits.latency.log_mean),
+            ("log_sample", limits.latency.log_sample),
+            ("tail_device", limits.tail_device),
+            ("tail_operation", limits.tail_operation),
+        ] {
+            writeln!(out, "{key} = {}", span(limit))?;
+        }
+        writeln!(out, "excursions = {}", limits.excursions)?;
+        writeln!(out, "stalls_per_s = {:?}", limits.stalls_per_s)?;
+        writeln!(out, "margin_percent = {}", limits.margin_percent)?;
+        writeln!(out, "reserve_percent = {}", limits.reserve_percent)
+    }
+
+    fn write_records(&self, out: &mut String) -> std::fmt::Result {
+        let records = &self.records;
+        let bytes = |bytes: u32| size(ByteSize::bytes(bytes.into()));
+        writeln!(out, "\n[records]\nshort = {}", bytes(records.short))?;
+        writeln!(out, "long = {}", bytes(records.long))?;
+        writeln!(
+            out,
+            "compressible_percent = {}",
+            records.compressible_percent
+        )?;
+        writeln!(out, "duplicate_percent = {}", records.duplicate_percent)
+    }
+
+    fn write_instances(&self, out: &mut String) -> std::fmt::Result {
         for instance in &self.instances {
             writeln!(out, "\n[[instance]]\nname = {}", quoted(&instance.name))?;
             writeln!(out, "log = {}", path(&instance.log.value))?;
@@ -64,11 +160,10 @@ impl Scenario {
                 .map(|d| path(&d.path.value))
                 .collect();
             writeln!(out, "databases = [{}]", paths.join(", "))?;
-            writeln!(
-                out,
-                "database_size = {}",
-                size(instance.databases[0].size.value)
-            )?;
+            let bytes = instance.databases[0].size.value;
+            if bytes.get() > 0 {
+                writeln!(out, "database_size = {}", size(bytes))?;
+            }
         }
         Ok(())
     }
@@ -94,10 +189,15 @@ fn size(bytes: ByteSize) -> String {
 }
 
 fn span(span: Span) -> String {
-    let seconds = span.0.div_euclid(1_000_000_000);
+    let (seconds, millis) = (
+        span.0.div_euclid(1_000_000_000),
+        span.0.div_euclid(1_000_000),
+    );
     if Span::seconds(seconds) == span {
         format!("\"{seconds}s\"")
+    } else if Span::millis(millis) == span {
+        format!("\"{millis}ms\"")
     } else {
-        format!("\"{}ms\"", span.as_millis())
+        format!("\"{}ns\"", span.0)
     }
 }

@@ -19,7 +19,7 @@ use brunt_ese::log::{Durability, LogShape};
 use brunt_ese::meter::MeterBoard;
 use brunt_ese::policy::checkpoint::Pacing;
 use brunt_units::{ByteSize, PageSize, Span};
-use brunt_workload::content::{Content, Part, Sizes};
+use brunt_workload::content::{Content, Part, Shape};
 use brunt_workload::keys::{Mixer, Record};
 use brunt_world::World;
 
@@ -54,7 +54,7 @@ impl Mailbox {
         let mut order: Vec<u64> = (0..bytes.div_euclid(BYTES_PER_MESSAGE)).collect();
         order.sort_unstable_by_key(|number| id(mixer.record(*number)));
         Self {
-            content: Content::new(Sizes::JETSTRESS, SEED),
+            content: Content::new(Shape::JETSTRESS, SEED),
             mixer,
             order,
         }

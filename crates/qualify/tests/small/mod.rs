@@ -1,21 +1,26 @@
 //! A small server in virtual time, and what a test of it leaves behind.
 
+#![allow(dead_code, reason = "every test program uses a part of it")]
+
 use std::cell::RefCell;
 use std::path::Path;
 use std::rc::Rc;
 
 use brunt_ese::format::stamp::RunId;
 use brunt_qualify::error::RunError;
-use brunt_qualify::plan::{DatabasePlan, EnginePlan, InstancePlan, Limits, LoadPlan, Plan};
+use brunt_qualify::plan::{DatabasePlan, EnginePlan, InstancePlan, LoadPlan, Plan};
 use brunt_qualify::progress::{Listener, News, Stop};
 use brunt_qualify::result::{Surroundings, result};
-use brunt_qualify::run::{TestRun, run};
+use brunt_qualify::run::run;
 use brunt_qualify::sampling::Recorded;
+use brunt_qualify::test_run::TestRun;
 use brunt_report::RunResult;
-use brunt_report::result::{self, Backend, Machine, Origin};
+use brunt_report::result::{self, Backend, Machine, Origin, Outcome};
 use brunt_units::{ByteSize, PageSize, Span, Time};
 use brunt_workload::profile::Version;
-use brunt_world_virtual::{Delay, Digest, Store, VirtualOptions, VirtualVolume, VirtualWorld};
+use brunt_world_virtual::{
+    Delay, Digest, Request, Store, VirtualOptions, VirtualVolume, VirtualWorld,
+};
 
 /// Each database.
 pub(crate) const DATABASE_SIZE: ByteSize = ByteSize::mib(4);
@@ -34,12 +39,8 @@ pub(crate) fn plan() -> Plan {
     };
     Plan {
         name: "small".to_owned(),
-        description: String::new(),
-        version: profile.version,
         duration: Span::seconds(20),
         sessions: 4,
-        seed: 1,
-        target_io_per_s: None,
         engine: EnginePlan {
             page: PageSize::KIB_4,
             log_file: ByteSize::kib(256),
@@ -58,20 +59,21 @@ pub(crate) fn plan() -> Plan {
             cost: Span::millis(5),
             ..LoadPlan::of(profile)
         },
-        limits: Limits::strict(profile),
-        instances: vec![instance(1), instance(2)],
-        renew: false,
         run: RunId(77),
         epoch_ms: 1_700_000_000_000,
+        ..Plan::new(profile.version, vec![instance(1), instance(2)])
     }
 }
+
+/// How long an I/O takes that is submitted then.
+type Latency = Box<dyn FnMut(Time, &Request) -> Span>;
 
 /// The machine that a test runs on.
 pub(crate) struct Small {
     pub(crate) seed: u64,
     pub(crate) store: Store,
-    /// Time of every I/O.
-    pub(crate) latency: Span,
+    /// Time of an I/O that is submitted then.
+    pub(crate) latency: Latency,
     /// Room for files.
     pub(crate) room: ByteSize,
     /// When somebody asks the test to stop, from its beginning.
@@ -114,7 +116,7 @@ impl Small {
         Self {
             seed,
             store: Store::new(),
-            latency: Span::micros(200),
+            latency: Box::new(|_, _| Span::micros(200)),
             room: ByteSize::gib(1),
             stop_after: None,
             abandon_after: None,
@@ -127,10 +129,9 @@ impl Small {
         if let Some(path) = self.foreign {
             self.store.put(Path::new(path), &[7; 8192]);
         }
-        let latency = self.latency;
         let options = VirtualOptions {
             store: self.store,
-            devices: vec![Box::new(Delay(move |_, _: &_| latency))],
+            devices: vec![Box::new(Delay(self.latency))],
             volumes: vec![VirtualVolume {
                 bytes: self.room.get(),
                 ..VirtualVolume::everything()
@@ -202,4 +203,19 @@ impl Left {
         };
         result(plan, self.run.as_ref().unwrap(), &surroundings)
     }
+}
+
+/// What became of a rule.
+pub(crate) fn outcome(result: &RunResult, name: &str) -> Outcome {
+    let rule = result.rules.iter().find(|rule| rule.name == name);
+    rule.expect("the rule is in the list").outcome
+}
+
+/// The rules that did not hold, as they are shown.
+pub(crate) fn failed(result: &RunResult) -> Vec<String> {
+    let rules = result.rules.iter();
+    let failed = rules.filter(|rule| rule.outcome == Outcome::Failed);
+    failed
+        .map(|rule| format!("{}: {:?} ({})", rule.name, rule.measured, rule.remark))
+        .collect()
 }

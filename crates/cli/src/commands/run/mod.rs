@@ -48,7 +48,7 @@ use crate::scenario::{Refusal, Scenario, preflight};
 use crate::test_args::TestArgs;
 use folders::PrepareError;
 use recorder::Recorder;
-use surroundings::DeviceReads;
+use surroundings::DeviceCounts;
 use watch::Watch;
 
 /// Why there is no result.
@@ -84,7 +84,8 @@ pub enum RunCommandError {
 pub fn run(args: &TestArgs, output: &Output) -> Result<Exit, RunCommandError> {
     let interrupt = Interrupt::listen()?;
     let stop = Stop::from(interrupt.flag());
-    let scenario = args.scenario(&env::current_dir()?)?;
+    let mut scenario = args.scenario(&env::current_dir()?)?;
+    scenario.fit_capacity()?;
     preflight(&scenario)?;
     let _locks = folders::prepare(&scenario)?;
     let begun = SystemTime::now();
@@ -144,13 +145,13 @@ fn test(
     let places = surroundings::places(&plan);
     let backend = real.backend().kind.to_string();
     output.talk(&format!("{}\n", opening(scenario, &backend)));
-    let around = |reads: &DeviceReads, real: &RealWorld| {
-        surroundings::surroundings(&plan, &places, reads, &real.backend(), &command())
+    let around = |counted: &DeviceCounts, real: &RealWorld| {
+        surroundings::surroundings(&plan, &places, counted, &real.backend(), &command())
     };
     let outline = unfinished(
         &plan,
         real.world.clock.now(),
-        &around(&DeviceReads::new(), &real),
+        &around(&DeviceCounts::new(), &real),
     );
     folder.write("scenario.toml", scenario.to_toml().as_bytes())?;
     folder.write("result.json", outline.to_json().as_bytes())?;
@@ -174,8 +175,12 @@ fn test(
     });
     let surroundings = Surroundings {
         host,
-        ..around(&watch.device_reads(), &real)
+        ..around(&watch.device_counts(), &real)
     };
+    if run.hung.count > 0 {
+        // Taking the world apart would wait for what does not come back, perhaps for ever, and there is a report to write.
+        std::mem::forget(real);
+    }
     Ok(result(&plan, &run, &surroundings))
 }
 

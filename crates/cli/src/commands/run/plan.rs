@@ -4,32 +4,55 @@ use std::process;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use brunt_ese::format::stamp::RunId;
-use brunt_qualify::plan::{DatabasePlan, EnginePlan, InstancePlan, Limits, LoadPlan, Plan};
+use brunt_qualify::plan::{DatabasePlan, EnginePlan, InstancePlan, LoadPlan, Plan};
 use brunt_workload::keys::Mixer;
+use brunt_workload::session::Scheduling;
 use brunt_world_real::facts;
 
 use crate::scenario::Scenario;
 
 /// The plan of `scenario`, for a run that began at `begun`.
 pub(super) fn plan(scenario: &Scenario, renew: bool, begun: SystemTime) -> Plan {
-    let figures = scenario.profile.version.profile();
+    let test = &scenario.test;
     let since = begun.duration_since(UNIX_EPOCH).unwrap_or_default();
     let instances = scenario.instances.iter();
     Plan {
+        kind: test.kind,
         name: scenario.name.clone(),
         description: scenario.description.clone(),
         version: scenario.profile.version,
-        duration: scenario.test.duration,
-        sessions: scenario.test.sessions,
-        seed: scenario.test.seed,
-        target_io_per_s: scenario.test.target_io_per_s,
+        duration: test.duration,
+        warm_up_min: test.min_warmup,
+        precondition: test.precondition,
+        sessions: scenario.pool(),
+        session_scope: scenario.session_scope(),
+        start_at: None,
+        seed: test.seed,
+        target: test.target(),
+        growth: test.growth,
+        copies: 1,
         engine: engine(scenario),
-        load: LoadPlan::of(figures),
-        limits: Limits::strict(figures),
+        load: load(scenario),
+        limits: scenario.limits,
+        array_cache: scenario.array_cache,
         instances: instances.map(instance).collect(),
         renew,
         run: run_id(begun),
         epoch_ms: u64::try_from(since.as_millis()).unwrap_or(u64::MAX),
+    }
+}
+
+fn load(scenario: &Scenario) -> LoadPlan {
+    let profile = &scenario.profile;
+    LoadPlan {
+        mix: profile.mix,
+        batch: profile.batch_operations,
+        shape: scenario.records,
+        scheduling: scenario
+            .test
+            .operations_per_s
+            .map_or(Scheduling::None, |rate| Scheduling::Paced { rate }),
+        ..LoadPlan::of(profile.version.profile())
     }
 }
 
@@ -46,7 +69,10 @@ fn engine(scenario: &Scenario) -> EnginePlan {
         cache_max: profile.cache_max,
         checkpoint_depth: profile.checkpoint_depth,
         circular: profile.circular_logging,
-        maintenance: usual.maintenance.filter(|_| profile.background_maintenance),
+        pacing: profile.checkpoint_writes,
+        maintenance: profile
+            .background_maintenance
+            .then_some(profile.maintenance),
         ..usual
     }
 }

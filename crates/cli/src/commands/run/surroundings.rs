@@ -1,6 +1,6 @@
 //! The machine, and the way of I/O from it to the storage.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use brunt_qualify::plan::Plan;
 use brunt_qualify::result::{Surroundings, VolumeUse};
 use brunt_report::result::{Backend, Durability, Machine, Origin, Volume, World, WriteCache};
 use brunt_units::ByteSize;
-use brunt_world_real::facts::{self, Place};
+use brunt_world_real::facts::{self, DiskCounters, Place};
 use brunt_world_real::{Backend as RealBackend, Kind};
 use rustix::fs::statvfs;
 
@@ -18,18 +18,29 @@ use rustix::fs::statvfs;
 pub(super) struct Used {
     pub(super) place: Place,
     pub(super) bytes: Option<ByteSize>,
+    /// The lowest devices beneath, as the kernel calls them.
+    leaves: Vec<String>,
     databases: Vec<usize>,
     logs: Vec<usize>,
 }
 
-/// Reads of a device during the collection, by its name.
-pub(super) type DeviceReads = BTreeMap<String, u64>;
+/// What the kernel counted of each device during the collection, by its name.
+pub(super) type DeviceCounts = BTreeMap<String, DiskCounters>;
 
 impl Used {
     /// What the kernel calls the device beneath, if there is exactly one.
     pub(super) fn device(&self) -> Option<&str> {
         let device = self.place.device.as_ref();
         device.map(|device| device.name.as_str())
+    }
+
+    /// Reads of the lowest devices beneath, and what they brought; nothing where there is no device.
+    fn reads(&self, counted: &DeviceCounts) -> Option<(u64, ByteSize)> {
+        let found = self.leaves.iter().filter_map(|leaf| counted.get(leaf));
+        let found: Vec<&DiskCounters> = found.collect();
+        let bytes = found.iter().map(|device| device.read_bytes.get()).sum();
+        let reads = found.iter().map(|device| device.reads).sum();
+        (!found.is_empty()).then_some((reads, ByteSize::bytes(bytes)))
     }
 
     pub(super) fn file_system(&self) -> String {
@@ -59,6 +70,10 @@ pub(super) fn places(plan: &Plan) -> Vec<Used> {
             bytes: statvfs(path)
                 .ok()
                 .map(|space| ByteSize::bytes(space.f_blocks.saturating_mul(space.f_frsize))),
+            leaves: place
+                .device
+                .as_ref()
+                .map_or_else(Vec::new, |device| facts::leaves(&device.name)),
             place,
             databases: Vec::new(),
             logs: Vec::new(),
@@ -76,10 +91,10 @@ pub(super) fn places(plan: &Plan) -> Vec<Used> {
     used.into_values().collect()
 }
 
-/// What the kernel calls the devices beneath.
+/// What the kernel calls the lowest devices beneath, each once.
 pub(super) fn devices(places: &[Used]) -> Vec<String> {
-    let devices = places.iter().filter_map(Used::device);
-    devices.map(str::to_owned).collect()
+    let leaves: BTreeSet<&String> = places.iter().flat_map(|used| &used.leaves).collect();
+    leaves.into_iter().cloned().collect()
 }
 
 /// A warning when the run folder lies on a file system that is tested: then its own writes are among what is measured.
@@ -103,7 +118,7 @@ pub(super) fn shared_with(folder: &Path, plan: &Plan) -> Option<String> {
 pub(super) fn surroundings(
     plan: &Plan,
     places: &[Used],
-    reads: &DeviceReads,
+    counted: &DeviceCounts,
     backend: &RealBackend,
     command: &str,
 ) -> Surroundings {
@@ -112,10 +127,11 @@ pub(super) fn surroundings(
             mount: used.mount().display().to_string(),
             file_system: used.file_system(),
             device: used.device_or_source(),
-            device_reads: used.device().and_then(|device| reads.get(device).copied()),
+            device_reads: used.reads(counted).map(|(reads, _)| reads),
             engine_reads: 0,
         },
         bytes: used.bytes,
+        device_read: used.reads(counted).map(|(_, bytes)| bytes),
         databases: used.databases.clone(),
         logs: used.logs.clone(),
     };

@@ -12,7 +12,7 @@ use brunt_units::{ByteSize, Span, Time};
 use brunt_world_real::facts::disk_counters;
 
 use super::recorder::Recorder;
-use super::surroundings::{DeviceReads, Used, devices};
+use super::surroundings::{DeviceCounts, Used, devices};
 use crate::output::{Output, Progress};
 
 /// Hears what a test tells.
@@ -27,8 +27,8 @@ pub(super) struct Watch {
 #[derive(Default)]
 struct State {
     phase: Option<(Phase, Progress)>,
-    before: DeviceReads,
-    reads: DeviceReads,
+    before: DeviceCounts,
+    counted: DeviceCounts,
     /// When the collection began.
     began: Time,
 }
@@ -84,17 +84,15 @@ impl Watch {
         recorder.map_or(Ok(Vec::new()), Recorder::finish)
     }
 
-    /// Reads of each device during the collection, as the kernel counts them.
-    pub(super) fn device_reads(&self) -> DeviceReads {
-        self.state.borrow().reads.clone()
+    /// What the kernel counted of each device during the collection.
+    pub(super) fn device_counts(&self) -> DeviceCounts {
+        self.state.borrow().counted.clone()
     }
 
-    fn counters(&self) -> DeviceReads {
+    fn counters(&self) -> DeviceCounts {
         let devices = self.devices.iter();
-        let counted = devices.filter_map(|device| {
-            let counters = disk_counters(device).ok()??;
-            Some((device.clone(), counters.reads))
-        });
+        let counted =
+            devices.filter_map(|device| Some((device.clone(), disk_counters(device).ok()??)));
         counted.collect()
     }
 
@@ -209,6 +207,10 @@ impl Listener for Watch {
             News::WarmingUp { filled, wanted } => {
                 self.show_bytes(Phase::WarmUp, *filled, *wanted, "cache ");
             }
+            News::Waiting { left } => self.show(Phase::WarmUp, 0.0, || {
+                format!("databases are ready; sessions begin in {}", seconds(*left))
+            }),
+            News::Settling { share, what } => self.show(Phase::WarmUp, *share, || what.clone()),
             News::WarmedUp {
                 filled,
                 cache,
@@ -270,11 +272,11 @@ impl Watch {
         let began = {
             let mut state = self.state.borrow_mut();
             let before = std::mem::take(&mut state.before);
-            let reads = after.into_iter().filter_map(|(device, reads)| {
-                let before = before.get(&device)?;
-                Some((device, reads.saturating_sub(*before)))
+            let counted = after.into_iter().filter_map(|(device, after)| {
+                let before = *before.get(&device)?;
+                Some((device, after.since(before)))
             });
-            state.reads = reads.collect();
+            state.counted = counted.collect();
             state.began
         };
         let (lasted, wanted) = (at - began, self.plan.duration);

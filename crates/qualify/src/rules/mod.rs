@@ -9,6 +9,11 @@
 //! | achieved I/O | target less the profile's margin; only with a target |
 //! | pages, logs, records verified | nothing bad, nothing lost |
 //! | I/O errors | none |
+//! | hung I/O | none in flight for 30 s ([`crate::hanging`]) |
+//! | stationary | the end is like the beginning: `stationary` |
+//! | tail | the slowest few: `tail` |
+//! | device agrees | what was read came from the device: [`device`] |
+//! | tester | the program kept up: [`tester`] |
 //!
 //! A latency rule shows the worst of all databases (log streams), and names it. What was not measured is neither kept nor
 //! broken: it stands in the list as *not measured*.
@@ -16,16 +21,26 @@
 //! **Excursions.** Some samples may be over the limit: as many as Jetstress tolerates (`MaximumLatencyErrors`, 6), but not
 //! more than 1.25 % of the samples, so that a short test has none to give away (6 of the 480 samples of two hours).
 
-use brunt_report::result::{Outcome, Quantity, Rule, Verdict};
+pub mod device;
+mod stationary;
+mod tail;
+pub mod tester;
+
+use brunt_report::result::{Outcome, Quantity, Rule, Sample, Verdict};
 use brunt_report::{decimals, grouped};
 use brunt_units::Span;
 
+use crate::goal::{Target, TestKind};
+use crate::hanging::{HUNG, Hung};
 use crate::plan::Limits;
+use device::VolumeReads;
+use tester::Tester;
 
 const PAGES: &str = "pages verified";
 const LOGS: &str = "logs verified";
 const RECORDS: &str = "records verified";
 const ERRORS: &str = "I/O errors";
+const HANGS: &str = "hung I/O";
 
 /// Samples of one stream's mean latency, as far as rules need them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -91,7 +106,15 @@ pub struct Evidence {
     /// Database reads and writes per second.
     pub achieved_io_per_s: Option<f64>,
     /// What was to be reached.
-    pub target_io_per_s: Option<f64>,
+    pub target: Option<Target>,
+    /// The server over time.
+    pub samples: Vec<Sample>,
+    /// 99.9th percentile of database reads, by database.
+    pub read_tails: Vec<(String, Span)>,
+    /// 99.9th percentile of log writes, by log stream.
+    pub log_tails: Vec<(String, Span)>,
+    /// 99th percentile of operations from their intended start.
+    pub operation_p99: Option<Span>,
     /// All databases.
     pub pages: Option<FilesVerified>,
     /// All logs.
@@ -104,6 +127,12 @@ pub struct Evidence {
     pub io_errors: u64,
     /// The first of them, in words.
     pub first_error: String,
+    /// I/Os that hung.
+    pub hung: Hung,
+    /// What was read, by volume.
+    pub volumes: Vec<VolumeReads>,
+    /// Whether the program kept up.
+    pub tester: Tester,
 }
 
 /// Samples over the limit that are tolerated among `samples`, `most` being the version's own number.
@@ -111,8 +140,24 @@ pub fn tolerated(samples: u64, most: u32) -> u64 {
     u64::from(most).min((samples * 125).div_euclid(10_000))
 }
 
-/// Judges `evidence` by `limits`.
-pub fn judge(evidence: &Evidence, limits: &Limits) -> Vec<Rule> {
+/// Judges `evidence` of a test of `kind` by `limits`.
+pub fn judge(kind: TestKind, evidence: &Evidence, limits: &Limits) -> Vec<Rule> {
+    let mut rules = performance(evidence, limits);
+    rules.push(files(PAGES, "bad", "pages", evidence.pages));
+    rules.push(files(LOGS, "bad", "segments", evidence.logs));
+    rules.push(records(evidence.records, evidence.findings));
+    let errors = Rule::at_most(ERRORS, "", 0.0, Some(evidence.io_errors as f64));
+    rules.push(errors.with_remark(evidence.first_error.clone()));
+    rules.push(hangs(&evidence.hung));
+    rules.extend(stationary::rules(&evidence.samples, kind));
+    rules.extend(tail::rules(evidence, limits));
+    rules.push(device::rule(&evidence.volumes));
+    rules.extend(tester::rules(&evidence.tester));
+    rules
+}
+
+/// Latencies, stalls and the rate.
+fn performance(evidence: &Evidence, limits: &Limits) -> Vec<Rule> {
     let latency = &limits.latency;
     let (reads, logs) = (&evidence.reads, &evidence.log_writes);
     let mut rules = vec![
@@ -132,17 +177,20 @@ pub fn judge(evidence: &Evidence, limits: &Limits) -> Vec<Rule> {
             evidence.stalls_per_s,
         ),
     ];
-    rules.extend(
-        evidence
-            .target_io_per_s
-            .map(|target| achieved(target, evidence.achieved_io_per_s, limits)),
-    );
-    rules.push(files(PAGES, "bad", "pages", evidence.pages));
-    rules.push(files(LOGS, "bad", "segments", evidence.logs));
-    rules.push(records(evidence.records, evidence.findings));
-    let errors = Rule::at_most(ERRORS, "", 0.0, Some(evidence.io_errors as f64));
-    rules.push(errors.with_remark(evidence.first_error.clone()));
+    if let Some(target) = evidence.target {
+        rules.push(achieved(target, evidence.achieved_io_per_s, limits));
+        rules.extend(headroom(target, evidence.achieved_io_per_s, limits));
+    }
     rules
+}
+
+fn hangs(hung: &Hung) -> Rule {
+    let rule = Rule::at_most(HANGS, "", 0.0, Some(hung.count as f64));
+    if hung.count == 0 {
+        return rule.with_remark(format!("none took {:.0} s", HUNG.as_seconds()));
+    }
+    let longest = hung.longest.as_seconds();
+    rule.with_remark(format!("{}, seen in flight for {longest:.0} s", hung.first))
 }
 
 fn average(name: &str, streams: &[StreamLatency], limit: Span) -> Rule {
@@ -191,14 +239,37 @@ fn worst(name: &str, streams: &[StreamLatency], limit: Span, limits: &Limits) ->
     rule.with_remark(remark)
 }
 
-fn achieved(target: f64, achieved: Option<f64>, limits: &Limits) -> Rule {
-    let least = target * f64::from(100 - limits.margin_percent.min(100)) / 100.0;
+fn achieved(target: Target, achieved: Option<f64>, limits: &Limits) -> Rule {
+    let least = less_margin(target.io_per_s, limits);
     let rule = Rule::at_least("achieved database I/O", "/s", least, achieved);
     rule.with_remark(format!(
         "target {} /s less {} %",
-        decimals(target),
+        decimals(target.io_per_s),
         limits.margin_percent
     ))
+}
+
+/// What was asked for on top of the target: not reaching it is worth a look, and does not qualify.
+fn headroom(target: Target, achieved: Option<f64>, limits: &Limits) -> Option<Rule> {
+    let least = less_margin(target.offered(), limits);
+    let rule = Rule::at_least("achieved with headroom", "/s", least, achieved);
+    let rule = rule.with_remark(format!(
+        "{} /s with {} % headroom, less {} %",
+        decimals(target.offered()),
+        target.headroom_percent,
+        limits.margin_percent
+    ));
+    (target.headroom_percent > 0).then(|| rule.advisory())
+}
+
+/// Whether the storage showed the headroom that was asked for.
+pub(crate) fn shows_headroom(target: Target, achieved: Option<f64>, limits: &Limits) -> bool {
+    let rule = headroom(target, achieved, limits);
+    rule.is_none_or(|rule| rule.outcome == Outcome::Ok)
+}
+
+fn less_margin(rate: f64, limits: &Limits) -> f64 {
+    rate * f64::from(100 - limits.margin_percent.min(100)) / 100.0
 }
 
 fn files(name: &str, unit: &str, things: &str, verified: Option<FilesVerified>) -> Rule {
@@ -264,7 +335,7 @@ pub enum Ending {
 }
 
 /// Rules that tell of a fault whenever they fail, also when the test had to end early.
-const FAULTS: [&str; 4] = [PAGES, LOGS, RECORDS, ERRORS];
+const FAULTS: [&str; 5] = [PAGES, LOGS, RECORDS, ERRORS, HANGS];
 
 /// The verdict on a run that ended so, by these rules.
 ///
@@ -335,7 +406,7 @@ mod tests {
     const MS: Span = Span::millis(1);
 
     fn limits() -> Limits {
-        Limits::strict(Version::Exchange2013.profile())
+        Limits::of(Version::Exchange2013.profile(), TestKind::Performance)
     }
 
     fn stream(name: &str, mean: Span, worst: Span, over: u64, count: u64) -> StreamLatency {
@@ -364,7 +435,10 @@ mod tests {
             log_writes: vec![stream("Instance 1", MS * 10, MS * 100, 0, 480)],
             stalls_per_s: Some(1.0),
             achieved_io_per_s: Some(95.0),
-            target_io_per_s: Some(100.0),
+            target: Some(Target {
+                io_per_s: 100.0,
+                headroom_percent: 0,
+            }),
             pages: Some(verified),
             logs: Some(verified),
             records: Some(RecordsVerified {
@@ -375,11 +449,12 @@ mod tests {
             findings: 0,
             io_errors: 0,
             first_error: String::new(),
+            ..Evidence::default()
         }
     }
 
     fn failed(evidence: &Evidence) -> Vec<String> {
-        let rules = judge(evidence, &limits());
+        let rules = judge(TestKind::Performance, evidence, &limits());
         let failed = rules.into_iter().filter(|r| r.outcome == Outcome::Failed);
         failed.map(|rule| rule.name).collect()
     }
@@ -396,7 +471,7 @@ mod tests {
     fn each_rule_fails_alone_just_past_its_limit() {
         let tick = Span::nanos(1);
         assert!((MS * 20 + tick).as_millis() > 20.0);
-        let cases: [(&str, Worsen); 11] = [
+        let cases: [(&str, Worsen); 12] = [
             ("database read, average", |e| {
                 e.reads[0].mean = Some(MS * 20 + Span::nanos(1));
             }),
@@ -435,6 +510,7 @@ mod tests {
             }),
             ("records verified", |e| e.findings = 1),
             ("I/O errors", |e| e.io_errors = 1),
+            ("hung I/O", |e| e.hung.count = 1),
         ];
         for (rule, worsen) in cases {
             let mut evidence = evidence();
@@ -464,7 +540,7 @@ mod tests {
             stream("DB1", MS * 3, MS * 500, 1, 480),
             stream("DB2", MS * 34, MS * 200, 9, 480),
         ];
-        let rules = judge(&evidence, &limits());
+        let rules = judge(TestKind::Performance, &evidence, &limits());
         assert_eq!(rules[0].remark, "DB2");
         assert_eq!(rules[0].measured, Some(Quantity::new(34.0, "ms")));
         // DB1 has the longer sample, but that one is tolerated.
@@ -475,25 +551,25 @@ mod tests {
     #[test]
     fn what_was_not_measured_is_said_and_does_not_fail() {
         let evidence = Evidence::default();
-        let rules = judge(&evidence, &limits());
+        let rules = judge(TestKind::Performance, &evidence, &limits());
         assert_eq!(verdict(&Ending::Complete, &rules), Verdict::Pass);
         let measured = rules.iter().filter(|r| r.outcome != Outcome::NotMeasured);
         let measured: Vec<_> = measured.map(|rule| &rule.name).collect();
-        assert_eq!(measured, ["I/O errors"]);
+        assert_eq!(measured, ["I/O errors", "hung I/O"]);
     }
 
     #[test]
     fn only_a_complete_run_is_judged() {
         let mut evidence = evidence();
         evidence.io_errors = 3;
-        let rules = judge(&evidence, &limits());
+        let rules = judge(TestKind::Performance, &evidence, &limits());
         assert_eq!(verdict(&Ending::Complete, &rules), Verdict::Fail);
         assert_eq!(verdict(&Ending::Stopped, &rules), Verdict::Interrupted);
         let broken = Ending::Broken("the disk went away".to_owned());
         assert_eq!(verdict(&broken, &rules), Verdict::Fail);
         evidence.io_errors = 0;
         evidence.stalls_per_s = Some(100.0);
-        let slow = judge(&evidence, &limits());
+        let slow = judge(TestKind::Performance, &evidence, &limits());
         assert_eq!(verdict(&Ending::Complete, &slow), Verdict::Fail);
         assert_eq!(verdict(&broken, &slow), Verdict::Error);
         assert!(sentence(&broken, &rules, None).contains("the disk went away"));

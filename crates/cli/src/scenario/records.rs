@@ -1,0 +1,49 @@
+//! What records are like: their sizes, and how much of them says nothing new.
+
+use brunt_workload::content::Shape;
+use brunt_workload::profile::Version;
+
+use super::place::Refusal;
+use super::section::{self, Section};
+
+pub(super) const KEYS: [&str; 4] = ["short", "long", "compressible_percent", "duplicate_percent"];
+
+/// A short pad is a text column of at most so many bytes.
+const SHORT_MAX: u64 = 255;
+/// As long as the large messages are.
+const LONG_MAX: u64 = 256 << 10;
+
+/// Reads `[records]`: as the version has them, or what is written instead.
+pub(super) fn read(section: &mut Section, version: Version) -> Result<Shape, Refusal> {
+    let figures = version.profile();
+    let usual = Shape {
+        short: figures.short_pad.value,
+        long: figures.long_pad.value,
+        ..Shape::JETSTRESS
+    };
+    let mut bytes = |key, usual: u32, most: u64| {
+        let usual = brunt_units::ByteSize::bytes(usual.into());
+        let size = section.read_or(key, usual, section::size)?;
+        match u32::try_from(size.value.get()) {
+            Ok(bytes) if (1..=most).contains(&u64::from(bytes)) => Ok(bytes),
+            _ => Err(size
+                .place
+                .refuse(format!("is not between 1 and {most} bytes"))),
+        }
+    };
+    let (short, long) = (
+        bytes("short", usual.short, SHORT_MAX)?,
+        bytes("long", usual.long, LONG_MAX)?,
+    );
+    let mut percent = |key| {
+        let share = section.read_or(key, 0, |node| section::integer(node, 0..=100))?;
+        Ok(u32::try_from(share.value).expect("in range"))
+    };
+    Ok(Shape {
+        short,
+        long,
+        compressible_percent: percent("compressible_percent")?,
+        duplicate_percent: percent("duplicate_percent")?,
+        ..usual
+    })
+}

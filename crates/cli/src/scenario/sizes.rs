@@ -1,0 +1,149 @@
+//! Two ways to say how large databases are and how hard they are worked, instead of saying it database by database.
+//!
+//! | table | size | rate |
+//! | --- | --- | --- |
+//! | `[mailboxes]` | mailboxes × quota, spread evenly | mailboxes × I/Os per second of each |
+//! | `[throughput]` | a share of what each volume holds, less the room to grow | as fast as it goes |
+//!
+//! Capacity means what can be had: the free space and what the databases of this scenario already take. With logs on the same
+//! volume, their room goes off first. Of the rest a share is taken, and of that the initial size is
+//! share / (1 + reserve), as in Jetstress (hmlee, "capacity percentage": 80 of 100 GB with a reserve of 25 %).
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use brunt_units::ByteSize;
+use rustix::fs::statvfs;
+
+use super::model::Scenario;
+use super::place::{Placed, Refusal};
+use super::preflight::{bytes_there, log_bytes};
+use super::section::{self, Section};
+
+/// A mailbox profile.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mailboxes {
+    /// How many, on all databases together.
+    pub count: u64,
+    /// What each may hold.
+    pub quota: ByteSize,
+    /// Database reads and writes per second of each.
+    pub io_per_s: Placed<f64>,
+}
+
+pub(super) const MAILBOX_KEYS: [&str; 3] = ["count", "quota", "io_per_s"];
+pub(super) const THROUGHPUT_KEYS: [&str; 1] = ["capacity_percent"];
+
+const COUNT_MAX: u64 = 100_000_000;
+
+impl Mailboxes {
+    /// Reads `[mailboxes]`.
+    pub(super) fn read(section: &mut Section) -> Result<Self, Refusal> {
+        let count = section.read("count", |node| section::integer(node, 1..=COUNT_MAX))?;
+        let count = count.ok_or_else(|| section.lacks("count", "count = 4000"))?;
+        let quota = section.read("quota", section::size)?;
+        let quota = quota.ok_or_else(|| section.lacks("quota", "quota = \"2 GiB\""))?;
+        let io_per_s = section.read("io_per_s", section::positive)?;
+        let io_per_s = io_per_s.ok_or_else(|| section.lacks("io_per_s", "io_per_s = 0.12"))?;
+        Ok(Self {
+            count: count.value,
+            quota: quota.value,
+            io_per_s,
+        })
+    }
+
+    /// The size of each of so many databases.
+    pub(super) fn database_size(&self, databases: u64) -> ByteSize {
+        let all = u128::from(self.count) * u128::from(self.quota.get());
+        let each = all.div_ceil(u128::from(databases.max(1)));
+        ByteSize::bytes(u64::try_from(each).unwrap_or(u64::MAX))
+    }
+
+    /// What all of them ask for.
+    #[expect(clippy::cast_precision_loss, reason = "mailboxes are far below 2^53")]
+    pub(super) fn target(&self) -> Placed<f64> {
+        Placed {
+            value: self.count as f64 * self.io_per_s.value,
+            place: self.io_per_s.place.clone(),
+        }
+    }
+}
+
+/// Reads `[throughput]`: the share of each volume, in percent.
+pub(super) fn read_capacity(section: &mut Section) -> Result<Placed<u64>, Refusal> {
+    section.read_or("capacity_percent", 100, |node| {
+        section::integer(node, 1..=100)
+    })
+}
+
+/// One volume and what of the scenario lies on it.
+#[derive(Default)]
+struct Share {
+    available: u64,
+    databases: Vec<(usize, usize)>,
+    logs: u64,
+}
+
+impl Scenario {
+    /// Sizes the databases by the capacity of their volumes, if the scenario says so.
+    ///
+    /// # Errors
+    /// When a volume has no room, or cannot be asked.
+    pub fn fit_capacity(&mut self) -> Result<(), Refusal> {
+        let Some(percent) = self.capacity_percent.take() else {
+            return Ok(());
+        };
+        let mut shares = BTreeMap::<u64, Share>::new();
+        for (number, instance) in self.instances.iter().enumerate() {
+            let log = volume(&instance.log.value, &mut shares, &percent)?;
+            log.logs += log_bytes(&self.profile);
+            for (at, database) in instance.databases.iter().enumerate() {
+                let share = volume(&database.path.value, &mut shares, &percent)?;
+                share.databases.push((number, at));
+                share.available += bytes_there(&database.path.value);
+            }
+        }
+        let reserve = u128::from(100 + self.limits.reserve_percent);
+        for share in shares.values() {
+            let room = share.available.saturating_sub(share.logs);
+            let all = u128::from(room) * u128::from(percent.value);
+            let count = share.databases.len().max(1) as u128;
+            let each = all.div_euclid(reserve * count);
+            let each = ByteSize::bytes(u64::try_from(each).unwrap_or(u64::MAX));
+            for (number, at) in &share.databases {
+                let size = Placed {
+                    value: each,
+                    place: percent.place.clone(),
+                };
+                self.check_size(&size)?;
+                self.instances[*number].databases[*at].size = size;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The volume that holds `path`.
+fn volume<'s>(
+    path: &Path,
+    shares: &'s mut BTreeMap<u64, Share>,
+    percent: &Placed<u64>,
+) -> Result<&'s mut Share, Refusal> {
+    let refuse = || {
+        percent
+            .place
+            .refuse(format!("{} cannot be asked for its room", path.display()))
+    };
+    let mut there = path.ancestors();
+    let found = there.find_map(|at| Some((at, fs::metadata(at).ok()?)));
+    let (folder, status) = found.ok_or_else(refuse)?;
+    let space = statvfs(folder).map_err(|_| refuse())?;
+    let free = space.f_bavail.saturating_mul(space.f_frsize);
+    let share = shares.entry(status.dev()).or_insert_with(|| Share {
+        available: free,
+        ..Share::default()
+    });
+    Ok(share)
+}

@@ -1,0 +1,121 @@
+//! The test: what is done, for how long, how hard.
+
+use brunt_qualify::goal::{Growth, HEADROOM_PERCENT, Target, TestKind};
+use brunt_units::Span;
+
+use super::place::{Placed, Refusal};
+use super::section::{self, Section};
+
+/// What is done.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Test {
+    /// What kind of test.
+    pub kind: TestKind,
+    /// How long is measured, once the cache is warm.
+    pub duration: Span,
+    /// How long sessions run before that, at least.
+    pub min_warmup: Span,
+    /// How many times the size of the databases is written before that, at least.
+    pub precondition: f64,
+    /// Sessions, counted as the version counts them: for each log stream, for each database, or for the server.
+    pub sessions: u32,
+    /// The seed of all randomness.
+    pub seed: u64,
+    /// Database reads and writes per second that have to be reached, if any.
+    pub target_io_per_s: Option<Placed<f64>>,
+    /// How much more than the target is asked for, in percent.
+    pub headroom_percent: u32,
+    /// Operations per second of all sessions together, whatever they cost; nothing for a closed loop or a target.
+    pub operations_per_s: Option<f64>,
+    /// What becomes of databases that grow too large.
+    pub growth: Growth,
+    /// Whether the slowest few decide.
+    pub strict_tail: bool,
+}
+
+pub(super) const KEYS: [&str; 11] = [
+    "kind",
+    "duration",
+    "min_warmup",
+    "precondition",
+    "sessions",
+    "seed",
+    "target_io_per_s",
+    "headroom_percent",
+    "operations_per_s",
+    "growth",
+    "strict_tail",
+];
+
+/// Words for growth; the first is the usual one.
+pub(super) const GROWTHS: [(&str, Growth); 2] =
+    [("balance", Growth::Balance), ("refuse", Growth::Refuse)];
+
+pub(super) const SESSIONS_MAX: u64 = 10_000;
+/// The largest number of TOML.
+const SEED_MAX: u64 = i64::MAX.unsigned_abs();
+const DURATION_MIN: Span = Span::seconds(1);
+/// A tenfold target asked for is a mistake.
+const HEADROOM_MAX: u64 = 900;
+/// Where a scenario says nothing: a twelfth of the test, but not more than five minutes. Our choice.
+const WARM_UP_SHARE: u64 = 12;
+const WARM_UP_MAX: Span = Span::seconds(300);
+
+impl Test {
+    /// Reads `[test]`.
+    pub(super) fn read(section: &mut Section) -> Result<Self, Refusal> {
+        let words = TestKind::ALL.map(TestKind::word);
+        let kind = section.read_or("kind", 0, |node| section::word(node, &words))?;
+        let duration = section.read("duration", section::span)?;
+        let duration = duration.ok_or_else(|| section.lacks("duration", "duration = \"2h\""))?;
+        if duration.value < DURATION_MIN {
+            return Err(duration.place.refuse("is less than a second"));
+        }
+        let usual = Span(duration.value.0.div_euclid(WARM_UP_SHARE)).min(WARM_UP_MAX);
+        let min_warmup = section.read_or("min_warmup", usual, section::span)?;
+        let precondition = section.read_or("precondition", 0.0, section::not_negative)?;
+        let sessions = section.read("sessions", |node| section::integer(node, 1..=SESSIONS_MAX))?;
+        let sessions = sessions.ok_or_else(|| section.lacks("sessions", "sessions = 8"))?;
+        let seed = section.read_or("seed", 1, |node| section::integer(node, 0..=SEED_MAX))?;
+        let target = section.read("target_io_per_s", section::positive)?;
+        let usual = u64::from(HEADROOM_PERCENT);
+        let headroom = section.read_or("headroom_percent", usual, |node| {
+            section::integer(node, 0..=HEADROOM_MAX)
+        })?;
+        let operations = section.read("operations_per_s", section::positive)?;
+        if let (Some(operations), Some(_)) = (&operations, &target) {
+            let refusal = operations
+                .place
+                .refuse("paces the sessions, and so does the target");
+            return Err(refusal.hint("keep `target_io_per_s` or `operations_per_s`"));
+        }
+        let growths = GROWTHS.map(|(word, _)| word);
+        let growth = section.read_or("growth", 0, |node| section::word(node, &growths))?;
+        let strict_tail = section.read_or("strict_tail", false, section::switch)?;
+        Ok(Self {
+            kind: TestKind::ALL[kind.value],
+            duration: duration.value,
+            min_warmup: min_warmup.value,
+            precondition: precondition.value,
+            sessions: small(sessions.value),
+            seed: seed.value,
+            target_io_per_s: target,
+            headroom_percent: small(headroom.value),
+            operations_per_s: operations.map(|rate| rate.value),
+            growth: GROWTHS[growth.value].1,
+            strict_tail: strict_tail.value,
+        })
+    }
+
+    /// What has to be reached, if anything.
+    pub fn target(&self) -> Option<Target> {
+        self.target_io_per_s.as_ref().map(|target| Target {
+            io_per_s: target.value,
+            headroom_percent: self.headroom_percent,
+        })
+    }
+}
+
+fn small(number: u64) -> u32 {
+    u32::try_from(number).expect("in range")
+}

@@ -1,0 +1,229 @@
+//! What a scenario says about versions, targets, sizes and records, and what it must not say.
+
+use std::path::Path;
+
+use brunt_cli::scenario::{Override, Scenario};
+use brunt_qualify::goal::{Growth, TestKind};
+use brunt_units::{ByteSize, PageSize, Span};
+use brunt_workload::mix::Kind;
+use brunt_workload::profile::{CheckpointPacing, SessionScope, Version};
+
+const SMALL: &str = r#"
+[test]
+duration = "1h"
+sessions = 4
+
+[[instance]]
+log = "log1"
+databases = ["db/1.edb", "db/2.edb"]
+database_size = "1 GiB"
+
+[[instance]]
+log = "log2"
+databases = ["db/3.edb", "db/4.edb"]
+database_size = "1 GiB"
+"#;
+
+fn parse(text: &str, sets: &[&str]) -> Result<Scenario, String> {
+    let sets: Result<Vec<_>, _> = sets.iter().map(|set| Override::of_set(set)).collect();
+    Scenario::parse("t.toml", text, Path::new("/home/me"), &sets.unwrap())
+        .map_err(|refusal| refusal.to_string())
+}
+
+fn with(sets: &[&str]) -> Scenario {
+    let scenario = parse(SMALL, sets).unwrap();
+    let again = parse(&scenario.to_toml(), &[]).unwrap();
+    assert_eq!(again, scenario, "what is resolved reads back");
+    scenario
+}
+
+fn refused(sets: &[&str]) -> String {
+    parse(SMALL, sets).unwrap_err()
+}
+
+#[test]
+fn every_version_brings_its_figures() {
+    for version in Version::ALL {
+        let name = format!("profile.version=exchange-{}", version.name());
+        let scenario = with(&[&name]);
+        let (profile, figures) = (&scenario.profile, version.profile());
+        assert_eq!(profile.version, version);
+        assert_eq!(profile.page, figures.page_size.value);
+        assert_eq!(profile.log_file, figures.log_file.value);
+        assert_eq!(profile.mix, figures.mix.value);
+        assert_eq!(profile.checkpoint_writes, figures.checkpoint_pacing.value);
+        assert_eq!(
+            profile.background_maintenance,
+            figures.maintenance.value.is_some()
+        );
+        assert_eq!(profile.cache_max.get(), 2 * figures.cache_max.value.get());
+        assert_eq!(scenario.limits.latency, figures.strict.value);
+        assert_eq!(scenario.records.long, figures.long_pad.value);
+        let lenient = with(&[&name, "test.kind=stress"]);
+        assert_eq!(lenient.limits.latency, figures.lenient.value);
+    }
+}
+
+#[test]
+fn sessions_are_counted_as_the_version_counts_them() {
+    let pool = |version: &str| {
+        let scenario = with(&[&format!("profile.version=exchange-{version}")]);
+        (scenario.session_scope(), scenario.pool())
+    };
+    assert_eq!(pool("2007"), (SessionScope::Instance, 8));
+    assert_eq!(pool("2010"), (SessionScope::Database, 16));
+    assert_eq!(pool("2013"), (SessionScope::Server, 4));
+    let many = refused(&["profile.version=exchange-2010", "test.sessions=3000"]);
+    assert!(
+        many.contains("12000 sessions in all, more than 10000"),
+        "{many}"
+    );
+}
+
+#[test]
+fn single_figures_can_be_others() {
+    let scenario = with(&[
+        "profile.page=8KiB",
+        "profile.checkpoint_writes=burst",
+        "profile.maintenance_sleep=20ms",
+        "profile.maintenance_read=128KiB",
+        "profile.insert_percent=30",
+        "profile.delete_percent=30",
+        "profile.lazy_percent=0",
+        "profile.batch_operations=10",
+        "limits.read_average=5ms",
+        "limits.tail_operation=250us",
+        "limits.excursions=0",
+        "records.compressible_percent=50",
+        "records.duplicate_percent=10",
+        "records.long=500B",
+        "storage.cache=16GiB",
+        "test.growth=refuse",
+        "test.precondition=2",
+        "test.min_warmup=90s",
+        "test.strict_tail=true",
+        "test.operations_per_s=400",
+    ]);
+    assert_eq!(scenario.profile.page, PageSize::KIB_8);
+    assert_eq!(scenario.profile.checkpoint_writes, CheckpointPacing::Burst);
+    assert_eq!(scenario.profile.maintenance.sleep, Span::millis(20));
+    assert_eq!(scenario.profile.maintenance.batch, ByteSize::kib(128));
+    let shares = Kind::ALL.map(|kind| scenario.profile.mix.percent(kind));
+    assert_eq!(
+        (shares, scenario.profile.mix.lazy_percent()),
+        ([30, 30, 5, 35], 0)
+    );
+    assert_eq!(scenario.limits.latency.read_mean, Span::millis(5));
+    assert_eq!(scenario.limits.tail_operation, Span::micros(250));
+    assert!(scenario.limits.strict_tail && scenario.test.growth == Growth::Refuse);
+    assert_eq!(scenario.records.long, 500);
+    assert_eq!(scenario.array_cache, Some(ByteSize::gib(16)));
+    assert_eq!(scenario.test.operations_per_s, Some(400.0));
+}
+
+#[test]
+fn mailboxes_give_sizes_and_target() {
+    let text = SMALL.replace("database_size = \"1 GiB\"", "");
+    let sets = [
+        "mailboxes.count=4000",
+        "mailboxes.quota=1GiB",
+        "mailboxes.io_per_s=0.1",
+    ];
+    let scenario = parse(&text, &sets).unwrap();
+    assert!(
+        scenario
+            .databases()
+            .all(|d| d.size.value == ByteSize::gib(1_000))
+    );
+    let target = scenario.test.target().unwrap();
+    assert_eq!((target.io_per_s, target.headroom_percent), (400.0, 20));
+    assert!((target.offered() - 480.0).abs() < 1e-9);
+    assert_eq!(parse(&scenario.to_toml(), &[]).unwrap(), scenario);
+    let twice = [&sets[..], &["test.target_io_per_s=100"]].concat();
+    let said = parse(&text, &twice).unwrap_err();
+    assert!(
+        said.contains("is a second target beside that of the mailboxes"),
+        "{said}"
+    );
+    let paced = [&sets[..], &["test.operations_per_s=100"]].concat();
+    assert!(
+        parse(&text, &paced)
+            .unwrap_err()
+            .contains("and so does `operations_per_s`")
+    );
+    let lacks = parse(&text, &sets[..2]).unwrap_err();
+    assert!(lacks.contains("[mailboxes] lacks `io_per_s`"), "{lacks}");
+}
+
+#[test]
+fn capacity_gives_sizes_on_the_machine() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["log1", "log2", "db"] {
+        std::fs::create_dir(folder.path().join(name)).unwrap();
+    }
+    let text = SMALL.replace("database_size = \"1 GiB\"", "");
+    let sized = |percent: u32| {
+        let text = format!("{text}\n[throughput]\ncapacity_percent = {percent}\n");
+        let mut scenario = Scenario::parse("t.toml", &text, folder.path(), &[]).unwrap();
+        scenario.fit_capacity().unwrap();
+        brunt_cli::scenario::preflight(&scenario).unwrap();
+        assert!(!scenario.to_toml().contains("[throughput]"));
+        scenario.databases().next().unwrap().size.value.get() as f64
+    };
+    let (small, large) = (sized(5), sized(10));
+    assert!((large / small - 2.0).abs() < 0.1, "{small} and {large}");
+    let neither = parse(&text, &[]).unwrap_err();
+    assert!(neither.contains("lacks `database_size`"), "{neither}");
+}
+
+#[test]
+fn what_the_engine_cannot_take_is_refused_before() {
+    let many: Vec<String> = (0..32).map(|at| format!("\"db/{at}.edb\"")).collect();
+    let many = format!(
+        "[test]\nduration = \"1h\"\nsessions = 1\n[[instance]]\nlog = \"log\"\ndatabases = [{}]\ndatabase_size = \"1 GiB\"\n",
+        many.join(", ")
+    );
+    let said = parse(&many, &[]).unwrap_err();
+    assert!(
+        said.contains("more than 31 databases in one instance"),
+        "{said}"
+    );
+    let said = refused(&["profile.log_file=128KiB"]);
+    assert!(
+        said.contains("`--set profile.log_file=128KiB`: is too small for pages of 32 KiB"),
+        "{said}"
+    );
+    assert!(parse(SMALL, &["profile.log_file=128KiB", "profile.page=4KiB"]).is_ok());
+    let said = refused(&["profile.insert_percent=90"]);
+    assert!(
+        said.contains("insert, delete and replace add up to 115 %"),
+        "{said}"
+    );
+    for (set, what) in [
+        ("profile.maintenance_sleep=0s", "less than a millisecond"),
+        ("profile.maintenance_read=4KiB", "is less than 32 KiB"),
+        ("profile.batch_operations=0", "not between 1 and 1000000"),
+        ("records.short=300B", "is not between 1 and 255 bytes"),
+        ("records.long=1MiB", "is not between 1 and 262144 bytes"),
+        ("records.compressible_percent=101", "not between 0 and 100"),
+        ("test.precondition=-1", "is below zero"),
+        ("test.kind=smoke", "it can be performance, stress"),
+        ("test.growth=often", "it can be balance, refuse"),
+    ] {
+        let said = refused(&[set]);
+        assert!(said.contains(what), "{said}");
+    }
+    let uneven = SMALL.replace("\"db/3.edb\", \"db/4.edb\"", "\"db/3.edb\"");
+    let said = parse(&uneven, &[]).unwrap_err();
+    assert!(
+        said.contains("1 databases here, and 2 in the first instance"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_stress_test_is_one() {
+    let scenario = with(&["test.kind=stress"]);
+    assert_eq!(scenario.test.kind, TestKind::Stress);
+    assert!(with(&[]).test.kind == TestKind::Performance);
+}

@@ -1,0 +1,99 @@
+//! What kind of test, and what it is to reach.
+//!
+//! | kind | does | latency limits |
+//! | --- | --- | --- |
+//! | performance | load for a given time | strict |
+//! | stress | the same for a day | lenient; must be stationary |
+//!
+//! A **target** is said in database reads and writes per second. It is offered with *headroom*: sessions are paced so that
+//! target × (1 + headroom) is asked for, and the storage has to show the target. Without a target the sessions run in a
+//! closed loop, as fast as the storage lets them.
+
+use std::fmt;
+
+use brunt_units::Span;
+
+/// What kind of test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TestKind {
+    /// Transactional load under strict limits.
+    Performance,
+    /// Transactional load for a day under lenient limits.
+    Stress,
+}
+
+/// A rate of database reads and writes that storage has to show.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Target {
+    /// Database reads and writes per second, above zero.
+    pub io_per_s: f64,
+    /// How much more than that is asked for, in percent.
+    pub headroom_percent: u32,
+}
+
+/// What to do when databases would grow past their reserve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Growth {
+    /// At the reserve, delete as much as is inserted.
+    Balance,
+    /// Refuse the test when it is foreseen.
+    Refuse,
+}
+
+/// Headroom where a scenario says nothing. Source: ESRP-Storage papers, whose profiles include 20 %.
+pub const HEADROOM_PERCENT: u32 = 20;
+
+impl TestKind {
+    /// Every kind.
+    pub const ALL: [Self; 2] = [Self::Performance, Self::Stress];
+
+    /// The word of scenarios and results.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Performance => "performance",
+            Self::Stress => "stress",
+        }
+    }
+
+    /// How long it has to last to be shown as a qualification.
+    ///
+    /// Source: ESRP-Storage papers, "over two hours" and 24 hours.
+    pub const fn length_min(self) -> Span {
+        match self {
+            Self::Performance => Span::seconds(2 * 3600),
+            Self::Stress => Span::seconds(24 * 3600),
+        }
+    }
+}
+
+impl fmt::Display for TestKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+impl Target {
+    /// What sessions are paced to ask for, in I/Os per second.
+    pub fn offered(&self) -> f64 {
+        self.io_per_s * (100.0 + f64::from(self.headroom_percent)) / 100.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headroom_is_asked_for_on_top() {
+        let target = Target {
+            io_per_s: 3_000.0,
+            headroom_percent: HEADROOM_PERCENT,
+        };
+        assert_eq!(target.offered(), 3_600.0);
+        let bare = Target {
+            headroom_percent: 0,
+            ..target
+        };
+        assert_eq!(bare.offered(), 3_000.0);
+    }
+}

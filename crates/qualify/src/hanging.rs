@@ -1,0 +1,210 @@
+//! I/Os that do not come back.
+//!
+//! A path that fails over, a controller that resets, a dead NFS server: the I/O is neither done nor failed, and whoever waits
+//! for it waits on. Nobody can take it back. So a disk in front of the world's own remembers what is in flight, and the
+//! director looks once a second:
+//!
+//! ```text
+//!    30 s     it counts as hung: the rule fails, the test goes on with the sessions that still can
+//!    300 s    the test ends; what cannot be closed stays open, and there is a report
+//! ```
+//!
+//! When the test is over anyway, nobody waits for a hung I/O: 30 s are enough then.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use brunt_units::{ByteSize, Span, Time};
+use brunt_world::{Class, Disk, FileId, Io, Op, Ticket, TicketId, Tickets, World};
+
+/// An I/O in flight for so long is hung. Source: the engine's own limit; microsoft/Extensible-Storage-Engine,
+/// `JET_paramHungIOThreshold`, 30 seconds.
+pub const HUNG: Span = Span::seconds(30);
+/// A running test waits so long for a hung I/O.
+pub const GIVEN_UP: Span = Span::seconds(300);
+
+/// What is in flight, in words.
+#[derive(Clone, Copy, Debug)]
+struct Flight {
+    turn: u32,
+    op: Op,
+    class: Class,
+    file: FileId,
+    offset: u64,
+    length: u64,
+}
+
+/// I/Os that hung.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Hung {
+    /// How many.
+    pub count: u64,
+    /// The longest seen in flight.
+    pub longest: Span,
+    /// The first of them, in words; empty when there was none.
+    pub first: String,
+}
+
+/// Remembers what goes through it; see the [module](self).
+pub struct FlightRecorder {
+    inner: Rc<dyn Disk>,
+    tickets: RefCell<Option<Tickets>>,
+    /// By slot of the ticket.
+    flights: RefCell<Vec<Option<Flight>>>,
+    names: RefCell<BTreeMap<FileId, PathBuf>>,
+    seen: RefCell<BTreeSet<TicketId>>,
+    hung: RefCell<Hung>,
+}
+
+impl FlightRecorder {
+    /// Watches the disk of `world`.
+    pub fn over(world: &World) -> Rc<Self> {
+        Rc::new(Self {
+            inner: Rc::clone(&world.disk),
+            tickets: RefCell::default(),
+            flights: RefCell::default(),
+            names: RefCell::default(),
+            seen: RefCell::default(),
+            hung: RefCell::default(),
+        })
+    }
+
+    /// `world` with this disk in front of its own.
+    pub fn world(self: &Rc<Self>, world: &World) -> World {
+        World {
+            disk: Rc::<Self>::clone(self),
+            ..world.clone()
+        }
+    }
+
+    /// What messages call a file.
+    pub fn name(&self, file: FileId, path: &Path) {
+        self.names.borrow_mut().insert(file, path.to_owned());
+    }
+
+    /// Looks for I/Os that hang at `now`, and says how long the oldest has been doing so.
+    pub fn look(&self, now: Time) -> Option<Span> {
+        let tickets = self.tickets.borrow();
+        let latest = now.0.checked_sub(HUNG.0).map(Time)?;
+        let hanging = tickets.as_ref()?.submitted_by(latest);
+        let oldest = hanging.iter().map(|(_, since)| now - *since).max()?;
+        let mut hung = self.hung.borrow_mut();
+        hung.longest = hung.longest.max(oldest);
+        for (id, _) in hanging {
+            if self.seen.borrow_mut().insert(id) {
+                hung.count += 1;
+                if hung.first.is_empty() {
+                    hung.first = self.describe(id);
+                }
+            }
+        }
+        Some(oldest)
+    }
+
+    /// What has hung so far.
+    pub fn hung(&self) -> Hung {
+        self.hung.borrow().clone()
+    }
+
+    fn describe(&self, id: TicketId) -> String {
+        let flights = self.flights.borrow();
+        let flight = flights.get(id.slot as usize).copied().flatten();
+        let Some(flight) = flight.filter(|flight| flight.turn == id.turn) else {
+            return "an I/O".to_owned();
+        };
+        let what = match flight.op {
+            Op::Read => "a read",
+            Op::Write | Op::WriteThrough => "a write",
+            Op::Sync => "a sync",
+            Op::Trim => "a trim",
+        };
+        let names = self.names.borrow();
+        let whose = match (names.get(&flight.file), flight.class) {
+            (Some(path), _) => format!("of {}", path.display()),
+            (None, Class::Log | Class::LogFormat) => "of a log file".to_owned(),
+            (None, class) => format!("for {class:?}").to_lowercase(),
+        };
+        let length = ByteSize::bytes(flight.length);
+        format!("{what} {whose}, {length} at offset {}", flight.offset)
+    }
+}
+
+impl Disk for FlightRecorder {
+    fn submit(&self, io: Io) -> Ticket {
+        let mut flight = Flight {
+            turn: 0,
+            op: io.op,
+            class: io.class,
+            file: io.file,
+            offset: io.offset,
+            length: io.length(),
+        };
+        let ticket = self.inner.submit(io);
+        let id = ticket.id();
+        flight.turn = id.turn;
+        let mut flights = self.flights.borrow_mut();
+        let slot = id.slot as usize;
+        if flights.len() <= slot {
+            flights.resize(slot + 1, None);
+        }
+        flights[slot] = Some(flight);
+        let mut tickets = self.tickets.borrow_mut();
+        tickets.get_or_insert_with(|| ticket.tickets().clone());
+        ticket
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use brunt_world::OpenMode;
+    use brunt_world_virtual::{Delay, VirtualOptions, VirtualWorld};
+
+    use super::*;
+
+    #[test]
+    fn an_io_hangs_after_thirty_seconds_and_counts_once() {
+        let options = VirtualOptions {
+            devices: vec![Box::new(Delay(|_, request: &_| slow(request)))],
+            ..VirtualOptions::new(1)
+        };
+        let mut machine = VirtualWorld::new(options);
+        let world = machine.world.clone();
+        machine.executor.block_on(async move {
+            let recorder = FlightRecorder::over(&world);
+            let world = recorder.world(&world);
+            let path = Path::new("a.edb");
+            let file = world.volume.open(path, OpenMode::CreateNew).await.unwrap();
+            recorder.name(file, path);
+            world.volume.allocate(file, 1 << 20).await.unwrap();
+            let read = |offset| {
+                let frame = world.frames.take(4096);
+                world
+                    .disk
+                    .submit(Io::read(Class::Database, file, offset, frame))
+            };
+            read(0).await.result.unwrap();
+            let hanging = read(8192);
+            world.sleep(Span::millis(29_900)).await;
+            assert_eq!(recorder.look(world.clock.now()), None);
+            world.sleep(Span::seconds(1)).await;
+            for _ in 0..2 {
+                assert!(recorder.look(world.clock.now()).unwrap() > HUNG);
+            }
+            let hung = recorder.hung();
+            assert_eq!(hung.count, 1);
+            assert_eq!(hung.first, "a read of a.edb, 4 KiB at offset 8192");
+            hanging.await.result.unwrap();
+            assert_eq!(recorder.look(world.clock.now()), None);
+            assert!(recorder.hung().longest > HUNG);
+        });
+    }
+
+    fn slow(request: &brunt_world_virtual::Request) -> Span {
+        match request.offset {
+            8192 => Span::seconds(40),
+            _ => Span::millis(1),
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Does the device agree? What the engine read against what the kernel saw the devices read.
+//!
+//! A file system may ignore the wish to bypass the page cache, and a cache beneath answers faster than any storage. The
+//! kernel counts what reached the devices: the leaves under device mapper, md and multipath, so that nothing is counted on the
+//! way. Bytes are compared, because the kernel splits and merges requests.
+//!
+//! | bytes at the device | means | outcome |
+//! | --- | --- | --- |
+//! | below 90 % of the engine's | a cache in between: something else was measured | failed |
+//! | above 110 % | others read there too, or parity was read | advisory |
+//! | no device (overlay, NFS, memory) | | not measured |
+
+use brunt_report::decimals;
+use brunt_report::result::{Outcome, Rule};
+use brunt_units::ByteSize;
+
+/// A gap that is a finding, in percent.
+const GAP_PERCENT: f64 = 10.0;
+/// With less than that, what others do between two looks at the counters matters.
+const BYTES_MIN: u64 = 4 << 20;
+
+/// What was read on one volume.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct VolumeReads {
+    /// Where it is mounted.
+    pub mount: String,
+    /// Bytes that the engine read.
+    pub engine: u64,
+    /// Bytes that its devices read; nothing where there is no device to ask.
+    pub device: Option<u64>,
+}
+
+pub(super) fn rule(volumes: &[VolumeReads]) -> Rule {
+    const NAME: &str = "device agrees";
+    let least = 100.0 - GAP_PERCENT;
+    let enough = volumes.iter().filter(|volume| volume.engine >= BYTES_MIN);
+    let shares: Vec<(f64, &VolumeReads)> = enough
+        .filter_map(|volume| Some((share(volume.device?, volume.engine), volume)))
+        .collect();
+    let unknown = volumes
+        .iter()
+        .filter(|volume| volume.device.is_none() && volume.engine >= BYTES_MIN);
+    let unknown: Vec<&str> = unknown.map(|volume| volume.mount.as_str()).collect();
+    let by_share =
+        |one: &&(f64, &VolumeReads), other: &&(f64, &VolumeReads)| f64::total_cmp(&one.0, &other.0);
+    let Some(least_share) = shares.iter().min_by(by_share) else {
+        let rule = Rule::at_least(NAME, "% of reads", least, None);
+        return rule.with_remark(match unknown.first() {
+            Some(mount) => format!("no device is known under {mount}"),
+            None => "too little was read".to_owned(),
+        });
+    };
+    let most_share = shares.iter().max_by(by_share).unwrap_or(least_share);
+    let (shown, remark) = if least_share.0 >= least && most_share.0 > 100.0 + GAP_PERCENT {
+        let what = "others read there too, or parity was read";
+        (most_share, format!("{what}; {}", said(most_share.1)))
+    } else {
+        (least_share, said(least_share.1))
+    };
+    let mut rule = Rule::at_least(NAME, "% of reads", least, Some(shown.0));
+    if shown.0 > 100.0 + GAP_PERCENT {
+        rule.outcome = Outcome::Advisory;
+    }
+    match unknown.first() {
+        Some(mount) => rule.with_remark(format!("{remark}; no device is known under {mount}")),
+        None => rule.with_remark(remark),
+    }
+}
+
+/// Whether nothing says that something else than the devices answered.
+pub(crate) fn agrees(volumes: &[VolumeReads]) -> bool {
+    rule(volumes).outcome != Outcome::Failed
+}
+
+fn share(device: u64, engine: u64) -> f64 {
+    100.0 * device as f64 / engine as f64
+}
+
+fn said(volume: &VolumeReads) -> String {
+    let [device, engine] = [volume.device.unwrap_or(0), volume.engine].map(ByteSize::bytes);
+    let share = decimals(share(device.get(), engine.get()));
+    format!(
+        "{}: {device} of {engine} ({share} %) reached the device",
+        volume.mount
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn volume(mount: &str, device: Option<u64>) -> VolumeReads {
+        VolumeReads {
+            mount: mount.to_owned(),
+            engine: 1_000 << 20,
+            device: device.map(|mib| mib << 20),
+        }
+    }
+
+    #[test]
+    fn reads_that_never_reached_the_device_fail() {
+        let outcome = |mib| rule(&[volume("/a", Some(1_000)), volume("/b", Some(mib))]).outcome;
+        assert_eq!([900, 1_000, 1_100].map(outcome), [Outcome::Ok; 3]);
+        assert_eq!(outcome(899), Outcome::Failed);
+        assert_eq!(outcome(0), Outcome::Failed);
+        assert_eq!(outcome(1_101), Outcome::Advisory);
+        let both = rule(&[volume("/a", Some(5_000)), volume("/b", Some(3))]);
+        assert_eq!(both.outcome, Outcome::Failed, "{}", both.remark);
+        assert!(
+            both.remark.starts_with("/b: 3 MiB of 1000 MiB"),
+            "{}",
+            both.remark
+        );
+    }
+
+    #[test]
+    fn without_a_device_nothing_is_said() {
+        let one = rule(&[volume("/nfs", None)]);
+        assert_eq!(one.outcome, Outcome::NotMeasured);
+        assert_eq!(one.remark, "no device is known under /nfs");
+        let mixed = rule(&[volume("/nfs", None), volume("/b", Some(1_000))]);
+        assert_eq!(mixed.outcome, Outcome::Ok);
+        assert!(mixed.remark.contains("no device is known under /nfs"));
+        assert_eq!(rule(&[]).outcome, Outcome::NotMeasured);
+        let little = VolumeReads {
+            engine: 100,
+            ..volume("/b", Some(0))
+        };
+        assert_eq!(rule(&[little]).outcome, Outcome::NotMeasured);
+    }
+}

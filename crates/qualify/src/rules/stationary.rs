@@ -1,0 +1,238 @@
+//! Does the storage stay what it was? The first third of the collection against the last one.
+//!
+//! A volume that lives on burst credits, an SSD whose fast cells fill, a drive that grows hot, an array whose write cache was
+//! empty at the start: all of them are good for a while. The mean over a test hides it, a day of mail does not. So three series
+//! are looked at: I/O rate, read latency and log write latency.
+//!
+//! A series has worsened when both hold:
+//!
+//! ```text
+//!   change    mean of the last third against that of the first, beyond its limit
+//!   trend     later samples are worse than earlier ones more often than chance would have it
+//!             (Mann 1945, Kendall 1975: z of the number of ordered pairs; one in a hundred by chance)
+//! ```
+//!
+//! A difference without a trend is scatter, and a trend without a difference is small. Becoming *better* is not held against
+//! anybody. It fails a stress test; a performance test of two hours may end before a trend means anything, and is warned.
+//! The limits are our choice.
+
+use brunt_report::result::{Outcome, Rule, Sample};
+
+use crate::goal::TestKind;
+
+/// Change of the I/O rate that is allowed, in percent downwards.
+const RATE_PERCENT: f64 = 10.0;
+/// Change of a latency that is allowed, in percent upwards.
+const LATENCY_PERCENT: f64 = 25.0;
+/// Samples below which nothing is judged: three for each third.
+const SAMPLES_MIN: usize = 9;
+/// More samples are taken together: neighbours tell the same.
+const GROUPS_MAX: usize = 240;
+/// A trend by chance reaches this once in a hundred.
+const Z_LIMIT: f64 = 2.326;
+
+/// A value of one sample and what it counts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Weighed {
+    value: f64,
+    weight: f64,
+}
+
+/// The three rules.
+pub(super) fn rules(samples: &[Sample], kind: TestKind) -> [Rule; 3] {
+    let rate = |sample: &Sample| {
+        let io = sample.database_reads.per_s + sample.database_writes.per_s;
+        Some(Weighed {
+            value: io,
+            weight: sample.length_s,
+        })
+    };
+    let latency = |flow: &brunt_report::result::Flow, length_s: f64| {
+        Some(Weighed {
+            value: flow.latency_ms_mean?,
+            weight: flow.per_s * length_s,
+        })
+    };
+    let reads = |sample: &Sample| latency(&sample.database_reads, sample.length_s);
+    let logs = |sample: &Sample| latency(&sample.log_writes, sample.length_s);
+    let all = [
+        rule("stationary, I/O rate", &series(samples, rate), Series::Rate),
+        rule(
+            "stationary, database read",
+            &series(samples, reads),
+            Series::Latency,
+        ),
+        rule(
+            "stationary, log write",
+            &series(samples, logs),
+            Series::Latency,
+        ),
+    ];
+    match kind {
+        TestKind::Stress => all,
+        _ => all.map(Rule::advisory),
+    }
+}
+
+/// Which way is worse.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Series {
+    Rate,
+    Latency,
+}
+
+fn series(samples: &[Sample], of: impl Fn(&Sample) -> Option<Weighed>) -> Vec<Weighed> {
+    let values: Vec<Weighed> = samples.iter().filter_map(of).collect();
+    let size = values.len().div_ceil(GROUPS_MAX).max(1);
+    values.chunks(size).map(together).collect()
+}
+
+fn together(values: &[Weighed]) -> Weighed {
+    let weight: f64 = values.iter().map(|value| value.weight).sum();
+    let sum: f64 = values.iter().map(|value| value.value * value.weight).sum();
+    let value = if weight > 0.0 { sum / weight } else { 0.0 };
+    Weighed { value, weight }
+}
+
+fn rule(name: &str, values: &[Weighed], series: Series) -> Rule {
+    let unit = "%";
+    let limit = match series {
+        Series::Rate => RATE_PERCENT,
+        Series::Latency => LATENCY_PERCENT,
+    };
+    let third = values.len().div_euclid(3);
+    if values.len() < SAMPLES_MIN {
+        let rule = Rule::at_most(name, unit, limit, None);
+        return rule.with_remark(format!("fewer than {SAMPLES_MIN} samples"));
+    }
+    let [first, last] = [&values[..third], &values[values.len() - third..]].map(together);
+    if first.value <= 0.0 {
+        return Rule::at_most(name, unit, limit, None).with_remark("there was none at first");
+    }
+    let sign = match series {
+        Series::Rate => -1.0,
+        Series::Latency => 1.0,
+    };
+    let worse = sign * (last.value / first.value - 1.0) * 100.0;
+    let z = sign * trend(values);
+    let mut rule = Rule::at_most(name, unit, limit, Some(worse));
+    if rule.outcome == Outcome::Failed && z < Z_LIMIT {
+        rule.outcome = Outcome::Ok;
+        return rule.with_remark("scatter: later samples are not worse than earlier ones");
+    }
+    let change = last.value / first.value - 1.0;
+    let way = if change < 0.0 { "lower" } else { "higher" };
+    rule.with_remark(format!("{way} in the last third than in the first"))
+}
+
+/// How much later values are above earlier ones, in standard deviations of chance.
+fn trend(values: &[Weighed]) -> f64 {
+    let mut pairs = 0.0;
+    for (at, early) in values.iter().enumerate() {
+        for late in &values[at + 1..] {
+            pairs += (late.value > early.value) as u8 as f64;
+            pairs -= (late.value < early.value) as u8 as f64;
+        }
+    }
+    let n = values.len() as f64;
+    let deviation = (n * (n - 1.0) * (2.0 * n + 5.0) / 18.0).sqrt();
+    (pairs - f64::signum(pairs)) / deviation
+}
+
+#[cfg(test)]
+mod tests {
+    use brunt_report::result::Flow;
+    use brunt_world::random::Streams;
+
+    use super::*;
+
+    /// Samples whose read latency and rate are made from the share of the time that has passed.
+    fn samples(count: u32, of: impl Fn(f64) -> (f64, f64)) -> Vec<Sample> {
+        let mut noise = Streams::new(1).named("noise");
+        let mut scattered = move |value: f64| value * (0.9 + 0.2 * noise.below(1_000) as f64 / 1e3);
+        (0..count)
+            .map(|number| {
+                let (rate, latency) = of(f64::from(number) / f64::from(count));
+                let flow = |per_s, latency| Flow {
+                    per_s,
+                    latency_ms_mean: Some(latency),
+                    ..Flow::default()
+                };
+                Sample {
+                    begin_s: f64::from(number) * 15.0,
+                    length_s: 15.0,
+                    database_reads: flow(scattered(rate), scattered(latency)),
+                    database_writes: flow(0.0, 1.0),
+                    log_writes: flow(scattered(100.0), scattered(1.0)),
+                    page_fault_stalls_per_s: 0.0,
+                    cache_bytes: 0,
+                }
+            })
+            .collect()
+    }
+
+    fn outcomes(samples: &[Sample], kind: TestKind) -> [Outcome; 3] {
+        rules(samples, kind).map(|rule| rule.outcome)
+    }
+
+    use Outcome::{Advisory, Failed, NotMeasured, Ok};
+
+    #[test]
+    fn steady_storage_is_stationary_however_it_scatters() {
+        for count in [9, 10, 40, 480, 5_760] {
+            let steady = samples(count, |_| (1_000.0, 5.0));
+            assert_eq!(
+                outcomes(&steady, TestKind::Stress),
+                [Ok; 3],
+                "{count} samples"
+            );
+        }
+    }
+
+    #[test]
+    fn credits_that_run_out_late_are_seen() {
+        let burst = samples(480, |at| {
+            if at > 0.9 {
+                (300.0, 20.0)
+            } else {
+                (1_000.0, 5.0)
+            }
+        });
+        assert_eq!(outcomes(&burst, TestKind::Stress), [Failed, Failed, Ok]);
+        assert_eq!(
+            outcomes(&burst, TestKind::Performance),
+            [Advisory, Advisory, Ok]
+        );
+        let slow = samples(480, |at| (1_000.0, 5.0 * (1.0 + 0.5 * at)));
+        assert_eq!(outcomes(&slow, TestKind::Stress), [Ok, Failed, Ok]);
+    }
+
+    #[test]
+    fn becoming_better_or_hardly_worse_is_no_fault() {
+        let better = samples(480, |at| (1_000.0 * (1.0 + at), 5.0 / (1.0 + at)));
+        assert_eq!(outcomes(&better, TestKind::Stress), [Ok; 3]);
+        let hardly = samples(480, |at| {
+            (1_000.0 * (1.0 - 0.1 * at), 5.0 * (1.0 + 0.2 * at))
+        });
+        assert_eq!(outcomes(&hardly, TestKind::Stress), [Ok; 3]);
+    }
+
+    #[test]
+    fn one_bad_sample_at_the_end_is_scatter() {
+        let mut once = samples(30, |_| (1_000.0, 5.0));
+        once[29].database_reads.latency_ms_mean = Some(200.0);
+        let rules = rules(&once, TestKind::Stress);
+        assert_eq!(rules[1].outcome, Ok);
+        assert!(
+            rules[1].remark.starts_with("scatter"),
+            "{}",
+            rules[1].remark
+        );
+    }
+
+    #[test]
+    fn too_few_samples_say_nothing() {
+        let few = samples(8, |at| (1_000.0, 1.0 + 100.0 * at));
+        assert_eq!(outcomes(&few, TestKind::Stress), [NotMeasured; 3]);
+    }
+}

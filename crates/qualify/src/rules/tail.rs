@@ -1,0 +1,73 @@
+//! The slowest few: what a mean and a sample's mean do not show.
+//!
+//! A sample of fifteen seconds at a thousand I/Os per second averages over a freeze of two seconds. The 99.9th percentile of
+//! the device and the 99th of operations, from their intended start, do not. They advise, unless the scenario wants them
+//! strict, because Jetstress knows no such rule and its limits (see [`crate::plan::Limits`]) are our choice.
+
+use brunt_report::result::Rule;
+use brunt_units::Span;
+
+use super::Evidence;
+use crate::plan::Limits;
+
+pub(super) fn rules(evidence: &Evidence, limits: &Limits) -> [Rule; 3] {
+    let device = |name: &str, streams: &[(String, Span)]| {
+        let worst = streams.iter().max_by_key(|(_, span)| *span);
+        let measured = worst.map(|(_, span)| span.as_millis());
+        let rule = Rule::at_most(name, "ms", limits.tail_device.as_millis(), measured);
+        match worst {
+            Some((stream, _)) if streams.len() > 1 => rule.with_remark(stream.clone()),
+            Some(_) => rule,
+            None => rule.with_remark("there was none"),
+        }
+    };
+    let operation = Rule::at_most(
+        "tail, operation p99",
+        "ms",
+        limits.tail_operation.as_millis(),
+        evidence.operation_p99.map(Span::as_millis),
+    );
+    let rules = [
+        device("tail, database read p99.9", &evidence.read_tails),
+        device("tail, log write p99.9", &evidence.log_tails),
+        operation.with_remark("from the intended start"),
+    ];
+    match limits.strict_tail {
+        true => rules,
+        false => rules.map(Rule::advisory),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use brunt_report::result::Outcome;
+    use brunt_workload::profile::Version;
+
+    use super::*;
+    use crate::goal::TestKind;
+
+    #[test]
+    fn a_long_tail_advises_or_fails() {
+        let mut limits = Limits::of(Version::Exchange2013.profile(), TestKind::Performance);
+        let millis = |count| Span::millis(count);
+        let mut evidence = Evidence {
+            read_tails: vec![("DB1".into(), millis(100)), ("DB2".into(), millis(7))],
+            log_tails: vec![("Instance 1".into(), millis(100))],
+            operation_p99: Some(millis(400)),
+            ..Evidence::default()
+        };
+        let outcomes =
+            |evidence: &Evidence, limits: &Limits| rules(evidence, limits).map(|rule| rule.outcome);
+        assert_eq!(outcomes(&evidence, &limits), [Outcome::Ok; 3]);
+        evidence.read_tails[1].1 = millis(101);
+        evidence.operation_p99 = Some(millis(401));
+        let advised = [Outcome::Advisory, Outcome::Ok, Outcome::Advisory];
+        assert_eq!(outcomes(&evidence, &limits), advised);
+        assert_eq!(rules(&evidence, &limits)[0].remark, "DB2");
+        limits.strict_tail = true;
+        let failed = [Outcome::Failed, Outcome::Ok, Outcome::Failed];
+        assert_eq!(outcomes(&evidence, &limits), failed);
+        let nothing = rules(&Evidence::default(), &limits).map(|rule| rule.outcome);
+        assert_eq!(nothing, [Outcome::NotMeasured; 3]);
+    }
+}

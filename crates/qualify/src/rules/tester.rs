@@ -1,0 +1,111 @@
+//! Was it the storage that was measured, or the tester?
+//!
+//! When the program does not keep up, or the machine does not let it run, latencies grow that the storage has nothing to do
+//! with, and a target is missed that it could have held. These rules advise: they tell how to read the others.
+//!
+//! | rule | limit | why |
+//! | --- | --- | --- |
+//! | delay p99 | 1 ms | a twentieth of the limit of an average read |
+//! | processor | 90 % of one core | one thread drives everything |
+//! | steal, throttling | 5 %; 1 % of the time | the machine's time went elsewhere |
+//!
+//! The limits are our choice.
+
+use brunt_report::result::Rule;
+use brunt_units::Span;
+
+const DELAY: Span = Span::millis(1);
+const BUSY_PERCENT: f64 = 90.0;
+const STEAL_PERCENT: f64 = 5.0;
+const THROTTLED_PERCENT: f64 = 1.0;
+
+/// What the program and its machine say of themselves; everything in percent.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Tester {
+    /// How late tasks were, 99th percentile.
+    pub delay_p99: Option<Span>,
+    /// How much of a core the thread that drives everything used.
+    pub busy_percent: Option<f64>,
+    /// Processor time that went to other machines on the same host.
+    pub steal_percent: Option<f64>,
+    /// Time in which a limit on processor time kept us from running.
+    pub throttled_percent: Option<f64>,
+}
+
+pub(super) fn rules(tester: &Tester) -> [Rule; 4] {
+    let delay = tester.delay_p99.map(Span::as_millis);
+    let percent = |name: &str, limit, measured| Rule::at_most(name, "%", limit, measured);
+    [
+        Rule::at_most("tester, delay p99", "ms", DELAY.as_millis(), delay),
+        percent("tester, processor", BUSY_PERCENT, tester.busy_percent).with_remark("of one core"),
+        percent("host, stolen time", STEAL_PERCENT, tester.steal_percent),
+        percent(
+            "host, throttled time",
+            THROTTLED_PERCENT,
+            tester.throttled_percent,
+        ),
+    ]
+    .map(Rule::advisory)
+}
+
+/// Why a result of a machine that did not let the program run does not qualify.
+pub(crate) fn obstacle(tester: &Tester) -> Option<String> {
+    let over = |measured: Option<f64>, limit| measured.filter(|percent| *percent > limit);
+    let stolen = over(tester.steal_percent, STEAL_PERCENT);
+    let throttled = over(tester.throttled_percent, THROTTLED_PERCENT);
+    match (stolen, throttled) {
+        (_, Some(percent)) => Some(format!(
+            "a limit on processor time held the program back for {percent:.1} % of the time"
+        )),
+        (Some(percent), None) => Some(format!(
+            "{percent:.1} % of the processor time went to other machines on the host"
+        )),
+        (None, None) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use brunt_report::result::Outcome;
+
+    use super::*;
+
+    const GOOD: Tester = Tester {
+        delay_p99: Some(DELAY),
+        busy_percent: Some(90.0),
+        steal_percent: Some(5.0),
+        throttled_percent: Some(1.0),
+    };
+
+    fn outcomes(tester: &Tester) -> [Outcome; 4] {
+        rules(tester).map(|rule| rule.outcome)
+    }
+
+    #[test]
+    fn a_tester_that_keeps_up_is_fine_and_any_other_is_named() {
+        assert_eq!(outcomes(&GOOD), [Outcome::Ok; 4]);
+        assert_eq!(obstacle(&GOOD), None);
+        let bad = Tester {
+            delay_p99: Some(Span(DELAY.0 + 1)),
+            busy_percent: Some(90.1),
+            steal_percent: Some(5.1),
+            throttled_percent: Some(1.1),
+        };
+        assert_eq!(outcomes(&bad), [Outcome::Advisory; 4]);
+        assert!(
+            obstacle(&bad)
+                .unwrap()
+                .starts_with("a limit on processor time")
+        );
+        let stolen = Tester {
+            steal_percent: Some(12.0),
+            ..GOOD
+        };
+        assert!(
+            obstacle(&stolen)
+                .unwrap()
+                .starts_with("12.0 % of the processor")
+        );
+        assert_eq!(outcomes(&Tester::default()), [Outcome::NotMeasured; 4]);
+    }
+}

@@ -1,0 +1,151 @@
+//! What a test leaves behind, before it is judged.
+//!
+//! A test that ends early leaves what it had measured until then; [`Ending`] says how far it came.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use brunt_ese::error::{EngineError, PageFault};
+use brunt_ese::maintenance::Maintenance;
+use brunt_ese::meter::MeterBoard;
+use brunt_stats::{Latencies, OperationLatencies};
+use brunt_units::{ByteSize, Time};
+use brunt_workload::mix::Kind;
+
+use crate::hanging::Hung;
+use crate::plan::Plan;
+use crate::rules::{Ending, RecordsVerified};
+use crate::sampling::Collected;
+use crate::server::Server;
+use crate::sessions::{Log, Sessions};
+use crate::verification::Files;
+
+/// Everything a test left behind, before it is judged.
+pub struct TestRun {
+    /// How it ended.
+    pub ending: Ending,
+    /// When it began.
+    pub started: Time,
+    /// What was collected; nothing when it never came to that.
+    pub collected: Option<Collected>,
+    /// The engine's counters.
+    pub board: Rc<MeterBoard>,
+    /// Sizes of all databases when sessions began.
+    pub initial: Vec<ByteSize>,
+    /// Sizes of all databases when they had ended.
+    pub last: Vec<ByteSize>,
+    /// Batches on each instance.
+    pub batches: Vec<u64>,
+    /// Operations that took place, in the order of [`Kind::ALL`].
+    pub operations: [u64; Kind::ALL.len()],
+    /// What sessions met with.
+    pub log: Log,
+    /// I/Os that failed and pages that were bad, and the first of them.
+    pub errors: (u64, String),
+    /// I/Os that hung.
+    pub hung: Hung,
+    /// How late tasks of the program were when their time had come, during the collection.
+    pub delays: Latencies,
+    /// What was found in files.
+    pub files: Option<Files>,
+    /// What was found in records.
+    pub records: Option<RecordsVerified>,
+    /// When it ended.
+    pub ended: Time,
+}
+
+impl TestRun {
+    /// A test of `plan` of which nothing is known but that it began.
+    pub fn unfinished(plan: &Plan, started: Time) -> Self {
+        let board = MeterBoard::new(plan.databases().count(), plan.instances.len());
+        Self {
+            ending: Ending::Stopped,
+            started,
+            collected: None,
+            board: Rc::new(board),
+            initial: Vec::new(),
+            last: Vec::new(),
+            batches: Vec::new(),
+            operations: [0; Kind::ALL.len()],
+            log: Log::default(),
+            errors: (0, String::new()),
+            hung: Hung::default(),
+            delays: Latencies::new(),
+            files: None,
+            records: None,
+            ended: started,
+        }
+    }
+
+    pub(crate) fn new(plan: &Plan, started: Time, server: &Server) -> Self {
+        let sizes = server.file_sizes();
+        Self {
+            ending: Ending::Complete,
+            board: Rc::clone(server.board()),
+            last: sizes.clone(),
+            initial: sizes,
+            ..Self::unfinished(plan, started)
+        }
+    }
+
+    pub(crate) fn note_sessions(&mut self, sessions: &Sessions<Rc<Server>>) {
+        self.log = sessions.log();
+        (self.batches, self.operations) = sessions.with_workload(|workload| {
+            let counts = Kind::ALL.map(|kind| workload.count(kind));
+            (workload.batches().to_vec(), counts)
+        });
+    }
+
+    /// How a test ends that met errors: it was carried through if it lasted to its end.
+    pub(crate) fn broken_by_errors(&self, plan: &Plan) -> Ending {
+        let collected = self.collected.as_ref();
+        match (&self.log.first_error, collected) {
+            (_, Some(collected)) if collected.length >= plan.duration => Ending::Complete,
+            (Some(error), _) => Ending::Broken(error.to_string()),
+            (None, _) => Ending::Complete,
+        }
+    }
+
+    /// Counts what is the storage's fault: a full volume is not.
+    pub(crate) fn note_errors(&mut self, failure: Option<EngineError>) {
+        let first = self.log.first_error.clone();
+        let faults = [first, failure];
+        let mut faults = faults.into_iter().flatten().filter(is_storage_fault);
+        if let Some(fault) = faults.next() {
+            self.errors.0 = self.log.errors.max(1);
+            self.errors.1 = fault.to_string();
+        }
+    }
+
+    /// Bad pages that background maintenance has found count as well, whoever met them too.
+    pub(crate) fn note_maintenance(&mut self, scans: &[Maintenance]) {
+        let bad = scans.iter().map(|scan| scan.findings().bad);
+        for error in bad.flat_map(BTreeMap::into_values) {
+            self.errors.0 += 1;
+            if self.errors.1.is_empty() {
+                self.errors.1 = error.to_string();
+            }
+        }
+    }
+
+    /// Latencies of operations over the collection.
+    pub fn operation_latencies(&self) -> OperationLatencies {
+        let mut all = OperationLatencies::default();
+        let collected = self.collected.iter();
+        for operations in collected.flat_map(|collected| &collected.operations) {
+            all.merge(operations);
+        }
+        all
+    }
+}
+
+fn is_storage_fault(error: &EngineError) -> bool {
+    use brunt_world::IoError::{Device, Other, PastEnd};
+    match error {
+        EngineError::Page { fault, .. } => !matches!(fault, PageFault::Structure),
+        EngineError::LogFailed(error) | EngineError::File { error, .. } => {
+            matches!(error, Device | PastEnd | Other(_))
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,135 @@
+//! Before anything counts: the cache fills, and what is new wears off.
+//!
+//! Collection begins when all of these hold:
+//!
+//! * the cache is as full as Jetstress wants it, or does not fill any further;
+//! * the pace has settled, if there is a target: a cold cache has nothing to write;
+//! * sessions have run for as long as the scenario says, so that the first burst is over;
+//! * as much has been written as the scenario says, in sizes of the databases. A fresh SSD is faster than it will ever be
+//!   again; the usual practice is to write it over twice (SNIA Solid State Storage Performance Test Specification,
+//!   workload independent preconditioning). Meanwhile as many records are deleted as are inserted, so that this does not use
+//!   up the room to grow.
+
+use brunt_report::decimals;
+use brunt_units::{ByteSize, Span, Time};
+
+use crate::load::Load;
+use crate::progress::News;
+use crate::run::{Director, TICK};
+use crate::server::Server;
+
+/// A cache that has not filled any further for so long will not.
+const PATIENCE: Span = Span::seconds(10);
+/// The share of the cache that must be full before collection starts. Source: `PreloadJetCache` of Jetstress 2013.
+const PRELOAD_PERCENT: u64 = 90;
+
+/// A pace that has not settled so long after the cache was full will not.
+const PACE_PATIENCE: Span = Span::seconds(120);
+
+/// How far the warm-up is.
+struct WarmUp {
+    begun: Time,
+    /// Pages wanted in the cache.
+    wanted: u64,
+    /// The most pages seen in the cache, and when that was first.
+    fullest: (u64, Time),
+    /// When the cache was as full as wanted.
+    full_since: Option<Time>,
+    /// Bytes of database writes wanted.
+    writes: ByteSize,
+}
+
+impl Director<'_> {
+    pub(crate) async fn warm_up(&self, server: &Server, load: &mut Load) {
+        let page = self.plan.engine.page.bytes_u64();
+        let frames = u64::from(server.resident().1);
+        let mut state = self.begin_warm_up(server);
+        if state.writes > ByteSize::bytes(0) {
+            let balanced = self.plan.load.mix.balanced();
+            load.sessions.with_workload(|w| w.set_mix(balanced));
+        }
+        while !self.is_warm(&mut state, server, load) && !self.is_over(load) {
+            self.world.sleep(TICK).await;
+            load.keep_pace(self.now());
+        }
+        let mix = self.plan.load.mix;
+        load.sessions.with_workload(|w| w.set_mix(mix));
+        self.tell(News::WarmedUp {
+            filled: ByteSize::bytes(u64::from(server.resident().0) * page),
+            cache: ByteSize::bytes(frames * page),
+            took: self.now() - state.begun,
+        });
+    }
+
+    fn begin_warm_up(&self, server: &Server) -> WarmUp {
+        let page = self.plan.engine.page.bytes_u64();
+        let bytes: u64 = server.file_sizes().iter().map(|size| size.get()).sum();
+        let frames = u64::from(server.resident().1);
+        let wanted = frames.min(bytes.div_euclid(page)) * PRELOAD_PERCENT;
+        let begun = self.now();
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "a float cast saturates, and is not below zero"
+        )]
+        let writes = (bytes as f64 * self.plan.precondition) as u64;
+        WarmUp {
+            begun,
+            wanted: wanted.div_euclid(100),
+            fullest: (0, begun),
+            full_since: None,
+            writes: ByteSize::bytes(writes),
+        }
+    }
+
+    fn is_warm(&self, state: &mut WarmUp, server: &Server, load: &Load) -> bool {
+        let now = self.now();
+        let page = self.plan.engine.page.bytes_u64();
+        let resident = u64::from(server.resident().0);
+        if resident > state.fullest.0 {
+            state.fullest = (resident, now);
+        }
+        let is_full = resident >= state.wanted || now - state.fullest.1 > PATIENCE;
+        if !is_full {
+            let [filled, wanted] = [resident, state.wanted];
+            let [filled, wanted] = [filled, wanted].map(|pages| ByteSize::bytes(pages * page));
+            self.tell(News::WarmingUp { filled, wanted });
+            return false;
+        }
+        let full_since = *state.full_since.get_or_insert(now);
+        let written = written(server);
+        if written < state.writes {
+            let share = written.get() as f64 / state.writes.get() as f64;
+            self.settling(share, format!("{written} of {} written", state.writes));
+            return false;
+        }
+        let lasted = now - state.begun;
+        if lasted < self.plan.warm_up_min {
+            let (lasted, wanted) = (lasted.as_seconds(), self.plan.warm_up_min.as_seconds());
+            let share = lasted / wanted;
+            self.settling(
+                share,
+                format!("settling, {lasted:.0} of {} s", decimals(wanted)),
+            );
+            return false;
+        }
+        if !load.is_settled() && now - full_since < PACE_PATIENCE {
+            let share = (now - full_since).as_seconds() / PACE_PATIENCE.as_seconds();
+            self.settling(share, "finding the pace for the target".to_owned());
+            return false;
+        }
+        true
+    }
+
+    fn settling(&self, share: f64, what: String) {
+        self.tell(News::Settling { share, what });
+    }
+}
+
+/// Bytes of database pages written since the server was opened.
+fn written(server: &Server) -> ByteSize {
+    let bytes = server.board().with(|meters| {
+        let databases = meters.databases.iter();
+        databases.map(|database| database.writes.bytes()).sum()
+    });
+    ByteSize::bytes(bytes)
+}

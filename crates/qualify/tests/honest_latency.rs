@@ -1,0 +1,108 @@
+//! Latency that counts from when an operation should have begun.
+//!
+//! A device that freezes for one second in ten, under 400 paced operations a second of one uncached read each. Whoever waits for
+//! the answer before the next question sees two milliseconds at the 95th percentile: during a freeze there are only as many
+//! questions as askers. Those who come at their own time see a tenth of all operations wait for half a second on average.
+
+mod small;
+
+use brunt_qualify::goal::Growth;
+use brunt_qualify::plan::{LoadPlan, Plan};
+use brunt_qualify::rules::Ending;
+use brunt_report::result::Outcome;
+use brunt_stats::Percentile;
+use brunt_units::{ByteSize, Span, Time};
+use brunt_workload::content::Shape;
+use brunt_workload::mix::Mix;
+use brunt_workload::session::Scheduling;
+use small::{Small, outcome, plan};
+
+const SECOND: u64 = 1_000_000_000;
+const FREEZE: u64 = 10;
+
+/// Two milliseconds; whatever is asked in the first second of ten is answered at its end.
+fn freezing(now: Time) -> Span {
+    let within = now.0.rem_euclid(FREEZE * SECOND);
+    Span(SECOND.saturating_sub(within)) + Span::millis(2)
+}
+
+/// Only reads, and hardly any page is cached but the branches.
+fn reads(scheduling: Scheduling, sessions: u32) -> Plan {
+    let mut plan = plan();
+    plan.duration = Span::seconds(100);
+    plan.sessions = sessions;
+    plan.engine.maintenance = None;
+    // Room for every session's page and for the branches, which is a fiftieth of all leaves.
+    plan.engine.cache_max = ByteSize::mib(3);
+    (plan.engine.start_percent, plan.engine.stop_percent) = (1, 2);
+    plan.growth = Growth::Balance;
+    plan.load = LoadPlan {
+        mix: Mix::new(0, 0, 0, 0).unwrap(),
+        scheduling,
+        cost: Span::micros(10),
+        // Small bodies stay in their record: the record's page is the only one that a read needs.
+        shape: Shape {
+            long: 50,
+            large_one_in: 0,
+            ..plan.load.shape
+        },
+        ..plan.load
+    };
+    for instance in &mut plan.instances {
+        instance.databases[0].size = ByteSize::mib(64);
+    }
+    plan
+}
+
+fn run(plan: &Plan) -> small::Left {
+    let mut small = Small::new(1);
+    // Databases are made before the clock of the freezes begins.
+    small.latency = Box::new(|now, _| freezing(now));
+    small.run(plan)
+}
+
+#[test]
+fn a_freeze_of_one_second_in_ten_shows_in_operations() {
+    let plan = reads(Scheduling::Paced { rate: 400.0 }, 512);
+    let test = run(&plan);
+    let run = test.run.as_ref().unwrap();
+    assert_eq!(run.ending, Ending::Complete);
+    let collected = run.collected.as_ref().unwrap();
+    let operations = &run.operation_latencies().from_intended_start;
+    let millis = |per_mille| {
+        let at = operations.percentile(Percentile::per_mille(per_mille));
+        at.unwrap().as_millis()
+    };
+    assert!(
+        operations.count().abs_diff(40_000) < 400,
+        "{}",
+        operations.count()
+    );
+    let (p95, p99) = (millis(950), millis(990));
+    assert!((470.0..530.0).contains(&p95), "p95 {p95} ms");
+    assert!((870.0..930.0).contains(&p99), "p99 {p99} ms");
+    assert!(millis(500) < 5.0, "the median is that of the storage");
+    let reads: u64 = collected.reads.iter().map(|samples| samples.count).sum();
+    assert!(reads > 0);
+    let per_operation = test.result(&plan).achieved_iops.unwrap() / 400.0;
+    assert!(
+        (0.9..1.1).contains(&per_operation),
+        "{per_operation} reads each"
+    );
+    // A strict tail would fail it; by itself it advises.
+    let result = test.result(&plan);
+    assert_eq!(outcome(&result, "tail, operation p99"), Outcome::Advisory);
+    assert_eq!(
+        outcome(&result, "tail, database read p99.9"),
+        Outcome::Advisory
+    );
+}
+
+#[test]
+fn a_closed_loop_of_few_hides_it() {
+    let plan = reads(Scheduling::None, 1);
+    let test = run(&plan);
+    let operations = test.run.as_ref().unwrap().operation_latencies();
+    let p99 = operations.from_intended_start.percentile(Percentile::P99);
+    assert!(p99.unwrap() < Span::millis(3), "{p99:?}");
+}

@@ -1,0 +1,145 @@
+//! How many operations a second make a given number of I/Os a second.
+//!
+//! A target is said in database reads and writes, and sessions do operations. How many I/Os an operation costs depends on
+//! the mix, on the cache and on how pages are coalesced, and drifts while databases grow. So it is measured: every window of
+//! the run says how many I/Os and how many operations there were, and the rate of operations follows.
+//!
+//! ```text
+//!    rate = target / (I/Os per operation)        both summed over windows, each older one counting a little less
+//! ```
+//!
+//! A cold engine reads and hardly writes; only when pages have to leave does an operation cost what it will cost from then
+//! on. So a pace is *settled* when three windows in a row have hardly moved it.
+//!
+//! Only the *ratio* is followed. Storage that is too slow does fewer operations and fewer I/Os alike, so its slowness does
+//! not change the rate that is asked of it: the schedule falls behind, and that shows.
+
+/// What is taken for the ratio until it is measured: about what the mixes of all versions cost.
+const IO_PER_OPERATION: f64 = 1.3;
+/// How much a window counts beside the next one.
+const FADE: f64 = 0.5;
+/// A window with fewer operations says too little.
+const OPERATIONS_MIN: u64 = 20;
+/// A rate is at most this many times the last one, so that one odd window does no harm.
+const STEP_MAX: f64 = 2.0;
+/// A settled pace moves by less than this in a window, or by less than chance moves it.
+const SETTLED: f64 = 0.03;
+/// Chance: so many standard deviations of a number of I/Os.
+const CHANCE: f64 = 2.0;
+/// Windows in a row that make a pace settled.
+const SETTLED_WINDOWS: u32 = 3;
+/// Even when hardly any operation needs an I/O, no more than this is asked for.
+const RATE_MAX: f64 = 1_000_000.0;
+
+/// Follows the ratio of I/Os to operations; see the [module](self).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pacer {
+    target: f64,
+    rate: f64,
+    ios: f64,
+    operations: f64,
+    /// Windows in a row that have hardly moved the rate.
+    quiet: u32,
+}
+
+impl Pacer {
+    /// A pacer for so many I/Os per second.
+    ///
+    /// # Panics
+    /// When that is not above zero.
+    pub fn new(target_io_per_s: f64) -> Self {
+        assert!(target_io_per_s > 0.0, "a target of {target_io_per_s} /s");
+        Self {
+            target: target_io_per_s,
+            rate: (target_io_per_s / IO_PER_OPERATION).min(RATE_MAX),
+            ios: 0.0,
+            operations: 0.0,
+            quiet: 0,
+        }
+    }
+
+    /// Whether the rate has found its place.
+    pub fn is_settled(&self) -> bool {
+        self.quiet >= SETTLED_WINDOWS
+    }
+
+    /// Operations per second to ask for.
+    pub fn rate(&self) -> f64 {
+        self.rate
+    }
+
+    /// What is aimed at, in I/Os per second.
+    pub fn target(&self) -> f64 {
+        self.target
+    }
+
+    /// A window had so many I/Os and operations. Says the rate to ask for from now on.
+    pub fn observe(&mut self, ios: u64, operations: u64) -> f64 {
+        if operations >= OPERATIONS_MIN {
+            self.ios = self.ios * FADE + ios as f64;
+            self.operations = self.operations * FADE + operations as f64;
+            let ratio = self.ios / self.operations;
+            let (least, most) = (self.rate / STEP_MAX, (self.rate * STEP_MAX).min(RATE_MAX));
+            // Without any I/O the quotient is infinite, and the step bounds it.
+            let rate = (self.target / ratio).clamp(least.min(most), most);
+            let chance = CHANCE / (ios.max(1) as f64).sqrt();
+            let moved = (rate / self.rate - 1.0).abs();
+            self.quiet = match moved < SETTLED.max(chance) {
+                true => self.quiet + 1,
+                false => 0,
+            };
+            self.rate = rate;
+        }
+        self.rate
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rate_follows_the_cost_of_operations() {
+        let mut pacer = Pacer::new(1_300.0);
+        assert_eq!(pacer.rate(), 1_000.0);
+        for _ in 0..20 {
+            let operations = 5_000;
+            pacer.observe(operations * 2, operations);
+        }
+        assert!((pacer.rate() - 650.0).abs() < 0.5, "{}", pacer.rate());
+    }
+
+    #[test]
+    fn a_pace_is_settled_when_three_windows_leave_it() {
+        let mut pacer = Pacer::new(1_300.0);
+        for (ios, settled) in [(6_500, false), (3_000, false), (9_000, false)] {
+            pacer.observe(ios, 5_000);
+            assert_eq!(pacer.is_settled(), settled);
+        }
+        for _ in 0..9 {
+            pacer.observe(9_000, 5_000);
+        }
+        assert!(pacer.is_settled());
+        pacer.observe(18_000, 5_000);
+        assert!(!pacer.is_settled());
+    }
+
+    #[test]
+    fn slow_storage_does_not_lower_what_is_asked_of_it() {
+        let mut pacer = Pacer::new(1_300.0);
+        for operations in [1_000_u64, 100, 50, 1_000] {
+            pacer.observe((operations * 13).div_euclid(10), operations);
+        }
+        assert!((pacer.rate() - 1_000.0).abs() < 1.0, "{}", pacer.rate());
+    }
+
+    #[test]
+    fn one_odd_window_moves_it_by_a_factor_of_two_at_most() {
+        let mut pacer = Pacer::new(1_300.0);
+        assert_eq!(pacer.observe(0, 1_000), 2_000.0);
+        assert_eq!(pacer.observe(1_000_000, 1_000), 1_000.0);
+        assert_eq!(pacer.observe(0, OPERATIONS_MIN - 1), 1_000.0);
+        let mut idle = Pacer::new(1e9);
+        assert_eq!(idle.observe(0, 1_000), RATE_MAX);
+    }
+}
