@@ -122,6 +122,8 @@ const EVERY_IN_PLACE: Duration = Duration::from_millis(100);
 const EVERY_PLAIN: Duration = Duration::from_secs(5);
 const BAR: usize = 28;
 const LABEL: usize = 13;
+/// Where the text after a label begins.
+const INDENT: usize = LABEL + 1;
 
 impl Progress {
     /// Shows that `share` (0 to 1) is done, unless something was shown a moment ago. `detail` is asked only when needed;
@@ -176,6 +178,7 @@ impl Progress {
         self.erase();
         let text = if self.output.in_place {
             let text = drawn(&self.label, share, detail);
+            let text = folded(&text, width());
             self.lines = text.lines().count();
             text
         } else {
@@ -210,6 +213,41 @@ fn rough(seconds: f64) -> String {
         s if s < 5400.0 => format!("{:.0} min", s / 60.0),
         s => format!("{:.1} h", s / 3600.0),
     }
+}
+
+/// Columns of the terminal; nothing when it does not say.
+fn width() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(io::stderr()).ok()?;
+    (size.ws_col > 0).then_some(usize::from(size.ws_col))
+}
+
+/// `text` with no line longer than `width`: a line that the terminal wraps would count as two when it is replaced. Lines are
+/// folded where three blanks part their pieces, and the rest stands below, indented; a piece that is too long is cut.
+fn folded(text: &str, width: Option<usize>) -> String {
+    const GAP: &str = "   ";
+    let Some(width) = width else {
+        return text.to_owned();
+    };
+    let mut lines: Vec<String> = Vec::new();
+    for line in text.lines() {
+        let body = line.trim_start();
+        let mut folded = " ".repeat(line.len() - body.len());
+        for piece in body.split(GAP) {
+            let room = width.saturating_sub(folded.chars().count() + GAP.len());
+            if folded.trim().is_empty() {
+                folded.push_str(piece);
+            } else if piece.chars().count() <= room {
+                folded.push_str(GAP);
+                folded.push_str(piece);
+            } else {
+                lines.push(folded);
+                folded = format!("{:INDENT$}{}", "", piece.trim_start());
+            }
+        }
+        lines.push(folded);
+    }
+    let cut = |line: &String| line.chars().take(width).collect::<String>();
+    lines.iter().map(cut).collect::<Vec<_>>().join("\n")
 }
 
 fn drawn(label: &str, share: f64, detail: &str) -> String {
@@ -254,6 +292,21 @@ mod tests {
             format!("verify        {}   ", "#".repeat(28))
         );
         assert_eq!(plain("test", 0.683, "a\nb"), "test: 68 %, a, b");
+    }
+
+    #[test]
+    fn no_line_is_wider_than_the_terminal() {
+        let text = "test          ####   7 s of 8 s\n              \u{e4}\u{f6}\u{fc}   read 1 ms   log 2 ms";
+        assert_eq!(folded(text, None), text);
+        assert_eq!(folded(text, Some(80)), text);
+        let narrow = [
+            "test          ####",
+            "              7 s of 8 s",
+            "              \u{e4}\u{f6}\u{fc}   read 1 ms",
+            "              log 2 ms",
+        ];
+        assert_eq!(folded(text, Some(30)), narrow.join("\n"));
+        assert_eq!(folded("abcdef", Some(3)), "abc");
     }
 
     #[test]
