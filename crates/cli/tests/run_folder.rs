@@ -102,6 +102,25 @@ fn a_finished_run_is_complete_and_its_report_can_be_made_again() {
     assert!(counter("% Processor Time")["avg"].as_f64() > Some(0.0));
     assert!(counter("Available MBytes")["min"].as_f64() > Some(1.0));
     assert!(counter("Pool Paged Bytes")["avg"].is_null());
+    let log = fs::read_to_string(folder.join("events.log")).unwrap();
+    let texts = [
+        "Command line: brunt run my.toml",
+        "Dispatching transactions begins",
+        "Operation mix: Sessions 4, Inserts 40%",
+        "Attaining prerequisites: ",
+        "Collection starts",
+        "Performance logging ends",
+        "Shutting down databases",
+        "Database checksum: ",
+        "logs passed)",
+        "Instance 2 has ",
+        "Test ends: ",
+    ];
+    let places: Vec<_> = texts.iter().map(|text| log.find(text)).collect();
+    assert!(
+        places.iter().all(Option::is_some) && places.is_sorted(),
+        "{log}"
+    );
     let report = fs::read(folder.join("report.html")).unwrap();
     assert_eq!(report.windows(8).filter(|w| w == b"<figure>").count(), 4);
     fs::remove_file(folder.join("report.html")).unwrap();
@@ -180,7 +199,7 @@ fn a_run_that_was_killed_has_a_report_of_what_there_was() {
     assert!(rules.iter().all(|rule| rule["outcome"] == "not measured"));
     let html = fs::read_to_string(folder.join("report.html")).unwrap();
     assert!(html.contains(">INTERRUPTED<") && html.contains("<svg"));
-    assert!(html.contains("collection started"), "the test log is there");
+    assert!(html.contains("Collection starts"), "the test log is there");
 }
 
 #[test]

@@ -9,6 +9,7 @@
 //! * `watch`: progress on the screen, the test log, the kernel's counters.
 //! * `machine`: what was seen of the machine, sample by sample.
 //! * `recorder`: the tables of the run folder, written while the run goes on.
+//! * `test_log`: what the test log says, and in which words.
 //! * `surroundings`: the machine and the way of I/O to its storage.
 //!
 //! | exit code | when |
@@ -26,6 +27,7 @@ mod machine;
 mod plan;
 mod recorder;
 mod surroundings;
+mod test_log;
 mod watch;
 
 use std::env;
@@ -157,8 +159,10 @@ fn test(
     folder.write("result.json", outline.to_json().as_bytes())?;
     let recorder = Recorder::begin(folder, surroundings::devices(&places))?;
     let watch = Rc::new(Watch::new(output, &plan, &places, recorder));
+    let begun = real.world.clock.now();
+    watch.log_all(begun, test_log::beginning(&plan, &command()));
     if let Some(note) = surroundings::shared_with(folder.path(), &plan) {
-        watch.tell(real.world.clock.now(), &News::Note(note));
+        watch.tell(begun, &News::Note(note));
     }
     let run = {
         let (world, plan) = (real.world.clone(), plan.clone());
@@ -166,22 +170,25 @@ fn test(
         real.executor
             .block_on(async move { brunt_qualify::run::run(&world, &plan, &*watch, &stop).await })
     };
-    let recorded = watch.end();
-    let run = run?;
-    let host = recorded.unwrap_or_else(|error| {
+    let result = run.map(|run| {
+        let surroundings = Surroundings {
+            host: watch.machine(),
+            ..around(&watch.device_counts(), &real)
+        };
+        let result = result(&plan, &run, &surroundings);
+        watch.log_all(run.ended, test_log::ending(&result));
+        if run.hung.count > 0 {
+            // Taking the world apart would wait for what does not come back, perhaps for ever, and there is a report to
+            // write.
+            std::mem::forget(real);
+        }
+        result
+    });
+    if let Err(error) = watch.end() {
         // The verdict does not hang on these tables; whoever reads them must know.
         output.error(&format!("not everything could be recorded: {error}"));
-        Vec::new()
-    });
-    let surroundings = Surroundings {
-        host,
-        ..around(&watch.device_counts(), &real)
-    };
-    if run.hung.count > 0 {
-        // Taking the world apart would wait for what does not come back, perhaps for ever, and there is a report to write.
-        std::mem::forget(real);
     }
-    Ok(result(&plan, &run, &surroundings))
+    Ok(result?)
 }
 
 /// The numbers first and the report last, so that a full disk takes the part that can be made again.

@@ -26,11 +26,8 @@ use super::machine::MachineWatch;
 /// Appends to the tables of one run.
 pub(super) struct Recorder {
     pieces: Sender<Piece>,
-    outcome: Receiver<Outcome>,
+    outcome: Receiver<Result<(), FolderError>>,
 }
-
-/// What was seen of the machine, or why not everything was written.
-type Outcome = Result<Vec<HostCounter>, FolderError>;
 
 /// Something that happened.
 enum Piece {
@@ -40,6 +37,8 @@ enum Piece {
     Sample(Recorded),
     /// A line of `events.log`.
     Event(Event),
+    /// Somebody wants to know what was seen of the machine.
+    Asked(Sender<Vec<HostCounter>>),
 }
 
 /// How long the end of a run waits for the last rows. A disk that takes longer is not going to take them.
@@ -60,10 +59,14 @@ impl Recorder {
         let (pieces, received) = mpsc::channel();
         let (ended, outcome) = mpsc::channel();
         thread::spawn(move || {
+            let mut keeper = Keeper {
+                files,
+                machine: MachineWatch::new(devices),
+                outcome: Ok(()),
+            };
+            keeper.keep(&received);
             // Nobody listens when the program is ending without the recorder.
-            let mut machine = MachineWatch::new(devices);
-            let kept = files.keep(&received, &mut machine);
-            let _ = ended.send(kept.map(|()| machine.counters()));
+            let _ = ended.send(keeper.outcome);
         });
         Ok(Self { pieces, outcome })
     }
@@ -83,16 +86,23 @@ impl Recorder {
         self.send(Piece::Event(event));
     }
 
+    /// What was seen of the machine during the collection; nothing when the recorder does not answer.
+    pub(super) fn machine(&self) -> Vec<HostCounter> {
+        let (answer, answered) = mpsc::channel();
+        self.send(Piece::Asked(answer));
+        answered.recv_timeout(PATIENCE).unwrap_or_default()
+    }
+
     fn send(&self, piece: Piece) {
-        // A recorder that met an error has ended; `finish` says so.
+        // A thread that is gone is missed in `finish`.
         let _ = self.pieces.send(piece);
     }
 
-    /// Waits until everything is on storage; what was seen of the machine.
+    /// Waits until everything is on storage.
     ///
     /// # Errors
     /// [`FolderError`] for what could not be written.
-    pub(super) fn finish(self) -> Outcome {
+    pub(super) fn finish(self) -> Result<(), FolderError> {
         drop(self.pieces);
         match self.outcome.recv_timeout(PATIENCE) {
             Ok(outcome) => outcome,
@@ -104,6 +114,51 @@ impl Recorder {
     }
 }
 
+/// What the recorder's thread has.
+struct Keeper {
+    files: Files,
+    machine: MachineWatch,
+    /// Why nothing more is written, once something could not be.
+    outcome: Result<(), FolderError>,
+}
+
+impl Keeper {
+    fn keep(&mut self, pieces: &Receiver<Piece>) {
+        while let Ok(piece) = pieces.recv() {
+            self.take(piece);
+            // What came meanwhile is synced together.
+            while let Ok(piece) = pieces.try_recv() {
+                self.take(piece);
+            }
+            self.write(Files::sync);
+        }
+    }
+
+    fn take(&mut self, piece: Piece) {
+        match piece {
+            Piece::Begin => self.machine.begin(),
+            Piece::Sample(recorded) => {
+                let seen = self.machine.sample(recorded.begin, recorded.length);
+                self.write(|files| files.append_sample(&recorded, &seen));
+            }
+            Piece::Event(event) => {
+                self.write(|files| files.events.append(format!("{event}\n").as_bytes()));
+            }
+            Piece::Asked(answer) => {
+                // Who asked may have lost patience.
+                let _ = answer.send(self.machine.counters());
+            }
+        }
+    }
+
+    /// Writes, unless a write failed before: a table with a hole would be worse than one that ends.
+    fn write(&mut self, write: impl FnOnce(&mut Files) -> Result<(), FolderError>) {
+        if self.outcome.is_ok() {
+            self.outcome = write(&mut self.files);
+        }
+    }
+}
+
 struct Files {
     counters: Table,
     latencies: Table,
@@ -111,36 +166,15 @@ struct Files {
 }
 
 impl Files {
-    fn keep(
-        &mut self,
-        pieces: &Receiver<Piece>,
-        machine: &mut MachineWatch,
-    ) -> Result<(), FolderError> {
-        while let Ok(piece) = pieces.recv() {
-            self.append(&piece, machine)?;
-            // What came meanwhile is synced together.
-            while let Ok(piece) = pieces.try_recv() {
-                self.append(&piece, machine)?;
-            }
-            for table in [&mut self.counters, &mut self.latencies, &mut self.events] {
-                table.sync()?;
-            }
-        }
-        Ok(())
+    fn append_sample(&mut self, recorded: &Recorded, seen: &str) -> Result<(), FolderError> {
+        self.counters.append(recorded.counters.as_bytes())?;
+        self.counters.append(seen.as_bytes())?;
+        self.latencies.append(&recorded.latency_log)
     }
 
-    fn append(&mut self, piece: &Piece, machine: &mut MachineWatch) -> Result<(), FolderError> {
-        match piece {
-            Piece::Begin => machine.begin(),
-            Piece::Sample(recorded) => {
-                let seen = machine.sample(recorded.begin, recorded.length);
-                self.counters.append(recorded.counters.as_bytes())?;
-                self.counters.append(seen.as_bytes())?;
-                self.latencies.append(&recorded.latency_log)?;
-            }
-            Piece::Event(event) => self.events.append(format!("{event}\n").as_bytes())?,
-        }
-        Ok(())
+    fn sync(&mut self) -> Result<(), FolderError> {
+        let mut tables = [&mut self.counters, &mut self.latencies, &mut self.events];
+        tables.iter_mut().try_for_each(|table| table.sync())
     }
 }
 
@@ -211,7 +245,8 @@ mod tests {
             at: Timestamp::default(),
             text: "two\nlines".to_owned(),
         });
-        let machine = recorder.finish().unwrap();
+        let machine = recorder.machine();
+        recorder.finish().unwrap();
         assert!(
             machine
                 .iter()
@@ -227,5 +262,43 @@ mod tests {
         assert_eq!(read("events.log"), "1970-01-01T00:00:00Z two lines\n");
         // The files of one run are not those of another.
         assert!(Recorder::begin(&folder, Vec::new()).is_err());
+    }
+
+    #[test]
+    fn a_full_disk_is_told_and_the_machine_still_watched() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = RunFolder::create(parent.path(), Timestamp::default(), "x").unwrap();
+        // Writing to this device fails as on a full disk.
+        std::os::unix::fs::symlink("/dev/full", folder.file("latency.hlog")).unwrap();
+        assert!(
+            Recorder::begin(&folder, Vec::new()).is_err(),
+            "a name that is taken"
+        );
+        let full = OpenOptions::new().append(true).open("/dev/full").unwrap();
+        let table = |name: &str| Table {
+            path: folder.file(name),
+            file: full.try_clone().unwrap(),
+            changed: false,
+        };
+        let mut keeper = Keeper {
+            files: Files {
+                counters: table("counters.csv"),
+                latencies: table("latency.hlog"),
+                events: table("events.log"),
+            },
+            machine: MachineWatch::new(Vec::new()),
+            outcome: Ok(()),
+        };
+        for at in 0..2 {
+            keeper.take(Piece::Sample(Recorded {
+                begin: Time::ZERO + Span::seconds(at),
+                length: Span::seconds(1),
+                counters: "row\n".to_owned(),
+                latency_log: Vec::new(),
+            }));
+        }
+        let error = keeper.outcome.unwrap_err();
+        assert!(error.path.ends_with("counters.csv"), "{error}");
+        assert!(!keeper.machine.counters().is_empty());
     }
 }

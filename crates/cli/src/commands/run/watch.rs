@@ -13,6 +13,7 @@ use brunt_world_real::facts::disk_counters;
 
 use super::recorder::Recorder;
 use super::surroundings::{DeviceCounts, Used, devices};
+use super::test_log;
 use crate::output::{Output, Progress};
 
 /// Hears what a test tells.
@@ -31,6 +32,10 @@ struct State {
     counted: DeviceCounts,
     /// When the collection began.
     began: Time,
+    /// Whether sessions have begun.
+    dispatching: bool,
+    /// Whether a sample was over its limit.
+    over: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,15 +78,20 @@ impl Watch {
         }
     }
 
-    /// The test has ended: nothing stays in place on the screen, and everything is in the tables. What was seen of the
-    /// machine during the collection.
+    /// What was seen of the machine during the collection.
+    pub(super) fn machine(&self) -> Vec<HostCounter> {
+        let recorder = self.recorder.borrow();
+        recorder.as_ref().map_or(Vec::new(), Recorder::machine)
+    }
+
+    /// The test has ended: nothing stays in place on the screen, and everything is in the tables.
     ///
     /// # Errors
     /// [`FolderError`] for what could not be written to them.
-    pub(super) fn end(&self) -> Result<Vec<HostCounter>, FolderError> {
+    pub(super) fn end(&self) -> Result<(), FolderError> {
         self.clear();
         let recorder = self.recorder.take();
-        recorder.map_or(Ok(Vec::new()), Recorder::finish)
+        recorder.map_or(Ok(()), Recorder::finish)
     }
 
     /// What the kernel counted of each device during the collection.
@@ -144,43 +154,36 @@ impl Watch {
         }
     }
 
-    /// What stands in the test log for `news`; nothing for most.
-    fn line(&self, news: &News) -> Option<String> {
-        let limits = &self.plan.limits.latency;
-        Some(match news {
-            News::Note(note) => note.clone(),
-            News::Created { total, took } => {
-                format!("databases created: {total} in {}", seconds(*took))
-            }
-            News::WarmedUp {
-                filled,
-                cache,
-                took,
-            } => format!(
-                "prerequisites met: {filled} of {cache} in the cache after {}",
-                seconds(*took)
-            ),
-            News::CollectionStarted => format!(
-                "collection started: {} sessions; limits: database read {} ms, {} ms in a sample; log write {} ms, {} ms in a sample",
-                self.plan.sessions,
-                decimals(limits.read_mean.as_millis()),
-                decimals(limits.read_sample.as_millis()),
-                decimals(limits.log_mean.as_millis()),
-                decimals(limits.log_sample.as_millis()),
-            ),
-            News::CollectionEnded => "collection ended; sessions end".to_owned(),
-            News::Closing => "sessions ended; databases are shut down".to_owned(),
-            News::Verified { took } => format!("files and records verified in {}", seconds(*took)),
-            _ => return None,
-        })
+    /// What stands in the test log for `news`.
+    fn log_news(&self, at: Time, news: &News) {
+        let first = {
+            let mut state = self.state.borrow_mut();
+            let begins = matches!(news, News::WarmingUp { .. }) && !state.dispatching;
+            let over = matches!(news, News::Testing(live) if live.over) && !state.over;
+            state.dispatching |= begins;
+            state.over |= over;
+            (begins, over)
+        };
+        if first.0 {
+            self.log_all(at, test_log::dispatch(&self.plan));
+        }
+        if first.1 {
+            self.log_all(at, vec!["A sample is over its limit".to_owned()]);
+        }
+        self.log_all(at, test_log::news(news));
+    }
+
+    /// Lines of the test log.
+    pub(super) fn log_all(&self, at: Time, lines: Vec<String>) {
+        for line in lines {
+            self.log(at, line);
+        }
     }
 }
 
 impl Listener for Watch {
     fn tell(&self, at: Time, news: &News) {
-        if let Some(line) = self.line(news) {
-            self.log(at, line);
-        }
+        self.log_news(at, news);
         match news {
             News::Note(note) => {
                 self.clear();

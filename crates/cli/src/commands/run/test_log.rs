@@ -1,0 +1,211 @@
+//! The lines of the test log, in the words that readers of Jetstress logs know.
+//!
+//! Source of the vocabulary and of the order: logs in published reports of Jetstress 08.02 and 15.00.0995. What brunt has and
+//! Jetstress has not (records, hung I/O, notes) stands between in its own words.
+
+use brunt_qualify::plan::Plan;
+use brunt_qualify::progress::News;
+use brunt_report::host_counters::PAGE_FAULT_STALLS;
+use brunt_report::result::{RunResult, Server};
+use brunt_report::{decimals, grouped};
+use brunt_units::Span;
+use brunt_workload::mix::Kind;
+
+/// What is known before anything is done.
+pub(super) fn beginning(plan: &Plan, command: &str) -> Vec<String> {
+    vec![
+        format!("Command line: {command}"),
+        format!("Testing begins: {}, seed {}", plan.name, plan.seed),
+        "Preparing for testing".to_owned(),
+    ]
+}
+
+/// What `news` adds; nothing for most.
+pub(super) fn news(news: &News) -> Vec<String> {
+    match news {
+        News::Note(note) => vec![note.clone()],
+        News::Created { total, took } => {
+            vec![format!("Databases created: {total} in {}", seconds(*took))]
+        }
+        News::WarmedUp {
+            filled,
+            cache,
+            took,
+        } => vec![format!(
+            "Prerequisites attained after {}: \\MSExchange Database(brunt)\\Database Cache Size, last {} of {}",
+            seconds(*took),
+            filled.get(),
+            cache.get()
+        )],
+        News::CollectionStarted => vec!["Collection starts: from now on samples count".to_owned()],
+        News::CollectionEnded => vec![
+            "Performance logging ends".to_owned(),
+            "Dispatching transactions ends".to_owned(),
+        ],
+        News::Closing => vec!["Shutting down databases".to_owned()],
+        News::Verified { took } => {
+            vec![format!("Records and files verified in {}", seconds(*took))]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// What is set before sessions begin.
+pub(super) fn dispatch(plan: &Plan) -> Vec<String> {
+    let (engine, mix) = (&plan.engine, plan.load.mix);
+    let limits = &plan.limits.latency;
+    let share = |percent: u32| {
+        let share = engine.cache_max.get() as f64 * f64::from(percent) / 100.0;
+        format!("{:.1} MB", share / f64::from(1 << 20))
+    };
+    let latency = |span: Span, of: &str| format!("{} msec/{of}", decimals(span.as_millis()));
+    let wanted = engine.cache_max.get() as f64 * 0.9;
+    vec![
+        "Preparation done".to_owned(),
+        "Dispatching transactions begins".to_owned(),
+        format!(
+            "Database cache settings: minimum {}, maximum {}",
+            engine.cache_min, engine.cache_max
+        ),
+        format!(
+            "Database flush thresholds: start {}, stop {}",
+            share(engine.start_percent),
+            share(engine.stop_percent)
+        ),
+        format!(
+            "Database read latency thresholds: average {}, maximum {}",
+            latency(limits.read_mean, "read"),
+            latency(limits.read_sample, "read")
+        ),
+        format!(
+            "Log write latency thresholds: average {}, maximum {}",
+            latency(limits.log_mean, "write"),
+            latency(limits.log_sample, "write")
+        ),
+        format!(
+            "Operation mix: Sessions {}, Inserts {}%, Deletes {}%, Replaces {}%, Reads {}%, Lazy Commits {}%",
+            plan.sessions,
+            mix.percent(Kind::Insert),
+            mix.percent(Kind::Delete),
+            mix.percent(Kind::Replace),
+            mix.percent(Kind::Read),
+            mix.lazy_percent()
+        ),
+        format!(
+            "Performance logging begins (interval: {} ms)",
+            plan.sample_interval().as_millis()
+        ),
+        format!(
+            "Attaining prerequisites: \\MSExchange Database(brunt)\\Database Cache Size, lower bound {wanted:.0}, upper bound none"
+        ),
+    ]
+}
+
+/// What the result adds, when everything is done.
+pub(super) fn ending(result: &RunResult) -> Vec<String> {
+    let mut lines = Vec::new();
+    for server in &result.servers {
+        batches(server, &mut lines);
+        checksums(server, &mut lines);
+        latencies(server, &mut lines);
+    }
+    let verdict = result.verdict;
+    lines.push(format!("Test ends: {verdict}. {}", result.details.sentence));
+    lines
+}
+
+fn batches(server: &Server, lines: &mut Vec<String>) {
+    let counts = server.instances.iter().map(|instance| instance.batches);
+    let counts: Option<Vec<String>> = counts.map(|c| c.map(|c| c.to_string())).collect();
+    if let Some(counts) = counts.filter(|counts| !counts.is_empty()) {
+        lines.push(format!("Batch transaction stats: {}", counts.join(", ")));
+    }
+    let names = server.instances.iter();
+    let names: Vec<String> = names.map(|i| format!("{} (complete)", i.name)).collect();
+    lines.push(format!("Databases shut down: {}", names.join(", ")));
+}
+
+/// A line for each database, and one for each folder of logs.
+fn checksums(server: &Server, lines: &mut Vec<String>) {
+    let of_database = |path: &str| {
+        let databases = server.instances.iter().flat_map(|i| &i.details.databases);
+        databases.clone().any(|database| database.path == path)
+    };
+    for file in server.checksum.iter().filter(|f| of_database(&f.file)) {
+        lines.push(format!(
+            "Database checksum: {} (100% processed), {} pages seen, {} bad",
+            file.file,
+            grouped(file.pages_seen),
+            grouped(file.pages_bad)
+        ));
+    }
+    for instance in &server.instances {
+        let folder = format!("{}/", instance.details.log.path);
+        let logs = server.checksum.iter();
+        let logs: Vec<_> = logs.filter(|file| file.file.starts_with(&folder)).collect();
+        if logs.is_empty() {
+            continue;
+        }
+        let passed = logs.iter().filter(|file| file.pages_bad == 0).count();
+        lines.push(format!(
+            "Log checksum: {} ({passed} of {} logs passed)",
+            instance.details.log.path,
+            logs.len()
+        ));
+    }
+}
+
+fn latencies(server: &Server, lines: &mut Vec<String>) {
+    for instance in &server.instances {
+        for (mean, what) in [
+            (
+                instance.db_read_latency_ms,
+                "I/O Database Reads Average Latency",
+            ),
+            (
+                instance.log_write_latency_ms,
+                "I/O Log Writes Average Latency",
+            ),
+        ] {
+            if let Some(mean) = mean {
+                lines.push(format!("{} has {mean:.3} for {what}", instance.name));
+            }
+        }
+    }
+    let stalls = server.host_counter(PAGE_FAULT_STALLS);
+    if let Some(most) = stalls.and_then(|stalls| stalls.max) {
+        lines.push(format!(
+            "Test has {} maximum Database Page Fault Stalls/sec",
+            decimals(most)
+        ));
+    }
+}
+
+fn seconds(span: Span) -> String {
+    format!("{} s", decimals(span.as_seconds()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RESULT: &str = include_str!("../../../../report/tests/result_v1.json");
+
+    #[test]
+    fn the_end_names_every_instance_and_file() {
+        let result = RunResult::from_json(RESULT).unwrap();
+        let lines = ending(&result);
+        assert_eq!(lines[0], "Batch transaction stats: 5690, 5690");
+        assert_eq!(
+            lines[1],
+            "Databases shut down: Instance 1 (complete), Instance 2 (complete)"
+        );
+        assert_eq!(
+            lines[2],
+            "Database checksum: /data/db1/sample1.edb (100% processed), 1,048,576 pages seen, 0 bad"
+        );
+        let latency = |line: &&String| line.starts_with("Instance 2 has 24.");
+        assert_eq!(lines.iter().filter(latency).count(), 1);
+        assert!(lines.last().unwrap().starts_with("Test ends: Fail. "));
+    }
+}
