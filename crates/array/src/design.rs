@@ -130,6 +130,16 @@ pub struct GroupDesign {
     pub repair: RepairDesign,
 }
 
+impl GroupDesign {
+    /// Whether so many drives make such a group.
+    ///
+    /// # Errors
+    /// [`DesignError::Drives`] or [`DesignError::Strip`] when they do not.
+    pub fn check(&self) -> Result<(), DesignError> {
+        self.level.shape(self.drives.len(), self.strip).map(|_| ())
+    }
+}
+
 /// How lost drives are rebuilt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RepairDesign {

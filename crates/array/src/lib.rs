@@ -6,6 +6,7 @@
 //!
 //! * [`drive`]: mechanisms, their queues, and the library of models with the source of every figure.
 //! * [`ArrayDesign`]: what an array is made of; [`Array`]: the array.
+//! * [`load`]: plain load on an array, and what came of it.
 //! * [`ArrayDevice`]: an array beneath the files of a virtual world.
 
 mod array;
@@ -19,6 +20,7 @@ mod extent;
 mod file_map;
 mod group;
 mod incident;
+pub mod load;
 mod schedule;
 mod slab;
 

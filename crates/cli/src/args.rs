@@ -4,6 +4,7 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::init::InitArgs;
 use crate::commands::report::ReportArgs;
+use crate::commands::simulate::SimulateArgs;
 use crate::commands::verify::VerifyArgs;
 use crate::test_args::TestArgs;
 
@@ -31,6 +32,8 @@ pub struct Arguments {
 pub enum Command {
     /// Does this real storage hold? Without a scenario, a small demo in ./brunt-demo is run
     Run(TestArgs),
+    /// Would that array hold? Load on a modelled array, in virtual time
+    Simulate(SimulateArgs),
     /// Make the report of a run again, or add up the runs of several hosts
     Report(ReportArgs),
     /// Are these database and log files intact?

@@ -31,6 +31,9 @@ pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let (output, result) = match &arguments.command {
         Command::Run(args) => carry_out(args.quiet, |output| commands::run::run(args, output)),
+        Command::Simulate(args) => {
+            carry_out(args.quiet, |output| commands::simulate::run(args, output))
+        }
         Command::Report(args) => {
             carry_out(args.quiet, |output| commands::report::run(args, output))
         }

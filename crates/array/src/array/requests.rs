@@ -89,6 +89,10 @@ impl Array {
         if self.front.working() == 0 {
             return self.part_ended(key, Err(IoError::Device), Breakdown::default());
         }
+        if io.verb == Verb::Write && !self.groups[group as usize].has(extent) {
+            // The cache takes nothing that it could not write.
+            return self.part_ended(key, Err(IoError::Device), Breakdown::default());
+        }
         if self.cache.is_none() {
             self.split(key, group, extent, io.verb);
         } else {

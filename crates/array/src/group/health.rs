@@ -38,6 +38,16 @@ impl Group {
             .count()
     }
 
+    /// Whether the data of all stripes of `extent` can be computed.
+    pub(crate) fn has(&self, extent: crate::Extent) -> bool {
+        let mut stripes = extent.split(self.shape.data_sectors());
+        stripes.all(|(number, _)| {
+            let at = self.stripe(number);
+            let chunk = &self.chunks[at.chunk as usize];
+            chunk.is_plain || self.shape.survives(self.row(at).readable)
+        })
+    }
+
     /// Different drives with pieces that are not good.
     pub(crate) fn failures(&self) -> u32 {
         let bad = self

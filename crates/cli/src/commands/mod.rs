@@ -3,4 +3,5 @@
 pub mod init;
 pub mod report;
 pub mod run;
+pub mod simulate;
 pub mod verify;

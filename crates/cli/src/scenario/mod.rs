@@ -13,6 +13,7 @@
 //! Resolved means that every default has been filled in and every path is absolute; [`Scenario::to_toml`] writes that
 //! form, and reading it again gives the same scenario.
 
+mod arrays;
 mod limits;
 mod model;
 mod nearest;
@@ -27,6 +28,7 @@ mod test;
 mod tree;
 mod write;
 
+pub use arrays::ArrayScenario;
 pub use model::{DatabasePlan, InstancePlan, Scenario};
 pub use overrides::Override;
 pub use place::{Place, Placed, Refusal};

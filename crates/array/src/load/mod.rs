@@ -1,0 +1,183 @@
+//! Plain load on an array: random, sequential, or a trace, and what came of it.
+//!
+//! A [`Stream`] is one source of requests. Closed ones keep a number of requests in the array; open ones come at a rate,
+//! whatever the array does; a trace comes at its own times. [`simulate`] runs some of them, with incidents, and measures
+//! after a warm-up: latencies, the parts of a read's time, drives, cache and front, in total and by interval.
+//!
+//! Latencies count from submission. Streams of open and traced load submit at the intended time, so nothing is left out
+//! when the array falls behind.
+
+mod outcome;
+mod source;
+
+use brunt_units::{Span, Time};
+use brunt_world::random::Streams;
+use smallvec::SmallVec;
+
+pub use outcome::{Interval, Outcome, Side};
+pub use source::{Access, Pace, Stream, TraceEntry};
+
+use crate::design::{ArrayDesign, DesignError};
+use crate::incident::Incident;
+use crate::{Array, Finished, HostIo};
+use outcome::Measuring;
+use source::Source;
+
+/// What is simulated.
+#[derive(Clone)]
+pub struct Simulation {
+    /// The array.
+    pub design: ArrayDesign,
+    /// The load.
+    pub streams: Vec<Stream>,
+    /// What befalls the array, and when.
+    pub incidents: Vec<(Time, Incident)>,
+    /// What is not measured, at the beginning.
+    pub warm_up: Span,
+    /// What is measured, after it.
+    pub duration: Span,
+    /// The intervals that the measured time is told in.
+    pub interval: Span,
+    /// The seed of all chance.
+    pub seed: u64,
+}
+
+/// How far a simulation is.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// Virtual time so far.
+    pub now: Time,
+    /// Virtual time in all.
+    pub end: Time,
+}
+
+/// Runs `simulation`. `watch` is called at the end of every interval; when it says false, the simulation ends there.
+///
+/// # Errors
+/// [`DesignError`] when the array cannot be built.
+///
+/// # Panics
+/// When a stream names a LUN, or an incident a part, that is not there; scenarios are checked before.
+pub fn simulate(
+    simulation: &Simulation,
+    mut watch: impl FnMut(Progress) -> bool,
+) -> Result<Outcome, DesignError> {
+    let random = Streams::new(simulation.seed);
+    let mut array = Array::new(&simulation.design, random.part("array"))?;
+    for (at, incident) in &simulation.incidents {
+        array.schedule_incident(*at, *incident);
+    }
+    let mut sources: Vec<Source> = Vec::new();
+    for (number, stream) in simulation.streams.iter().enumerate() {
+        let random = random.named(&format!("load/{number}"));
+        sources.push(Source::new(stream.clone(), &array, random));
+    }
+    let begin = Time::ZERO + simulation.warm_up;
+    let end = begin + simulation.duration;
+    let mut run = Run {
+        array,
+        sources,
+        measuring: Measuring::new(),
+    };
+    run.start();
+    run.until(begin, false);
+    run.measuring.begin(&mut run.array);
+    let mut at = begin;
+    while at < end {
+        at = (at + simulation.interval).min(end);
+        run.until(at, true);
+        run.measuring.close_interval(&mut run.array);
+        if !watch(Progress { now: at, end }) {
+            break;
+        }
+    }
+    Ok(run.measuring.finish(&mut run.array, &simulation.design))
+}
+
+struct Run {
+    array: Array,
+    sources: Vec<Source>,
+    measuring: Measuring,
+}
+
+impl Run {
+    fn start(&mut self) {
+        for number in 0..self.sources.len() {
+            for _ in 0..self.sources[number].at_once() {
+                self.ask(number, Time::ZERO);
+            }
+        }
+    }
+
+    fn ask(&mut self, number: usize, now: Time) {
+        let (lun, verb, extent) = self.sources[number].draw();
+        let tag = number as u64;
+        self.array.submit(
+            now,
+            HostIo {
+                lun,
+                verb,
+                extent,
+                tag,
+            },
+        );
+    }
+
+    /// Lets everything happen up to `end`.
+    fn until(&mut self, end: Time, measured: bool) {
+        loop {
+            let due = (0..self.sources.len()).filter_map(|at| Some((self.sources[at].due()?, at)));
+            let due = due.min();
+            let next = match (self.array.next_at(), due) {
+                (Some(event), Some((at, _))) => event.min(at),
+                (Some(event), None) => event,
+                (None, Some((at, _))) => at,
+                (None, None) => break,
+            };
+            if next > end {
+                break;
+            }
+            if let Some((at, number)) = due.filter(|(at, _)| *at <= next) {
+                self.ask(number, at);
+                self.sources[number].asked(at);
+            } else {
+                self.array.advance(next);
+            }
+            self.collect(measured);
+        }
+        self.array.advance(end);
+        self.collect(measured);
+    }
+
+    fn collect(&mut self, measured: bool) {
+        loop {
+            let done: SmallVec<[Finished; 8]> = self.array.finished().collect();
+            if done.is_empty() {
+                return;
+            }
+            for one in done {
+                if measured {
+                    self.measuring.count(&one);
+                }
+                self.answered(&one);
+            }
+        }
+    }
+
+    /// Closed sources ask again when they have their answer. One that took no time would let no time pass, so the next
+    /// question waits: for a moment, and after a refusal for a millisecond.
+    fn answered(&mut self, one: &Finished) {
+        let number = usize::try_from(one.tag).expect("a source's number");
+        if !self.sources[number].is_closed() {
+            return;
+        }
+        match (one.at > one.submitted_at, one.result) {
+            (true, _) => self.ask(number, one.at),
+            (false, Ok(())) => self.sources[number].ask_at(one.at + Span::micros(1)),
+            (false, Err(_)) => self.sources[number].ask_at(one.at + Span::millis(1)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,224 @@
+//! What came of a simulation.
+
+use brunt_stats::Latencies;
+use brunt_units::{Span, Time};
+
+use crate::design::ArrayDesign;
+use crate::drive::DriveStats;
+use crate::incident::Note;
+use crate::{Array, CacheStats, Finished, Verb};
+
+/// Reads or writes of hosts.
+#[derive(Clone, Debug, Default)]
+pub struct Side {
+    /// Those that ended well: from submission to answer.
+    pub latencies: Latencies,
+    /// Those that did not.
+    pub errors: u64,
+    /// Sums of where the time of those that ended well went, in nanoseconds, in the order of [`crate::Breakdown::NAMES`].
+    pub parts_ns: [u128; 8],
+}
+
+impl Side {
+    fn count(&mut self, one: &Finished) {
+        if one.result.is_err() {
+            self.errors += 1;
+            return;
+        }
+        self.latencies.record(one.at - one.submitted_at);
+        for (sum, part) in self.parts_ns.iter_mut().zip(one.breakdown.parts()) {
+            *sum += u128::from(part.0);
+        }
+    }
+
+    /// Mean of each part in milliseconds, in the order of [`crate::Breakdown::NAMES`]; together they are the mean latency.
+    pub fn parts_ms(&self) -> [f64; 8] {
+        let count = self.latencies.count().max(1) as f64;
+        self.parts_ns.map(|sum| sum as f64 / count / 1e6)
+    }
+}
+
+/// A part of the measured time.
+#[derive(Clone, Debug)]
+pub struct Interval {
+    /// When it ended.
+    pub until: Time,
+    /// How long it was.
+    pub length: Span,
+    /// Reads in it.
+    pub reads: Side,
+    /// Writes in it.
+    pub writes: Side,
+    /// The busiest drive's utilisation in it, 0 to 1, and its number.
+    pub busiest: (f64, usize),
+    /// Share of the write cache that drives lacked at its end, 0 to 1; without a cache none.
+    pub dirty: Option<f64>,
+}
+
+/// What came of a simulation.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// When measuring began.
+    pub since: Time,
+    /// When it ended.
+    pub until: Time,
+    /// Reads of hosts.
+    pub reads: Side,
+    /// Writes of hosts.
+    pub writes: Side,
+    /// The measured time, piece by piece.
+    pub intervals: Vec<Interval>,
+    /// Each drive.
+    pub drives: Vec<DriveStats>,
+    /// Mean utilisation of each group's drives, 0 to 1.
+    pub groups: Vec<f64>,
+    /// The cache, if there is one.
+    pub cache: Option<CacheStats>,
+    /// Utilisation of each controller's processor, 0 to 1.
+    pub controllers: Vec<f64>,
+    /// Utilisation of each port's busier direction, 0 to 1.
+    pub ports: Vec<f64>,
+    /// Utilisation of the link between controllers, 0 to 1.
+    pub between: f64,
+    /// Everything that was noted, from the beginning.
+    pub notes: Vec<Note>,
+    /// Requests to drives, from the beginning.
+    pub device_ios: u64,
+}
+
+impl Outcome {
+    /// Measured time.
+    pub fn elapsed(&self) -> Span {
+        self.until - self.since
+    }
+
+    /// The first loss of data, if any.
+    pub fn loss(&self) -> Option<&Note> {
+        self.notes.iter().find(|note| note.what.is_loss())
+    }
+
+    /// The busiest drive: number and utilisation.
+    pub fn busiest(&self) -> Option<(usize, f64)> {
+        busiest(self.drives.iter().map(DriveStats::utilisation))
+    }
+}
+
+/// The first of the largest, and where.
+fn busiest(shares: impl Iterator<Item = f64>) -> Option<(usize, f64)> {
+    shares
+        .enumerate()
+        .fold(None, |best, (at, share)| match best {
+            Some((_, most)) if most >= share => best,
+            _ => Some((at, share)),
+        })
+}
+
+/// What is being measured.
+pub(super) struct Measuring {
+    since: Time,
+    interval_since: Time,
+    total: (Side, Side),
+    interval: (Side, Side),
+    intervals: Vec<Interval>,
+    busy_before: Vec<Span>,
+}
+
+impl Measuring {
+    pub(super) fn new() -> Self {
+        Self {
+            since: Time::ZERO,
+            interval_since: Time::ZERO,
+            total: (Side::default(), Side::default()),
+            interval: (Side::default(), Side::default()),
+            intervals: Vec::new(),
+            busy_before: Vec::new(),
+        }
+    }
+
+    /// Measuring begins now.
+    pub(super) fn begin(&mut self, array: &mut Array) {
+        array.forget_stats();
+        (self.since, self.interval_since) = (array.now(), array.now());
+        self.busy_before = vec![Span::ZERO; array.drive_stats().len()];
+    }
+
+    pub(super) fn count(&mut self, one: &Finished) {
+        let side = match one.verb {
+            Verb::Read => &mut self.interval.0,
+            Verb::Write => &mut self.interval.1,
+        };
+        side.count(one);
+    }
+
+    pub(super) fn close_interval(&mut self, array: &mut Array) {
+        let now = array.now();
+        let length = now - self.interval_since;
+        let busy: Vec<Span> = array.drive_stats().iter().map(|drive| drive.busy).collect();
+        let shares = busy
+            .iter()
+            .zip(&self.busy_before)
+            .map(|(now, before)| (*now - *before).as_seconds() / length.as_seconds());
+        let (drive, share) = busiest(shares).unwrap_or((0, 0.0));
+        let cache = array.cache_stats().filter(|cache| cache.write_pages > 0);
+        let (reads, writes) = std::mem::take(&mut self.interval);
+        for (total, part) in [(&mut self.total.0, &reads), (&mut self.total.1, &writes)] {
+            total.latencies.merge(&part.latencies);
+            total.errors += part.errors;
+            for (sum, more) in total.parts_ns.iter_mut().zip(part.parts_ns) {
+                *sum += more;
+            }
+        }
+        self.intervals.push(Interval {
+            until: now,
+            length,
+            reads,
+            writes,
+            busiest: (share, drive),
+            dirty: cache.map(|cache| cache.unwritten as f64 / cache.write_pages as f64),
+        });
+        self.busy_before = busy;
+        self.interval_since = now;
+    }
+
+    pub(super) fn finish(self, array: &mut Array, design: &ArrayDesign) -> Outcome {
+        let drives = array.drive_stats();
+        let (controllers, ports, between) = array.front_utilisations();
+        let groups = design.groups.iter().map(|group| {
+            let members = group.drives.iter();
+            let sum: f64 = members
+                .map(|drive| drives[usize::from(*drive)].utilisation())
+                .sum();
+            sum / group.drives.len() as f64
+        });
+        Outcome {
+            since: self.since,
+            until: array.now(),
+            reads: self.total.0,
+            writes: self.total.1,
+            intervals: self.intervals,
+            groups: groups.collect(),
+            cache: array.cache_stats(),
+            controllers,
+            ports,
+            between,
+            notes: array.notes().to_vec(),
+            device_ios: array.device_ios(),
+            drives,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_of_the_busiest_is_named() {
+        assert_eq!(busiest([0.2, 0.7, 0.7].into_iter()), Some((1, 0.7)));
+        assert_eq!(busiest([].into_iter()), None);
+        assert_eq!(
+            crate::Breakdown::NAMES.len(),
+            Side::default().parts_ms().len()
+        );
+    }
+}

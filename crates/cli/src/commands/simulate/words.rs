@@ -1,0 +1,340 @@
+//! What a simulation says, on one screen where it can.
+
+use brunt_array::load::{Interval, Outcome, Side};
+use brunt_array::{ArrayDesign, Breakdown, GroupDesign};
+use brunt_report::{decimals, grouped};
+use brunt_stats::Percentile;
+use brunt_units::Span;
+
+use crate::columns::columns;
+use crate::output::{Output, Tone};
+use crate::scenario::ArrayScenario;
+
+/// More drives than this are told by group only.
+const DRIVES_SHOWN: usize = 24;
+
+/// The first lines: what is going to be simulated.
+pub(super) fn opening(scenario: &ArrayScenario) -> String {
+    let simulation = &scenario.simulation;
+    let design = &simulation.design;
+    let groups: Vec<String> = design.groups.iter().map(group_words).collect();
+    let warm_up = match simulation.warm_up {
+        Span::ZERO => String::new(),
+        span => format!(" after {span}"),
+    };
+    let mut text = format!(
+        "brunt {}   {}   {} of virtual time{warm_up}, seed {}\n",
+        env!("CARGO_PKG_VERSION"),
+        scenario.name,
+        simulation.duration,
+        simulation.seed,
+    );
+    text.push_str(&format!("{:14}{}", "array", groups.join("; ")));
+    if !design.spares.is_empty() {
+        text.push_str(&format!("; {} spare", design.spares.len()));
+    }
+    for (count, title) in models(design) {
+        text.push_str(&format!("\n{:14}{count} x {title}", "drives"));
+    }
+    text.push('\n');
+    text
+}
+
+fn group_words(group: &GroupDesign) -> String {
+    format!(
+        "{} \"{}\" over {} drives",
+        group.level.word(),
+        group.name,
+        group.drives.len()
+    )
+}
+
+/// How many drives of each model, in order.
+fn models(design: &ArrayDesign) -> Vec<(usize, &str)> {
+    let mut models: Vec<(usize, &str)> = Vec::new();
+    for model in &design.drives {
+        match models.iter_mut().find(|(_, title)| *title == model.title()) {
+            Some((count, _)) => *count += 1,
+            None => models.push((1, model.title())),
+        }
+    }
+    models
+}
+
+/// The result.
+pub(super) fn result(scenario: &ArrayScenario, outcome: &Outcome, output: &Output) -> String {
+    let mut text = verdict(outcome, output);
+    text.push_str("\n\n");
+    text.push_str(&indented(&sides(outcome)));
+    text.push('\n');
+    text.push_str(&where_time_went(outcome));
+    text.push_str(&busiest(outcome));
+    text.push('\n');
+    text.push_str(&indented(&over_time(outcome)));
+    text.push('\n');
+    text.push_str(&indented(&drives(&scenario.simulation.design, outcome)));
+    text.push_str(&cache(outcome));
+    text.push_str(&notes(outcome));
+    text.trim_end().to_owned()
+}
+
+fn indented(table: &str) -> String {
+    table.lines().map(|line| format!("  {line}\n")).collect()
+}
+
+fn per_second(count: u64, span: Span) -> f64 {
+    count as f64 / span.as_seconds()
+}
+
+fn millis(span: Option<Span>) -> String {
+    span.map_or_else(|| "-".to_owned(), |span| decimals(span.as_millis()))
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.0} %", share * 100.0)
+}
+
+fn verdict(outcome: &Outcome, output: &Output) -> String {
+    let count = outcome.reads.latencies.count() + outcome.writes.latencies.count();
+    let rate = decimals(per_second(count, outcome.elapsed()));
+    match outcome.loss() {
+        None => {
+            let word = output.paint(Tone::Good, "DONE");
+            format!("{word}          {rate} host I/Os per second, no data lost")
+        }
+        Some(note) => {
+            let word = output.paint(Tone::Bad, "LOST");
+            let at = Span(note.at.0);
+            format!(
+                "{word}          {} at {at}; {rate} host I/Os per second",
+                note.what
+            )
+        }
+    }
+}
+
+fn sides(outcome: &Outcome) -> String {
+    let head = [
+        "",
+        "per second",
+        "mean ms",
+        "p50 ms",
+        "p99 ms",
+        "worst ms",
+        "errors",
+    ];
+    let row = |name: &str, side: &Side| {
+        let latencies = &side.latencies;
+        vec![
+            name.to_owned(),
+            decimals(per_second(latencies.count(), outcome.elapsed())),
+            millis(latencies.mean()),
+            millis(latencies.percentile(Percentile::P50)),
+            millis(latencies.percentile(Percentile::P99)),
+            millis(latencies.max()),
+            grouped(side.errors),
+        ]
+    };
+    let rows = [row("reads", &outcome.reads), row("writes", &outcome.writes)];
+    columns(&head, &[1, 2, 3, 4, 5, 6], &rows)
+}
+
+fn where_time_went(outcome: &Outcome) -> String {
+    let mut text = String::new();
+    for (what, side) in [("read", &outcome.reads), ("write", &outcome.writes)] {
+        let Some(mean) = side.latencies.mean() else {
+            continue;
+        };
+        let parts = Breakdown::NAMES.iter().zip(side.parts_ms());
+        // What would print as nothing is left out.
+        let parts = parts.filter(|(_, ms)| *ms >= 0.005);
+        let parts: Vec<String> = parts
+            .map(|(name, ms)| format!("{name} {}", decimals(ms)))
+            .collect();
+        let title = format!("where a {what}'s {} ms went", decimals(mean.as_millis()));
+        text.push_str(&format!("{title:32}{}\n", parts.join("   ")));
+    }
+    text
+}
+
+fn busiest(outcome: &Outcome) -> String {
+    let mut parts = Vec::new();
+    if let Some((drive, share)) = outcome.busiest() {
+        let groups: Vec<String> = outcome.groups.iter().map(|share| percent(*share)).collect();
+        parts.push(format!(
+            "drive {drive} {}, drives by group {}",
+            percent(share),
+            groups.join(", ")
+        ));
+    }
+    let most = |shares: &[f64]| shares.iter().copied().fold(0.0, f64::max);
+    parts.push(format!(
+        "controllers {}",
+        percent(most(&outcome.controllers))
+    ));
+    parts.push(format!("ports {}", percent(most(&outcome.ports))));
+    if outcome.controllers.len() > 1 {
+        parts.push(format!("link between {}", percent(outcome.between)));
+    }
+    format!("{:32}{}\n", "busiest", parts.join("; "))
+}
+
+fn over_time(outcome: &Outcome) -> String {
+    let head = [
+        "until",
+        "reads/s",
+        "writes/s",
+        "read ms",
+        "write ms",
+        "errors",
+        "busiest drive",
+        "write cache",
+        "",
+    ];
+    let mut since = outcome.since;
+    let mut rows = Vec::new();
+    for interval in &outcome.intervals {
+        let happened = outcome.notes.iter().filter(|note| {
+            let is_first = since == outcome.since;
+            (note.at > since || is_first) && note.at <= interval.until
+        });
+        let mut happened: Vec<String> = happened.map(|note| note.what.to_string()).collect();
+        if happened.len() > 2 {
+            let more = happened.len() - 2;
+            happened.truncate(2);
+            happened.push(format!("and {more} more"));
+        }
+        rows.push(interval_row(interval, happened.join("; ")));
+        since = interval.until;
+    }
+    columns(&head, &[0, 1, 2, 3, 4, 5, 6, 7], &rows)
+}
+
+fn interval_row(interval: &Interval, happened: String) -> Vec<String> {
+    let rate = |side: &Side| decimals(per_second(side.latencies.count(), interval.length));
+    let (share, drive) = interval.busiest;
+    vec![
+        Span(interval.until.0).to_string(),
+        rate(&interval.reads),
+        rate(&interval.writes),
+        millis(interval.reads.latencies.mean()),
+        millis(interval.writes.latencies.mean()),
+        grouped(interval.reads.errors + interval.writes.errors),
+        format!("{} ({drive})", percent(share)),
+        interval.dirty.map_or_else(|| "-".to_owned(), percent),
+        happened,
+    ]
+}
+
+fn drives(design: &ArrayDesign, outcome: &Outcome) -> String {
+    if outcome.drives.len() > DRIVES_SHOWN {
+        return groups(design, outcome);
+    }
+    let head = [
+        "drive",
+        "in",
+        "busy",
+        "queue",
+        "service ms",
+        "response ms",
+        "reads/s",
+        "writes/s",
+        "seek ms",
+        "rotation ms",
+    ];
+    let rows = outcome.drives.iter().enumerate().map(|(number, drive)| {
+        let elapsed = drive.elapsed();
+        let each = |span: Span| match drive.reads + drive.writes {
+            0 => "-".to_owned(),
+            count => decimals(span.as_millis() / count as f64),
+        };
+        vec![
+            number.to_string(),
+            whose(design, number),
+            percent(drive.utilisation()),
+            decimals(drive.queue()),
+            decimals(drive.service_ms()),
+            decimals(drive.response_ms()),
+            decimals(per_second(drive.reads, elapsed)),
+            decimals(per_second(drive.writes, elapsed)),
+            each(drive.seek),
+            each(drive.rotation),
+        ]
+    });
+    let rows: Vec<Vec<String>> = rows.collect();
+    columns(&head, &[0, 2, 3, 4, 5, 6, 7, 8, 9], &rows)
+}
+
+fn whose(design: &ArrayDesign, drive: usize) -> String {
+    let uses = |group: &&GroupDesign| group.drives.iter().any(|one| usize::from(*one) == drive);
+    match design.groups.iter().find(uses) {
+        Some(group) => group.name.clone(),
+        None if design.spares.iter().any(|one| usize::from(*one) == drive) => "spare".to_owned(),
+        None => "-".to_owned(),
+    }
+}
+
+fn groups(design: &ArrayDesign, outcome: &Outcome) -> String {
+    let head = [
+        "group",
+        "drives",
+        "busy",
+        "queue",
+        "service ms",
+        "reads/s",
+        "writes/s",
+    ];
+    let rows = design.groups.iter().map(|group| {
+        let count = group.drives.len() as f64;
+        let members = || {
+            group
+                .drives
+                .iter()
+                .map(|one| &outcome.drives[usize::from(*one)])
+        };
+        let mean = |of: &dyn Fn(&brunt_array::drive::DriveStats) -> f64| {
+            members().map(of).sum::<f64>() / count
+        };
+        vec![
+            group.name.clone(),
+            group.drives.len().to_string(),
+            percent(mean(&|drive| drive.utilisation())),
+            decimals(mean(&|drive| drive.queue())),
+            decimals(mean(&|drive| drive.service_ms())),
+            decimals(count * mean(&|drive| per_second(drive.reads, drive.elapsed()))),
+            decimals(count * mean(&|drive| per_second(drive.writes, drive.elapsed()))),
+        ]
+    });
+    let rows: Vec<Vec<String>> = rows.collect();
+    columns(&head, &[1, 2, 3, 4, 5, 6], &rows)
+}
+
+fn cache(outcome: &Outcome) -> String {
+    let Some(cache) = &outcome.cache else {
+        return String::new();
+    };
+    let reads = cache.read_hits + cache.read_misses;
+    let hits = cache.read_hits as f64 / reads.max(1) as f64;
+    let each = cache.destaged_pages as f64 / cache.destages.max(1) as f64;
+    let full = cache.unwritten_most as f64 / cache.write_pages.max(1) as f64;
+    let line = format!(
+        "read hits {}; writes {}, of which {} waited for room; {} pages a destage; at most {} dirty",
+        percent(hits),
+        grouped(cache.writes),
+        grouped(cache.stalled),
+        decimals(each),
+        percent(full),
+    );
+    format!("\n{:14}{line}\n", "cache")
+}
+
+fn notes(outcome: &Outcome) -> String {
+    if outcome.notes.is_empty() {
+        return String::new();
+    }
+    let lines = outcome.notes.iter().map(|note| {
+        let at = Span(note.at.0).to_string();
+        format!("  {at:>14}  {}\n", note.what)
+    });
+    format!("\nwhat happened\n{}", lines.collect::<String>())
+}

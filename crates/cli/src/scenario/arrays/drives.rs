@@ -1,0 +1,94 @@
+//! `[[array.drives]]`: models by name or from a file, and how many of each.
+
+use std::fs;
+use std::path::Path;
+
+use brunt_array::drive::{DriveModel, Order, Policy, library};
+use brunt_units::Span;
+
+use super::super::nearest::nearest;
+use super::super::place::Refusal;
+use super::super::section::{self, Section};
+use super::super::tree::Node;
+use super::{above_zero, tables};
+
+const KEYS: [&str; 3] = ["model", "file", "count"];
+const ORDERS: [(&str, Order); 3] = [
+    ("sptf", Order::Sptf),
+    ("elevator", Order::Elevator),
+    ("fcfs", Order::Fcfs),
+];
+/// Drives are numbered in 16 bits.
+const DRIVES_MAX: u64 = 4096;
+
+pub(super) fn read(array: &mut Section, folder: &Path) -> Result<Vec<DriveModel>, Refusal> {
+    const EXAMPLE: &str = "[[array.drives]] with model = \"cheetah-15k5-146-fc\" and count = 5";
+    let mut drives = Vec::new();
+    for node in tables(array, "drives")? {
+        let mut section = Section::new(node, "[[array.drives]]", &KEYS)?;
+        let count = section.read("count", |node| section::integer(node, 1..=DRIVES_MAX))?;
+        let count = count.ok_or_else(|| section.lacks("count", "count = 5"))?;
+        let model = section.read("model", named)?;
+        let file = section.read("file", |node| from_file(node, folder))?;
+        let model = match (model, file) {
+            (Some(model), None) | (None, Some(model)) => model.value,
+            (Some(_), Some(file)) => {
+                return Err(file
+                    .place
+                    .refuse("a drive has a `model` or a `file`, not both"));
+            }
+            (None, None) => {
+                return Err(section.lacks("model", "model = \"cheetah-15k5-146-fc\""));
+            }
+        };
+        let count_of = usize::try_from(count.value).expect("in range");
+        drives.extend(std::iter::repeat_n(model, count_of));
+        if drives.len() as u64 > DRIVES_MAX {
+            return Err(count
+                .place
+                .refuse(format!("makes more than {DRIVES_MAX} drives")));
+        }
+    }
+    if drives.is_empty() {
+        return Err(array.lacks("drives", EXAMPLE));
+    }
+    Ok(drives)
+}
+
+fn named(node: &Node) -> Result<DriveModel, Refusal> {
+    let name = section::text(node)?;
+    library::find(&name).ok_or_else(|| {
+        let names: Vec<&str> = library::names().collect();
+        let refusal = node.place.refuse("there is no such drive model");
+        refusal.hint(match nearest(&name, &names) {
+            Some(near) => format!("did you mean \"{near}\"?"),
+            None => format!(
+                "models are {}; `file` names one of your own",
+                names.join(", ")
+            ),
+        })
+    })
+}
+
+fn from_file(node: &Node, folder: &Path) -> Result<DriveModel, Refusal> {
+    let path = folder.join(section::path(node)?);
+    let text = fs::read_to_string(&path)
+        .map_err(|error| node.place.refuse(format!("cannot be read: {error}")))?;
+    DriveModel::from_toml(&text).map_err(|error| {
+        let text = error.to_string();
+        node.place.refuse(format!(
+            "is no drive model: {}",
+            text.trim_end().replace('\n', "\n  ")
+        ))
+    })
+}
+
+pub(super) fn read_policy(array: &mut Section) -> Result<Policy, Refusal> {
+    let words = ORDERS.map(|(word, _)| word);
+    let order = array.read_or("queue", 0, |node| section::word(node, &words))?;
+    let wait_max = array.read_or("wait_max", Span::millis(500), above_zero)?;
+    Ok(Policy {
+        order: ORDERS[order.value].1,
+        wait_max: wait_max.value,
+    })
+}

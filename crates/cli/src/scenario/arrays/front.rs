@@ -1,0 +1,180 @@
+//! `[array.front]`, `[array.controller]` and `[array.cache]`.
+
+use brunt_array::{
+    CacheDesign, ControllerDesign, FlushPolicy, FrontDesign, PathPolicy, Watermarks,
+};
+use brunt_units::{ByteSize, Span};
+
+use super::super::place::Refusal;
+use super::super::section::{self, Section};
+use super::super::tree::Node;
+
+const FRONT_KEYS: [&str; 6] = [
+    "transport",
+    "host_stack",
+    "ports",
+    "port_rate",
+    "latency",
+    "paths",
+];
+const CONTROLLER_KEYS: [&str; 8] = [
+    "count",
+    "cores",
+    "read",
+    "write",
+    "device_io",
+    "link_rate",
+    "link_latency",
+    "failover",
+];
+const CACHE_KEYS: [&str; 10] = [
+    "page",
+    "write",
+    "read",
+    "low",
+    "high",
+    "flush",
+    "idle_after",
+    "destages_per_drive",
+    "mirrored",
+    "prefetch",
+];
+const PATHS: [(&str, PathPolicy); 2] = [
+    ("optimised", PathPolicy::Optimised),
+    ("all", PathPolicy::All),
+];
+const FLUSHES: [(&str, FlushPolicy); 2] = [
+    ("hysteresis", FlushPolicy::Hysteresis),
+    ("proportional", FlushPolicy::Proportional),
+];
+
+/// A transport with what is usual for it: host stack, one-way latency, bytes per second.
+struct Transport {
+    word: &'static str,
+    host_stack: Span,
+    latency: Span,
+    bytes_per_s: u64,
+}
+
+/// Rates are line rates less their coding; stacks and latencies are assumed.
+const TRANSPORTS: [Transport; 7] = [
+    transport("none", 0, 0, 0),
+    transport("fc4", 20, 5, 400_000_000),
+    transport("fc8", 20, 5, 800_000_000),
+    transport("fc16", 15, 5, 1_600_000_000),
+    transport("iscsi1", 80, 25, 118_000_000),
+    transport("iscsi10", 60, 10, 1_180_000_000),
+    transport("sas6", 15, 2, 2_400_000_000),
+];
+
+const fn transport(word: &'static str, stack_us: u64, latency_us: u64, rate: u64) -> Transport {
+    Transport {
+        word,
+        host_stack: Span::micros(stack_us),
+        latency: Span::micros(latency_us),
+        bytes_per_s: rate,
+    }
+}
+
+/// The table `key` of the array; `None` when it is not there.
+fn table(array: &mut Section, key: &str, keys: &[&str]) -> Result<Option<Section>, Refusal> {
+    let node = array.take(key);
+    node.map(|node| Section::new(node, &format!("[array.{key}]"), keys))
+        .transpose()
+}
+
+fn count(section: &mut Section, key: &str, usual: u32, most: u64) -> Result<u32, Refusal> {
+    let read = |node: &Node| section::integer(node, 1..=most);
+    let number = section.read_or(key, u64::from(usual), read)?;
+    Ok(u32::try_from(number.value).expect("in range"))
+}
+
+/// A rate is written as the size that passes in a second.
+fn rate(section: &mut Section, key: &str, usual: u64) -> Result<u64, Refusal> {
+    let usual = ByteSize::bytes(usual);
+    Ok(section.read_or(key, usual, section::size)?.value.get())
+}
+
+/// A length of time; costs may be less than a millisecond.
+fn cost(node: &Node) -> Result<Span, Refusal> {
+    if let Ok(text) = section::text(node)
+        && let Some(number) = text.trim().strip_suffix("us")
+        && let Ok(micros) = number.trim().parse::<f64>()
+        && (0.0..1e9).contains(&micros)
+    {
+        return Ok(Span::from_seconds(micros / 1e6));
+    }
+    section::span(node).map_err(|refusal| refusal.hint("short times can be written as \"150us\""))
+}
+
+fn spend(section: &mut Section, key: &str, usual: Span) -> Result<Span, Refusal> {
+    Ok(section.read_or(key, usual, cost)?.value)
+}
+
+pub(super) fn read_front(array: &mut Section) -> Result<FrontDesign, Refusal> {
+    let Some(mut section) = table(array, "front", &FRONT_KEYS)? else {
+        return Ok(FrontDesign::default());
+    };
+    let words = TRANSPORTS.map(|one| one.word);
+    let transport = section.read_or("transport", 0, |node| section::word(node, &words))?;
+    let usual = &TRANSPORTS[transport.value];
+    let words = PATHS.map(|(word, _)| word);
+    let paths = section.read_or("paths", 0, |node| section::word(node, &words))?;
+    Ok(FrontDesign {
+        host_stack: spend(&mut section, "host_stack", usual.host_stack)?,
+        ports: count(&mut section, "ports", 1, 64)?,
+        port_bytes_per_s: rate(&mut section, "port_rate", usual.bytes_per_s)?,
+        latency: spend(&mut section, "latency", usual.latency)?,
+        paths: PATHS[paths.value].1,
+    })
+}
+
+pub(super) fn read_controller(array: &mut Section) -> Result<ControllerDesign, Refusal> {
+    let usual = ControllerDesign::default();
+    let Some(mut section) = table(array, "controller", &CONTROLLER_KEYS)? else {
+        return Ok(usual);
+    };
+    Ok(ControllerDesign {
+        count: count(&mut section, "count", usual.count, 2)?,
+        cores: count(&mut section, "cores", usual.cores, 256)?,
+        read: spend(&mut section, "read", usual.read)?,
+        write: spend(&mut section, "write", usual.write)?,
+        device_io: spend(&mut section, "device_io", usual.device_io)?,
+        link_bytes_per_s: rate(&mut section, "link_rate", usual.link_bytes_per_s)?,
+        link_latency: spend(&mut section, "link_latency", usual.link_latency)?,
+        failover: spend(&mut section, "failover", usual.failover)?,
+    })
+}
+
+pub(super) fn read_cache(array: &mut Section) -> Result<Option<CacheDesign>, Refusal> {
+    let usual = CacheDesign::default();
+    let Some(mut section) = table(array, "cache", &CACHE_KEYS)? else {
+        return Ok(None);
+    };
+    let size = |section: &mut Section, key: &str, usual: ByteSize| -> Result<ByteSize, Refusal> {
+        Ok(section.read_or(key, usual, section::size)?.value)
+    };
+    let words = FLUSHES.map(|(word, _)| word);
+    let flush = section.read_or("flush", 0, |node| section::word(node, &words))?;
+    Ok(Some(CacheDesign {
+        page: size(&mut section, "page", usual.page)?,
+        write: size(&mut section, "write", usual.write)?,
+        read: size(&mut section, "read", usual.read)?,
+        marks: Watermarks {
+            low: count(&mut section, "low", usual.marks.low, 100)?,
+            high: count(&mut section, "high", usual.marks.high, 100)?,
+            policy: FLUSHES[flush.value].1,
+        },
+        idle_after: spend(&mut section, "idle_after", usual.idle_after)?,
+        destages_per_drive: count(
+            &mut section,
+            "destages_per_drive",
+            usual.destages_per_drive,
+            64,
+        )?,
+        mirrored: section
+            .read_or("mirrored", usual.mirrored, section::switch)?
+            .value,
+        prefetch: size(&mut section, "prefetch", usual.prefetch)?,
+    }))
+}

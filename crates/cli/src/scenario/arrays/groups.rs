@@ -1,0 +1,249 @@
+//! `[[array.group]]`, `[[array.lun]]` and `array.spares`.
+
+use std::collections::BTreeMap;
+
+use brunt_array::{GroupDesign, Level, LunDesign, MirrorChoice, Priority, RepairDesign};
+use brunt_units::ByteSize;
+
+use super::super::nearest::nearest;
+use super::super::place::{Place, Placed, Refusal};
+use super::super::section::{self, Section};
+use super::super::tree::Node;
+use super::tables;
+
+const GROUP_KEYS: [&str; 12] = [
+    "name",
+    "level",
+    "drives",
+    "sets",
+    "strip",
+    "drive_size",
+    "mirror",
+    "piece",
+    "preserved",
+    "rebuild_unit",
+    "rebuild_priority",
+    "critical_priority",
+];
+const LUN_KEYS: [&str; 4] = ["name", "group", "size", "controller"];
+const LEVELS: [&str; 7] = [
+    "raid0", "raid1", "raid10", "raid5", "raid50", "raid6", "pool",
+];
+const MIRRORS: [(&str, MirrorChoice); 2] = [
+    ("shortest queue", MirrorChoice::ShortestQueue),
+    ("random", MirrorChoice::Random),
+];
+
+/// Groups, spares and LUNs.
+pub(super) struct Parts {
+    pub(super) groups: Vec<GroupDesign>,
+    pub(super) spares: Vec<u16>,
+    pub(super) luns: Vec<LunDesign>,
+    pub(super) lun_places: BTreeMap<String, Place>,
+}
+
+pub(super) fn read(array: &mut Section, drives: usize) -> Result<Parts, Refusal> {
+    let mut next = 0;
+    let mut groups: Vec<GroupDesign> = Vec::new();
+    for node in tables(array, "group")? {
+        let group = read_group(node, groups.len(), &mut next, drives)?;
+        groups.push(group);
+    }
+    if groups.is_empty() {
+        return Err(array.lacks(
+            "group",
+            "[[array.group]] with level = \"raid5\" and drives = 5",
+        ));
+    }
+    let spares = array.read_or("spares", 0, |node| section::integer(node, 0..=4096))?;
+    let left = drives - next;
+    let wanted = usize::try_from(spares.value).expect("in range");
+    if wanted > left {
+        let what = format!("but only {left} of {drives} drives are in no group");
+        return Err(spares.place.refuse(what));
+    }
+    let spares = (next..next + wanted).map(number).collect();
+    let (mut luns, mut lun_places) = (Vec::new(), BTreeMap::new());
+    for node in tables(array, "lun")? {
+        let (lun, place) = read_lun(node, luns.len(), &groups)?;
+        if lun_places.insert(lun.name.clone(), place.clone()).is_some() {
+            return Err(place.refuse(format!("there are two LUNs called \"{}\"", lun.name)));
+        }
+        luns.push(lun);
+    }
+    if luns.is_empty() {
+        luns = groups
+            .iter()
+            .zip(0..)
+            .map(|(group, number)| whole(group, number))
+            .collect();
+    }
+    Ok(Parts {
+        groups,
+        spares,
+        luns,
+        lun_places,
+    })
+}
+
+fn number(drive: usize) -> u16 {
+    u16::try_from(drive).expect("few drives")
+}
+
+/// A LUN over all of a group.
+fn whole(group: &GroupDesign, number: usize) -> LunDesign {
+    LunDesign {
+        name: group.name.clone(),
+        group: number,
+        size: ByteSize::bytes(0),
+        owner: None,
+    }
+}
+
+fn read_group(
+    node: Node,
+    index: usize,
+    next: &mut usize,
+    drives: usize,
+) -> Result<GroupDesign, Refusal> {
+    let mut section = Section::new(node, "[[array.group]]", &GROUP_KEYS)?;
+    let name = section
+        .read_or("name", format!("group {index}"), section::text)?
+        .value;
+    let word = section.read("level", |node| section::word(node, &LEVELS))?;
+    let word = word.ok_or_else(|| section.lacks("level", "level = \"raid5\""))?;
+    let count = section.read("drives", |node| section::integer(node, 1..=4096))?;
+    let count = count.ok_or_else(|| section.lacks("drives", "drives = 5"))?;
+    let wanted = usize::try_from(count.value).expect("in range");
+    if wanted > drives - *next {
+        let left = drives - *next;
+        let what = format!("but only {left} of {drives} drives are left for \"{name}\"");
+        return Err(count.place.refuse(what));
+    }
+    let level = read_level(&mut section, word.value)?;
+    let is_pool = matches!(level, Level::Pool { .. });
+    let strip = if is_pool {
+        ByteSize::kib(128)
+    } else {
+        ByteSize::kib(64)
+    };
+    let words = MIRRORS.map(|(word, _)| word);
+    let mirror = section.read_or("mirror", 0, |node| section::word(node, &words))?;
+    let group = GroupDesign {
+        name,
+        level,
+        drives: (*next..*next + wanted).map(number).collect(),
+        drive_size: section
+            .read("drive_size", section::size)?
+            .map(|size| size.value),
+        strip: section.read_or("strip", strip, section::size)?.value,
+        mirror_choice: MIRRORS[mirror.value].1,
+        repair: read_repair(&mut section)?,
+    };
+    // Whether so many drives make such a group is blamed on their number.
+    group
+        .check()
+        .map_err(|error| count.place.refuse(error.to_string()))?;
+    *next += wanted;
+    Ok(group)
+}
+
+fn read_level(section: &mut Section, word: usize) -> Result<Level, Refusal> {
+    let sets = section.read("sets", |node| section::integer(node, 2..=1024))?;
+    let piece = section.read("piece", section::size)?;
+    let preserved = section.read("preserved", |node| section::integer(node, 0..=1024))?;
+    let small = |number: Placed<u64>| u32::try_from(number.value).expect("in range");
+    let level = LEVELS[word];
+    if level != "raid50"
+        && let Some(sets) = sets
+    {
+        return Err(sets.place.refuse("is for level = \"raid50\" only"));
+    }
+    if level != "pool"
+        && let Some(place) = piece
+            .as_ref()
+            .map(|piece| &piece.place)
+            .or(preserved.as_ref().map(|preserved| &preserved.place))
+    {
+        return Err(place.refuse("is for level = \"pool\" only"));
+    }
+    Ok(match level {
+        "raid0" => Level::Raid0,
+        "raid1" => Level::Raid1,
+        "raid10" => Level::Raid10,
+        "raid5" => Level::Raid5,
+        "raid50" => {
+            let sets = sets.ok_or_else(|| section.lacks("sets", "sets = 2"))?;
+            Level::Raid50(small(sets))
+        }
+        "raid6" => Level::Raid6,
+        _ => Level::Pool {
+            piece: piece.map_or(ByteSize::mib(512), |piece| piece.value),
+            preserved: preserved.map(small),
+        },
+    })
+}
+
+fn read_repair(section: &mut Section) -> Result<RepairDesign, Refusal> {
+    let usual = RepairDesign::default();
+    let words = Priority::WORDS.map(|(word, _)| word);
+    let mut priority = |key: &str, usual: Priority| -> Result<Priority, Refusal> {
+        let written = section.read(key, |node| section::word(node, &words))?;
+        Ok(written.map_or(usual, |at| Priority::WORDS[at.value].1))
+    };
+    let degraded = priority("rebuild_priority", usual.priority)?;
+    let critical = priority("critical_priority", usual.critical)?;
+    Ok(RepairDesign {
+        unit: section
+            .read_or("rebuild_unit", usual.unit, section::size)?
+            .value,
+        priority: degraded,
+        critical,
+    })
+}
+
+fn read_lun(
+    node: Node,
+    index: usize,
+    groups: &[GroupDesign],
+) -> Result<(LunDesign, Place), Refusal> {
+    let mut section = Section::new(node, "[[array.lun]]", &LUN_KEYS)?;
+    let own = section.place().clone();
+    let name = section
+        .read_or("name", format!("lun {index}"), section::text)?
+        .value;
+    let names: Vec<&str> = groups.iter().map(|group| group.name.as_str()).collect();
+    let group = section.read("group", |node| find(node, &names, "group"))?;
+    let group = match (group, groups.len()) {
+        (Some(group), _) => group.value,
+        (None, 1) => 0,
+        (None, _) => return Err(section.lacks("group", &format!("group = \"{}\"", names[0]))),
+    };
+    let size = section.read("size", section::size)?;
+    let controller = section.read("controller", |node| section::integer(node, 0..=1))?;
+    let place = size.as_ref().map_or(own, |size| size.place.clone());
+    let lun = LunDesign {
+        name,
+        group,
+        size: size.map_or(ByteSize::bytes(0), |size| size.value),
+        owner: controller.map(|number| usize::try_from(number.value).expect("in range")),
+    };
+    Ok((lun, place))
+}
+
+/// The index of the name that is written.
+pub(super) fn find(node: &Node, names: &[&str], what: &str) -> Result<usize, Refusal> {
+    let written = section::text(node)?;
+    names
+        .iter()
+        .position(|name| *name == written)
+        .ok_or_else(|| {
+            let refusal = node
+                .place
+                .refuse(format!("there is no {what} called \"{written}\""));
+            refusal.hint(match nearest(&written, names) {
+                Some(near) => format!("did you mean \"{near}\"?"),
+                None => format!("there is {}", names.join(", ")),
+            })
+        })
+}

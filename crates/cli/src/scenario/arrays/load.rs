@@ -1,0 +1,150 @@
+//! `[[load]]`: random, sequential, or a trace.
+
+use std::path::Path;
+
+use brunt_array::load::{Access, Pace, Stream};
+use brunt_array::{ArrayDesign, Verb};
+use brunt_units::ByteSize;
+
+use super::super::place::Refusal;
+use super::super::section::{self, Section};
+use super::super::tree::{Node, Value};
+use super::{groups, tables, trace};
+
+const KEYS: [&str; 9] = [
+    "kind",
+    "lun",
+    "luns",
+    "size",
+    "read_percent",
+    "verb",
+    "outstanding",
+    "rate_per_s",
+    "file",
+];
+const KINDS: [&str; 3] = ["random", "sequential", "trace"];
+const VERBS: [(&str, Verb); 2] = [("read", Verb::Read), ("write", Verb::Write)];
+const OUTSTANDING_MAX: u64 = 100_000;
+const SIZE_MAX: u64 = 64 << 20;
+
+pub(super) fn read(
+    top: &mut Section,
+    design: &ArrayDesign,
+    folder: &Path,
+) -> Result<Vec<Stream>, Refusal> {
+    let nodes = tables(top, "load")?;
+    if nodes.is_empty() {
+        let example = "[[load]] with kind = \"random\", size = \"8 KiB\" and outstanding = 16";
+        return Err(top.lacks("load", example));
+    }
+    nodes
+        .into_iter()
+        .map(|node| read_stream(node, design, folder))
+        .collect()
+}
+
+fn read_stream(node: Node, design: &ArrayDesign, folder: &Path) -> Result<Stream, Refusal> {
+    let mut section = Section::new(node, "[[load]]", &KEYS)?;
+    let kind = section.read("kind", |node| section::word(node, &KINDS))?;
+    let kind = kind.ok_or_else(|| section.lacks("kind", "kind = \"random\""))?;
+    let (access, pace) = match KINDS[kind.value] {
+        "random" => (random(&mut section, design)?, pace(&mut section)?),
+        "sequential" => (sequential(&mut section, design)?, pace(&mut section)?),
+        _ => {
+            let names = names(design);
+            let entries = section.read("file", |node| trace::read(node, folder, &names))?;
+            let entries = entries.ok_or_else(|| section.lacks("file", "file = \"trace.csv\""))?;
+            (Access::Trace(entries.value.into()), Pace::Traced)
+        }
+    };
+    // What is left was written for another kind.
+    match KEYS
+        .into_iter()
+        .find_map(|key| Some((key, section.take(key)?)))
+    {
+        Some((key, node)) => {
+            let kind = KINDS[kind.value];
+            Err(node
+                .place
+                .refuse(format!("`{key}` is not for kind = \"{kind}\"")))
+        }
+        None => Ok(Stream { access, pace }),
+    }
+}
+
+fn names(design: &ArrayDesign) -> Vec<&str> {
+    design.luns.iter().map(|lun| lun.name.as_str()).collect()
+}
+
+fn lun(node: &Node, design: &ArrayDesign) -> Result<u32, Refusal> {
+    let number = groups::find(node, &names(design), "LUN")?;
+    Ok(u32::try_from(number).expect("few LUNs"))
+}
+
+fn sectors(section: &mut Section) -> Result<u64, Refusal> {
+    let size = section.read("size", section::size)?;
+    let size = size.ok_or_else(|| section.lacks("size", "size = \"8 KiB\""))?;
+    let bytes = size.value.get();
+    if bytes == 0 || !bytes.is_multiple_of(512) || bytes > SIZE_MAX {
+        let most = ByteSize::bytes(SIZE_MAX);
+        return Err(size
+            .place
+            .refuse(format!("is no multiple of 512 bytes up to {most}")));
+    }
+    Ok(bytes.div_euclid(512))
+}
+
+fn random(section: &mut Section, design: &ArrayDesign) -> Result<Access, Refusal> {
+    let luns = section.read("luns", |node| match &node.value {
+        Value::List(nodes) if !nodes.is_empty() => {
+            nodes.iter().map(|node| lun(node, design)).collect()
+        }
+        _ => Err(node
+            .place
+            .refuse("is no list of LUNs")
+            .hint("for example [\"data\"]")),
+    })?;
+    let all = || (0..).take(design.luns.len()).collect();
+    let percent = section.read_or("read_percent", 100, |node| section::integer(node, 0..=100))?;
+    Ok(Access::Random {
+        luns: luns.map_or_else(all, |luns| luns.value),
+        read_percent: u32::try_from(percent.value).expect("in range"),
+        sectors: sectors(section)?,
+    })
+}
+
+fn sequential(section: &mut Section, design: &ArrayDesign) -> Result<Access, Refusal> {
+    let lun = section.read("lun", |node| lun(node, design))?;
+    let lun = match (lun, design.luns.as_slice()) {
+        (Some(lun), _) => lun.value,
+        (None, [_]) => 0,
+        (None, [first, ..]) => {
+            return Err(section.lacks("lun", &format!("lun = \"{}\"", first.name)));
+        }
+        (None, []) => unreachable!("an array has a LUN"),
+    };
+    let words = VERBS.map(|(word, _)| word);
+    let verb = section.read_or("verb", 0, |node| section::word(node, &words))?;
+    Ok(Access::Sequential {
+        lun,
+        verb: VERBS[verb.value].1,
+        sectors: sectors(section)?,
+    })
+}
+
+fn pace(section: &mut Section) -> Result<Pace, Refusal> {
+    let outstanding = section.read("outstanding", |node| {
+        section::integer(node, 1..=OUTSTANDING_MAX)
+    })?;
+    let rate = section.read("rate_per_s", section::positive)?;
+    match (outstanding, rate) {
+        (Some(count), None) => Ok(Pace::Outstanding(
+            u32::try_from(count.value).expect("in range"),
+        )),
+        (None, Some(rate)) => Ok(Pace::Rate(rate.value)),
+        (Some(_), Some(rate)) => Err(rate
+            .place
+            .refuse("load has `outstanding` requests or comes at a `rate_per_s`, not both")),
+        (None, None) => Err(section.lacks("outstanding", "outstanding = 16")),
+    }
+}

@@ -1,0 +1,200 @@
+//! Scenarios of `brunt simulate`: a modelled array, load, and what befalls it.
+//!
+//! ```toml
+//! [simulate]                          how long
+//! [array]                             [[array.drives]] [[array.group]] [[array.lun]]
+//!                                     [array.front] [array.controller] [array.cache]
+//! [[load]]                            random, sequential, or a trace
+//! [[incident]]                        what happens when
+//! ```
+//!
+//! Drives are numbered in the order in which they are written, from 0. Groups take them in that order, and spares come after
+//! the groups.
+
+mod drives;
+mod front;
+mod groups;
+mod incidents;
+mod load;
+mod trace;
+
+use std::path::Path;
+
+use brunt_array::load::Simulation;
+use brunt_array::{Array, ArrayDesign, DesignError};
+use brunt_units::Span;
+use brunt_world::random::Streams;
+
+use super::overrides::Override;
+use super::place::Refusal;
+use super::section::{self, Section};
+use super::tree::{self, Node, Value};
+
+const TOP_KEYS: [&str; 6] = [
+    "name",
+    "description",
+    "simulate",
+    "array",
+    "load",
+    "incident",
+];
+const SIMULATE_KEYS: [&str; 4] = ["duration", "warm_up", "interval", "seed"];
+const ARRAY_KEYS: [&str; 9] = [
+    "drives",
+    "queue",
+    "wait_max",
+    "group",
+    "spares",
+    "lun",
+    "front",
+    "controller",
+    "cache",
+];
+/// The largest number of TOML.
+const SEED_MAX: u64 = i64::MAX.unsigned_abs();
+/// More would be a table nobody reads.
+const INTERVALS_MAX: u64 = 10_000;
+
+/// A scenario of `brunt simulate`.
+#[derive(Clone)]
+pub struct ArrayScenario {
+    /// What it is called.
+    pub name: String,
+    /// Free text.
+    pub description: String,
+    /// What is simulated.
+    pub simulation: Simulation,
+}
+
+impl ArrayScenario {
+    /// Reads the scenario `text`, called `file` in messages, with `overrides` in their order. Model and trace files are
+    /// looked for in `folder`.
+    ///
+    /// # Errors
+    /// [`Refusal`] for the first thing that is wrong.
+    pub fn parse(
+        file: &str,
+        text: &str,
+        folder: &Path,
+        overrides: &[Override],
+    ) -> Result<Self, Refusal> {
+        let mut root = tree::parse(file, text)?;
+        for change in overrides {
+            change.apply(&mut root)?;
+        }
+        let mut top = Section::new(root, "the scenario", &TOP_KEYS)?;
+        let stem = Path::new(file).file_stem().unwrap_or_default();
+        let stem = stem.to_string_lossy().into_owned();
+        let name = top.read_or("name", stem, section::text)?.value;
+        let description = top
+            .read_or("description", String::new(), section::text)?
+            .value;
+        let times = Times::read(&mut top)?;
+        let Some(node) = top.take("array") else {
+            return Err(top.lacks("array", "[array] with [[array.drives]] and [[array.group]]"));
+        };
+        let design = read_array(node, folder)?;
+        let streams = load::read(&mut top, &design, folder)?;
+        let incidents = incidents::read(&mut top, &design)?;
+        let simulation = Simulation {
+            design,
+            streams,
+            incidents,
+            warm_up: times.warm_up,
+            duration: times.duration,
+            interval: times.interval,
+            seed: times.seed,
+        };
+        Ok(Self {
+            name,
+            description,
+            simulation,
+        })
+    }
+}
+
+struct Times {
+    duration: Span,
+    warm_up: Span,
+    interval: Span,
+    seed: u64,
+}
+
+impl Times {
+    fn read(top: &mut Section) -> Result<Self, Refusal> {
+        let Some(node) = top.take("simulate") else {
+            return Err(top.lacks("simulate", "[simulate] with duration = \"60s\""));
+        };
+        let mut section = Section::new(node, "[simulate]", &SIMULATE_KEYS)?;
+        let duration = section.read("duration", above_zero)?;
+        let duration = duration.ok_or_else(|| section.lacks("duration", "duration = \"60s\""))?;
+        let warm_up = section.read_or("warm_up", Span::ZERO, section::span)?.value;
+        let tenth = Span(duration.value.0.div_ceil(10));
+        let interval = section.read_or("interval", tenth, above_zero)?;
+        if duration.value.0.div_ceil(interval.value.0) > INTERVALS_MAX {
+            let what = format!("makes more than {INTERVALS_MAX} intervals");
+            return Err(interval.place.refuse(what));
+        }
+        let seed = section.read_or("seed", 1, |node| section::integer(node, 0..=SEED_MAX))?;
+        Ok(Self {
+            duration: duration.value,
+            warm_up,
+            interval: interval.value,
+            seed: seed.value,
+        })
+    }
+}
+
+fn above_zero(node: &Node) -> Result<Span, Refusal> {
+    match section::span(node)? {
+        Span::ZERO => Err(node.place.refuse("is no time at all")),
+        span => Ok(span),
+    }
+}
+
+fn read_array(node: Node, folder: &Path) -> Result<ArrayDesign, Refusal> {
+    let mut section = Section::new(node, "[array]", &ARRAY_KEYS)?;
+    let place = section.place().clone();
+    let drives = drives::read(&mut section, folder)?;
+    let policy = drives::read_policy(&mut section)?;
+    let parts = groups::read(&mut section, drives.len())?;
+    let design = ArrayDesign {
+        drives,
+        policy,
+        groups: parts.groups,
+        spares: parts.spares,
+        luns: parts.luns,
+        front: front::read_front(&mut section)?,
+        controller: front::read_controller(&mut section)?,
+        cache: front::read_cache(&mut section)?,
+    };
+    // Built once to see whether it can be; places are those of the part that cannot.
+    if let Err(error) = Array::new(&design, Streams::new(1)) {
+        let blamed = match &error {
+            DesignError::Lun { lun, .. } | DesignError::NoGroup(lun) => parts.lun_places.get(lun),
+            _ => None,
+        };
+        return Err(blamed.unwrap_or(&place).refuse(error.to_string()));
+    }
+    Ok(design)
+}
+
+/// The tables of the list `key`; none without the key.
+fn tables(section: &mut Section, key: &str) -> Result<Vec<Node>, Refusal> {
+    let Some(node) = section.take(key) else {
+        return Ok(Vec::new());
+    };
+    match node.value {
+        Value::List(nodes) => Ok(nodes),
+        Value::Table(_) => Err(node
+            .place
+            .refuse("is one table, but there can be several")
+            .hint(format!("write [[{key}]] with two brackets"))),
+        other => Err(node
+            .place
+            .refuse(format!("is {}, not a list of tables", other.kind()))),
+    }
+}
+
+#[cfg(test)]
+mod tests;
