@@ -157,7 +157,9 @@ impl Progress {
     ) {
         let elapsed = self.begun.elapsed().as_secs_f64();
         self.show(share, || {
-            format!("{}   {}{}", detail(), rate(elapsed), left(share, elapsed))
+            let pieces = [detail(), rate(elapsed), left(share, elapsed)];
+            let pieces = pieces.into_iter().filter(|piece| !piece.is_empty());
+            pieces.collect::<Vec<_>>().join("   ")
         });
     }
 
@@ -203,7 +205,7 @@ fn left(share: f64, elapsed: f64) -> String {
         return String::new();
     }
     let left = (elapsed * (1.0 - share) / share).max(0.0);
-    format!("   {} left", rough(left))
+    format!("{} left", rough(left))
 }
 
 /// A time as people say it: `40 s`, `12 min`, `3.5 h`.
@@ -311,10 +313,10 @@ mod tests {
 
     #[test]
     fn what_is_left_follows_from_what_was_done() {
-        assert_eq!(left(0.25, 100.0), "   5 min left");
-        assert_eq!(left(0.5, 40.0), "   40 s left");
-        assert_eq!(left(0.1, 3600.0), "   9.0 h left");
-        assert_eq!(left(1.0, 40.0), "   0 s left");
+        assert_eq!(left(0.25, 100.0), "5 min left");
+        assert_eq!(left(0.5, 40.0), "40 s left");
+        assert_eq!(left(0.1, 3600.0), "9.0 h left");
+        assert_eq!(left(1.0, 40.0), "0 s left");
         assert_eq!(left(0.001, 40.0), "", "too little was done");
         assert_eq!(left(0.9, 0.5), "", "it will be over before it is read");
     }

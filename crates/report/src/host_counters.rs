@@ -22,7 +22,7 @@ pub const OWN_MEMORY: &str = "brunt memory, peak (MiB)";
 pub const DELAY: &str = "executor delay (ms)";
 /// Time in which a control group's limit kept this program from running, percent of the time.
 pub const THROTTLED: &str = "cgroup throttled (%)";
-/// Processors that a control group allows.
+/// Processors that a control group allows; only there when it sets a limit. Likewise the next.
 pub const PROCESSOR_LIMIT: &str = "cgroup CPU limit (processors)";
 /// Memory that a control group allows.
 pub const MEMORY_LIMIT: &str = "cgroup memory limit (MiB)";
@@ -42,7 +42,7 @@ pub const WINDOWS_ONLY: [&str; 4] = [
 ];
 
 /// What is always shown, measured or not.
-const ORDER: [&str; 19] = [
+const ORDER: [&str; 17] = [
     PROCESSOR,
     AVAILABLE_MEMORY,
     WINDOWS_ONLY[0],
@@ -57,8 +57,6 @@ const ORDER: [&str; 19] = [
     OWN_MEMORY,
     DELAY,
     THROTTLED,
-    PROCESSOR_LIMIT,
-    MEMORY_LIMIT,
     PRESSURE_PROCESSOR,
     PRESSURE_MEMORY,
     PRESSURE_IO,

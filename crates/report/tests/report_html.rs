@@ -70,6 +70,23 @@ fn a_profile_of_2007_has_the_tables_of_2007() {
 }
 
 #[test]
+fn logs_are_checked_by_the_folder() {
+    let mut run = sample::run(true);
+    let files = &mut run.result.servers[0].checksum;
+    for number in 0..3 {
+        let mut log = files[0].clone();
+        log.file = format!("/data/log1/E000000{number}.log");
+        log.pages_seen = 2_041;
+        log.pages_bad = number;
+        files.push(log);
+    }
+    let html = report_html(&run);
+    assert!(html.contains("<td>/data/log1 (3 files)</td><td>6,123</td><td>3</td>"));
+    assert!(html.contains("<td>(Sum)</td><td>2,103,275</td><td>3</td>"));
+    assert!(!html.contains("E0000001.log"));
+}
+
+#[test]
 fn the_page_needs_nothing_else() {
     let html = report_html(&sample::run(true));
     for outside in [

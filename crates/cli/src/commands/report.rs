@@ -20,7 +20,9 @@ use crate::output::Output;
 Examples:
   brunt report runs/2026-11-21-181503-demo        make report.html of a run again
   brunt report host-a/ host-b/ --out system.html  add up two hosts, tested at the same time
-  brunt report runs/2026-11-21-181503-demo --json | jq .achieved_iops")]
+  brunt report runs/2026-11-21-181503-demo --json | jq .achieved_iops
+
+The exit code is 0 when there is a report, whatever its verdict, and 2 when there is none.")]
 pub struct ReportArgs {
     /// Folders of runs; several are added up, by server and in total
     #[arg(required = true, value_name = "RUN")]

@@ -41,7 +41,9 @@ struct State {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Create,
+    Survey,
     WarmUp,
+    Settle,
     Test,
     Close,
     Records,
@@ -52,7 +54,7 @@ impl Phase {
     fn label(self) -> &'static str {
         match self {
             Self::Create => "create",
-            Self::WarmUp => "warm up",
+            Self::Survey | Self::WarmUp | Self::Settle => "warm up",
             Self::Test => "test",
             Self::Close | Self::Records | Self::Files => "verify",
         }
@@ -158,7 +160,8 @@ impl Watch {
     fn log_news(&self, at: Time, news: &News) {
         let first = {
             let mut state = self.state.borrow_mut();
-            let begins = matches!(news, News::WarmingUp { .. }) && !state.dispatching;
+            let begins = matches!(news, News::WarmingUp { .. } | News::WarmedUp { .. })
+                && !state.dispatching;
             let over = matches!(news, News::Testing(live) if live.over) && !state.over;
             state.dispatching |= begins;
             state.over |= over;
@@ -201,19 +204,25 @@ impl Listener for Watch {
                     &format!("{total}   {rate} MiB/s   done in {took}"),
                 );
             }
-            News::Surveying { records } => self.show(Phase::WarmUp, 0.0, || {
-                format!(
-                    "looking through the databases: {} records",
-                    grouped(*records)
-                )
-            }),
+            News::Surveying { records } => {
+                let detail = || {
+                    let records = grouped(*records);
+                    format!("looking through the databases: {records} records")
+                };
+                let rate = |seconds: f64| format!("{} /s", decimals(*records as f64 / seconds));
+                self.with_progress(Phase::Survey, |progress| {
+                    progress.show_paced(0.0, detail, rate);
+                });
+            }
             News::WarmingUp { filled, wanted } => {
                 self.show_bytes(Phase::WarmUp, *filled, *wanted, "cache ");
             }
             News::Waiting { left } => self.show(Phase::WarmUp, 0.0, || {
                 format!("databases are ready; sessions begin in {}", seconds(*left))
             }),
-            News::Settling { share, what } => self.show(Phase::WarmUp, *share, || what.clone()),
+            News::Settling { share, what } => self.with_progress(Phase::Settle, |progress| {
+                progress.show_paced(*share, || what.clone(), |_| String::new());
+            }),
             News::WarmedUp {
                 filled,
                 cache,

@@ -1,0 +1,88 @@
+//! What verification found: databases one by one, logs by the folder, because a long run leaves thousands of them.
+
+use std::collections::BTreeMap;
+
+use super::{Row, Table};
+use crate::result::{Instance, RunResult, VerifiedFile};
+use crate::{decimals, grouped};
+
+/// Every database, every folder of logs, and all of them together.
+pub(super) fn checksum(result: &RunResult) -> Table {
+    let mut rows = Vec::new();
+    let mut sum = Checked::default();
+    for server in &result.servers {
+        let logs = |file: &&VerifiedFile| {
+            let mut instances = server.instances.iter();
+            let folder = |instance: &&Instance| {
+                let rest = file.file.strip_prefix(instance.details.log.path.as_str());
+                rest.is_some_and(|rest| rest.starts_with('/')) && !file.file.ends_with(".edb")
+            };
+            instances.find(folder).map(|i| &i.details.log.path)
+        };
+        let mut folders = BTreeMap::<&String, Checked>::new();
+        for file in &server.checksum {
+            sum.add(file);
+            match logs(&file) {
+                Some(folder) => folders.entry(folder).or_default().add(file),
+                None => rows.push(Checked::of(file).row(file.file.clone())),
+            }
+        }
+        for (folder, checked) in folders {
+            rows.push(checked.row(format!("{folder} ({} files)", grouped(checked.files))));
+        }
+    }
+    if !rows.is_empty() {
+        rows.push(sum.row("(Sum)".to_owned()));
+    }
+    let head = [
+        "Database",
+        "Seen pages",
+        "Bad pages",
+        "Correctable pages",
+        "Wrong page-number pages",
+        "File length (bytes)",
+        "Seconds taken",
+    ];
+    Table::grid("Checksum Statistics - All", &head, rows)
+        .noted("Of a log, segments count as pages. result.json has a line for each log file.")
+}
+
+/// What verification found in some files.
+#[derive(Clone, Copy, Default)]
+struct Checked {
+    files: u64,
+    pages: [u64; 4],
+    bytes: u64,
+    seconds: f64,
+}
+
+impl Checked {
+    fn of(file: &VerifiedFile) -> Self {
+        let mut checked = Self::default();
+        checked.add(file);
+        checked
+    }
+
+    fn add(&mut self, file: &VerifiedFile) {
+        let pages = [
+            file.pages_seen,
+            file.pages_bad,
+            file.pages_correctable,
+            file.pages_wrong_number,
+        ];
+        for (sum, pages) in self.pages.iter_mut().zip(pages) {
+            *sum += pages;
+        }
+        self.files += 1;
+        self.bytes += file.bytes;
+        self.seconds += file.seconds;
+    }
+
+    fn row(&self, name: String) -> Row {
+        let mut cells = vec![name];
+        cells.extend(self.pages.map(grouped));
+        cells.extend([grouped(self.bytes), decimals(self.seconds)]);
+        let [_, bad, _, wrong_number] = self.pages;
+        Row::classed(cells, if bad + wrong_number > 0 { "failed" } else { "" })
+    }
+}

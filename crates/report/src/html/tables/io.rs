@@ -1,0 +1,167 @@
+//! I/O in our own tables: by server, by instance with percentiles, by file.
+
+use super::{Row, Table};
+use crate::result::{Instance, IoNumbers, LatencySummary, RunResult};
+use crate::{decimals, grouped};
+
+/// Each server and all of them together; empty when there is only one.
+pub(in crate::html) fn servers(result: &RunResult) -> Table {
+    let mut all: Vec<&Instance> = Vec::new();
+    let mut rows = Vec::new();
+    for server in result.servers.iter().filter(|_| result.servers.len() > 1) {
+        let own: Vec<&Instance> = server.instances.iter().collect();
+        rows.push(server_row(&server.name, &own));
+        all.extend(own);
+    }
+    if !rows.is_empty() {
+        rows.push(server_row("Total", &all));
+    }
+    let head = [
+        "Server",
+        "Database I/Os/sec",
+        "Database reads/sec",
+        "Database writes/sec",
+        "Log writes/sec",
+        "Database read (ms)",
+        "Database write (ms)",
+        "Log write (ms)",
+    ];
+    Table::grid("Servers", &head, rows)
+        .noted("I/O adds up; latencies are means over all I/Os of the row.")
+}
+
+fn server_row(name: &str, instances: &[&Instance]) -> Row {
+    let databases = || instances.iter().flat_map(|i| &i.details.databases);
+    let reads = IoNumbers::together(databases().map(|d| &d.reads));
+    let writes = IoNumbers::together(databases().map(|d| &d.writes));
+    let logs = IoNumbers::together(instances.iter().map(|i| &i.details.log.writes));
+    let rates = [
+        reads.per_s + writes.per_s,
+        reads.per_s,
+        writes.per_s,
+        logs.per_s,
+    ];
+    let latencies = [&reads, &writes, &logs].map(|stream| {
+        let mean = stream.latency_ms_mean;
+        mean.map_or("-".to_owned(), decimals)
+    });
+    let mut cells = vec![name.to_owned()];
+    cells.extend(rates.map(decimals));
+    cells.extend(latencies);
+    Row::new(cells)
+}
+
+/// How the latencies of each instance were spread, at the device and as an operation waits for it.
+pub(super) fn spread(result: &RunResult) -> Table {
+    let several = result.servers.len() > 1;
+    let mut rows = Vec::new();
+    for server in &result.servers {
+        for instance in &server.instances {
+            let name = match several {
+                true => format!("{} / {}", server.name, instance.name),
+                false => instance.name.clone(),
+            };
+            for (what, summary) in [
+                ("database read", &instance.db_read_latency),
+                ("database write", &instance.db_write_latency),
+                ("log write", &instance.log_write_latency),
+                (
+                    "operation, from its intended start",
+                    &instance.operation_latency,
+                ),
+            ] {
+                if summary.count > 0 {
+                    rows.push(spread_row(&name, what, summary));
+                }
+            }
+        }
+    }
+    let head = [
+        "Instance",
+        "Latency of",
+        "Count",
+        "p50 (ms)",
+        "p95 (ms)",
+        "p99 (ms)",
+        "p99.9 (ms)",
+        "Max (ms)",
+    ];
+    Table::grid("Latency by Instance", &head, rows).noted(
+        "I/O counts from submission to completion. An operation counts from the moment at which it should have begun, so \
+         that waiting behind others shows; its count is that of the instance's transactions.",
+    )
+}
+
+fn spread_row(name: &str, what: &str, summary: &LatencySummary) -> Row {
+    let millis = |millis: Option<f64>| millis.map_or("-".to_owned(), decimals);
+    Row::new(vec![
+        name.to_owned(),
+        what.to_owned(),
+        grouped(summary.count),
+        millis(summary.p50_ms),
+        millis(summary.p95_ms),
+        millis(summary.p99_ms),
+        millis(summary.p999_ms),
+        millis(summary.max_ms),
+    ])
+}
+
+pub(super) fn by_file(result: &RunResult) -> Table {
+    let several = result.servers.len() > 1;
+    let mut rows = Vec::new();
+    let mut add = |file: &str, stream: &str, numbers: &IoNumbers| {
+        if numbers.count > 0 {
+            rows.push(stream_row(file, stream, numbers));
+        }
+    };
+    for server in &result.servers {
+        let named = |name: &str| match several {
+            true => format!("{} / {name}", server.name),
+            false => name.to_owned(),
+        };
+        for instance in &server.instances {
+            for database in &instance.details.databases {
+                let name = named(&database.name);
+                add(&name, "read", &database.reads);
+                add(&name, "write", &database.writes);
+                add(&name, "maintenance read", &database.maintenance_reads);
+            }
+            let log = &instance.details.log;
+            let name = named(&format!("{} log", instance.name));
+            add(&name, "read", &log.reads);
+            add(&name, "write", &log.writes);
+            add(&name, "format", &log.format_writes);
+            add(&name, "replication read", &log.replication_reads);
+        }
+    }
+    let head = [
+        "File",
+        "I/O",
+        "Per second",
+        "Count",
+        "Mean bytes",
+        "Mean (ms)",
+        "p50 (ms)",
+        "p99 (ms)",
+        "Max (ms)",
+    ];
+    Table::grid("I/O by File", &head, rows).noted(
+        "Latency is from submission to completion. The p-th percentile is the smallest latency that p % of the I/Os \
+         did not exceed, at most 0.8 % too high.",
+    )
+}
+
+fn stream_row(file: &str, stream: &str, numbers: &IoNumbers) -> Row {
+    let millis = |millis: Option<f64>| millis.map_or("-".to_owned(), decimals);
+    Row::new(vec![
+        file.to_owned(),
+        stream.to_owned(),
+        decimals(numbers.per_s),
+        grouped(numbers.count),
+        numbers.bytes_mean().map_or("-".to_owned(), decimals),
+        millis(numbers.latency_ms_mean),
+        millis(numbers.latency_ms_p50),
+        millis(numbers.latency_ms_p99),
+        millis(numbers.latency_ms_max),
+    ])
+}

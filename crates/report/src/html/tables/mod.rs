@@ -1,0 +1,154 @@
+//! The tables that are our own: rules, I/O by file with percentiles, verification, durability, volumes, origin.
+
+mod checksum;
+mod io;
+
+pub(super) use io::servers;
+
+use super::table::{Row, Table};
+use crate::result::{Backend, Machine, Outcome, RunResult, WriteCache};
+use crate::{decimals, grouped};
+
+/// The rules and what became of them.
+pub(super) fn rules(result: &RunResult) -> Table {
+    let text = |quantity: &Option<crate::result::Quantity>| {
+        quantity
+            .as_ref()
+            .map_or("-".to_owned(), ToString::to_string)
+    };
+    let rows = result.rules.iter().map(|rule| {
+        let cells = vec![
+            rule.name.clone(),
+            text(&rule.limit),
+            text(&rule.measured),
+            rule.outcome.to_string(),
+            rule.remark.clone(),
+        ];
+        let class = match rule.outcome {
+            Outcome::Ok => "ok",
+            Outcome::Failed => "failed",
+            Outcome::Advisory => "advisory",
+            Outcome::NotMeasured => "unmeasured",
+        };
+        Row::classed(cells, class)
+    });
+    Table::grid(
+        "Rules",
+        &["Rule", "Limit", "Measured", "Outcome", "Remark"],
+        rows.collect(),
+    )
+}
+
+/// What Jetstress reports do not have.
+pub(super) fn further(result: &RunResult) -> Vec<Table> {
+    vec![
+        checksum::checksum(result),
+        io::spread(result),
+        io::by_file(result),
+        durability(result),
+        volumes(result),
+    ]
+}
+
+fn durability(result: &RunResult) -> Table {
+    let logs = result.servers.iter();
+    let logs = logs.flat_map(|server| &server.details.durability);
+    let rows = logs.map(|log| {
+        let cache = match log.write_cache {
+            WriteCache::WriteBack => "write back",
+            WriteCache::WriteThrough => "write through",
+            WriteCache::Unknown => "not reported",
+        };
+        let fua = match log.fua {
+            Some(true) => "yes",
+            Some(false) => "no",
+            None => "not reported",
+        };
+        let percent = |share: f64| format!("{:.0} %", share * 100.0);
+        Row::new(vec![
+            log.path.clone(),
+            log.method.clone(),
+            cache.to_owned(),
+            fua.to_owned(),
+            log.log_latency_ms_mean.map_or("-".to_owned(), decimals),
+            log.flush_share.map_or("not measured".to_owned(), percent),
+        ])
+    });
+    let head = [
+        "Log",
+        "A durable write is",
+        "Device write cache",
+        "FUA",
+        "Mean latency (ms)",
+        "Flush share",
+    ];
+    Table::grid("Durability", &head, rows.collect())
+}
+
+fn volumes(result: &RunResult) -> Table {
+    let volumes = result.servers.iter();
+    let volumes = volumes.flat_map(|server| &server.details.backend.volumes);
+    let rows = volumes.map(|volume| {
+        Row::new(vec![
+            volume.mount.clone(),
+            volume.file_system.clone(),
+            volume.device.clone(),
+            grouped(volume.engine_reads),
+            volume
+                .device_reads
+                .map_or("not measured".to_owned(), grouped),
+        ])
+    });
+    let head = [
+        "Mounted at",
+        "File system",
+        "Device",
+        "Reads by the engine",
+        "Reads at the device",
+    ];
+    Table::grid("Volumes", &head, rows.collect())
+        .noted("Reads at the device are the kernel's own count over the collection.")
+}
+
+/// How the run was made.
+pub(super) fn origin(result: &RunResult) -> Table {
+    let origin = &result.details.origin;
+    let mut rows = vec![
+        ("Command", origin.command.clone()),
+        ("Seed", origin.seed.to_string()),
+        ("Run", origin.run_id.clone()),
+        ("Program", format!("brunt {}", origin.version)),
+    ];
+    for server in &result.servers {
+        rows.extend([
+            ("Host", machine(&server.details.machine)),
+            ("Backend", backend(&server.details.backend)),
+        ]);
+    }
+    Table::pairs("How it was made", rows)
+}
+
+fn machine(machine: &Machine) -> String {
+    let gibibytes = machine.memory_bytes as f64 / f64::from(1 << 30);
+    format!(
+        "{}: {} x {}, {} GiB; {}, Linux {}",
+        machine.name,
+        machine.processors,
+        machine.processor,
+        decimals(gibibytes),
+        machine.operating_system,
+        machine.kernel
+    )
+}
+
+fn backend(backend: &Backend) -> String {
+    let direct = match backend.direct {
+        true => ", O_DIRECT",
+        false => ", through the page cache",
+    };
+    let remark = match backend.remark.as_str() {
+        "" => String::new(),
+        remark => format!(" ({remark})"),
+    };
+    format!("{}{direct}{remark}", backend.name)
+}
