@@ -6,7 +6,7 @@
 //!
 //! * [`field`]: little-endian numbers at fixed places.
 //! * [`checksum`]: old XOR, new XOR with error correction, single-bit repair.
-//! * [`page`]: header, tags and items; [`node`]: key and data; [`page_check`]: what must hold within a page;
+//! * [`page`]: header, tags and items; [`node`]: key and data; `key_view`: keys alone; [`page_check`]: what must hold within a page;
 //!   [`page_builder`]: whole pages for bulk loads.
 //! * [`space`]: space headers and extents.
 //! * [`mod@column`], [`record`], [`long_value`], [`key`]: what leaf nodes hold and how they are ordered.
@@ -24,6 +24,7 @@ pub mod field;
 pub mod flush_map;
 pub mod header;
 pub mod key;
+mod key_view;
 pub mod log_file;
 pub mod long_value;
 pub mod node;
@@ -33,3 +34,5 @@ pub mod page_check;
 pub mod record;
 pub mod space;
 pub mod stamp;
+
+pub(crate) use key_view::KeyView;

@@ -42,13 +42,12 @@ pub(super) fn compare_pieces<const N: usize>(pieces: [&[u8]; N], target: &[u8]) 
 /// Byte by byte, the shorter of equals first; the first eight at once. A search compares some thirty keys, and most of
 /// them differ there: calling out for each cost a quarter of the engine's time.
 #[inline]
-fn compare_bytes(one: &[u8], other: &[u8]) -> Ordering {
+pub(super) fn compare_bytes(one: &[u8], other: &[u8]) -> Ordering {
     head(one).cmp(&head(other)).then_with(|| {
-        // Where one has ended, zeros of the other's were equal to nothing.
-        let rest = |bytes: &'_ [u8]| bytes.len().min(8);
-        match (rest(one), rest(other)) {
-            (8, 8) => one[8..].cmp(&other[8..]),
-            (shorter, longer) => shorter.cmp(&longer),
+        match (one.get(8..), other.get(8..)) {
+            (Some(rest), Some(other_rest)) => rest.cmp(other_rest),
+            // Where one has ended, zeros of the other's were equal to nothing.
+            _ => one.len().cmp(&other.len()),
         }
     })
 }

@@ -8,12 +8,14 @@
 
 use std::cmp::Ordering;
 
-use super::order::compare_pieces;
+use super::order::{compare_bytes, compare_pieces};
+use crate::format::KeyView;
 use crate::format::page::{Page, PageError};
 
 /// A search for one target on one page.
 pub(super) struct Search<'p, 't> {
     page: Page<'p>,
+    view: KeyView<'p>,
     /// What nodes may take the beginning of their keys from.
     prefix: &'p [u8],
     /// Bytes that the prefix and the target have in common.
@@ -30,6 +32,7 @@ impl<'p, 't> Search<'p, 't> {
         let pairs = prefix.iter().zip(target);
         Self {
             page,
+            view: page.keys(),
             prefix,
             common: pairs.take_while(|(own, sought)| own == sought).count(),
             by_data,
@@ -56,6 +59,17 @@ impl<'p, 't> Search<'p, 't> {
     /// Orders a node against the target.
     #[inline]
     fn order(&self, index: usize) -> Result<Ordering, PageError> {
+        match self.view.suffix(index) {
+            Some((shared, suffix)) if !self.by_data && shared <= self.common => {
+                Ok(compare_bytes(suffix, &self.target[shared..]))
+            }
+            _ => self.order_of_any(index),
+        }
+    }
+
+    /// As [`Self::order`], for nodes of all kinds, damaged ones among them.
+    #[cold]
+    fn order_of_any(&self, index: usize) -> Result<Ordering, PageError> {
         let node = self.page.node_with(index, self.prefix)?;
         let shared = node.key.prefix.len();
         if shared > self.common {
@@ -64,10 +78,8 @@ impl<'p, 't> Search<'p, 't> {
             return Ok(Some(&self.prefix[self.common]).cmp(&sought));
         }
         let data = if self.by_data { node.data } else { &[] };
-        Ok(compare_pieces(
-            [node.key.suffix, data],
-            &self.target[shared..],
-        ))
+        let pieces = [node.key.suffix, data];
+        Ok(compare_pieces(pieces, &self.target[shared..]))
     }
 }
 
