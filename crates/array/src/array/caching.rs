@@ -258,6 +258,12 @@ impl Array {
             touched.push((key, slot));
         }
         cache.stats.writes += 1;
+        #[cfg(test)]
+        {
+            let version = self.requests[request].tag();
+            self.note_accepted(group, extent, version);
+        }
+        let cache = self.cache();
         cache.stats.unwritten_most = cache.stats.unwritten_most.max(cache.pages.unwritten());
         if cache.write_back {
             return;
@@ -358,6 +364,12 @@ impl Array {
         }
         let fill = cache.fills.remove(key).expect("it is under way");
         for (slot, part) in fill.pages {
+            #[cfg(test)]
+            if fill.result.is_ok() {
+                let page = self.cache().pages.page(slot).clone();
+                let first = page.key.number * self.cache().page_sectors;
+                self.note_filled(key, page.key.group, first, part & !page.valid);
+            }
             let cache = self.cache();
             cache.pages.change(slot, |page| {
                 page.filling &= !part;

@@ -103,6 +103,8 @@ impl Array {
             return;
         }
         let lost = self.drives[usize::from(drive)].fail(self.now);
+        #[cfg(test)]
+        self.note_failed(drive);
         self.spares.retain(|spare| *spare != drive);
         self.campaigns
             .retain(|campaign| campaign.onto != Some(drive));
@@ -175,7 +177,7 @@ impl Array {
             placed.then_some(None)
         } else {
             let end = piece.spot.sector + self.groups[group].piece_sectors();
-            self.stand_in(lost, end).map(|drive| {
+            self.stand_in(piece.home, lost, end).map(|drive| {
                 let spot = Spot {
                     drive,
                     ..piece.spot
@@ -194,16 +196,18 @@ impl Array {
         }
     }
 
-    /// The replaced drive itself, or a spare, with at least `sectors`.
-    fn stand_in(&mut self, lost: u16, sectors: u64) -> Option<u16> {
+    /// The drive that a lost piece belongs on, if it is there; otherwise a spare, rather the one that had it.
+    fn stand_in(&mut self, home: u16, lost: u16, sectors: u64) -> Option<u16> {
         let fits = |drive: u16| {
             let drive = &self.drives[usize::from(drive)];
             !drive.is_failed() && drive.sectors() >= sectors
         };
-        if fits(lost) {
-            return Some(lost);
+        if fits(home) {
+            return Some(home);
         }
-        let at = self.spares.iter().position(|spare| fits(*spare))?;
+        let spares = self.spares.iter().enumerate();
+        let fitting = spares.filter(|(_, spare)| fits(**spare));
+        let (at, _) = fitting.min_by_key(|(_, spare)| (**spare != lost, **spare))?;
         Some(self.spares.remove(at))
     }
 

@@ -103,6 +103,17 @@ impl Array {
             slowest: Breakdown::default(),
             breakdown: Breakdown::default(),
         });
+        #[cfg(test)]
+        if verb == Verb::Write {
+            let version = match owner {
+                Owner::Request(request) => Some(self.requests[request].tag()),
+                Owner::Fill(_) | Owner::Destage(_) => None,
+            };
+            let extents = self.jobs[job].extents.clone();
+            self.note_job(job, group, at, &extents, version);
+        } else {
+            self.note_job(job, group, at, &[], None);
+        }
         if !locks || self.groups[group as usize].locks.take(at, job) {
             self.jobs[job].holds_lock = locks;
             self.plan_job(job);
@@ -150,7 +161,14 @@ impl Array {
             Verb::Write => row.write(&job.extents),
         };
         match plan {
-            Ok(Plan { reads, writes, .. }) => {
+            #[cfg_attr(not(test), expect(unused_variables, reason = "only tests ask how"))]
+            Ok(Plan {
+                method,
+                reads,
+                writes,
+            }) => {
+                #[cfg(test)]
+                self.note_plan(key, method);
                 let job = &mut self.jobs[key];
                 job.disturbed = false;
                 job.since = self.now;
@@ -172,7 +190,9 @@ impl Array {
         let (group, at) = (job.group, job.at);
         for Step { member, within } in reads {
             let spot = self.groups[group as usize].read_spot(at, *member, within.start);
-            self.ask_drive(IoOwner::Job(key), spot, within.length, false);
+            let _io = self.ask_drive(IoOwner::Job(key), spot, within.length, false);
+            #[cfg(test)]
+            self.note_read(_io, IoOwner::Job(key), spot, *member, *within);
         }
     }
 
@@ -181,22 +201,32 @@ impl Array {
         job.phase = Phase::Writing;
         let steps = std::mem::take(&mut job.writes);
         let (group, at) = (job.group, job.at);
-        let mut spots: SmallVec<[(Spot, u64); 8]> = SmallVec::new();
-        for Step { member, within } in steps {
+        let mut spots: SmallVec<[(Spot, Step); 8]> = SmallVec::new();
+        for step in steps {
+            let Step { member, within } = step;
             let places = self.groups[group as usize].write_spots(at, member, within.start);
-            spots.extend(places.into_iter().map(|spot| (spot, within.length)));
+            spots.extend(places.into_iter().map(|spot| (spot, step)));
         }
         self.jobs[key].pending = u32::try_from(spots.len()).expect("few steps");
         if spots.is_empty() {
             // Everything to write was on a drive that failed meanwhile.
-            return self.end_job(key, Ok(()));
+            let result = self.judge(key);
+            return self.end_job(key, result);
         }
-        for (spot, length) in spots {
-            self.ask_drive(IoOwner::Job(key), spot, length, true);
+        for (spot, step) in spots {
+            let _io = self.ask_drive(IoOwner::Job(key), spot, step.within.length, true);
+            #[cfg(test)]
+            self.note_write(_io, key, spot, group, at, step);
         }
     }
 
-    pub(super) fn ask_drive(&mut self, owner: IoOwner, spot: Spot, length: u64, write: bool) {
+    pub(super) fn ask_drive(
+        &mut self,
+        owner: IoOwner,
+        spot: Spot,
+        length: u64,
+        write: bool,
+    ) -> Key {
         let io = self.ios.insert(DeviceIo {
             owner,
             drive: spot.drive,
@@ -210,6 +240,7 @@ impl Array {
         let drive = &mut self.drives[usize::from(spot.drive)];
         let begun = drive.submit(self.now, io, extent, write);
         self.device_begun(begun);
+        io
     }
 
     fn device_begun(&mut self, begun: Option<Begun>) {
@@ -227,6 +258,8 @@ impl Array {
         let Some(io) = self.ios.remove(key) else {
             return; // The drive has failed since.
         };
+        #[cfg(test)]
+        self.note_device(key);
         let next = self.drives[usize::from(io.drive)].end(self.now, key, io.arrived);
         self.device_begun(next);
         let key = match io.owner {
@@ -298,6 +331,15 @@ impl Array {
             }
             if let Some(claim) = released.claim {
                 self.claim_begun(job.group, claim);
+            }
+        }
+        #[cfg(test)]
+        if job.verb == Verb::Read && result.is_ok() {
+            let found = self.note_found(key, job.group, job.at, job.extents[0]);
+            match job.owner {
+                Owner::Request(request) => self.note_request_found(request, found),
+                Owner::Fill(fill) => self.note_fill_found(fill, found),
+                Owner::Destage(_) => unreachable!("a destage writes"),
             }
         }
         match job.owner {

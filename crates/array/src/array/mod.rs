@@ -17,6 +17,8 @@ mod destage;
 mod failures;
 mod front;
 mod jobs;
+#[cfg(test)]
+mod ledger;
 mod repair;
 mod requests;
 
@@ -127,6 +129,8 @@ pub struct Array {
     placement: Stream,
     turn: u32,
     device_ios: u64,
+    #[cfg(test)]
+    ledger: ledger::Ledger,
 }
 
 impl Array {
@@ -193,6 +197,8 @@ impl Array {
             placement: streams.named("placement"),
             turn: 0,
             device_ios: 0,
+            #[cfg(test)]
+            ledger: ledger::Ledger::default(),
         })
     }
 

@@ -137,8 +137,8 @@ impl Array {
             row.sources()
         };
         let length = (repair.rows.end - repair.rows.start) * group.shape.strip_sectors;
-        let spots: Vec<Spot> = members(sources)
-            .map(|member| group.read_spot(at, member, 0))
+        let spots: Vec<(u32, Spot)> = members(sources)
+            .map(|member| (member, group.read_spot(at, member, 0)))
             .collect();
         if spots.is_empty() {
             // Its target or too many of its sources are gone.
@@ -148,8 +148,16 @@ impl Array {
         repair.phase = Phase::Reading;
         repair.disturbed = false;
         repair.pending = u32::try_from(spots.len()).expect("few sources");
-        for spot in spots {
-            self.ask_drive(IoOwner::Repair(key), spot, length, false);
+        for (_member, spot) in spots {
+            let _io = self.ask_drive(IoOwner::Repair(key), spot, length, false);
+            #[cfg(test)]
+            self.note_read(
+                _io,
+                IoOwner::Repair(key),
+                spot,
+                _member,
+                crate::Extent::new(0, length),
+            );
         }
     }
 
@@ -184,7 +192,11 @@ impl Array {
         let length = (repair.rows.end - repair.rows.start) * strip;
         let repair = &mut self.repairs[key];
         (repair.phase, repair.pending) = (Phase::Writing, 1);
-        self.ask_drive(IoOwner::Repair(key), Spot { sector, ..spot }, length, true);
+        let _rows = repair.rows.clone();
+        let (_group, _member) = (repair.group, repair.member);
+        let _io = self.ask_drive(IoOwner::Repair(key), Spot { sector, ..spot }, length, true);
+        #[cfg(test)]
+        self.note_rebuilt(_io, key, Spot { sector, ..spot }, _group, _member, _rows);
     }
 
     fn unit_ended(&mut self, key: Key) {

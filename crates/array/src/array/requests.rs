@@ -28,6 +28,11 @@ pub(super) struct Request {
 }
 
 impl Request {
+    #[cfg(test)]
+    pub(super) fn tag(&self) -> u64 {
+        self.io.tag
+    }
+
     pub(super) fn place(&self) -> (u32, Extent) {
         (self.group, self.extent)
     }
@@ -162,6 +167,11 @@ impl Array {
     /// The host has its answer, for which the array was ready at `ready`.
     pub(super) fn leave(&mut self, key: Key, ready: Time) {
         let request = self.requests.remove(key).expect("it is in flight");
+        #[cfg(test)]
+        if request.result.is_ok() {
+            let (tag, verb) = (request.io.tag, request.io.verb);
+            self.note_answer(key, tag, verb, request.group, request.extent);
+        }
         let mut breakdown = request.inside;
         breakdown.wait += request.entry.wait;
         breakdown.link = request.entry.link + (self.now - ready);

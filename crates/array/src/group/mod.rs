@@ -271,3 +271,50 @@ impl Group {
         self.shape.survives(readable)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use brunt_units::ByteSize;
+    use brunt_world::random::Streams;
+
+    use crate::design::{ArrayDesign, Level};
+    use crate::drive::library;
+
+    #[test]
+    fn every_block_maps_once_and_parity_shares_no_drive_with_its_data() {
+        let model = library::find("cheetah-15k5-146-fc").unwrap();
+        let pool = Level::Pool {
+            piece: ByteSize::kib(64),
+            preserved: None,
+        };
+        for (level, drives) in [
+            (Level::Raid0, 3),
+            (Level::Raid10, 6),
+            (Level::Raid5, 5),
+            (Level::Raid50(2), 8),
+            (Level::Raid6, 7),
+            (pool, 12),
+        ] {
+            let mut design = ArrayDesign::one_group(&model, drives, level)
+                .groups
+                .remove(0);
+            design.strip = ByteSize::kib(4);
+            let mut stream = Streams::new(9).named("group");
+            let group = design.build(1024, &mut stream).unwrap();
+            let mut used: BTreeMap<(u16, u64), u64> = BTreeMap::new();
+            for number in 0..group.sectors().div_euclid(group.shape.data_sectors()) {
+                let at = group.stripe(number);
+                let mut on = BTreeSet::new();
+                for member in 0..group.shape.width {
+                    let spot = group.read_spot(at, member, 0);
+                    assert!(spot.sector + group.shape.strip_sectors <= 1024);
+                    assert!(on.insert(spot.drive), "{level:?}: two members on a drive");
+                    let before = used.insert((spot.drive, spot.sector), number);
+                    assert_eq!(before, None, "{level:?}: a strip of two stripes");
+                }
+            }
+        }
+    }
+}

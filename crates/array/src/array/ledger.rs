@@ -1,0 +1,416 @@
+//! What an array would hold if it had content: for tests only.
+//!
+//! Every write of a host has a version. The ledger follows versions through the cache, the jobs, the drives and the repairs as
+//! the array moves them, and nothing but them: a parity is the list of versions it was computed from, and whoever computes a
+//! lost strip from it must have read all the others, with just these versions. A drive that was replaced holds garbage until it
+//! is written. So whatever the array does wrong about content ends in a panic here, or in a read that returns too old a version.
+
+use std::collections::BTreeMap;
+
+use super::jobs::IoOwner;
+use super::{Array, Verb};
+use crate::Extent;
+use crate::cache::pages::Sectors;
+use crate::group::plan::{Method, Step};
+use crate::group::{Group, Spot, StripeAt};
+use crate::slab::Key;
+
+/// What a sector of a drive holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Content {
+    /// Whatever an empty array holds: version 0 of everything.
+    Empty,
+    Data(u64),
+    /// The versions of the row's data strips.
+    Parity(Vec<u64>),
+    /// Nothing that means anything.
+    Garbage,
+}
+
+#[derive(Clone, Debug)]
+enum Moves {
+    Read {
+        owner: IoOwner,
+        member: u32,
+        within: u64,
+        length: u64,
+    },
+    Write(Vec<Content>),
+}
+
+struct JobNote {
+    /// What is new, by sector of the stripe's data.
+    new: BTreeMap<u64, u64>,
+    /// What was read, by member and sector of the strip.
+    read: BTreeMap<(u32, u64), Content>,
+    method: Method,
+}
+
+#[derive(Default)]
+pub(super) struct Ledger {
+    drives: BTreeMap<u16, BTreeMap<u64, Content>>,
+    replaced: Vec<u16>,
+    ios: BTreeMap<Key, (Spot, Moves)>,
+    jobs: BTreeMap<Key, JobNote>,
+    repairs: BTreeMap<Key, BTreeMap<(u32, u64), Content>>,
+    cache: BTreeMap<(u32, u64), u64>,
+    fills: BTreeMap<Key, BTreeMap<u64, u64>>,
+    requests: BTreeMap<Key, BTreeMap<u64, u64>>,
+    /// The versions that each read has returned, by its tag.
+    pub(super) answers: BTreeMap<u64, Vec<u64>>,
+}
+
+impl Ledger {
+    fn at(&self, drive: u16, sector: u64) -> Content {
+        let held = self.drives.get(&drive).and_then(|drive| drive.get(&sector));
+        match held {
+            Some(content) => content.clone(),
+            None if self.replaced.contains(&drive) => Content::Garbage,
+            None => Content::Empty,
+        }
+    }
+}
+
+fn data(content: &Content) -> u64 {
+    match content {
+        Content::Empty => 0,
+        Content::Data(version) => *version,
+        other => panic!("data was read and is {other:?}"),
+    }
+}
+
+fn parity(content: &Content, strips: u32) -> Vec<u64> {
+    match content {
+        Content::Empty => vec![0; strips as usize],
+        Content::Parity(versions) => versions.clone(),
+        other => panic!("a parity was read and is {other:?}"),
+    }
+}
+
+/// Which data strip a member holds in a row; `None` for a parity.
+fn strip_of(group: &Group, row: u64, member: u32) -> Option<u32> {
+    use crate::group::Protection;
+    match group.shape.protection {
+        Protection::Mirror => Some(0),
+        _ => (0..group.shape.data_strips())
+            .find(|index| group.shape.data_member(row, *index) == member),
+    }
+}
+
+/// The versions of all data strips at one sector, as far as what was read tells.
+fn known(
+    group: &Group,
+    row: u64,
+    read: &BTreeMap<(u32, u64), Content>,
+    sector: u64,
+) -> Vec<Option<u64>> {
+    let strips = group.shape.data_strips();
+    let mut known = vec![None; strips as usize];
+    let here: Vec<(u32, &Content)> = read
+        .iter()
+        .filter(|((_, at), _)| *at == sector)
+        .map(|((member, _), content)| (*member, content))
+        .collect();
+    for (member, content) in &here {
+        if let Some(strip) = strip_of(group, row, *member) {
+            known[strip as usize] = Some(data(content));
+        }
+    }
+    for (member, content) in &here {
+        if strip_of(group, row, *member).is_some() {
+            continue;
+        }
+        let versions = parity(content, strips);
+        for (known, version) in known.iter().zip(&versions) {
+            assert!(
+                known.is_none_or(|known| known == *version),
+                "parity {versions:?} of {here:?}"
+            );
+        }
+        if here.len() >= strips as usize {
+            known = versions.into_iter().map(Some).collect();
+        }
+    }
+    known
+}
+
+impl Array {
+    fn number_of(&self, group: u32, at: StripeAt) -> u64 {
+        let group = &self.groups[group as usize];
+        let mut numbers = (0..group.chunks.len() as u64 * group.rows_per_chunk)
+            .filter(|number| group.stripe(*number) == at);
+        numbers.next().expect("every stripe has a number")
+    }
+
+    /// A job begins: `version` of a request's data, or what the cache has.
+    pub(super) fn note_job(
+        &mut self,
+        job: Key,
+        group: u32,
+        at: StripeAt,
+        extents: &[Extent],
+        version: Option<u64>,
+    ) {
+        let first = self.number_of(group, at) * self.groups[group as usize].shape.data_sectors();
+        let mut new = BTreeMap::new();
+        for sector in extents.iter().flat_map(|extent| extent.start..extent.end()) {
+            let own = version.unwrap_or_else(|| {
+                let held = self.ledger.cache.get(&(group, first + sector));
+                *held.expect("what is destaged is in the cache")
+            });
+            new.insert(sector, own);
+        }
+        let note = JobNote {
+            new,
+            read: BTreeMap::new(),
+            method: Method::Direct,
+        };
+        self.ledger.jobs.insert(job, note);
+    }
+
+    pub(super) fn note_plan(&mut self, job: Key, method: Method) {
+        let note = self.ledger.jobs.get_mut(&job).expect("it began");
+        note.method = method;
+        note.read.clear();
+    }
+
+    pub(super) fn note_read(
+        &mut self,
+        io: Key,
+        owner: IoOwner,
+        spot: Spot,
+        member: u32,
+        within: Extent,
+    ) {
+        let moves = Moves::Read {
+            owner,
+            member,
+            within: within.start,
+            length: within.length,
+        };
+        self.ledger.ios.insert(io, (spot, moves));
+    }
+
+    /// A job writes one strip's part: what, from its own data and what it has read.
+    pub(super) fn note_write(
+        &mut self,
+        io: Key,
+        job: Key,
+        spot: Spot,
+        group: u32,
+        at: StripeAt,
+        step: Step,
+    ) {
+        let (group, note) = (&self.groups[group as usize], &self.ledger.jobs[&job]);
+        let (strip, strips) = (group.shape.strip_sectors, group.shape.data_strips());
+        let content = |sector: u64| {
+            let own = |index: u32| note.new.get(&(u64::from(index) * strip + sector)).copied();
+            if let Some(index) = strip_of(group, at.row, step.member) {
+                return Content::Data(own(index).expect("only new data is written"));
+            }
+            let versions: Vec<u64> = if note.method == Method::ReadModifyWrite {
+                let old = parity(&note.read[&(step.member, sector)], strips);
+                (0..)
+                    .zip(old)
+                    .map(|(index, old): (u32, u64)| match own(index) {
+                        None => old,
+                        Some(new) => {
+                            let member = group.shape.data_member(at.row, index);
+                            assert_eq!(
+                                data(&note.read[&(member, sector)]),
+                                old,
+                                "the old data is in the parity"
+                            );
+                            new
+                        }
+                    })
+                    .collect()
+            } else {
+                let read = known(group, at.row, &note.read, sector);
+                (0..strips)
+                    .map(|index| {
+                        own(index)
+                            .or(read[index as usize])
+                            .expect("all data is known")
+                    })
+                    .collect()
+            };
+            Content::Parity(versions)
+        };
+        let contents = (step.within.start..step.within.end())
+            .map(content)
+            .collect();
+        self.ledger.ios.insert(io, (spot, Moves::Write(contents)));
+    }
+
+    /// A drive has done it.
+    pub(super) fn note_device(&mut self, io: Key) {
+        let (spot, moves) = self
+            .ledger
+            .ios
+            .remove(&io)
+            .expect("every request to a drive was noted");
+        match moves {
+            Moves::Write(contents) => {
+                let drive = self.ledger.drives.entry(spot.drive).or_default();
+                drive.extend((spot.sector..).zip(contents));
+            }
+            Moves::Read {
+                owner,
+                member,
+                within,
+                length,
+            } => {
+                let read: Vec<_> = (0..length)
+                    .map(|at| {
+                        (
+                            (member, within + at),
+                            self.ledger.at(spot.drive, spot.sector + at),
+                        )
+                    })
+                    .collect();
+                match owner {
+                    IoOwner::Job(job) => self
+                        .ledger
+                        .jobs
+                        .get_mut(&job)
+                        .expect("it began")
+                        .read
+                        .extend(read),
+                    IoOwner::Repair(repair) => {
+                        self.ledger.repairs.entry(repair).or_default().extend(read)
+                    }
+                }
+            }
+        }
+    }
+
+    /// A job that read has ended well: what it found, by sector of the group.
+    pub(super) fn note_found(
+        &mut self,
+        job: Key,
+        group: u32,
+        at: StripeAt,
+        extent: Extent,
+    ) -> BTreeMap<u64, u64> {
+        let first = self.number_of(group, at) * self.groups[group as usize].shape.data_sectors();
+        let (group, note) = (&self.groups[group as usize], &self.ledger.jobs[&job]);
+        let found = (extent.start..extent.end()).map(|sector| {
+            let strip = group.shape.strip_sectors;
+            let versions = known(group, at.row, &note.read, sector % strip);
+            let index = usize::try_from(sector.div_euclid(strip)).unwrap();
+            (
+                first + sector,
+                versions[index].expect("what was asked for is known"),
+            )
+        });
+        found.collect()
+    }
+
+    pub(super) fn note_request_found(&mut self, request: Key, found: BTreeMap<u64, u64>) {
+        self.ledger
+            .requests
+            .entry(request)
+            .or_default()
+            .extend(found);
+    }
+
+    pub(super) fn note_fill_found(&mut self, fill: Key, found: BTreeMap<u64, u64>) {
+        self.ledger.fills.entry(fill).or_default().extend(found);
+    }
+
+    /// Sectors of a page are there, from a fill.
+    pub(super) fn note_filled(&mut self, fill: Key, group: u32, first: u64, part: Sectors) {
+        for sector in (0..64)
+            .filter(|sector| part >> sector & 1 == 1)
+            .map(|sector| first + sector)
+        {
+            let version = self.ledger.fills[&fill][&sector];
+            self.ledger.cache.insert((group, sector), version);
+        }
+    }
+
+    /// The cache has taken a write.
+    pub(super) fn note_accepted(&mut self, group: u32, extent: Extent, version: u64) {
+        for sector in extent.start..extent.end() {
+            self.ledger.cache.insert((group, sector), version);
+        }
+    }
+
+    /// A host has its answer.
+    pub(super) fn note_answer(
+        &mut self,
+        request: Key,
+        tag: u64,
+        verb: Verb,
+        group: u32,
+        extent: Extent,
+    ) {
+        if verb == Verb::Write {
+            return;
+        }
+        let found = self.ledger.requests.remove(&request).unwrap_or_default();
+        let is_cached = self.cache.is_some();
+        let versions = (extent.start..extent.end()).map(|sector| {
+            if is_cached {
+                self.ledger.cache[&(group, sector)]
+            } else {
+                found[&sector]
+            }
+        });
+        let versions = versions.collect();
+        self.ledger.answers.insert(tag, versions);
+    }
+
+    /// A repair writes its target: what, from what it has read.
+    pub(super) fn note_rebuilt(
+        &mut self,
+        io: Key,
+        repair: Key,
+        spot: Spot,
+        group: u32,
+        member: u32,
+        rows: std::ops::Range<u64>,
+    ) {
+        let group = &self.groups[group as usize];
+        let strip = group.shape.strip_sectors;
+        let read = self.ledger.repairs.remove(&repair).expect("it has read");
+        let mut contents = Vec::new();
+        for row in rows.clone() {
+            // Of this row only, with sectors of the strip.
+            let from = (row - rows.start) * strip;
+            let here = read
+                .iter()
+                .filter(|((_, at), _)| (from..from + strip).contains(at));
+            let here: BTreeMap<(u32, u64), Content> = here
+                .map(|((member, at), content)| ((*member, at - from), content.clone()))
+                .collect();
+            for sector in 0..strip {
+                if let Some(copied) = here.get(&(member, sector)) {
+                    contents.push(copied.clone());
+                    continue;
+                }
+                let versions: Vec<u64> = known(group, row, &here, sector)
+                    .into_iter()
+                    .map(|known| known.expect("enough is read"))
+                    .collect();
+                contents.push(match strip_of(group, row, member) {
+                    Some(index) => Content::Data(versions[index as usize]),
+                    None => Content::Parity(versions),
+                });
+            }
+        }
+        self.ledger.ios.insert(io, (spot, Moves::Write(contents)));
+    }
+
+    /// Everything on a drive is gone.
+    pub(super) fn note_failed(&mut self, drive: u16) {
+        self.ledger.drives.remove(&drive);
+        if !self.ledger.replaced.contains(&drive) {
+            self.ledger.replaced.push(drive);
+        }
+    }
+}
+
+#[path = "truth.rs"]
+mod truth;

@@ -1,0 +1,277 @@
+//! Any sequence of writes, failures within redundancy, rebuilds and lost controllers: every acknowledged write is read back.
+
+use std::collections::BTreeMap;
+
+use brunt_units::{ByteSize, Span, Time};
+use brunt_world::random::{Stream, Streams};
+
+use crate::Extent;
+use crate::array::{Array, HostIo, Verb};
+use crate::design::{ArrayDesign, CacheDesign, ControllerDesign, Level};
+use crate::drive::library;
+use crate::incident::{Incident, Priority};
+
+/// Sectors of a place that is written as a whole: half a page, so that pages are dirty in parts.
+const PLACE: u64 = 4;
+
+struct Tester {
+    array: Array,
+    stream: Stream,
+    /// Of each place: the version that was acknowledged last, and whether a request is under way.
+    acknowledged: Vec<u64>,
+    is_busy: Vec<bool>,
+    /// The requests under way: first place, places, verb.
+    under_way: BTreeMap<u64, (usize, usize, Verb)>,
+    next_version: u64,
+    failed: Vec<u16>,
+    drives: u16,
+    tolerates: usize,
+}
+
+fn draw(stream: &mut Stream, bound: usize) -> usize {
+    usize::try_from(stream.below(bound as u64)).unwrap()
+}
+
+fn tester(seed: u64) -> Tester {
+    let mut stream = Streams::new(seed).named("tester");
+    let levels: [(Level, u16); 7] = [
+        (Level::Raid1, 2),
+        (Level::Raid10, 6),
+        (Level::Raid5, 5),
+        (Level::Raid50(2), 6),
+        (Level::Raid6, 6),
+        (Level::Raid1, 3),
+        (
+            Level::Pool {
+                piece: ByteSize::kib(32),
+                preserved: Some(2),
+            },
+            13,
+        ),
+    ];
+    let (level, drives) = levels[draw(&mut stream, levels.len())];
+    let spares = u16::try_from(stream.below(3)).unwrap();
+    let spares = if matches!(level, Level::Pool { .. }) {
+        0
+    } else {
+        spares
+    };
+    let model = library::find("cheetah-15k5-146-fc").unwrap();
+    let mut design = ArrayDesign::one_group(&model, drives, level);
+    design.drives = vec![model; usize::from(drives + spares)];
+    design.spares = (drives..drives + spares).collect();
+    design.groups[0].drive_size = Some(ByteSize::kib(128));
+    design.groups[0].strip = ByteSize::kib(4);
+    design.groups[0].repair.unit = ByteSize::kib([4, 8, 12][draw(&mut stream, 3)]);
+    design.groups[0].repair.priority = [Priority::Highest, Priority::Low][draw(&mut stream, 2)];
+    let cached = stream.percent(70);
+    if cached {
+        design.controller = ControllerDesign {
+            count: 2,
+            write: Span::micros(50),
+            failover: Span::millis(5),
+            ..ControllerDesign::default()
+        };
+        design.cache = Some(CacheDesign {
+            page: ByteSize::kib(4),
+            write: ByteSize::kib([16, 64][draw(&mut stream, 2)]),
+            read: ByteSize::kib([0, 32][draw(&mut stream, 2)]),
+            idle_after: Span::millis(40),
+            prefetch: ByteSize::kib([0, 16][draw(&mut stream, 2)]),
+            ..CacheDesign::default()
+        });
+    }
+    let array = Array::new(&design, Streams::new(seed)).unwrap();
+    let sectors = array.lun_size(0).get().div_euclid(512);
+    let places = usize::try_from(sectors.div_euclid(PLACE)).unwrap().min(160);
+    let tolerates = match level {
+        Level::Raid1 => usize::from(drives) - 1,
+        Level::Raid6 | Level::Pool { .. } => 2,
+        _ => 1,
+    };
+    Tester {
+        array,
+        stream,
+        acknowledged: vec![0; places],
+        is_busy: vec![false; places],
+        under_way: BTreeMap::new(),
+        next_version: 1,
+        failed: Vec::new(),
+        drives,
+        tolerates,
+    }
+}
+
+impl Tester {
+    /// Asks for some free places in a row, if the drawn ones are free.
+    fn ask(&mut self) {
+        let places = self.acknowledged.len();
+        let first = draw(&mut self.stream, places);
+        let most = [1, 3, 12, 40][draw(&mut self.stream, 4)];
+        let count = (1 + draw(&mut self.stream, most)).min(places - first);
+        let range = first..first + count;
+        if self.is_busy[range.clone()].iter().any(|busy| *busy) {
+            return;
+        }
+        self.is_busy[range].fill(true);
+        let verb = if self.stream.percent(50) {
+            Verb::Read
+        } else {
+            Verb::Write
+        };
+        let tag = self.next_version;
+        self.next_version += 1;
+        self.under_way.insert(tag, (first, count, verb));
+        let extent = Extent::new(first as u64 * PLACE, count as u64 * PLACE);
+        let now = self.array.now();
+        self.array.submit(
+            now,
+            HostIo {
+                lun: 0,
+                verb,
+                extent,
+                tag,
+            },
+        );
+    }
+
+    fn collect(&mut self) {
+        let finished: Vec<_> = self.array.finished().collect();
+        for one in finished {
+            let (first, count, verb) = self.under_way.remove(&one.tag).expect("it ends once");
+            assert_eq!(one.breakdown.total(), one.at - one.submitted_at);
+            assert_eq!(
+                one.result,
+                Ok(()),
+                "everything is within redundancy: {:?}",
+                self.array.notes()
+            );
+            self.is_busy[first..first + count].fill(false);
+            match verb {
+                Verb::Write => self.acknowledged[first..first + count].fill(one.tag),
+                Verb::Read => {
+                    let versions = self
+                        .array
+                        .ledger
+                        .answers
+                        .remove(&one.tag)
+                        .expect("it was answered");
+                    for (at, version) in versions.iter().enumerate() {
+                        let place = first + at.div_euclid(usize::try_from(PLACE).unwrap());
+                        assert_eq!(
+                            *version, self.acknowledged[place],
+                            "place {place}, sector {at}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    /// Lets something befall the array that it should survive.
+    fn befall(&mut self) {
+        let now = self.array.now();
+        // Lost are drives that failed and whose pieces have not been rebuilt elsewhere.
+        let lost = self.array.groups[0].failures() as usize;
+        let incident = match self.stream.below(6) {
+            0 | 1 if lost < self.tolerates => {
+                let all = self.array.drives.len();
+                let drive = u16::try_from(draw(&mut self.stream, all)).unwrap();
+                if self.failed.contains(&drive) {
+                    return;
+                }
+                self.failed.push(drive);
+                Incident::DriveFails(drive)
+            }
+            2 | 3 if !self.failed.is_empty() => {
+                let at = draw(&mut self.stream, self.failed.len());
+                Incident::DriveReturns(self.failed.remove(at))
+            }
+            4 if self.array.front.controllers() == 2 => {
+                let number = draw(&mut self.stream, 2);
+                if self.array.front.working() == 2 {
+                    Incident::ControllerFails(number)
+                } else {
+                    // One of the two works already; that is harmless.
+                    for number in 0..2 {
+                        self.array
+                            .schedule_incident(now, Incident::ControllerReturns(number));
+                    }
+                    return;
+                }
+            }
+            5 => {
+                if self.stream.percent(50) {
+                    Incident::BatteryLost
+                } else {
+                    Incident::BatteryReturns
+                }
+            }
+            _ => return,
+        };
+        self.array.schedule_incident(now, incident);
+    }
+
+    fn pass(&mut self, span: Span) {
+        let end = self.array.now() + span;
+        while let Some(next) = self.array.next_at().filter(|at| *at <= end) {
+            self.array.advance(next);
+            self.collect();
+        }
+        self.array.advance(end);
+        self.collect();
+    }
+
+    fn run(&mut self) {
+        for step in 0..250 {
+            self.ask();
+            self.collect();
+            if step % 10 == 3 {
+                self.befall();
+            }
+            let micros = [0, 200, 3000, 20_000][draw(&mut self.stream, 4)];
+            self.pass(Span::micros(micros));
+        }
+        // Everything comes to rest, and everything is read once more.
+        self.pass(Span::seconds(30));
+        assert!(self.under_way.is_empty(), "{:?}", self.array.notes());
+        assert!(
+            self.array.groups[0].locks.is_idle(),
+            "{:?}",
+            self.array.notes()
+        );
+        for first in (0..self.acknowledged.len()).step_by(8) {
+            let count = 8.min(self.acknowledged.len() - first);
+            let tag = self.next_version;
+            self.next_version += 1;
+            self.under_way.insert(tag, (first, count, Verb::Read));
+            let extent = Extent::new(first as u64 * PLACE, count as u64 * PLACE);
+            let now = self.array.now();
+            self.array.submit(
+                now,
+                HostIo {
+                    lun: 0,
+                    verb: Verb::Read,
+                    extent,
+                    tag,
+                },
+            );
+            self.pass(Span::seconds(1));
+        }
+        assert!(self.under_way.is_empty());
+        assert!(usize::from(self.drives) <= self.array.drives.len());
+    }
+}
+
+#[test]
+fn every_acknowledged_write_is_read_back() {
+    let mut incidents = 0;
+    for seed in 0..150 {
+        let mut tester = tester(seed);
+        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| tester.run()));
+        assert!(outcome.is_ok(), "seed {seed}: {:?}", tester.array.notes());
+        incidents += tester.array.notes().len();
+        assert!(tester.array.now() > Time::ZERO);
+    }
+    assert!(incidents > 1000, "{incidents}");
+}
