@@ -9,7 +9,7 @@
 //!
 //! A thread waits for signals, so a second Ctrl-C works also when the engine is stuck in the kernel.
 
-use std::io;
+use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -59,7 +59,8 @@ impl Interrupt {
         let since = now - *first.get_or_insert(now);
         if since >= ONE_WISH {
             if let Ok(farewell) = self.farewell.lock() {
-                eprint!("{farewell}");
+                // The terminal may be gone, and the program ends all the same.
+                let _ = io::stderr().write_all(farewell.as_bytes());
             }
             signal_hook::low_level::exit(EXIT_CODE);
         }
