@@ -267,7 +267,7 @@ impl Array {
             IoOwner::Repair(repair) => return self.repair_io_ended(repair, false),
         };
         self.jobs[key].slowest = Breakdown {
-            queue: io.begun - io.arrived,
+            queue: io.begun - io.arrived + io.service.wait,
             overhead: io.service.overhead,
             seek: io.service.seek,
             rotation: io.service.rotation,

@@ -157,6 +157,8 @@ impl DiskModel {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Service {
     pub(crate) finish: Time,
+    /// Waiting inside the drive, for a part of it.
+    pub(crate) wait: Span,
     pub(crate) overhead: Span,
     pub(crate) seek: Span,
     pub(crate) rotation: Span,
@@ -283,10 +285,10 @@ impl HardDisk {
         self.track = track;
         Service {
             finish: ready + Span(seek + rotation + transfer),
-            overhead: Span::ZERO,
             seek: Span(seek),
             rotation: Span(rotation),
             transfer: Span(transfer),
+            ..Service::default()
         }
     }
 }

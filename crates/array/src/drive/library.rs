@@ -3,7 +3,7 @@
 use super::model::DriveModel;
 
 /// Name and text of every model.
-const MODELS: [(&str, &str); 6] = [
+const MODELS: [(&str, &str); 8] = [
     (
         "cheetah-15k5-146-fc",
         include_str!("models/cheetah-15k5-146-fc.toml"),
@@ -25,6 +25,8 @@ const MODELS: [(&str, &str); 6] = [
         "constellation2-1000-nlsas",
         include_str!("models/constellation2-1000-nlsas.toml"),
     ),
+    ("sata-ssd-480", include_str!("models/sata-ssd-480.toml")),
+    ("nvme-ssd-1920", include_str!("models/nvme-ssd-1920.toml")),
 ];
 
 /// The names of all models.

@@ -4,11 +4,13 @@
 //! event heap and comes back with `Drive::end`. A failed drive forgets all it had; events about that find nothing.
 
 mod disk;
+mod flash;
 mod geometry;
 pub mod library;
 pub mod model;
 mod queue;
 mod seek;
+mod sheet;
 mod stats;
 mod track_cache;
 
@@ -17,8 +19,10 @@ use std::rc::Rc;
 
 use brunt_units::{Span, Time};
 use brunt_world::random::Stream;
+use smallvec::SmallVec;
 
 pub use disk::DiskFigures;
+pub use flash::FlashFigures;
 pub use geometry::{Shape, Zone};
 pub use model::{DriveModel, Figure, ModelError, Provenance};
 pub use queue::{Order, Policy};
@@ -30,6 +34,7 @@ pub(crate) use disk::Service;
 use crate::Extent;
 use crate::slab::Key;
 use disk::HardDisk;
+use flash::Flash;
 use model::Ready;
 use queue::Waiting;
 
@@ -51,8 +56,19 @@ pub(crate) enum Health {
     Failed,
 }
 
+impl Health {
+    /// How many times as long everything takes.
+    fn slowness(self) -> f64 {
+        match self {
+            Self::Slow(times) => times,
+            Self::Good | Self::Failed => 1.0,
+        }
+    }
+}
+
 enum Mechanism {
     Disk(HardDisk),
+    Flash(Flash),
 }
 
 /// One drive.
@@ -64,7 +80,8 @@ pub(crate) struct Drive {
     waiting: Vec<Waiting>,
     /// Requests beyond its tags.
     outside: VecDeque<Waiting>,
-    serving: Option<Key>,
+    /// Requests it has begun: one, unless it is a solid-state drive.
+    serving: SmallVec<[Key; 1]>,
     tags: usize,
     sectors: u64,
     number: u64,
@@ -74,17 +91,24 @@ pub(crate) struct Drive {
 impl Drive {
     /// A drive of `model`; `stream` decides how far its spindle has turned.
     pub(crate) fn new(model: &DriveModel, policy: Policy, stream: &mut Stream) -> Self {
-        let Ready::Disk(disk) = model.ready();
-        let phase = Span(stream.below(1 << 32));
+        let (mechanism, tags) = match model.ready() {
+            Ready::Disk(disk) => {
+                let phase = Span(stream.below(1 << 32));
+                let mechanism = Mechanism::Disk(HardDisk::new(&Rc::clone(disk), phase));
+                (mechanism, disk.tags.max(1))
+            }
+            // Everything is begun at once and waits for its die.
+            Ready::Flash(flash) => (Mechanism::Flash(Flash::new(flash)), u32::MAX),
+        };
         Self {
-            tags: disk.tags.max(1) as usize,
+            tags: tags as usize,
             sectors: model.sectors(),
-            mechanism: Mechanism::Disk(HardDisk::new(&Rc::clone(disk), phase)),
+            mechanism,
             policy,
             health: Health::Good,
             waiting: Vec::new(),
             outside: VecDeque::new(),
-            serving: None,
+            serving: SmallVec::new(),
             number: 0,
             stats: DriveStats::default(),
         }
@@ -100,7 +124,7 @@ impl Drive {
 
     /// Requests it has.
     pub(crate) fn outstanding(&self) -> usize {
-        self.waiting.len() + self.outside.len() + usize::from(self.serving.is_some())
+        self.waiting.len() + self.outside.len() + self.serving.len()
     }
 
     pub(crate) fn stats(&self) -> &DriveStats {
@@ -130,7 +154,16 @@ impl Drive {
         debug_assert!(!self.is_failed(), "a failed drive is asked nothing");
         debug_assert!(extent.end() <= self.sectors, "{extent:?} is past the end");
         self.settle_stats(now);
-        let Mechanism::Disk(disk) = &self.mechanism;
+        let disk = match &mut self.mechanism {
+            Mechanism::Disk(disk) => disk,
+            Mechanism::Flash(flash) => {
+                let service = flash.serve(now, extent, write, self.health.slowness());
+                self.serving.push(io);
+                self.stats.served(write, extent, &service);
+                self.stats.worked(flash.take_work());
+                return Some(Begun { io, service });
+            }
+        };
         let one = Waiting {
             io: Some(io),
             extent,
@@ -150,9 +183,9 @@ impl Drive {
 
     /// The request it was serving has ended: what it begins next.
     pub(crate) fn end(&mut self, now: Time, io: Key, arrived: Time) -> Option<Begun> {
-        debug_assert_eq!(self.serving, Some(io));
         self.settle_stats(now);
-        self.serving = None;
+        let at = self.serving.iter().position(|one| *one == io);
+        self.serving.swap_remove(at.expect("it was serving it"));
         self.stats.responded(now - arrived);
         if let Some(one) = self.outside.pop_front() {
             self.waiting.push(one);
@@ -161,20 +194,19 @@ impl Drive {
     }
 
     fn begin(&mut self, now: Time) -> Option<Begun> {
-        if self.serving.is_some() || self.waiting.is_empty() {
+        if !self.serving.is_empty() || self.waiting.is_empty() {
             return None;
         }
-        let Mechanism::Disk(disk) = &mut self.mechanism;
+        let Mechanism::Disk(disk) = &mut self.mechanism else {
+            unreachable!("a solid-state drive lets nobody wait outside");
+        };
         let next = disk.choose(now, &self.policy, &self.waiting);
         let one = self.waiting.swap_remove(next);
-        let slowness = match self.health {
-            Health::Slow(times) => times,
-            Health::Good | Health::Failed => 1.0,
-        };
-        let service = disk.serve(now, &one, slowness);
+        let service = disk.serve(now, &one, self.health.slowness());
         let io = one.io.expect("only estimates have none");
-        self.serving = Some(io);
-        self.stats.served(one.write, one.extent, now, &service);
+        self.serving.push(io);
+        self.stats.served(one.write, one.extent, &service);
+        self.stats.busy_until(service.finish);
         Some(Begun { io, service })
     }
 
@@ -188,7 +220,7 @@ impl Drive {
             .chain(self.outside.drain(..))
             .collect();
         lost.sort_by_key(|one| one.number);
-        let serving = self.serving.take();
+        let serving = std::mem::take(&mut self.serving);
         serving
             .into_iter()
             .chain(lost.into_iter().filter_map(|one| one.io))

@@ -54,18 +54,26 @@ impl DriveStats {
         self.until = now;
     }
 
-    pub(super) fn served(&mut self, write: bool, extent: Extent, now: Time, service: &Service) {
+    pub(super) fn served(&mut self, write: bool, extent: Extent, service: &Service) {
         if write {
             self.writes += 1;
         } else {
             self.reads += 1;
         }
-        debug_assert_eq!(now, self.until);
         self.sectors += extent.length;
         self.seek += service.seek;
         self.rotation += service.rotation;
         self.transfer += service.transfer;
-        self.serving_until = service.finish;
+    }
+
+    /// It is busy from now until `finish`.
+    pub(super) fn busy_until(&mut self, finish: Time) {
+        self.serving_until = finish;
+    }
+
+    /// It has been given so much to do, spread over all that works in it; counted at once.
+    pub(super) fn worked(&mut self, span: Span) {
+        self.busy += span;
     }
 
     pub(super) fn responded(&mut self, response: Span) {
