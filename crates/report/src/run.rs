@@ -56,14 +56,20 @@ pub enum ReadError {
 }
 
 impl Run {
-    /// Reads the run in `folder`. Only `result.json` must be there; a table that is missing is empty.
+    /// Reads the run in `folder`, or the one whose `result.json` is named. Only that file must be there; a table that is
+    /// missing is empty.
     ///
     /// # Errors
     /// [`ReadError`] when there is no run, or a file of it cannot be read.
     pub fn read(folder: &Path) -> Result<Self, ReadError> {
-        let path = folder.join("result.json");
+        const RESULT: &str = "result.json";
+        let folder = match folder.file_name() {
+            Some(name) if name == RESULT => folder.parent().unwrap_or(Path::new("")),
+            _ => folder,
+        };
+        let path = folder.join(RESULT);
         let text = match fs::read_to_string(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Err(error) if is_absent(&error) => {
                 return Err(ReadError::NoRun(folder.to_owned()));
             }
             text => text.map_err(refused(&path))?,
@@ -90,12 +96,18 @@ impl Run {
     }
 }
 
+/// Whether there is no such file: its folder may be missing, or no folder.
+fn is_absent(error: &io::Error) -> bool {
+    use io::ErrorKind::{NotADirectory, NotFound};
+    matches!(error.kind(), NotFound | NotADirectory)
+}
+
 /// A file of a run folder for reading; nothing when it is not there.
 fn open(path: &Path) -> Result<BufReader<Box<dyn Read>>, ReadError> {
     const BUFFER: usize = 1 << 20;
     let file: Box<dyn Read> = match OpenOptions::new().read(true).open(path) {
         Ok(file) => Box::new(file),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Box::new(io::empty()),
+        Err(error) if is_absent(&error) => Box::new(io::empty()),
         Err(source) => return Err(refused(path)(source)),
     };
     Ok(BufReader::with_capacity(BUFFER, file))
@@ -105,7 +117,7 @@ fn text_of(path: &Path) -> Result<String, ReadError> {
     match fs::read(path) {
         // A log whose last line was torn may end within a letter.
         Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
+        Err(error) if is_absent(&error) => Ok(String::new()),
         Err(source) => Err(refused(path)(source)),
     }
 }

@@ -86,6 +86,16 @@ fn results_keep_to_the_schema() {
 }
 
 #[test]
+fn the_schema_is_one() {
+    let schema: Value = serde_json::from_str(SCHEMA).unwrap();
+    assert!(jsonschema::meta::is_valid(&schema));
+    assert_eq!(
+        schema["properties"]["schema"]["const"],
+        brunt_report::result::SCHEMA
+    );
+}
+
+#[test]
 fn the_schema_sees_what_is_wrong() {
     let changes: [(&str, Value); 6] = [
         ("/schema", json!("brunt.result/2")),

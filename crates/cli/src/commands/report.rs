@@ -69,7 +69,8 @@ pub fn run(args: &ReportArgs, output: &Output) -> Result<Exit, ReportError> {
     let run = together(runs?)?;
     let path = match (&args.out, args.runs.as_slice()) {
         (Some(path), _) => path.clone(),
-        (None, [only]) => only.join("report.html"),
+        (None, [only]) if only.is_dir() => only.join("report.html"),
+        (None, [only]) => only.with_file_name("report.html"),
         (None, _) => PathBuf::from("report.html"),
     };
     write(&path, &report_html(&run))?;

@@ -1,4 +1,6 @@
 //! What the report shows of a run as a whole besides the promised fields.
+//!
+//! Reports of older runs can be made again by newer programs: a field that is added to any of the `details` has a default.
 
 use serde::{Deserialize, Serialize};
 
