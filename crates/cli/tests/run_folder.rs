@@ -135,6 +135,28 @@ fn a_finished_run_is_complete_and_its_report_can_be_made_again() {
         made_again == report,
         "the same folder makes the same report"
     );
+    add_up(home.path(), &folder, &result);
+}
+
+/// Runs the test once more, and has both runs added up.
+fn add_up(home: &Path, first: &Path, result: &Value) {
+    let other = home.join("other");
+    let out = format!("--out={}", other.display());
+    run(home, &[&out, "--duration=1s"]).output().unwrap();
+    let second = fs::read_dir(&other).unwrap().next().unwrap().unwrap();
+    let both = brunt(home)
+        .args(["report", "--json", "--out=both.html"])
+        .args([first.join("result.json"), second.path()])
+        .output()
+        .unwrap();
+    assert!(both.status.success(), "{}", said(&both));
+    let sum = json(&both.stdout);
+    keeps_to_the_schema(&sum);
+    let name = |at: usize| sum["servers"][at]["name"].as_str().unwrap();
+    assert_eq!(name(1), format!("{} (2)", name(0)), "two runs of one host");
+    assert!(sum["achieved_iops"].as_f64() > result["achieved_iops"].as_f64());
+    let html = fs::read_to_string(home.join("both.html")).unwrap();
+    assert!(html.contains("<td>Total</td>"));
 }
 
 /// A child that is killed with its owner.
