@@ -17,7 +17,7 @@ pub const STEAL: &str = "CPU steal (%)";
 /// Processor time of this program, percent of one processor.
 pub const OWN_PROCESSOR: &str = "brunt CPU (% of one processor)";
 /// Memory of this program, the most at once.
-pub const OWN_MEMORY: &str = "brunt memory, peak (MiB)";
+pub const OWN_MEMORY: &str = "brunt memory peak (MiB)";
 /// How late the engine's thread was woken.
 pub const DELAY: &str = "executor delay (ms)";
 /// Time in which a control group's limit kept this program from running, percent of the time.
