@@ -207,7 +207,15 @@ fn what_the_engine_cannot_take_is_refused_before() {
         ("records.long=1MiB", "is not between 1 and 262144 bytes"),
         ("records.compressible_percent=101", "not between 0 and 100"),
         ("test.precondition=-1", "is below zero"),
-        ("test.kind=smoke", "it can be performance, stress"),
+        (
+            "test.kind=smoke",
+            "it can be performance, stress, database-backup, soft-recovery",
+        ),
+        ("test.copies=0", "not between 1 and 16"),
+        (
+            "test.copy_to=/x",
+            "only a database-backup test copies databases",
+        ),
         ("test.growth=often", "it can be balance, refuse"),
     ] {
         let said = refused(&[set]);

@@ -73,6 +73,9 @@ pub enum EngineError {
         /// Its number.
         generation: u32,
     },
+    /// Whoever took what was read has asked to stop. Nothing is wrong.
+    #[error("stopped")]
+    Stopped,
     /// The file is somebody else's: it does not carry brunt's marker. It was not touched.
     #[error("{}: not a file of this tool; it will not be written to", .0.display())]
     NotOurs(PathBuf),

@@ -46,6 +46,8 @@ pub struct LogMeters {
     pub roll_waits: Meter,
     /// Reads of log files.
     pub reads: Meter,
+    /// Reads of log files for copies of the databases elsewhere.
+    pub replication: Meter,
     /// Flushes by reason, in the order of [`FlushReason::ALL`].
     pub flushes: [Counter; FlushReason::ALL.len()],
 }

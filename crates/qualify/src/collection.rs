@@ -6,7 +6,7 @@ use crate::goal::Growth;
 use crate::growth::Reserve;
 use crate::hanging::GIVEN_UP;
 use crate::live::Gauge;
-use crate::load::Load;
+use crate::load::{Load, RATE_MIN};
 use crate::progress::News;
 use crate::punctuality::Punctuality;
 use crate::run::{Director, LOOK, TELL, TICK};
@@ -35,6 +35,10 @@ impl Director<'_> {
     ) -> Result<(), String> {
         let (plan, board) = (self.plan, server.board());
         let reserve = Reserve::new(plan, &server.file_sizes());
+        if load.operations_per_s(self.now()).is_none() {
+            // The warm-up was over before there was a rate.
+            self.world.sleep(RATE_MIN).await;
+        }
         self.foresee_growth(&reserve, server, load)?;
         let now = self.now();
         let end = now + plan.duration;

@@ -4,6 +4,8 @@
 //! | --- | --- | --- |
 //! | performance | load for a given time | strict |
 //! | stress | the same for a day | lenient; must be stationary |
+//! | database backup | reads every database, copies and restores it | none |
+//! | soft recovery | writes so many logs, leaves without a shutdown, replays them | none |
 //!
 //! A **target** is said in database reads and writes per second. It is offered with *headroom*: sessions are paced so that
 //! target × (1 + headroom) is asked for, and the storage has to show the target. Without a target the sessions run in a
@@ -20,6 +22,10 @@ pub enum TestKind {
     Performance,
     /// Transactional load for a day under lenient limits.
     Stress,
+    /// Every database read from beginning to end, perhaps copied and restored.
+    DatabaseBackup,
+    /// So many logs written and replayed.
+    SoftRecovery,
 }
 
 /// A rate of database reads and writes that storage has to show.
@@ -45,14 +51,26 @@ pub const HEADROOM_PERCENT: u32 = 20;
 
 impl TestKind {
     /// Every kind.
-    pub const ALL: [Self; 2] = [Self::Performance, Self::Stress];
+    pub const ALL: [Self; 4] = [
+        Self::Performance,
+        Self::Stress,
+        Self::DatabaseBackup,
+        Self::SoftRecovery,
+    ];
 
     /// The word of scenarios and results.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Performance => "performance",
             Self::Stress => "stress",
+            Self::DatabaseBackup => "database-backup",
+            Self::SoftRecovery => "soft-recovery",
         }
+    }
+
+    /// Whether its latencies are held to limits.
+    pub const fn has_limits(self) -> bool {
+        matches!(self, Self::Performance | Self::Stress)
     }
 
     /// How long it has to last to be shown as a qualification.
@@ -62,6 +80,7 @@ impl TestKind {
         match self {
             Self::Performance => Span::seconds(2 * 3600),
             Self::Stress => Span::seconds(24 * 3600),
+            Self::DatabaseBackup | Self::SoftRecovery => Span::ZERO,
         }
     }
 }

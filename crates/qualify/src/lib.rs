@@ -8,18 +8,20 @@
 //! ```
 //!
 //! * [`goal`]: kinds of tests, targets; [`plan`]: what is to be tested, and what that means for the engine.
-//! * [`run`]: the phases of a test (`warm_up`, `collection`); [`test_run`]: what it leaves behind; [`progress`]: what it tells,
+//! * [`run`]: the phases of a test (`warm_up`, `collection`), and tests of other kinds (`backup`, `soft_recovery`); [`test_run`]: what it leaves behind; [`progress`]: what it tells,
 //!   and how it is stopped; [`live`]: how it goes.
 //! * [`places`]: what lies there already, and whether it may be touched; [`error`]: why there is no test.
 //! * [`creation`], [`sizing`]: new databases, and how many records make one of a given size; `growth`: how large they become.
 //! * [`records`]: what a record holds, from its number and the database it is in; [`survey`]: which records there are.
-//! * [`server`]: the engine of one server; [`sessions`]: the loop of operations on it; `load`: the pace they keep.
+//! * [`server`]: the engine of one server; [`sessions`]: the loop of operations on it; `load`: the pace they keep; `replication`: logs read
+//!   for copies elsewhere.
 //! * [`sampling`]: what was counted, over time; [`hanging`]: I/O that does not come back; `punctuality`: whether the program
 //!   itself keeps up.
 //! * [`verification`]: is everything on storage that must be there? [`counting`]: how far it has come.
 //! * [`rules`]: the rules and the verdict; [`qualifies`]: whether the result may be shown as a qualification.
 //! * [`result`]: all of it as it is written down.
 
+mod backup;
 mod collection;
 pub mod counting;
 pub mod creation;
@@ -35,6 +37,7 @@ pub mod progress;
 mod punctuality;
 pub mod qualifies;
 pub mod records;
+mod replication;
 pub mod result;
 pub mod rules;
 pub mod run;
@@ -42,6 +45,7 @@ pub mod sampling;
 pub mod server;
 pub mod sessions;
 pub mod sizing;
+mod soft_recovery;
 pub mod survey;
 pub mod test_run;
 pub mod verification;

@@ -21,7 +21,7 @@ use crate::sessions::Sessions;
 const WINDOW_MAX: Span = Span::seconds(5);
 
 /// Without a target, a rate is taken over at least this long.
-const RATE_MIN: Span = Span::seconds(1);
+pub(crate) const RATE_MIN: Span = Span::seconds(1);
 
 /// I/Os and operations at a point in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -166,6 +166,22 @@ async fn look_at_database(world: &World, path: &Path) -> Result<Found, RunError>
     }
 }
 
+/// Whether a copy that a backup made, by its name a database, a log or a checkpoint, carries our marker or is blank.
+pub(crate) async fn is_ours(world: &World, path: &Path) -> Result<bool, RunError> {
+    let name = path.to_string_lossy();
+    if name.ends_with(".log") {
+        return log_is_ours(world, path).await;
+    }
+    if name.ends_with(".chk") {
+        return checkpoint_is_ours(world, path).await;
+    }
+    match look_at_database(world, path).await {
+        Ok(_) => Ok(true),
+        Err(RunError::Foreign(_)) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
 async fn look_at_map(world: &World, path: &Path) -> Result<(), RunError> {
     let start = beginning(world, path, MAP_PAGE_BYTES as u64).await?;
     let ours = start.is_none_or(|(start, _)| is_blank(&start) || has_magic(&start));

@@ -22,6 +22,7 @@ use brunt_workload::profile::{
 use brunt_workload::session::Scheduling;
 
 use crate::goal::{Growth, Target, TestKind};
+use crate::soft_recovery;
 
 /// A test, resolved.
 #[derive(Clone, Debug)]
@@ -52,6 +53,10 @@ pub struct Plan {
     pub target: Option<Target>,
     /// What becomes of databases that grow too large.
     pub growth: Growth,
+    /// Log files of each instance that a recovery test replays.
+    pub logs: u32,
+    /// Where a backup test copies the databases to, if it does; the folder is there.
+    pub copy_to: Option<PathBuf>,
     /// Copies of each database, its own included; the logs are read once for each of the others.
     pub copies: u32,
     /// The engine's sizes.
@@ -170,6 +175,9 @@ pub struct DatabasePlan {
 /// Source: the failure text of Jetstress 2013, "should be not higher than 1" (exchangemaster.wordpress.com, July 2017).
 const STALLS_PER_S: f64 = 1.0;
 
+/// Log files that a recovery test replays. Source: `LogFilesToReplay` of Jetstress 2013.
+pub const LOGS: u32 = 500;
+
 /// Reads that an operation of the slowest hundredth may need beside a log write. Our choice: a record, its body, and an
 /// index entry.
 const TAIL_READS: u64 = 3;
@@ -233,8 +241,8 @@ impl Limits {
     /// What `profile` holds tests of `kind` to: strict limits, or lenient ones for stress.
     pub fn of(profile: &Profile, kind: TestKind) -> Self {
         let latency = match kind {
-            TestKind::Performance => profile.strict.value,
             TestKind::Stress => profile.lenient.value,
+            _ => profile.strict.value,
         };
         Self {
             latency,
@@ -268,6 +276,8 @@ impl Plan {
             seed: 1,
             target: None,
             growth: Growth::Balance,
+            logs: LOGS,
+            copy_to: None,
             copies: 1,
             engine: EnginePlan::of(profile, instances.len() as u64),
             load: LoadPlan::of(profile),
@@ -309,9 +319,18 @@ impl Plan {
         }
     }
 
+    /// Log bytes that recovery may have to replay: in a recovery test, all that it is about.
+    fn checkpoint_depth(&self) -> ByteSize {
+        match self.kind {
+            TestKind::SoftRecovery => soft_recovery::depth(self.logs, self.engine.log_file),
+            _ => self.engine.checkpoint_depth,
+        }
+    }
+
     /// The pace of background maintenance, if there is any. A pass that is over is followed by the next after a day.
     pub fn throttle(&self) -> Option<Throttle> {
-        self.engine.maintenance.map(|maintenance| Throttle {
+        let maintenance = self.engine.maintenance.filter(|_| self.kind.has_limits());
+        maintenance.map(|maintenance| Throttle {
             batch_bytes: maintenance.batch.get(),
             sleep: maintenance.sleep,
             ..Throttle::JETSTRESS
@@ -334,7 +353,7 @@ impl Plan {
             log_buffer_units: log_units(engine.log_buffer),
             lazy_wait: LAZY_WAIT,
             durability: engine.durability,
-            checkpoint_depth: engine.checkpoint_depth,
+            checkpoint_depth: self.checkpoint_depth(),
             pacing: match engine.pacing {
                 CheckpointPacing::Burst => Pacing::BURST,
                 CheckpointPacing::Trickle => Pacing::TRICKLE,

@@ -64,6 +64,32 @@ pub enum News {
     },
     /// From now on everything counts.
     CollectionStarted,
+    /// Databases are being read for a backup.
+    BackingUp {
+        /// Bytes read.
+        done: ByteSize,
+        /// Bytes to read.
+        total: ByteSize,
+    },
+    /// They were.
+    BackedUp {
+        /// Bytes read.
+        total: ByteSize,
+        /// How long it took.
+        took: Span,
+    },
+    /// Sessions write logs that will be replayed.
+    GeneratingLogs {
+        /// Log files of the instance that has fewest.
+        done: u32,
+        /// Log files that each is to have.
+        wanted: u32,
+    },
+    /// Databases are being recovered; nothing can be told of it until they are.
+    Recovering {
+        /// Log files of each instance, about; zero when it is not known.
+        logs: u32,
+    },
     /// Sessions run and count.
     Testing(Live),
     /// Nothing counts any more.

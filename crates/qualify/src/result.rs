@@ -4,23 +4,24 @@
 //! comes from outside as [`Surroundings`], because in a virtual world there is none of it.
 
 use brunt_ese::meter::{DatabaseMeters, Meters};
-use brunt_report::Timestamp;
 use brunt_report::host_counters::{self, DELAY, PAGE_FAULT_STALLS, in_order};
 use brunt_report::result::{
-    Backend, Counts, DatabaseNumbers, Details, Durability, HostCounter, Instance, InstanceDetails,
-    IoNumbers, Limits, LogNumbers, Machine, Measured, Origin, RunResult, SCHEMA, Server,
-    ServerDetails, Setup, Times, Volume, World,
+    Backend, Backup, Counts, DatabaseNumbers, Details, Durability, HostCounter, Instance,
+    InstanceDetails, IoNumbers, Limits, LogNumbers, Machine, Measured, Origin, Recovery, RunResult,
+    SCHEMA, Server, ServerDetails, Setup, Times, Volume, World,
 };
+use brunt_report::{Timestamp, decimals};
 use brunt_stats::{Latencies, Meter, Percentile};
 use brunt_units::{ByteSize, Span, Time};
 use brunt_workload::mix::Kind;
 use brunt_workload::session::Scheduling;
 
+use crate::goal::TestKind;
 use crate::plan::{DatabasePlan, Plan};
 use crate::qualifies::{Circumstances, obstacles};
 use crate::rules::device::{self, VolumeReads};
 use crate::rules::tester::{self, Tester};
-use crate::rules::{Evidence, StreamLatency, judge, sentence, shows_headroom, verdict};
+use crate::rules::{Done, Evidence, StreamLatency, judge, sentence, shows_headroom, verdict};
 use crate::sampling::distributions;
 use crate::test_run::TestRun;
 
@@ -127,8 +128,8 @@ impl Assembly<'_> {
             instances: self.instances(),
             host: self.host(surroundings),
             checksum: files.map_or_else(Vec::new, |files| files.files.clone()),
-            backup: Vec::new(),
-            recovery: Vec::new(),
+            backup: self.backups(),
+            recovery: self.recoveries(),
             details: ServerDetails {
                 machine: surroundings.machine.clone(),
                 backend: self.backend(surroundings),
@@ -145,6 +146,90 @@ impl Assembly<'_> {
         host.push(HostCounter::over(PAGE_FAULT_STALLS, stalls));
         host.extend(self.delays());
         in_order(host)
+    }
+
+    /// How fast databases were read.
+    fn backups(&self) -> Vec<Backup> {
+        let databases: Vec<&DatabasePlan> = self.plan.databases().collect();
+        let backups = self.run.backups.iter();
+        backups
+            .map(|done| {
+                let megabytes = done.bytes.get() as f64 / f64::from(1 << 20);
+                let seconds = done.took.as_seconds();
+                Backup {
+                    instance: databases[done.database].name.clone(),
+                    megabytes,
+                    seconds,
+                    mb_per_s: megabytes / seconds.max(f64::MIN_POSITIVE),
+                }
+            })
+            .collect()
+    }
+
+    /// How fast logs were replayed.
+    fn recoveries(&self) -> Vec<Recovery> {
+        let recoveries = self.run.recoveries.iter();
+        recoveries
+            .map(|done| Recovery {
+                instance: self.plan.instances[done.instance].name.clone(),
+                logs: done.logs.into(),
+                seconds: done.took.as_seconds(),
+            })
+            .collect()
+    }
+
+    /// What a test of another kind than load had to do.
+    fn done(&self) -> Vec<Done> {
+        match self.plan.kind {
+            TestKind::Performance | TestKind::Stress => Vec::new(),
+            TestKind::DatabaseBackup => self.backups_done(),
+            TestKind::SoftRecovery => vec![self.recoveries_done()],
+        }
+    }
+
+    fn backups_done(&self) -> Vec<Done> {
+        let backups = self.backups();
+        let databases = self.plan.databases().count() as u64;
+        let rate: f64 = backups.iter().map(|backup| backup.mb_per_s).sum();
+        let read = Done {
+            what: "databases backed up",
+            wanted: databases,
+            done: Some(backups.len() as u64),
+            remark: format!("{} MiB/s over all of them", decimals(rate)),
+        };
+        let restored = self.plan.copy_to.as_ref().map(|_| Done {
+            what: "databases restored",
+            wanted: databases,
+            done: self.run.restored.map(|_| databases),
+            remark: self.run.restored.map_or_else(String::new, |restored| {
+                let mebibytes = restored.bytes as f64 / f64::from(1 << 20);
+                let seconds = restored.took.as_seconds();
+                format!(
+                    "in {} s with recovery, {} MiB/s",
+                    decimals(seconds),
+                    decimals(mebibytes / seconds.max(f64::MIN_POSITIVE))
+                )
+            }),
+        });
+        std::iter::once(read).chain(restored).collect()
+    }
+
+    fn recoveries_done(&self) -> Done {
+        let logs = self.run.recoveries.iter().map(|done| u64::from(done.logs));
+        let per_log = self.run.recoveries.iter().map(|done| {
+            let logs = f64::from(done.logs.max(1));
+            done.took.as_seconds() / logs
+        });
+        Done {
+            what: "logs replayed, each instance",
+            wanted: self.plan.logs.into(),
+            done: logs.min(),
+            remark: per_log
+                .max_by(f64::total_cmp)
+                .map_or_else(String::new, |slowest| {
+                    format!("{} ms for each log file at most", decimals(slowest * 1e3))
+                }),
+        }
     }
 
     /// How late the engine's thread was woken.
@@ -202,6 +287,7 @@ impl Assembly<'_> {
             io_errors: run.errors.0,
             first_error: run.errors.1.clone(),
             hung: run.hung.clone(),
+            done: self.done(),
             volumes: self.volumes(surroundings),
             tester: self.tester(surroundings),
         }
@@ -350,7 +436,7 @@ impl Assembly<'_> {
                 reads: numbers(&log.reads),
                 writes: numbers(&log.writes),
                 format_writes: numbers(&log.format),
-                replication_reads: IoNumbers::default(),
+                replication_reads: numbers(&log.replication),
             },
             databases: plan.databases.iter().zip(databases).map(database).collect(),
         }
@@ -388,7 +474,10 @@ impl Assembly<'_> {
         let databases = used.databases.iter().map(|at| &self.meters.databases[*at]);
         let databases =
             databases.flat_map(|meters| [&meters.reads, &meters.maintenance, &meters.backup]);
-        let logs = used.logs.iter().map(|at| &self.meters.logs[*at].reads);
+        let logs = used.logs.iter().flat_map(|at| {
+            let log = &self.meters.logs[*at];
+            [&log.reads, &log.replication]
+        });
         databases
             .chain(logs)
             .fold(ReadTotal::default(), |sum, meter| {

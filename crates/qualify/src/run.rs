@@ -22,11 +22,13 @@ use brunt_world::World;
 
 use crate::creation;
 use crate::error::RunError;
+use crate::goal::TestKind;
 use crate::hanging::{FlightRecorder, HUNG};
 use crate::load::Load;
 use crate::places;
 use crate::plan::Plan;
 use crate::progress::{Listener, News, Stop};
+use crate::replication::ship_logs;
 use crate::rules::{Ending, RecordsVerified};
 use crate::server::{Server, Versions};
 use crate::survey::survey;
@@ -83,7 +85,17 @@ impl Director<'_> {
         let (server, populations) = self.open().await?;
         let mut run = TestRun::new(self.plan, started, &server);
         self.wait_for_start().await;
-        let extents = self.work(&mut run, &server, populations).await;
+        let extents = match self.plan.kind {
+            TestKind::Performance | TestKind::Stress => {
+                self.work(&mut run, &server, populations).await
+            }
+            TestKind::SoftRecovery => self.recover(&mut run, &server, populations).await,
+            TestKind::DatabaseBackup => {
+                let extents = verification::extents(&populations);
+                let as_before = self.back_up(&mut run, &server).await;
+                as_before.then_some(extents)
+            }
+        };
         self.verify(&mut run, &server, extents).await;
         run.hung = self.recorder.hung();
         run.ended = self.now();
@@ -152,6 +164,7 @@ impl Director<'_> {
             .map(|throttle| server.maintain(throttle));
         let sessions = self.plan.sessions;
         let mut load = Load::start(self.world, self.plan, server, populations, sessions);
+        ship_logs(self.world, server, self.plan.copies.saturating_sub(1));
         self.warm_up(server, &mut load).await;
         let refused = match self.is_over(&load) {
             true => None,
@@ -170,7 +183,7 @@ impl Director<'_> {
                 (None, false) => Ending::Complete,
             },
         };
-        run.note_errors(server.failure());
+        run.note_errors(server.failure().or(server.replication_error()));
         run.note_maintenance(&maintenance.unwrap_or_default());
         let known = !matches!(run.ending, Ending::Broken(_));
         known.then(|| {

@@ -207,6 +207,7 @@ impl Sampler {
                 ("log-roll", &mut meters.rolls),
                 ("log-roll-wait", &mut meters.roll_waits),
                 ("log-read", &mut meters.reads),
+                ("log-replication", &mut meters.replication),
             ] {
                 tables.count(name, what, meter);
             }
@@ -402,7 +403,15 @@ fn reading(latencies: &Latencies, bytes: u64) -> Reading {
     }
 }
 
-fn discard(meters: &mut Meters) {
+/// Closes the running interval of what a backup counts.
+pub(crate) fn close_all(meters: &mut Meters) {
+    for database in &mut meters.databases {
+        database.backup.close_interval();
+    }
+}
+
+/// Forgets what was counted.
+pub(crate) fn discard(meters: &mut Meters) {
     for database in &mut meters.databases {
         for meter in [
             &mut database.reads,
@@ -425,6 +434,7 @@ fn discard(meters: &mut Meters) {
             &mut log.rolls,
             &mut log.roll_waits,
             &mut log.reads,
+            &mut log.replication,
         ] {
             meter.discard();
         }

@@ -24,6 +24,7 @@ use crate::plan::Plan;
 use crate::progress::{Listener, News};
 use crate::records::{Compared, Contents, Pads, StoredFields};
 use crate::sessions::{Finding, Performed, Target};
+use crate::test_run::Recovered;
 
 /// Databases that are open and can be worked on.
 pub struct Server {
@@ -33,6 +34,11 @@ pub struct Server {
     databases: Vec<Table>,
     broken: Cell<bool>,
     pads: RefCell<Vec<Pads>>,
+    recoveries: Vec<Recovered>,
+    /// It is being closed, or left: nothing new is begun.
+    closing: Cell<bool>,
+    /// The first error of reading logs for copies.
+    replication_error: RefCell<Option<EngineError>>,
 }
 
 /// One database: the table of messages and what must be in it.
@@ -118,6 +124,9 @@ impl Server {
             databases: Vec::new(),
             broken: Cell::new(false),
             pads: RefCell::default(),
+            recoveries: Vec::new(),
+            closing: Cell::new(false),
+            replication_error: RefCell::default(),
         };
         let versions = versions.unwrap_or_else(|| vec![Versions::unknown(); databases]);
         let mut versions = versions.into_iter();
@@ -143,7 +152,13 @@ impl Server {
         versions: &mut impl Iterator<Item = Versions>,
     ) -> Result<(), EngineError> {
         let options = plan.instance_options(index);
+        let begun = world.clock.now();
         let (instance, recovery) = Instance::open(world, &self.cache, options).await?;
+        self.recoveries.push(Recovered {
+            instance: index,
+            logs: recovery.generations,
+            took: world.clock.now() - begun,
+        });
         if recovery.generations > 0 {
             let note = recovered(&plan.instances[index].name, &recovery);
             listener.tell(world.clock.now(), &News::Note(note));
@@ -166,6 +181,7 @@ impl Server {
     /// # Errors
     /// The first that any of them reports; the others are closed all the same.
     pub async fn close(&self) -> Result<(), EngineError> {
+        self.closing.set(true);
         let mut result = Ok(());
         for instance in &self.instances {
             let closed = instance.clone().close().await;
@@ -173,6 +189,55 @@ impl Server {
         }
         self.cache.close();
         result
+    }
+
+    /// Leaves all instances as a program that dies does, but with all of their logs written. No session may run.
+    ///
+    /// # Errors
+    /// The first that any of them reports.
+    pub async fn abandon(&self) -> Result<(), EngineError> {
+        self.closing.set(true);
+        self.cache.halt();
+        let mut result = Ok(());
+        for instance in &self.instances {
+            let left = instance.clone().abandon().await;
+            result = result.and(left);
+        }
+        self.cache.close();
+        result
+    }
+
+    /// Whether it is being closed.
+    pub fn is_closing(&self) -> bool {
+        self.closing.get()
+    }
+
+    /// What opening each instance took, recovery included.
+    pub fn recoveries(&self) -> &[Recovered] {
+        &self.recoveries
+    }
+
+    /// The instances.
+    pub fn instances(&self) -> &[Instance<Bytes>] {
+        &self.instances
+    }
+
+    /// The newest log generation of each instance.
+    pub fn generations(&self) -> Vec<u32> {
+        let instances = self.instances.iter();
+        instances
+            .map(|instance| instance.log().tail().generation)
+            .collect()
+    }
+
+    /// A log could not be read for a copy.
+    pub(crate) fn note_replication_error(&self, error: EngineError) {
+        self.replication_error.borrow_mut().get_or_insert(error);
+    }
+
+    /// Why a log could not be read for a copy, if one could not.
+    pub(crate) fn replication_error(&self) -> Option<EngineError> {
+        self.replication_error.borrow().clone()
     }
 
     /// The counters.
@@ -330,6 +395,11 @@ impl Table {
     /// What must be in it.
     pub fn contents(&self) -> &Contents {
         &self.contents
+    }
+
+    /// Its instance's number.
+    pub fn instance_number(&self) -> usize {
+        self.instance
     }
 
     /// The engine's view of it.

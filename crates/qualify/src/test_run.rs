@@ -9,7 +9,7 @@ use brunt_ese::error::{EngineError, PageFault};
 use brunt_ese::maintenance::Maintenance;
 use brunt_ese::meter::MeterBoard;
 use brunt_stats::{Latencies, OperationLatencies};
-use brunt_units::{ByteSize, Time};
+use brunt_units::{ByteSize, Span, Time};
 use brunt_workload::mix::Kind;
 
 use crate::hanging::Hung;
@@ -19,6 +19,39 @@ use crate::sampling::Collected;
 use crate::server::Server;
 use crate::sessions::{Log, Sessions};
 use crate::verification::Files;
+
+/// One database that was read for a backup.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BackedUp {
+    /// Its number in the plan.
+    pub database: usize,
+    /// Bytes of its file.
+    pub bytes: ByteSize,
+    /// How long it took.
+    pub took: Span,
+}
+
+/// What restoring all databases took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Restored {
+    /// Bytes copied, logs included.
+    pub bytes: u64,
+    /// How long copying took.
+    pub copied: Span,
+    /// The same with recovery.
+    pub took: Span,
+}
+
+/// One instance that was recovered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Recovered {
+    /// Its number in the plan.
+    pub instance: usize,
+    /// Log files replayed.
+    pub logs: u32,
+    /// How long it took, until its databases could be used.
+    pub took: Span,
+}
 
 /// Everything a test left behind, before it is judged.
 pub struct TestRun {
@@ -42,6 +75,12 @@ pub struct TestRun {
     pub log: Log,
     /// I/Os that failed and pages that were bad, and the first of them.
     pub errors: (u64, String),
+    /// Databases read for a backup.
+    pub backups: Vec<BackedUp>,
+    /// What restoring them took.
+    pub restored: Option<Restored>,
+    /// Instances that were recovered, in tests that are about that.
+    pub recoveries: Vec<Recovered>,
     /// I/Os that hung.
     pub hung: Hung,
     /// How late tasks of the program were when their time had come, during the collection.
@@ -69,6 +108,9 @@ impl TestRun {
             operations: [0; Kind::ALL.len()],
             log: Log::default(),
             errors: (0, String::new()),
+            backups: Vec::new(),
+            restored: None,
+            recoveries: Vec::new(),
             hung: Hung::default(),
             delays: Latencies::new(),
             files: None,

@@ -129,6 +129,9 @@ impl Scenario {
         let scratch = top.read("scratch", |node| Ok(absolute(folder, section::path(node)?)))?;
         let folder = scratch.as_ref().map_or(folder, |scratch| &scratch.value);
         let mut test = Test::read(&mut section(&mut top, "test", &test::KEYS)?)?;
+        if let Some(copy_to) = &mut test.copy_to {
+            copy_to.value = absolute(folder, std::mem::take(&mut copy_to.value));
+        }
         let nodes = instance_nodes(&mut top)?;
         let instances = nodes.len() as u64;
         let profile = Profile::read(

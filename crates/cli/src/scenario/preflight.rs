@@ -12,13 +12,13 @@ use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use brunt_qualify::goal::TestKind;
 use brunt_units::ByteSize;
 use brunt_world_real::facts;
 use rustix::fs::{Access, access, statvfs};
 
 use super::model::Scenario;
 use super::place::{Placed, Refusal};
-use super::profile::Profile;
 
 /// Log files that may exist beside those that recovery needs: the current one, the one being formatted, and some that
 /// wait to be removed.
@@ -31,7 +31,8 @@ const LOG_FILES_SPARE: u64 = 16;
 pub fn preflight(scenario: &Scenario) -> Result<(), Refusal> {
     let paths = || {
         let logs = scenario.instances.iter().map(|instance| &instance.log);
-        logs.chain(scenario.databases().map(|database| &database.path))
+        let databases = scenario.databases().map(|database| &database.path);
+        logs.chain(databases).chain(&scenario.test.copy_to)
     };
     paths().try_for_each(refuse_block_device)?;
     refuse_twins(
@@ -56,6 +57,9 @@ pub fn preflight(scenario: &Scenario) -> Result<(), Refusal> {
                 return Err(database.path.place.refuse("is a folder, not a file"));
             }
         }
+    }
+    if let Some(copy_to) = &scenario.test.copy_to {
+        check_folder(copy_to, &copy_to.value, scratch)?;
     }
     check_space(scenario)
 }
@@ -156,7 +160,7 @@ fn check_space(scenario: &Scenario) -> Result<(), Refusal> {
     let mut add = |path, bytes| add_demand(&mut demands, path, bytes);
     let percent = u64::from(scenario.limits.reserve_percent);
     for instance in &scenario.instances {
-        add(&instance.log, log_bytes(&scenario.profile));
+        add(&instance.log, scenario.log_bytes());
         for database in &instance.databases {
             let wanted = database.size.value.get();
             let wanted = wanted.saturating_add(wanted.div_euclid(100) * percent);
@@ -165,6 +169,12 @@ fn check_space(scenario: &Scenario) -> Result<(), Refusal> {
                 wanted.saturating_sub(bytes_there(&database.path.value)),
             );
         }
+    }
+    if let Some(folder) = &scenario.test.copy_to {
+        let databases = scenario
+            .databases()
+            .map(|database| database.size.value.get());
+        add(folder, databases.fold(0, u64::saturating_add));
     }
     for demand in demands.values() {
         let Ok(space) = statvfs(&demand.folder) else {
@@ -212,10 +222,24 @@ pub(super) fn bytes_there(path: &Path) -> u64 {
     fs::metadata(path).map_or(0, |status| status.blocks() * 512)
 }
 
-/// Room for the logs of one instance.
-pub(super) fn log_bytes(profile: &Profile) -> u64 {
-    let depth = profile.checkpoint_depth.get();
-    depth.saturating_mul(2) + LOG_FILES_SPARE * profile.log_file.get()
+impl Scenario {
+    /// Room for the logs of one instance.
+    ///
+    /// On storage that writes pages more slowly than the log grows, the checkpoint falls behind its depth. How far depends on
+    /// the storage, which is what is to be found out; an instance's part of the cache is set aside for it.
+    pub(super) fn log_bytes(&self) -> u64 {
+        let profile = &self.profile;
+        let file = profile.log_file.get();
+        let replayed = match self.test.kind {
+            TestKind::SoftRecovery => (u64::from(self.test.logs) + LOG_FILES_SPARE) * file,
+            _ => 0,
+        };
+        let behind = profile.checkpoint_depth.get().saturating_mul(2);
+        let instances = self.instances.len().max(1) as u64;
+        let part = profile.cache_max.get().div_euclid(instances);
+        let behind = behind.saturating_add(part);
+        behind.max(replayed).saturating_add(LOG_FILES_SPARE * file)
+    }
 }
 
 #[cfg(test)]

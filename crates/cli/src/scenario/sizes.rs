@@ -19,7 +19,7 @@ use rustix::fs::statvfs;
 
 use super::model::Scenario;
 use super::place::{Placed, Refusal};
-use super::preflight::{bytes_there, log_bytes};
+use super::preflight::bytes_there;
 use super::section::{self, Section};
 
 /// A mailbox profile.
@@ -95,10 +95,11 @@ impl Scenario {
         let Some(percent) = self.capacity_percent.take() else {
             return Ok(());
         };
+        let logs = self.log_bytes();
         let mut shares = BTreeMap::<u64, Share>::new();
         for (number, instance) in self.instances.iter().enumerate() {
             let log = volume(&instance.log.value, &mut shares, &percent)?;
-            log.logs += log_bytes(&self.profile);
+            log.logs += logs;
             for (at, database) in instance.databases.iter().enumerate() {
                 let share = volume(&database.path.value, &mut shares, &percent)?;
                 share.databases.push((number, at));

@@ -1,6 +1,9 @@
 //! The test: what is done, for how long, how hard.
 
+use std::path::PathBuf;
+
 use brunt_qualify::goal::{Growth, HEADROOM_PERCENT, Target, TestKind};
+use brunt_qualify::plan::LOGS;
 use brunt_units::Span;
 
 use super::place::{Placed, Refusal};
@@ -29,11 +32,17 @@ pub struct Test {
     pub operations_per_s: Option<f64>,
     /// What becomes of databases that grow too large.
     pub growth: Growth,
+    /// Copies of each database, its own included.
+    pub copies: u32,
+    /// Log files of each instance that a recovery test replays.
+    pub logs: u32,
+    /// Where a backup test copies the databases to, as it was written.
+    pub copy_to: Option<Placed<PathBuf>>,
     /// Whether the slowest few decide.
     pub strict_tail: bool,
 }
 
-pub(super) const KEYS: [&str; 11] = [
+pub(super) const KEYS: [&str; 14] = [
     "kind",
     "duration",
     "min_warmup",
@@ -44,6 +53,9 @@ pub(super) const KEYS: [&str; 11] = [
     "headroom_percent",
     "operations_per_s",
     "growth",
+    "copies",
+    "logs",
+    "copy_to",
     "strict_tail",
 ];
 
@@ -57,6 +69,11 @@ const SEED_MAX: u64 = i64::MAX.unsigned_abs();
 const DURATION_MIN: Span = Span::seconds(1);
 /// A tenfold target asked for is a mistake.
 const HEADROOM_MAX: u64 = 900;
+/// More than an availability group has.
+const COPIES_MAX: u64 = 16;
+const LOGS_MAX: u64 = 1_000_000;
+/// How long tests may take that end by themselves.
+const PATIENCE: Span = Span::seconds(2 * 3600);
 /// Where a scenario says nothing: a twelfth of the test, but not more than five minutes. Our choice.
 const WARM_UP_SHARE: u64 = 12;
 const WARM_UP_MAX: Span = Span::seconds(300);
@@ -67,11 +84,17 @@ impl Test {
         let words = TestKind::ALL.map(TestKind::word);
         let kind = section.read_or("kind", 0, |node| section::word(node, &words))?;
         let duration = section.read("duration", section::span)?;
-        let duration = duration.ok_or_else(|| section.lacks("duration", "duration = \"2h\""))?;
-        if duration.value < DURATION_MIN {
-            return Err(duration.place.refuse("is less than a second"));
-        }
-        let usual = Span(duration.value.0.div_euclid(WARM_UP_SHARE)).min(WARM_UP_MAX);
+        let kind = TestKind::ALL[kind.value];
+        let duration = match duration {
+            None if kind.has_limits() => {
+                return Err(section.lacks("duration", "duration = \"2h\""));
+            }
+            Some(short) if short.value < DURATION_MIN => {
+                return Err(short.place.refuse("is less than a second"));
+            }
+            duration => duration.map_or(PATIENCE, |duration| duration.value),
+        };
+        let usual = Span(duration.0.div_euclid(WARM_UP_SHARE)).min(WARM_UP_MAX);
         let min_warmup = section.read_or("min_warmup", usual, section::span)?;
         let precondition = section.read_or("precondition", 0.0, section::not_negative)?;
         let sessions = section.read("sessions", |node| section::integer(node, 1..=SESSIONS_MAX))?;
@@ -91,10 +114,22 @@ impl Test {
         }
         let growths = GROWTHS.map(|(word, _)| word);
         let growth = section.read_or("growth", 0, |node| section::word(node, &growths))?;
+        let copies = section.read_or("copies", 1, |node| section::integer(node, 1..=COPIES_MAX))?;
+        let logs = section.read_or("logs", u64::from(LOGS), |node| {
+            section::integer(node, 1..=LOGS_MAX)
+        })?;
+        let copy_to = section.read("copy_to", section::path)?;
+        if let Some(copy_to) = copy_to
+            .as_ref()
+            .filter(|_| kind != TestKind::DatabaseBackup)
+        {
+            let what = "only a database-backup test copies databases";
+            return Err(copy_to.place.refuse(what));
+        }
         let strict_tail = section.read_or("strict_tail", false, section::switch)?;
         Ok(Self {
-            kind: TestKind::ALL[kind.value],
-            duration: duration.value,
+            kind,
+            duration,
             min_warmup: min_warmup.value,
             precondition: precondition.value,
             sessions: small(sessions.value),
@@ -103,6 +138,9 @@ impl Test {
             headroom_percent: small(headroom.value),
             operations_per_s: operations.map(|rate| rate.value),
             growth: GROWTHS[growth.value].1,
+            copies: small(copies.value),
+            logs: small(logs.value),
+            copy_to,
             strict_tail: strict_tail.value,
         })
     }

@@ -64,6 +64,10 @@ impl Scenario {
         let growth = GROWTHS.iter().find(|(_, growth)| *growth == test.growth);
         let growth = growth.expect("every way has a word").0;
         writeln!(out, "growth = {}", quoted(growth))?;
+        writeln!(out, "copies = {}\nlogs = {}", test.copies, test.logs)?;
+        if let Some(folder) = &test.copy_to {
+            writeln!(out, "copy_to = {}", path(&folder.value))?;
+        }
         writeln!(out, "strict_tail = {}", test.strict_tail)
     }
 

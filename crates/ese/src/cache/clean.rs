@@ -146,6 +146,20 @@ impl<C: Content> Cache<C> {
         }
     }
 
+    /// Waits until no write of `instance` is in flight.
+    ///
+    /// # Errors
+    /// When the log or the cache has failed.
+    pub(crate) async fn all_landed(&self, instance: u8) -> Result<(), EngineError> {
+        let landed = || {
+            if let Some(error) = self.failure() {
+                return Some(Err(error));
+            }
+            (self.writes_in_flight(instance) == 0).then_some(Ok(()))
+        };
+        self.0.progress.wait(landed).await
+    }
+
     /// Something beside its pages was written to a database, such as the new part of a longer file: the log from `position`
     /// on is needed until that is synced.
     pub fn needs_sync(&self, database: u8, position: LogPosition) {

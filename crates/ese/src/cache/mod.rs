@@ -391,9 +391,14 @@ impl<C: Content> Cache<C> {
 
     /// Ends the cleaner and gives the memory of all pages back. The instances are closed; nobody asks for a page any more.
     pub fn close(&self) {
+        self.halt();
+        self.0.state.borrow_mut().frames.give_back();
+    }
+
+    /// Ends freeing frames: from now on no page is written unless it is asked for. Pages stay where they are.
+    pub fn halt(&self) {
         self.0.closing.set(true);
         self.0.demand.notify();
-        self.0.state.borrow_mut().frames.give_back();
     }
 
     fn fail(&self, error: EngineError) {

@@ -12,8 +12,9 @@
 //! * [`checkpoint`]: letting dirty pages go, and moving the point from which recovery starts.
 //! * [`recovery`]: redo, undo, clean-up.
 //! * [`messages`]: the records of an open database.
-//! * [`open`], `start`, `close`: opening, also blank ones, and closing; `ours`: whose files these are.
+//! * [`open`], `start`, `close`, `abandon`: opening, also blank ones, closing, and leaving without; `ours`: whose files these are.
 
+mod abandon;
 pub mod checkpoint;
 mod close;
 pub mod database;

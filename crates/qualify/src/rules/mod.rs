@@ -129,10 +129,33 @@ pub struct Evidence {
     pub first_error: String,
     /// I/Os that hung.
     pub hung: Hung,
+    /// What a test of another kind than load had to do.
+    pub done: Vec<Done>,
     /// What was read, by volume.
     pub volumes: Vec<VolumeReads>,
     /// Whether the program kept up.
     pub tester: Tester,
+}
+
+/// Something that had to be done so many times.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Done {
+    /// What.
+    pub what: &'static str,
+    /// How many were wanted.
+    pub wanted: u64,
+    /// How many there were; nothing when it did not come to that.
+    pub done: Option<u64>,
+    /// What it took, in words.
+    pub remark: String,
+}
+
+impl Done {
+    fn rule(&self) -> Rule {
+        let done = self.done.map(|done| done as f64);
+        let rule = Rule::at_least(self.what, "", self.wanted as f64, done);
+        rule.with_remark(self.remark.clone())
+    }
 }
 
 /// Samples over the limit that are tolerated among `samples`, `most` being the version's own number.
@@ -142,15 +165,20 @@ pub fn tolerated(samples: u64, most: u32) -> u64 {
 
 /// Judges `evidence` of a test of `kind` by `limits`.
 pub fn judge(kind: TestKind, evidence: &Evidence, limits: &Limits) -> Vec<Rule> {
-    let mut rules = performance(evidence, limits);
+    let mut rules = match kind.has_limits() {
+        true => performance(evidence, limits),
+        false => evidence.done.iter().map(Done::rule).collect(),
+    };
     rules.push(files(PAGES, "bad", "pages", evidence.pages));
     rules.push(files(LOGS, "bad", "segments", evidence.logs));
     rules.push(records(evidence.records, evidence.findings));
     let errors = Rule::at_most(ERRORS, "", 0.0, Some(evidence.io_errors as f64));
     rules.push(errors.with_remark(evidence.first_error.clone()));
     rules.push(hangs(&evidence.hung));
-    rules.extend(stationary::rules(&evidence.samples, kind));
-    rules.extend(tail::rules(evidence, limits));
+    if kind.has_limits() {
+        rules.extend(stationary::rules(&evidence.samples, kind));
+        rules.extend(tail::rules(evidence, limits));
+    }
     rules.push(device::rule(&evidence.volumes));
     rules.extend(tester::rules(&evidence.tester));
     rules
@@ -369,12 +397,18 @@ pub fn sentence(ending: &Ending, rules: &[Rule], achieved_io_per_s: Option<f64>)
         }
         (Ending::Complete, Verdict::Fail) => {
             let failed: Vec<_> = rules.iter().filter_map(failure).collect();
-            format!(
-                "This storage does not hold at {rate}: {}.",
-                failed.join("; ")
-            )
+            match achieved_io_per_s {
+                Some(_) => format!(
+                    "This storage does not hold at {rate}: {}.",
+                    failed.join("; ")
+                ),
+                None => format!("This storage does not hold: {}.", failed.join("; ")),
+            }
         }
-        (Ending::Complete, _) => format!("This storage held every limit at {rate}."),
+        (Ending::Complete, _) => match achieved_io_per_s {
+            Some(_) => format!("This storage held every limit at {rate}."),
+            None => "Everything was done, and everything was there afterwards.".to_owned(),
+        },
     }
 }
 

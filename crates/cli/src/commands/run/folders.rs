@@ -33,7 +33,12 @@ pub(super) fn prepare(scenario: &Scenario) -> Result<Vec<FolderLock>, PrepareErr
     let mut folders = BTreeMap::new();
     let logs = scenario.instances.iter().map(|i| i.log.value.as_path());
     let databases = scenario.databases().filter_map(|d| d.path.value.parent());
-    for path in logs.chain(databases) {
+    let copies = scenario
+        .test
+        .copy_to
+        .iter()
+        .map(|copy| copy.value.as_path());
+    for path in logs.chain(databases).chain(copies) {
         let make = |error| PrepareError::Make {
             path: path.to_owned(),
             error,

@@ -246,6 +246,35 @@ impl Listener for Watch {
                 let share = live.elapsed.as_seconds() / live.duration.as_seconds();
                 self.show(Phase::Test, share, || testing(live));
             }
+            News::BackingUp { done, total } => {
+                self.show_bytes(Phase::Test, *done, *total, "");
+            }
+            News::BackedUp { total, took } => {
+                let rate = total.get() as f64 / took.as_seconds().max(1e-9);
+                let rate = decimals(rate / f64::from(1 << 20));
+                let took = seconds(*took);
+                self.finish(
+                    Phase::Test,
+                    &format!("{total}   {rate} MiB/s   done in {took}"),
+                );
+            }
+            News::GeneratingLogs { done, wanted } => {
+                let share = f64::from(*done) / f64::from((*wanted).max(1));
+                self.show(Phase::Test, share, || {
+                    format!(
+                        "{} of {} log files of each instance",
+                        grouped((*done).into()),
+                        grouped((*wanted).into())
+                    )
+                });
+            }
+            News::Recovering { logs } => self.show(Phase::Test, 0.0, || match logs {
+                0 => "recovering".to_owned(),
+                logs => format!(
+                    "replaying {} log files of each instance",
+                    grouped((*logs).into())
+                ),
+            }),
             News::CollectionEnded => self.collected(at),
             News::Closing => self.show(Phase::Close, 0.0, || {
                 "waiting for a clean shutdown".to_owned()

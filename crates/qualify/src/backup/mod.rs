@@ -1,0 +1,183 @@
+//! Database backup: how fast can whole databases be read, and does the copy restore?
+//!
+//! ```text
+//!   every database at once, read in file order, every page verified --+--> let go: only the rate counts
+//!                                                                     '--> copied into one folder, with the logs it needs
+//!        the server is closed --> its files are removed, the copies take their place --> opened, which recovers them
+//!             --> every record compared, every page judged: as after any test
+//! ```
+//!
+//! No sessions run meanwhile. The engine of a version decides how it reads: 128 KiB at a time up to 2007, 256 KiB later. All
+//! databases of a log stream are restored together, because its log names them all.
+//!
+//! Copies lie in one folder, under names of their own: `brunt-backup-1-DB1.edb`, `brunt-backup-1-edb00007.log`. Something of
+//! that name that is not ours is left alone, and ends the test.
+
+mod copying;
+mod restoring;
+
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use brunt_ese::backup::{self, Piece, Reads, Sink};
+use brunt_ese::content::Bytes;
+use brunt_ese::error::EngineError;
+use brunt_units::{ByteSize, Span};
+use brunt_workload::profile::Version;
+use brunt_world::Task;
+
+use crate::error::RunError;
+use crate::plan::Plan;
+use crate::progress::{News, Stop};
+use crate::rules::Ending;
+use crate::run::{Director, GaveUp, TELL};
+use crate::server::Server;
+use crate::test_run::{BackedUp, TestRun};
+use copying::CopySink;
+
+/// How a version reads for a backup.
+fn reads(version: Version) -> Reads {
+    match version {
+        Version::Exchange2003 | Version::Exchange2007Early | Version::Exchange2007 => {
+            Reads::STREAMING
+        }
+        _ => Reads::COPY,
+    }
+}
+
+/// Where the copy of a file of an instance lies.
+fn copy_path(folder: &Path, instance: usize, name: &str) -> PathBuf {
+    folder.join(format!("brunt-backup-{}-{name}", instance + 1))
+}
+
+/// The name of a database's copy: databases of one instance may have equal names in different folders.
+fn database_name(name: &str) -> String {
+    format!("{name}.edb")
+}
+
+impl Director<'_> {
+    /// The test itself. Whether the databases are as they were.
+    pub(crate) async fn back_up(&self, run: &mut TestRun, server: &Rc<Server>) -> bool {
+        match self.unless_hung(self.read_or_restore(run, server)).await {
+            Ok(Ok(())) if self.stop.is_asked() => run.ending = Ending::Stopped,
+            Ok(Ok(())) => return true,
+            Ok(Err(RunError::Engine(error))) => {
+                run.note_errors(Some(error.clone()));
+                run.ending = Ending::Broken(error.to_string());
+            }
+            Ok(Err(error)) => run.ending = Ending::Broken(error.to_string()),
+            Err(GaveUp) => run.ending = Ending::Broken(self.hung()),
+        }
+        false
+    }
+
+    async fn read_or_restore(
+        &self,
+        run: &mut TestRun,
+        server: &Rc<Server>,
+    ) -> Result<(), RunError> {
+        let copied = self.read_all(run, server).await;
+        let closed = server.close().await;
+        copied?;
+        closed?;
+        match &self.plan.copy_to {
+            Some(folder) if !self.stop.is_asked() => self.restore(run, folder).await,
+            _ => Ok(()),
+        }
+    }
+
+    /// Reads all databases at once.
+    async fn read_all(&self, run: &mut TestRun, server: &Rc<Server>) -> Result<(), RunError> {
+        if let Some(folder) = &self.plan.copy_to {
+            copying::make_room(self.world, folder).await?;
+        }
+        let total = sum(&server.file_sizes());
+        let begun = self.now();
+        self.tell(News::CollectionStarted);
+        server.board().with(crate::sampling::discard);
+        let mut tasks: Vec<(usize, Task<Result<Span, EngineError>>)> = Vec::new();
+        for at in 0..server.tables().len() {
+            let (server, world) = (Rc::clone(server), self.world.clone());
+            let (plan, stop) = (self.plan.clone(), self.stop.clone());
+            let read = async move {
+                let begun = world.clock.now();
+                read_one(&world, &plan, &server, at, &stop).await?;
+                Ok(world.clock.now() - begun)
+            };
+            tasks.push((at, self.world.spawner.spawn(read)));
+        }
+        while tasks.iter().any(|(_, task)| !task.is_done()) {
+            self.world.sleep(TELL).await;
+            let done = read_so_far(server).min(total);
+            self.tell(News::BackingUp { done, total });
+        }
+        let sizes = server.file_sizes();
+        for (at, task) in tasks {
+            let took = match task.await {
+                Err(EngineError::Stopped) => continue,
+                other => other?,
+            };
+            let bytes = sizes[at];
+            run.backups.push(BackedUp {
+                database: at,
+                bytes,
+                took,
+            });
+        }
+        server.board().with(crate::sampling::close_all);
+        self.tell(News::BackedUp {
+            total,
+            took: self.now() - begun,
+        });
+        Ok(())
+    }
+}
+
+/// Takes everything and keeps nothing, until it is told to stop.
+struct UntilStopped(Stop);
+
+impl Sink<Bytes> for UntilStopped {
+    async fn take(&mut self, _: Piece<'_, Bytes>) -> Result<(), EngineError> {
+        match self.0.is_asked() {
+            true => Err(EngineError::Stopped),
+            false => Ok(()),
+        }
+    }
+}
+
+async fn read_one(
+    world: &brunt_world::World,
+    plan: &Plan,
+    server: &Rc<Server>,
+    at: usize,
+    stop: &Stop,
+) -> Result<(), EngineError> {
+    let table = &server.tables()[at];
+    let (instance, database) = (server.instance_of(table), table.messages().database);
+    let reads = reads(plan.version);
+    let Some(folder) = &plan.copy_to else {
+        let mut sink = UntilStopped(stop.clone());
+        return backup::read_pages(instance, database, reads, &mut sink).await;
+    };
+    let name = plan.databases().nth(at).expect("a database of the plan");
+    let number = table.instance_number();
+    let mut sink = CopySink::new(world, plan, folder, number, &name.name, stop).await?;
+    // The first database of an instance brings the log.
+    match database {
+        0 => backup::read(instance, database, reads, &mut sink).await?,
+        _ => backup::read_pages(instance, database, reads, &mut sink).await?,
+    }
+    sink.finish().await
+}
+
+fn read_so_far(server: &Server) -> ByteSize {
+    let bytes = server.board().with(|meters| {
+        let databases = meters.databases.iter();
+        databases.map(|database| database.backup.bytes()).sum()
+    });
+    ByteSize::bytes(bytes)
+}
+
+fn sum(sizes: &[ByteSize]) -> ByteSize {
+    ByteSize::bytes(sizes.iter().map(|size| size.get()).sum())
+}

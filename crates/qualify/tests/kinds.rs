@@ -1,0 +1,287 @@
+//! Tests of every kind in virtual time: one that passes, and one that fails for the right reason.
+
+mod small;
+
+use std::path::Path;
+
+use brunt_qualify::error::RunError;
+use brunt_qualify::goal::{Growth, Target, TestKind};
+use brunt_qualify::plan::{Limits, Plan};
+use brunt_qualify::progress::News;
+use brunt_qualify::rules::Ending;
+use brunt_report::result::{Outcome, Verdict};
+use brunt_units::{ByteSize, Span, Time};
+use brunt_workload::profile::Version;
+use brunt_world::{Class, Op};
+use small::{Small, failed, outcome, plan};
+
+fn of_kind(kind: TestKind) -> Plan {
+    Plan {
+        kind,
+        limits: Limits::of(Version::Exchange2013.profile(), kind),
+        ..plan()
+    }
+}
+
+const SECOND: u64 = 1_000_000_000;
+
+#[test]
+fn a_backup_reads_every_database() {
+    let plan = of_kind(TestKind::DatabaseBackup);
+    let test = Small::new(1).run(&plan);
+    let result = test.result(&plan);
+    assert_eq!(failed(&result), Vec::<String>::new());
+    assert_eq!(result.verdict, Verdict::Pass);
+    assert_eq!(result.test, "database-backup");
+    let backup = &result.servers[0].backup;
+    assert_eq!(backup.len(), 2);
+    // 256 KiB each 200 us, one at a time: 1,250 MiB/s.
+    for one in backup {
+        assert!((3.5..5.0).contains(&one.megabytes), "{one:?}");
+        assert!((900.0..1_300.0).contains(&one.mb_per_s), "{one:?}");
+    }
+    assert_eq!(outcome(&result, "databases backed up"), Outcome::Ok);
+    assert_eq!(outcome(&result, "records verified"), Outcome::Ok);
+    assert!(
+        result
+            .rules
+            .iter()
+            .all(|rule| rule.name != "database read, average")
+    );
+}
+
+#[test]
+fn a_copy_is_restored_and_holds_every_record() {
+    let plan = Plan {
+        copy_to: Some("copies".into()),
+        ..of_kind(TestKind::DatabaseBackup)
+    };
+    let test = Small::new(1).run(&plan);
+    let run = test.run.as_ref().unwrap();
+    assert_eq!(run.ending, Ending::Complete);
+    let restored = run.restored.unwrap();
+    assert!(
+        restored.copied < restored.took && restored.bytes > 7 << 20,
+        "{restored:?}"
+    );
+    let result = test.result(&plan);
+    assert_eq!(failed(&result), Vec::<String>::new());
+    assert_eq!(outcome(&result, "databases restored"), Outcome::Ok);
+    let records = run.records.unwrap();
+    assert!(records.checked > 1_000 && records.checked == records.expected);
+    let copies: Vec<_> = test
+        .store
+        .names()
+        .filter(|(path, _)| path.starts_with("copies"))
+        .collect();
+    assert!(
+        copies.len() >= 6,
+        "two databases, their logs and checkpoints: {}",
+        copies.len()
+    );
+
+    // Again over the same folder: the old copies go, the databases are used as they are.
+    let mut next = Small::new(2);
+    next.store = test.store.fork();
+    let again = next.run(&plan);
+    assert_eq!(failed(&again.result(&plan)), Vec::<String>::new());
+    assert!(
+        !again
+            .news
+            .iter()
+            .any(|news| matches!(news, News::Created { .. }))
+    );
+}
+
+#[test]
+fn a_foreign_file_among_the_copies_stays() {
+    let plan = Plan {
+        copy_to: Some("copies".into()),
+        ..of_kind(TestKind::DatabaseBackup)
+    };
+    let mut small = Small::new(1);
+    small.foreign = Some("copies/brunt-backup-1-DB1.edb");
+    let test = small.run(&plan);
+    let why = match &test.run.as_ref().unwrap().ending {
+        Ending::Broken(why) => why.clone(),
+        other => panic!("{other:?}"),
+    };
+    let foreign = RunError::Foreign(Path::new("copies/brunt-backup-1-DB1.edb").to_owned());
+    assert_eq!(why, foreign.to_string());
+    assert_eq!(test.result(&plan).verdict, Verdict::Error);
+}
+
+#[test]
+fn logs_are_replayed_and_nothing_is_lost() {
+    let plan = Plan {
+        logs: 8,
+        duration: Span::seconds(600),
+        ..of_kind(TestKind::SoftRecovery)
+    };
+    let test = Small::new(1).run(&plan);
+    let run = test.run.as_ref().unwrap();
+    assert_eq!(run.ending, Ending::Complete);
+    assert_eq!(run.recoveries.len(), 2);
+    for recovered in &run.recoveries {
+        assert!(recovered.logs >= 8, "{recovered:?}");
+        assert!(recovered.took > Span::millis(1), "{recovered:?}");
+    }
+    let records = run.records.unwrap();
+    assert_eq!((records.lost, records.wrong, records.surplus), (0, 0, 0));
+    assert_eq!(records.checked, records.expected);
+    let result = test.result(&plan);
+    assert_eq!(failed(&result), Vec::<String>::new());
+    assert_eq!(result.verdict, Verdict::Pass);
+    assert_eq!(
+        outcome(&result, "logs replayed, each instance"),
+        Outcome::Ok
+    );
+    assert_eq!(result.servers[0].recovery.len(), 2);
+}
+
+#[test]
+fn too_few_logs_are_no_recovery_test() {
+    let plan = Plan {
+        logs: 5_000,
+        duration: Span::seconds(5),
+        ..of_kind(TestKind::SoftRecovery)
+    };
+    let test = Small::new(1).run(&plan);
+    let run = test.run.as_ref().unwrap();
+    assert!(
+        matches!(&run.ending, Ending::Broken(why) if why.starts_with("fewer than 5000 log files"))
+    );
+    let result = test.result(&plan);
+    assert_eq!(result.verdict, Verdict::Error);
+    assert_eq!(
+        outcome(&result, "logs replayed, each instance"),
+        Outcome::NotMeasured
+    );
+}
+
+#[test]
+fn a_stress_test_that_grows_slow_fails_for_it() {
+    // What a cold engine does in its first minutes is not the storage's doing.
+    let plan = Plan {
+        duration: Span::seconds(60),
+        warm_up_min: Span::seconds(120),
+        ..of_kind(TestKind::Stress)
+    };
+    let steady = Small::new(1).run(&plan);
+    let result = steady.result(&plan);
+    assert_eq!(failed(&result), Vec::<String>::new());
+    assert!(
+        result.reasons[0].contains("not for 24 hours"),
+        "{:?}",
+        result.reasons
+    );
+    let mut credits = Small::new(1);
+    // Half a minute after the beginning the credits are used up.
+    credits.latency = Box::new(|now, _| match now.0 > 150 * SECOND {
+        true => Span::millis(15),
+        false => Span::micros(200),
+    });
+    let test = credits.run(&plan);
+    let result = test.result(&plan);
+    assert_eq!(
+        outcome(&result, "stationary, database read"),
+        Outcome::Failed
+    );
+    assert_eq!(outcome(&result, "stationary, I/O rate"), Outcome::Failed);
+    assert_eq!(outcome(&result, "database read, average"), Outcome::Ok);
+    assert_eq!(result.verdict, Verdict::Fail);
+}
+
+#[test]
+fn a_target_is_kept_or_missed() {
+    let with = |io_per_s| Plan {
+        target: Some(Target {
+            io_per_s,
+            headroom_percent: 20,
+        }),
+        duration: Span::seconds(60),
+        sessions: 16,
+        ..plan()
+    };
+    let plan = with(200.0);
+    let kept = Small::new(1).run(&plan).result(&plan);
+    assert_eq!(failed(&kept), Vec::<String>::new());
+    let achieved = kept.achieved_iops.unwrap();
+    assert!((228.0..255.0).contains(&achieved), "{achieved} for 240");
+    assert_eq!(outcome(&kept, "achieved with headroom"), Outcome::Ok);
+    let plan = with(20_000.0);
+    let missed = Small::new(1).run(&plan).result(&plan);
+    assert_eq!(outcome(&missed, "achieved database I/O"), Outcome::Failed);
+    assert_eq!(missed.verdict, Verdict::Fail);
+}
+
+#[test]
+fn logs_are_read_once_for_each_copy() {
+    let plan = Plan {
+        copies: 3,
+        ..plan()
+    };
+    let test = Small::new(1).run(&plan);
+    let result = test.result(&plan);
+    assert_eq!(failed(&result), Vec::<String>::new());
+    let instance = &result.servers[0].instances[0];
+    let (read, written) = (
+        instance.details.log.replication_reads,
+        instance.details.log.writes.bytes,
+    );
+    let copies = read.bytes as f64 / written as f64;
+    assert!((1.7..2.6).contains(&copies), "{copies} of two");
+    // A file of 256 KiB has a header and one piece behind it.
+    assert_eq!(read.bytes * 2, read.count * (256 << 10));
+}
+
+#[test]
+fn one_io_that_never_comes_back_leaves_a_report() {
+    let plan = Plan {
+        duration: Span::seconds(50),
+        ..plan()
+    };
+    let mut small = Small::new(1);
+    let mut lost = false;
+    small.latency = Box::new(move |now: Time, request| {
+        let read = request.op == Op::Read && request.class == Class::Database;
+        match read && now.0 > 10 * SECOND && !std::mem::replace(&mut lost, true) {
+            true => Span::seconds(1 << 32),
+            false => Span::micros(200),
+        }
+    });
+    let test = small.run(&plan);
+    let run = test.run.as_ref().unwrap();
+    assert_eq!(run.hung.count, 1);
+    assert!(
+        matches!(&run.ending, Ending::Broken(why) if why.contains("a read of db/")),
+        "{:?}",
+        run.ending
+    );
+    let result = test.result(&plan);
+    assert_eq!(outcome(&result, "hung I/O"), Outcome::Failed);
+    assert_eq!(outcome(&result, "pages verified"), Outcome::NotMeasured);
+    assert_eq!(result.verdict, Verdict::Fail);
+    // The other sessions went on until the end.
+    assert_eq!(run.collected.as_ref().unwrap().length, Span::seconds(50));
+}
+
+#[test]
+fn growth_that_does_not_fit_is_refused_if_asked_for() {
+    let plan = Plan {
+        growth: Growth::Refuse,
+        duration: Span::seconds(3_600),
+        ..plan()
+    };
+    let test = Small::new(1).run(&plan);
+    let run = test.run.as_ref().unwrap();
+    assert!(
+        matches!(&run.ending, Ending::Broken(why) if why.contains("test.growth")),
+        "{:?}",
+        run.ending
+    );
+    assert!(run.collected.is_none());
+    assert_eq!(test.result(&plan).verdict, Verdict::Error);
+    let room = run.last.iter().all(|size| *size < ByteSize::mib(6));
+    assert!(room, "it ended before");
+}
