@@ -87,6 +87,10 @@ fn a_script_that_counts_finds_backup_and_recovery() {
     let backup = rows(elements(&html, "fieldset")[0]);
     assert_eq!(number(backup[databases + 1][3]), 100.0);
     assert_eq!(number(backup[databases + 2][3]), 200.0);
+    assert!(
+        html.contains("<b>200</b> MiB/s"),
+        "the figure beside the verdict"
+    );
     run.result.servers[0].backup.clear();
     run.result.servers[0].recovery = (1..=databases)
         .map(|at| Recovery {
@@ -99,6 +103,7 @@ fn a_script_that_counts_finds_backup_and_recovery() {
     let recovery = rows(elements(&html, "fieldset")[0]);
     let sum = &recovery[databases + 2];
     assert_eq!(number(sum[1]) / number(sum[2]), 2.0);
+    assert!(html.contains("<b>0.50</b> s<span>for one log, mean"));
 }
 
 /// The line after the one that holds `name` in a cell of a row's head.

@@ -98,7 +98,35 @@ fn subtitle(result: &RunResult) -> String {
     )
 }
 
+/// What the test was about, in a few numbers.
 fn figures(result: &RunResult) -> Vec<Figure> {
+    let backups: Vec<_> = result.servers.iter().flat_map(|s| &s.backup).collect();
+    let recoveries: Vec<_> = result.servers.iter().flat_map(|s| &s.recovery).collect();
+    let figure = |number: f64, unit, label| Figure {
+        number: decimals(number),
+        unit,
+        label,
+    };
+    if !backups.is_empty() {
+        let rate = backups.iter().map(|backup| backup.mb_per_s).sum();
+        let longest = backups.iter().map(|b| b.seconds).fold(0.0, f64::max);
+        return vec![
+            figure(rate, "MiB/s", "read for the backup"),
+            figure(longest, "s", "the slowest database"),
+        ];
+    }
+    if !recoveries.is_empty() {
+        let logs: u64 = recoveries.iter().map(|recovery| recovery.logs).sum();
+        let seconds: f64 = recoveries.iter().map(|recovery| recovery.seconds).sum();
+        return vec![
+            figure(logs as f64, "logs", "replayed"),
+            figure(seconds / logs.max(1) as f64, "s", "for one log, mean"),
+        ];
+    }
+    load_figures(result)
+}
+
+fn load_figures(result: &RunResult) -> Vec<Figure> {
     let databases = || {
         let instances = result.instances();
         instances.flat_map(|instance| &instance.details.databases)
