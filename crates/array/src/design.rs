@@ -249,6 +249,15 @@ impl Default for ControllerDesign {
     }
 }
 
+/// A media scan: every drive is read from its beginning to its end, and again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ScanDesign {
+    /// What is read at a time.
+    pub unit: ByteSize,
+    /// From the end of one read to the beginning of the next on the same drive.
+    pub pause: Span,
+}
+
 /// The cache of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheDesign {
@@ -307,6 +316,8 @@ pub struct ArrayDesign {
     pub front: FrontDesign,
     /// The controllers.
     pub controller: ControllerDesign,
+    /// Reading all drives in the background, to find what has become unreadable; without it, nothing is read.
+    pub scan: Option<ScanDesign>,
     /// The cache; without one, everything goes to the drives.
     pub cache: Option<CacheDesign>,
 }
@@ -339,6 +350,7 @@ impl ArrayDesign {
             }],
             front: FrontDesign::default(),
             controller: ControllerDesign::default(),
+            scan: None,
             cache: None,
         }
     }
@@ -352,6 +364,9 @@ impl ArrayDesign {
         }
         if self.front.ports == 0 {
             return Err(DesignError::Front("a controller has at least one port"));
+        }
+        if self.scan.is_some_and(|scan| scan.pause == Span::ZERO) {
+            return Err(DesignError::Front("a media scan pauses between its reads"));
         }
         let Some(cache) = &self.cache else {
             return Ok(());

@@ -13,6 +13,8 @@ pub enum Incident {
     DriveSlows(u16, f64),
     /// A failed drive is replaced by an empty one; a slow one is as fast as it was.
     DriveReturns(u16),
+    /// A drive that is in no group joins a pool, which moves pieces to it.
+    PoolGrows(usize, u16),
     /// Rebuilds of a group get another priority.
     RepairPriority(usize, Priority),
     /// A controller and its memory are gone.
@@ -117,6 +119,13 @@ pub enum NoteKind {
         /// How long it took.
         took: Span,
     },
+    /// A drive has joined a pool.
+    PoolGrew {
+        /// The pool.
+        group: String,
+        /// The drive.
+        drive: u16,
+    },
     /// There is nothing to rebuild a lost drive onto.
     NoSpare {
         /// The group.
@@ -185,11 +194,12 @@ impl fmt::Display for NoteKind {
                 write!(f, "{group}: drive {lost} is rebuilt, after {took}")
             }
             Self::CopybackStarted { group, onto } => {
-                write!(f, "{group}: copying back to drive {onto}")
+                write!(f, "{group}: copying to drive {onto}")
             }
             Self::CopybackEnded { group, onto, took } => {
-                write!(f, "{group}: copied back to drive {onto}, after {took}")
+                write!(f, "{group}: copied to drive {onto}, after {took}")
             }
+            Self::PoolGrew { group, drive } => write!(f, "{group}: drive {drive} has joined"),
             Self::NoSpare { group, lost } => {
                 write!(
                     f,

@@ -29,7 +29,7 @@ pub use breakdown::Breakdown;
 pub use cache::{FlushPolicy, PAGE_SECTORS_MAX, Watermarks};
 pub use design::{
     ArrayDesign, CacheDesign, ControllerDesign, DesignError, FrontDesign, GroupDesign, Level,
-    LunDesign, MirrorChoice, PathPolicy, RepairDesign,
+    LunDesign, MirrorChoice, PathPolicy, RepairDesign, ScanDesign,
 };
 pub use device::ArrayDevice;
 pub use extent::Extent;

@@ -78,6 +78,15 @@ impl<T> Slab<T> {
         Some(value)
     }
 
+    /// Forgets an entry, where it is.
+    pub(crate) fn forget(&mut self, key: Key) {
+        let entry = &mut self.entries[key.slot as usize];
+        debug_assert!(entry.turn == key.turn && entry.value.is_some());
+        entry.value = None;
+        entry.turn = entry.turn.wrapping_add(1);
+        self.free.push(key.slot);
+    }
+
     /// Does something to every entry.
     pub(crate) fn for_each(&mut self, mut change: impl FnMut(&mut T)) {
         for entry in &mut self.entries {

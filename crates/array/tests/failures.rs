@@ -2,7 +2,8 @@
 
 use brunt_array::drive::{Order, library};
 use brunt_array::{
-    Array, ArrayDesign, Extent, Finished, HostIo, Incident, Level, NoteKind, Priority, Verb,
+    Array, ArrayDesign, Extent, Finished, HostIo, Incident, Level, NoteKind, Priority, ScanDesign,
+    Verb,
 };
 use brunt_units::{ByteSize, Span, Time};
 use brunt_world::random::Streams;
@@ -109,9 +110,9 @@ fn a_spare_stands_in_and_gives_back() {
             "{texts:?}"
         );
         assert_eq!(texts[3], "drive 2 is back");
-        assert_eq!(texts[4], "group: copying back to drive 2");
+        assert_eq!(texts[4], "group: copying to drive 2");
         assert!(
-            texts[5].starts_with("group: copied back to drive 2, after"),
+            texts[5].starts_with("group: copied to drive 2, after"),
             "{texts:?}"
         );
         assert_eq!(texts.len(), 6);
@@ -267,9 +268,9 @@ fn a_pool_rebuilds_onto_all_and_moves_back() {
         texts[2].starts_with("group: drive 3 is rebuilt"),
         "{texts:?}"
     );
-    assert_eq!(texts[4], "group: copying back to drive 3");
+    assert_eq!(texts[4], "group: copying to drive 3");
     assert!(
-        texts[5].starts_with("group: copied back to drive 3"),
+        texts[5].starts_with("group: copied to drive 3"),
         "{texts:?}"
     );
 }
@@ -302,5 +303,46 @@ fn a_pool_survives_one_failure_after_another_while_it_has_room() {
     assert!(
         loss.starts_with("group lost: third failure during rebuild ("),
         "{loss}"
+    );
+}
+
+#[test]
+fn a_media_scan_reads_every_drive_at_its_pace_and_passes_over_failed_ones() {
+    let mut design = small(4, 0, Level::Raid10);
+    design.scan = Some(ScanDesign {
+        unit: ByteSize::kib(256),
+        pause: Span::millis(50),
+    });
+    let mut array = Array::new(&design, Streams::new(1)).unwrap();
+    array.schedule_incident(Time(Span::seconds(10).0), Incident::DriveFails(3));
+    array.advance(Time(Span::seconds(20).0));
+    // 512 sectors take a turn or two: at a pause of 50 ms, between 18 and 20 reads a second.
+    let reads: Vec<u64> = array
+        .drive_stats()
+        .iter()
+        .map(|drive| drive.reads)
+        .collect();
+    for count in &reads[..3] {
+        assert!((360..400).contains(count), "{reads:?}");
+    }
+    assert!((180..200).contains(&reads[3]), "{reads:?}");
+    assert_eq!(
+        array.scanned(),
+        ByteSize::kib(256 * reads.iter().sum::<u64>())
+    );
+}
+
+#[test]
+fn a_pool_that_grows_moves_pieces_to_the_new_drive() {
+    let mut design = pool(12);
+    design.drives.push(design.drives[0].clone());
+    let run = run(&design, 60, &[(500, Incident::PoolGrows(0, 12))]);
+    assert_eq!(run.failed(), 0);
+    let texts = run.texts();
+    assert_eq!(texts[0], "group: drive 12 has joined");
+    assert_eq!(texts[1], "group: copying to drive 12");
+    assert!(
+        texts[2].starts_with("group: copied to drive 12"),
+        "{texts:?}"
     );
 }

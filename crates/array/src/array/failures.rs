@@ -26,6 +26,9 @@ impl Array {
             | Incident::DriveReturns(drive)
             | Incident::DriveSlows(drive, _) => assert!(usize::from(drive) < self.drives.len()),
             Incident::RepairPriority(group, _) => assert!(group < self.groups.len()),
+            Incident::PoolGrows(group, drive) => {
+                assert!(group < self.groups.len() && usize::from(drive) < self.drives.len());
+            }
             Incident::ControllerFails(number) | Incident::ControllerReturns(number) => {
                 assert!(number < self.front.controllers());
             }
@@ -58,6 +61,7 @@ impl Array {
                 self.drives[usize::from(drive)].slow_down(times);
                 self.note(NoteKind::DriveSlowed(drive, times));
             }
+            Incident::PoolGrows(group, drive) => self.grow_pool(group, drive),
             Incident::RepairPriority(group, priority) => {
                 let repair = &mut self.groups[group].repair;
                 (repair.priority, repair.critical) = (priority, priority);
@@ -117,6 +121,7 @@ impl Array {
             match io.owner {
                 IoOwner::Job(job) => self.job_disturbed(job),
                 IoOwner::Repair(repair) => self.repair_io_ended(repair, true),
+                IoOwner::Scan => self.scan_later(drive),
             }
         }
         self.look_for_targets();
@@ -157,6 +162,24 @@ impl Array {
         for group in 0..self.groups.len() {
             self.copy_back(u32::try_from(group).expect("few groups"), drive);
         }
+    }
+
+    /// `drive` joins a pool, unless it is in use, has failed, or is too small for it.
+    fn grow_pool(&mut self, group: usize, drive: u16) {
+        let is_used = self.groups.iter().any(|group| group.uses(drive));
+        let one = &self.drives[usize::from(drive)];
+        if is_used || one.is_failed() || !self.groups[group].admits(one.sectors()) {
+            return;
+        }
+        self.spares.retain(|spare| *spare != drive);
+        self.groups[group].gain_slots(drive);
+        self.note(NoteKind::PoolGrew {
+            group: self.names[group].clone(),
+            drive,
+        });
+        // What had no room before may have some now.
+        self.look_for_targets();
+        self.copy_back(u32::try_from(group).expect("few groups"), drive);
     }
 
     /// Gives every lost piece that can be rebuilt a place to be rebuilt at.

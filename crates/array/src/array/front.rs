@@ -173,24 +173,24 @@ impl Front {
         if !self.controllers[lun.owner].is_up {
             return None;
         }
-        let per_controller = self.design.ports as usize;
-        let ports = self.controllers.len() * per_controller;
         self.turn = self.turn.wrapping_add(1);
-        let in_turn = (0..ports).map(|step| (self.turn + step) % ports);
-        let is_up = |port: &usize| {
-            let controller = &self.controllers[port.div_euclid(per_controller)];
-            controller.is_up && controller.ports[port % per_controller].is_up
+        let each = self.design.ports as usize;
+        let optimised = match self.design.paths {
+            PathPolicy::Optimised => self.next_up(lun.owner * each, each),
+            PathPolicy::All => None,
         };
-        let is_optimised = |port: &usize| port.div_euclid(per_controller) == lun.owner;
-        let up: smallvec::SmallVec<[usize; 16]> = in_turn.filter(is_up).collect();
-        match self.design.paths {
-            PathPolicy::All => up.first().copied(),
-            PathPolicy::Optimised => up
-                .iter()
-                .copied()
-                .find(is_optimised)
-                .or_else(|| up.first().copied()),
-        }
+        optimised.or_else(|| self.next_up(0, self.ports()))
+    }
+
+    /// The next port in turn that works, of `count` from `first` on.
+    fn next_up(&self, first: usize, count: usize) -> Option<usize> {
+        let each = self.design.ports as usize;
+        let begin = self.turn % count;
+        let mut in_turn = (begin..count).chain(0..begin).map(|step| first + step);
+        in_turn.find(|port| {
+            let controller = &self.controllers[port.div_euclid(each)];
+            controller.is_up && controller.ports[port % each].is_up
+        })
     }
 
     /// Takes a path away or gives it back.

@@ -28,7 +28,7 @@ pub(super) enum Owner {
 }
 
 /// Parts of a stripe's data, ascending and apart.
-pub(super) type Extents = SmallVec<[Extent; 2]>;
+pub(super) type Extents = SmallVec<[Extent; 1]>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
@@ -65,6 +65,8 @@ pub(super) enum IoOwner {
     Job(Key),
     /// A repair.
     Repair(Key),
+    /// The media scan.
+    Scan,
 }
 
 /// A request to a drive.
@@ -259,12 +261,15 @@ impl Array {
             return; // The drive has failed since.
         };
         #[cfg(test)]
-        self.note_device(key);
+        if io.owner != IoOwner::Scan {
+            self.note_device(key);
+        }
         let next = self.drives[usize::from(io.drive)].end(self.now, key, io.arrived);
         self.device_begun(next);
         let key = match io.owner {
             IoOwner::Job(job) => job,
             IoOwner::Repair(repair) => return self.repair_io_ended(repair, false),
+            IoOwner::Scan => return self.scan_later(io.drive),
         };
         self.jobs[key].slowest = Breakdown {
             queue: io.begun - io.arrived + io.service.wait,
@@ -323,29 +328,41 @@ impl Array {
     }
 
     fn end_job(&mut self, key: Key, result: Result<(), IoError>) {
-        let job = self.jobs.remove(key).expect("it is in flight");
-        if job.holds_lock {
-            let released = self.groups[job.group as usize].locks.give(job.at);
+        #[cfg(test)]
+        self.note_job_ended(key, result);
+        let job = &self.jobs[key];
+        let (owner, group, at, breakdown) = (job.owner, job.group, job.at, job.breakdown);
+        let held_lock = job.holds_lock;
+        self.jobs.forget(key);
+        if held_lock {
+            let released = self.groups[group as usize].locks.give(at);
             for next in released.jobs {
                 self.job_locked(next);
             }
             if let Some(claim) = released.claim {
-                self.claim_begun(job.group, claim);
+                self.claim_begun(group, claim);
             }
         }
-        #[cfg(test)]
-        if job.verb == Verb::Read && result.is_ok() {
-            let found = self.note_found(key, job.group, job.at, job.extents[0]);
-            match job.owner {
-                Owner::Request(request) => self.note_request_found(request, found),
-                Owner::Fill(fill) => self.note_fill_found(fill, found),
-                Owner::Destage(_) => unreachable!("a destage writes"),
-            }
-        }
-        match job.owner {
-            Owner::Request(request) => self.part_ended(request, result, job.breakdown),
-            Owner::Fill(fill) => self.fill_ended(fill, result, job.breakdown),
+        match owner {
+            Owner::Request(request) => self.part_ended(request, result, breakdown),
+            Owner::Fill(fill) => self.fill_ended(fill, result, breakdown),
             Owner::Destage(destage) => self.destage_ended(destage, result),
+        }
+    }
+
+    /// What a job has read is its owner's.
+    #[cfg(test)]
+    fn note_job_ended(&mut self, key: Key, result: Result<(), IoError>) {
+        let job = &self.jobs[key];
+        if job.verb == Verb::Write || result.is_err() {
+            return;
+        }
+        let (owner, group, at, extent) = (job.owner, job.group, job.at, job.extents[0]);
+        let found = self.note_found(key, group, at, extent);
+        match owner {
+            Owner::Request(request) => self.note_request_found(request, found),
+            Owner::Fill(fill) => self.note_fill_found(fill, found),
+            Owner::Destage(_) => unreachable!("a destage writes"),
         }
     }
 }

@@ -278,8 +278,9 @@ impl Array {
                         .read
                         .extend(read),
                     IoOwner::Repair(repair) => {
-                        self.ledger.repairs.entry(repair).or_default().extend(read)
+                        self.ledger.repairs.entry(repair).or_default().extend(read);
                     }
+                    IoOwner::Scan => unreachable!("what it reads is not noted"),
                 }
             }
         }

@@ -21,6 +21,7 @@ mod jobs;
 mod ledger;
 mod repair;
 mod requests;
+mod scan;
 
 use brunt_units::{ByteSize, Time};
 use brunt_world::IoError;
@@ -40,6 +41,7 @@ use front::{Front, Ownership};
 use jobs::{DeviceIo, Job};
 use repair::{Campaign, Repair};
 use requests::Request;
+use scan::Scan;
 
 /// What a host asks of a LUN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,8 +92,10 @@ enum Event {
     Incident(u32),
     /// A request has come in.
     Arrive(Key),
-    /// A request has gone out; the array was ready then.
-    Leave(Key, Time),
+    /// A request has gone out.
+    Leave(Key),
+    /// The media scan of a drive goes on.
+    Scan(u16),
     /// Perhaps hosts have been quiet.
     IdleCheck,
 }
@@ -115,6 +119,7 @@ pub struct Array {
     front: Front,
     cache: Option<Cache>,
     has_battery: bool,
+    scan: Option<Scan>,
     requests: Slab<Request>,
     jobs: Slab<Job>,
     ios: Slab<DeviceIo>,
@@ -165,7 +170,7 @@ impl Array {
                 .collect();
             Cache::new(cache, &drives, luns.len())
         });
-        Ok(Self {
+        let mut array = Self {
             now: Time::ZERO,
             schedule: Schedule::default(),
             drives,
@@ -179,6 +184,7 @@ impl Array {
             front,
             cache,
             has_battery: true,
+            scan: design.scan.map(|scan| Scan::new(scan, design.drives.len())),
             requests: Slab::default(),
             jobs: Slab::default(),
             ios: Slab::default(),
@@ -199,7 +205,9 @@ impl Array {
             device_ios: 0,
             #[cfg(test)]
             ledger: ledger::Ledger::default(),
-        })
+        };
+        array.start_scan();
+        Ok(array)
     }
 
     /// When something happens next, if nobody asks for anything.
@@ -220,7 +228,8 @@ impl Array {
                 Event::NextUnit(repair) => self.next_unit(repair),
                 Event::Incident(number) => self.befall(number),
                 Event::Arrive(request) => self.arrive(request),
-                Event::Leave(request, ready) => self.leave(request, ready),
+                Event::Leave(request) => self.leave(request),
+                Event::Scan(drive) => self.scan_unit(drive),
                 Event::IdleCheck => self.check_idle(),
             }
         }

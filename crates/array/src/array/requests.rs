@@ -20,6 +20,8 @@ pub(super) struct Request {
     extent: Extent,
     /// When it came to the cache or the drives.
     began: Time,
+    /// When the array had the answer.
+    ready: Time,
     /// Parts that have not ended.
     pub(super) jobs: u32,
     result: Result<(), IoError>,
@@ -71,6 +73,7 @@ impl Array {
             group,
             extent: Extent::new(start + io.extent.start, io.extent.length),
             began: now,
+            ready: now,
             // One of its own, so that it cannot finish before all parts have been made.
             jobs: 1,
             result: entry.map_or(Err(refusal), |_| Ok(())),
@@ -147,6 +150,7 @@ impl Array {
         if request.jobs > 0 {
             return;
         }
+        request.ready = now;
         let bytes = match (request.io.verb, request.result) {
             (Verb::Read, Ok(())) => request.io.extent.bytes(),
             _ => 0,
@@ -158,23 +162,24 @@ impl Array {
             now
         };
         if out > now {
-            self.schedule.set(out, Event::Leave(key, now));
+            self.schedule.set(out, Event::Leave(key));
         } else {
-            self.leave(key, now);
+            self.leave(key);
         }
     }
 
-    /// The host has its answer, for which the array was ready at `ready`.
-    pub(super) fn leave(&mut self, key: Key, ready: Time) {
-        let request = self.requests.remove(key).expect("it is in flight");
+    /// The host has its answer.
+    pub(super) fn leave(&mut self, key: Key) {
         #[cfg(test)]
-        if request.result.is_ok() {
-            let (tag, verb) = (request.io.tag, request.io.verb);
-            self.note_answer(key, tag, verb, request.group, request.extent);
+        if self.requests[key].result.is_ok() {
+            let request = &self.requests[key];
+            let (io, group, extent) = (request.io, request.group, request.extent);
+            self.note_answer(key, io.tag, io.verb, group, extent);
         }
+        let request = &self.requests[key];
         let mut breakdown = request.inside;
         breakdown.wait += request.entry.wait;
-        breakdown.link = request.entry.link + (self.now - ready);
+        breakdown.link = request.entry.link + (self.now - request.ready);
         breakdown.controller = request.entry.controller;
         self.finished.push(Finished {
             tag: request.io.tag,
@@ -184,5 +189,6 @@ impl Array {
             result: request.result,
             breakdown,
         });
+        self.requests.forget(key);
     }
 }

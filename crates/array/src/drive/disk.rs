@@ -189,8 +189,9 @@ impl HardDisk {
     /// The request of `waiting` that is served next, by its index.
     pub(crate) fn choose(&self, now: Time, policy: &Policy, waiting: &[Waiting]) -> usize {
         let head = self.model.angle_after(now.0 + self.phase);
+        let passing = self.cache.passing(now);
         policy.choose(now, waiting, self.cache.last_sector(), |one| {
-            if !one.write && self.cache.reads_towards(one.extent.start, now) {
+            if !one.write && passing.contains(&one.extent.start) {
                 return 0;
             }
             let (seek, rotation) = self.positioning(head, one);

@@ -40,7 +40,7 @@ pub(crate) struct Waiting {
     pub(crate) write: bool,
     pub(crate) place: Place,
     pub(crate) arrived: Time,
-    /// Tells requests of one instant apart.
+    /// Ascending in the order they came.
     pub(crate) number: u64,
 }
 
@@ -77,19 +77,28 @@ impl Policy {
         if waiting.len() == 1 {
             return 0;
         }
-        let oldest = (0..waiting.len())
-            .min_by_key(|at| (waiting[*at].arrived, waiting[*at].number))
-            .expect("somebody waits");
-        if self.order == Order::Fcfs || now - waiting[oldest].arrived > self.wait_max {
-            return oldest;
+        // One pass for both: whoever came first, and whoever is cheapest.
+        let (mut oldest, mut best) = (0, 0);
+        let mut least = (u64::MAX, u64::MAX);
+        for (at, one) in waiting.iter().enumerate() {
+            if one.number < waiting[oldest].number {
+                oldest = at;
+            }
+            let cost = match self.order {
+                Order::Elevator => one.extent.start.wrapping_sub(last),
+                Order::Sptf => positioning(one),
+                Order::Fcfs => one.number,
+            };
+            if (cost, one.number) < least {
+                least = (cost, one.number);
+                best = at;
+            }
         }
-        let cost = |one: &Waiting| match self.order {
-            Order::Elevator => one.extent.start.wrapping_sub(last),
-            Order::Sptf | Order::Fcfs => positioning(one),
-        };
-        (0..waiting.len())
-            .min_by_key(|at| (cost(&waiting[*at]), waiting[*at].number))
-            .expect("somebody waits")
+        if now - waiting[oldest].arrived > self.wait_max {
+            oldest
+        } else {
+            best
+        }
     }
 }
 

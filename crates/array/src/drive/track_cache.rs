@@ -3,6 +3,8 @@
 //! After a read the disk reads on from where it ended. How far it has come follows from the time, so nothing happens
 //! until somebody asks.
 
+use std::ops::Range;
+
 use brunt_units::{Span, Time};
 
 use crate::Extent;
@@ -14,6 +16,8 @@ struct Growing {
     from: u64,
     at: Time,
     pace: f64,
+    /// One over the pace: looking is more frequent than changing.
+    per_ns: f64,
     limit: u64,
 }
 
@@ -24,7 +28,7 @@ impl Growing {
             clippy::cast_possible_truncation,
             reason = "positive, and cut to the limit"
         )]
-        let passed = ((time - self.at).0 as f64 / self.pace) as u64;
+        let passed = ((time - self.at).0 as f64 * self.per_ns) as u64;
         self.from.saturating_add(passed).min(self.limit)
     }
 
@@ -76,10 +80,11 @@ impl TrackCache {
         self.last
     }
 
-    /// Whether the disk is reading `sector` on its own, or has just read it.
-    pub(super) fn reads_towards(&self, sector: u64, now: Time) -> bool {
-        self.growing
-            .is_some_and(|growing| sector >= growing.start && sector <= growing.reached(now))
+    /// The sectors that the disk has read on its own, and the one that it reads now; empty when it does not.
+    pub(super) fn passing(&self, now: Time) -> Range<u64> {
+        self.growing.map_or(0..0, |growing| {
+            growing.start..growing.reached(now).saturating_add(1)
+        })
     }
 
     /// Looks for `extent` at `time`.
@@ -102,8 +107,9 @@ impl TrackCache {
                 return Found::Beginning(Extent::new(reached, extent.end() - reached));
             }
         }
-        let holds = |segment: &Extent| segment.overlap(extent) == Some(extent);
-        if extent.length > 0 && self.segments.iter().any(holds) {
+        let holds =
+            |segment: &Extent| segment.start <= extent.start && extent.end() <= segment.end();
+        if self.segments.iter().any(holds) {
             return Found::There;
         }
         self.stop(time);
@@ -123,6 +129,7 @@ impl TrackCache {
                 from: extent.end(),
                 at: time,
                 pace,
+                per_ns: 1.0 / pace,
                 limit: extent.end() + self.segment_sectors,
             });
         }
@@ -134,7 +141,8 @@ impl TrackCache {
         if let Some(growing) = self.growing.as_mut() {
             growing.start = growing.start.max(sector.saturating_sub(most));
             if growing.pace != pace {
-                (growing.from, growing.at, growing.pace) = (sector, time, pace);
+                (growing.from, growing.at) = (sector, time);
+                (growing.pace, growing.per_ns) = (pace, 1.0 / pace);
             }
         }
     }
@@ -189,8 +197,8 @@ mod tests {
             cache.read(Time(1100), Extent::new(116, 8)),
             Found::Passing(Time(1160))
         );
-        assert!(cache.reads_towards(117, Time(1100)));
-        assert!(!cache.reads_towards(130, Time(1100)));
+        assert!(cache.passing(Time(1100)).contains(&117));
+        assert!(!cache.passing(Time(1100)).contains(&130));
     }
 
     #[test]

@@ -61,6 +61,17 @@ impl Group {
         u32::try_from(drives.len()).expect("few drives")
     }
 
+    /// Whether some piece is, goes or belongs on `drive`.
+    pub(crate) fn uses(&self, drive: u16) -> bool {
+        let mut pieces = self.chunks.iter().flat_map(|chunk| &chunk.pieces);
+        let goes = |piece: &super::Piece| {
+            piece
+                .target
+                .is_some_and(|target| target.spot.drive == drive)
+        };
+        self.is_home(drive) || pieces.any(|piece| piece.spot.drive == drive || goes(piece))
+    }
+
     /// Whether some piece belongs on `drive`, whether or not it is there now.
     pub(crate) fn is_home(&self, drive: u16) -> bool {
         let mut pieces = self.chunks.iter().flat_map(|chunk| &chunk.pieces);

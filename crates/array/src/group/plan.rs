@@ -28,7 +28,7 @@ pub(crate) struct Step {
     pub(crate) within: Extent,
 }
 
-pub(crate) type Steps = SmallVec<[Step; 4]>;
+pub(crate) type Steps = SmallVec<[Step; 2]>;
 
 /// How a plan gets at what it needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -138,6 +138,13 @@ impl Group {
         self.slots.as_ref().is_some_and(|slots| slots.has(drive))
     }
 
+    /// Whether this is a pool, and a drive of `sectors` has room for its slots.
+    pub(crate) fn admits(&self, sectors: u64) -> bool {
+        self.slots
+            .as_ref()
+            .is_some_and(|slots| u64::from(slots.per_drive) * slots.piece_sectors <= sectors)
+    }
+
     /// Everything on `drive` is gone: its slots with it.
     pub(crate) fn lose_slots(&mut self, drive: u16) {
         if let Some(slots) = &mut self.slots {

@@ -1,7 +1,7 @@
-//! `[array.front]`, `[array.controller]` and `[array.cache]`.
+//! `[array.front]`, `[array.controller]`, `[array.cache]` and `[array.scan]`.
 
 use brunt_array::{
-    CacheDesign, ControllerDesign, FlushPolicy, FrontDesign, PathPolicy, Watermarks,
+    CacheDesign, ControllerDesign, FlushPolicy, FrontDesign, PathPolicy, ScanDesign, Watermarks,
 };
 use brunt_units::{ByteSize, Span};
 
@@ -176,5 +176,21 @@ pub(super) fn read_cache(array: &mut Section) -> Result<Option<CacheDesign>, Ref
             .read_or("mirrored", usual.mirrored, section::switch)?
             .value,
         prefetch: size(&mut section, "prefetch", usual.prefetch)?,
+    }))
+}
+
+pub(super) fn read_scan(array: &mut Section) -> Result<Option<ScanDesign>, Refusal> {
+    let Some(mut section) = table(array, "scan", &["unit", "pause"])? else {
+        return Ok(None);
+    };
+    let pause = section.read_or("pause", Span::millis(100), cost)?;
+    if pause.value == Span::ZERO {
+        return Err(pause.place.refuse("a media scan pauses between its reads"));
+    }
+    Ok(Some(ScanDesign {
+        unit: section
+            .read_or("unit", ByteSize::kib(256), section::size)?
+            .value,
+        pause: pause.value,
     }))
 }

@@ -18,11 +18,12 @@ const KEYS: [&str; 8] = [
     "controller",
     "path",
 ];
-const WORDS: [&str; 10] = [
+const WORDS: [&str; 11] = [
     "drive fails",
     "drive slows",
     "drive returns",
     "rebuild priority",
+    "pool grows",
     "controller fails",
     "controller returns",
     "battery lost",
@@ -64,6 +65,10 @@ fn read_one(node: Node, design: &ArrayDesign) -> Result<(Time, Incident), Refusa
         }
         "drive returns" => Incident::DriveReturns(drive(&mut section)?),
         "rebuild priority" => read_priority(&mut section, design)?,
+        "pool grows" => {
+            let group = read_group(&mut section, design)?;
+            Incident::PoolGrows(group, drive(&mut section)?)
+        }
         "controller fails" => {
             Incident::ControllerFails(which(&mut section, "controller", controllers)?)
         }
@@ -115,18 +120,24 @@ fn which(section: &mut Section, key: &str, count: usize) -> Result<usize, Refusa
     }
 }
 
-fn read_priority(section: &mut Section, design: &ArrayDesign) -> Result<Incident, Refusal> {
+/// The group that is named; the first without a name.
+fn read_group(section: &mut Section, design: &ArrayDesign) -> Result<usize, Refusal> {
     let names: Vec<&str> = design
         .groups
         .iter()
         .map(|group| group.name.as_str())
         .collect();
     let group = section.read("group", |node| groups::find(node, &names, "group"))?;
+    Ok(group.map_or(0, |group| group.value))
+}
+
+fn read_priority(section: &mut Section, design: &ArrayDesign) -> Result<Incident, Refusal> {
+    let group = read_group(section, design)?;
     let words = Priority::WORDS.map(|(word, _)| word);
     let priority = section.read("priority", |node| section::word(node, &words))?;
     let priority = priority.ok_or_else(|| section.lacks("priority", "priority = \"low\""))?;
     Ok(Incident::RepairPriority(
-        group.map_or(0, |group| group.value),
+        group,
         Priority::WORDS[priority.value].1,
     ))
 }

@@ -3,7 +3,7 @@
 //! ```toml
 //! [simulate]                          how long
 //! [array]                             [[array.drives]] [[array.group]] [[array.lun]]
-//!                                     [array.front] [array.controller] [array.cache]
+//!                                     [array.front] [array.controller] [array.cache] [array.scan]
 //! [[load]]                            random, sequential, or a trace
 //! [[incident]]                        what happens when
 //! ```
@@ -39,7 +39,7 @@ const TOP_KEYS: [&str; 6] = [
     "incident",
 ];
 const SIMULATE_KEYS: [&str; 4] = ["duration", "warm_up", "interval", "seed"];
-const ARRAY_KEYS: [&str; 9] = [
+const ARRAY_KEYS: [&str; 10] = [
     "drives",
     "queue",
     "wait_max",
@@ -49,6 +49,7 @@ const ARRAY_KEYS: [&str; 9] = [
     "front",
     "controller",
     "cache",
+    "scan",
 ];
 /// The largest number of TOML.
 const SEED_MAX: u64 = i64::MAX.unsigned_abs();
@@ -167,6 +168,7 @@ fn read_array(node: Node, folder: &Path) -> Result<ArrayDesign, Refusal> {
         front: front::read_front(&mut section)?,
         controller: front::read_controller(&mut section)?,
         cache: front::read_cache(&mut section)?,
+        scan: front::read_scan(&mut section)?,
     };
     // Built once to see whether it can be; places are those of the part that cannot.
     if let Err(error) = Array::new(&design, Streams::new(1)) {
