@@ -106,6 +106,10 @@ pub(super) fn ending(result: &RunResult) -> Vec<String> {
     let mut lines = Vec::new();
     for server in &result.servers {
         batches(server, &mut lines);
+        if server.backup.is_empty() && server.recovery.is_empty() {
+            shut_down(server, &mut lines);
+        }
+        statistics(server, &mut lines);
         checksums(server, &mut lines);
         latencies(server, &mut lines);
     }
@@ -120,9 +124,32 @@ fn batches(server: &Server, lines: &mut Vec<String>) {
     if let Some(counts) = counts.filter(|counts| !counts.is_empty()) {
         lines.push(format!("Batch transaction stats: {}", counts.join(", ")));
     }
+}
+
+fn shut_down(server: &Server, lines: &mut Vec<String>) {
     let names = server.instances.iter();
     let names: Vec<String> = names.map(|i| format!("{} (complete)", i.name)).collect();
     lines.push(format!("Databases shut down: {}", names.join(", ")));
+}
+
+/// What a backup read, and what a recovery replayed.
+fn statistics(server: &Server, lines: &mut Vec<String>) {
+    for backup in &server.backup {
+        lines.push(format!(
+            "Database backup: {} (100% processed), {} MB in {:.3} s",
+            backup.instance,
+            decimals(backup.megabytes),
+            backup.seconds
+        ));
+    }
+    for recovery in &server.recovery {
+        lines.push(format!(
+            "Recovering databases: {} ({} logs replayed), elapsed {:.3} s",
+            recovery.instance,
+            grouped(recovery.logs),
+            recovery.seconds
+        ));
+    }
 }
 
 /// A line for each database, and one for each folder of logs.
@@ -187,6 +214,8 @@ fn seconds(span: Span) -> String {
 
 #[cfg(test)]
 mod tests {
+    use brunt_report::result::Backup;
+
     use super::*;
 
     const RESULT: &str = include_str!("../../../../report/tests/result_v1.json");
@@ -204,6 +233,16 @@ mod tests {
             lines[2],
             "Database checksum: /data/db1/sample1.edb (100% processed), 1,048,576 pages seen, 0 bad"
         );
+        let mut backup = result.clone();
+        backup.servers[0].backup.push(Backup {
+            instance: "DB1".to_owned(),
+            megabytes: 1024.0,
+            seconds: 2.0,
+            mb_per_s: 512.0,
+        });
+        let backup = ending(&backup);
+        let wanted = "Database backup: DB1 (100% processed), 1,024 MB in 2.000 s";
+        assert_eq!(backup[1], wanted, "and nothing was shut down");
         let latency = |line: &&String| line.starts_with("Instance 2 has 24.");
         assert_eq!(lines.iter().filter(latency).count(), 1);
         assert!(lines.last().unwrap().starts_with("Test ends: Fail. "));

@@ -160,8 +160,11 @@ impl Watch {
     fn log_news(&self, at: Time, news: &News) {
         let first = {
             let mut state = self.state.borrow_mut();
-            let begins = matches!(news, News::WarmingUp { .. } | News::WarmedUp { .. })
-                && !state.dispatching;
+            let begins = matches!(
+                news,
+                News::WarmingUp { .. } | News::WarmedUp { .. } | News::CollectionStarted
+            );
+            let begins = begins && !state.dispatching;
             let over = matches!(news, News::Testing(live) if live.over) && !state.over;
             state.dispatching |= begins;
             state.over |= over;
