@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use brunt_report::Timestamp;
+
 use crate::scenario::{DEMO, Override, Place, Refusal, Scenario};
 
 /// What a testing command is told.
@@ -36,6 +38,10 @@ pub struct TestArgs {
     /// Sessions in the pool
     #[arg(long, value_name = "N")]
     pub sessions: Option<String>,
+
+    /// When sessions begin, such as 2026-11-21T22:00:00Z: several hosts start together
+    #[arg(long, value_name = "TIME")]
+    pub start_at: Option<String>,
 
     /// Make the databases anew, even when there are some of an earlier run
     #[arg(long)]
@@ -72,6 +78,25 @@ impl TestArgs {
         let file = working_folder.join(path);
         let folder = file.parent().unwrap_or(working_folder);
         Scenario::parse(&name, &text, folder, &overrides)
+    }
+
+    /// When sessions are to begin, if that was said; `now` is before it.
+    ///
+    /// # Errors
+    /// [`Refusal`] when it is no time, or has passed.
+    pub fn start(&self, now: Timestamp) -> Result<Option<Timestamp>, Refusal> {
+        let Some(text) = &self.start_at else {
+            return Ok(None);
+        };
+        let place = Place::flag(&format!("--start-at {text}"));
+        let start = Timestamp::try_from(text.clone()).map_err(|_| {
+            let refusal = place.refuse("not a point in time");
+            refusal.hint(format!("in UTC, for example: --start-at {now}"))
+        })?;
+        match start > now {
+            true => Ok(Some(start)),
+            false => Err(place.refuse(format!("has passed: it is {now}"))),
+        }
     }
 
     fn overrides(&self) -> Result<Vec<Override>, Refusal> {
@@ -117,6 +142,32 @@ mod tests {
                 .log
                 .value
                 .starts_with("/somewhere/brunt-demo")
+        );
+    }
+
+    #[test]
+    fn a_start_lies_ahead() {
+        let now = Timestamp {
+            unix_seconds: 1_800_000_000,
+        };
+        let start = |text: &str| {
+            let args = TestArgs {
+                start_at: Some(text.to_owned()),
+                ..TestArgs::default()
+            };
+            args.start(now).map_err(|refusal| refusal.to_string())
+        };
+        assert_eq!(TestArgs::default().start(now), Ok(None));
+        let ahead = start("2027-01-15T08:00:01Z").unwrap().unwrap();
+        assert_eq!(ahead.unix_seconds, 1_800_000_001);
+        assert_eq!(
+            start("2027-01-15T08:00:00Z").unwrap_err(),
+            "`--start-at 2027-01-15T08:00:00Z`: has passed: it is 2027-01-15T08:00:00Z"
+        );
+        assert!(
+            start("tonight")
+                .unwrap_err()
+                .contains("not a point in time")
         );
     }
 

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::path::Path;
 use std::rc::Rc;
 
-use brunt_ese::create::{CreateOptions, MessageSource, create_database};
+use brunt_ese::create::{CreateOptions, MessageSource, create_database, making_path};
 use brunt_ese::error::EngineError;
 use brunt_ese::format::stamp::{Signature, Stamp};
 use brunt_units::{ByteSize, Span};
@@ -124,6 +124,7 @@ pub async fn create(
         for database in &wanted {
             // It may not have come to exist.
             let _ = world.volume.remove(&database.path).await;
+            let _ = world.volume.remove(&making_path(&database.path)).await;
         }
     }
     if let Some(error) = failed {

@@ -6,6 +6,7 @@
 //! | path | ours when |
 //! | --- | --- |
 //! | database | its header is sound and carries the marker |
+//! | `.edb-making` beside it | the same, or it is blank |
 //! | flush map beside it | it is our kind of map, or blank |
 //! | `edb*.log`, `edb.chk` in a log folder | its log signature carries the marker, or it is blank |
 //!
@@ -24,6 +25,7 @@
 
 use std::path::{Path, PathBuf};
 
+use brunt_ese::create::making_path;
 use brunt_ese::format::checkpoint_file::{self, CHECKPOINT_BYTES};
 use brunt_ese::format::flush_map::{MAP_PAGE_BYTES, has_magic, path_beside};
 use brunt_ese::format::header::{DatabaseHeader, DatabaseState, HEADERS_BYTES_MAX};
@@ -83,7 +85,12 @@ async fn decide_instance(
 ) -> Result<Decision, RunError> {
     let logs = own_logs(world, &instance.log).await?;
     let mut found = Vec::new();
+    let mut begun = Vec::new();
     for database in &instance.databases {
+        let making = making_path(&database.path);
+        if is_begun(world, &making).await? {
+            begun.push(making);
+        }
         found.push(look_at_database(world, &database.path).await?);
         look_at_map(world, &path_beside(&database.path)).await?;
     }
@@ -94,6 +101,7 @@ async fn decide_instance(
         check_kept(plan, instance, index, &found[index], create.first())?;
     }
     let mut remove = if plan.renew { logs } else { Vec::new() };
+    remove.extend(begun);
     for index in &create {
         let path = &instance.databases[*index].path;
         if found[*index] != Found::Nothing {
@@ -147,6 +155,15 @@ fn check_kept(
             dirty: path,
         }),
         _ => Ok(()),
+    }
+}
+
+/// Whether a creation was interrupted before the file had its name: it is empty, blank, or carries our marker.
+async fn is_begun(world: &World, path: &Path) -> Result<bool, RunError> {
+    match beginning(world, path, HEADERS_BYTES_MAX as u64).await? {
+        None => Ok(false),
+        Some((start, length)) if length == 0 || is_blank(&start) => Ok(true),
+        Some(_) => look_at_database(world, path).await.map(|_| true),
     }
 }
 
@@ -374,6 +391,9 @@ mod tests {
         assert_eq!((nothing.create, nothing.remove), (vec![0], vec![]));
         let kept = decided(false, vec![("db/1.edb", header(true, CLEAN))]).unwrap();
         assert_eq!(kept, Decision::default());
+        let begun = decided(false, vec![("db/1.edb-making", Vec::new())]).unwrap();
+        assert_eq!(paths(&begun), ["db/1.edb-making"]);
+        assert_eq!(begun.create, [0]);
         let unfinished = header(true, DatabaseState::JustCreated);
         let again = decided(false, vec![("db/1.edb", unfinished)]).unwrap();
         assert_eq!(paths(&again), ["db/1.edb"]);
@@ -394,6 +414,7 @@ mod tests {
             ("db/1.edb", header(false, CLEAN)),
             ("db/1.edb", b"a letter".to_vec()),
             ("db/1.edb", Vec::new()),
+            ("db/1.edb-making", b"a letter".to_vec()),
             ("db/1.jfm", vec![7; 8192]),
             ("db/1.jfm", b"short".to_vec()),
             ("log1/edb.log", vec![7; 65_536]),

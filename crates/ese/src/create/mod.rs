@@ -1,15 +1,16 @@
 //! Making a new database: a bulk load at the speed of the device.
 //!
-//! Nothing is logged. The header says *just created* and carries our marker before anything else is written, so that an
+//! Nothing is logged. A file begins under a name of its own ([`making_path`]) and gets the database's name when its header is
+//! durable, so that no file without our marker ever has that name. The header says *just created* until the end, so that an
 //! interrupted creation is known for what it is; pages stream out in order; when all of them are durable the header
 //! says *clean*. Three passes over the messages fill three trees (see [`crate::table::load`]).
 
 mod writer;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use brunt_units::{DatabaseTime, PageNumber, PageSize, Span};
-use brunt_world::{Class, FileId, Io, OpenMode, World};
+use brunt_world::{Class, FileId, Io, OpenMode, VolumeError, World};
 
 use crate::content::{Bytes, Content};
 use crate::error::EngineError;
@@ -75,6 +76,32 @@ pub struct Created {
     pub bytes: u64,
 }
 
+/// What the file of the database `path` is called until its header is durable. What is left there after a crash is blank or
+/// carries our marker.
+pub fn making_path(path: &Path) -> PathBuf {
+    path.with_extension("edb-making")
+}
+
+/// A file at `path` with nothing in it but its headers.
+async fn begin(world: &World, path: &Path, header: &DatabaseHeader) -> Result<FileId, EngineError> {
+    match world.volume.open(path, OpenMode::Read).await {
+        Err(VolumeError::NotFound) => {}
+        Err(error) => return Err(name_error(path)(error)),
+        Ok(file) => {
+            // It was only looked for.
+            let _ = world.volume.close(file).await;
+            return Err(name_error(path)(VolumeError::Exists));
+        }
+    }
+    let making = making_path(path);
+    let opened = world.volume.open(&making, OpenMode::CreateNew).await;
+    let file = opened.map_err(name_error(&making))?;
+    write_headers(world, &making, file, header).await?;
+    let renamed = world.volume.rename(&making, path).await;
+    renamed.map_err(name_error(path))?;
+    Ok(file)
+}
+
 /// Makes the database `path`, which must not exist.
 ///
 /// `progress` is told now and then how many bytes of pages have been handed out for writing.
@@ -93,13 +120,8 @@ pub async fn create_database(
     progress: &dyn Fn(u64),
 ) -> Result<Created, EngineError> {
     assert!(options.signature.is_ours(), "a database without our marker");
-    let file = world
-        .volume
-        .open(path, OpenMode::CreateNew)
-        .await
-        .map_err(name_error(path))?;
     let mut header = DatabaseHeader::new(options.page_size, options.signature);
-    write_headers(world, path, file, &header).await?;
+    let file = begin(world, path, &header).await?;
     let allocated = world.volume.allocate(
         file,
         options

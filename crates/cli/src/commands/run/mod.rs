@@ -36,6 +36,7 @@ use std::rc::Rc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use brunt_qualify::error::RunError;
+use brunt_qualify::plan::Plan;
 use brunt_qualify::progress::{Listener, News, Stop};
 use brunt_qualify::result::{Surroundings, result, unfinished};
 use brunt_report::{FolderError, ReadError, Run, RunFolder, RunResult, Timestamp, report_html};
@@ -89,11 +90,12 @@ pub fn run(args: &TestArgs, output: &Output) -> Result<Exit, RunCommandError> {
     let mut scenario = args.scenario(&env::current_dir()?)?;
     scenario.fit_capacity()?;
     preflight(&scenario)?;
+    let start = args.start(timestamp(SystemTime::now()))?;
     let _locks = folders::prepare(&scenario)?;
     let begun = SystemTime::now();
     let folder = RunFolder::create(&args.out, timestamp(begun), &scenario.name)?;
     interrupt.set_farewell(farewell(folder.path()));
-    let result = match test(args, &scenario, begun, &folder, output, &stop) {
+    let result = match test(args, &scenario, (begun, start), &folder, output, &stop) {
         Ok(result) => result,
         Err(error) => {
             // Nothing was tested: as if there had been no run.
@@ -132,7 +134,7 @@ fn stopped(error: RunCommandError, output: &Output) -> Result<Exit, RunCommandEr
 fn test(
     args: &TestArgs,
     scenario: &Scenario,
-    begun: SystemTime,
+    (begun, start): (SystemTime, Option<Timestamp>),
     folder: &RunFolder,
     output: &Output,
     stop: &Stop,
@@ -143,7 +145,10 @@ fn test(
         ..brunt_world_real::Options::default()
     };
     let mut real = RealWorld::new(&options)?;
-    let plan = plan::plan(scenario, args.new, begun);
+    let plan = Plan {
+        start_at: start.map(|start| plan::world_time(begun, start)),
+        ..plan::plan(scenario, args.new, begun)
+    };
     let places = surroundings::places(&plan);
     let backend = real.backend().kind.to_string();
     output.talk(&format!("{}\n", opening(scenario, &backend)));

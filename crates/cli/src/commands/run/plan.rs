@@ -5,6 +5,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use brunt_ese::format::stamp::RunId;
 use brunt_qualify::plan::{DatabasePlan, EnginePlan, InstancePlan, LoadPlan, Plan};
+use brunt_report::Timestamp;
+use brunt_units::Time;
 use brunt_workload::keys::Mixer;
 use brunt_workload::session::Scheduling;
 use brunt_world_real::facts;
@@ -42,6 +44,14 @@ pub(super) fn plan(scenario: &Scenario, renew: bool, begun: SystemTime) -> Plan 
         run: run_id(begun),
         epoch_ms: u64::try_from(since.as_millis()).unwrap_or(u64::MAX),
     }
+}
+
+/// A point in time on the clock of the world, whose beginning was `begun`.
+pub(super) fn world_time(begun: SystemTime, at: Timestamp) -> Time {
+    let since = begun.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let from_begin = u128::from(at.unix_seconds) * 1_000_000_000;
+    let nanos = from_begin.saturating_sub(since.as_nanos());
+    Time(u64::try_from(nanos).unwrap_or(u64::MAX))
 }
 
 fn load(scenario: &Scenario) -> LoadPlan {

@@ -253,6 +253,7 @@ impl Listener for Watch {
                 self.show_bytes(Phase::Test, *done, *total, "");
             }
             News::BackedUp { total, took } => {
+                self.count_devices();
                 let rate = total.get() as f64 / took.as_seconds().max(1e-9);
                 let rate = decimals(rate / f64::from(1 << 20));
                 let took = seconds(*took);
@@ -311,18 +312,21 @@ impl Watch {
         }
     }
 
-    fn collected(&self, at: Time) {
+    /// Takes the kernel's counters over the collection, and says when it began.
+    fn count_devices(&self) -> Time {
         let after = self.counters();
-        let began = {
-            let mut state = self.state.borrow_mut();
-            let before = std::mem::take(&mut state.before);
-            let counted = after.into_iter().filter_map(|(device, after)| {
-                let before = *before.get(&device)?;
-                Some((device, after.since(before)))
-            });
-            state.counted = counted.collect();
-            state.began
-        };
+        let mut state = self.state.borrow_mut();
+        let before = std::mem::take(&mut state.before);
+        let counted = after.into_iter().filter_map(|(device, after)| {
+            let before = *before.get(&device)?;
+            Some((device, after.since(before)))
+        });
+        state.counted = counted.collect();
+        state.began
+    }
+
+    fn collected(&self, at: Time) {
+        let began = self.count_devices();
         let (lasted, wanted) = (at - began, self.plan.duration);
         if lasted >= wanted {
             self.finish(Phase::Test, &format!("done in {}", seconds(lasted)));
