@@ -192,7 +192,11 @@ impl<C: Content> Cache<C> {
             let entry = &mut state.databases[usize::from(database)];
             let slot = state.frames.page_mut(frame).as_mut()?;
             // A clean page that only fills a gap keeps its type: no log record would tell recovery that it changed.
-            let former = C::flush_type(slot, size);
+            // A page that was made anew has none yet; it goes on from the one that stands in its place.
+            let former = match C::flush_type(slot, size) {
+                0 => entry.flush.flush_type(page),
+                known => known,
+            };
             let order = &state.dirty[usize::from(entry.instance)];
             let is_dirty = order.position(frame).is_some();
             let flush_type = if is_dirty {
