@@ -3,6 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::init::InitArgs;
+use crate::commands::prove::ProveArgs;
 use crate::commands::report::ReportArgs;
 use crate::commands::simulate::SimulateArgs;
 use crate::commands::verify::VerifyArgs;
@@ -38,6 +39,8 @@ pub enum Command {
     Report(ReportArgs),
     /// Are these database and log files intact?
     Verify(VerifyArgs),
+    /// Is anything committed ever lost? Thousands of crashes in virtual time, each recovered
+    Prove(ProveArgs),
     /// Write a scenario to begin with, every key explained
     Init(InitArgs),
 }

@@ -1,6 +1,7 @@
 //! One file for each command.
 
 pub mod init;
+pub mod prove;
 pub mod report;
 pub mod run;
 pub mod simulate;

@@ -1,0 +1,58 @@
+//! A search's result as JSON, version `brunt.proof/1`. Fields are only added.
+
+use brunt_testkit::crash::{Coverage, Proven, Violation};
+use serde_json::{Value, json};
+
+use super::{ProveArgs, words};
+
+/// The whole result, on several lines.
+pub(super) fn result(
+    args: &ProveArgs,
+    searched: &Result<Proven, Box<Violation>>,
+    seconds: f64,
+) -> String {
+    let (coverage, digest, violation) = match searched {
+        Ok(proven) => (&proven.coverage, Some(proven.digest.value()), None),
+        Err(violation) => (&violation.coverage, None, Some(violation)),
+    };
+    let value = json!({
+        "version": "brunt.proof/1",
+        "seed": args.seed,
+        "first": args.first,
+        "steps": args.steps,
+        "complete": searched.as_ref().is_ok_and(|proven| proven.is_complete),
+        "violation": violation.map(|violation| violated(violation)),
+        "digest": digest.map(|digest| format!("{digest:016x}")),
+        "seconds": seconds,
+        "crash_points_per_s": words::per_second(coverage, seconds),
+        "coverage": counts(coverage),
+    });
+    serde_json::to_string_pretty(&value).expect("numbers and texts can be written")
+}
+
+fn violated(violation: &Violation) -> Value {
+    json!({
+        "step": violation.step,
+        "what": violation.what,
+        "configuration": violation.configuration.to_string(),
+        "again": violation.command(),
+    })
+}
+
+fn counts(coverage: &Coverage) -> Value {
+    json!({
+        "crash_points": coverage.steps,
+        "stories": coverage.stories,
+        "stories_killed": coverage.killed,
+        "actions": coverage.actions,
+        "distinct_files": coverage.images(),
+        "distinct_states": coverage.states(),
+        "faults": coverage.faults,
+        "recoveries": coverage.recoveries,
+        "recovery_paths": coverage.paths(),
+        "second_crashes": coverage.second_crashes,
+        "walks": coverage.walks,
+        "torn_pages": coverage.torn_pages,
+        "transactions_undone": coverage.undone,
+    })
+}

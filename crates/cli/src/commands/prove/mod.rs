@@ -1,0 +1,113 @@
+//! `brunt prove`: is anything that was committed ever lost? The crash search, in virtual time.
+//!
+//! Nothing on this machine is read or written. Equal seeds find the same, to the last bit of the digest; only how fast it
+//! went differs. See [`brunt_testkit::crash`] for what is searched.
+
+mod json;
+mod words;
+
+use std::io;
+use std::time::Instant;
+
+use brunt_testkit::crash::{Coverage, Proof};
+use clap::Args;
+
+use crate::exit::Exit;
+use crate::interrupt::Interrupt;
+use crate::output::Output;
+
+/// What `prove` is told.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Examples:
+  brunt prove                                   two thousand crashes, some seconds
+  brunt prove --seed 7 --steps 1000000          a long search
+  brunt prove --seed \"$(git rev-parse HEAD)\"     another search for each commit
+  brunt prove --json | jq .crash_points_per_s
+
+The exit code is 0 when nothing was lost, 1 when something was; the last line then repeats it.")]
+pub struct ProveArgs {
+    /// Seed of everything: a number, or a commit's hash
+    #[arg(long, value_name = "N", default_value = "1", value_parser = seed)]
+    pub seed: u64,
+
+    /// The first step; a failure names it
+    #[arg(long, value_name = "STEP", default_value_t = 0)]
+    pub first: u64,
+
+    /// Crash points to recover and compare
+    #[arg(long, value_name = "M", default_value_t = 2000)]
+    pub steps: u64,
+
+    /// Print the result as JSON on stdout
+    #[arg(long)]
+    pub json: bool,
+
+    /// Say nothing but the result and errors
+    #[arg(long)]
+    pub quiet: bool,
+}
+
+/// A number below 2^64, or the first sixteen digits of a hash.
+fn seed(text: &str) -> Result<u64, String> {
+    if let Ok(number) = text.parse() {
+        return Ok(number);
+    }
+    let is_hash = text.len() >= 7 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let digits = text.get(..16).unwrap_or(text);
+    match u64::from_str_radix(digits, 16) {
+        Ok(number) if is_hash => Ok(number),
+        _ => Err("neither a number below 2^64 nor a commit's hash".to_owned()),
+    }
+}
+
+/// Searches, and says what was found: [`Exit::Failed`] when something was lost.
+///
+/// # Errors
+/// When the system refuses to tell of Ctrl-C.
+pub fn run(args: &ProveArgs, output: &Output) -> io::Result<Exit> {
+    let interrupt = Interrupt::listen()?;
+    output.talk(&words::opening(args));
+    let proof = Proof {
+        seed: args.seed,
+        first: args.first,
+        steps: args.steps,
+        mistake: None,
+    };
+    let begun = Instant::now();
+    let mut progress = output.progress("prove");
+    let searched = proof.run(|coverage: &Coverage| {
+        let share = coverage.steps as f64 / args.steps as f64;
+        let detail = || words::so_far(coverage, args.steps);
+        progress.show_paced(share, detail, |seconds| words::rate(coverage, seconds));
+        !interrupt.is_asked()
+    });
+    progress.vanish();
+    let seconds = begun.elapsed().as_secs_f64();
+    output.data(&match args.json {
+        true => json::result(args, &searched, seconds),
+        false => words::result(&searched, seconds, output),
+    });
+    Ok(match searched {
+        Err(_) => Exit::Failed,
+        Ok(proven) if proven.is_complete => Exit::Passed,
+        Ok(_) => Exit::Interrupted,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_is_a_number_or_a_hash() {
+        assert_eq!(seed("7"), Ok(7));
+        assert_eq!(seed("18446744073709551615"), Ok(u64::MAX));
+        let hash = "ba64b60c0ffee0123456789abcdef0123456789a";
+        assert_eq!(seed(hash), Ok(0xBA64_B60C_0FFE_E012));
+        assert_eq!(seed("ba64b60"), Ok(0x0BA6_4B60));
+        for text in ["", "-1", "seed", "beef", "12345678901234567890123g"] {
+            assert!(seed(text).is_err(), "{text}");
+        }
+    }
+}

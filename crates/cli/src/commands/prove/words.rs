@@ -1,0 +1,116 @@
+//! What a search says.
+
+use brunt_report::{decimals, grouped};
+use brunt_testkit::crash::{Coverage, Proven, Violation};
+
+use super::ProveArgs;
+use crate::output::{Output, Tone};
+
+/// The first line: what is searched.
+pub(super) fn opening(args: &ProveArgs) -> String {
+    let from = match args.first {
+        0 => String::new(),
+        first => format!(" from step {}", grouped(first)),
+    };
+    format!(
+        "brunt {}   prove   seed {}, {} crash points{from}\n",
+        env!("CARGO_PKG_VERSION"),
+        args.seed,
+        grouped(args.steps),
+    )
+}
+
+/// How far it is.
+pub(super) fn so_far(coverage: &Coverage, steps: u64) -> String {
+    let [done, steps] = [coverage.steps, steps].map(grouped);
+    format!("{done} of {steps} crash points")
+}
+
+/// How fast it goes.
+pub(super) fn rate(coverage: &Coverage, seconds: f64) -> String {
+    format!("{} per second", decimals(per_second(coverage, seconds)))
+}
+
+/// Crash points a second.
+pub(super) fn per_second(coverage: &Coverage, seconds: f64) -> f64 {
+    coverage.steps as f64 / seconds.max(1e-9)
+}
+
+/// The result; of a failure the last line repeats it.
+pub(super) fn result(
+    searched: &Result<Proven, Box<Violation>>,
+    seconds: f64,
+    output: &Output,
+) -> String {
+    match searched {
+        Ok(proven) => {
+            let steps = grouped(proven.coverage.steps);
+            let verdict = match proven.is_complete {
+                true => output.paint(Tone::Good, "PASS"),
+                false => output.paint(Tone::Doubt, "ENDED"),
+            };
+            format!(
+                "{verdict}{:10}{steps} crash points recovered, nothing lost\n\n{}\ndigest: {:016x}",
+                "",
+                counts(&proven.coverage, seconds),
+                proven.digest.value()
+            )
+        }
+        Err(violation) => format!(
+            "{}{:10}step {}: {violation}",
+            output.paint(Tone::Bad, "FAIL"),
+            "",
+            grouped(violation.step),
+        ),
+    }
+}
+
+fn counts(coverage: &Coverage, seconds: f64) -> String {
+    let line = |label: &str, count: u64, rest: String| {
+        let count = grouped(count);
+        format!("  {label:12}{count:>12}   {rest}\n")
+    };
+    let c = coverage;
+    let lines = [
+        line(
+            "stories",
+            c.stories,
+            format!(
+                "{} killed in the middle; {} I/Os and changes of names",
+                grouped(c.killed),
+                grouped(c.actions)
+            ),
+        ),
+        line(
+            "crashes",
+            c.steps,
+            format!(
+                "{} different files, {} different states; {} per second",
+                grouped(c.images()),
+                grouped(c.states()),
+                decimals(per_second(c, seconds))
+            ),
+        ),
+        line(
+            "faults",
+            c.faults,
+            "writes, lengths and names that were kept, lost or torn".to_owned(),
+        ),
+        line(
+            "recoveries",
+            c.recoveries,
+            format!(
+                "in {} ways; {} after a crash in recovery; {} walked",
+                grouped(c.paths()),
+                grouped(c.second_crashes),
+                grouped(c.walks)
+            ),
+        ),
+        line(
+            "repaired",
+            c.torn_pages,
+            format!("torn pages; {} transactions taken back", grouped(c.undone)),
+        ),
+    ];
+    lines.concat()
+}

@@ -1,0 +1,221 @@
+//! What a story is made of: the work, the sizes of the engine, the manners of the world. All of it can be drawn.
+
+use std::fmt;
+
+use brunt_ese::instance::InstanceOptions;
+use brunt_ese::log::{Durability, LogShape};
+use brunt_units::{ByteSize, PageSize, Span};
+use brunt_world::random::{Stream, Streams};
+use brunt_world::{Class, Frames, World};
+use brunt_world_virtual::{MemoryDevice, Store, VirtualOptions, VirtualWorld};
+
+use crate::tiny::{blank_database_of, database_path, options, tree_database_of};
+use crate::worlds::{without_log_write, without_syncs};
+
+/// Pages that blank databases begin with, and that [`Work::Pages`] changes.
+pub(super) const PAGES: u32 = 30;
+
+/// What the sessions do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// Numbers in pages, without trees: cache, log, checkpoint and redo alone.
+    Pages,
+    /// Transactions on a table and its index: trees, space, undo and clean-up as well.
+    Records,
+}
+
+/// What somebody outside the engine does wrong, so that the search has something to find.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mistake {
+    /// Changes are reported durable before their log is.
+    AcknowledgeEarly,
+    /// Syncs of databases do nothing.
+    SkipDatabaseSyncs,
+    /// Syncs of logs do nothing.
+    SkipLogSyncs,
+    /// The write of a log with this number, from 0, is acknowledged and not done.
+    SkipLogWrite(u64),
+}
+
+/// What is run.
+#[derive(Clone, Debug)]
+pub struct Configuration {
+    /// The seed of the world and of all sessions.
+    pub seed: u64,
+    /// What sessions do.
+    pub work: Work,
+    /// Databases that share the log. Records have their table in the first and their index in the last.
+    pub databases: u8,
+    /// The page size of all of them.
+    pub page_size: PageSize,
+    /// The log's segment size in bytes: 512 or 4096.
+    pub segment: usize,
+    /// How log becomes durable.
+    pub durability: Durability,
+    /// Whether the process is killed in the middle; a second one recovers, a third goes on.
+    pub killed: bool,
+    /// Frames of the cache.
+    pub frames: u32,
+    /// Log that may wait in memory, in units of 512 bytes.
+    pub buffer_units: u32,
+    /// Log that recovery may have to replay.
+    pub checkpoint_depth: ByteSize,
+    /// Whether logs that nobody needs are removed.
+    pub circular: bool,
+    /// How long lazy commits may wait.
+    pub lazy_wait: Span,
+    /// How much longer than the shortest an I/O may take, in percent: above zero they complete out of order.
+    pub jitter_percent: u32,
+    /// Who does not keep their word.
+    pub mistake: Option<Mistake>,
+}
+
+impl Configuration {
+    /// The plain one: two databases of pages, or one of records; 4 KiB pages, segments of 512 bytes, write-through, and
+    /// every other seed the smallest log buffer there is.
+    pub fn new(seed: u64, work: Work) -> Self {
+        let (databases, frames) = match work {
+            Work::Pages => (2, 16),
+            Work::Records => (1, 24),
+        };
+        Self {
+            seed,
+            work,
+            databases,
+            page_size: PageSize::KIB_4,
+            segment: 512,
+            durability: Durability::WriteThrough,
+            killed: false,
+            frames,
+            buffer_units: if seed.is_multiple_of(2) { 64 } else { 1 },
+            checkpoint_depth: ByteSize::kib(96),
+            circular: true,
+            lazy_wait: Span::millis(30),
+            jitter_percent: 0,
+            mistake: None,
+        }
+    }
+
+    /// The `round`-th configuration of `seed`.
+    pub fn draw(seed: u64, round: u64) -> Self {
+        let streams = Streams::new(seed).part(&format!("round/{round}"));
+        let mut draw = streams.named("configuration");
+        let work = of(&mut draw, [Work::Records, Work::Records, Work::Pages]);
+        Self {
+            work,
+            databases: of(&mut draw, [1, 2]),
+            page_size: of(
+                &mut draw,
+                [
+                    PageSize::KIB_4,
+                    PageSize::KIB_4,
+                    PageSize::KIB_8,
+                    PageSize::KIB_16,
+                ],
+            ),
+            segment: of(&mut draw, [512, 4096]),
+            durability: of(
+                &mut draw,
+                [Durability::WriteThrough, Durability::WriteThenSync],
+            ),
+            killed: draw.percent(30),
+            frames: of(&mut draw, [24, 32, 48]),
+            buffer_units: of(&mut draw, [1, 16, 64]),
+            checkpoint_depth: ByteSize::kib(of(&mut draw, [64, 96, 192])),
+            circular: draw.percent(70),
+            lazy_wait: Span::millis(of(&mut draw, [3, 30, 300])),
+            jitter_percent: of(&mut draw, [0, 50, 400]),
+            ..Self::new(draw.bits(), work)
+        }
+    }
+
+    /// How the engine is opened.
+    pub(super) fn options(&self) -> InstanceOptions {
+        // Large pages need room for one change of each in a log file.
+        let log_bytes = if self.page_size.is_large() { 256 } else { 64 } << 10;
+        InstanceOptions {
+            page_size: self.page_size,
+            log: LogShape::new(self.segment, log_bytes),
+            durability: self.durability,
+            log_buffer_units: self.buffer_units,
+            checkpoint_depth: self.checkpoint_depth,
+            circular: self.circular,
+            lazy_wait: self.lazy_wait,
+            ..options(self.databases.into(), self.segment)
+        }
+    }
+
+    /// The files that it begins with.
+    pub(super) fn files(&self) -> Store {
+        let mut store = Store::new();
+        for database in 0..self.databases {
+            let path = database_path(database.into());
+            match self.work {
+                Work::Pages => {
+                    blank_database_of(self.page_size, &mut store, &path, PAGES as usize);
+                }
+                Work::Records => tree_database_of(self.page_size, &mut store, &path),
+            }
+        }
+        store
+    }
+
+    /// A world with these files.
+    pub(super) fn world_of(&self, store: Store, seed: u64, frames: &Frames) -> VirtualWorld {
+        let stream = Streams::new(seed).named("device/0");
+        VirtualWorld::new(VirtualOptions {
+            store,
+            frames: frames.clone(),
+            devices: vec![Box::new(MemoryDevice::new(stream, self.jitter_percent))],
+            ..VirtualOptions::new(seed)
+        })
+    }
+
+    /// The world as the mistake leaves it.
+    pub(super) fn tampered(&self, world: &World) -> World {
+        match self.mistake {
+            Some(Mistake::SkipDatabaseSyncs) => without_syncs(world, Class::Database),
+            Some(Mistake::SkipLogSyncs) => without_syncs(world, Class::Log),
+            Some(Mistake::SkipLogWrite(number)) => without_log_write(world, number),
+            Some(Mistake::AcknowledgeEarly) | None => world.clone(),
+        }
+    }
+}
+
+fn of<T: Copy, const COUNT: usize>(draw: &mut Stream, choices: [T; COUNT]) -> T {
+    let choice = draw.below(COUNT as u64);
+    choices[usize::try_from(choice).expect("below a small number")]
+}
+
+impl fmt::Display for Configuration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let work = match self.work {
+            Work::Pages => "pages",
+            Work::Records => "records",
+        };
+        let durability = match self.durability {
+            Durability::WriteThrough => "write-through",
+            Durability::WriteThenSync => "write and sync",
+        };
+        write!(
+            f,
+            "{work}, {} databases, {} pages, {} frames, {}-byte segments, {durability}, log buffer {} x 512, \
+             checkpoint depth {}, lazy wait {}, jitter {} %",
+            self.databases,
+            self.page_size,
+            self.frames,
+            self.segment,
+            self.buffer_units,
+            self.checkpoint_depth,
+            self.lazy_wait,
+            self.jitter_percent,
+        )?;
+        if self.circular {
+            f.write_str(", circular")?;
+        }
+        if self.killed {
+            f.write_str(", killed in the middle")?;
+        }
+        Ok(())
+    }
+}

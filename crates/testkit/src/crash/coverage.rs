@@ -1,0 +1,116 @@
+//! What a search has seen: how many crashes, how different they were, and how recovery went about them.
+
+use std::collections::BTreeSet;
+
+use brunt_ese::instance::recovery::RecoveryReport;
+
+/// The way a recovery took. Numbers above three count as three: the ways differ by none, one, a few.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Path {
+    generations: u32,
+    records: u32,
+    changes: u32,
+    torn_pages: u32,
+    undone: u32,
+    is_second: bool,
+}
+
+impl Path {
+    fn of(report: &RecoveryReport, is_second: bool) -> Self {
+        let few = |number: u64| u32::try_from(number.min(3)).expect("three at most");
+        Self {
+            generations: report.generations.min(3),
+            records: few(report.records),
+            changes: few(report.changes),
+            torn_pages: report.torn_pages.min(3),
+            undone: report.undone.min(3),
+            is_second,
+        }
+    }
+}
+
+/// Counts of a search.
+#[derive(Clone, Debug, Default)]
+pub struct Coverage {
+    /// Crash points that were recovered and compared.
+    pub steps: u64,
+    /// Stories that were cut.
+    pub stories: u64,
+    /// Of them, those whose process was killed on its way.
+    pub killed: u64,
+    /// I/Os and changes of names that the stories recorded.
+    pub actions: u64,
+    /// Times that an engine was opened on what a crash left.
+    pub recoveries: u64,
+    /// Of them, those whose crash fell into a recovery.
+    pub second_crashes: u64,
+    /// Recoveries whose trees and space were walked.
+    pub walks: u64,
+    /// Writes, lengths and names that were not durable at a crash: each was kept, lost or torn.
+    pub faults: u64,
+    /// Pages that were rebuilt because their last write was torn.
+    pub torn_pages: u64,
+    /// Transactions that were taken back.
+    pub undone: u64,
+    images: BTreeSet<u64>,
+    states: BTreeSet<u64>,
+    paths: BTreeSet<Path>,
+}
+
+impl Coverage {
+    /// Different files that crashes left, by hash.
+    pub fn images(&self) -> u64 {
+        self.images.len() as u64
+    }
+
+    /// Different states that were recovered, by hash.
+    pub fn states(&self) -> u64 {
+        self.states.len() as u64
+    }
+
+    /// Different ways that recoveries took: none, one, two or more log files, records, missing changes, torn pages and
+    /// transactions taken back, after a crash of a running engine or of a recovery.
+    pub fn paths(&self) -> u64 {
+        self.paths.len() as u64
+    }
+
+    /// These files were left.
+    pub(super) fn saw_image(&mut self, digest: u64) {
+        self.images.insert(digest);
+    }
+
+    /// This state was recovered.
+    pub(super) fn saw_state(&mut self, digest: u64) {
+        self.states.insert(digest);
+    }
+
+    /// A recovery went this way.
+    pub(super) fn saw_recovery(&mut self, report: &RecoveryReport, is_second: bool) {
+        self.recoveries += 1;
+        self.second_crashes += u64::from(is_second);
+        self.torn_pages += u64::from(report.torn_pages);
+        self.undone += u64::from(report.undone);
+        self.paths.insert(Path::of(report, is_second));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ways_differ_by_none_one_and_a_few() {
+        let mut coverage = Coverage::default();
+        let mut go = |undone, is_second| {
+            let report = RecoveryReport {
+                undone,
+                ..RecoveryReport::default()
+            };
+            coverage.saw_recovery(&report, is_second);
+            coverage.paths()
+        };
+        let seen = [go(0, false), go(1, false), go(3, false), go(90, false)];
+        assert_eq!(seen, [1, 2, 3, 3]);
+        assert_eq!(go(1, true), 4);
+    }
+}

@@ -1,0 +1,115 @@
+//! Work without trees: every change gets the next number and writes it into one to three pages of one database.
+//!
+//! Pages hold nothing else, so the state is read from the files themselves after recovery, with no help of the engine's.
+
+use brunt_ese::error::EngineError;
+use brunt_ese::format::page::{ObjectId, Page, PageFlags};
+use brunt_ese::log::{FlushReason, Role};
+use brunt_ese::page::Pages;
+use brunt_ese::tree::Step;
+use brunt_units::{PageNumber, Span};
+use brunt_world::random::Streams;
+use brunt_world_virtual::Store;
+
+use super::configuration::PAGES;
+use super::story::{DURABLE, Stage};
+use super::{Configuration, Mistake, State};
+use crate::tiny::database_path;
+
+/// Changes that a session makes.
+const CHANGES: u32 = 60;
+
+/// One session.
+pub(super) async fn session(stage: Stage, number: u64) -> Result<(), EngineError> {
+    let mut draw = stage.draw(number);
+    let databases = u64::from(stage.configuration.databases);
+    for _ in 0..CHANGES {
+        let database = u8::try_from(draw.below(databases)).expect("few databases");
+        let pages: Vec<u32> = (0..=draw.below(3))
+            .map(|_| u32::try_from(1 + draw.below(u64::from(PAGES))).expect("few pages"))
+            .collect();
+        let number = change(&stage, database, &pages).await?;
+        if draw.percent(40) {
+            acknowledge(&stage, number).await?;
+        }
+        if draw.percent(20) {
+            stage.world.sleep(Span::millis(draw.below(700))).await;
+        }
+    }
+    Ok(())
+}
+
+async fn acknowledge(stage: &Stage, number: u64) -> Result<(), EngineError> {
+    let log = stage.instance.log();
+    let durable = log.flushed(log.tail(), FlushReason::Commit);
+    if stage.configuration.mistake == Some(Mistake::AcknowledgeEarly) {
+        stage.machine.mark(DURABLE, number);
+    }
+    durable.await?;
+    stage.machine.mark(DURABLE, number);
+    Ok(())
+}
+
+/// Writes the next number into `pages`; says which one it was.
+async fn change(stage: &Stage, database: u8, pages: &[u32]) -> Result<u64, EngineError> {
+    let changed = stage.instance.change(database, 0, Role::System, |change| {
+        let last = stage.history.borrow().last().cloned();
+        let mut next = last.expect("there is a first");
+        for &page in pages {
+            if next.contains_key(&(database, page)) {
+                change.page(PageNumber(page))?;
+            } else {
+                change.pages().claimed(PageNumber(page))?;
+            }
+        }
+        let number = stage.history.borrow().len() as u64;
+        let data = value(number);
+        for &page in pages {
+            if next.insert((database, page), number).is_some() {
+                change.edit(PageNumber(page)).replace(0, b"key", &data);
+            } else {
+                let mut editor = change.fresh(PageNumber(page));
+                let flags = PageFlags::ALWAYS
+                    .with(PageFlags::LEAF)
+                    .with(PageFlags::ROOT);
+                editor.format(ObjectId(9), flags);
+                editor.insert(0, b"key", &data);
+            }
+        }
+        Ok(Step::Done(stage.note(|state| *state = next)))
+    });
+    changed.await
+}
+
+/// What a page holds for a number: bytes of its own length.
+fn value(number: u64) -> Vec<u8> {
+    let mut draw = Streams::new(number).named("value");
+    let mut bytes = vec![0; usize::try_from(8 + draw.below(1500)).expect("a small number")];
+    draw.fill(&mut bytes);
+    bytes[..8].copy_from_slice(&number.to_le_bytes());
+    bytes
+}
+
+/// What the databases hold, read from their bytes.
+///
+/// # Errors
+/// In words, when a page holds what was never written.
+pub(super) fn read(store: &Store, configuration: &Configuration) -> Result<State, String> {
+    let size = configuration.page_size;
+    let mut state = State::new();
+    for database in 0..configuration.databases {
+        let bytes = store.get(&database_path(database.into()));
+        let bytes = bytes.ok_or_else(|| format!("database {database} is gone"))?;
+        let pages = (1..).zip(bytes.chunks_exact(size.bytes()).skip(2));
+        for (number, page) in pages.filter(|(_, page)| page.iter().any(|byte| *byte != 0)) {
+            let node = Page::new(page, size).node(0);
+            let data = node.map_or(&[][..], |node| node.data);
+            let version = data.first_chunk().map(|bytes| u64::from_le_bytes(*bytes));
+            let version = version.filter(|version| data == value(*version));
+            let version =
+                version.ok_or_else(|| format!("page {number} of {database} is a mixture"))?;
+            state.insert((database, number), version);
+        }
+    }
+    Ok(state)
+}

@@ -1,0 +1,193 @@
+//! Many stories, cut at random: what `brunt prove` runs.
+//!
+//! ```text
+//!   seed --> round 0: configuration, story, steps 0 .. 249
+//!        --> round 1: configuration, story, steps 250 .. 499
+//! ```
+//!
+//! Every step has a stream of its own, so a step is repeated by running its round's story and that step alone; the steps of
+//! a round are taken in the order of their cuts, because going forwards is cheap.
+
+use std::fmt;
+use std::ops::Range;
+
+use brunt_world::Frames;
+use brunt_world::random::Streams;
+use brunt_world_virtual::crash::Sample;
+use brunt_world_virtual::{Digest, Step};
+
+use super::search::{Depth, Trial};
+use super::{Configuration, Coverage, Mistake, Story};
+
+/// Steps of one story. More find less that is new; fewer spend the time on running stories.
+pub const STEPS_PER_STORY: u64 = 250;
+
+/// Which steps are searched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Proof {
+    /// The seed of everything.
+    pub seed: u64,
+    /// The first step.
+    pub first: u64,
+    /// How many.
+    pub steps: u64,
+    /// Who does not keep their word: for tests of the search itself.
+    pub mistake: Option<Mistake>,
+}
+
+/// A search that found nothing.
+#[derive(Clone, Debug)]
+pub struct Proven {
+    /// What it has seen.
+    pub coverage: Coverage,
+    /// Everything that was found, hashed: equal for equal proofs.
+    pub digest: Digest,
+    /// Whether it went to its end; otherwise it was asked to stop.
+    pub is_complete: bool,
+}
+
+/// A crash after which something is wrong, or a run that went wrong without one.
+#[derive(Clone, Debug)]
+pub struct Violation {
+    /// What is wrong.
+    pub what: String,
+    /// What was run.
+    pub configuration: Configuration,
+    /// The seed of the search.
+    pub seed: u64,
+    /// The step.
+    pub step: u64,
+    /// Where the record was cut, and what survived of what was not durable; `None` when no crash had happened yet.
+    pub crash: Option<(Step, Sample)>,
+    /// What had been seen before.
+    pub coverage: Coverage,
+}
+
+impl fmt::Display for Violation {
+    /// One fact a line, the command that repeats it last.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.what)?;
+        writeln!(f, "{:14}{}", "configuration", self.configuration)?;
+        match self.crash {
+            Some((cut, sample)) => {
+                let cut = cut.0;
+                writeln!(f, "{:14}after moment {cut}, {sample:?} survived", "crash")?;
+            }
+            None => writeln!(f, "{:14}none yet", "crash")?,
+        }
+        write!(f, "{:14}{}", "again", self.command())
+    }
+}
+
+impl Violation {
+    /// The command that repeats it.
+    pub fn command(&self) -> String {
+        format!(
+            "brunt prove --seed {} --first {} --steps 1",
+            self.seed, self.step
+        )
+    }
+}
+
+/// One step of a round.
+struct Planned {
+    number: u64,
+    cut: Step,
+    sample: Sample,
+    depth: Depth,
+}
+
+impl Proof {
+    /// All of it. `watch` sees the counts after each step, and ends the search by saying false.
+    ///
+    /// # Errors
+    /// The first violation.
+    pub fn run(&self, mut watch: impl FnMut(&Coverage) -> bool) -> Result<Proven, Box<Violation>> {
+        let mut proven = Proven {
+            coverage: Coverage::default(),
+            digest: Digest::default(),
+            is_complete: true,
+        };
+        // One pool for all worlds: frames go home, slabs never do.
+        let frames = Frames::in_memory();
+        let (mut next, end) = (self.first, self.first.saturating_add(self.steps));
+        while next < end && proven.is_complete {
+            let round = next.div_euclid(STEPS_PER_STORY);
+            let last = end.min((round + 1).saturating_mul(STEPS_PER_STORY));
+            self.round(round, next..last, &frames, &mut proven, &mut watch)?;
+            next = last;
+        }
+        Ok(proven)
+    }
+
+    fn round(
+        &self,
+        round: u64,
+        steps: Range<u64>,
+        frames: &Frames,
+        proven: &mut Proven,
+        watch: &mut impl FnMut(&Coverage) -> bool,
+    ) -> Result<(), Box<Violation>> {
+        let configuration = Configuration {
+            mistake: self.mistake,
+            ..Configuration::draw(self.seed, round)
+        };
+        let violation = |what, step, crash, coverage: &Coverage| {
+            Box::new(Violation {
+                what,
+                configuration: configuration.clone(),
+                seed: self.seed,
+                step,
+                crash,
+                coverage: coverage.clone(),
+            })
+        };
+        let story = Story::run(&configuration, frames)
+            .map_err(|what| violation(what, steps.start, None, &proven.coverage))?;
+        proven.coverage.stories += 1;
+        proven.coverage.killed += u64::from(configuration.killed);
+        proven.coverage.actions += story.journal.actions().len() as u64;
+        proven.digest.mix(story.digest.value());
+        let mut trial = Trial::new(&story, frames);
+        for step in self.plan(steps, &trial.cuts()) {
+            let found = trial.step(step.cut, step.sample, step.depth, &mut proven.coverage);
+            let found = found.map_err(|what| {
+                let crash = Some((step.cut, step.sample));
+                violation(what, step.number, crash, &proven.coverage)
+            })?;
+            proven.digest.mix(found.value());
+            if !watch(&proven.coverage) {
+                proven.is_complete = false;
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The steps in the order of their cuts.
+    fn plan(&self, steps: Range<u64>, cuts: &[Step]) -> Vec<Planned> {
+        let mut plan: Vec<_> = steps.map(|number| self.planned(number, cuts)).collect();
+        plan.sort_by_key(|step| (step.cut, step.number));
+        plan
+    }
+
+    fn planned(&self, number: u64, cuts: &[Step]) -> Planned {
+        let mut draw = Streams::new(self.seed).named(&format!("step/{number}"));
+        let mut below =
+            |bound: usize| usize::try_from(draw.below(bound as u64)).expect("below a length");
+        let cut = cuts[below(cuts.len())];
+        let corner = Sample::CORNERS[below(Sample::CORNERS.len())];
+        Planned {
+            number,
+            cut,
+            sample: match draw.percent(40) {
+                true => corner,
+                false => Sample::Random(draw.bits()),
+            },
+            depth: Depth {
+                walk: draw.percent(25),
+                second: draw.percent(25).then(|| draw.bits()),
+            },
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! Cutting one story: an image, a recovery, a judgement.
+//!
+//! Images that are equal recover equally, so each is recovered once; against what had been acknowledged every cut is judged.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use brunt_world::Frames;
+use brunt_world::random::Streams;
+use brunt_world_virtual::crash::{CrashImages, Sample};
+use brunt_world_virtual::{Digest, Step, Store};
+
+use super::recovery::{Recovery, recover};
+use super::{Configuration, Coverage, State, Story};
+
+/// One story, cut at regular distances.
+#[derive(Clone, Debug)]
+pub struct Search {
+    /// What is run.
+    pub configuration: Configuration,
+    /// Each how manieth cut.
+    pub every: usize,
+    /// The first sample at each cut.
+    pub first_sample: u64,
+    /// Samples at each cut.
+    pub samples: u64,
+}
+
+impl Search {
+    /// Runs the story, cuts it, recovers.
+    ///
+    /// # Errors
+    /// The first violation in words.
+    pub fn run(&self) -> Result<Coverage, String> {
+        let frames = Frames::in_memory();
+        let story = Story::run(&self.configuration, &frames)?;
+        let mut coverage = Coverage::default();
+        let mut trial = Trial::new(&story, &frames);
+        for cut in trial.cuts().into_iter().step_by(self.every) {
+            for number in self.first_sample..self.first_sample + self.samples {
+                let sample = Sample::nth(number);
+                let depth = Depth {
+                    walk: true,
+                    second: Some(u64::from(cut.0) << 8 | number),
+                };
+                trial
+                    .step(cut, sample, depth, &mut coverage)
+                    .map_err(|what| format!("{what} (cut {}, {sample:?})", cut.0))?;
+            }
+        }
+        Ok(coverage)
+    }
+}
+
+/// How much is looked at after a crash.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Depth {
+    /// Whether all trees and all space are walked.
+    pub(super) walk: bool,
+    /// Whether recovery is cut off, too, at a point drawn from this seed.
+    pub(super) second: Option<u64>,
+}
+
+/// A story on trial.
+pub(super) struct Trial<'a> {
+    story: &'a Story,
+    images: CrashImages<'a>,
+    /// What images recovered to.
+    recovered: BTreeMap<u64, Rc<State>>,
+    frames: &'a Frames,
+}
+
+impl<'a> Trial<'a> {
+    pub(super) fn new(story: &'a Story, frames: &'a Frames) -> Self {
+        Self {
+            story,
+            images: CrashImages::new(&story.journal),
+            recovered: BTreeMap::new(),
+            frames,
+        }
+    }
+
+    /// Where the story can be cut, in order.
+    pub(super) fn cuts(&self) -> Vec<Step> {
+        self.images.cuts()
+    }
+
+    /// One crash point, recovered and compared: a hash of what was found. Cheap when cuts come in order.
+    pub(super) fn step(
+        &mut self,
+        cut: Step,
+        sample: Sample,
+        depth: Depth,
+        coverage: &mut Coverage,
+    ) -> Result<Digest, String> {
+        let image = self.images.image(cut, sample);
+        coverage.steps += 1;
+        coverage.faults += self.images.pending(cut) as u64;
+        let files = image.digest().value();
+        coverage.saw_image(files);
+        let state = match self.recovered.get(&files) {
+            Some(state) => Rc::clone(state),
+            None => {
+                let state = Rc::new(self.recover(image, depth, coverage)?);
+                self.recovered.insert(files, Rc::clone(&state));
+                state
+            }
+        };
+        let (possible, acknowledged) = self.story.possible(&self.images, cut);
+        judge(&state, possible, acknowledged)?;
+        let mut digest = hash(&state);
+        coverage.saw_state(digest.value());
+        digest.mix(files);
+        Ok(digest)
+    }
+
+    fn recover(
+        &self,
+        image: Store,
+        depth: Depth,
+        coverage: &mut Coverage,
+    ) -> Result<State, String> {
+        let first = self.open(image, depth.walk, coverage, false)?;
+        if let Some(seed) = depth.second {
+            let mut draw = Streams::new(seed).named("second crash");
+            let mut images = CrashImages::new(&first.journal);
+            let cuts = images.cuts();
+            let cut = cuts[usize::try_from(draw.below(cuts.len() as u64)).expect("a place")];
+            let image = images.image(cut, Sample::nth(draw.below(20)));
+            coverage.faults += images.pending(cut) as u64;
+            let second = self.open(image, depth.walk, coverage, true);
+            let second = second.map_err(|what| format!("after a crash in recovery: {what}"))?;
+            if second.state != first.state {
+                return Err("a crash in recovery led to another state".to_owned());
+            }
+        }
+        Ok(first.state)
+    }
+
+    fn open(
+        &self,
+        image: Store,
+        walk: bool,
+        coverage: &mut Coverage,
+        is_second: bool,
+    ) -> Result<Recovery, String> {
+        let recovery = recover(image, &self.story.configuration, walk, self.frames)?;
+        coverage.saw_recovery(&recovery.report, is_second);
+        coverage.walks += u64::from(walk);
+        Ok(recovery)
+    }
+}
+
+/// Whether a state that was recovered is one that ever was, and no older than what was acknowledged.
+fn judge(state: &State, history: &[State], acknowledged: u64) -> Result<(), String> {
+    match history.iter().rposition(|known| known == state) {
+        None => Err("not a state that ever was".to_owned()),
+        Some(found) if (found as u64) < acknowledged => Err(format!(
+            "lost a durable commit: state {found} of {}, {acknowledged} was acknowledged",
+            history.len() - 1
+        )),
+        Some(_) => Ok(()),
+    }
+}
+
+fn hash(state: &State) -> Digest {
+    let mut digest = Digest::default();
+    for ((database, record), version) in state {
+        digest.mix(u64::from(*database) << 32 | u64::from(*record));
+        digest.mix(*version);
+    }
+    digest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_states_that_were_and_hold_what_was_acknowledged_pass() {
+        let states: Vec<State> = (0..4)
+            .map(|version| State::from([((0, 1), version)]))
+            .collect();
+        assert_eq!(judge(&states[3], &states, 3), Ok(()));
+        assert_eq!(judge(&states[3], &states, 2), Ok(()));
+        let lost = judge(&states[1], &states, 2).unwrap_err();
+        assert_eq!(
+            lost,
+            "lost a durable commit: state 1 of 3, 2 was acknowledged"
+        );
+        let strange = State::from([((0, 1), 9)]);
+        assert!(judge(&strange, &states, 0).is_err());
+    }
+}

@@ -1,0 +1,213 @@
+//! Running a configuration: sessions work, and the journal notes everything that reaches the disk.
+//!
+//! When the process is killed in the middle, what its machine had been given still happens. A second process recovers and
+//! closes, a third goes on from the state that was found; each has a history of its own.
+
+use std::cell::{Cell, RefCell};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+
+use brunt_ese::content::Bytes;
+use brunt_ese::error::EngineError;
+use brunt_ese::instance::Instance;
+use brunt_units::Span;
+use brunt_world::random::Stream;
+use brunt_world::{Frames, World};
+use brunt_world_virtual::crash::CrashImages;
+use brunt_world_virtual::{Digest, Journal, Machine, Step, VirtualWorld};
+
+use super::recovery::{panic_words, recover};
+use super::{Configuration, State, Work, flush_types, pages, records};
+use crate::tiny::open;
+use crate::worlds::{bounded, mortal};
+
+const SESSIONS: u64 = 3;
+/// A story has some thousand I/Os; one with so many does not end.
+const IOS_MAX: u64 = 1_000_000;
+/// A process lives for fewer I/Os than this before it is killed.
+const LIFE_MAX: u64 = 400;
+
+/// The state after each commit; the first is before any.
+type History = Rc<RefCell<Vec<State>>>;
+
+/// The mark of a commit that was acknowledged: its place in the history.
+pub(super) const DURABLE: &str = "durable";
+/// The mark from which on the next history counts.
+const TOOK_OVER: &str = "took over";
+/// The mark of a new process: what the one before remembered is gone.
+pub(super) const BEGAN: &str = "began";
+
+/// What happened.
+pub struct Story {
+    /// What was run.
+    pub configuration: Configuration,
+    /// Everything that reached the disk.
+    pub journal: Journal,
+    /// Everything that happened in the world, hashed.
+    pub digest: Digest,
+    /// The history of each process.
+    histories: Vec<Vec<State>>,
+}
+
+/// What a session works with.
+#[derive(Clone)]
+pub(super) struct Stage {
+    pub(super) world: World,
+    pub(super) machine: Machine,
+    pub(super) instance: Instance<Bytes>,
+    pub(super) history: History,
+    pub(super) configuration: Rc<Configuration>,
+}
+
+impl Stage {
+    /// The stream of session `number`.
+    pub(super) fn draw(&self, number: u64) -> Stream {
+        self.world.random.named(&format!("session/{number}"))
+    }
+
+    /// The next state: `change` is made to the latest. Its number.
+    ///
+    /// No task runs between this and the commit's record, so states have the order of the log.
+    pub(super) fn note(&self, change: impl FnOnce(&mut State)) -> u64 {
+        let mut history = self.history.borrow_mut();
+        let mut state = history.last().expect("there is a first").clone();
+        change(&mut state);
+        history.push(state);
+        history.len() as u64 - 1
+    }
+
+    async fn work(self) -> Result<(), EngineError> {
+        let start = |number| {
+            let stage = self.clone();
+            self.world.spawner.spawn(async move {
+                match stage.configuration.work {
+                    Work::Pages => pages::session(stage, number).await,
+                    Work::Records => records::session(stage, number).await,
+                }
+            })
+        };
+        let sessions: Vec<_> = (0..SESSIONS).map(start).collect();
+        for session in sessions {
+            session.await?;
+        }
+        Ok(())
+    }
+}
+
+impl Story {
+    /// Runs `configuration`.
+    ///
+    /// # Errors
+    /// In words: the engine failed or panicked although no crash had happened yet, or the record breaks a rule.
+    pub fn run(configuration: &Configuration, frames: &Frames) -> Result<Self, String> {
+        let kept = Rc::new(configuration.clone());
+        let run = || {
+            let mut made = kept.world_of(kept.files(), kept.seed, frames);
+            made.machine.start_recording();
+            let histories = live(&mut made, &kept, frames)?;
+            let journal = made.machine.stop_recording().expect("it was started");
+            Ok((histories, journal, made.machine.digest()))
+        };
+        let ran = catch_unwind(AssertUnwindSafe(run));
+        let ran = ran.unwrap_or_else(|panic| Err(panic_words(&*panic)));
+        let (histories, journal, digest) =
+            ran.map_err(|what| format!("before any crash: {what}"))?;
+        flush_types::audit(&journal, configuration)?;
+        Ok(Self {
+            configuration: configuration.clone(),
+            journal,
+            digest,
+            histories,
+        })
+    }
+
+    /// The states that may be found after a crash at `cut`, oldest first, and the place of the newest one that was
+    /// acknowledged before it.
+    pub fn possible(&self, images: &CrashImages<'_>, cut: Step) -> (&[State], u64) {
+        let marks = |what| images.marks(cut).filter(move |mark| mark.what == what);
+        let durable = marks(DURABLE).map(|mark| mark.number).max().unwrap_or(0);
+        let last = self.histories.len() - 1;
+        (&self.histories[marks(TOOK_OVER).count().min(last)], durable)
+    }
+}
+
+fn live(
+    made: &mut VirtualWorld,
+    configuration: &Rc<Configuration>,
+    frames: &Frames,
+) -> Result<Vec<Vec<State>>, String> {
+    let world = bounded(&configuration.tampered(&made.world), IOS_MAX);
+    let (machine, configuration) = (made.machine.clone(), Rc::clone(configuration));
+    let frames = frames.clone();
+    made.executor.block_on(async move {
+        let mut histories = Vec::new();
+        let mut history = vec![State::new()];
+        let failed = |error: EngineError| error.to_string();
+        if configuration.killed {
+            let lived = live_and_die(&world, &machine, &configuration).await;
+            let left = recover(machine.store(), &configuration, true, &frames)?.state;
+            let kept = lived.iter().rposition(|known| *known == left);
+            let kept = kept.ok_or("a process that died left a state that never was")?;
+            history = lived[..=kept].to_vec();
+            histories.push(lived);
+            machine.mark(BEGAN, 0);
+            let opened = open(&world, configuration.frames, configuration.options()).await;
+            opened.map_err(failed)?.0.close().await.map_err(failed)?;
+        }
+        machine.mark(BEGAN, 0);
+        let opened = open(&world, configuration.frames, configuration.options()).await;
+        let (instance, _) = opened.map_err(failed)?;
+        machine.mark(TOOK_OVER, 0);
+        let history = Rc::new(RefCell::new(history));
+        let stage = Stage {
+            world,
+            machine,
+            instance: instance.clone(),
+            history: Rc::clone(&history),
+            configuration,
+        };
+        stage.work().await.map_err(failed)?;
+        instance.close().await.map_err(failed)?;
+        histories.push(history.take());
+        Ok(histories)
+    })
+}
+
+/// A process that is killed somewhere on its way: the states that were.
+async fn live_and_die(
+    world: &World,
+    machine: &Machine,
+    configuration: &Rc<Configuration>,
+) -> Vec<State> {
+    let ios = world.random.named("death").below(LIFE_MAX);
+    let (mortal, left) = mortal(world, ios);
+    let history: History = Rc::new(RefCell::new(vec![State::new()]));
+    let has_ended = Rc::new(Cell::new(false));
+    let (its_machine, its_history) = (machine.clone(), Rc::clone(&history));
+    let (its_configuration, its_end) = (Rc::clone(configuration), Rc::clone(&has_ended));
+    drop(world.spawner.spawn(async move {
+        let options = its_configuration.options();
+        let opened = open(&mortal, its_configuration.frames, options).await;
+        let (instance, _) = opened.expect("files as they were made");
+        let stage = Stage {
+            world: mortal,
+            machine: its_machine,
+            instance,
+            history: its_history,
+            configuration: its_configuration,
+        };
+        stage.work().await.expect("a dying process sees no error");
+        its_end.set(true);
+    }));
+    while left.get() > 0 && !has_ended.get() {
+        world.sleep(Span::millis(1)).await;
+    }
+    left.set(0);
+    // What the device has been given it carries out.
+    while machine.in_flight() > 0 {
+        world.sleep(Span::millis(1)).await;
+    }
+    // Its tasks still wait, so the history stays theirs.
+    let lived = history.borrow();
+    lived.clone()
+}

@@ -1,0 +1,110 @@
+//! The crash search on fixed seeds, crashes that once lost something, and canaries: mistakes that it must find.
+
+use brunt_ese::log::Durability;
+use brunt_testkit::crash::{Configuration, Mistake, Proof, Proven, Search, Work};
+
+fn prove(seed: u64, steps: u64) -> Proven {
+    let proof = Proof {
+        seed,
+        first: 0,
+        steps,
+        mistake: None,
+    };
+    proof
+        .run(|_| true)
+        .unwrap_or_else(|violation| panic!("{violation}"))
+}
+
+#[test]
+fn nothing_is_lost_and_a_seed_is_repeated_to_the_byte() {
+    let (one, other) = (prove(1, 600), prove(1, 600));
+    assert_eq!(one.digest, other.digest);
+    assert_ne!(one.digest, prove(2, 300).digest);
+    let coverage = one.coverage;
+    assert_eq!(coverage.steps, 600);
+    assert!(coverage.images() > 300, "{coverage:?}");
+    assert!(coverage.states() > 50, "{coverage:?}");
+    assert!(coverage.paths() > 10, "{coverage:?}");
+    assert!(coverage.torn_pages > 0, "{coverage:?}");
+    assert!(coverage.undone > 0, "{coverage:?}");
+    assert!(coverage.second_crashes > 50, "{coverage:?}");
+}
+
+#[test]
+fn both_kinds_of_work_survive_every_crash() {
+    for (work, every) in [(Work::Pages, 29), (Work::Records, 19)] {
+        for seed in 1..3 {
+            let search = Search {
+                configuration: Configuration::new(seed, work),
+                every,
+                first_sample: seed,
+                samples: 4,
+            };
+            search
+                .run()
+                .unwrap_or_else(|what| panic!("{work:?} of seed {seed}: {what}"));
+        }
+    }
+}
+
+/// A process that is killed while its machine goes on has written things that are read back and are not durable. The
+/// next one took pages and the end of the log for done; then the power failed, and they were gone.
+#[test]
+fn what_a_killed_process_left_is_made_durable_before_it_is_trusted() {
+    let search = Search {
+        configuration: Configuration {
+            segment: 4096,
+            durability: Durability::WriteThenSync,
+            killed: true,
+            ..Configuration::new(3, Work::Pages)
+        },
+        every: 2,
+        first_sample: 3,
+        samples: 1,
+    };
+    search.run().unwrap();
+}
+
+/// What a search of some hundred steps says when somebody makes `mistake`.
+fn caught(mistake: Mistake) -> String {
+    let proof = Proof {
+        seed: 5,
+        first: 0,
+        steps: 2000,
+        mistake: Some(mistake),
+    };
+    let violation = proof.run(|_| true).expect_err("the mistake must be found");
+    let text = violation.to_string();
+    let command = format!("brunt prove --seed 5 --first {} --steps 1", violation.step);
+    assert!(text.ends_with(&command), "{text}");
+    // The step alone finds it again.
+    let again = Proof {
+        first: violation.step,
+        steps: 1,
+        ..proof
+    };
+    let again = again.run(|_| true).expect_err("it is repeated");
+    assert_eq!(again.what, violation.what);
+    violation.what
+}
+
+#[test]
+fn canary_an_acknowledgement_before_the_flush_is_found() {
+    let what = caught(Mistake::AcknowledgeEarly);
+    assert!(what.starts_with("lost a durable commit"), "{what}");
+}
+
+#[test]
+fn canary_one_log_write_that_is_skipped_is_found() {
+    caught(Mistake::SkipLogWrite(7));
+}
+
+#[test]
+fn canary_a_checkpoint_over_pages_that_are_not_synced_is_found() {
+    caught(Mistake::SkipDatabaseSyncs);
+}
+
+#[test]
+fn canary_a_log_that_is_not_synced_is_found() {
+    caught(Mistake::SkipLogSyncs);
+}
