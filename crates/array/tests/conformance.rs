@@ -3,7 +3,10 @@
 use std::path::Path;
 
 use brunt_array::drive::library;
-use brunt_array::{Array, ArrayDesign, ArrayDevice, Level};
+use brunt_array::{
+    Array, ArrayDesign, ArrayDevice, CacheDesign, ControllerDesign, Incident, Level,
+};
+use brunt_units::{ByteSize, Span, Time};
 use brunt_world::conformance;
 use brunt_world::random::Streams;
 use brunt_world_virtual::{Landing, VirtualOptions, VirtualWorld};
@@ -48,4 +51,42 @@ fn parity_conforms() {
     pass(1, Level::Raid5, 5);
     pass(2, Level::Raid6, 6);
     pass(3, Level::Raid50(2), 6);
+}
+
+/// Cache, two controllers and ports above mirrored pairs; a drive and a controller fail on the way.
+fn behind_a_cache(seed: u64) -> VirtualOptions {
+    let model = library::find("cheetah-15k5-146-fc").unwrap();
+    let mut design = ArrayDesign::one_group(&model, 4, Level::Raid10);
+    design.cache = Some(CacheDesign {
+        write: ByteSize::kib(256),
+        read: ByteSize::kib(256),
+        ..CacheDesign::default()
+    });
+    design.controller = ControllerDesign {
+        count: 2,
+        read: Span::micros(50),
+        write: Span::micros(80),
+        failover: Span::millis(20),
+        ..ControllerDesign::default()
+    };
+    let mut array = Array::new(&design, Streams::new(seed).part("array")).unwrap();
+    array.schedule_incident(Time(Span::millis(5).0), Incident::DriveFails(1));
+    array.schedule_incident(Time(Span::millis(9).0), Incident::ControllerFails(0));
+    VirtualOptions {
+        devices: vec![Box::new(ArrayDevice::new(array, &[(0, 0)]))],
+        ..VirtualOptions::new(seed)
+    }
+}
+
+#[test]
+fn an_array_with_a_cache_conforms_while_parts_of_it_fail() {
+    for check in conformance::checks() {
+        let mut made = VirtualWorld::new(behind_a_cache(1));
+        let future = check.start(&made.world, Path::new("/data"));
+        made.executor.block_on(future);
+    }
+    let mut made = VirtualWorld::new(behind_a_cache(2));
+    let all = conformance::run(made.world.clone(), "/data".into());
+    made.executor.block_on(all);
+    assert_eq!(made.machine.in_flight(), 0);
 }

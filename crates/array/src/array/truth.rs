@@ -7,7 +7,7 @@ use brunt_world::random::{Stream, Streams};
 
 use crate::Extent;
 use crate::array::{Array, HostIo, Verb};
-use crate::design::{ArrayDesign, CacheDesign, ControllerDesign, Level};
+use crate::design::{ArrayDesign, CacheDesign, ControllerDesign, Level, ScanDesign};
 use crate::drive::library;
 use crate::incident::{Incident, Priority};
 
@@ -56,7 +56,8 @@ fn tester(seed: u64) -> Tester {
     } else {
         spares
     };
-    let model = library::find("cheetah-15k5-146-fc").unwrap();
+    let models = ["cheetah-15k5-146-fc", "nvme-ssd-1920"];
+    let model = library::find(models[draw(&mut stream, 2)]).unwrap();
     let mut design = ArrayDesign::one_group(&model, drives, level);
     design.drives = vec![model; usize::from(drives + spares)];
     design.spares = (drives..drives + spares).collect();
@@ -64,6 +65,12 @@ fn tester(seed: u64) -> Tester {
     design.groups[0].strip = ByteSize::kib(4);
     design.groups[0].repair.unit = ByteSize::kib([4, 8, 12][draw(&mut stream, 3)]);
     design.groups[0].repair.priority = [Priority::Highest, Priority::Low][draw(&mut stream, 2)];
+    if stream.percent(20) {
+        design.scan = Some(ScanDesign {
+            unit: ByteSize::kib(64),
+            pause: Span::millis(5),
+        });
+    }
     let cached = stream.percent(70);
     if cached {
         design.controller = ControllerDesign {

@@ -48,17 +48,16 @@ impl Group {
         })
     }
 
-    /// Different drives with pieces that are not good.
+    /// Failures that are not repaired: different drives with pieces that are not good, or the members that some chunk has
+    /// lost, if that is more (a spare may have failed with one piece, returned, and failed again with another).
     pub(crate) fn failures(&self) -> u32 {
-        let bad = self
-            .chunks
-            .iter()
-            .flat_map(|chunk| &chunk.pieces)
-            .filter(|piece| !piece.is_good);
-        let mut drives: Vec<u16> = bad.map(|piece| piece.spot.drive).collect();
+        let bad = |piece: &&super::Piece| !piece.is_good;
+        let pieces = self.chunks.iter().flat_map(|chunk| &chunk.pieces);
+        let mut drives: Vec<u16> = pieces.filter(bad).map(|piece| piece.spot.drive).collect();
         drives.sort_unstable();
         drives.dedup();
-        u32::try_from(drives.len()).expect("few drives")
+        let most = self.chunks.iter().map(Chunk::bad).max().unwrap_or(0);
+        most.max(u32::try_from(drives.len()).expect("few drives"))
     }
 
     /// Whether some piece is, goes or belongs on `drive`.
