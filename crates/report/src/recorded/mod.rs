@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::io::{self, BufRead};
 
 use crate::result::{Flow, Sample, Watched};
-use crate::streams::{CACHE, DATABASE_READ, DATABASE_WRITE, LOG_WRITE, PAGE_FAULT_STALLS};
+use crate::streams::{CACHE, DATABASE_READ, DATABASE_WRITE, HOST, LOG_WRITE, PAGE_FAULT_STALLS};
 use row::{Columns, Row};
 
 /// The rows of a table, put together.
@@ -85,7 +85,7 @@ impl Recorded {
     }
 
     fn add(&mut self, row: &Row<'_>, wanted: Wanted) {
-        if !row.stream.contains('.') {
+        if !row.stream.contains('.') && !row.stream.starts_with(HOST) {
             self.add_to_sample(row);
         }
         if wanted == Wanted::Totals {
@@ -211,6 +211,19 @@ mod tests {
         assert_eq!(second.page_fault_stalls_per_s, 0.5);
         assert_eq!(second.cache_bytes, 1 << 20);
         assert!(recorded.totals.is_empty());
+    }
+
+    #[test]
+    fn a_machine_that_is_watched_alone_makes_no_sample() {
+        let mut counters = Counters::new();
+        counters.add_value(Time::ZERO, Span::seconds(5), "host: cpu", 50.0);
+        let table = format!("{}{}", Counters::HEAD, counters.take());
+        let recorded = Recorded::read(table.as_bytes(), Wanted::Totals).unwrap();
+        assert!(recorded.samples.is_empty());
+        assert_eq!(
+            recorded.totals["host: cpu"].values.counter("cpu").avg,
+            Some(50.0)
+        );
     }
 
     #[test]

@@ -32,6 +32,8 @@ struct State {
     counted: DeviceCounts,
     /// When the collection began.
     began: Time,
+    /// When a backup began, while it goes on.
+    backing_up: Option<Time>,
     /// Whether sessions have begun.
     dispatching: bool,
     /// Whether a sample was over its limit.
@@ -250,10 +252,12 @@ impl Listener for Watch {
                 self.show(Phase::Test, share, || testing(live));
             }
             News::BackingUp { done, total } => {
+                self.backup_goes_on(at);
                 self.show_bytes(Phase::Test, *done, *total, "");
             }
             News::BackedUp { total, took } => {
                 self.count_devices();
+                self.backup_ended(at);
                 let rate = total.get() as f64 / took.as_seconds().max(1e-9);
                 let rate = decimals(rate / f64::from(1 << 20));
                 let took = seconds(*took);
@@ -309,6 +313,28 @@ impl Watch {
     fn keep(&self, recorded: &Recorded) {
         if let Some(recorder) = &*self.recorder.borrow() {
             recorder.sample(recorded);
+        }
+    }
+
+    /// A backup collects no samples; its whole time is one for the machine.
+    fn backup_goes_on(&self, at: Time) {
+        let first = self.state.borrow().backing_up.is_none();
+        if first {
+            self.state.borrow_mut().backing_up = Some(at);
+            if let Some(recorder) = &*self.recorder.borrow() {
+                recorder.collection_begins();
+            }
+        }
+    }
+
+    fn backup_ended(&self, at: Time) {
+        let begin = self.state.borrow_mut().backing_up.take();
+        if let Some(begin) = begin.filter(|begin| at > *begin) {
+            self.keep(&Recorded {
+                begin,
+                length: at - begin,
+                ..Recorded::default()
+            });
         }
     }
 
