@@ -19,6 +19,7 @@
 //! * [`Executor`]: one thread, one ready queue; [`Reactor`] is what a world puts beneath it.
 //! * [`random`]: named streams of one seed.
 //! * [`conformance`]: what every implementation must pass.
+//! * [`fault`]: a plan of faults around any disk.
 //!
 //! Invariant: wakers are not used. Everything that waits asks the executor which task is running
 //! ([`Tasks::current`]) and is resumed by naming it ([`Tasks::wake`]), so a wake-up costs one push and no atomics.
@@ -28,6 +29,7 @@ pub mod clock;
 pub mod conformance;
 mod disk;
 mod executor;
+pub mod fault;
 mod frame;
 pub mod random;
 pub mod sync;

@@ -1,0 +1,359 @@
+//! One fault at one place: the engine works on it, and then the files are judged.
+//!
+//! ```text
+//!   prepared files (three levels of pages, closed)
+//!     | work: every record replaced, as many inserted, hard commits; ended by closing, or by a crash where the log is the place
+//!     | verify: every file, as `brunt verify` does          (not after a crash: recovery comes first)
+//!     v look: opened, every record read and compared with the oracle
+//! ```
+//!
+//! Faults strike from the opening on. Reads of the log and of the checkpoint happen at recovery alone, so there
+//! the fault is alive while the files are looked at; otherwise the storage is honest then.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use brunt_ese::content::Bytes;
+use brunt_ese::error::EngineError;
+use brunt_ese::format::flush_map::{MAP_PAGE_BYTES, map_page_offset, path_beside};
+use brunt_ese::format::page::{Page, PageFlags};
+use brunt_ese::instance::transaction::Commit;
+use brunt_ese::instance::{Instance, InstanceOptions};
+use brunt_ese::log::Durability;
+use brunt_ese::verify::verify;
+use brunt_testkit::tiny::{SIZE, TABLE, database_path, open, options, tree_database};
+use brunt_units::{PageNumber, Span};
+use brunt_world::World;
+use brunt_world::fault::{Fault, FaultKind, faulty};
+use brunt_world_virtual::crash::{CrashImages, Sample};
+use brunt_world_virtual::{Store, VirtualOptions, VirtualWorld};
+
+const RECORDS: u32 = 600;
+const FRAMES: u32 = 24;
+/// Work takes some seconds; what takes so long hangs.
+const PATIENCE: Span = Span::seconds(600);
+
+/// Where a fault lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    Leaf,
+    Branch,
+    Root,
+    Header,
+    FlushMap,
+    LogSegment,
+    Checkpoint,
+}
+
+impl Place {
+    pub(crate) const ALL: [(Self, &str); 7] = [
+        (Self::Leaf, "data page"),
+        (Self::Branch, "branch page"),
+        (Self::Root, "root"),
+        (Self::Header, "header"),
+        (Self::FlushMap, "flush map"),
+        (Self::LogSegment, "log segment"),
+        (Self::Checkpoint, "checkpoint"),
+    ];
+
+    /// Whether recovery is the only one who reads it.
+    fn is_of_the_log(self) -> bool {
+        matches!(self, Self::LogSegment | Self::Checkpoint)
+    }
+}
+
+/// A database that was worked on and closed.
+pub(crate) struct Prepared {
+    store: Store,
+    leaf: PageNumber,
+    branch: PageNumber,
+}
+
+fn instance_options() -> InstanceOptions {
+    InstanceOptions {
+        durability: Durability::WriteThenSync,
+        ..options(1, 4096)
+    }
+}
+
+fn key(number: u32) -> Vec<u8> {
+    let mut key = vec![0x7F; 120];
+    key[..4].copy_from_slice(&number.to_be_bytes());
+    key
+}
+
+fn content(number: u32, version: u8) -> Vec<u8> {
+    let mut content = vec![version; 1900];
+    content[..4].copy_from_slice(&number.to_be_bytes());
+    content
+}
+
+fn world_of(store: &Store) -> VirtualWorld {
+    VirtualWorld::new(VirtualOptions {
+        store: store.fork(),
+        ..VirtualOptions::new(1)
+    })
+}
+
+async fn insert_all(instance: &Instance<Bytes>) -> Result<(), EngineError> {
+    for number in 0..RECORDS {
+        let transaction = instance.begin();
+        let (key, content) = (key(2 * number), content(2 * number, 0));
+        transaction.insert(0, TABLE, &key, &content).await?;
+        transaction.commit(Commit::Lazy).await?;
+    }
+    Ok(())
+}
+
+impl Prepared {
+    pub(crate) fn new() -> Self {
+        let mut store = Store::new();
+        tree_database(&mut store, &database_path(0));
+        let mut made = world_of(&store);
+        let world = made.world.clone();
+        made.executor.block_on(async move {
+            let (instance, _) = open(&world, FRAMES, instance_options()).await.unwrap();
+            insert_all(&instance).await.unwrap();
+            instance.close().await.unwrap();
+        });
+        let store = made.machine.store();
+        let bytes = store.get(&database_path(0)).unwrap();
+        let find = |wanted: fn(PageFlags) -> bool| {
+            let pages = (1..).zip(bytes.chunks_exact(SIZE.bytes()).skip(2));
+            let of_table = pages.filter(|(_, bytes)| {
+                let page = Page::new(bytes, SIZE);
+                page.object() == TABLE.object && wanted(page.flags())
+            });
+            PageNumber(of_table.last().expect("there is one").0)
+        };
+        Self {
+            leaf: find(|flags| flags.has(PageFlags::LEAF) && !flags.has(PageFlags::ROOT)),
+            branch: find(|flags| !flags.has(PageFlags::LEAF) && !flags.has(PageFlags::ROOT)),
+            store,
+        }
+    }
+
+    fn fault(&self, kind: FaultKind, place: Place) -> Fault {
+        let page = |number: PageNumber| {
+            let start = number.offset(SIZE);
+            (database_path(0), start..start + SIZE.bytes_u64())
+        };
+        let (file, bytes): (PathBuf, _) = match place {
+            Place::Leaf => page(self.leaf),
+            Place::Branch => page(self.branch),
+            Place::Root => page(TABLE.root),
+            Place::Header => (database_path(0), 0..SIZE.bytes_u64()),
+            Place::FlushMap => {
+                let start = map_page_offset(0);
+                (
+                    path_beside(&database_path(0)),
+                    start..start + MAP_PAGE_BYTES as u64,
+                )
+            }
+            Place::LogSegment => ("edb.log".into(), 5 * 4096..6 * 4096),
+            Place::Checkpoint => ("edb.chk".into(), 0..4096),
+        };
+        Fault::new(kind, file, bytes)
+    }
+}
+
+/// Replaces every record, then inserts one behind each, which splits leaves and branches. What was committed is in
+/// `versions`.
+async fn work(
+    instance: &Instance<Bytes>,
+    versions: &RefCell<BTreeMap<u32, u8>>,
+) -> Result<(), EngineError> {
+    for version in 1..3 {
+        for number in 0..RECORDS {
+            let transaction = instance.begin();
+            let number = 2 * number + u32::from(version == 2);
+            let (key, content) = (key(number), content(number, version));
+            match version {
+                1 => transaction.replace(0, TABLE, &key, &content).await?,
+                _ => transaction.insert(0, TABLE, &key, &content).await?,
+            };
+            transaction.commit(Commit::Hard).await?;
+            versions.borrow_mut().insert(number, version);
+        }
+    }
+    Ok(())
+}
+
+/// What was noticed, where. Empty when nothing was.
+pub(crate) struct Outcome {
+    pub(crate) noticed: Option<String>,
+    /// Records that are not what was committed; none known when they could not be read.
+    pub(crate) wrong: usize,
+    pub(crate) struck: u64,
+}
+
+/// Tries `kind` at `place`.
+pub(crate) fn try_fault(prepared: &Prepared, kind: FaultKind, place: Place) -> Outcome {
+    let fault = prepared.fault(kind, place);
+    let tried = catch_unwind(AssertUnwindSafe(|| run(prepared, &fault, place)));
+    tried.unwrap_or_else(|_| panic!("{kind:?} at {place:?} made the engine panic"))
+}
+
+fn run(prepared: &Prepared, fault: &Fault, place: Place) -> Outcome {
+    let is_read_late = place.is_of_the_log();
+    let mut outcome = Outcome {
+        noticed: None,
+        wrong: 0,
+        struck: 0,
+    };
+    let versions = Rc::new(RefCell::new(
+        (0..RECORDS)
+            .map(|number| (2 * number, 0))
+            .collect::<BTreeMap<_, _>>(),
+    ));
+    let mut made = world_of(&prepared.store);
+    made.machine.start_recording();
+    let (world, struck) = faulty(&made.world, vec![fault.clone()]);
+    let honest = made.world.clone();
+    let kept = Rc::clone(&versions);
+    let ended = made.executor.block_on(patiently(honest, async move {
+        let (instance, _) = open(&world, FRAMES, instance_options()).await?;
+        work(&instance, &kept).await?;
+        if !is_read_late {
+            instance.close().await?;
+        }
+        Ok(())
+    }));
+    outcome.struck = struck.counts()[0];
+    match ended {
+        None => return noticed(outcome, "work hangs (rule: hung I/O)".to_owned()),
+        Some(Err(error)) => return noticed(outcome, format!("at work: {}", code(&error))),
+        Some(Ok(())) => {}
+    }
+    let store = match fault.kind {
+        // What a sync did not make durable is lost when the power fails.
+        FaultKind::DroppedSync => {
+            let journal = made.machine.stop_recording().expect("it was started");
+            let mut images = CrashImages::new(&journal);
+            let end = *images.cuts().last().expect("there is an end");
+            images.image(end, Sample::Nothing)
+        }
+        _ => made.machine.store(),
+    };
+    drop(made);
+    let versions = versions.borrow().clone();
+    look(&store, fault, place, &versions, outcome)
+}
+
+fn noticed(outcome: Outcome, what: String) -> Outcome {
+    Outcome {
+        noticed: Some(what),
+        ..outcome
+    }
+}
+
+/// Runs `work`; `None` when it does not end.
+async fn patiently(
+    world: World,
+    work: impl Future<Output = Result<(), EngineError>> + 'static,
+) -> Option<Result<(), EngineError>> {
+    let ended = Rc::new(Cell::new(None));
+    let telling = Rc::clone(&ended);
+    drop(world.spawner.spawn(async move {
+        telling.set(Some(work.await));
+    }));
+    let end = world.clock.now() + PATIENCE;
+    while world.clock.now() < end {
+        if let Some(result) = ended.take() {
+            return Some(result);
+        }
+        world.sleep(Span::millis(100)).await;
+    }
+    None
+}
+
+/// Judges the files and reads the records.
+fn look(
+    store: &Store,
+    fault: &Fault,
+    place: Place,
+    versions: &BTreeMap<u32, u8>,
+    mut outcome: Outcome,
+) -> Outcome {
+    let mut made = world_of(store);
+    let plan = match place.is_of_the_log() {
+        true => vec![fault.clone()],
+        false => Vec::new(),
+    };
+    let (world, struck) = faulty(&made.world, plan);
+    let is_closed = !place.is_of_the_log() && fault.kind != FaultKind::DroppedSync;
+    if is_closed {
+        let files = [database_path(0), path_beside(&database_path(0))];
+        for file in files {
+            let world = world.clone();
+            let judged = made
+                .executor
+                .block_on(async move { verify(&world, &file).await });
+            let finding = match judged {
+                Ok(report) => report.findings.first().map(|one| one.fault.to_string()),
+                Err(error) => Some(error.to_string()),
+            };
+            if let Some(finding) = finding {
+                return noticed(outcome, format!("by verify: {finding}"));
+            }
+        }
+    }
+    let found = made.executor.block_on(patiently_read(world));
+    outcome.struck += struck.counts().iter().sum::<u64>();
+    match found {
+        None => noticed(outcome, "recovery hangs (rule: hung I/O)".to_owned()),
+        Some(Err(error)) => {
+            let when = if is_closed {
+                "when read again"
+            } else {
+                "at recovery"
+            };
+            noticed(outcome, format!("{when}: {}", code(&error)))
+        }
+        Some(Ok(found)) => {
+            let wrong = versions.iter().filter(|(number, version)| {
+                found.get(&key(**number)) != Some(&content(**number, **version))
+            });
+            outcome.wrong = wrong.count();
+            outcome
+        }
+    }
+}
+
+type Found = BTreeMap<Vec<u8>, Vec<u8>>;
+
+async fn patiently_read(world: World) -> Option<Result<Found, EngineError>> {
+    let found = Rc::new(RefCell::new(Found::new()));
+    let kept = Rc::clone(&found);
+    let clock = world.clone();
+    let ended = patiently(clock, async move {
+        let (instance, _) = open(&world, FRAMES, instance_options()).await?;
+        // By key, from the root down: leaves are linked, and a branch that is too old would not be missed by a scan.
+        for number in 0..2 * RECORDS {
+            let key = key(number);
+            if let Some(data) = instance.read(0, TABLE, &key).await? {
+                kept.borrow_mut().insert(key, data);
+            }
+        }
+        instance.close().await
+    });
+    Some(ended.await?.map(|()| found.take()))
+}
+
+/// ESE's number, and what it stands for.
+fn code(error: &EngineError) -> String {
+    match error {
+        EngineError::Page { fault, .. } => format!("{fault} ({})", fault.code()),
+        EngineError::LogFailed(_) => "the log cannot be written (-510)".to_owned(),
+        EngineError::LogCorrupt { what, .. } => format!("log damaged, {what} (-501)"),
+        other => {
+            let text = other.to_string();
+            // The path is the same for all.
+            text.rsplit_once(": ")
+                .map_or(text.clone(), |(_, what)| what.to_owned())
+        }
+    }
+}
