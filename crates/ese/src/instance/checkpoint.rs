@@ -3,7 +3,7 @@
 //! Once a second each database whose writes have completed is synced, and the checkpoint moves to the oldest position that
 //! a dirty page, an unsynced write or an open transaction still needs. The file has two copies; the second is written
 //! when the first is durable, so a torn write never takes both. With circular logging the generations before the
-//! checkpoint are removed, but only when it is durable.
+//! checkpoint are given up, but only when it is durable.
 
 use brunt_units::{LogPosition, Time};
 use brunt_world::{Class, FileId, Io, OpenMode, VolumeError};
@@ -108,7 +108,7 @@ impl<C: Content> Instance<C> {
                 self.0
                     .log
                     .files()
-                    .remove_before(self.oldest_kept(position))
+                    .give_up_before(self.oldest_kept(position))
                     .await?;
             }
         }

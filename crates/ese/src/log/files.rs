@@ -1,4 +1,4 @@
-//! The files of a log stream: names, formatting ahead, rolling, removing.
+//! The files of a log stream: names, formatting ahead, rolling, giving up.
 //!
 //! ```text
 //!   edb.log          the current generation
@@ -9,11 +9,19 @@
 //! Every file is filled with a pattern and gets its header before it is used, so that a log write never allocates. The
 //! filling keeps pace with the use of the current file rather than coming in one burst.
 //!
+//! A generation that is given up becomes the next file rather than being removed, as far as there is use for it: its space is
+//! there already, and some storage takes longer to free a file than to write it. Its new name is durable before anything is
+//! written to it, or after a crash a file of filling could stand under an old generation's name. Older generations go first,
+//! so those that are left follow one another. Source: microsoft/Extensible-Storage-Engine,
+//! dev/ese/src/ese/_log/logstream.cxx (reuse of archived logs under circular logging); its newest format does not fill such
+//! a file again, those of 2007 to 2013 did, and so do we.
+//!
 //! Rolling renames the current file to its number, makes that durable, renames the next one to be current, and makes that
 //! durable. In one go would be wrong: of two renames that are not durable the second alone may survive, and it would
 //! replace the old current file.
 
 use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -29,6 +37,9 @@ use crate::format::stamp::{Signature, Stamp};
 use crate::meter::MeterBoard;
 use crate::policy::log_format::{CHUNK_BYTES, format_now};
 use crate::small_file::{file_error, name_error, write_through};
+
+/// Given-up generations that are kept to become the next files: more than a move of the checkpoint gives up at once.
+const SPARES_MAX: usize = 8;
 
 /// What names and marks the files of a stream.
 #[derive(Clone, Debug)]
@@ -72,6 +83,10 @@ struct Inner<C: Content> {
     used: Cell<usize>,
     moved: Event,
     next: RefCell<Option<Task<Result<Prepared, EngineError>>>>,
+    /// Generations that are given up and still there, oldest first.
+    spares: RefCell<VecDeque<u32>>,
+    /// Generations before this one are given up.
+    given_up: Cell<u32>,
     current: Cell<Option<FileId>>,
     created: Cell<Stamp>,
     content: std::marker::PhantomData<C>,
@@ -94,6 +109,8 @@ impl<C: Content> LogFiles<C> {
             used: Cell::new(0),
             moved: Event::new(world.spawner.tasks()),
             next: RefCell::new(None),
+            spares: RefCell::default(),
+            given_up: Cell::new(0),
             current: Cell::new(None),
             created: Cell::new(Stamp::default()),
             place,
@@ -199,25 +216,32 @@ impl<C: Content> LogFiles<C> {
         self.0.moved.notify();
     }
 
-    /// Removes generations older than `oldest`; says how many.
+    /// Gives up the generations before `oldest`, which no recovery needs any more: a few will be the next files, the others
+    /// are removed.
     ///
     /// # Errors
     /// When the directory cannot be read or a file not removed.
-    pub async fn remove_before(&self, oldest: u32) -> Result<u32, EngineError> {
-        let mut removed = 0;
-        for generation in self.archived().await? {
-            if generation < oldest {
-                let path = self.archived_path(generation);
-                self.0
-                    .world
-                    .volume
-                    .remove(&path)
-                    .await
-                    .map_err(name_error(&path))?;
-                removed += 1;
-            }
+    pub async fn give_up_before(&self, oldest: u32) -> Result<(), EngineError> {
+        let given_up = self.0.given_up.replace(oldest.max(self.0.given_up.get()));
+        let archived = self.archived().await?;
+        let now = archived
+            .into_iter()
+            .filter(|generation| (given_up..oldest).contains(generation));
+        self.0.spares.borrow_mut().extend(now);
+        loop {
+            let excess = {
+                let mut spares = self.0.spares.borrow_mut();
+                (spares.len() > SPARES_MAX)
+                    .then(|| spares.pop_front())
+                    .flatten()
+            };
+            let Some(generation) = excess else {
+                return Ok(());
+            };
+            let path = self.archived_path(generation);
+            let removed = self.0.world.volume.remove(&path).await;
+            removed.map_err(name_error(&path))?;
         }
-        Ok(removed)
     }
 
     /// The numbers of older generations, ascending.
@@ -288,22 +312,19 @@ impl<C: Content> LogFiles<C> {
     /// Formats the next file as the current one fills up.
     async fn prepare(self, generation: u32) -> Result<Prepared, EngineError> {
         let path = self.next_path();
-        let volume = &self.0.world.volume;
-        match volume.remove(&path).await {
+        match self.0.world.volume.remove(&path).await {
             Ok(()) | Err(VolumeError::NotFound) => {}
             Err(error) => return Err(name_error(&path)(error)),
         }
-        let file = volume
-            .open(&path, OpenMode::CreateNew)
-            .await
-            .map_err(name_error(&path))?;
-        let length = self.0.place.shape.file_bytes() as u64;
-        volume
-            .allocate(file, length)
-            .await
-            .map_err(name_error(&path))?;
-        // Or a torn first write could leave less than a block, which is taken for somebody else's.
-        self.sync(file, &path).await?;
+        let spare = self.0.spares.borrow_mut().pop_front();
+        let reused = match spare {
+            Some(spare) => self.reuse(spare).await?,
+            None => None,
+        };
+        let file = match reused {
+            Some(file) => file,
+            None => self.create().await?,
+        };
         self.fill(file, &path).await?;
         let created = self.stamp();
         let header = self
@@ -316,6 +337,39 @@ impl<C: Content> LogFiles<C> {
             .map_err(file_error(&path))?;
         self.sync(file, &path).await?;
         Ok(Prepared { file, created })
+    }
+
+    /// Makes the given-up generation `spare` the next file. `None` when it is gone or of another length.
+    async fn reuse(&self, spare: u32) -> Result<Option<FileId>, EngineError> {
+        let volume = &self.0.world.volume;
+        let (path, former) = (self.next_path(), self.archived_path(spare));
+        match volume.rename(&former, &path).await {
+            Ok(()) => self.sync_directory().await?,
+            Err(VolumeError::NotFound) => return Ok(None),
+            Err(error) => return Err(name_error(&former)(error)),
+        }
+        let named = name_error(&path);
+        let file = volume.open(&path, OpenMode::Write).await.map_err(&named)?;
+        if volume.length(file).await.map_err(&named)? == self.0.place.shape.file_bytes() as u64 {
+            return Ok(Some(file));
+        }
+        volume.close(file).await.map_err(&named)?;
+        volume.remove(&path).await.map_err(&named)?;
+        Ok(None)
+    }
+
+    /// A new next file, its space allocated.
+    async fn create(&self) -> Result<FileId, EngineError> {
+        let volume = &self.0.world.volume;
+        let path = self.next_path();
+        let named = name_error(&path);
+        let file = volume.open(&path, OpenMode::CreateNew);
+        let file = file.await.map_err(&named)?;
+        let length = self.0.place.shape.file_bytes() as u64;
+        volume.allocate(file, length).await.map_err(&named)?;
+        // Or a torn first write could leave less than a block, which is taken for somebody else's.
+        self.sync(file, &path).await?;
+        Ok(file)
     }
 
     async fn sync(&self, file: FileId, path: &Path) -> Result<(), EngineError> {

@@ -1,5 +1,7 @@
 //! Changing files: the next one is ready in time, and formatting it is spread over the life of the current one.
 
+use std::collections::BTreeSet;
+
 use brunt_ese::log::{FlushReason, LogShape};
 use brunt_units::Span;
 use brunt_world::{Class, Op};
@@ -72,5 +74,48 @@ fn formatting_is_spread_over_the_life_of_a_file() {
             assert!(least.0 * 12 > life.0, "{least} of {life}");
         }
         assert!(ahead.len() >= 20);
+    });
+}
+
+#[test]
+fn files_that_are_given_up_become_the_next_ones() {
+    play(LogShape::new(512, 64 << 10), 32 << 10, async move |stage| {
+        let files = stage.log.files();
+        for generation in 1..=60 {
+            commit_steadily(&stage, generation).await;
+            // As a checkpoint does: four at a time, the newest two needed.
+            if generation % 4 == 0 {
+                files.give_up_before(generation - 1).await.unwrap();
+            }
+            let archived = files.archived().await.unwrap();
+            assert!(
+                archived.windows(2).all(|pair| pair[0] + 1 == pair[1]),
+                "without a gap: {archived:?}"
+            );
+            assert!(archived.len() <= 8 + 2 + 4, "{archived:?}");
+        }
+        let format = stage.requests_of(Class::LogFormat);
+        let inodes: BTreeSet<_> = format.iter().map(|(_, request)| request.file).collect();
+        assert!(inodes.len() <= 10, "{} files for 60", inodes.len());
+        let waits = stage.meter(|log| log.roll_waits.close_interval());
+        assert_eq!(waits.max, Some(Span::ZERO));
+    });
+}
+
+#[test]
+fn more_than_can_be_used_again_is_removed() {
+    play(LogShape::new(512, 64 << 10), 32 << 10, async move |stage| {
+        commit_steadily(&stage, 30).await;
+        let files = stage.log.files();
+        files.give_up_before(30).await.unwrap();
+        let archived = files.archived().await.unwrap();
+        assert_eq!(archived, (22..=30).collect::<Vec<_>>());
+        // What somebody took away meanwhile is not missed.
+        for generation in 22..30 {
+            let path = files.archived_path(generation);
+            stage.world.volume.remove(&path).await.unwrap();
+        }
+        commit_steadily(&stage, 40).await;
+        assert_eq!(stage.log.tail().generation, 41);
     });
 }
