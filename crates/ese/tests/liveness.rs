@@ -1,4 +1,4 @@
-//! Many sessions on the smallest cache: slow, but they get through.
+//! What has to end ends: many sessions on the smallest cache get through, and an undo that finds nothing to undo gives up.
 
 mod common;
 
@@ -6,6 +6,8 @@ use brunt_ese::content::Bytes;
 use brunt_ese::error::EngineError;
 use brunt_ese::instance::Instance;
 use brunt_ese::instance::transaction::Commit;
+use brunt_ese::log::Role;
+use brunt_ese::tree;
 use brunt_units::Span;
 use brunt_world::random::Stream;
 use brunt_world_virtual::{Store, VirtualOptions, VirtualWorld};
@@ -72,5 +74,32 @@ fn many_sessions_on_the_smallest_cache_get_through() {
         }
         assert!(done > 600, "{done} inserts");
         instance.close().await.unwrap();
+    });
+}
+
+/// The loop of an undo takes back its last step until there is none. What the pages do not have it cannot take back, and
+/// it tried for ever.
+#[test]
+fn undoing_what_is_not_there_is_an_error() {
+    let mut store = Store::new();
+    tree_database(&mut store, &database_path(0));
+    let mut virtual_world = VirtualWorld::new(VirtualOptions {
+        store,
+        ..VirtualOptions::new(3)
+    });
+    let world = virtual_world.world.clone();
+    virtual_world.executor.block_on(async move {
+        let (instance, _) = open(&world, FRAMES, options(1, 512)).await.unwrap();
+        let transaction = instance.begin();
+        transaction.insert(0, TABLE, b"key", b"data").await.unwrap();
+        let behind_its_back = instance.change(0, 0, Role::System, |change| {
+            tree::remove(change, TABLE, b"key")
+        });
+        behind_its_back.await.unwrap();
+        let undone = transaction.take_back().await;
+        assert!(
+            matches!(undone, Err(EngineError::Damaged { .. })),
+            "{undone:?}"
+        );
     });
 }

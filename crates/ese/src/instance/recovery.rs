@@ -355,23 +355,28 @@ impl Instance<Bytes> {
     pub(crate) async fn take_back(&self, transaction: u32) -> Result<(), EngineError> {
         let had_steps = self.0.transactions.last_step(transaction).is_some();
         while let Some(step) = self.0.transactions.last_step(transaction) {
+            let left = self.0.transactions.steps_left(transaction);
+            let (Undo::Insert(node) | Undo::Delete(node) | Undo::Replace(node, _)) = &step;
             match &step {
-                Undo::Insert(node) => {
+                Undo::Insert(_) => {
                     self.remove(node.database, transaction, Role::Undo, node.tree, &node.key)
                         .await?;
                 }
-                Undo::Delete(node) => {
+                Undo::Delete(_) => {
                     self.change(node.database, transaction, Role::Undo, |change| {
                         tree::clear_deleted(change, node.tree, &node.key).map(Step::Done)
                     })
                     .await?;
                 }
-                Undo::Replace(node, former) => {
+                Undo::Replace(_, former) => {
                     self.change(node.database, transaction, Role::Undo, |change| {
                         tree::replace(change, node.tree, &node.key, former)
                     })
                     .await?;
                 }
+            }
+            if self.0.transactions.steps_left(transaction) >= left {
+                return Err(self.nothing_there(node));
             }
         }
         if had_steps {
@@ -403,20 +408,28 @@ impl Instance<Bytes> {
 
     /// Removes the nodes that a committed transaction had marked, and ends it.
     pub(crate) async fn carry_out(&self, transaction: u32) -> Result<(), EngineError> {
-        while let Some(Node {
-            database,
-            tree: id,
-            key,
-        }) = self.0.transactions.next_doomed(transaction)
-        {
+        while let Some(node) = self.0.transactions.next_doomed(transaction) {
             let role = Role::Cleanup(NodeAt {
-                tree: id,
-                key: &key,
+                tree: node.tree,
+                key: &node.key,
             });
-            self.remove(database, transaction, role, id, &key).await?;
+            self.remove(node.database, transaction, role, node.tree, &node.key)
+                .await?;
+            if self.0.transactions.next_doomed(transaction).as_ref() == Some(&node) {
+                return Err(self.nothing_there(&node));
+            }
         }
         self.0.transactions.close(transaction, self.0.log.tail());
         Ok(())
+    }
+
+    /// What is to be undone or cleaned up changed nothing: the log and the pages contradict one another. Trying again would
+    /// never end.
+    fn nothing_there(&self, node: &Node) -> EngineError {
+        EngineError::Damaged {
+            path: self.database(node.database).path.clone(),
+            what: "the log is to take back a change that its pages do not have",
+        }
     }
 }
 

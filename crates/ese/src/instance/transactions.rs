@@ -160,6 +160,12 @@ impl Transactions {
         self.open.borrow().get(&transaction)?.steps.last().cloned()
     }
 
+    /// How many steps are left to undo.
+    pub fn steps_left(&self, transaction: u32) -> usize {
+        let open = self.open.borrow();
+        open.get(&transaction).map_or(0, |open| open.steps.len())
+    }
+
     /// A node that the committed transaction still has to remove.
     pub fn next_doomed(&self, transaction: u32) -> Option<Node> {
         self.open
