@@ -43,6 +43,10 @@ pub struct TestArgs {
     #[arg(long, value_name = "TIME")]
     pub start_at: Option<String>,
 
+    /// Fail the test, rather than advise, when the slowest I/Os and operations take too long
+    #[arg(long)]
+    pub strict_tail: bool,
+
     /// Make the databases anew, even when there are some of an earlier run
     #[arg(long)]
     pub new: bool,
@@ -115,6 +119,13 @@ impl TestArgs {
                     .map(|value| Override::of_flag(flag, key, value)),
             );
         }
+        if self.strict_tail {
+            overrides.push(Override::of_flag(
+                "--strict-tail",
+                "test.strict_tail",
+                "true",
+            ));
+        }
         Ok(overrides)
     }
 }
@@ -129,9 +140,11 @@ mod tests {
         let args = TestArgs {
             set: vec!["test.duration=5s".to_owned(), "test.seed=3".to_owned()],
             duration: Some("7s".to_owned()),
+            strict_tail: true,
             ..TestArgs::default()
         };
         let scenario = args.scenario(Path::new("/somewhere")).unwrap();
+        assert!(scenario.limits.strict_tail);
         assert_eq!(scenario.name, "demo");
         assert_eq!(
             (scenario.test.duration, scenario.test.seed),
