@@ -258,32 +258,13 @@ fn littles_law_and_the_utilisation_law_hold() {
 
 #[test]
 fn a_small_parity_write_costs_four_device_ios() {
-    let run = closed_loop(
-        &design(5, Level::Raid5),
-        4,
-        Span::seconds(60),
-        anywhere(Verb::Write),
-    );
-    let ios: u64 = run.drives.iter().map(|drive| drive.ended).sum();
-    near(
-        ios as f64 / run.done.len() as f64,
-        4.0,
-        0.01,
-        "device I/Os for a write",
-    );
-    let run = closed_loop(
-        &design(6, Level::Raid6),
-        4,
-        Span::seconds(60),
-        anywhere(Verb::Write),
-    );
-    let ios: u64 = run.drives.iter().map(|drive| drive.ended).sum();
-    near(
-        ios as f64 / run.done.len() as f64,
-        6.0,
-        0.01,
-        "device I/Os for a write",
-    );
+    for (drives, level, expected) in [(5, Level::Raid5, 4.0), (6, Level::Raid6, 6.0)] {
+        let design = design(drives, level);
+        let run = closed_loop(&design, 4, Span::seconds(60), anywhere(Verb::Write));
+        let ios: u64 = run.drives.iter().map(|drive| drive.ended).sum();
+        let each = ios as f64 / run.done.len() as f64;
+        near(each, expected, 0.01, "device I/Os for a write");
+    }
 }
 
 #[test]

@@ -104,21 +104,12 @@ impl TestArgs {
     }
 
     fn overrides(&self) -> Result<Vec<Override>, Refusal> {
-        let mut overrides = Vec::new();
-        for text in &self.set {
-            overrides.push(Override::of_set(text)?);
-        }
-        for (flag, key, value) in [
+        let flags = [
             ("--duration", "test.duration", &self.duration),
             ("--seed", "test.seed", &self.seed),
             ("--sessions", "test.sessions", &self.sessions),
-        ] {
-            overrides.extend(
-                value
-                    .as_ref()
-                    .map(|value| Override::of_flag(flag, key, value)),
-            );
-        }
+        ];
+        let mut overrides = Override::all(&self.set, &flags)?;
         if self.strict_tail {
             overrides.push(Override::of_flag(
                 "--strict-tail",

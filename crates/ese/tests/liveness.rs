@@ -9,6 +9,7 @@ use brunt_ese::instance::transaction::Commit;
 use brunt_ese::log::Role;
 use brunt_ese::tree;
 use brunt_units::Span;
+use brunt_world::World;
 use brunt_world::random::Stream;
 use brunt_world_virtual::{Store, VirtualOptions, VirtualWorld};
 use common::{INDEX, TABLE, database_path, open, options, tree_database};
@@ -45,8 +46,8 @@ async fn session(instance: Instance<Bytes>, mut draw: Stream) -> u64 {
     done
 }
 
-#[test]
-fn many_sessions_on_the_smallest_cache_get_through() {
+/// Runs `test` on an instance with the smallest cache, over a database that holds two empty trees.
+fn on_a_tree(test: impl AsyncFnOnce(World, Instance<Bytes>) + 'static) {
     let mut store = Store::new();
     tree_database(&mut store, &database_path(0));
     let mut virtual_world = VirtualWorld::new(VirtualOptions {
@@ -56,6 +57,13 @@ fn many_sessions_on_the_smallest_cache_get_through() {
     let world = virtual_world.world.clone();
     virtual_world.executor.block_on(async move {
         let (instance, _) = open(&world, FRAMES, options(1, 512)).await.unwrap();
+        test(world, instance).await;
+    });
+}
+
+#[test]
+fn many_sessions_on_the_smallest_cache_get_through() {
+    on_a_tree(async |world, instance| {
         let sessions: Vec<_> = (0..SESSIONS)
             .map(|number| {
                 let draw = world.random.named(&format!("session/{number}"));
@@ -81,15 +89,7 @@ fn many_sessions_on_the_smallest_cache_get_through() {
 /// it tried for ever.
 #[test]
 fn undoing_what_is_not_there_is_an_error() {
-    let mut store = Store::new();
-    tree_database(&mut store, &database_path(0));
-    let mut virtual_world = VirtualWorld::new(VirtualOptions {
-        store,
-        ..VirtualOptions::new(3)
-    });
-    let world = virtual_world.world.clone();
-    virtual_world.executor.block_on(async move {
-        let (instance, _) = open(&world, FRAMES, options(1, 512)).await.unwrap();
+    on_a_tree(async |_, instance| {
         let transaction = instance.begin();
         transaction.insert(0, TABLE, b"key", b"data").await.unwrap();
         let behind_its_back = instance.change(0, 0, Role::System, |change| {

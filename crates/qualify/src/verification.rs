@@ -269,7 +269,8 @@ fn sum_up(found: &[Judged], databases: usize) -> Files {
     all
 }
 
-fn verified_file(report: &FileReport) -> VerifiedFile {
+/// The counts of `report` as a run's result has them.
+pub fn verified_file(report: &FileReport) -> VerifiedFile {
     VerifiedFile {
         file: report.file.display().to_string(),
         pages_seen: report.pages_seen,

@@ -126,6 +126,10 @@ impl Tester {
         } else {
             Verb::Write
         };
+        self.submit(first, count, verb);
+    }
+
+    fn submit(&mut self, first: usize, count: usize, verb: Verb) {
         let tag = self.next_version;
         self.next_version += 1;
         self.under_way.insert(tag, (first, count, verb));
@@ -249,20 +253,7 @@ impl Tester {
         );
         for first in (0..self.acknowledged.len()).step_by(8) {
             let count = 8.min(self.acknowledged.len() - first);
-            let tag = self.next_version;
-            self.next_version += 1;
-            self.under_way.insert(tag, (first, count, Verb::Read));
-            let extent = Extent::new(first as u64 * PLACE, count as u64 * PLACE);
-            let now = self.array.now();
-            self.array.submit(
-                now,
-                HostIo {
-                    lun: 0,
-                    verb: Verb::Read,
-                    extent,
-                    tag,
-                },
-            );
+            self.submit(first, count, Verb::Read);
             self.pass(Span::seconds(1));
         }
         assert!(self.under_way.is_empty());

@@ -16,6 +16,7 @@ use std::rc::Rc;
 
 use brunt_ese::format::header::DatabaseState;
 use brunt_ese::verify::{FileKind, FileReport, Finding, Place, VerifyError, verify};
+use brunt_qualify::verification::verified_file;
 use brunt_report::result::VerifiedFile;
 use brunt_report::{decimals, grouped};
 use brunt_units::ByteSize;
@@ -243,19 +244,6 @@ fn verdict(judged: &[Judged], output: &Output) -> String {
             let word = output.paint(Tone::Doubt, "ERROR");
             format!("{word}  {refused} of {count} {files} could not be judged")
         }
-    }
-}
-
-/// The counts of `report` as a run's result has them.
-pub fn verified_file(report: &FileReport) -> VerifiedFile {
-    VerifiedFile {
-        file: report.file.display().to_string(),
-        pages_seen: report.pages_seen,
-        pages_bad: report.pages_bad,
-        pages_correctable: report.pages_correctable,
-        pages_wrong_number: report.pages_wrong_number,
-        bytes: report.bytes,
-        seconds: report.elapsed.as_seconds(),
     }
 }
 

@@ -9,13 +9,14 @@ use brunt_workload::content::Shape;
 use brunt_workload::profile::SessionScope;
 use brunt_world_real::{Choice, Kind};
 
+use super::head::Head;
 use super::overrides::Override;
 use super::place::{Placed, Refusal};
 use super::profile::{self, Profile};
 use super::section::{self, Section};
 use super::sizes::{self, Mailboxes};
 use super::test::{self, SESSIONS_MAX, Test};
-use super::tree::{self, Node, Value};
+use super::tree::{Node, Value};
 use super::{limits, records};
 
 /// A test, with every default filled in and every path absolute.
@@ -115,17 +116,11 @@ impl Scenario {
         folder: &Path,
         overrides: &[Override],
     ) -> Result<Self, Refusal> {
-        let mut root = tree::parse(file, text)?;
-        for change in overrides {
-            change.apply(&mut root)?;
-        }
-        let mut top = Section::new(root, "the scenario", &TOP_KEYS)?;
-        let stem = Path::new(file).file_stem().unwrap_or_default();
-        let stem = stem.to_string_lossy().into_owned();
-        let name = top.read_or("name", stem, section::text)?.value;
-        let description = top
-            .read_or("description", String::new(), section::text)?
-            .value;
+        let Head {
+            name,
+            description,
+            mut top,
+        } = Head::read(file, text, overrides, &TOP_KEYS)?;
         let scratch = top.read("scratch", |node| Ok(absolute(folder, section::path(node)?)))?;
         let folder = scratch.as_ref().map_or(folder, |scratch| &scratch.value);
         let mut test = Test::read(&mut section(&mut top, "test", &test::KEYS)?)?;

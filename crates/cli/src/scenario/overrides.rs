@@ -14,6 +14,25 @@ pub struct Override {
 }
 
 impl Override {
+    /// Everything that a command line replaces, in order: `--set` first, so that `flags` of their own win. Those are given as
+    /// flag, key and value, if there is one.
+    ///
+    /// # Errors
+    /// As [`Self::of_set`].
+    pub fn all(
+        set: &[String],
+        flags: &[(&str, &str, &Option<String>)],
+    ) -> Result<Vec<Self>, Refusal> {
+        let mut all = Vec::new();
+        for text in set {
+            all.push(Self::of_set(text)?);
+        }
+        for (flag, key, value) in flags {
+            all.extend(value.as_ref().map(|value| Self::of_flag(flag, key, value)));
+        }
+        Ok(all)
+    }
+
     /// What a flag of its own says, such as `--duration 90s` for `test.duration`.
     pub fn of_flag(flag: &str, key: &str, value: &str) -> Self {
         Self {

@@ -22,141 +22,26 @@
 //! more than 1.25 % of the samples, so that a short test has none to give away (6 of the 480 samples of two hours).
 
 pub mod device;
+mod evidence;
 mod stationary;
 mod tail;
 pub mod tester;
 
-use brunt_report::result::{Outcome, Quantity, Rule, Sample, Verdict};
+pub use evidence::{Done, Evidence, FilesVerified, RecordsVerified, Samples, StreamLatency};
+
+use brunt_report::result::{Outcome, Quantity, Rule, Verdict};
 use brunt_report::{decimals, grouped};
 use brunt_units::Span;
 
 use crate::goal::{Target, TestKind};
 use crate::hanging::{HUNG, Hung};
 use crate::plan::Limits;
-use device::VolumeReads;
-use tester::Tester;
 
 const PAGES: &str = "pages verified";
 const LOGS: &str = "logs verified";
 const RECORDS: &str = "records verified";
 const ERRORS: &str = "I/O errors";
 const HANGS: &str = "hung I/O";
-
-/// Samples of one stream's mean latency, as far as rules need them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Samples {
-    /// Samples taken.
-    pub count: u64,
-    /// Those over the limit.
-    pub over: u64,
-    /// The largest mean and where its sample began, from the begin of the collection.
-    pub worst: Option<(Span, Span)>,
-    /// Where the first sample over the limit began.
-    pub first_over: Option<Span>,
-}
-
-/// One stream's latencies over the collection.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct StreamLatency {
-    /// Whose: `DB2`, `Instance 1`.
-    pub name: String,
-    /// Mean of all I/Os; nothing when there were none.
-    pub mean: Option<Span>,
-    /// The means of the samples.
-    pub samples: Samples,
-}
-
-/// What a verification of files found.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FilesVerified {
-    /// Pages or segments judged.
-    pub seen: u64,
-    /// Bad ones; files that could not be judged at all count as one each.
-    pub bad: u64,
-    /// Those that would be repaired as they are read.
-    pub correctable: u64,
-    /// Files judged.
-    pub files: u64,
-}
-
-/// What a verification of records found.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RecordsVerified {
-    /// Records that must exist.
-    pub expected: u64,
-    /// Those that were looked at.
-    pub checked: u64,
-    /// Records that are not there.
-    pub lost: u64,
-    /// Records whose bytes are not what was written last.
-    pub wrong: u64,
-    /// Records that must not exist.
-    pub surplus: u64,
-}
-
-/// Everything that is judged.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Evidence {
-    /// Database reads, by database.
-    pub reads: Vec<StreamLatency>,
-    /// Log writes, by log stream.
-    pub log_writes: Vec<StreamLatency>,
-    /// Page-fault stalls per second.
-    pub stalls_per_s: Option<f64>,
-    /// Database reads and writes per second.
-    pub achieved_io_per_s: Option<f64>,
-    /// What was to be reached.
-    pub target: Option<Target>,
-    /// The server over time.
-    pub samples: Vec<Sample>,
-    /// 99.9th percentile of database reads, by database.
-    pub read_tails: Vec<(String, Span)>,
-    /// 99.9th percentile of log writes, by log stream.
-    pub log_tails: Vec<(String, Span)>,
-    /// 99th percentile of operations from their intended start.
-    pub operation_p99: Option<Span>,
-    /// All databases.
-    pub pages: Option<FilesVerified>,
-    /// All logs.
-    pub logs: Option<FilesVerified>,
-    /// All databases.
-    pub records: Option<RecordsVerified>,
-    /// Records that were lost or wrong when the test itself came across them.
-    pub findings: u64,
-    /// I/Os that failed, pages that were bad when they were read.
-    pub io_errors: u64,
-    /// The first of them, in words.
-    pub first_error: String,
-    /// I/Os that hung.
-    pub hung: Hung,
-    /// What a test of another kind than load had to do.
-    pub done: Vec<Done>,
-    /// What was read, by volume.
-    pub volumes: Vec<VolumeReads>,
-    /// Whether the program kept up.
-    pub tester: Tester,
-}
-
-/// Something that had to be done so many times.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Done {
-    /// What.
-    pub what: &'static str,
-    /// How many were wanted.
-    pub wanted: u64,
-    /// How many there were; nothing when it did not come to that.
-    pub done: Option<u64>,
-    /// What it took, in words.
-    pub remark: String,
-}
-
-impl Done {
-    fn rule(&self) -> Rule {
-        let done = self.done.map(|done| done as f64);
-        let rule = Rule::at_least(self.what, "", self.wanted as f64, done);
-        rule.with_remark(self.remark.clone())
-    }
-}
 
 /// Samples over the limit that are tolerated among `samples`, `most` being the version's own number.
 pub fn tolerated(samples: u64, most: u32) -> u64 {

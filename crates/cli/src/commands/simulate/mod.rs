@@ -91,20 +91,11 @@ pub fn run(args: &SimulateArgs, output: &Output) -> Result<Exit, SimulateError> 
 }
 
 fn read(args: &SimulateArgs) -> Result<ArrayScenario, SimulateError> {
-    let mut overrides: Vec<Override> = Vec::new();
-    for text in &args.set {
-        overrides.push(Override::of_set(text)?);
-    }
-    if let Some(duration) = &args.duration {
-        overrides.push(Override::of_flag(
-            "--duration",
-            "simulate.duration",
-            duration,
-        ));
-    }
-    if let Some(seed) = &args.seed {
-        overrides.push(Override::of_flag("--seed", "simulate.seed", seed));
-    }
+    let flags = [
+        ("--duration", "simulate.duration", &args.duration),
+        ("--seed", "simulate.seed", &args.seed),
+    ];
+    let overrides = Override::all(&args.set, &flags)?;
     let name = args.scenario.display().to_string();
     let text = fs::read_to_string(&args.scenario)
         .map_err(|error| Place::file(&name).refuse(format!("cannot be read: {error}")))?;

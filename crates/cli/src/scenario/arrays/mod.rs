@@ -25,10 +25,11 @@ use brunt_array::{Array, ArrayDesign, DesignError};
 use brunt_units::Span;
 use brunt_world::random::Streams;
 
+use super::head::Head;
 use super::overrides::Override;
 use super::place::Refusal;
 use super::section::{self, Section};
-use super::tree::{self, Node, Value};
+use super::tree::{Node, Value};
 
 const TOP_KEYS: [&str; 6] = [
     "name",
@@ -79,17 +80,11 @@ impl ArrayScenario {
         folder: &Path,
         overrides: &[Override],
     ) -> Result<Self, Refusal> {
-        let mut root = tree::parse(file, text)?;
-        for change in overrides {
-            change.apply(&mut root)?;
-        }
-        let mut top = Section::new(root, "the scenario", &TOP_KEYS)?;
-        let stem = Path::new(file).file_stem().unwrap_or_default();
-        let stem = stem.to_string_lossy().into_owned();
-        let name = top.read_or("name", stem, section::text)?.value;
-        let description = top
-            .read_or("description", String::new(), section::text)?
-            .value;
+        let Head {
+            name,
+            description,
+            mut top,
+        } = Head::read(file, text, overrides, &TOP_KEYS)?;
         let times = Times::read(&mut top)?;
         let Some(node) = top.take("array") else {
             return Err(top.lacks("array", "[array] with [[array.drives]] and [[array.group]]"));
