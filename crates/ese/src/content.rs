@@ -52,8 +52,12 @@ pub trait Content: 'static {
     /// These bytes on their way out, padded with zeros to a multiple of 4,096.
     fn outgoing(frames: &Frames, bytes: &[u8]) -> Segment;
 
+    /// Memory to read so many bytes into.
+    fn incoming(frames: &Frames, bytes: usize) -> Segment;
     /// Memory to read a page into.
-    fn blank(frames: &Frames, size: PageSize) -> Segment;
+    fn blank(frames: &Frames, size: PageSize) -> Segment {
+        Self::incoming(frames, size.bytes())
+    }
     /// The page that was read into `segment`.
     fn arrived(segment: Segment) -> Self::Page;
     /// A page of zeros.
@@ -126,8 +130,8 @@ impl Content for Bytes {
         Segment::whole(&Rc::new(frame))
     }
 
-    fn blank(frames: &Frames, size: PageSize) -> Segment {
-        Segment::Fill(frames.take(size.bytes()))
+    fn incoming(frames: &Frames, bytes: usize) -> Segment {
+        Segment::Fill(frames.take(bytes))
     }
 
     fn arrived(segment: Segment) -> BytesPage {
@@ -221,8 +225,8 @@ impl Content for Ghost {
         Segment::Ghost(bytes.len().next_multiple_of(4096) as u64)
     }
 
-    fn blank(_: &Frames, size: PageSize) -> Segment {
-        Segment::Ghost(size.bytes_u64())
+    fn incoming(_: &Frames, bytes: usize) -> Segment {
+        Segment::Ghost(bytes as u64)
     }
 
     fn arrived(_: Segment) -> u8 {

@@ -11,7 +11,7 @@ use crate::progress::News;
 use crate::punctuality::Punctuality;
 use crate::run::{Director, LOOK, TELL, TICK};
 use crate::sampling::Sampler;
-use crate::server::Server;
+use crate::server::{Server, Table};
 use crate::test_run::TestRun;
 
 /// What is looked after between samples.
@@ -27,11 +27,11 @@ impl Director<'_> {
     ///
     /// # Errors
     /// Why the test is refused before it begins, in words.
-    pub(crate) async fn collect(
+    pub(crate) async fn collect<T: Table>(
         &self,
         run: &mut TestRun,
-        server: &Server,
-        load: &mut Load,
+        server: &Server<T>,
+        load: &mut Load<T>,
     ) -> Result<(), String> {
         let (plan, board) = (self.plan, server.board());
         let reserve = Reserve::new(plan, &server.file_sizes());
@@ -95,11 +95,11 @@ impl Director<'_> {
         hanging.is_some_and(|hanging| hanging >= GIVEN_UP)
     }
 
-    fn foresee_growth(
+    fn foresee_growth<T: Table>(
         &self,
         reserve: &Reserve,
-        server: &Server,
-        load: &Load,
+        server: &Server<T>,
+        load: &Load<T>,
     ) -> Result<(), String> {
         let Some(rate) = load.operations_per_s(self.now()) else {
             return Ok(());
@@ -113,7 +113,7 @@ impl Director<'_> {
         Ok(())
     }
 
-    fn watch_growth(&self, reserve: &mut Reserve, server: &Server, load: &Load) {
+    fn watch_growth<T: Table>(&self, reserve: &mut Reserve, server: &Server<T>, load: &Load<T>) {
         if let Some(note) = reserve.reached(&server.file_sizes(), self.plan) {
             let balanced = self.plan.load.mix.balanced();
             load.sessions.with_workload(|w| w.set_mix(balanced));

@@ -14,7 +14,7 @@ use brunt_workload::session::{PoolShape, Scheduler, Scheduling};
 use brunt_world::World;
 
 use crate::plan::Plan;
-use crate::server::Server;
+use crate::server::{Records, Server, Table};
 use crate::sessions::Sessions;
 
 /// How long I/Os and operations are counted before the rate follows, at most.
@@ -32,8 +32,8 @@ struct Mark {
 }
 
 /// Sessions and their pace.
-pub(crate) struct Load {
-    pub(crate) sessions: Rc<Sessions<Rc<Server>>>,
+pub(crate) struct Load<T: Table = Records> {
+    pub(crate) sessions: Rc<Sessions<Rc<Server<T>>>>,
     pacer: Option<Pacer>,
     window: Span,
     mark: Mark,
@@ -41,12 +41,12 @@ pub(crate) struct Load {
     rate: Option<f64>,
 }
 
-impl Load {
+impl<T: Table> Load<T> {
     /// Starts so many sessions on `server`, whose records are `populations`.
     pub(crate) fn start(
         world: &World,
         plan: &Plan,
-        server: &Rc<Server>,
+        server: &Rc<Server<T>>,
         populations: Vec<Population>,
         sessions: u32,
     ) -> Self {

@@ -9,13 +9,13 @@
 
 use std::rc::Rc;
 
-use brunt_ese::content::Bytes;
+use brunt_ese::content::Content;
 use brunt_ese::error::EngineError;
 use brunt_ese::instance::Instance;
 use brunt_units::Span;
-use brunt_world::{Class, FileId, Io, OpenMode, VolumeError, World};
+use brunt_world::{Class, FileId, Io, Op, OpenMode, Segments, VolumeError, World};
 
-use crate::server::Server;
+use crate::server::{Server, Table};
 
 /// The header of a log file.
 const HEADER: u64 = 4096;
@@ -25,7 +25,7 @@ const PIECE: u64 = 256 << 10;
 const LOOK: Span = Span::millis(50);
 
 /// Starts reading the logs of all instances for so many copies beyond the server's own. Readers end with their instance.
-pub(crate) fn ship_logs(world: &World, server: &Rc<Server>, copies: u32) {
+pub(crate) fn ship_logs<T: Table>(world: &World, server: &Rc<Server<T>>, copies: u32) {
     for (number, instance) in (0..).zip(server.instances()) {
         for _ in 0..copies {
             let (world, server) = (world.clone(), Rc::clone(server));
@@ -41,11 +41,11 @@ pub(crate) fn ship_logs(world: &World, server: &Rc<Server>, copies: u32) {
     }
 }
 
-async fn ship(
+async fn ship<T: Table>(
     world: &World,
-    server: &Server,
+    server: &Server<T>,
     number: u8,
-    instance: &Instance<Bytes>,
+    instance: &Instance<T::Content>,
 ) -> Result<(), EngineError> {
     let mut next = instance.log().tail().generation;
     while !server.is_closing() && instance.failure().is_none() {
@@ -60,11 +60,11 @@ async fn ship(
     Ok(())
 }
 
-async fn ship_file(
+async fn ship_file<T: Table>(
     world: &World,
-    server: &Server,
+    server: &Server<T>,
     number: u8,
-    instance: &Instance<Bytes>,
+    instance: &Instance<T::Content>,
     generation: u32,
 ) -> Result<(), EngineError> {
     let path = instance.log().files().archived_path(generation);
@@ -87,9 +87,9 @@ async fn ship_file(
     read.map_err(|error| EngineError::File { path, error })
 }
 
-async fn read(
+async fn read<T: Table>(
     world: &World,
-    server: &Server,
+    server: &Server<T>,
     number: u8,
     file: FileId,
     length: u64,
@@ -102,8 +102,8 @@ async fn read(
             PIECE.min(length - at)
         };
         let bytes = usize::try_from(piece).expect("a piece is small");
-        let frame = world.frames.take(bytes);
-        let io = Io::read(Class::Replication, file, at, frame);
+        let segments = Segments::from_buf([T::Content::incoming(&world.frames, bytes)]);
+        let io = Io::new(Class::Replication, Op::Read, file, at, segments);
         let done = world.disk.submit(io).await;
         let latency = done.latency();
         done.result?;

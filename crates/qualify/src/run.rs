@@ -30,7 +30,7 @@ use crate::plan::Plan;
 use crate::progress::{Listener, News, Stop};
 use crate::replication::ship_logs;
 use crate::rules::{Ending, RecordsVerified};
-use crate::server::{Server, Versions};
+use crate::server::{Server, Table, Versions};
 use crate::survey::survey;
 use crate::test_run::TestRun;
 use crate::verification;
@@ -152,10 +152,10 @@ impl Director<'_> {
     }
 
     /// Sessions at work, and a clean shutdown. What must be in the databases then, unless something went wrong.
-    async fn work(
+    async fn work<T: Table>(
         &self,
         run: &mut TestRun,
-        server: &Rc<Server>,
+        server: &Rc<Server<T>>,
         populations: Vec<Population>,
     ) -> Option<Vec<Extent>> {
         let maintenance = self
@@ -193,10 +193,10 @@ impl Director<'_> {
     }
 
     /// Ends sessions and closes the server, as far as I/Os come back.
-    async fn shut_down(
+    async fn shut_down<T: Table>(
         &self,
-        load: &Load,
-        server: &Server,
+        load: &Load<T>,
+        server: &Server<T>,
     ) -> Result<Result<(), EngineError>, GaveUp> {
         self.unless_hung(load.sessions.stop()).await?;
         self.tell(News::Closing);
@@ -279,7 +279,7 @@ impl Director<'_> {
         )
     }
 
-    pub(crate) fn is_over(&self, load: &Load) -> bool {
+    pub(crate) fn is_over<T: Table>(&self, load: &Load<T>) -> bool {
         self.stop.is_asked() || load.sessions.is_over()
     }
 

@@ -16,7 +16,7 @@ use crate::hanging::Hung;
 use crate::plan::Plan;
 use crate::rules::{Ending, RecordsVerified};
 use crate::sampling::Collected;
-use crate::server::Server;
+use crate::server::{Server, Table};
 use crate::sessions::{Log, Sessions};
 use crate::verification::Files;
 
@@ -119,7 +119,7 @@ impl TestRun {
         }
     }
 
-    pub(crate) fn new(plan: &Plan, started: Time, server: &Server) -> Self {
+    pub(crate) fn new<T: Table>(plan: &Plan, started: Time, server: &Server<T>) -> Self {
         let sizes = server.file_sizes();
         Self {
             ending: Ending::Complete,
@@ -130,7 +130,7 @@ impl TestRun {
         }
     }
 
-    pub(crate) fn note_sessions(&mut self, sessions: &Sessions<Rc<Server>>) {
+    pub(crate) fn note_sessions<T: Table>(&mut self, sessions: &Sessions<Rc<Server<T>>>) {
         self.log = sessions.log();
         (self.batches, self.operations) = sessions.with_workload(|workload| {
             let counts = Kind::ALL.map(|kind| workload.count(kind));

@@ -16,7 +16,7 @@ use brunt_units::{ByteSize, Span, Time};
 use crate::load::Load;
 use crate::progress::News;
 use crate::run::{Director, TICK};
-use crate::server::Server;
+use crate::server::{Server, Table};
 
 /// A cache that has not filled any further for so long will not.
 const PATIENCE: Span = Span::seconds(10);
@@ -41,7 +41,7 @@ struct WarmUp {
 }
 
 impl Director<'_> {
-    pub(crate) async fn warm_up(&self, server: &Server, load: &mut Load) {
+    pub(crate) async fn warm_up<T: Table>(&self, server: &Server<T>, load: &mut Load<T>) {
         let page = self.plan.engine.page.bytes_u64();
         let frames = u64::from(server.resident().1);
         let mut state = self.begin_warm_up(server);
@@ -62,7 +62,7 @@ impl Director<'_> {
         });
     }
 
-    fn begin_warm_up(&self, server: &Server) -> WarmUp {
+    fn begin_warm_up<T: Table>(&self, server: &Server<T>) -> WarmUp {
         let page = self.plan.engine.page.bytes_u64();
         let bytes: u64 = server.file_sizes().iter().map(|size| size.get()).sum();
         let frames = u64::from(server.resident().1);
@@ -82,7 +82,7 @@ impl Director<'_> {
         }
     }
 
-    fn is_warm(&self, state: &mut WarmUp, server: &Server, load: &Load) -> bool {
+    fn is_warm<T: Table>(&self, state: &mut WarmUp, server: &Server<T>, load: &Load<T>) -> bool {
         let now = self.now();
         let page = self.plan.engine.page.bytes_u64();
         let resident = u64::from(server.resident().0);
@@ -128,7 +128,7 @@ impl Director<'_> {
 }
 
 /// Bytes of database pages written since the server was opened.
-fn written(server: &Server) -> ByteSize {
+fn written<T: Table>(server: &Server<T>) -> ByteSize {
     let bytes = server.board().with(|meters| {
         let databases = meters.databases.iter();
         databases.map(|database| database.writes.bytes()).sum()

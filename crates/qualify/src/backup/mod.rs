@@ -31,7 +31,7 @@ use crate::plan::Plan;
 use crate::progress::{News, Stop};
 use crate::rules::Ending;
 use crate::run::{Director, GaveUp, TELL};
-use crate::server::Server;
+use crate::server::{Server, Table};
 use crate::test_run::{BackedUp, TestRun};
 use copying::CopySink;
 
@@ -153,7 +153,7 @@ async fn read_one(
     stop: &Stop,
 ) -> Result<(), EngineError> {
     let table = &server.tables()[at];
-    let (instance, database) = (server.instance_of(table), table.messages().database);
+    let (instance, database) = (server.instance_of(table), table.database());
     let reads = reads(plan.version);
     let Some(folder) = &plan.copy_to else {
         let mut sink = UntilStopped(stop.clone());

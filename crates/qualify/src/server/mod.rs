@@ -1,0 +1,245 @@
+//! The engine of one server: instances over one cache, their tables, and operations of the workload on them.
+//!
+//! What the databases are made of is a type: [`Records`] are compared byte by byte, on real storage or modelled. Everything a
+//! test does around them is written once.
+
+mod records;
+
+pub use records::{Records, Versions};
+
+use std::cell::{Cell, RefCell};
+use std::path::Path;
+use std::rc::Rc;
+
+use brunt_ese::cache::Cache;
+use brunt_ese::content::Content;
+use brunt_ese::error::EngineError;
+use brunt_ese::instance::Instance;
+use brunt_ese::maintenance::Maintenance;
+use brunt_ese::meter::MeterBoard;
+use brunt_ese::policy::scan::Throttle;
+use brunt_units::{ByteSize, Span};
+use brunt_workload::mix::Kind;
+use brunt_workload::operations::{Operation, Outcome};
+use brunt_world::{FileId, World};
+
+use crate::plan::Plan;
+use crate::sessions::{Finding, Performed, Target};
+use crate::test_run::Recovered;
+
+/// What reading one record costs a modelled core.
+const READ_COST: Span = Span::micros(5);
+
+/// One database of a server, as operations see it.
+pub trait Table: Sized + 'static {
+    /// What its pages are made of.
+    type Content: Content;
+
+    /// Its instance's number in the server.
+    fn instance_number(&self) -> usize;
+
+    /// Its number within its instance.
+    fn database(&self) -> u8;
+
+    /// Performs an operation on it, its commit included.
+    ///
+    /// # Errors
+    /// When a page or the log failed. The operation did not take place, or that is not known.
+    fn carry_out(
+        &self,
+        server: &Server<Self>,
+        operation: &Operation,
+    ) -> impl Future<Output = Result<Option<Finding>, EngineError>>;
+
+    /// Closes an instance, and so leaves databases that need no log.
+    ///
+    /// # Errors
+    /// When something cannot be written.
+    fn close(instance: Instance<Self::Content>) -> impl Future<Output = Result<(), EngineError>>;
+}
+
+/// Databases that are open and can be worked on.
+pub struct Server<T: Table = Records> {
+    world: World,
+    cache: Cache<T::Content>,
+    instances: Vec<Instance<T::Content>>,
+    databases: Vec<T>,
+    broken: Cell<bool>,
+    recoveries: Vec<Recovered>,
+    /// It is being closed, or left: nothing new is begun.
+    closing: Cell<bool>,
+    /// The first error of reading logs for copies.
+    replication_error: RefCell<Option<EngineError>>,
+}
+
+impl<T: Table> Server<T> {
+    /// No instance yet, over a cache as the plan has it.
+    fn empty(world: &World, plan: &Plan) -> Self {
+        let databases = plan.databases().count();
+        let board = Rc::new(MeterBoard::new(databases, plan.instances.len()));
+        Self {
+            world: world.clone(),
+            cache: Cache::new(world, plan.cache_options(), board),
+            instances: Vec::new(),
+            databases: Vec::new(),
+            broken: Cell::new(false),
+            recoveries: Vec::new(),
+            closing: Cell::new(false),
+            replication_error: RefCell::default(),
+        }
+    }
+
+    /// Closes all instances, and so leaves databases that need no log.
+    ///
+    /// # Errors
+    /// The first that any of them reports; the others are closed all the same.
+    pub async fn close(&self) -> Result<(), EngineError> {
+        self.closing.set(true);
+        let mut result = Ok(());
+        for instance in &self.instances {
+            let closed = T::close(instance.clone()).await;
+            result = result.and(closed);
+        }
+        self.cache.close();
+        result
+    }
+
+    /// Leaves all instances as a program that dies does, but with all of their logs written. No session may run.
+    ///
+    /// # Errors
+    /// The first that any of them reports.
+    pub async fn abandon(&self) -> Result<(), EngineError> {
+        self.closing.set(true);
+        self.cache.halt();
+        let mut result = Ok(());
+        for instance in &self.instances {
+            let left = instance.clone().abandon().await;
+            result = result.and(left);
+        }
+        self.cache.close();
+        result
+    }
+
+    /// Whether it is being closed.
+    pub fn is_closing(&self) -> bool {
+        self.closing.get()
+    }
+
+    /// What opening each instance took, recovery included.
+    pub fn recoveries(&self) -> &[Recovered] {
+        &self.recoveries
+    }
+
+    /// The instances.
+    pub fn instances(&self) -> &[Instance<T::Content>] {
+        &self.instances
+    }
+
+    /// The newest log generation of each instance.
+    pub fn generations(&self) -> Vec<u32> {
+        let instances = self.instances.iter();
+        instances
+            .map(|instance| instance.log().tail().generation)
+            .collect()
+    }
+
+    /// A log could not be read for a copy.
+    pub(crate) fn note_replication_error(&self, error: EngineError) {
+        self.replication_error.borrow_mut().get_or_insert(error);
+    }
+
+    /// Why a log could not be read for a copy, if one could not.
+    pub(crate) fn replication_error(&self) -> Option<EngineError> {
+        self.replication_error.borrow().clone()
+    }
+
+    /// The counters.
+    pub fn board(&self) -> &Rc<MeterBoard> {
+        self.cache.meters()
+    }
+
+    /// Pages in the cache, and the most it holds while frames are kept free.
+    pub fn resident(&self) -> (u32, u32) {
+        self.cache.resident()
+    }
+
+    /// Starts background maintenance of all databases. It ends when they are closed.
+    pub fn maintain(&self, throttle: Throttle) -> Vec<Maintenance> {
+        let tables = self.databases.iter();
+        tables
+            .map(|table| {
+                let instance = self.instance_of(table);
+                instance.maintain(table.database(), throttle)
+            })
+            .collect()
+    }
+
+    /// All databases, those of the first instance first.
+    pub fn tables(&self) -> &[T] {
+        &self.databases
+    }
+
+    /// The instance of a table.
+    pub fn instance_of(&self, table: &T) -> &Instance<T::Content> {
+        &self.instances[table.instance_number()]
+    }
+
+    /// Bytes of every database file.
+    pub fn file_sizes(&self) -> Vec<ByteSize> {
+        let page = self.cache.page_size().bytes_u64();
+        let databases = self.instances.iter().flat_map(Instance::databases);
+        databases
+            .map(|database| ByteSize::bytes((u64::from(database.pages.get()) + 2) * page))
+            .collect()
+    }
+
+    /// A point where a task that reads many records lets others run.
+    pub async fn rest(&self) {
+        self.world.clock.spend(READ_COST).await;
+    }
+
+    /// Tells which file has which path.
+    pub fn name_files(&self, mut name: impl FnMut(FileId, &Path)) {
+        for database in self.instances.iter().flat_map(Instance::databases) {
+            name(database.file, &database.path);
+        }
+    }
+
+    /// Why an instance has stopped, if one has.
+    pub fn failure(&self) -> Option<EngineError> {
+        self.instances.iter().find_map(Instance::failure)
+    }
+}
+
+impl<T: Table> Target for Server<T> {
+    async fn perform(&self, operation: &Operation) -> Result<Performed, EngineError> {
+        let outcome = |outcome, finding| Performed { outcome, finding };
+        let table = &self.databases[operation.database as usize];
+        match table.carry_out(self, operation).await {
+            Ok(None) => Ok(outcome(Outcome::Committed, None)),
+            // What is lost is gone: the record must not be drawn again.
+            Ok(Some(Finding::Lost)) if operation.kind == Kind::Delete => {
+                Ok(outcome(Outcome::Committed, Some(Finding::Lost)))
+            }
+            Ok(Some(finding)) => Ok(outcome(Outcome::RolledBack, Some(finding))),
+            Err(EngineError::WriteConflict) => Ok(outcome(Outcome::RolledBack, None)),
+            Err(error) => {
+                self.broken.set(self.failure().is_some());
+                Err(error)
+            }
+        }
+    }
+
+    fn is_broken(&self) -> bool {
+        self.broken.get()
+    }
+
+    fn write_latency(&self, instance: u32) -> Span {
+        self.board().with(|meters| {
+            let databases = meters.databases.iter().zip(&self.databases);
+            let own = databases.filter(|(_, table)| table.instance_number() == instance as usize);
+            let means = own.filter_map(|(meters, _)| meters.writes.running().mean());
+            means.max().unwrap_or_default()
+        })
+    }
+}
