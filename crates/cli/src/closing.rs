@@ -5,8 +5,8 @@
 
 use std::path::Path;
 
-use brunt_report::decimals;
 use brunt_report::result::{Outcome, Rule, RunResult, Verdict};
+use brunt_report::{decimals, grouped};
 
 use crate::columns::columns;
 use crate::exit::Exit;
@@ -40,6 +40,12 @@ pub fn summary(result: &RunResult, report: &Path, output: &Output) -> String {
     {
         text.push_str(&failure(rule));
     }
+    for line in &result.details.found {
+        text.push_str(&format!("\n{:14}{line}", ""));
+    }
+    if !result.faults.is_empty() {
+        text.push_str(&format!("\n{}", faults(result, output)));
+    }
     text.push_str("\n\n");
     let rows: Vec<_> = result.rules.iter().map(|rule| row(rule, output)).collect();
     let table = columns(&["rule", "limit", "measured", "outcome"], &[], &rows);
@@ -52,6 +58,22 @@ pub fn summary(result: &RunResult, report: &Path, output: &Output) -> String {
     }
     text.push_str(&format!("\n{:14}{}", "report", report.display()));
     text
+}
+
+/// What was put in the way on purpose, and what became of it.
+fn faults(result: &RunResult, output: &Output) -> String {
+    let faults = result.faults.iter().map(|fault| {
+        let struck = match fault.struck {
+            None => "not known how often".to_owned(),
+            Some(0) => "did not strike".to_owned(),
+            Some(1) => "struck once".to_owned(),
+            Some(struck) => format!("struck {} times", grouped(struck)),
+        };
+        format!("{} ({}) {struck}", fault.fault, fault.file)
+    });
+    let faults: Vec<String> = faults.collect();
+    let word = output.paint(Tone::Doubt, &format!("{:14}", "on purpose"));
+    format!("{word}{}", faults.join("; "))
 }
 
 fn verdict_line(result: &RunResult, output: &Output) -> String {

@@ -30,7 +30,29 @@ pub fn opening(scenario: &Scenario, backend: &str) -> String {
         label = "";
     }
     lines.push(format!("{:14}{}", "seed", scenario.test.seed));
+    lines.extend(faults(scenario));
     lines.join("\n")
+}
+
+/// What goes wrong on purpose: nobody must take this for a test of the storage.
+fn faults(scenario: &Scenario) -> Vec<String> {
+    let faults = scenario.faults.iter().enumerate();
+    let mut lines: Vec<String> = faults
+        .map(|(at, fault)| {
+            let label = if at == 0 { "FAULTS" } else { "" };
+            format!(
+                "{label:14}{}: {}, {}",
+                at + 1,
+                fault.kind,
+                fault.file.display()
+            )
+        })
+        .collect();
+    if !lines.is_empty() {
+        let what = "put in the way on purpose: this run says nothing about the storage";
+        lines.push(format!("{:14}{what}", ""));
+    }
+    lines
 }
 
 /// `16 sessions`, or what they are counted for.

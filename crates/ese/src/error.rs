@@ -137,6 +137,7 @@ impl std::fmt::Display for PageFault {
 pub fn io_code(error: IoError) -> i32 {
     match error {
         IoError::NoSpace => -1808,
+        IoError::Medium => -1021,
         IoError::PastEnd => -4001,
         _ => -1022,
     }

@@ -36,6 +36,26 @@ struct Flight {
     length: u64,
 }
 
+/// What is in flight of one slab of tickets.
+struct Flights {
+    tickets: Tickets,
+    by_slot: Vec<Option<Flight>>,
+}
+
+impl Flights {
+    fn note(&mut self, slot: usize, flight: Flight) {
+        if self.by_slot.len() <= slot {
+            self.by_slot.resize(slot + 1, None);
+        }
+        self.by_slot[slot] = Some(flight);
+    }
+
+    fn find(&self, id: TicketId) -> Option<Flight> {
+        let flight = self.by_slot.get(id.slot as usize).copied().flatten();
+        flight.filter(|flight| flight.turn == id.turn)
+    }
+}
+
 /// I/Os that hung.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hung {
@@ -50,11 +70,11 @@ pub struct Hung {
 /// Remembers what goes through it; see the [module](self).
 pub struct FlightRecorder {
     inner: Rc<dyn Disk>,
-    tickets: RefCell<Option<Tickets>>,
-    /// By slot of the ticket.
-    flights: RefCell<Vec<Option<Flight>>>,
+    /// One for each slab that tickets came from: a disk that wraps another may issue its own.
+    slabs: RefCell<Vec<Flights>>,
     names: RefCell<BTreeMap<FileId, PathBuf>>,
-    seen: RefCell<BTreeSet<TicketId>>,
+    /// By slab and ticket.
+    seen: RefCell<BTreeSet<(usize, TicketId)>>,
     hung: RefCell<Hung>,
 }
 
@@ -63,8 +83,7 @@ impl FlightRecorder {
     pub fn over(world: &World) -> Rc<Self> {
         Rc::new(Self {
             inner: Rc::clone(&world.disk),
-            tickets: RefCell::default(),
-            flights: RefCell::default(),
+            slabs: RefCell::default(),
             names: RefCell::default(),
             seen: RefCell::default(),
             hung: RefCell::default(),
@@ -86,21 +105,27 @@ impl FlightRecorder {
 
     /// Looks for I/Os that hang at `now`, and says how long the oldest has been doing so.
     pub fn look(&self, now: Time) -> Option<Span> {
-        let tickets = self.tickets.borrow();
         let latest = now.0.checked_sub(HUNG.0).map(Time)?;
-        let hanging = tickets.as_ref()?.submitted_by(latest);
-        let oldest = hanging.iter().map(|(_, since)| now - *since).max()?;
+        let slabs = self.slabs.borrow();
+        let hanging = slabs.iter().enumerate().flat_map(|(slab, flights)| {
+            let hanging = flights.tickets.submitted_by(latest);
+            hanging
+                .into_iter()
+                .map(move |(id, since)| (slab, flights, id, since))
+        });
+        let mut oldest = None;
         let mut hung = self.hung.borrow_mut();
-        hung.longest = hung.longest.max(oldest);
-        for (id, _) in hanging {
-            if self.seen.borrow_mut().insert(id) {
+        for (slab, flights, id, since) in hanging {
+            oldest = oldest.max(Some(now - since));
+            if self.seen.borrow_mut().insert((slab, id)) {
                 hung.count += 1;
                 if hung.first.is_empty() {
-                    hung.first = self.describe(id);
+                    hung.first = self.describe(flights.find(id));
                 }
             }
         }
-        Some(oldest)
+        hung.longest = hung.longest.max(oldest?);
+        oldest
     }
 
     /// What has hung so far.
@@ -108,10 +133,8 @@ impl FlightRecorder {
         self.hung.borrow().clone()
     }
 
-    fn describe(&self, id: TicketId) -> String {
-        let flights = self.flights.borrow();
-        let flight = flights.get(id.slot as usize).copied().flatten();
-        let Some(flight) = flight.filter(|flight| flight.turn == id.turn) else {
+    fn describe(&self, flight: Option<Flight>) -> String {
+        let Some(flight) = flight else {
             return "an I/O".to_owned();
         };
         let what = match flight.op {
@@ -144,14 +167,16 @@ impl Disk for FlightRecorder {
         let ticket = self.inner.submit(io);
         let id = ticket.id();
         flight.turn = id.turn;
-        let mut flights = self.flights.borrow_mut();
-        let slot = id.slot as usize;
-        if flights.len() <= slot {
-            flights.resize(slot + 1, None);
-        }
-        flights[slot] = Some(flight);
-        let mut tickets = self.tickets.borrow_mut();
-        tickets.get_or_insert_with(|| ticket.tickets().clone());
+        let mut slabs = self.slabs.borrow_mut();
+        let own = |flights: &Flights| flights.tickets.is_same(ticket.tickets());
+        let at = slabs.iter().position(own).unwrap_or_else(|| {
+            slabs.push(Flights {
+                tickets: ticket.tickets().clone(),
+                by_slot: Vec::new(),
+            });
+            slabs.len() - 1
+        });
+        slabs[at].note(id.slot as usize, flight);
         ticket
     }
 }

@@ -15,6 +15,7 @@
 //! * [`records`]: what a record holds, from its number and the database it is in; [`survey`]: which records there are.
 //! * [`server`]: the engine of one server; [`sessions`]: the loop of operations on it; `load`: the pace they keep; `replication`: logs read
 //!   for copies elsewhere.
+//! * [`injection`]: faults on purpose; [`found`]: what was wrong with the storage, in words.
 //! * [`sampling`]: what was counted, over time; [`hanging`]: I/O that does not come back; `punctuality`: whether the program
 //!   itself keeps up.
 //! * [`verification`]: is everything on storage that must be there? [`counting`]: how far it has come.
@@ -26,9 +27,11 @@ mod collection;
 pub mod counting;
 pub mod creation;
 pub mod error;
+pub mod found;
 pub mod goal;
 mod growth;
 pub mod hanging;
+pub mod injection;
 pub mod live;
 mod load;
 pub mod places;

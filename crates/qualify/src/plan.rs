@@ -20,6 +20,7 @@ use brunt_workload::profile::{
     CheckpointPacing, InstanceChoice, LatencyLimits, Maintenance, Profile, SessionScope, Version,
 };
 use brunt_workload::session::Scheduling;
+use brunt_world::fault::Fault;
 
 use crate::goal::{Growth, Target, TestKind};
 use crate::soft_recovery;
@@ -69,6 +70,8 @@ pub struct Plan {
     pub array_cache: Option<ByteSize>,
     /// The log streams, at least one.
     pub instances: Vec<InstancePlan>,
+    /// What goes wrong on purpose, from the moment the databases are open; a test with faults never qualifies.
+    pub faults: Vec<Fault>,
     /// Make databases anew even where there are some.
     pub renew: bool,
     /// The run that new files are marked with.
@@ -284,6 +287,7 @@ impl Plan {
             limits: Limits::of(profile, TestKind::Performance),
             array_cache: None,
             instances,
+            faults: Vec::new(),
             renew: false,
             run: RunId(1),
             epoch_ms: 0,

@@ -37,11 +37,19 @@ pub struct Circumstances {
     pub volume_share: Option<f64>,
     /// Whether sessions were held back by something else than the storage.
     pub scheduling: Option<String>,
+    /// Faults that were put in the way on purpose.
+    pub faults: usize,
 }
 
 /// Why a result does not qualify; empty when it does.
 pub fn obstacles(circumstances: &Circumstances) -> Vec<String> {
     let mut reasons = Vec::new();
+    if circumstances.faults > 0 {
+        reasons.push(format!(
+            "{} faults were put in the way on purpose",
+            circumstances.faults
+        ));
+    }
     let least = circumstances.kind.length_min();
     if circumstances.measured < least {
         let seconds = grouped(circumstances.measured.0.div_euclid(1_000_000_000));
@@ -105,6 +113,7 @@ mod tests {
             host: None,
             volume_share: Some(VOLUME_SHARE_MIN),
             scheduling: None,
+            faults: 0,
         }
     }
 
@@ -115,7 +124,14 @@ mod tests {
 
     #[test]
     fn each_obstacle_is_named() {
-        let cases: [(&str, Circumstances); 9] = [
+        let cases: [(&str, Circumstances); 10] = [
+            (
+                "2 faults were put in the way on purpose",
+                Circumstances {
+                    faults: 2,
+                    ..good()
+                },
+            ),
             (
                 "measured for 7,199 s, not for 2 hours",
                 Circumstances {

@@ -6,9 +6,9 @@
 use brunt_ese::meter::{DatabaseMeters, Meters};
 use brunt_report::host_counters::{self, DELAY, PAGE_FAULT_STALLS, in_order};
 use brunt_report::result::{
-    Backend, Backup, Counts, DatabaseNumbers, Details, Durability, HostCounter, Instance,
-    InstanceDetails, IoNumbers, Limits, LogNumbers, Machine, Measured, Origin, Recovery, RunResult,
-    SCHEMA, Server, ServerDetails, Setup, Times, Volume, World,
+    Backend, Backup, Counts, DatabaseNumbers, Details, Durability, HostCounter, InjectedFault,
+    Instance, InstanceDetails, IoNumbers, Limits, LogNumbers, Machine, Measured, Origin, Recovery,
+    RunResult, SCHEMA, Server, ServerDetails, Setup, Times, Volume, World,
 };
 use brunt_report::{Timestamp, decimals};
 use brunt_stats::{Latencies, Meter, Percentile};
@@ -109,12 +109,14 @@ impl Assembly<'_> {
             database_bytes_initial: known(&run.initial),
             database_bytes_final: known(&run.last),
             database_files: plan.databases().count() as u64,
+            faults: self.faults(),
             servers: vec![self.server(surroundings)],
             details: Details {
                 sentence: sentence(&run.ending, &rules, evidence.achieved_io_per_s),
                 times: self.times(),
                 setup: self.setup(),
                 distributions: distributions(self.meters, &run.operation_latencies()),
+                found: run.found.lines().to_vec(),
                 origin: surroundings.origin.clone(),
             },
             rules,
@@ -146,6 +148,19 @@ impl Assembly<'_> {
         host.push(HostCounter::over(PAGE_FAULT_STALLS, stalls));
         host.extend(self.delays());
         in_order(host)
+    }
+
+    /// What was to go wrong on purpose; while it is not known how often it did, the plan.
+    fn faults(&self) -> Vec<InjectedFault> {
+        let struck = |at: usize| self.run.injected.get(at).map(|injected| injected.struck);
+        let faults = self.plan.faults.iter().enumerate();
+        faults
+            .map(|(at, fault)| InjectedFault {
+                fault: fault.kind.to_string(),
+                file: fault.file.display().to_string(),
+                struck: struck(at),
+            })
+            .collect()
     }
 
     /// How fast databases were read.
@@ -530,6 +545,7 @@ impl Assembly<'_> {
             host: tester::obstacle(&evidence.tester),
             volume_share: shares.min_by(f64::total_cmp),
             scheduling: held_back(self.plan.load.scheduling),
+            faults: self.plan.faults.len(),
         }
     }
 }

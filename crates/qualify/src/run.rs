@@ -24,6 +24,7 @@ use crate::creation;
 use crate::error::RunError;
 use crate::goal::TestKind;
 use crate::hanging::{FlightRecorder, HUNG};
+use crate::injection::Injection;
 use crate::load::Load;
 use crate::places;
 use crate::plan::Plan;
@@ -55,10 +56,12 @@ pub async fn run(
     listener: &dyn Listener,
     stop: &Stop,
 ) -> Result<TestRun, RunError> {
-    let recorder = FlightRecorder::over(world);
+    let (world, injection) = Injection::before(world, plan);
+    let recorder = FlightRecorder::over(&world);
     let director = Director {
-        world: &recorder.world(world),
+        world: &recorder.world(&world),
         recorder: &recorder,
+        injection: &injection,
         plan,
         listener,
         stop,
@@ -70,6 +73,7 @@ pub async fn run(
 pub(crate) struct Director<'a> {
     pub(crate) world: &'a World,
     pub(crate) recorder: &'a FlightRecorder,
+    pub(crate) injection: &'a Injection,
     pub(crate) plan: &'a Plan,
     pub(crate) listener: &'a dyn Listener,
     pub(crate) stop: &'a Stop,
@@ -85,6 +89,9 @@ impl Director<'_> {
         let (server, populations) = self.open().await?;
         let mut run = TestRun::new(self.plan, started, &server);
         self.wait_for_start().await;
+        if let Some(note) = self.injection.release() {
+            self.note(note);
+        }
         let extents = match self.plan.kind {
             TestKind::Performance | TestKind::Stress => {
                 self.work(&mut run, &server, populations).await
@@ -98,6 +105,7 @@ impl Director<'_> {
         };
         self.verify(&mut run, &server, extents).await;
         run.hung = self.recorder.hung();
+        run.injected = self.injection.outcome();
         run.ended = self.now();
         Ok(run)
     }
@@ -221,7 +229,11 @@ impl Director<'_> {
         }
         let files = verification::files(self.world, self.plan, self.listener, self.stop);
         match self.unless_hung(files).await {
-            Ok(files) => run.files = files,
+            Ok(files) => {
+                let found = files.iter().map(|files| &files.found);
+                found.for_each(|found| run.found.absorb(found));
+                run.files = files;
+            }
             Err(GaveUp) => return run.ending = Ending::Broken(self.hung()),
         }
         if self.stop.is_asked() {
@@ -292,6 +304,9 @@ impl Director<'_> {
     }
 
     pub(crate) fn tell(&self, news: News) {
+        for strike in self.injection.news() {
+            self.listener.tell(self.now(), &News::Note(strike));
+        }
         self.listener.tell(self.now(), &news);
     }
 }

@@ -26,6 +26,8 @@ use brunt_workload::session::{Ended, Scheduler, Scheduling};
 use brunt_world::World;
 use brunt_world::sync::Event;
 
+use crate::found::Found;
+
 /// A record that is not as it must be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finding {
@@ -98,6 +100,8 @@ pub struct Log {
     pub errors: u64,
     /// The first error.
     pub first_error: Option<EngineError>,
+    /// What was wrong with the storage, each thing once.
+    pub found: Found,
 }
 
 /// When a session's operation is intended to begin, and where the last one ran.
@@ -299,6 +303,7 @@ impl<T: Target + 'static> Sessions<T> {
             }
             Err(error) => {
                 log.errors += 1;
+                log.found.note(&error);
                 log.first_error.get_or_insert(error);
                 if log.errors >= ERRORS_MAX {
                     self.stopping.set(true);

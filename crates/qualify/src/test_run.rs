@@ -12,7 +12,9 @@ use brunt_stats::{Latencies, OperationLatencies};
 use brunt_units::{ByteSize, Span, Time};
 use brunt_workload::mix::Kind;
 
+use crate::found::Found;
 use crate::hanging::Hung;
+use crate::injection::Injected;
 use crate::plan::Plan;
 use crate::rules::{Ending, RecordsVerified};
 use crate::sampling::Collected;
@@ -75,6 +77,10 @@ pub struct TestRun {
     pub log: Log,
     /// I/Os that failed and pages that were bad, and the first of them.
     pub errors: (u64, String),
+    /// What was wrong with the storage, whoever met it.
+    pub found: Found,
+    /// What was to go wrong on purpose, and how often it did.
+    pub injected: Vec<Injected>,
     /// Databases read for a backup.
     pub backups: Vec<BackedUp>,
     /// What restoring them took.
@@ -108,6 +114,8 @@ impl TestRun {
             operations: [0; Kind::ALL.len()],
             log: Log::default(),
             errors: (0, String::new()),
+            found: Found::default(),
+            injected: Vec::new(),
             backups: Vec::new(),
             restored: None,
             recoveries: Vec::new(),
@@ -150,6 +158,8 @@ impl TestRun {
 
     /// Counts what is the storage's fault: a full volume is not.
     pub(crate) fn note_errors(&mut self, failure: Option<EngineError>) {
+        self.found.absorb(&self.log.found);
+        failure.iter().for_each(|error| self.found.note(error));
         let first = self.log.first_error.clone();
         let faults = [first, failure];
         let mut faults = faults.into_iter().flatten().filter(is_storage_fault);
@@ -164,6 +174,7 @@ impl TestRun {
         let bad = scans.iter().map(|scan| scan.findings().bad);
         for error in bad.flat_map(BTreeMap::into_values) {
             self.errors.0 += 1;
+            self.found.note(&error);
             if self.errors.1.is_empty() {
                 self.errors.1 = error.to_string();
             }
@@ -182,11 +193,11 @@ impl TestRun {
 }
 
 fn is_storage_fault(error: &EngineError) -> bool {
-    use brunt_world::IoError::{Device, Other, PastEnd};
+    use brunt_world::IoError::{Device, Medium, Other, PastEnd};
     match error {
         EngineError::Page { fault, .. } => !matches!(fault, PageFault::Structure),
         EngineError::LogFailed(error) | EngineError::File { error, .. } => {
-            matches!(error, Device | PastEnd | Other(_))
+            matches!(error, Device | Medium | PastEnd | Other(_))
         }
         _ => false,
     }

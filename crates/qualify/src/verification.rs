@@ -21,6 +21,7 @@ use brunt_workload::keys::{Extent, Population, Record};
 use brunt_world::World;
 
 use crate::counting::CountingDisk;
+use crate::found::Found;
 use crate::plan::Plan;
 use crate::progress::{Listener, News, Stop};
 use crate::records::{Contents, IdOrder};
@@ -48,8 +49,8 @@ pub struct Files {
     pub databases: FilesVerified,
     /// All logs together.
     pub logs: FilesVerified,
-    /// What was found first, in words; empty when nothing was.
-    pub first: String,
+    /// What is wrong, in words.
+    pub found: Found,
 }
 
 /// Reads the live records of all databases and compares them, until `until` at most.
@@ -251,16 +252,12 @@ fn sum_up(found: &[Judged], databases: usize) -> Files {
                 sum.seen += report.pages_seen;
                 sum.bad += report.pages_bad;
                 sum.correctable += report.pages_correctable;
-                if let (true, Some(first)) = (all.first.is_empty(), report.findings.first()) {
-                    all.first = format!("{}: {}", path.display(), first.fault);
-                }
+                all.found.note_file(report);
                 verified_file(report)
             }
             Err(error) => {
                 sum.bad += 1;
-                if all.first.is_empty() {
-                    all.first = format!("{}: {error}", path.display());
-                }
+                all.found.note_unreadable(path, error);
                 unreadable_file(path)
             }
         };

@@ -113,6 +113,7 @@ fn result(runs: &[Run]) -> RunResult {
         database_bytes_initial: results().map(|result| result.database_bytes_initial).sum(),
         database_bytes_final: results().map(|result| result.database_bytes_final).sum(),
         database_files: results().map(|result| result.database_files).sum(),
+        faults: results().flat_map(|result| result.faults.clone()).collect(),
         servers: results()
             .flat_map(|result| result.servers.clone())
             .collect(),
@@ -121,6 +122,9 @@ fn result(runs: &[Run]) -> RunResult {
             times: times(runs),
             setup: first.details.setup.clone(),
             distributions: distributions(runs),
+            found: results()
+                .flat_map(|result| result.details.found.clone())
+                .collect(),
             origin: origin(runs),
         },
     }

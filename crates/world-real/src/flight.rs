@@ -224,9 +224,9 @@ impl Flight {
 /// The seam's name for error number `code`.
 fn io_error(code: i32) -> IoError {
     match code {
-        libc::EIO | libc::ENXIO | libc::ENODEV | libc::EREMOTEIO | libc::EILSEQ | libc::ENODATA => {
-            IoError::Device
-        }
+        libc::EIO | libc::ENXIO | libc::ENODEV | libc::EREMOTEIO => IoError::Device,
+        // What the block layer makes of medium errors and of protection information that does not match.
+        libc::ENODATA | libc::EILSEQ => IoError::Medium,
         libc::ENOSPC | libc::EDQUOT => IoError::NoSpace,
         libc::EINVAL | libc::EBADF | libc::EFAULT => IoError::Invalid,
         other => IoError::Other(other),

@@ -214,6 +214,10 @@ pub enum IoError {
     /// since the last good one may be lost, and asking again does not bring it back.
     #[error("input/output error")]
     Device,
+    /// The device answers, and says that it cannot give back what is stored there: a bad spot of the medium, or protection
+    /// information that does not match.
+    #[error("the medium cannot be read")]
+    Medium,
     /// The volume is full. Nothing was written past the failing point.
     #[error("no space left on the volume")]
     NoSpace,

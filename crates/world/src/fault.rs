@@ -10,118 +10,53 @@
 //!
 //! Everything is deterministic: a fault strikes by counting the requests that touch its place. How long things take is
 //! no fault's matter, but for [`FaultKind::Slow`] and [`FaultKind::Stuck`].
+//!
+//! * `kind`: what and where; `armed`: when; `disk`: what becomes of a request; `slice`: a part of one.
 
+mod armed;
 mod disk;
+mod kind;
 mod slice;
 
-use std::cell::RefCell;
+pub use kind::{Direction, Fault, FaultKind};
+
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-
-use brunt_units::Span;
 
 use crate::{
     Answer, Clock, Disk, FileId, Op, OpenMode, Space, Spawner, Tickets, Volume, VolumeError, World,
     answer,
 };
+use armed::Armed;
 
-/// What goes wrong.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FaultKind {
-    /// Reads give one bit in the middle of the place turned over.
-    BitFlip,
-    /// Reads give two bits in the middle of the place turned over.
-    TwoBitFlip,
-    /// Reads give zeros.
-    Zeroed,
-    /// Reads give what stood there before the last write that was made before the first such read.
-    Stale,
-    /// Reads give the bytes that lie so many bytes further on.
-    MisdirectedRead(u64),
-    /// Reads fill the first 512 bytes of the place, give zeros for the rest, and say nothing.
-    ShortRead,
-    /// Writes do the first 512 bytes of the place, and say that all is done.
-    Torn,
-    /// Writes are acknowledged and not done.
-    Lost,
-    /// Writes go so many bytes further on.
-    MisdirectedWrite(u64),
-    /// Reads and writes fail with [`crate::IoError::Device`].
-    DeviceError,
-    /// Writes fail with [`crate::IoError::NoSpace`].
-    NoSpace,
-    /// Syncs are acknowledged and not done.
-    DroppedSync,
-    /// Reads and writes never end.
-    Stuck,
-    /// Reads and writes begin so much later.
-    Slow(Span),
-}
-
-impl FaultKind {
-    /// Whether it can go wrong with a request of this kind.
-    pub fn strikes(self, op: Op) -> bool {
-        let is_write = matches!(op, Op::Write | Op::WriteThrough);
-        match self {
-            Self::BitFlip
-            | Self::TwoBitFlip
-            | Self::Zeroed
-            | Self::MisdirectedRead(_)
-            | Self::ShortRead => op == Op::Read,
-            // Writes are watched: what they replace is what reads will give.
-            Self::Stale | Self::DeviceError | Self::Stuck | Self::Slow(_) => {
-                is_write || op == Op::Read
-            }
-            Self::Torn | Self::Lost | Self::MisdirectedWrite(_) | Self::NoSpace => is_write,
-            Self::DroppedSync => op == Op::Sync,
-        }
-    }
-}
-
-/// One thing that goes wrong at one place.
+/// A fault struck.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
-    /// What.
-    pub kind: FaultKind,
-    /// In files whose path ends so, whole names only; the empty path is every file.
-    pub file: PathBuf,
-    /// In these bytes of them, multiples of 512. Syncs have no place and always touch it.
-    pub bytes: Range<u64>,
-    /// Requests that touch the place and pass before it strikes.
-    pub after: u64,
-    /// How often it strikes; `u64::MAX` is for ever.
-    pub times: u64,
+pub struct Strike {
+    /// Which one, by its number in the plan.
+    pub number: usize,
+    /// What it is, and where.
+    pub fault: Fault,
+    /// The file.
+    pub path: PathBuf,
+    /// What was asked for.
+    pub op: Op,
+    /// Where the request begins in the file, in bytes.
+    pub offset: u64,
 }
 
-impl Fault {
-    /// `kind` at `bytes` of `file`, at once and for ever.
-    pub fn new(kind: FaultKind, file: impl Into<PathBuf>, bytes: Range<u64>) -> Self {
-        Self {
-            kind,
-            file: file.into(),
-            bytes,
-            after: 0,
-            times: u64::MAX,
-        }
-    }
-}
-
-/// A fault and how often it was met.
-struct Armed {
-    fault: Fault,
-    met: u64,
-    struck: u64,
-    /// What stood at the place before the last write that touched it, by file.
-    former: BTreeMap<FileId, Vec<u8>>,
-}
+/// Strikes of each fault that are told; a fault that strikes for ever would tell for ever.
+const TOLD_MAX: u64 = 2;
 
 struct Shared {
     inner: World,
     tickets: Tickets,
     spawner: Spawner,
     armed: RefCell<Vec<Armed>>,
+    /// Nothing strikes for the time being.
+    held: Cell<bool>,
+    strikes: RefCell<Vec<Strike>>,
     paths: RefCell<BTreeMap<FileId, PathBuf>>,
     /// What requests that never end hold.
     stuck: RefCell<Vec<crate::Io>>,
@@ -137,22 +72,33 @@ impl Struck {
         let armed = self.0.armed.borrow();
         armed.iter().map(|armed| armed.struck).collect()
     }
+
+    /// Until [`Self::release`], requests pass and are not counted.
+    pub fn hold(&self) {
+        self.0.held.set(true);
+    }
+
+    /// From now on faults strike.
+    pub fn release(&self) {
+        self.0.held.set(false);
+    }
+
+    /// Takes what has struck since it was last asked: the first strikes of each fault.
+    pub fn take_strikes(&self) -> Vec<Strike> {
+        self.0.strikes.take()
+    }
 }
 
 /// `world` with the faults of `plan`, of which the first that touches a request strikes. Files that were opened before are
 /// not known by name and have none.
 pub fn faulty(world: &World, plan: Vec<Fault>) -> (World, Struck) {
-    let arm = |fault| Armed {
-        fault,
-        met: 0,
-        struck: 0,
-        former: BTreeMap::new(),
-    };
     let shared = Rc::new(Shared {
         inner: world.clone(),
         tickets: Tickets::new(world.spawner.tasks()),
         spawner: world.spawner.clone(),
-        armed: RefCell::new(plan.into_iter().map(arm).collect()),
+        armed: RefCell::new(plan.into_iter().map(Armed::new).collect()),
+        held: Cell::new(false),
+        strikes: RefCell::default(),
         paths: RefCell::default(),
         stuck: RefCell::default(),
     });

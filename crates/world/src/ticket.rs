@@ -178,6 +178,11 @@ impl Tickets {
         }
     }
 
+    /// Whether the two are handles of one slab, so that equal [`TicketId`]s name the same I/O.
+    pub fn is_same(&self, other: &Self) -> bool {
+        Rc::ptr_eq(&self.slab, &other.slab)
+    }
+
     /// I/Os submitted and not completed, with or without somebody who waits.
     pub fn in_flight(&self) -> usize {
         self.slab.borrow().pending

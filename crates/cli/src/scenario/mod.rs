@@ -14,6 +14,7 @@
 //! form, and reading it again gives the same scenario.
 
 mod arrays;
+mod faults;
 mod head;
 mod limits;
 mod model;

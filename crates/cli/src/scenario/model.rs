@@ -7,6 +7,7 @@ use brunt_qualify::plan::Limits;
 use brunt_units::ByteSize;
 use brunt_workload::content::Shape;
 use brunt_workload::profile::SessionScope;
+use brunt_world::fault::Fault;
 use brunt_world_real::{Choice, Kind};
 
 use super::head::Head;
@@ -17,7 +18,7 @@ use super::section::{self, Section};
 use super::sizes::{self, Mailboxes};
 use super::test::{self, SESSIONS_MAX, Test};
 use super::tree::{Node, Value};
-use super::{limits, records};
+use super::{faults, limits, records};
 
 /// A test, with every default filled in and every path absolute.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,6 +47,8 @@ pub struct Scenario {
     pub backend: Choice,
     /// The log streams and their databases, at least one.
     pub instances: Vec<InstancePlan>,
+    /// What is to go wrong on purpose.
+    pub faults: Vec<Fault>,
 }
 
 /// One log stream and its databases.
@@ -70,7 +73,7 @@ pub struct DatabasePlan {
     pub size: Placed<ByteSize>,
 }
 
-const TOP_KEYS: [&str; 12] = [
+const TOP_KEYS: [&str; 13] = [
     "name",
     "description",
     "scratch",
@@ -83,6 +86,7 @@ const TOP_KEYS: [&str; 12] = [
     "storage",
     "engine",
     "instance",
+    "faults",
 ];
 const STORAGE_KEYS: [&str; 1] = ["cache"];
 const INSTANCE_KEYS: [&str; 4] = ["name", "log", "databases", "database_size"];
@@ -143,6 +147,7 @@ impl Scenario {
         let mut storage = section(&mut top, "storage", &STORAGE_KEYS)?;
         let array_cache = storage.read("cache", section::size)?;
         let backend = read_backend(&mut top)?;
+        let planned = top.take("faults");
         let mut scenario = Self {
             name,
             description,
@@ -159,8 +164,11 @@ impl Scenario {
             array_cache: array_cache.map(|cache| cache.value),
             backend,
             instances: Vec::new(),
+            faults: Vec::new(),
         };
         scenario.read_instances(nodes, folder)?;
+        let page = scenario.profile.page;
+        scenario.faults = faults::read(planned, &scenario.instances, page)?;
         Ok(scenario)
     }
 

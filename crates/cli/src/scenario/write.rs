@@ -6,6 +6,7 @@ use std::path::Path;
 use brunt_units::{ByteSize, Span};
 use brunt_workload::mix::Kind;
 
+use super::faults;
 use super::model::{BACKENDS, Scenario};
 use super::profile::{CHECKPOINT_WRITES, word};
 use super::test::GROWTHS;
@@ -42,7 +43,8 @@ impl Scenario {
         let backend = BACKENDS.iter().find(|(_, choice)| *choice == self.backend);
         let backend = backend.expect("every choice has a word").0;
         writeln!(out, "\n[engine]\nbackend = {}", quoted(backend))?;
-        self.write_instances(out)
+        self.write_instances(out)?;
+        faults::write(&self.faults, out)
     }
 
     fn write_test(&self, out: &mut String) -> std::fmt::Result {
@@ -173,7 +175,7 @@ impl Scenario {
     }
 }
 
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     toml::Value::String(text.to_owned()).to_string()
 }
 
@@ -182,7 +184,7 @@ fn path(path: &Path) -> String {
 }
 
 /// A size that reads back exactly: what its usual form would round is written in bytes.
-fn size(bytes: ByteSize) -> String {
+pub(super) fn size(bytes: ByteSize) -> String {
     let usual = bytes.to_string();
     let exact = usual.parse() == Ok(bytes);
     quoted(&if exact {
@@ -192,7 +194,7 @@ fn size(bytes: ByteSize) -> String {
     })
 }
 
-fn span(span: Span) -> String {
+pub(super) fn span(span: Span) -> String {
     let (seconds, millis) = (
         span.0.div_euclid(1_000_000_000),
         span.0.div_euclid(1_000_000),

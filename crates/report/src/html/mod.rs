@@ -24,7 +24,7 @@ use minijinja::value::Serde;
 use serde::Serialize;
 
 use crate::result::{IoNumbers, RunResult};
-use crate::{Event, Run, decimals};
+use crate::{Event, Run, decimals, grouped};
 use pictures::Picture;
 use table::Table;
 
@@ -39,6 +39,8 @@ struct Page<'a> {
     verdict: String,
     sentence: &'a str,
     reasons: &'a [String],
+    faults: String,
+    found: &'a [String],
     subtitle: String,
     figures: Vec<Figure>,
     servers: Table,
@@ -68,6 +70,8 @@ pub fn report_html(run: &Run) -> String {
         verdict: result.verdict.to_string(),
         sentence: &result.details.sentence,
         reasons: &result.reasons,
+        faults: faults(result),
+        found: &result.details.found,
         subtitle: subtitle(result),
         figures: figures(result),
         servers: tables::servers(result),
@@ -96,6 +100,15 @@ fn subtitle(result: &RunResult) -> String {
         "{} test, {} profile, {} sessions, {}",
         result.test, setup.profile, setup.sessions, times.started
     )
+}
+
+/// What was put in the way on purpose, if anything was.
+fn faults(result: &RunResult) -> String {
+    let faults = result.faults.iter().map(|fault| {
+        let struck = fault.struck.map_or("?".to_owned(), grouped);
+        format!("{} ({}), struck {struck} times", fault.fault, fault.file)
+    });
+    faults.collect::<Vec<_>>().join("; ")
 }
 
 /// What the test was about, in a few numbers.

@@ -17,6 +17,9 @@ pub struct Details {
     pub setup: Setup,
     /// How latencies were spread, one entry for each kind of I/O.
     pub distributions: Vec<Distribution>,
+    /// What was wrong with the storage: file, page, offset and ESE error, each once; not all of it when there was much.
+    #[serde(default)]
+    pub found: Vec<String>,
     /// How the result came to be.
     pub origin: Origin,
 }

@@ -33,7 +33,7 @@ pub use io::{
 pub use server::{Backup, HostCounter, Recovery, Server, ServerDetails, Watched};
 pub use setup::{Limits, Setup, Times};
 pub use verdict::{Outcome, Quantity, Rule, Verdict};
-pub use verification::VerifiedFile;
+pub use verification::{InjectedFault, VerifiedFile};
 
 use serde::{Deserialize, Serialize};
 
@@ -69,6 +69,9 @@ pub struct RunResult {
     pub database_bytes_final: Option<u64>,
     /// How many database files.
     pub database_files: u64,
+    /// What was made to go wrong on purpose; empty in a test that counts.
+    #[serde(default)]
+    pub faults: Vec<InjectedFault>,
     /// Each server.
     pub servers: Vec<Server>,
     /// What the report shows besides.

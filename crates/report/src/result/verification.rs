@@ -20,3 +20,14 @@ pub struct VerifiedFile {
     /// How long reading took.
     pub seconds: f64,
 }
+
+/// Something that was made to go wrong on purpose, by `[faults]` of the scenario.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InjectedFault {
+    /// What: `lost write`.
+    pub fault: String,
+    /// In files whose path ends so.
+    pub file: String,
+    /// How often it did; nothing when the run did not end.
+    pub struck: Option<u64>,
+}

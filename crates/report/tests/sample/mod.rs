@@ -34,6 +34,7 @@ pub(crate) fn run(passes: bool) -> Run {
         database_bytes_initial: Some(2 << 35),
         database_bytes_final: Some((2 << 35) + (41 << 20)),
         database_files: 2,
+        faults: Vec::new(),
         servers: vec![server.result(length)],
         details: Details {
             sentence: sentence(passes).to_owned(),
@@ -46,6 +47,7 @@ pub(crate) fn run(passes: bool) -> Run {
             },
             setup: setup(),
             distributions: server.distributions(),
+            found: Vec::new(),
             origin: Origin {
                 command: "brunt run examples/sample.toml --seed 7".to_owned(),
                 version: "0.1.0".to_owned(),

@@ -3,12 +3,11 @@
 use std::ops::Range;
 use std::rc::Rc;
 
+use super::armed::overlap;
 use super::slice::slice;
-use super::{Armed, Fault, FaultKind, Faulty, Shared};
+use super::{Fault, FaultKind, Faulty, Shared, Strike, TOLD_MAX};
 use crate::{Class, Disk, FileId, Io, IoError, Op, Segment, Segments, Ticket};
 
-/// A sector: what a torn write keeps, and a short read fills.
-const SECTOR: u64 = 512;
 /// Frames are whole blocks.
 const BLOCK: u64 = 4096;
 
@@ -35,16 +34,25 @@ impl Disk for Faulty {
 impl Shared {
     /// The fault that strikes a request.
     fn find(&self, io: &Io) -> Option<(usize, Fault)> {
+        if self.held.get() {
+            return None;
+        }
         let paths = self.paths.borrow();
         let path = paths.get(&io.file)?;
         let mut armed = self.armed.borrow_mut();
-        let mut touching = armed.iter_mut().enumerate().filter(|(_, armed)| {
-            path.ends_with(&armed.fault.file)
-                && armed.fault.kind.strikes(io.op)
-                && (io.op == Op::Sync || overlap(io, &armed.fault.bytes).is_some())
-        });
-        touching
-            .find_map(|(number, armed)| armed.meet(io.op).then(|| (number, armed.fault.clone())))
+        let number = armed.iter_mut().position(|armed| armed.meet(io, path))?;
+        let (fault, struck) = (armed[number].fault.clone(), armed[number].struck);
+        // A write that is only watched is no strike.
+        if (1..=TOLD_MAX).contains(&struck) {
+            self.strikes.borrow_mut().push(Strike {
+                number,
+                fault: fault.clone(),
+                path: path.clone(),
+                op: io.op,
+                offset: io.offset,
+            });
+        }
+        Some((number, fault))
     }
 
     async fn carry_out(
@@ -56,6 +64,7 @@ impl Shared {
         let is_read = io.op == Op::Read;
         match fault.kind {
             FaultKind::DeviceError => (Err(IoError::Device), io.segments),
+            FaultKind::MediumError => (Err(IoError::Medium), io.segments),
             FaultKind::NoSpace => (Err(IoError::NoSpace), io.segments),
             FaultKind::DroppedSync => (Ok(()), io.segments),
             FaultKind::Slow(span) => {
@@ -80,7 +89,7 @@ impl Shared {
         let place = &fault.bytes;
         let inside = match fault.kind {
             FaultKind::Lost => None,
-            FaultKind::Torn => slice(io, &(place.start..place.start + SECTOR)),
+            FaultKind::Torn => slice(io, &(place.start..place.start + fault.sector)),
             FaultKind::MisdirectedWrite(by) => slice(io, place).map(|io| Io {
                 offset: io.offset + by,
                 ..io
@@ -119,7 +128,7 @@ impl Shared {
             _ => None,
         };
         let keep = match fault.kind {
-            FaultKind::ShortRead => fault.bytes.start + SECTOR,
+            FaultKind::ShortRead => fault.bytes.start + fault.sector,
             _ => fault.bytes.start,
         };
         let middle = index(length.div_euclid(2));
@@ -158,32 +167,6 @@ impl Shared {
         let from = index(offset - start);
         Some(done.into_frame()[from..from + index(length)].to_vec())
     }
-}
-
-impl Armed {
-    /// Counts a request that touches the place; whether the fault strikes it.
-    fn meet(&mut self, op: Op) -> bool {
-        if self.fault.kind == FaultKind::Stale {
-            let has_former = !self.former.is_empty();
-            match op {
-                Op::Read if has_former => {}
-                Op::Read => return false,
-                // Watched until the lie begins, which then stays the same.
-                _ => return self.struck == 0,
-            }
-        }
-        self.met += 1;
-        let strikes = self.met > self.fault.after && self.struck < self.fault.times;
-        self.struck += u64::from(strikes);
-        strikes
-    }
-}
-
-/// The part of `bytes` that a request covers.
-fn overlap(io: &Io, bytes: &Range<u64>) -> Option<Range<u64>> {
-    let end = io.offset + io.length();
-    let common = io.offset.max(bytes.start)..end.min(bytes.end);
-    (common.start < common.end).then_some(common)
 }
 
 /// Shows every byte of `place` that was read from `offset` on, with where it lies in the file.

@@ -9,6 +9,7 @@ use brunt_report::Timestamp;
 use brunt_units::Time;
 use brunt_workload::keys::Mixer;
 use brunt_workload::session::Scheduling;
+use brunt_world::fault::Fault;
 use brunt_world_real::facts;
 
 use crate::scenario::Scenario;
@@ -40,6 +41,7 @@ pub(super) fn plan(scenario: &Scenario, renew: bool, begun: SystemTime) -> Plan 
         limits: scenario.limits,
         array_cache: scenario.array_cache,
         instances: instances.map(instance).collect(),
+        faults: faults(scenario),
         renew,
         run: run_id(begun),
         epoch_ms: u64::try_from(since.as_millis()).unwrap_or(u64::MAX),
@@ -87,6 +89,13 @@ fn engine(scenario: &Scenario) -> EnginePlan {
             .then_some(profile.maintenance),
         ..usual
     }
+}
+
+/// Faults of `[faults]`; the storage's own sectors are the smallest pieces that are torn.
+fn faults(scenario: &Scenario) -> Vec<Fault> {
+    let sector = log_segment(scenario) as u64;
+    let faults = scenario.faults.iter().cloned();
+    faults.map(|fault| Fault { sector, ..fault }).collect()
 }
 
 /// 512 bytes, unless a log lies on a device with larger sectors: there a smaller write would be refused.
