@@ -64,7 +64,11 @@ impl Pool {
 
 /// Time of `bytes` at `bytes_per_s`; an unlimited link is written as zero.
 pub(crate) fn transfer(bytes: u64, bytes_per_s: u64) -> Span {
-    let nanos = (u128::from(bytes) * 1_000_000_000).checked_div(u128::from(bytes_per_s));
+    const NANOS: u64 = 1_000_000_000;
+    if bytes <= u64::MAX.div_euclid(NANOS) {
+        return Span((bytes * NANOS).checked_div(bytes_per_s).unwrap_or(0));
+    }
+    let nanos = (u128::from(bytes) * u128::from(NANOS)).checked_div(u128::from(bytes_per_s));
     Span(nanos.map_or(0, |nanos| u64::try_from(nanos).unwrap_or(u64::MAX)))
 }
 

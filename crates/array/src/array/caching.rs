@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use brunt_units::{Span, Time};
 use brunt_world::IoError;
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 use super::jobs::Owner;
 use super::{Array, Event, Verb};
@@ -337,13 +337,7 @@ impl Array {
         for (number, part) in extent.split(stripe_sectors) {
             let at = self.groups[group as usize].stripe(number);
             self.cache().fills[fill].jobs += 1;
-            self.start_job(
-                Owner::Fill(fill),
-                group,
-                at,
-                [part].into_iter().collect(),
-                Verb::Read,
-            );
+            self.start_job(Owner::Fill(fill), group, at, smallvec![part], Verb::Read);
         }
         self.fill_ended(fill, Ok(()), Breakdown::default());
     }

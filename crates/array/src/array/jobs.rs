@@ -206,8 +206,9 @@ impl Array {
         let mut spots: SmallVec<[(Spot, Step); 8]> = SmallVec::new();
         for step in steps {
             let Step { member, within } = step;
-            let places = self.groups[group as usize].write_spots(at, member, within.start);
-            spots.extend(places.into_iter().map(|spot| (spot, step)));
+            for spot in self.groups[group as usize].write_spots(at, member, within.start) {
+                spots.push((spot, step));
+            }
         }
         self.jobs[key].pending = u32::try_from(spots.len()).expect("few steps");
         if spots.is_empty() {
@@ -392,9 +393,10 @@ fn choose_copy(
             *turn % count
         }
     };
-    (0..)
-        .zip(members(readable))
-        .min_by_key(|(at, member)| (queue(*member), (at + count - first) % count))
-        .map(|(_, member)| member)
-        .expect("some copy is readable")
+    let mut best = (usize::MAX, u32::MAX, 0);
+    for (at, member) in (count - first..).zip(members(readable)) {
+        let after = if at >= count { at - count } else { at };
+        best = best.min((queue(member), after, member));
+    }
+    best.2
 }

@@ -2,6 +2,7 @@
 
 use brunt_units::Time;
 use brunt_world::IoError;
+use smallvec::smallvec;
 
 use super::front::Entry;
 use super::jobs::Owner;
@@ -120,7 +121,7 @@ impl Array {
             let at = self.groups[group as usize].stripe(number);
             self.requests[request].jobs += 1;
             let owner = Owner::Request(request);
-            self.start_job(owner, group, at, [part].into_iter().collect(), verb);
+            self.start_job(owner, group, at, smallvec![part], verb);
         }
     }
 

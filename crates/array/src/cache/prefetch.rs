@@ -3,8 +3,6 @@
 //! A stream is known by where its next read would begin. From its third read on, the cache keeps a window ahead of it
 //! full, and reads on when half of that is used.
 
-use std::collections::VecDeque;
-
 use crate::Extent;
 
 /// Streams remembered for each LUN.
@@ -12,17 +10,32 @@ const STREAMS: usize = 16;
 /// Reads in sequence before anything is read ahead.
 const SURE_AFTER: u32 = 2;
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Stream {
-    next: u64,
     reads: u32,
     /// Read ahead up to here.
     ahead: u64,
 }
 
 /// The streams of one LUN.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Streams(VecDeque<Stream>);
+#[derive(Clone, Debug)]
+pub(crate) struct Streams {
+    /// Where the next read of each would begin: all that most reads look at.
+    next: [u64; STREAMS],
+    streams: [Stream; STREAMS],
+    /// Their places, the one that was not read for longest first.
+    by_age: [u8; STREAMS],
+}
+
+impl Default for Streams {
+    fn default() -> Self {
+        Self {
+            next: [u64::MAX; STREAMS],
+            streams: [Stream::default(); STREAMS],
+            by_age: [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15],
+        }
+    }
+}
 
 impl Streams {
     /// A host reads `extent`: what to read ahead, within `window` sectors and below `end`.
@@ -30,20 +43,21 @@ impl Streams {
         if window == 0 {
             return None;
         }
-        let known = self.0.iter().position(|stream| stream.next == extent.start);
-        let Some(at) = known else {
-            if self.0.len() == STREAMS {
-                self.0.pop_front();
-            }
-            self.0.push_back(Stream {
-                next: extent.end(),
+        let Some(at) = self.next.iter().position(|next| *next == extent.start) else {
+            // It may begin another, in place of the one that was not read for longest.
+            let at = usize::from(self.by_age[0]);
+            self.by_age.rotate_left(1);
+            self.next[at] = extent.end();
+            self.streams[at] = Stream {
                 reads: 1,
                 ahead: extent.end(),
-            });
+            };
             return None;
         };
-        let mut stream = self.0.remove(at).expect("it was found");
-        stream.next = extent.end();
+        let age = self.by_age.iter().position(|one| usize::from(*one) == at);
+        self.by_age[age.expect("every place has an age")..].rotate_left(1);
+        self.next[at] = extent.end();
+        let stream = &mut self.streams[at];
         stream.reads += 1;
         stream.ahead = stream.ahead.max(extent.end());
         let goal = (extent.end() + window).min(end);
@@ -53,7 +67,6 @@ impl Streams {
         if due {
             stream.ahead = goal;
         }
-        self.0.push_back(stream);
         found
     }
 }

@@ -190,31 +190,32 @@ impl HardDisk {
     pub(crate) fn choose(&self, now: Time, policy: &Policy, waiting: &[Waiting]) -> usize {
         let head = self.model.angle_after(now.0 + self.phase);
         let passing = self.cache.passing(now);
-        policy.choose(now, waiting, self.cache.last_sector(), |one| {
+        policy.choose(now, waiting, self.cache.last_sector(), |one, least| {
             if !one.write && passing.contains(&one.extent.start) {
                 return 0;
             }
-            let (seek, rotation) = self.positioning(head, one);
-            seek + rotation
+            let seek = self.model.seek(self.track, &one.place, one.write);
+            if u64::from(seek) > least {
+                return u64::MAX; // However little it had to turn.
+            }
+            u64::from(seek) + self.rotation(head, seek, one.place.angle)
         })
     }
 
-    /// Seek and rotation from now, with `head` the angle under the head now.
-    fn positioning(&self, head: u32, one: &Waiting) -> (u64, u64) {
-        let seek = self.model.seek(self.track, &one.place, one.write);
+    /// Time until `angle` comes to the head, after `seek` from now, with `head` the angle under it now.
+    fn rotation(&self, head: u32, seek: u32, angle: u32) -> u64 {
         let turned = (u64::from(seek) * self.model.angle_per_ns) >> 20;
         #[expect(
             clippy::cast_possible_truncation,
             reason = "whole turns fall off on purpose"
         )]
         let there = head.wrapping_add(turned as u32);
-        let ahead = one.place.angle.wrapping_sub(there);
-        let rotation = if ahead > u32::MAX - ROUNDING {
+        let ahead = angle.wrapping_sub(there);
+        if ahead > u32::MAX - ROUNDING {
             0
         } else {
             self.model.nanos_of(ahead)
-        };
-        (u64::from(seek), rotation)
+        }
     }
 
     /// Serves `one`, beginning now; everything slows down by `slowness` (1 for a healthy disk).
@@ -276,12 +277,9 @@ impl HardDisk {
 
     fn use_medium(&mut self, ready: Time, extent: Extent, place: Place, write: bool) -> Service {
         let head = self.model.angle_after(ready.0 + self.phase);
-        let asked = Waiting {
-            place,
-            write,
-            ..Waiting::probe(extent)
-        };
-        let (seek, rotation) = self.positioning(head, &asked);
+        let seek = self.model.seek(self.track, &place, write);
+        let rotation = self.rotation(head, seek, place.angle);
+        let seek = u64::from(seek);
         let (transfer, track) = self.model.transfer(place, extent);
         self.track = track;
         Service {

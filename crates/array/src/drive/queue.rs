@@ -44,8 +44,9 @@ pub(crate) struct Waiting {
     pub(crate) number: u64,
 }
 
+#[cfg(test)]
 impl Waiting {
-    /// A request of nobody, for estimates.
+    /// A request of nobody, for tests.
     pub(super) fn probe(extent: Extent) -> Self {
         Self {
             io: None,
@@ -66,32 +67,32 @@ impl Waiting {
 
 impl Policy {
     /// The index in `waiting` (not empty) of the one that is served at `now`; `last` is the sector after the last request,
-    /// `positioning` the nanoseconds to reach one.
+    /// `positioning` the nanoseconds to reach one; it may answer anything above the given least when they are more.
     pub(super) fn choose(
         &self,
         now: Time,
         waiting: &[Waiting],
         last: u64,
-        positioning: impl Fn(&Waiting) -> u64,
+        positioning: impl Fn(&Waiting, u64) -> u64,
     ) -> usize {
         if waiting.len() == 1 {
             return 0;
         }
         // One pass for both: whoever came first, and whoever is cheapest.
         let (mut oldest, mut best) = (0, 0);
-        let mut least = (u64::MAX, u64::MAX);
+        let mut least = u64::MAX;
         for (at, one) in waiting.iter().enumerate() {
             if one.number < waiting[oldest].number {
                 oldest = at;
             }
             let cost = match self.order {
                 Order::Elevator => one.extent.start.wrapping_sub(last),
-                Order::Sptf => positioning(one),
+                Order::Sptf => positioning(one, least),
                 Order::Fcfs => one.number,
             };
-            if (cost, one.number) < least {
-                least = (cost, one.number);
-                best = at;
+            let is_before = one.number < waiting[best].number;
+            if cost < least || cost == least && is_before {
+                (least, best) = (cost, at);
             }
         }
         if now - waiting[oldest].arrived > self.wait_max {
@@ -122,7 +123,7 @@ mod tests {
                 order,
                 wait_max: Span(100),
             };
-            policy.choose(Time(now), &waiting, 100, |one| one.extent.start)
+            policy.choose(Time(now), &waiting, 100, |one, _| one.extent.start)
         };
         assert_eq!(choose(Order::Fcfs, 10), 1);
         assert_eq!(choose(Order::Elevator, 10), 2);

@@ -245,11 +245,14 @@ impl Group {
     ) -> SmallVec<[Spot; 2]> {
         let piece = &self.chunks[at.chunk as usize].pieces[member as usize];
         let target = piece.target.filter(|target| at.row < target.rows_done);
-        let own = piece.is_good.then_some(piece.spot);
-        let spots = own.into_iter().chain(target.map(|target| target.spot));
+        let mut spots = SmallVec::new();
+        if piece.is_good {
+            spots.push(self.within(piece.spot, at.row, within));
+        }
+        if let Some(target) = target {
+            spots.push(self.within(target.spot, at.row, within));
+        }
         spots
-            .map(|spot| self.within(spot, at.row, within))
-            .collect()
     }
 
     fn within(&self, spot: Spot, row: u64, within: u64) -> Spot {

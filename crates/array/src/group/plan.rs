@@ -15,7 +15,7 @@
 //!
 //! Invariant: what a plan writes can be computed from what it reads and the new data. A test does so with bytes.
 
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 use super::stripe::{Members, Protection, StripeShape, members};
 use crate::Extent;
@@ -86,7 +86,7 @@ impl Row<'_> {
                 member: choose(self.readable),
                 within: extent,
             };
-            return Ok(Plan::direct_read([step].into_iter().collect()));
+            return Ok(Plan::direct_read(smallvec![step]));
         }
         let mut reads = Steps::new();
         let mut missing: Option<Extent> = None;
@@ -136,11 +136,14 @@ impl Row<'_> {
         match self.shape.protection {
             Protection::None => Ok(Plan::direct_write(self.data_steps(extents).collect())),
             Protection::Mirror => {
-                let copies = extents.iter().flat_map(|within| {
-                    let within = *within;
-                    members(self.readable).map(move |member| Step { member, within })
-                });
-                Ok(Plan::direct_write(copies.collect()))
+                let mut copies = Steps::new();
+                for within in extents {
+                    for member in members(self.readable) {
+                        let within = *within;
+                        copies.push(Step { member, within });
+                    }
+                }
+                Ok(Plan::direct_write(copies))
             }
             Protection::Parity(_) => Ok(self.write_with_parity(extents)),
         }

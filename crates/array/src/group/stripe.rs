@@ -115,7 +115,12 @@ impl StripeShape {
 
 /// The members of a set, ascending.
 pub(crate) fn members(set: Members) -> impl Iterator<Item = u32> {
-    (0..WIDTH_MAX).filter(move |member| set >> member & 1 == 1)
+    let mut left = set;
+    std::iter::from_fn(move || {
+        let member = (left != 0).then(|| left.trailing_zeros());
+        left &= left.wrapping_sub(1);
+        member
+    })
 }
 
 #[cfg(test)]
