@@ -7,15 +7,17 @@
 use std::collections::BTreeMap;
 
 use brunt_units::Time;
-use brunt_world::{IoError, Op};
+use brunt_world::{Class, IoError, Op};
 use brunt_world_virtual::{Agenda, Device, Inode, Request, RequestId, SECTOR_BYTES};
 
 use crate::file_map::FileMap;
-use crate::{Array, Extent, HostIo, Verb};
+use crate::{Array, Extent, HostIo, Tally, Verb};
 
 /// A request of the world, of which `parts` are in the array.
 struct Under {
     id: RequestId,
+    lun: u32,
+    class: Class,
     parts: u32,
     result: Result<(), IoError>,
 }
@@ -29,6 +31,7 @@ pub struct ArrayDevice {
     under: Vec<Option<Under>>,
     /// The earliest time at which the world will call.
     called_at: Option<Time>,
+    tally: Tally,
 }
 
 impl ArrayDevice {
@@ -45,7 +48,19 @@ impl ArrayDevice {
             array,
             under: Vec::new(),
             called_at: None,
+            tally: Tally::default(),
         }
+    }
+
+    /// What hosts asked since measuring began: since the world did, until [`Self::begin_measuring`] says otherwise.
+    pub fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    /// Measuring begins now, for the array and for what hosts ask of it.
+    pub fn begin_measuring(&mut self) {
+        self.array.forget_stats();
+        self.tally.begin(self.array.now());
     }
 
     /// The array.
@@ -63,6 +78,7 @@ impl ArrayDevice {
             let slot = usize::try_from(finished.tag).expect("a slot");
             let entry = &mut self.under[slot];
             let under = entry.as_mut().expect("it is under way");
+            self.tally.count(under.lun, under.class, &finished);
             under.parts -= 1;
             under.result = under.result.and(finished.result);
             if under.parts == 0 {
@@ -95,6 +111,8 @@ impl ArrayDevice {
         debug_assert!(self.under[slot].is_none(), "a slot is one request's");
         self.under[slot] = Some(Under {
             id: request.id,
+            lun,
+            class: request.class,
             parts: u32::try_from(parts.len()).expect("few parts"),
             result: Ok(()),
         });

@@ -7,7 +7,8 @@
 //! * [`drive`]: mechanisms, their queues, and the library of models with the source of every figure.
 //! * [`ArrayDesign`]: what an array is made of; [`Array`]: the array.
 //! * [`load`]: plain load on an array, and what came of it.
-//! * [`ArrayDevice`]: an array beneath the files of a virtual world.
+//! * [`ArrayDevice`]: an array beneath the files of a virtual world, [`SharedArray`]: the same for two owners; [`Tally`]:
+//!   what the hosts asked of it.
 
 mod array;
 mod breakdown;
@@ -22,7 +23,9 @@ mod group;
 mod incident;
 pub mod load;
 mod schedule;
+mod shared;
 mod slab;
+mod tally;
 
 pub use array::{Array, CacheStats, Finished, HostIo, Verb};
 pub use breakdown::Breakdown;
@@ -35,3 +38,5 @@ pub use device::ArrayDevice;
 pub use extent::Extent;
 pub use group::{POOL_DRIVES_MIN, Protection, StripeShape, WIDTH_MAX, preservation_drives};
 pub use incident::{Incident, Note, NoteKind, Priority};
+pub use shared::SharedArray;
+pub use tally::{Asked, Tally};

@@ -20,7 +20,7 @@ pub struct Side {
 }
 
 impl Side {
-    fn count(&mut self, one: &Finished) {
+    pub(crate) fn count(&mut self, one: &Finished) {
         if one.result.is_err() {
             self.errors += 1;
             return;
@@ -28,6 +28,15 @@ impl Side {
         self.latencies.record(one.at - one.submitted_at);
         for (sum, part) in self.parts_ns.iter_mut().zip(one.breakdown.parts()) {
             *sum += u128::from(part.0);
+        }
+    }
+
+    /// Adds what `other` counted.
+    pub fn merge(&mut self, other: &Self) {
+        self.latencies.merge(&other.latencies);
+        self.errors += other.errors;
+        for (sum, more) in self.parts_ns.iter_mut().zip(other.parts_ns) {
+            *sum += more;
         }
     }
 
@@ -162,11 +171,7 @@ impl Measuring {
         let cache = array.cache_stats().filter(|cache| cache.write_pages > 0);
         let (reads, writes) = std::mem::take(&mut self.interval);
         for (total, part) in [(&mut self.total.0, &reads), (&mut self.total.1, &writes)] {
-            total.latencies.merge(&part.latencies);
-            total.errors += part.errors;
-            for (sum, more) in total.parts_ns.iter_mut().zip(part.parts_ns) {
-                *sum += more;
-            }
+            total.merge(part);
         }
         self.intervals.push(Interval {
             until: now,

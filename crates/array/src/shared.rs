@@ -1,0 +1,45 @@
+//! One array with two owners: the world, which works it, and whoever wants to know how it fared.
+
+use std::cell::{RefCell, RefMut};
+use std::rc::Rc;
+
+use brunt_world_virtual::{Agenda, Device, Inode, Request};
+
+use crate::ArrayDevice;
+
+/// A handle on an [`ArrayDevice`]; cloning gives another one on the same array.
+#[derive(Clone)]
+pub struct SharedArray(Rc<RefCell<ArrayDevice>>);
+
+impl SharedArray {
+    /// The first handle.
+    pub fn new(device: ArrayDevice) -> Self {
+        Self(Rc::new(RefCell::new(device)))
+    }
+
+    /// The array itself.
+    ///
+    /// # Panics
+    /// When it is borrowed already. Nobody holds on to it while the world runs.
+    pub fn device(&self) -> RefMut<'_, ArrayDevice> {
+        self.0.borrow_mut()
+    }
+}
+
+impl Device for SharedArray {
+    fn submit(&mut self, request: &Request, agenda: &mut Agenda<'_>) {
+        self.device().submit(request, agenda);
+    }
+
+    fn on_event(&mut self, token: u64, agenda: &mut Agenda<'_>) {
+        self.device().on_event(token, agenda);
+    }
+
+    fn resized(&mut self, volume: u32, file: Inode, bytes: u64) {
+        self.device().resized(volume, file, bytes);
+    }
+
+    fn removed(&mut self, volume: u32, file: Inode) {
+        self.device().removed(volume, file);
+    }
+}

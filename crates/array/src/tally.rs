@@ -1,0 +1,68 @@
+//! What hosts asked of an array, by LUN and by who asked: how much, how long it took, and where that time went.
+//!
+//! A request that lies in several pieces of a LUN counts once for each piece.
+
+use std::collections::BTreeMap;
+
+use brunt_units::Time;
+use brunt_world::Class;
+
+use crate::load::Side;
+use crate::{Finished, Verb};
+
+/// Reads and writes of one class on one LUN.
+#[derive(Clone, Debug, Default)]
+pub struct Asked {
+    /// Reads.
+    pub reads: Side,
+    /// Writes.
+    pub writes: Side,
+}
+
+/// Everything that hosts asked since measuring began.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    since: Time,
+    luns: BTreeMap<(u32, Class), Asked>,
+}
+
+impl Tally {
+    /// Measuring begins at `now`; what was counted before is gone.
+    pub(crate) fn begin(&mut self, now: Time) {
+        *self = Self {
+            since: now,
+            luns: BTreeMap::new(),
+        };
+    }
+
+    pub(crate) fn count(&mut self, lun: u32, class: Class, one: &Finished) {
+        let asked = self.luns.entry((lun, class)).or_default();
+        match one.verb {
+            Verb::Read => asked.reads.count(one),
+            Verb::Write => asked.writes.count(one),
+        }
+    }
+
+    /// When measuring began.
+    pub fn since(&self) -> Time {
+        self.since
+    }
+
+    /// What was asked of each LUN, by class.
+    pub fn luns(&self) -> impl Iterator<Item = (u32, Class, &Asked)> {
+        self.luns
+            .iter()
+            .map(|((lun, class), asked)| (*lun, *class, asked))
+    }
+
+    /// All LUNs together, by class.
+    pub fn classes(&self) -> BTreeMap<Class, Asked> {
+        let mut all = BTreeMap::<Class, Asked>::new();
+        for ((_, class), asked) in &self.luns {
+            let sum = all.entry(*class).or_default();
+            sum.reads.merge(&asked.reads);
+            sum.writes.merge(&asked.writes);
+        }
+        all
+    }
+}
