@@ -118,6 +118,7 @@ impl Assembly<'_> {
                 distributions: distributions(self.meters, &run.operation_latencies()),
                 found: run.found.lines().to_vec(),
                 origin: surroundings.origin.clone(),
+                model: None,
             },
             rules,
         }

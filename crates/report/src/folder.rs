@@ -69,6 +69,18 @@ impl RunFolder {
         ))
     }
 
+    /// A new folder for one part of the run, in this one.
+    ///
+    /// # Errors
+    /// [`FolderError`] when it is there, or cannot be made.
+    pub fn within(&self, name: &str) -> Result<Self, FolderError> {
+        let path = self.path.join(name);
+        match fs::create_dir(&path) {
+            Ok(()) => Ok(Self { path }),
+            Err(source) => Err(FolderError { path, source }),
+        }
+    }
+
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path

@@ -126,6 +126,8 @@ fn result(runs: &[Run]) -> RunResult {
                 .flat_map(|result| result.details.found.clone())
                 .collect(),
             origin: origin(runs),
+            // Runs that were simulated apart have models of their own.
+            model: None,
         },
     }
 }

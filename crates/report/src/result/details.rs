@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Distribution, Origin, Setup, Times};
+use super::{Distribution, Model, Origin, Setup, Times};
 
 /// Everything that is no promise to scripts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -22,4 +22,7 @@ pub struct Details {
     pub found: Vec<String>,
     /// How the result came to be.
     pub origin: Origin,
+    /// What only a model can tell; nothing for a run on real storage.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<Box<Model>>,
 }

@@ -18,6 +18,7 @@ mod details;
 mod environment;
 mod instance;
 mod io;
+mod model;
 mod server;
 mod setup;
 mod verdict;
@@ -29,6 +30,10 @@ pub use instance::{Counts, Instance, InstanceDetails, LatencySummary, Measured};
 pub use io::{
     Bucket, DatabaseNumbers, Distribution, Flow, IoNumbers, LogNumbers, STEPS_PER_DECADE, Sample,
     step_of,
+};
+pub use model::{
+    ArrayNumbers, AskedNumbers, CacheNumbers, DriveNumbers, GroupNumbers, LunNumbers, Model,
+    PartNumbers, SessionTime,
 };
 pub use server::{Backup, HostCounter, Recovery, Server, ServerDetails, Watched};
 pub use setup::{Limits, Setup, Times};

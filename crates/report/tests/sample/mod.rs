@@ -54,6 +54,7 @@ pub(crate) fn run(passes: bool) -> Run {
                 seed: 7,
                 run_id: "8d1f3c5ab2e94706".to_owned(),
             },
+            model: None,
         },
     };
     Run {

@@ -2,6 +2,7 @@
 
 mod checksum;
 mod io;
+mod model;
 
 pub(super) use io::servers;
 
@@ -41,13 +42,15 @@ pub(super) fn rules(result: &RunResult) -> Table {
 
 /// What Jetstress reports do not have.
 pub(super) fn further(result: &RunResult) -> Vec<Table> {
-    vec![
+    let mut tables = model::model(result);
+    tables.extend([
         checksum::checksum(result),
         io::spread(result),
         io::by_file(result),
         durability(result),
         volumes(result),
-    ]
+    ]);
+    tables
 }
 
 fn durability(result: &RunResult) -> Table {
@@ -129,6 +132,9 @@ pub(super) fn origin(result: &RunResult) -> Table {
 }
 
 fn machine(machine: &Machine) -> String {
+    if machine.processors == 0 {
+        return format!("{}: in virtual time", machine.name);
+    }
     let gibibytes = machine.memory_bytes as f64 / f64::from(1 << 30);
     format!(
         "{}: {} x {}, {} GiB; {}, Linux {}",
