@@ -10,16 +10,7 @@ use crate::scenario::Scenario;
 
 /// Three or more lines: the scenario, the storage, the seed.
 pub fn opening(scenario: &Scenario, backend: &str) -> String {
-    let mut lines = vec![format!(
-        "brunt {}   {}   {} profile, {}, {}, {} {}",
-        env!("CARGO_PKG_VERSION"),
-        scenario.name,
-        scenario.profile.version,
-        databases(scenario),
-        sessions(scenario),
-        scenario.test.kind.word(),
-        scenario.test.duration.to_string().replace(".0 ", " "),
-    )];
+    let mut lines = vec![first_line(scenario)];
     lines.extend(goal(scenario).map(|goal| format!("{:14}{goal}", "target")));
     let mut label = "storage";
     for (place, volume) in volumes(scenario) {
@@ -55,6 +46,20 @@ fn faults(scenario: &Scenario) -> Vec<String> {
     lines
 }
 
+/// What is tested, and how long.
+pub(crate) fn first_line(scenario: &Scenario) -> String {
+    format!(
+        "brunt {}   {}   {} profile, {}, {}, {} {}",
+        env!("CARGO_PKG_VERSION"),
+        scenario.name,
+        scenario.profile.version,
+        databases(scenario),
+        sessions(scenario),
+        scenario.test.kind.word(),
+        scenario.test.duration.to_string().replace(".0 ", " "),
+    )
+}
+
 /// `16 sessions`, or what they are counted for.
 fn sessions(scenario: &Scenario) -> String {
     let own = scenario.test.sessions;
@@ -65,7 +70,7 @@ fn sessions(scenario: &Scenario) -> String {
 }
 
 /// What is to be reached, and how it comes about.
-fn goal(scenario: &Scenario) -> Option<String> {
+pub(crate) fn goal(scenario: &Scenario) -> Option<String> {
     let target = scenario.test.target()?;
     let mut text = format!("{} I/Os per second", decimals(target.io_per_s));
     if let Some(mailboxes) = &scenario.mailboxes {

@@ -58,6 +58,14 @@ impl Output {
         }
     }
 
+    /// The same voices with nothing to say but errors and results.
+    pub(crate) fn hushed(&self) -> Self {
+        Self {
+            quiet: true,
+            ..self.clone()
+        }
+    }
+
     /// One or more lines for stdout.
     pub fn data(&self, text: &str) {
         // Whoever read us may be gone; that is no failure of the command.

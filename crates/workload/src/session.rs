@@ -132,6 +132,18 @@ pub enum Scheduling {
     },
 }
 
+impl std::fmt::Display for Scheduling {
+    /// As scenarios write it, a pace apart.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::None => f.write_str("none"),
+            Self::Pause { factor } => write!(f, "pause {factor}"),
+            Self::Station { factor } => write!(f, "station {factor}"),
+            Self::Paced { rate } => write!(f, "paced {rate}"),
+        }
+    }
+}
+
 /// What the scheduler must know of an operation that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended {

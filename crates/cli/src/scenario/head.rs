@@ -5,7 +5,7 @@ use std::path::Path;
 use super::overrides::Override;
 use super::place::Refusal;
 use super::section::{self, Section};
-use super::tree;
+use super::tree::{self, Node};
 
 /// A scenario of which name and description are read.
 pub(super) struct Head {
@@ -32,6 +32,14 @@ impl Head {
         for change in overrides {
             change.apply(&mut root)?;
         }
+        Self::of_root(file, root, known)
+    }
+
+    /// The same of a scenario that has been parsed, and changed by every override.
+    ///
+    /// # Errors
+    /// [`Refusal`] for an unknown key, or a name that is no text.
+    pub(super) fn of_root(file: &str, root: Node, known: &[&str]) -> Result<Self, Refusal> {
         let mut top = Section::new(root, "the scenario", known)?;
         let stem = Path::new(file).file_stem().unwrap_or_default();
         let stem = stem.to_string_lossy().into_owned();

@@ -18,6 +18,7 @@ mod faults;
 mod head;
 mod limits;
 mod model;
+mod modelled;
 mod nearest;
 mod overrides;
 mod place;
@@ -32,6 +33,7 @@ mod write;
 
 pub use arrays::ArrayScenario;
 pub use model::{DatabasePlan, InstancePlan, Scenario};
+pub use modelled::{ArrayPlan, ModelledScenario, VolumePlan};
 pub use overrides::Override;
 pub use place::{Place, Placed, Refusal};
 pub use preflight::preflight;

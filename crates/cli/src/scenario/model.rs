@@ -73,7 +73,7 @@ pub struct DatabasePlan {
     pub size: Placed<ByteSize>,
 }
 
-const TOP_KEYS: [&str; 13] = [
+pub(super) const TOP_KEYS: [&str; 13] = [
     "name",
     "description",
     "scratch",
@@ -120,11 +120,16 @@ impl Scenario {
         folder: &Path,
         overrides: &[Override],
     ) -> Result<Self, Refusal> {
+        Self::read(Head::read(file, text, overrides, &TOP_KEYS)?, folder)
+    }
+
+    /// The same of a scenario whose head has been read.
+    pub(super) fn read(head: Head, folder: &Path) -> Result<Self, Refusal> {
         let Head {
             name,
             description,
             mut top,
-        } = Head::read(file, text, overrides, &TOP_KEYS)?;
+        } = head;
         let scratch = top.read("scratch", |node| Ok(absolute(folder, section::path(node)?)))?;
         let folder = scratch.as_ref().map_or(folder, |scratch| &scratch.value);
         let mut test = Test::read(&mut section(&mut top, "test", &test::KEYS)?)?;

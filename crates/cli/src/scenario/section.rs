@@ -46,6 +46,11 @@ impl Section {
         &self.place
     }
 
+    /// Everything that has not been taken out.
+    pub(super) fn entries(&self) -> &[(String, Node)] {
+        &self.entries
+    }
+
     /// Takes the value of `key` out, if it was written.
     pub(super) fn take(&mut self, key: &str) -> Option<Node> {
         let at = self.entries.iter().position(|(name, _)| name == key)?;

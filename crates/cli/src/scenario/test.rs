@@ -5,9 +5,11 @@ use std::path::PathBuf;
 use brunt_qualify::goal::{Growth, HEADROOM_PERCENT, Target, TestKind};
 use brunt_qualify::plan::LOGS;
 use brunt_units::Span;
+use brunt_workload::session::Scheduling;
 
 use super::place::{Placed, Refusal};
 use super::section::{self, Section};
+use super::tree::Node;
 
 /// What is done.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,6 +32,8 @@ pub struct Test {
     pub headroom_percent: u32,
     /// Operations per second of all sessions together, whatever they cost; nothing for a closed loop or a target.
     pub operations_per_s: Option<f64>,
+    /// How sessions are held back when nothing paces them.
+    pub scheduling: Scheduling,
     /// What becomes of databases that grow too large.
     pub growth: Growth,
     /// Copies of each database, its own included.
@@ -42,7 +46,7 @@ pub struct Test {
     pub strict_tail: bool,
 }
 
-pub(super) const KEYS: [&str; 14] = [
+pub(super) const KEYS: [&str; 15] = [
     "kind",
     "duration",
     "min_warmup",
@@ -52,6 +56,7 @@ pub(super) const KEYS: [&str; 14] = [
     "target_io_per_s",
     "headroom_percent",
     "operations_per_s",
+    "scheduling",
     "growth",
     "copies",
     "logs",
@@ -66,6 +71,8 @@ pub(super) const GROWTHS: [(&str, Growth); 2] =
 pub(super) const SESSIONS_MAX: u64 = 10_000;
 /// The largest number of TOML.
 const SEED_MAX: u64 = i64::MAX.unsigned_abs();
+/// Factors of ways to hold sessions back.
+const FACTORS: std::ops::RangeInclusive<f64> = 0.0..=100.0;
 const DURATION_MIN: Span = Span::seconds(1);
 /// A tenfold target asked for is a mistake.
 const HEADROOM_MAX: u64 = 900;
@@ -112,6 +119,11 @@ impl Test {
                 .refuse("paces the sessions, and so does the target");
             return Err(refusal.hint("keep `target_io_per_s` or `operations_per_s`"));
         }
+        let scheduling = section.read_or("scheduling", Scheduling::None, read_scheduling)?;
+        if scheduling.value != Scheduling::None && (operations.is_some() || target.is_some()) {
+            let refusal = scheduling.place.refuse("the sessions are paced already");
+            return Err(refusal.hint("keep `scheduling`, or the target or rate that paces them"));
+        }
         let growths = GROWTHS.map(|(word, _)| word);
         let growth = section.read_or("growth", 0, |node| section::word(node, &growths))?;
         let copies = section.read_or("copies", 1, |node| section::integer(node, 1..=COPIES_MAX))?;
@@ -137,6 +149,7 @@ impl Test {
             target_io_per_s: target,
             headroom_percent: small(headroom.value),
             operations_per_s: operations.map(|rate| rate.value),
+            scheduling: scheduling.value,
             growth: GROWTHS[growth.value].1,
             copies: small(copies.value),
             logs: small(logs.value),
@@ -151,6 +164,27 @@ impl Test {
             io_per_s: target.value,
             headroom_percent: self.headroom_percent,
         })
+    }
+}
+
+/// How sessions are held back, in a word and a factor: `none`, `station 0.43`, `pause 1`.
+fn read_scheduling(node: &Node) -> Result<Scheduling, Refusal> {
+    let text = section::text(node)?;
+    let mut words = text.split_whitespace();
+    let (word, factor) = (words.next().unwrap_or_default(), words.next());
+    let factor = factor.map(str::parse::<f64>);
+    let rest = words.next();
+    match (word, factor, rest) {
+        ("none", None, None) => Ok(Scheduling::None),
+        ("station", Some(Ok(factor)), None) if FACTORS.contains(&factor) => {
+            Ok(Scheduling::Station { factor })
+        }
+        ("pause", Some(Ok(factor)), None) if FACTORS.contains(&factor) => {
+            Ok(Scheduling::Pause { factor })
+        }
+        _ => Err(node.place.refuse("is no way to hold sessions back").hint(
+            "\"none\", \"station 0.43\" (times a database write, one session of an instance at a time), or \"pause 1\" (times its active time)",
+        )),
     }
 }
 

@@ -63,6 +63,8 @@ impl Scenario {
         if let Some(rate) = test.operations_per_s {
             writeln!(out, "operations_per_s = {rate:?}")?;
         }
+        let scheduling = test.scheduling.to_string();
+        writeln!(out, "scheduling = {}", quoted(&scheduling))?;
         let growth = GROWTHS.iter().find(|(_, growth)| *growth == test.growth);
         let growth = growth.expect("every way has a word").0;
         writeln!(out, "growth = {}", quoted(growth))?;

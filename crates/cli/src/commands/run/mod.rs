@@ -24,10 +24,10 @@
 
 mod folders;
 mod machine;
-mod plan;
+pub(crate) mod plan;
 mod recorder;
 mod surroundings;
-mod test_log;
+pub(crate) mod test_log;
 mod watch;
 
 use std::env;
@@ -50,9 +50,9 @@ use crate::output::Output;
 use crate::scenario::{Refusal, Scenario, preflight};
 use crate::test_args::TestArgs;
 use folders::PrepareError;
-use recorder::Recorder;
+pub(crate) use recorder::Recorder;
 use surroundings::DeviceCounts;
-use watch::Watch;
+pub(crate) use watch::Watch;
 
 /// Why there is no result.
 #[derive(Debug, thiserror::Error)]
@@ -204,7 +204,7 @@ fn write(result: &RunResult, folder: &RunFolder) -> Result<(), RunCommandError> 
     Ok(())
 }
 
-fn timestamp(time: SystemTime) -> Timestamp {
+pub(crate) fn timestamp(time: SystemTime) -> Timestamp {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     Timestamp {
         unix_seconds: since.as_secs(),

@@ -15,7 +15,7 @@ use brunt_world_real::facts;
 use crate::scenario::Scenario;
 
 /// The plan of `scenario`, for a run that began at `begun`.
-pub(super) fn plan(scenario: &Scenario, renew: bool, begun: SystemTime) -> Plan {
+pub(crate) fn plan(scenario: &Scenario, renew: bool, begun: SystemTime) -> Plan {
     let test = &scenario.test;
     let since = begun.duration_since(UNIX_EPOCH).unwrap_or_default();
     let instances = scenario.instances.iter();
@@ -65,7 +65,7 @@ fn load(scenario: &Scenario) -> LoadPlan {
         scheduling: scenario
             .test
             .operations_per_s
-            .map_or(Scheduling::None, |rate| Scheduling::Paced { rate }),
+            .map_or(scenario.test.scheduling, |rate| Scheduling::Paced { rate }),
         ..LoadPlan::of(profile.version.profile())
     }
 }

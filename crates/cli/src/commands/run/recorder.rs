@@ -24,7 +24,7 @@ use brunt_report::{Counters, Event, FolderError, RunFolder};
 use super::machine::MachineWatch;
 
 /// Appends to the tables of one run.
-pub(super) struct Recorder {
+pub(crate) struct Recorder {
     pieces: Sender<Piece>,
     outcome: Receiver<Result<(), FolderError>>,
 }
@@ -49,7 +49,19 @@ impl Recorder {
     ///
     /// # Errors
     /// [`FolderError`] for the first that cannot be made.
-    pub(super) fn begin(folder: &RunFolder, devices: Vec<String>) -> Result<Self, FolderError> {
+    pub(crate) fn begin(folder: &RunFolder, devices: Vec<String>) -> Result<Self, FolderError> {
+        Self::start(folder, Some(devices))
+    }
+
+    /// The same for a test in virtual time, where this machine does not matter.
+    ///
+    /// # Errors
+    /// [`FolderError`] for the first file that cannot be made.
+    pub(crate) fn of_model(folder: &RunFolder) -> Result<Self, FolderError> {
+        Self::start(folder, None)
+    }
+
+    fn start(folder: &RunFolder, devices: Option<Vec<String>>) -> Result<Self, FolderError> {
         let mut files = Files {
             counters: Table::create(folder, "counters.csv")?,
             latencies: Table::create(folder, "latency.hlog")?,
@@ -61,7 +73,7 @@ impl Recorder {
         thread::spawn(move || {
             let mut keeper = Keeper {
                 files,
-                machine: MachineWatch::new(devices),
+                machine: devices.map(MachineWatch::new),
                 outcome: Ok(()),
             };
             keeper.keep(&received);
@@ -72,22 +84,22 @@ impl Recorder {
     }
 
     /// From now on the machine's numbers count.
-    pub(super) fn collection_begins(&self) {
+    pub(crate) fn collection_begins(&self) {
         self.send(Piece::Begin);
     }
 
     /// Appends what a sample recorded, and looks at the machine.
-    pub(super) fn sample(&self, recorded: &Recorded) {
+    pub(crate) fn sample(&self, recorded: &Recorded) {
         self.send(Piece::Sample(recorded.clone()));
     }
 
     /// Appends a line of `events.log`.
-    pub(super) fn event(&self, event: Event) {
+    pub(crate) fn event(&self, event: Event) {
         self.send(Piece::Event(event));
     }
 
     /// What was seen of the machine during the collection; nothing when the recorder does not answer.
-    pub(super) fn machine(&self) -> Vec<HostCounter> {
+    pub(crate) fn machine(&self) -> Vec<HostCounter> {
         let (answer, answered) = mpsc::channel();
         self.send(Piece::Asked(answer));
         answered.recv_timeout(PATIENCE).unwrap_or_default()
@@ -102,7 +114,7 @@ impl Recorder {
     ///
     /// # Errors
     /// [`FolderError`] for what could not be written.
-    pub(super) fn finish(self) -> Result<(), FolderError> {
+    pub(crate) fn finish(self) -> Result<(), FolderError> {
         drop(self.pieces);
         match self.outcome.recv_timeout(PATIENCE) {
             Ok(outcome) => outcome,
@@ -117,7 +129,8 @@ impl Recorder {
 /// What the recorder's thread has.
 struct Keeper {
     files: Files,
-    machine: MachineWatch,
+    /// Nothing in virtual time.
+    machine: Option<MachineWatch>,
     /// Why nothing more is written, once something could not be.
     outcome: Result<(), FolderError>,
 }
@@ -136,9 +149,12 @@ impl Keeper {
 
     fn take(&mut self, piece: Piece) {
         match piece {
-            Piece::Begin => self.machine.begin(),
+            Piece::Begin => self.machine.iter_mut().for_each(MachineWatch::begin),
             Piece::Sample(recorded) => {
-                let seen = self.machine.sample(recorded.begin, recorded.length);
+                let machine = self.machine.as_mut();
+                let seen = machine.map_or_else(String::new, |machine| {
+                    machine.sample(recorded.begin, recorded.length)
+                });
                 self.write(|files| files.append_sample(&recorded, &seen));
             }
             Piece::Event(event) => {
@@ -146,7 +162,9 @@ impl Keeper {
             }
             Piece::Asked(answer) => {
                 // Who asked may have lost patience.
-                let _ = answer.send(self.machine.counters());
+                let machine = self.machine.as_ref();
+                let seen = machine.map_or_else(Vec::new, MachineWatch::counters);
+                let _ = answer.send(seen);
             }
         }
     }
@@ -286,7 +304,7 @@ mod tests {
                 latencies: table("latency.hlog"),
                 events: table("events.log"),
             },
-            machine: MachineWatch::new(Vec::new()),
+            machine: Some(MachineWatch::new(Vec::new())),
             outcome: Ok(()),
         };
         for at in 0..2 {
@@ -299,6 +317,6 @@ mod tests {
         }
         let error = keeper.outcome.unwrap_err();
         assert!(error.path.ends_with("counters.csv"), "{error}");
-        assert!(!keeper.machine.counters().is_empty());
+        assert!(!keeper.machine.unwrap().counters().is_empty());
     }
 }

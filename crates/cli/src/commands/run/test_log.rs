@@ -12,7 +12,7 @@ use brunt_units::Span;
 use brunt_workload::mix::Kind;
 
 /// What is known before anything is done.
-pub(super) fn beginning(plan: &Plan, command: &str) -> Vec<String> {
+pub(crate) fn beginning(plan: &Plan, command: &str) -> Vec<String> {
     vec![
         format!("Command line: {command}"),
         format!("Testing begins: {}, seed {}", plan.name, plan.seed),
@@ -21,7 +21,7 @@ pub(super) fn beginning(plan: &Plan, command: &str) -> Vec<String> {
 }
 
 /// What `news` adds; nothing for most.
-pub(super) fn news(news: &News) -> Vec<String> {
+pub(crate) fn news(news: &News) -> Vec<String> {
     match news {
         News::Note(note) => vec![note.clone()],
         News::Created { total, took } => {
@@ -51,7 +51,7 @@ pub(super) fn news(news: &News) -> Vec<String> {
 }
 
 /// What is set before sessions begin.
-pub(super) fn dispatch(plan: &Plan) -> Vec<String> {
+pub(crate) fn dispatch(plan: &Plan) -> Vec<String> {
     let (engine, mix) = (&plan.engine, plan.load.mix);
     let limits = &plan.limits.latency;
     let share = |percent: u32| {
@@ -102,7 +102,7 @@ pub(super) fn dispatch(plan: &Plan) -> Vec<String> {
 }
 
 /// What the result adds, when everything is done.
-pub(super) fn ending(result: &RunResult) -> Vec<String> {
+pub(crate) fn ending(result: &RunResult) -> Vec<String> {
     let mut lines = Vec::new();
     for server in &result.servers {
         batches(server, &mut lines);

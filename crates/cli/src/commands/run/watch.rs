@@ -1,6 +1,7 @@
 //! Watching a test: bars or lines on the screen, the test log, and the kernel's counters around the collection.
 
 use std::cell::RefCell;
+use std::time::Instant;
 
 use brunt_qualify::plan::Plan;
 use brunt_qualify::progress::{Listener, Live, News};
@@ -17,12 +18,14 @@ use super::test_log;
 use crate::output::{Output, Progress};
 
 /// Hears what a test tells.
-pub(super) struct Watch {
+pub(crate) struct Watch {
     output: Output,
     plan: Plan,
     devices: Vec<String>,
     recorder: RefCell<Option<Recorder>>,
     state: RefCell<State>,
+    /// When it began to watch, in virtual time: how fast that goes by is shown.
+    virtual_since: Option<Instant>,
 }
 
 #[derive(Default)]
@@ -72,7 +75,26 @@ impl Watch {
             devices: devices(places),
             recorder: RefCell::new(Some(recorder)),
             state: RefCell::default(),
+            virtual_since: None,
         }
+    }
+
+    /// Watches a test of `plan` in virtual time.
+    pub(crate) fn in_virtual_time(output: &Output, plan: &Plan, recorder: Recorder) -> Self {
+        Self {
+            virtual_since: Some(Instant::now()),
+            ..Self::new(output, plan, &[], recorder)
+        }
+    }
+
+    /// How much faster than real time a virtual one goes by, at `at`.
+    fn speed(&self, at: Time) -> String {
+        let Some(since) = self.virtual_since else {
+            return String::new();
+        };
+        let real = since.elapsed().as_secs_f64().max(1e-3);
+        let speed = (at - Time::ZERO).as_seconds() / real;
+        format!("   {} times as fast as real time", decimals(speed))
     }
 
     /// What is in place on the screen goes.
@@ -83,7 +105,7 @@ impl Watch {
     }
 
     /// What was seen of the machine during the collection.
-    pub(super) fn machine(&self) -> Vec<HostCounter> {
+    pub(crate) fn machine(&self) -> Vec<HostCounter> {
         let recorder = self.recorder.borrow();
         recorder.as_ref().map_or(Vec::new(), Recorder::machine)
     }
@@ -92,14 +114,14 @@ impl Watch {
     ///
     /// # Errors
     /// [`FolderError`] for what could not be written to them.
-    pub(super) fn end(&self) -> Result<(), FolderError> {
+    pub(crate) fn end(&self) -> Result<(), FolderError> {
         self.clear();
         let recorder = self.recorder.take();
         recorder.map_or(Ok(()), Recorder::finish)
     }
 
     /// What the kernel counted of each device during the collection.
-    pub(super) fn device_counts(&self) -> DeviceCounts {
+    pub(crate) fn device_counts(&self) -> DeviceCounts {
         self.state.borrow().counted.clone()
     }
 
@@ -182,7 +204,7 @@ impl Watch {
     }
 
     /// Lines of the test log.
-    pub(super) fn log_all(&self, at: Time, lines: Vec<String>) {
+    pub(crate) fn log_all(&self, at: Time, lines: Vec<String>) {
         for line in lines {
             self.log(at, line);
         }
@@ -249,7 +271,7 @@ impl Listener for Watch {
             }
             News::Testing(live) => {
                 let share = live.elapsed.as_seconds() / live.duration.as_seconds();
-                self.show(Phase::Test, share, || testing(live));
+                self.show(Phase::Test, share, || testing(live, &self.speed(at)));
             }
             News::BackingUp { done, total } => {
                 self.backup_goes_on(at);
@@ -378,7 +400,7 @@ fn seconds(span: Span) -> String {
     }
 }
 
-fn testing(live: &Live) -> String {
+fn testing(live: &Live, speed: &str) -> String {
     let millis =
         |span: Option<Span>| span.map_or("-".to_owned(), |span| decimals(span.as_millis()));
     let state = if live.over {
@@ -387,7 +409,7 @@ fn testing(live: &Live) -> String {
         "pass so far"
     };
     format!(
-        "{} of {}\n{} IOPS   read {} ms (p99 {})   write {} ms   log {} ms   stalls {}   {state}",
+        "{} of {}{speed}\n{} IOPS   read {} ms (p99 {})   write {} ms   log {} ms   stalls {}   {state}",
         seconds(live.elapsed),
         seconds(live.duration),
         decimals(live.io_per_s),

@@ -1,9 +1,13 @@
-//! `brunt simulate`: would that array hold? Load on a modelled array, in virtual time.
+//! `brunt simulate`: would that array hold? A test, or plain load, on a modelled array, in virtual time.
 //!
-//! Nothing on this machine is read but the scenario and what it names, and nothing is written. Equal scenarios and seeds
-//! give equal results, on every machine.
+//! Nothing on this machine is read but the scenario and what it names. Equal scenarios and seeds give equal results, on every
+//! machine.
+//!
+//! * [`test`]: a scenario with a mail server, such as `brunt run` takes, on an array: a run folder as after a real test.
+//! * [`json`], [`words`]: a scenario with plain load; nothing is written.
 
 mod json;
+mod test;
 mod words;
 
 use std::fs;
@@ -12,11 +16,13 @@ use std::path::PathBuf;
 
 use brunt_array::DesignError;
 use brunt_array::load::simulate;
-use clap::Args;
+use brunt_qualify::error::RunError;
+use brunt_report::{FolderError, ReadError, TogetherError};
+use clap::{Args, ValueEnum};
 
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::scenario::{ArrayScenario, Override, Place, Refusal};
+use crate::scenario::{ArrayScenario, ModelledScenario, Override, Place, Refusal};
 
 /// What `simulate` is told.
 #[derive(Args, Clone, Debug)]
@@ -24,9 +30,10 @@ use crate::scenario::{ArrayScenario, Override, Place, Refusal};
 Examples:
   brunt simulate examples/arrays/raid5-rebuilding.toml
   brunt simulate my-array.toml --duration 10min --seed 7
-  brunt simulate my-array.toml --set load.0.outstanding=64 --json | jq .reads.latency_ms_mean")]
+  brunt simulate my-array.toml --set load.0.outstanding=64 --json | jq .reads.latency_ms_mean
+  brunt simulate examples/mail-on-array.toml --set array.cache.write=64MiB")]
 pub struct SimulateArgs {
-    /// Scenario file (TOML) that describes an array and its load
+    /// Scenario file (TOML) that describes an array, and a test or plain load on it
     #[arg(value_name = "SCENARIO")]
     pub scenario: PathBuf,
 
@@ -37,6 +44,18 @@ pub struct SimulateArgs {
     /// Seed of all randomness
     #[arg(long, value_name = "N")]
     pub seed: Option<String>,
+
+    /// Sessions in the pool (tests)
+    #[arg(long, value_name = "N")]
+    pub sessions: Option<String>,
+
+    /// Folder that the run's own folder is made in (tests)
+    #[arg(long, value_name = "DIR", default_value = "runs")]
+    pub out: PathBuf,
+
+    /// What works the storage (tests)
+    #[arg(long, value_enum, default_value_t = Engine::Bytes)]
+    pub engine: Engine,
 
     /// Replace a value of the scenario, such as array.cache.write=1GiB; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
@@ -51,6 +70,21 @@ pub struct SimulateArgs {
     pub quiet: bool,
 }
 
+/// What stands for the mail server's engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Engine {
+    /// The engine itself, with every byte: for small databases
+    Bytes,
+}
+
+impl Engine {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Bytes => "bytes",
+        }
+    }
+}
+
 /// Why nothing was simulated.
 #[derive(Debug, thiserror::Error)]
 pub enum SimulateError {
@@ -60,9 +94,21 @@ pub enum SimulateError {
     /// The array cannot be built.
     #[error(transparent)]
     Design(#[from] DesignError),
-    /// The folder that we are in is gone.
-    #[error("the working folder: {0}")]
-    Folder(#[from] io::Error),
+    /// A folder, a file or a signal cannot be had.
+    #[error("{0}")]
+    System(#[from] io::Error),
+    /// The run's folder cannot be made or filled.
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+    /// What was just written to it cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The servers did not do the same.
+    #[error(transparent)]
+    Together(#[from] TogetherError),
+    /// It did not come to a test.
+    #[error(transparent)]
+    Test(#[from] RunError),
 }
 
 /// Simulates and says what came of it: [`Exit::Failed`] when data was lost.
@@ -70,8 +116,20 @@ pub enum SimulateError {
 /// # Errors
 /// [`SimulateError`] when nothing was simulated.
 pub fn run(args: &SimulateArgs, output: &Output) -> Result<Exit, SimulateError> {
-    let scenario = read(args)?;
-    output.talk(&words::opening(&scenario));
+    let source = Source::read(args)?;
+    match source.is_test() {
+        true => test::run(args, &source.test(args)?, output),
+        false => load(args, &source.load(args)?, output),
+    }
+}
+
+/// Plain load.
+fn load(
+    args: &SimulateArgs,
+    scenario: &ArrayScenario,
+    output: &Output,
+) -> Result<Exit, SimulateError> {
+    output.talk(&words::opening(scenario));
     let mut progress = output.progress("simulate");
     let outcome = simulate(&scenario.simulation, |at| {
         let share = at.now.0 as f64 / at.end.0 as f64;
@@ -80,9 +138,9 @@ pub fn run(args: &SimulateArgs, output: &Output) -> Result<Exit, SimulateError> 
     })?;
     progress.vanish();
     if args.json {
-        output.data(&json::result(&scenario, &outcome));
+        output.data(&json::result(scenario, &outcome));
     } else {
-        output.data(&words::result(&scenario, &outcome, output));
+        output.data(&words::result(scenario, &outcome, output));
     }
     Ok(match outcome.loss() {
         Some(_) => Exit::Failed,
@@ -90,16 +148,47 @@ pub fn run(args: &SimulateArgs, output: &Output) -> Result<Exit, SimulateError> 
     })
 }
 
-fn read(args: &SimulateArgs) -> Result<ArrayScenario, SimulateError> {
-    let flags = [
-        ("--duration", "simulate.duration", &args.duration),
-        ("--seed", "simulate.seed", &args.seed),
-    ];
-    let overrides = Override::all(&args.set, &flags)?;
-    let name = args.scenario.display().to_string();
-    let text = fs::read_to_string(&args.scenario)
-        .map_err(|error| Place::file(&name).refuse(format!("cannot be read: {error}")))?;
-    let file = std::env::current_dir()?.join(&args.scenario);
-    let folder = file.parent().unwrap_or(&file);
-    Ok(ArrayScenario::parse(&name, &text, folder, &overrides)?)
+/// A scenario's text, and where it stands.
+struct Source {
+    name: String,
+    text: String,
+    folder: PathBuf,
+}
+
+impl Source {
+    fn read(args: &SimulateArgs) -> Result<Self, SimulateError> {
+        let name = args.scenario.display().to_string();
+        let text = fs::read_to_string(&args.scenario)
+            .map_err(|error| Place::file(&name).refuse(format!("cannot be read: {error}")))?;
+        let file = std::env::current_dir()?.join(&args.scenario);
+        let folder = file.parent().unwrap_or(&file).to_owned();
+        Ok(Self { name, text, folder })
+    }
+
+    fn is_test(&self) -> bool {
+        ModelledScenario::is_meant(&self.name, &self.text)
+    }
+
+    fn test(&self, args: &SimulateArgs) -> Result<ModelledScenario, Refusal> {
+        let flags = [
+            ("--duration", "test.duration", &args.duration),
+            ("--seed", "test.seed", &args.seed),
+            ("--sessions", "test.sessions", &args.sessions),
+        ];
+        let overrides = Override::all(&args.set, &flags)?;
+        ModelledScenario::parse(&self.name, &self.text, &self.folder, &overrides)
+    }
+
+    fn load(&self, args: &SimulateArgs) -> Result<ArrayScenario, Refusal> {
+        let flags = [
+            ("--duration", "simulate.duration", &args.duration),
+            ("--seed", "simulate.seed", &args.seed),
+        ];
+        if let Some(sessions) = &args.sessions {
+            let refusal = Place::flag(&format!("--sessions {sessions}"));
+            return Err(refusal.refuse("is for tests; this scenario has plain load"));
+        }
+        let overrides = Override::all(&args.set, &flags)?;
+        ArrayScenario::parse(&self.name, &self.text, &self.folder, &overrides)
+    }
 }

@@ -8,7 +8,7 @@ use brunt_units::ByteSize;
 use super::super::nearest::nearest;
 use super::super::place::{Place, Placed, Refusal};
 use super::super::section::{self, Section};
-use super::super::tree::Node;
+use super::super::tree::{Node, Value};
 use super::tables;
 
 const GROUP_KEYS: [&str; 12] = [
@@ -25,7 +25,9 @@ const GROUP_KEYS: [&str; 12] = [
     "rebuild_priority",
     "critical_priority",
 ];
-const LUN_KEYS: [&str; 4] = ["name", "group", "size", "controller"];
+const LUN_KEYS: [&str; 5] = ["name", "each", "group", "size", "controller"];
+/// Stands for each name where several LUNs are alike.
+const EACH: &str = "{}";
 const LEVELS: [&str; 7] = [
     "raid0", "raid1", "raid10", "raid5", "raid50", "raid6", "pool",
 ];
@@ -65,11 +67,13 @@ pub(super) fn read(array: &mut Section, drives: usize) -> Result<Parts, Refusal>
     let spares = (next..next + wanted).map(number).collect();
     let (mut luns, mut lun_places) = (Vec::new(), BTreeMap::new());
     for node in tables(array, "lun")? {
-        let (lun, place) = read_lun(node, luns.len(), &groups)?;
-        if lun_places.insert(lun.name.clone(), place.clone()).is_some() {
-            return Err(place.refuse(format!("there are two LUNs called \"{}\"", lun.name)));
+        let (read, place) = read_luns(node, luns.len(), &groups)?;
+        for lun in read {
+            if lun_places.insert(lun.name.clone(), place.clone()).is_some() {
+                return Err(place.refuse(format!("there are two LUNs called \"{}\"", lun.name)));
+            }
+            luns.push(lun);
         }
-        luns.push(lun);
     }
     if luns.is_empty() {
         luns = groups
@@ -202,11 +206,12 @@ fn read_repair(section: &mut Section) -> Result<RepairDesign, Refusal> {
     })
 }
 
-fn read_lun(
+/// One LUN, or one for each name of `each`, which takes the place of `{}`.
+fn read_luns(
     node: Node,
     index: usize,
     groups: &[GroupDesign],
-) -> Result<(LunDesign, Place), Refusal> {
+) -> Result<(Vec<LunDesign>, Place), Refusal> {
     let mut section = Section::new(node, "[[array.lun]]", &LUN_KEYS)?;
     let own = section.place().clone();
     let name = section
@@ -221,6 +226,15 @@ fn read_lun(
     };
     let size = section.read("size", section::size)?;
     let controller = section.read("controller", |node| section::integer(node, 0..=1))?;
+    let each = section.read("each", |node| match &node.value {
+        Value::List(nodes) => nodes
+            .iter()
+            .map(section::text)
+            .collect::<Result<Vec<_>, _>>(),
+        other => Err(node
+            .place
+            .refuse(format!("is {}, not a list of names", other.kind()))),
+    })?;
     let place = size.as_ref().map_or(own, |size| size.place.clone());
     let lun = LunDesign {
         name,
@@ -228,7 +242,20 @@ fn read_lun(
         size: size.map_or(ByteSize::bytes(0), |size| size.value),
         owner: controller.map(|number| usize::try_from(number.value).expect("in range")),
     };
-    Ok((lun, place))
+    let Some(each) = each else {
+        return Ok((vec![lun], place));
+    };
+    if !lun.name.contains(EACH) {
+        let refusal = each
+            .place
+            .refuse("makes several LUNs, which need different names");
+        return Err(refusal.hint(format!("for example: name = \"log of {EACH}\"")));
+    }
+    let named = |each: &String| LunDesign {
+        name: lun.name.replace(EACH, each),
+        ..lun.clone()
+    };
+    Ok((each.value.iter().map(named).collect(), place))
 }
 
 /// The index of the name that is written.

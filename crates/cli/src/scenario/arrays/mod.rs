@@ -21,8 +21,8 @@ mod trace;
 use std::path::Path;
 
 use brunt_array::load::Simulation;
-use brunt_array::{Array, ArrayDesign, DesignError};
-use brunt_units::Span;
+use brunt_array::{Array, ArrayDesign, DesignError, Incident};
+use brunt_units::{Span, Time};
 use brunt_world::random::Streams;
 
 use super::head::Head;
@@ -89,7 +89,7 @@ impl ArrayScenario {
         let Some(node) = top.take("array") else {
             return Err(top.lacks("array", "[array] with [[array.drives]] and [[array.group]]"));
         };
-        let design = read_array(node, folder)?;
+        let design = read_array(&mut array_section(node, &[])?, folder)?;
         let streams = load::read(&mut top, &design, folder)?;
         let incidents = incidents::read(&mut top, &design)?;
         let simulation = Simulation {
@@ -148,22 +148,39 @@ fn above_zero(node: &Node) -> Result<Span, Refusal> {
     }
 }
 
-fn read_array(node: Node, folder: &Path) -> Result<ArrayDesign, Refusal> {
-    let mut section = Section::new(node, "[array]", &ARRAY_KEYS)?;
+/// The table of an array, which may have `more` keys than its own.
+pub(super) fn array_section(node: Node, more: &[&str]) -> Result<Section, Refusal> {
+    let keys: Vec<&str> = ARRAY_KEYS.iter().chain(more).copied().collect();
+    Section::new(node, "[array]", &keys)
+}
+
+/// What befalls an array, from the list `node`.
+pub(super) fn incidents_of(
+    node: Node,
+    design: &ArrayDesign,
+) -> Result<Vec<(Time, Incident)>, Refusal> {
+    let place = node.place.clone();
+    let value = Value::Table(vec![("incident".to_owned(), node)]);
+    let mut list = Section::new(Node { value, place }, "the scenario", &["incident"])?;
+    incidents::read(&mut list, design)
+}
+
+/// The array that a table describes.
+pub(super) fn read_array(section: &mut Section, folder: &Path) -> Result<ArrayDesign, Refusal> {
     let place = section.place().clone();
-    let drives = drives::read(&mut section, folder)?;
-    let policy = drives::read_policy(&mut section)?;
-    let parts = groups::read(&mut section, drives.len())?;
+    let drives = drives::read(section, folder)?;
+    let policy = drives::read_policy(section)?;
+    let parts = groups::read(section, drives.len())?;
     let design = ArrayDesign {
         drives,
         policy,
         groups: parts.groups,
         spares: parts.spares,
         luns: parts.luns,
-        front: front::read_front(&mut section)?,
-        controller: front::read_controller(&mut section)?,
-        cache: front::read_cache(&mut section)?,
-        scan: front::read_scan(&mut section)?,
+        front: front::read_front(section)?,
+        controller: front::read_controller(section)?,
+        cache: front::read_cache(section)?,
+        scan: front::read_scan(section)?,
     };
     // Built once to see whether it can be; places are those of the part that cannot.
     if let Err(error) = Array::new(&design, Streams::new(1)) {

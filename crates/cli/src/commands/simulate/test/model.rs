@@ -1,0 +1,153 @@
+//! What was measured on the arrays, as numbers of the result.
+
+use brunt_array::drive::DriveStats;
+use brunt_array::load::Side;
+use brunt_array::{Asked, Breakdown, CacheStats, GroupDesign};
+use brunt_report::result::{
+    ArrayNumbers, AskedNumbers, CacheNumbers, DriveNumbers, GroupNumbers, LunNumbers, PartNumbers,
+};
+use brunt_units::Span;
+use brunt_world::Class;
+
+use super::gauge::Reading;
+use crate::scenario::{ArrayPlan, ModelledScenario};
+
+/// The numbers of every array of `scenario`.
+pub(super) fn arrays(scenario: &ModelledScenario, readings: &[Reading]) -> Vec<ArrayNumbers> {
+    let arrays = scenario.arrays.iter().zip(readings);
+    arrays.map(|(plan, reading)| array(plan, reading)).collect()
+}
+
+fn array(plan: &ArrayPlan, reading: &Reading) -> ArrayNumbers {
+    let seconds = reading.length.as_seconds().max(f64::MIN_POSITIVE);
+    let luns = luns(plan, reading, seconds);
+    let groups = plan.design.groups.iter().enumerate();
+    ArrayNumbers {
+        name: plan.name.clone(),
+        asked: asked(reading, seconds),
+        groups: groups
+            .map(|(number, design)| {
+                let own = plan.design.luns.iter().zip(&luns);
+                let own = own.filter(|(lun, _)| lun.group == number);
+                let front = own.map(|(_, lun)| lun.reads_per_s + lun.writes_per_s).sum();
+                group(design, front, &reading.drives)
+            })
+            .collect(),
+        luns,
+        drives: reading.drives.iter().map(drive).collect(),
+        controllers: reading.controllers.clone(),
+        ports: reading.ports.clone(),
+        link_between: reading.between,
+        cache: reading.cache.as_ref().map(|stats| cache(stats, seconds)),
+        notes: reading.notes.clone(),
+    }
+}
+
+/// Who asks, in words.
+fn word(class: Class) -> &'static str {
+    match class {
+        Class::Database => "database",
+        Class::Log => "log",
+        Class::LogFormat => "log format",
+        Class::Metadata => "metadata",
+        Class::Maintenance => "maintenance",
+        Class::Backup => "backup",
+        Class::Verify => "verification",
+        Class::Create => "creation",
+        Class::Recovery => "recovery",
+        Class::Replication => "replication",
+    }
+}
+
+fn asked(reading: &Reading, seconds: f64) -> Vec<AskedNumbers> {
+    let mut all = Vec::new();
+    for (class, asked) in reading.tally.classes() {
+        for (verb, side) in [("read", &asked.reads), ("write", &asked.writes)] {
+            if side.latencies.count() > 0 {
+                let what = format!("{} {verb}", word(class));
+                all.push(one_purpose(what, side, seconds));
+            }
+        }
+    }
+    all
+}
+
+fn one_purpose(what: String, side: &Side, seconds: f64) -> AskedNumbers {
+    let parts = Breakdown::NAMES.iter().zip(side.parts_ms());
+    AskedNumbers {
+        what,
+        per_s: side.latencies.count() as f64 / seconds,
+        latency_ms_mean: side.latencies.mean().map(Span::as_millis),
+        parts: parts
+            .map(|(part, ms)| PartNumbers {
+                part: (*part).to_owned(),
+                ms,
+            })
+            .collect(),
+    }
+}
+
+fn luns(plan: &ArrayPlan, reading: &Reading, seconds: f64) -> Vec<LunNumbers> {
+    let mut sums = vec![Asked::default(); plan.design.luns.len()];
+    for (lun, _, asked) in reading.tally.luns() {
+        let sum = &mut sums[lun as usize];
+        sum.reads.merge(&asked.reads);
+        sum.writes.merge(&asked.writes);
+    }
+    let luns = plan.design.luns.iter().zip(&sums);
+    luns.map(|(lun, sum)| LunNumbers {
+        name: lun.name.clone(),
+        reads_per_s: sum.reads.latencies.count() as f64 / seconds,
+        writes_per_s: sum.writes.latencies.count() as f64 / seconds,
+        read_ms_mean: sum.reads.latencies.mean().map(Span::as_millis),
+        write_ms_mean: sum.writes.latencies.mean().map(Span::as_millis),
+    })
+    .collect()
+}
+
+fn group(design: &GroupDesign, front_per_s: f64, drives: &[DriveStats]) -> GroupNumbers {
+    let own: Vec<DriveNumbers> = design
+        .drives
+        .iter()
+        .map(|number| drive(&drives[usize::from(*number)]))
+        .collect();
+    let count = own.len().max(1) as f64;
+    let sum = |pick: fn(&DriveNumbers) -> f64| own.iter().map(pick).sum::<f64>();
+    // Times are weighed by the drives' requests.
+    let all = sum(|drive| drive.reads_per_s + drive.writes_per_s).max(f64::MIN_POSITIVE);
+    GroupNumbers {
+        name: design.name.clone(),
+        level: design.level.word(),
+        drives: own.len(),
+        utilisation: sum(|drive| drive.utilisation) / count,
+        front_per_s,
+        back_reads_per_s: sum(|drive| drive.reads_per_s),
+        back_writes_per_s: sum(|drive| drive.writes_per_s),
+        queue: sum(|drive| drive.queue) / count,
+        service_ms: sum(|d| d.service_ms * (d.reads_per_s + d.writes_per_s)) / all,
+        response_ms: sum(|d| d.response_ms * (d.reads_per_s + d.writes_per_s)) / all,
+    }
+}
+
+fn drive(stats: &DriveStats) -> DriveNumbers {
+    let seconds = stats.elapsed().as_seconds().max(f64::MIN_POSITIVE);
+    DriveNumbers {
+        utilisation: stats.utilisation(),
+        queue: stats.queue(),
+        service_ms: stats.service_ms(),
+        response_ms: stats.response_ms(),
+        reads_per_s: stats.reads as f64 / seconds,
+        writes_per_s: stats.writes as f64 / seconds,
+    }
+}
+
+fn cache(stats: &CacheStats, seconds: f64) -> CacheNumbers {
+    let share = |part: u64, whole: u64| part as f64 / whole.max(1) as f64;
+    CacheNumbers {
+        read_hits: share(stats.read_hits, stats.read_hits + stats.read_misses),
+        dirty: share(stats.unwritten, stats.write_pages),
+        dirty_max: share(stats.unwritten_most, stats.write_pages),
+        stalled_per_s: stats.stalled as f64 / seconds,
+        pages_per_destage: share(stats.destaged_pages, stats.destages),
+    }
+}

@@ -1,0 +1,231 @@
+//! One server of a simulation.
+
+use std::future::Future;
+use std::rc::Rc;
+use std::time::{Duration, UNIX_EPOCH};
+
+use brunt_ese::format::stamp::RunId;
+use brunt_qualify::error::RunError;
+use brunt_qualify::plan::{DatabasePlan, EnginePlan, InstancePlan, Plan};
+use brunt_qualify::progress::{Listener, News, Stop};
+use brunt_qualify::result::{Surroundings, VolumeUse, result};
+use brunt_qualify::sampling::Recorded;
+use brunt_qualify::test_run::TestRun;
+use brunt_report::result::{
+    Backend, Durability, Machine, Origin, RunResult, Volume, World as Kind, WriteCache,
+};
+use brunt_report::{FolderError, RunFolder};
+use brunt_units::Time;
+use brunt_workload::keys::Mixer;
+use brunt_world::World;
+
+use super::gauge::Gauge;
+use super::{EPOCH, predicted};
+use crate::commands::run::{Recorder, Watch, plan, test_log};
+use crate::commands::simulate::{Engine, SimulateError};
+use crate::output::Output;
+use crate::scenario::{ModelledScenario, VolumePlan};
+
+/// One server: what it does, and who watches it.
+pub(super) struct Server {
+    number: usize,
+    name: String,
+    pub(super) plan: Plan,
+    watch: Rc<Watch>,
+}
+
+impl Server {
+    /// The server numbered `number`, whose tables are kept in `folder`, or in one of its own in there when there are several.
+    /// Only the first is shown on the screen.
+    pub(super) fn new(
+        scenario: &ModelledScenario,
+        number: usize,
+        folder: &RunFolder,
+        output: &Output,
+    ) -> Result<Self, SimulateError> {
+        let name = scenario.servers[number].clone();
+        let plan = plan_of(scenario, number);
+        let own = match scenario.servers.len() {
+            1 => None,
+            _ => Some(folder.within(&name)?),
+        };
+        let recorder = Recorder::of_model(own.as_ref().unwrap_or(folder))?;
+        let output = match number {
+            0 => output.clone(),
+            _ => output.hushed(),
+        };
+        let watch = Watch::in_virtual_time(&output, &plan, recorder);
+        watch.log_all(Time::ZERO, test_log::beginning(&plan, &command(scenario)));
+        Ok(Self {
+            number,
+            name,
+            plan,
+            watch: Rc::new(watch),
+        })
+    }
+
+    /// The test, as a task of `world`.
+    pub(super) fn task(
+        &self,
+        engine: Engine,
+        world: &World,
+        gauge: Rc<Gauge>,
+        stop: Stop,
+    ) -> impl Future<Output = Result<TestRun, RunError>> + 'static {
+        let world = World {
+            random: world.random.part(&self.name),
+            ..world.clone()
+        };
+        let plan = self.plan.clone();
+        let ears = Ears {
+            watch: Rc::clone(&self.watch),
+            gauge,
+        };
+        async move {
+            match engine {
+                Engine::Bytes => brunt_qualify::run::run(&world, &plan, &ears, &stop).await,
+            }
+        }
+    }
+
+    /// What came of it.
+    pub(super) fn result(&self, scenario: &ModelledScenario, run: &TestRun) -> RunResult {
+        let result = result(&self.plan, run, &self.surroundings(scenario));
+        self.watch.log_all(run.ended, test_log::ending(&result));
+        predicted(result)
+    }
+
+    /// Everything it recorded is in its tables.
+    ///
+    /// # Errors
+    /// [`FolderError`] for what could not be written.
+    pub(super) fn end(self) -> Result<(), FolderError> {
+        self.watch.end()
+    }
+
+    fn surroundings(&self, scenario: &ModelledScenario) -> Surroundings {
+        let volumes = scenario.volumes.iter();
+        let own = volumes.filter(|volume| volume.server == self.number);
+        let logs = self.plan.instances.iter();
+        Surroundings {
+            world: Kind::Virtual,
+            machine: machine(&self.name),
+            host: Vec::new(),
+            backend: Backend {
+                name: "modelled storage".to_owned(),
+                remark: String::new(),
+                direct: true,
+                volumes: Vec::new(),
+            },
+            volumes: own.map(|volume| self.volume(scenario, volume)).collect(),
+            durability: logs.map(|log| durability(&log.log)).collect(),
+            origin: Origin {
+                command: command(scenario),
+                version: env!("CARGO_PKG_VERSION").to_owned(),
+                seed: self.plan.seed,
+                run_id: self.plan.run.to_string(),
+            },
+        }
+    }
+
+    fn volume(&self, scenario: &ModelledScenario, volume: &VolumePlan) -> VolumeUse {
+        let array = &scenario.arrays[volume.array];
+        let path = scenario.path_of(self.number, &volume.path);
+        let databases = self.plan.databases().enumerate();
+        let logs = self.plan.instances.iter().enumerate();
+        VolumeUse {
+            volume: Volume {
+                mount: path.display().to_string(),
+                file_system: "1 MiB extents".to_owned(),
+                device: format!("{}, {}", array.name, array.design.luns[volume.lun].name),
+                device_reads: None,
+                engine_reads: 0,
+            },
+            bytes: Some(volume.bytes),
+            device_read: None,
+            databases: databases
+                .filter(|(_, database)| database.path.starts_with(&path))
+                .map(|(at, _)| at)
+                .collect(),
+            logs: logs
+                .filter(|(_, instance)| instance.log.starts_with(&path))
+                .map(|(at, _)| at)
+                .collect(),
+        }
+    }
+}
+
+/// Who hears a server: the watch, and the gauge on the arrays.
+struct Ears {
+    watch: Rc<Watch>,
+    gauge: Rc<Gauge>,
+}
+
+impl Listener for Ears {
+    fn tell(&self, at: Time, news: &News) {
+        self.gauge.hear(at, news);
+        self.watch.tell(at, news);
+    }
+
+    fn recorded(&self, recorded: &Recorded) {
+        self.watch.recorded(recorded);
+    }
+}
+
+/// What repeats it, apart from this machine's paths.
+fn command(scenario: &ModelledScenario) -> String {
+    format!("brunt simulate {}.toml", scenario.scenario.name)
+}
+
+fn plan_of(scenario: &ModelledScenario, number: usize) -> Plan {
+    let epoch = UNIX_EPOCH + Duration::from_millis(EPOCH);
+    let plan = plan::plan(&scenario.scenario, false, epoch);
+    let path = |path: &std::path::Path| scenario.path_of(number, path);
+    let instances = plan.instances.iter().map(|instance| InstancePlan {
+        name: instance.name.clone(),
+        log: path(&instance.log),
+        databases: instance
+            .databases
+            .iter()
+            .map(|database| DatabasePlan {
+                path: path(&database.path),
+                ..database.clone()
+            })
+            .collect(),
+    });
+    let copy_to = plan.copy_to.as_deref().map(path);
+    Plan {
+        instances: instances.collect(),
+        copy_to,
+        // What this machine's devices have for sectors does not matter here.
+        engine: EnginePlan {
+            log_segment: 512,
+            ..plan.engine
+        },
+        run: RunId(Mixer::new(plan.seed).key(number as u64)),
+        epoch_ms: EPOCH,
+        ..plan
+    }
+}
+
+fn machine(name: &str) -> Machine {
+    Machine {
+        name: name.to_owned(),
+        operating_system: String::new(),
+        kernel: String::new(),
+        processor: String::new(),
+        processors: 0,
+        memory_bytes: 0,
+    }
+}
+
+fn durability(log: &std::path::Path) -> Durability {
+    Durability {
+        path: log.display().to_string(),
+        method: "a write that the array has answered".to_owned(),
+        write_cache: WriteCache::WriteThrough,
+        fua: None,
+        log_latency_ms_mean: None,
+        flush_share: None,
+    }
+}

@@ -1,0 +1,71 @@
+//! The virtual world of a scenario: its arrays, and the servers' folders on their LUNs.
+
+use brunt_array::{Array, ArrayDevice, DesignError, SharedArray};
+use brunt_units::Span;
+use brunt_world::random::Streams;
+use brunt_world_virtual::{Device, VirtualOptions, VirtualVolume, VirtualWorld};
+
+use crate::scenario::ModelledScenario;
+
+/// How long a change of a name takes: a lookup in the file system's own memory. Assumed; names change once for each log file.
+const NAMES_LATENCY: Span = Span::micros(50);
+
+/// A world, and handles on the arrays in it.
+pub(super) struct Storage {
+    pub(super) world: VirtualWorld,
+    /// In the scenario's order.
+    pub(super) arrays: Vec<SharedArray>,
+}
+
+/// Builds the arrays of `scenario` and puts every folder on its LUN.
+///
+/// # Errors
+/// [`DesignError`] when an array cannot be built; scenarios are checked before.
+pub(super) fn build(scenario: &ModelledScenario) -> Result<Storage, DesignError> {
+    let seed = scenario.scenario.test.seed;
+    let random = Streams::new(seed).part("array");
+    let mut arrays = Vec::new();
+    for (number, plan) in scenario.arrays.iter().enumerate() {
+        let streams = random.part(&number.to_string());
+        let mut array = Array::new(&plan.design, streams)?;
+        for (at, incident) in &plan.incidents {
+            array.schedule_incident(*at, *incident);
+        }
+        let luns = luns_of(scenario, number);
+        arrays.push(SharedArray::new(ArrayDevice::new(array, &luns)));
+    }
+    let devices = arrays.iter().cloned();
+    let options = VirtualOptions {
+        devices: devices
+            .map(|array| Box::new(array) as Box<dyn Device>)
+            .collect(),
+        volumes: volumes(scenario),
+        ..VirtualOptions::new(seed)
+    };
+    Ok(Storage {
+        world: VirtualWorld::new(options),
+        arrays,
+    })
+}
+
+/// Volumes of the world on an array, each with its LUN.
+fn luns_of(scenario: &ModelledScenario, array: usize) -> Vec<(u32, u32)> {
+    let number = |at: usize| u32::try_from(at).expect("few volumes and LUNs");
+    let volumes = scenario.volumes.iter().enumerate();
+    volumes
+        .filter(|(_, volume)| volume.array == array)
+        .map(|(at, volume)| (number(at), number(volume.lun)))
+        .collect()
+}
+
+fn volumes(scenario: &ModelledScenario) -> Vec<VirtualVolume> {
+    let volumes = scenario.volumes.iter();
+    volumes
+        .map(|volume| VirtualVolume {
+            path: scenario.path_of(volume.server, &volume.path),
+            bytes: volume.bytes.get(),
+            names_latency: NAMES_LATENCY,
+            device: volume.array,
+        })
+        .collect()
+}

@@ -1,0 +1,172 @@
+//! Scenarios of a test on a modelled array: everything that `brunt run` reads, and the storage to build.
+//!
+//! ```toml
+//! servers = ["HAIL", "SNOW"]          several mail servers on the same storage, if there are
+//! [test] [profile] [[instance]] ...   as for `brunt run`; every server does the same
+//! [array]                             as for raw load; [[array]] with a `name` when there are several
+//! [volumes]                           which folder lies on which LUN
+//! "/db1" = "database 1"
+//! "/log" = "log of {server}"          each server has its own
+//! ```
+//!
+//! Paths are those of the servers: the same for each of them, and none of this machine's. Files of a folder lie on its LUN in
+//! the order in which they are made, from the LUN's beginning; LUNs of a group follow one another from the outer edge of
+//! its drives. So a LUN that is not full keeps the arms short.
+
+mod storage;
+mod toml_text;
+mod volumes;
+
+use std::path::Path;
+
+use super::head::Head;
+use super::model::{Scenario, TOP_KEYS};
+use super::overrides::Override;
+use super::place::Refusal;
+use super::section;
+use super::tree::{self, Node, Value};
+
+pub use storage::ArrayPlan;
+pub use volumes::VolumePlan;
+
+/// Keys of the storage, beside those of `brunt run`.
+const STORAGE_KEYS: [&str; 4] = ["servers", "array", "volumes", "incident"];
+
+/// More would be a data centre.
+const SERVERS_MAX: usize = 256;
+
+/// A test on modelled storage, with every default filled in.
+#[derive(Clone)]
+pub struct ModelledScenario {
+    /// What each server does.
+    pub scenario: Scenario,
+    /// The servers, at least one.
+    pub servers: Vec<String>,
+    /// The arrays, at least one.
+    pub arrays: Vec<ArrayPlan>,
+    /// Where folders lie.
+    pub volumes: Vec<VolumePlan>,
+    /// The storage as it was written, for the run folder.
+    storage: String,
+}
+
+impl ModelledScenario {
+    /// Whether `text` describes a test on modelled storage, and not raw load on it. A text that is no TOML does neither.
+    pub fn is_meant(file: &str, text: &str) -> bool {
+        let root = tree::parse(file, text).ok();
+        let Some(Node {
+            value: Value::Table(entries),
+            ..
+        }) = root
+        else {
+            return false;
+        };
+        let has = |name: &str| entries.iter().any(|(key, _)| key == name);
+        (has("instance") || has("test")) && !has("load")
+    }
+
+    /// Reads the scenario `text`, called `file` in messages, with `overrides` in their order. Drive models are looked for in
+    /// `folder`.
+    ///
+    /// # Errors
+    /// [`Refusal`] for the first thing that is wrong.
+    pub fn parse(
+        file: &str,
+        text: &str,
+        folder: &Path,
+        overrides: &[Override],
+    ) -> Result<Self, Refusal> {
+        let mut root = tree::parse(file, text)?;
+        for change in overrides {
+            change.apply(&mut root)?;
+        }
+        let mut storage = split(&mut root)?;
+        let written = toml_text::storage(&storage, folder);
+        let mut scenario = Scenario::read(Head::of_root(file, root, &TOP_KEYS)?, Path::new("/"))?;
+        if let Some(percent) = scenario.capacity_percent.take() {
+            let refusal = percent
+                .place
+                .refuse("sizes databases by the volumes of this machine");
+            return Err(refusal.hint("with a modelled array, say `database_size`"));
+        }
+        if let Some(scratch) = &scenario.scratch {
+            return Err(scratch.place.refuse("is a folder of this machine"));
+        }
+        let servers = match storage.take("servers") {
+            Some(node) => read_servers(&node)?,
+            None => vec![scenario.name.clone()],
+        };
+        let arrays = storage::read(&mut storage, folder)?;
+        let volumes = volumes::read(&mut storage, &scenario, &servers, &arrays)?;
+        Ok(Self {
+            scenario,
+            servers,
+            arrays,
+            volumes,
+            storage: written,
+        })
+    }
+
+    /// The scenario, resolved. The storage stands there as it was written, with what the command line replaced.
+    pub fn to_toml(&self) -> String {
+        // Lists of the top level have to stand before the first table.
+        let (top, tables) = toml_text::top_and_tables(&self.storage);
+        format!("{top}{}\n{tables}", self.scenario.to_toml())
+    }
+
+    /// The folder of `path` as `server` has it: with several servers, each has a root of its own.
+    pub fn path_of(&self, server: usize, path: &Path) -> std::path::PathBuf {
+        if self.servers.len() == 1 {
+            return path.to_owned();
+        }
+        let own = Path::new("/").join(&self.servers[server]);
+        own.join(path.strip_prefix("/").unwrap_or(path))
+    }
+}
+
+/// Takes the keys of the storage out of `root`.
+fn split(root: &mut Node) -> Result<section::Section, Refusal> {
+    let place = root.place.clone();
+    let mut taken = Vec::new();
+    if let Value::Table(entries) = &mut root.value {
+        let all = std::mem::take(entries);
+        (taken, *entries) = all
+            .into_iter()
+            .partition(|(key, _)| STORAGE_KEYS.contains(&key.as_str()));
+    }
+    let value = Value::Table(taken);
+    section::Section::new(Node { value, place }, "the scenario", &STORAGE_KEYS)
+}
+
+fn read_servers(node: &Node) -> Result<Vec<String>, Refusal> {
+    let Value::List(nodes) = &node.value else {
+        let refusal = node
+            .place
+            .refuse(format!("is {}, not a list of names", node.value.kind()));
+        return Err(refusal.hint("for example: servers = [\"MAIL1\", \"MAIL2\"]"));
+    };
+    let mut names: Vec<String> = Vec::new();
+    for node in nodes {
+        let name = section::text(node)?;
+        let fits = |c: char| c.is_alphanumeric() || "-_. ".contains(c);
+        if name.trim().is_empty() || !name.chars().all(fits) {
+            let what = format!("\"{name}\" is no name of a server");
+            return Err(node
+                .place
+                .refuse(what)
+                .hint("letters, digits, `-`, `_` and points"));
+        }
+        if names.contains(&name) {
+            return Err(node.place.refuse(format!("\"{name}\" is there twice")));
+        }
+        names.push(name);
+    }
+    if names.is_empty() || names.len() > SERVERS_MAX {
+        let what = format!("names {} servers", names.len());
+        return Err(node.place.refuse(what).hint(format!("1 to {SERVERS_MAX}")));
+    }
+    Ok(names)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,124 @@
+use std::path::PathBuf;
+
+use brunt_units::ByteSize;
+
+use super::*;
+
+const EXAMPLE: &str = include_str!("../../../../../examples/mail-on-array.toml");
+
+fn parse(text: &str, set: &[&str]) -> Result<ModelledScenario, String> {
+    let overrides = set.iter().map(|set| Override::of_set(set).unwrap());
+    let overrides: Vec<_> = overrides.collect();
+    ModelledScenario::parse("m.toml", text, Path::new("/models"), &overrides)
+        .map_err(|refusal| refusal.to_string())
+}
+
+fn refused(text: &str) -> String {
+    parse(text, &[]).err().expect("it is wrong")
+}
+
+#[test]
+fn folders_find_their_luns() {
+    let scenario = parse(EXAMPLE, &[]).unwrap();
+    assert_eq!(scenario.servers, ["mail-on-array"]);
+    let volume = |path: &str| {
+        let mut volumes = scenario.volumes.iter();
+        let volume = volumes.find(|v| v.path == Path::new(path)).unwrap();
+        (volume.lun, volume.bytes)
+    };
+    assert_eq!(volume("/db2"), (1, ByteSize::gib(120)));
+    assert_eq!(volume("/log1"), (2, ByteSize::gib(12)));
+    let same = scenario.path_of(0, Path::new("/db1/mail.edb"));
+    assert_eq!(same, PathBuf::from("/db1/mail.edb"));
+}
+
+#[test]
+fn every_server_has_luns_and_folders_of_its_own() {
+    let text = EXAMPLE
+        .replacen("name =", "servers = [\"ANNA\", \"BERT\"]\nname =", 1)
+        .replace("[\"1\", \"2\"]", "[\"ANNA\", \"BERT\"]")
+        .replace("\"log 1\"", "\"log {server}\"")
+        .replace("\"log 2\"", "\"log {server}\"");
+    let scenario = parse(&text, &[]).unwrap();
+    assert_eq!(scenario.volumes.len(), 8);
+    let logs = scenario.volumes.iter();
+    let logs = logs.filter(|volume| volume.path == Path::new("/log1"));
+    let logs: Vec<_> = logs.map(|volume| (volume.server, volume.lun)).collect();
+    assert_eq!(logs, [(0, 2), (1, 3)]);
+    let path = scenario.path_of(1, Path::new("/db1/mail.edb"));
+    assert_eq!(path, PathBuf::from("/BERT/db1/mail.edb"));
+}
+
+#[test]
+fn the_resolved_text_is_the_same_scenario() {
+    let one = parse(EXAMPLE, &["array.cache.write=64MiB"]).unwrap();
+    let two = parse(&one.to_toml(), &[]).unwrap();
+    assert_eq!(two.scenario, one.scenario);
+    assert_eq!(two.volumes, one.volumes);
+    assert_eq!(two.to_toml(), one.to_toml());
+    assert_eq!(two.arrays[0].design.cache.unwrap().write, ByteSize::mib(64));
+}
+
+#[test]
+fn what_cannot_be_is_refused_where_it_stands() {
+    let no_lun = EXAMPLE.replace("\"/db2\" = \"database 2\"", "\"/db2\" = \"database 3\"");
+    assert_eq!(
+        refused(&no_lun),
+        "m.toml:84: `\"/db2\" = \"database 3\"`: there is no LUN called \"database 3\"\n  did you mean \"database 1\"?"
+    );
+    let nowhere = EXAMPLE.replace("\"/log1\" = \"log 1\"\n", "");
+    let said = refused(&nowhere);
+    assert!(said.contains("/log1 lies on no LUN"), "{said}");
+    let large = EXAMPLE.replacen("\"96 MiB\"", "\"130 GiB\"", 1);
+    let said = refused(&large);
+    assert!(
+        said.contains("`database_size = \"130 GiB\"`: databases of 130 GiB do not fit on LUN \"database 1\" of 120 GiB"),
+        "{said}"
+    );
+    let unit = EXAMPLE.replacen("size = \"120 GiB\"", "size = \"120 G\"", 1);
+    assert!(
+        refused(&unit).contains("did you mean"),
+        "{}",
+        refused(&unit)
+    );
+    let relative = EXAMPLE.replace("\"/db1\" =", "\"db1\" =");
+    assert!(refused(&relative).contains("no absolute path"));
+    let twice = format!("servers = [\"A\", \"A\"]\n{EXAMPLE}");
+    assert!(refused(&twice).contains("\"A\" is there twice"));
+    let both = EXAMPLE.replace(
+        "scheduling = \"none\"",
+        "scheduling = \"station 0.5\"\ntarget_io_per_s = 100",
+    );
+    assert!(refused(&both).contains("paced already"));
+    let unknown = EXAMPLE.replace("scheduling = \"none\"", "scheduling = \"fair\"");
+    assert!(refused(&unknown).contains("no way to hold sessions back"));
+    let one_name = EXAMPLE.replace("name = \"log {}\"", "name = \"log\"");
+    assert!(refused(&one_name).contains("need different names"));
+}
+
+#[test]
+fn several_arrays_have_names_and_incidents_of_their_own() {
+    let (head, rest) = EXAMPLE.split_once("\n[array]\n").unwrap();
+    let (array, volumes) = rest.split_once("\n[volumes]\n").unwrap();
+    let second = array
+        .replace("\"database ", "\"other database ")
+        .replace("\"log {}\"", "\"other log {}\"");
+    let incident = "[[array.incident]]\nat = \"1s\"\nwhat = \"drive fails\"\ndrive = 0\n";
+    let text = format!(
+        "{head}\n[[array]]\n{array}\n[[array]]\nname = \"b\"\n{second}\n{incident}\n[volumes]\n{volumes}"
+    );
+    let scenario = parse(&text, &[]).unwrap();
+    let names: Vec<_> = scenario.arrays.iter().map(|a| a.name.as_str()).collect();
+    assert_eq!(names, ["array 1", "b"]);
+    assert_eq!(scenario.arrays[1].incidents.len(), 1);
+    let same = text.replace("\"other database ", "\"database ");
+    assert!(refused(&same).contains("is there twice, on \"array 1\" and on \"b\""));
+}
+
+#[test]
+fn a_test_is_told_from_plain_load() {
+    assert!(ModelledScenario::is_meant("m.toml", EXAMPLE));
+    let load = include_str!("../../../../../examples/arrays/raid10-healthy.toml");
+    assert!(!ModelledScenario::is_meant("m.toml", load));
+    assert!(!ModelledScenario::is_meant("m.toml", "= 3"));
+}

@@ -1,0 +1,168 @@
+//! `[volumes]`: which folder of which server lies on which LUN, and whether everything fits.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use brunt_array::Array;
+use brunt_units::ByteSize;
+use brunt_world::random::Streams;
+
+use super::super::model::Scenario;
+use super::super::nearest::nearest;
+use super::super::place::{Place, Placed, Refusal};
+use super::super::section::{self, Section};
+use super::super::tree::{Node, Value};
+use super::ArrayPlan;
+
+/// A folder of one server, and the LUN that it lies on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VolumePlan {
+    /// The server, by number.
+    pub server: usize,
+    /// The folder, as the server has it.
+    pub path: PathBuf,
+    /// The array, by number.
+    pub array: usize,
+    /// The LUN, by its number on the array.
+    pub lun: usize,
+    /// How large the LUN is.
+    pub bytes: ByteSize,
+}
+
+/// What stands for the server's name in the name of a LUN.
+const SERVER: &str = "{server}";
+
+/// A LUN with its array, and its size.
+type Lun = (usize, usize, ByteSize);
+
+pub(super) fn read(
+    storage: &mut Section,
+    scenario: &Scenario,
+    servers: &[String],
+    arrays: &[ArrayPlan],
+) -> Result<Vec<VolumePlan>, Refusal> {
+    let luns = luns(arrays);
+    let Some(node) = storage.take("volumes") else {
+        return Err(storage.lacks("volumes", "[volumes] with \"/db1\" = \"name of a LUN\""));
+    };
+    let Value::Table(entries) = node.value else {
+        let refusal = node
+            .place
+            .refuse(format!("is {}, not a table", node.value.kind()));
+        return Err(refusal.hint("for example: [volumes] with \"/db1\" = \"name of a LUN\""));
+    };
+    let mut volumes = Vec::new();
+    for (path, node) in &entries {
+        let path = absolute(path, &node.place)?;
+        for (server, name) in servers.iter().enumerate() {
+            let (array, lun, bytes) = find(node, name, &luns)?;
+            volumes.push(VolumePlan {
+                server,
+                path: path.clone(),
+                array,
+                lun,
+                bytes,
+            });
+        }
+    }
+    check(scenario, servers.len(), &volumes, arrays)?;
+    Ok(volumes)
+}
+
+/// Every LUN by its name. Its size is what the array makes of it.
+fn luns(arrays: &[ArrayPlan]) -> BTreeMap<&str, Lun> {
+    let mut luns = BTreeMap::new();
+    for (array, plan) in arrays.iter().enumerate() {
+        let built = Array::new(&plan.design, Streams::new(1)).expect("it was built when read");
+        for (number, lun) in (0..).zip(&plan.design.luns) {
+            let at = usize::try_from(number).expect("few LUNs");
+            luns.insert(lun.name.as_str(), (array, at, built.lun_size(number)));
+        }
+    }
+    luns
+}
+
+fn absolute(path: &str, place: &Place) -> Result<PathBuf, Refusal> {
+    let path = PathBuf::from(path);
+    match path.is_absolute() {
+        true => Ok(path.components().collect()),
+        false => Err(place
+            .refuse(format!("{} is no absolute path", path.display()))
+            .hint("folders of the modelled servers begin with a slash, such as \"/db1\"")),
+    }
+}
+
+fn find(node: &Node, server: &str, luns: &BTreeMap<&str, Lun>) -> Result<Lun, Refusal> {
+    let written = section::text(node)?.replace(SERVER, server);
+    luns.get(written.as_str()).copied().ok_or_else(|| {
+        let names: Vec<&str> = luns.keys().copied().collect();
+        let refusal = node
+            .place
+            .refuse(format!("there is no LUN called \"{written}\""));
+        refusal.hint(match nearest(&written, &names) {
+            Some(near) => format!("did you mean \"{near}\"?"),
+            None => format!("there is {}", names.join(", ")),
+        })
+    })
+}
+
+/// The volume of `path` among those of `server`: the one with the longest path.
+fn volume_of<'v>(volumes: &'v [VolumePlan], server: usize, path: &Path) -> Option<&'v VolumePlan> {
+    let own = volumes.iter().filter(|volume| volume.server == server);
+    own.filter(|volume| path.starts_with(&volume.path))
+        .max_by_key(|volume| volume.path.components().count())
+}
+
+/// Whether every file has a place, and every LUN room for its databases.
+fn check(
+    scenario: &Scenario,
+    servers: usize,
+    volumes: &[VolumePlan],
+    arrays: &[ArrayPlan],
+) -> Result<(), Refusal> {
+    let mut used = BTreeMap::<(usize, usize), u64>::new();
+    for server in 0..servers {
+        for instance in &scenario.instances {
+            place(volumes, server, &instance.log)?;
+        }
+        for database in scenario.databases() {
+            let volume = place(volumes, server, &database.path)?;
+            let bytes = used.entry((volume.array, volume.lun)).or_default();
+            *bytes = bytes.saturating_add(database.size.value.get());
+            if *bytes > volume.bytes.get() {
+                let lun = &arrays[volume.array].design.luns[volume.lun];
+                let what = format!(
+                    "databases of {} do not fit on LUN \"{}\" of {}",
+                    ByteSize::bytes(*bytes),
+                    lun.name,
+                    volume.bytes
+                );
+                return Err(database
+                    .size
+                    .place
+                    .refuse(what)
+                    .hint("make them smaller, or the LUN larger, and leave room to grow"));
+            }
+        }
+        if let Some(folder) = &scenario.test.copy_to {
+            place(volumes, server, folder)?;
+        }
+    }
+    Ok(())
+}
+
+fn place<'v>(
+    volumes: &'v [VolumePlan],
+    server: usize,
+    path: &Placed<PathBuf>,
+) -> Result<&'v VolumePlan, Refusal> {
+    volume_of(volumes, server, &path.value).ok_or_else(|| {
+        let folder = path.value.parent().unwrap_or(&path.value).display();
+        let refusal = path
+            .place
+            .refuse(format!("{} lies on no LUN", path.value.display()));
+        refusal.hint(format!(
+            "say so in [volumes]: \"{folder}\" = \"name of a LUN\""
+        ))
+    })
+}

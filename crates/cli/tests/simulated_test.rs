@@ -1,0 +1,183 @@
+//! Tests on modelled storage, by the program itself: what they leave, and that they can be repeated.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+const SCHEMA: &str = include_str!("../../../docs/result.schema.json");
+const EXAMPLE: &str = include_str!("../../../examples/mail-on-array.toml");
+
+/// The example, made small enough for a test.
+const SMALL: [&str; 5] = [
+    "--duration=5s",
+    "--set=test.min_warmup=2s",
+    "--set=instance.0.database_size=8MiB",
+    "--set=instance.1.database_size=8MiB",
+    "--set=profile.cache_max=4MiB",
+];
+
+fn simulate(folder: &Path, scenario: &str, out: &str, more: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_brunt"));
+    command.current_dir(folder).env("NO_COLOR", "1");
+    command.args(["simulate", scenario, "--engine=bytes"]);
+    command.args(["--out", out]).args(SMALL).args(more);
+    command.output().unwrap()
+}
+
+fn said(output: &Output) -> String {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    text(&output.stdout) + &text(&output.stderr)
+}
+
+fn home(scenario: &str) -> TempDir {
+    let home = TempDir::new().unwrap();
+    fs::write(home.path().join("mail.toml"), scenario).unwrap();
+    home
+}
+
+fn only_folder(folder: &Path) -> PathBuf {
+    let mut runs = fs::read_dir(folder).unwrap();
+    let only = runs.next().unwrap().unwrap().path();
+    assert!(runs.next().is_none());
+    only
+}
+
+fn result(folder: &Path) -> Value {
+    let text = fs::read(folder.join("result.json")).unwrap();
+    let result = serde_json::from_slice(&text).unwrap();
+    let schema: Value = serde_json::from_str(SCHEMA).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let faults = validator.iter_errors(&result).map(|e| e.to_string());
+    assert_eq!(faults.collect::<Vec<_>>(), [""; 0]);
+    result
+}
+
+/// The result without what equal seeds may differ in.
+fn repeatable(mut value: Value) -> Value {
+    if let Value::Object(fields) = &mut value {
+        for key in [
+            "started",
+            "ended",
+            "wall_seconds",
+            "host",
+            "tool",
+            "run_folder",
+        ] {
+            fields.remove(key);
+        }
+        for field in fields.values_mut() {
+            *field = repeatable(field.take());
+        }
+    }
+    value
+}
+
+#[test]
+fn equal_seeds_give_equal_results_also_from_the_run_folder() {
+    let home = home(EXAMPLE);
+    let first = simulate(home.path(), "mail.toml", "a", &["--seed=3"]);
+    assert_ne!(first.status.code(), Some(2), "{}", said(&first));
+    let folder = only_folder(&home.path().join("a"));
+    let scenario = folder.join("scenario.toml");
+    simulate(home.path(), scenario.to_str().unwrap(), "b", &["--seed=3"]);
+    simulate(home.path(), "mail.toml", "c", &["--seed=4"]);
+    let of = |name: &str| repeatable(result(&only_folder(&home.path().join(name))));
+    assert_eq!(of("a"), of("b"));
+    assert_ne!(of("a"), of("c"));
+    for table in ["counters.csv", "latency.hlog", "events.log"] {
+        let read = |out: &str| fs::read(only_folder(&home.path().join(out)).join(table)).unwrap();
+        assert_eq!(read("a"), read("b"), "{table}");
+    }
+    let report = fs::read_to_string(folder.join("report.html")).unwrap();
+    assert!(report.contains("Where time went in the storage"));
+}
+
+#[test]
+fn the_model_agrees_with_what_the_server_saw() {
+    let home = home(EXAMPLE);
+    let output = simulate(home.path(), "mail.toml", "a", &[]);
+    let result = result(&only_folder(&home.path().join("a")));
+    assert_eq!(result["world"], "virtual", "{}", said(&output));
+    assert_eq!(result["qualifies"], false);
+    let model = &result["details"]["model"];
+    let array = &model["arrays"][0];
+    let asked = array["asked"].as_array().unwrap();
+    let asked = |what: &str| asked.iter().find(|asked| asked["what"] == what).unwrap();
+    let instances = result["servers"][0]["instances"].as_array().unwrap();
+    let sum = |key: &str| {
+        instances
+            .iter()
+            .map(|i| i[key].as_f64().unwrap())
+            .sum::<f64>()
+    };
+    for (what, key) in [
+        ("database read", "db_reads_per_s"),
+        ("database write", "db_writes_per_s"),
+        ("log write", "log_writes_per_s"),
+    ] {
+        let (array, server) = (asked(what)["per_s"].as_f64().unwrap(), sum(key));
+        assert!(
+            (array / server - 1.0).abs() < 0.02,
+            "{what}: {array} and {server}"
+        );
+    }
+    let read = asked("database read");
+    let parts = read["parts"].as_array().unwrap();
+    let parts: f64 = parts.iter().map(|part| part["ms"].as_f64().unwrap()).sum();
+    let mean = read["latency_ms_mean"].as_f64().unwrap();
+    assert!((parts - mean).abs() < 1e-3, "{parts} and {mean}");
+    let time = model["sessions"].as_object().unwrap();
+    let shares: f64 = time.values().map(|share| share.as_f64().unwrap()).sum();
+    assert!((shares - 1.0).abs() < 1e-9, "{time:?}");
+    let idle = time["held_back"].as_f64().unwrap();
+    assert!(idle < 0.02, "nothing holds them back: {idle}");
+}
+
+#[test]
+fn a_pause_leaves_sessions_idle_half_their_time() {
+    let home = home(EXAMPLE);
+    simulate(
+        home.path(),
+        "mail.toml",
+        "a",
+        &["--set=test.scheduling=pause 1"],
+    );
+    let result = result(&only_folder(&home.path().join("a")));
+    let idle = &result["details"]["model"]["sessions"]["held_back"];
+    assert!((idle.as_f64().unwrap() - 0.5).abs() < 0.02, "{idle}");
+    assert_eq!(result["details"]["model"]["scheduling"], "pause 1");
+}
+
+#[test]
+fn several_servers_share_the_storage_and_have_folders_of_their_own() {
+    let two = EXAMPLE.replacen("name =", "servers = [\"ANNA\", \"BERT\"]\nname =", 1);
+    let home = home(&two);
+    let output = simulate(home.path(), "mail.toml", "a", &[]);
+    let folder = only_folder(&home.path().join("a"));
+    let result = result(&folder);
+    let servers = result["servers"].as_array().unwrap();
+    assert_eq!(servers.len(), 2, "{}", said(&output));
+    assert_eq!(servers[1]["name"], "BERT");
+    let rate = |server: &Value| {
+        let instances = server["instances"].as_array().unwrap().clone();
+        let of = |i: &Value| {
+            i["db_reads_per_s"].as_f64().unwrap() + i["db_writes_per_s"].as_f64().unwrap()
+        };
+        instances.iter().map(of).sum::<f64>()
+    };
+    let all = result["achieved_iops"].as_f64().unwrap();
+    assert!((rate(&servers[0]) + rate(&servers[1]) - all).abs() < 1e-6);
+    for name in [
+        "ANNA/counters.csv",
+        "BERT/result.json",
+        "counters.csv",
+        "events.log",
+    ] {
+        assert!(folder.join(name).exists(), "{name}");
+    }
+    let log = fs::read_to_string(folder.join("latency.hlog")).unwrap();
+    assert!(log.contains("Tag=ANNA.DB1.read,") && log.contains("Tag=BERT.DB1.read,"));
+}
