@@ -18,7 +18,7 @@
 //! * [`injection`]: faults on purpose; [`found`]: what was wrong with the storage, in words.
 //! * [`sampling`]: what was counted, over time; [`hanging`]: I/O that does not come back; `punctuality`: whether the program
 //!   itself keeps up.
-//! * [`verification`]: is everything on storage that must be there? [`counting`]: how far it has come.
+//! * [`verification`]: is every page and log segment whole? [`integrity`]: is every record there? [`oracle`]: what was committed; [`counting`]: how far it has come.
 //! * [`rules`]: the rules and the verdict; [`qualifies`]: whether the result may be shown as a qualification.
 //! * [`result`]: all of it as it is written down.
 
@@ -32,8 +32,10 @@ pub mod goal;
 mod growth;
 pub mod hanging;
 pub mod injection;
+pub mod integrity;
 pub mod live;
 mod load;
+pub mod oracle;
 pub mod places;
 pub mod plan;
 pub mod progress;

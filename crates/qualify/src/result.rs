@@ -7,8 +7,8 @@ use brunt_ese::meter::{DatabaseMeters, Meters};
 use brunt_report::host_counters::{self, DELAY, PAGE_FAULT_STALLS, in_order};
 use brunt_report::result::{
     Backend, Backup, Counts, DatabaseNumbers, Details, Durability, HostCounter, InjectedFault,
-    Instance, InstanceDetails, IoNumbers, Limits, LogNumbers, Machine, Measured, Origin, Recovery,
-    RunResult, SCHEMA, Server, ServerDetails, Setup, Times, Volume, World,
+    Instance, InstanceDetails, Integrity, IoNumbers, Limits, LogNumbers, Machine, Measured, Origin,
+    Recovery, RunResult, SCHEMA, Server, ServerDetails, Setup, Times, Volume, World,
 };
 use brunt_report::{Timestamp, decimals};
 use brunt_stats::{Latencies, Meter, Percentile};
@@ -17,11 +17,15 @@ use brunt_workload::mix::Kind;
 use brunt_workload::session::Scheduling;
 
 use crate::goal::TestKind;
+use crate::oracle::Findings;
 use crate::plan::{DatabasePlan, Plan};
 use crate::qualifies::{Circumstances, obstacles};
 use crate::rules::device::{self, VolumeReads};
 use crate::rules::tester::{self, Tester};
-use crate::rules::{Done, Evidence, StreamLatency, judge, sentence, shows_headroom, verdict};
+use crate::rules::{
+    Done, Evidence, RecordsVerified, StreamLatency, integrity, judge, sentence, shows_headroom,
+    verdict,
+};
 use crate::sampling::distributions;
 use crate::test_run::TestRun;
 
@@ -109,6 +113,7 @@ impl Assembly<'_> {
             database_bytes_initial: known(&run.initial),
             database_bytes_final: known(&run.last),
             database_files: plan.databases().count() as u64,
+            integrity: integrity(run.records, run.log.findings).map(in_result),
             faults: self.faults(),
             servers: vec![self.server(surroundings)],
             details: Details {
@@ -556,6 +561,18 @@ impl Assembly<'_> {
 struct ReadTotal {
     count: u64,
     bytes: u64,
+}
+
+fn in_result((found, findings): (RecordsVerified, Findings)) -> Integrity {
+    Integrity {
+        records: found.expected,
+        records_checked: found.checked,
+        versions_known: found.known,
+        lost: findings.lost,
+        stale: findings.stale,
+        phantom: findings.phantom,
+        torn: findings.torn,
+    }
 }
 
 fn reads_of(meters: &Meters) -> impl Iterator<Item = &Meter> {

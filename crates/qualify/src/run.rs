@@ -25,13 +25,15 @@ use crate::error::RunError;
 use crate::goal::TestKind;
 use crate::hanging::{FlightRecorder, HUNG};
 use crate::injection::Injection;
+use crate::integrity;
 use crate::load::Load;
+use crate::oracle::Oracle;
 use crate::places;
 use crate::plan::Plan;
 use crate::progress::{Listener, News, Stop};
 use crate::replication::ship_logs;
 use crate::rules::{Ending, RecordsVerified};
-use crate::server::{Server, Table, Versions};
+use crate::server::{Server, Table};
 use crate::survey::survey;
 use crate::test_run::TestRun;
 use crate::verification;
@@ -124,12 +126,13 @@ impl Director<'_> {
             let databases = 0..instance.databases.len();
             databases.map(|index| decision.create.contains(&index))
         });
-        let versions = fresh.map(|fresh| match fresh {
-            true => Versions::fresh(),
-            false => Versions::unknown(),
+        let databases = plan.databases().count();
+        let oracles = fresh.map(|fresh| match fresh {
+            true => Oracle::fresh(databases),
+            false => Oracle::unknown(databases),
         });
-        let versions = versions.collect();
-        let server = Server::open(world, plan, self.listener, Some(versions)).await?;
+        let oracles = oracles.collect();
+        let server = Server::open(world, plan, self.listener, Some(oracles)).await?;
         let server = Rc::new(server);
         server.name_files(|file, path| self.recorder.name(file, path));
         match survey(world, &server, self.listener).await {
@@ -217,7 +220,7 @@ impl Director<'_> {
         }
         let begun = self.now();
         if let Some(extents) = extents {
-            let records = self.verify_records(server.versions(), &extents);
+            let records = self.verify_records(server.oracles(), &extents);
             match self.unless_hung(records).await {
                 Ok(Ok(found)) => run.records = found,
                 Ok(Err(error)) => {
@@ -247,15 +250,15 @@ impl Director<'_> {
     /// `None` when it was stopped on the way.
     async fn verify_records(
         &self,
-        versions: Vec<Versions>,
+        oracles: Vec<Oracle>,
         extents: &[Extent],
     ) -> Result<Option<RecordsVerified>, EngineError> {
         let (world, listener, stop) = (self.world, self.listener, self.stop);
-        let server = Server::open(world, self.plan, listener, Some(versions)).await?;
+        let server = Server::open(world, self.plan, listener, Some(oracles)).await?;
         let server = Rc::new(server);
         let time = RECORDS_TIME_MIN.max(Span(self.plan.duration.0.div_euclid(10)));
         let until = world.clock.now() + time;
-        let found = verification::records(world, &server, extents, until, listener, stop).await;
+        let found = integrity::records(world, &server, extents, until, listener, stop).await;
         let closed = server.close().await;
         let found = found?;
         closed?;

@@ -27,15 +27,7 @@ use brunt_world::World;
 use brunt_world::sync::Event;
 
 use crate::found::Found;
-
-/// A record that is not as it must be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Finding {
-    /// It is not there.
-    Lost,
-    /// Its bytes are not those that were written last.
-    Wrong,
-}
+use crate::oracle::{Finding, Findings};
 
 /// How an operation went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,8 +86,8 @@ pub struct Log {
     pub committed: u64,
     /// Operations that did not, because of a conflict.
     pub rolled_back: u64,
-    /// Records that were lost or wrong.
-    pub findings: u64,
+    /// Records that were not as they must be.
+    pub findings: Findings,
     /// Operations that ended with an error.
     pub errors: u64,
     /// The first error.
@@ -294,7 +286,9 @@ impl<T: Target + 'static> Sessions<T> {
         let mut log = self.log.borrow_mut();
         match performed {
             Ok(Performed { outcome, finding }) => {
-                log.findings += u64::from(finding.is_some());
+                finding
+                    .into_iter()
+                    .for_each(|finding| log.findings.add(finding));
                 match outcome {
                     Outcome::Committed => log.committed += 1,
                     Outcome::RolledBack => log.rolled_back += 1,

@@ -130,13 +130,13 @@ impl Director<'_> {
         run: &mut TestRun,
         server: &Rc<Server>,
     ) -> Result<(), brunt_ese::error::EngineError> {
-        let versions = server.versions();
+        let oracles = server.oracles();
         server.abandon().await?;
         self.note("the server was left without a shutdown; its logs are replayed".to_owned());
         self.tell(News::Recovering {
             logs: self.plan.logs,
         });
-        let again = Server::open(self.world, self.plan, self.listener, Some(versions)).await?;
+        let again = Server::open(self.world, self.plan, self.listener, Some(oracles)).await?;
         run.recoveries = again.recoveries().to_vec();
         run.last = again.file_sizes();
         again.close().await

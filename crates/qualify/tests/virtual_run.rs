@@ -5,6 +5,7 @@ mod small;
 use std::path::Path;
 
 use brunt_qualify::error::RunError;
+use brunt_qualify::oracle::Findings;
 use brunt_qualify::plan::Plan;
 use brunt_qualify::progress::News;
 use brunt_qualify::rules::Ending;
@@ -20,12 +21,12 @@ fn a_fast_disk_passes_and_everything_is_verified() {
     let records = run.records.unwrap();
     assert!(records.expected > 1_000, "{records:?}");
     assert_eq!(records.checked, records.expected);
-    assert_eq!((records.lost, records.wrong, records.surplus), (0, 0, 0));
+    assert_eq!(records.findings, Findings::default());
     let files = run.files.as_ref().unwrap();
     assert_eq!((files.databases.files, files.databases.bad), (2, 0));
     assert!(files.databases.seen > 2_000 && files.logs.seen > 100);
     assert_eq!(
-        (files.logs.bad, run.log.findings, run.log.errors),
+        (files.logs.bad, run.log.findings.total(), run.log.errors),
         (0, 0, 0)
     );
     let collected = run.collected.as_ref().unwrap();
@@ -120,7 +121,7 @@ fn a_stopped_test_leaves_clean_databases_that_the_next_one_uses() {
     let run = again.run.as_ref().unwrap();
     assert_eq!(run.ending, Ending::Complete);
     let records = run.records.unwrap();
-    assert_eq!((records.lost, records.wrong, records.surplus), (0, 0, 0));
+    assert_eq!(records.findings, Findings::default());
 }
 
 #[test]
@@ -135,7 +136,7 @@ fn databases_that_were_not_closed_are_recovered_and_used() {
     assert!(test.news.iter().any(recovered), "{:?}", test.news.first());
     let run = test.run.as_ref().unwrap();
     let records = run.records.unwrap();
-    assert_eq!((records.lost, records.wrong, records.surplus), (0, 0, 0));
+    assert_eq!(records.findings, Findings::default());
     assert_eq!(failed(&test.result(&plan())), Vec::<String>::new());
 }
 
@@ -179,5 +180,5 @@ fn a_full_volume_ends_the_test_and_is_not_the_storages_fault() {
     next.store = test.store.fork();
     let again = next.run(&plan());
     let records = again.run.as_ref().unwrap().records.unwrap();
-    assert_eq!((records.lost, records.wrong, records.surplus), (0, 0, 0));
+    assert_eq!(records.findings, Findings::default());
 }

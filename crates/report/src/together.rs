@@ -113,6 +113,10 @@ fn result(runs: &[Run]) -> RunResult {
         database_bytes_initial: results().map(|result| result.database_bytes_initial).sum(),
         database_bytes_final: results().map(|result| result.database_bytes_final).sum(),
         database_files: results().map(|result| result.database_files).sum(),
+        integrity: results()
+            .map(|result| result.integrity)
+            .reduce(|all, own| Some(all?.and(own?)))
+            .flatten(),
         faults: results().flat_map(|result| result.faults.clone()).collect(),
         servers: results()
             .flat_map(|result| result.servers.clone())

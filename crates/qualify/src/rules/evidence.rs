@@ -7,6 +7,7 @@ use super::device::VolumeReads;
 use super::tester::Tester;
 use crate::goal::Target;
 use crate::hanging::Hung;
+use crate::oracle::Findings;
 
 /// Samples of one stream's mean latency, as far as rules need them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,12 +53,20 @@ pub struct RecordsVerified {
     pub expected: u64,
     /// Those that were looked at.
     pub checked: u64,
-    /// Records that are not there.
-    pub lost: u64,
-    /// Records whose bytes are not what was written last.
-    pub wrong: u64,
-    /// Records that must not exist.
-    pub surplus: u64,
+    /// Those whose version the oracle knew; of the others, the bytes were judged.
+    pub known: u64,
+    /// What was wrong with them.
+    pub findings: Findings,
+}
+
+impl RecordsVerified {
+    /// Adds what was found in another database.
+    pub fn add(&mut self, other: &Self) {
+        self.expected += other.expected;
+        self.checked += other.checked;
+        self.known += other.known;
+        self.findings = self.findings.and(other.findings);
+    }
 }
 
 /// Everything that is judged.
@@ -88,7 +97,7 @@ pub struct Evidence {
     /// All databases.
     pub records: Option<RecordsVerified>,
     /// Records that were lost or wrong when the test itself came across them.
-    pub findings: u64,
+    pub findings: Findings,
     /// I/Os that failed, pages that were bad when they were read.
     pub io_errors: u64,
     /// The first of them, in words.

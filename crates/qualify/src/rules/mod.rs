@@ -35,6 +35,7 @@ use brunt_units::Span;
 
 use crate::goal::{Target, TestKind};
 use crate::hanging::{HUNG, Hung};
+use crate::oracle::Findings;
 use crate::plan::Limits;
 
 const PAGES: &str = "pages verified";
@@ -199,37 +200,53 @@ fn files(name: &str, unit: &str, things: &str, verified: Option<FilesVerified>) 
     ))
 }
 
-fn records(verified: Option<RecordsVerified>, findings: u64) -> Rule {
-    let wrong = |found: RecordsVerified| found.lost + found.wrong + found.surplus;
-    let after = verified.map(wrong);
-    // What the test came across is usually found again afterwards; the larger number tells more.
-    let all = after.or((findings > 0).then_some(findings));
-    let measured = all.map(|all| all.max(findings) as f64);
+fn records(verified: Option<RecordsVerified>, met: Findings) -> Rule {
+    let all = integrity(verified, met).map(|(_, findings)| findings);
+    let measured = all.map(|findings| findings.total() as f64);
     let rule = Rule::at_most(RECORDS, "wrong", 0.0, measured);
-    let Some(found) = verified.filter(|_| after >= Some(findings)) else {
-        if findings > 0 {
-            return rule.with_remark("operations of the test met them");
-        }
+    let Some(findings) = all else {
         return rule.with_remark("the test ended before");
     };
-    let mut remark = format!("of {}", grouped(found.checked));
-    if found.checked < found.expected {
-        let share = 100.0 * found.checked as f64 / found.expected as f64;
+    let mut remark = match verified {
+        None => "met by operations of the test".to_owned(),
+        Some(found) => format!("of {}", grouped(found.checked)),
+    };
+    let share = |part: u64, of: u64| decimals(100.0 * part as f64 / of.max(1) as f64);
+    if let Some(found) = verified.filter(|found| found.checked < found.expected) {
         remark += &format!(
             ", a sample of {} ({} %)",
             grouped(found.expected),
-            decimals(share)
+            share(found.checked, found.expected)
         );
     }
-    if wrong(found) > 0 {
+    if let Some(found) = verified.filter(|found| found.known < found.checked) {
         remark += &format!(
-            ": {} lost, {} with other bytes than written, {} that must not be there",
-            grouped(found.lost),
-            grouped(found.wrong),
-            grouped(found.surplus)
+            ", of {} % also the version",
+            share(found.known, found.checked)
+        );
+    }
+    if findings.total() > 0 {
+        remark += &format!(
+            ": {} lost, {} stale, {} that must not be there, {} torn",
+            grouped(findings.lost),
+            grouped(findings.stale),
+            grouped(findings.phantom),
+            grouped(findings.torn)
         );
     }
     rule.with_remark(remark)
+}
+
+/// What verification looked at, if it came to that, and what it or the test found: what the test came across is usually
+/// found again afterwards, so the larger number counts.
+pub(crate) fn integrity(
+    verified: Option<RecordsVerified>,
+    met: Findings,
+) -> Option<(RecordsVerified, Findings)> {
+    match verified {
+        Some(found) => Some((found, found.findings.at_least(met))),
+        None => (met.total() > 0).then(|| (RecordsVerified::default(), met)),
+    }
 }
 
 fn plural<'a>(count: u64, one: &'a str, many: &'a str) -> &'a str {
@@ -321,6 +338,7 @@ mod tests {
     use brunt_workload::profile::Version;
 
     use super::*;
+    use crate::oracle::Finding;
 
     const MS: Span = Span::millis(1);
 
@@ -363,9 +381,10 @@ mod tests {
             records: Some(RecordsVerified {
                 expected: 1_000,
                 checked: 1_000,
+                known: 1_000,
                 ..RecordsVerified::default()
             }),
-            findings: 0,
+            findings: Findings::default(),
             io_errors: 0,
             first_error: String::new(),
             ..Evidence::default()
@@ -422,12 +441,10 @@ mod tests {
                 });
             }),
             ("records verified", |e| {
-                e.records = Some(RecordsVerified {
-                    surplus: 1,
-                    ..e.records.unwrap()
-                });
+                let found = e.records.as_mut().unwrap();
+                found.findings.add(Finding::Phantom);
             }),
-            ("records verified", |e| e.findings = 1),
+            ("records verified", |e| e.findings.add(Finding::Stale)),
             ("I/O errors", |e| e.io_errors = 1),
             ("hung I/O", |e| e.hung.count = 1),
         ];
@@ -504,14 +521,25 @@ mod tests {
         let found = RecordsVerified {
             expected: 2_000_000,
             checked: 100_000,
-            lost: 2,
-            ..RecordsVerified::default()
+            known: 75_000,
+            findings: Findings {
+                lost: 2,
+                ..Findings::default()
+            },
         };
-        let rule = records(Some(found), 0);
+        let met = Findings {
+            stale: 1,
+            ..Findings::default()
+        };
+        let rule = records(Some(found), met);
         assert_eq!(rule.outcome, Outcome::Failed);
+        let wanted = "of 100,000, a sample of 2,000,000 (5.00 %), of 75.0 % also the version: \
+                      2 lost, 1 stale, 0 that must not be there, 0 torn";
+        assert_eq!(rule.remark, wanted);
+        let met = records(None, met);
         assert!(
-            rule.remark
-                .starts_with("of 100,000, a sample of 2,000,000 (5.00 %): 2 lost")
+            met.remark
+                .starts_with("met by operations of the test: 0 lost, 1 stale")
         );
     }
 }

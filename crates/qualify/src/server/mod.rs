@@ -5,7 +5,7 @@
 
 mod records;
 
-pub use records::{Records, Versions};
+pub use records::Records;
 
 use std::cell::{Cell, RefCell};
 use std::path::Path;
@@ -23,8 +23,9 @@ use brunt_workload::mix::Kind;
 use brunt_workload::operations::{Operation, Outcome};
 use brunt_world::{FileId, World};
 
+use crate::oracle::Finding;
 use crate::plan::Plan;
-use crate::sessions::{Finding, Performed, Target};
+use crate::sessions::{Performed, Target};
 use crate::test_run::Recovered;
 
 /// What reading one record costs a modelled core.

@@ -1,7 +1,6 @@
 //! Databases of records: every operation reads or writes bytes that can be told right or wrong.
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::cell::{Ref, RefCell};
 
 use brunt_ese::content::Bytes;
 use brunt_ese::error::EngineError;
@@ -14,10 +13,10 @@ use brunt_workload::operations::Operation;
 use brunt_world::World;
 
 use super::{Server, Table};
+use crate::oracle::{Finding, Oracle};
 use crate::plan::Plan;
 use crate::progress::{Listener, News};
 use crate::records::{Compared, Contents, Pads, StoredFields};
-use crate::sessions::Finding;
 use crate::test_run::Recovered;
 
 /// One database: the table of messages and what must be in it.
@@ -25,63 +24,13 @@ pub struct Records {
     instance: usize,
     messages: MessageTable,
     contents: Contents,
-    versions: RefCell<Versions>,
+    oracle: RefCell<Oracle>,
     pads: RefCell<Vec<Pads>>,
 }
 
-/// The versions of records that have been replaced.
-///
-/// Only so many are remembered, so that memory does not grow with the test; of a record that is not, any version counts as
-/// the last one when its bytes are right.
-#[derive(Clone, Debug)]
-pub struct Versions {
-    known: BTreeMap<u64, u32>,
-    /// What a record that is not listed has; nothing when it is not known.
-    usual: Option<u32>,
-}
-
-/// Versions remembered of each database.
-const VERSIONS_MAX: usize = 1 << 20;
-
-impl Versions {
-    /// The versions in a database that was just created.
-    pub fn fresh() -> Self {
-        Self {
-            known: BTreeMap::new(),
-            usual: Some(0),
-        }
-    }
-
-    /// The versions in a database that others have worked on.
-    pub fn unknown() -> Self {
-        Self {
-            usual: None,
-            ..Self::fresh()
-        }
-    }
-
-    fn replaced(&mut self, record: Record, version: u32) {
-        if self.known.len() >= VERSIONS_MAX && !self.known.contains_key(&record.number) {
-            self.usual = None;
-            return;
-        }
-        self.known.insert(record.number, version);
-    }
-
-    fn deleted(&mut self, record: Record) {
-        self.known.remove(&record.number);
-    }
-
-    /// Whether a record may have this version.
-    pub fn allow(&self, record: Record, version: u32) -> bool {
-        let expected = self.known.get(&record.number).copied().or(self.usual);
-        expected.is_none_or(|expected| expected == version)
-    }
-}
-
 impl Server {
-    /// Opens all instances over one cache; those that were not closed are recovered. `versions` are those of all databases,
-    /// or nothing where they are not known.
+    /// Opens all instances over one cache; those that were not closed are recovered. `oracles` know what all databases must
+    /// hold; without them, their records may have any version.
     ///
     /// # Errors
     /// The first that the engine reports. Instances opened until then have been closed again.
@@ -89,15 +38,15 @@ impl Server {
         world: &World,
         plan: &Plan,
         listener: &dyn Listener,
-        versions: Option<Vec<Versions>>,
+        oracles: Option<Vec<Oracle>>,
     ) -> Result<Self, EngineError> {
         let mut server = Self::empty(world, plan);
         let databases = plan.databases().count();
-        let versions = versions.unwrap_or_else(|| vec![Versions::unknown(); databases]);
-        let mut versions = versions.into_iter();
+        let unknown = || vec![Oracle::unknown(databases); databases];
+        let mut oracles = oracles.unwrap_or_else(unknown).into_iter();
         for index in 0..plan.instances.len() {
             let opened = server
-                .open_instance(world, plan, listener, index, &mut versions)
+                .open_instance(world, plan, listener, index, &mut oracles)
                 .await;
             if let Err(error) = opened {
                 // The first error is the one to report.
@@ -114,7 +63,7 @@ impl Server {
         plan: &Plan,
         listener: &dyn Listener,
         index: usize,
-        versions: &mut impl Iterator<Item = Versions>,
+        oracles: &mut impl Iterator<Item = Oracle>,
     ) -> Result<(), EngineError> {
         let options = plan.instance_options(index);
         let begun = world.clock.now();
@@ -135,19 +84,17 @@ impl Server {
                 instance: index,
                 messages: instance.messages(number).await?,
                 contents: Contents::new(&signature, plan.load.shape),
-                versions: RefCell::new(versions.next().expect("versions of every database")),
+                oracle: RefCell::new(oracles.next().expect("one for every database")),
                 pads: RefCell::default(),
             });
         }
         Ok(())
     }
 
-    /// The versions of all databases' records, for a later opening.
-    pub fn versions(&self) -> Vec<Versions> {
+    /// What all databases must hold, for a later opening.
+    pub fn oracles(&self) -> Vec<Oracle> {
         let tables = self.databases.iter();
-        tables
-            .map(|table| table.versions.borrow().clone())
-            .collect()
+        tables.map(|table| table.oracle.borrow().clone()).collect()
     }
 }
 
@@ -207,9 +154,15 @@ impl Records {
                 transaction.insert_message(&self.messages, &new).await
             }
             Kind::Replace => match self.next_version(instance, record).await {
-                Ok(version) => {
+                Ok(Ok(version)) => {
                     let new = self.content(record, version, &mut pads);
                     transaction.replace_message(&self.messages, &new).await
+                }
+                Ok(Err(finding)) => {
+                    // Replacing it would hide what was found.
+                    self.pads.borrow_mut().push(pads);
+                    transaction.take_back().await?;
+                    return Ok(Some(finding));
                 }
                 Err(error) => Err(error),
             },
@@ -218,10 +171,7 @@ impl Records {
                 transaction.delete_message(&self.messages, id).await
             }
         };
-        let version = match operation.kind {
-            Kind::Replace => Some(pads.version),
-            _ => None,
-        };
+        let version = pads.version;
         self.pads.borrow_mut().push(pads);
         if let Err(error) = done {
             transaction.take_back().await?;
@@ -235,24 +185,29 @@ impl Records {
             Commit::Lazy => EngineCommit::Lazy,
         };
         transaction.commit(commit).await?;
-        let mut versions = self.versions.borrow_mut();
-        match (operation.kind, version) {
-            (Kind::Replace, Some(version)) => versions.replaced(record, version),
-            (Kind::Delete, _) => versions.deleted(record),
-            _ => {}
+        let mut oracle = self.oracle.borrow_mut();
+        match operation.kind {
+            Kind::Insert => oracle.inserted(record),
+            Kind::Replace => oracle.replaced(record, version),
+            Kind::Delete => oracle.deleted(record),
+            Kind::Read => {}
         }
         Ok(None)
     }
 
+    /// The version that the next replace gives a record: one more than it has, if it has the one that it must have.
     async fn next_version(
         &self,
         instance: &Instance<Bytes>,
         record: Record,
-    ) -> Result<u32, EngineError> {
+    ) -> Result<Result<u32, Finding>, EngineError> {
         let id = Contents::id(record);
         let found = instance.read_message(&self.messages, id, false).await?;
-        let found = found.ok_or(EngineError::RecordNotFound)?;
-        Ok(found.version.cast_unsigned().wrapping_add(1) & i32::MAX.cast_unsigned())
+        let Some(found) = found else {
+            return Ok(Err(Finding::Lost));
+        };
+        let next = found.version.cast_unsigned().wrapping_add(1) & i32::MAX.cast_unsigned();
+        Ok(self.compare(record, &found).map(|()| next))
     }
 }
 
@@ -286,10 +241,15 @@ impl Records {
         }
     }
 
+    /// What the oracle says of it.
+    pub fn oracle(&self) -> Ref<'_, Oracle> {
+        self.oracle.borrow()
+    }
+
     /// Compares a message that was read with what it must be, its body only if it was read.
     ///
     /// # Errors
-    /// [`Finding::Wrong`].
+    /// [`Finding::Stale`], [`Finding::Phantom`], [`Finding::Torn`].
     pub fn compare(&self, record: Record, message: &ReadMessage) -> Result<(), Finding> {
         let stored = StoredFields {
             folder: message.folder,
@@ -299,32 +259,8 @@ impl Records {
             body: message.body.as_deref(),
         };
         match self.contents.compare(record, &stored) {
-            Compared::Version(version) if self.versions.borrow().allow(record, version) => Ok(()),
-            Compared::Version(_) | Compared::Wrong => Err(Finding::Wrong),
+            Compared::Version(version) => self.oracle.borrow().judge(record, version),
+            Compared::Wrong => Err(Finding::Torn),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn versions_are_held_to_what_is_known() {
-        let record = |number| Record {
-            number,
-            key: number * 7,
-        };
-        let mut fresh = Versions::fresh();
-        assert!(fresh.allow(record(1), 0));
-        assert!(!fresh.allow(record(1), 1), "nobody has replaced it");
-        fresh.replaced(record(1), 1);
-        assert!(fresh.allow(record(1), 1) && !fresh.allow(record(1), 0));
-        fresh.deleted(record(1));
-        assert!(fresh.allow(record(1), 0));
-        let mut unknown = Versions::unknown();
-        assert!(unknown.allow(record(2), 9));
-        unknown.replaced(record(2), 10);
-        assert!(!unknown.allow(record(2), 9), "a replace was lost");
     }
 }

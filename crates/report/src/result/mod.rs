@@ -38,7 +38,7 @@ pub use model::{
 pub use server::{Backup, HostCounter, Recovery, Server, ServerDetails, Watched};
 pub use setup::{Limits, Setup, Times};
 pub use verdict::{Outcome, Quantity, Rule, Verdict};
-pub use verification::{InjectedFault, VerifiedFile};
+pub use verification::{InjectedFault, Integrity, VerifiedFile};
 
 use serde::{Deserialize, Serialize};
 
@@ -74,6 +74,9 @@ pub struct RunResult {
     pub database_bytes_final: Option<u64>,
     /// How many database files.
     pub database_files: u64,
+    /// Whether every record was there, as it was committed last; nothing when it did not come to that.
+    #[serde(default)]
+    pub integrity: Option<Integrity>,
     /// What was made to go wrong on purpose; empty in a test that counts.
     #[serde(default)]
     pub faults: Vec<InjectedFault>,

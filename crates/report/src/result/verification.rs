@@ -1,4 +1,4 @@
-//! What verification found in one file.
+//! What verification found: in one file, and in the records of all databases.
 
 use serde::{Deserialize, Serialize};
 
@@ -30,4 +30,39 @@ pub struct InjectedFault {
     pub file: String,
     /// How often it did; nothing when the run did not end.
     pub struck: Option<u64>,
+}
+
+/// What the comparison of records with what was committed came to. Any of the last four fails the run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Integrity {
+    /// Records that must be there.
+    pub records: u64,
+    /// Those that were read and compared byte by byte: all of them, or a sample of large databases.
+    pub records_checked: u64,
+    /// Of those, the ones whose last committed version was known; the others have the bytes of one version, whichever.
+    pub versions_known: u64,
+    /// Not there, or on a page that cannot be read.
+    pub lost: u64,
+    /// Whole, and an earlier version than was committed last.
+    pub stale: u64,
+    /// Deleted, never inserted, or of a version that was never committed.
+    pub phantom: u64,
+    /// With the bytes of no version.
+    pub torn: u64,
+}
+
+impl Integrity {
+    /// What was found on two hosts.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            records: self.records + other.records,
+            records_checked: self.records_checked + other.records_checked,
+            versions_known: self.versions_known + other.versions_known,
+            lost: self.lost + other.lost,
+            stale: self.stale + other.stale,
+            phantom: self.phantom + other.phantom,
+            torn: self.torn + other.torn,
+        }
+    }
 }

@@ -34,6 +34,12 @@ pub(crate) fn run(passes: bool) -> Run {
         database_bytes_initial: Some(2 << 35),
         database_bytes_final: Some((2 << 35) + (41 << 20)),
         database_files: 2,
+        integrity: Some(Integrity {
+            records: 250_000,
+            records_checked: 250_000,
+            versions_known: 250_000,
+            ..Integrity::default()
+        }),
         faults: Vec::new(),
         servers: vec![server.result(length)],
         details: Details {
