@@ -3,8 +3,8 @@
 //! Nothing on this machine is read but the scenario and what it names. Equal scenarios and seeds give equal results, on every
 //! machine.
 //!
-//! * [`test`]: a scenario with a mail server, such as `brunt run` takes, on an array: a run folder as after a real test.
-//! * [`json`], [`words`]: a scenario with plain load; nothing is written.
+//! * `test`: a scenario with a mail server, such as `brunt run` takes, on an array: a run folder as after a real test.
+//! * `json`, `words`: a scenario with plain load; nothing is written.
 
 mod json;
 mod test;

@@ -11,8 +11,9 @@ use super::super::section::{self, Section};
 use super::super::tree::{Node, Value};
 use super::tables;
 
-const GROUP_KEYS: [&str; 12] = [
+const GROUP_KEYS: [&str; 13] = [
     "name",
+    "each",
     "level",
     "drives",
     "sets",
@@ -48,8 +49,7 @@ pub(super) fn read(array: &mut Section, drives: usize) -> Result<Parts, Refusal>
     let mut next = 0;
     let mut groups: Vec<GroupDesign> = Vec::new();
     for node in tables(array, "group")? {
-        let group = read_group(node, groups.len(), &mut next, drives)?;
-        groups.push(group);
+        groups.extend(read_groups(node, groups.len(), &mut next, drives)?);
     }
     if groups.is_empty() {
         return Err(array.lacks(
@@ -104,12 +104,13 @@ fn whole(group: &GroupDesign, number: usize) -> LunDesign {
     }
 }
 
-fn read_group(
+/// One group, or one for each name of `each`.
+fn read_groups(
     node: Node,
     index: usize,
     next: &mut usize,
     drives: usize,
-) -> Result<GroupDesign, Refusal> {
+) -> Result<Vec<GroupDesign>, Refusal> {
     let mut section = Section::new(node, "[[array.group]]", &GROUP_KEYS)?;
     let name = section
         .read_or("name", format!("group {index}"), section::text)?
@@ -118,7 +119,9 @@ fn read_group(
     let word = word.ok_or_else(|| section.lacks("level", "level = \"raid5\""))?;
     let count = section.read("drives", |node| section::integer(node, 1..=4096))?;
     let count = count.ok_or_else(|| section.lacks("drives", "drives = 5"))?;
-    let wanted = usize::try_from(count.value).expect("in range");
+    let each = read_each(&mut section, &name)?.unwrap_or_else(|| vec![String::new()]);
+    let own = usize::try_from(count.value).expect("in range");
+    let wanted = own * each.len();
     if wanted > drives - *next {
         let left = drives - *next;
         let what = format!("but only {left} of {drives} drives are left for \"{name}\"");
@@ -136,7 +139,7 @@ fn read_group(
     let group = GroupDesign {
         name,
         level,
-        drives: (*next..*next + wanted).map(number).collect(),
+        drives: (*next..*next + own).map(number).collect(),
         drive_size: section
             .read("drive_size", section::size)?
             .map(|size| size.value),
@@ -148,8 +151,38 @@ fn read_group(
     group
         .check()
         .map_err(|error| count.place.refuse(error.to_string()))?;
-    *next += wanted;
-    Ok(group)
+    let alike = each.iter().map(|each| {
+        let drives = (*next..*next + own).map(number).collect();
+        *next += own;
+        GroupDesign {
+            name: group.name.replace(EACH, each),
+            drives,
+            ..group.clone()
+        }
+    });
+    Ok(alike.collect())
+}
+
+/// The names of `each`, if it is there; `name` has to tell them apart.
+fn read_each(section: &mut Section, name: &str) -> Result<Option<Vec<String>>, Refusal> {
+    let each = section.read("each", |node| match &node.value {
+        Value::List(nodes) if !nodes.is_empty() => nodes
+            .iter()
+            .map(section::text)
+            .collect::<Result<Vec<_>, _>>(),
+        other => Err(node
+            .place
+            .refuse(format!("is {}, not a list of names", other.kind()))),
+    })?;
+    if let Some(each) = &each
+        && !name.contains(EACH)
+    {
+        let refusal = each
+            .place
+            .refuse("makes several, which need different names");
+        return Err(refusal.hint(format!("for example: name = \"log of {EACH}\"")));
+    }
+    Ok(each.map(|each| each.value))
 }
 
 fn read_level(section: &mut Section, word: usize) -> Result<Level, Refusal> {
@@ -206,7 +239,7 @@ fn read_repair(section: &mut Section) -> Result<RepairDesign, Refusal> {
     })
 }
 
-/// One LUN, or one for each name of `each`, which takes the place of `{}`.
+/// One LUN, or one for each name of `each`, which takes the place of `{}` in its own name and in its group's.
 fn read_luns(
     node: Node,
     index: usize,
@@ -217,50 +250,49 @@ fn read_luns(
     let name = section
         .read_or("name", format!("lun {index}"), section::text)?
         .value;
-    let names: Vec<&str> = groups.iter().map(|group| group.name.as_str()).collect();
-    let group = section.read("group", |node| find(node, &names, "group"))?;
-    let group = match (group, groups.len()) {
-        (Some(group), _) => group.value,
-        (None, 1) => 0,
-        (None, _) => return Err(section.lacks("group", &format!("group = \"{}\"", names[0]))),
-    };
+    let each = read_each(&mut section, &name)?.unwrap_or_else(|| vec![String::new()]);
+    let group = section.take("group");
     let size = section.read("size", section::size)?;
     let controller = section.read("controller", |node| section::integer(node, 0..=1))?;
-    let each = section.read("each", |node| match &node.value {
-        Value::List(nodes) => nodes
-            .iter()
-            .map(section::text)
-            .collect::<Result<Vec<_>, _>>(),
-        other => Err(node
-            .place
-            .refuse(format!("is {}, not a list of names", other.kind()))),
-    })?;
     let place = size.as_ref().map_or(own, |size| size.place.clone());
-    let lun = LunDesign {
-        name,
-        group,
-        size: size.map_or(ByteSize::bytes(0), |size| size.value),
-        owner: controller.map(|number| usize::try_from(number.value).expect("in range")),
-    };
-    let Some(each) = each else {
-        return Ok((vec![lun], place));
-    };
-    if !lun.name.contains(EACH) {
-        let refusal = each
-            .place
-            .refuse("makes several LUNs, which need different names");
-        return Err(refusal.hint(format!("for example: name = \"log of {EACH}\"")));
+    let mut luns = Vec::new();
+    for each in &each {
+        luns.push(LunDesign {
+            name: name.replace(EACH, each),
+            group: group_of(group.as_ref(), each, groups, &section)?,
+            size: size.as_ref().map_or(ByteSize::bytes(0), |size| size.value),
+            owner: controller
+                .as_ref()
+                .map(|number| usize::try_from(number.value).expect("in range")),
+        });
     }
-    let named = |each: &String| LunDesign {
-        name: lun.name.replace(EACH, each),
-        ..lun.clone()
-    };
-    Ok((each.value.iter().map(named).collect(), place))
+    Ok((luns, place))
+}
+
+/// The group of a LUN: that which is named, or the only one.
+fn group_of(
+    node: Option<&Node>,
+    each: &str,
+    groups: &[GroupDesign],
+    section: &Section,
+) -> Result<usize, Refusal> {
+    let names: Vec<&str> = groups.iter().map(|group| group.name.as_str()).collect();
+    match (node, groups.len()) {
+        (Some(node), _) => {
+            let written = section::text(node)?.replace(EACH, each);
+            find_name(&written, node, &names, "group")
+        }
+        (None, 1) => Ok(0),
+        (None, _) => Err(section.lacks("group", &format!("group = \"{}\"", names[0]))),
+    }
 }
 
 /// The index of the name that is written.
 pub(super) fn find(node: &Node, names: &[&str], what: &str) -> Result<usize, Refusal> {
-    let written = section::text(node)?;
+    find_name(&section::text(node)?, node, names, what)
+}
+
+fn find_name(written: &str, node: &Node, names: &[&str], what: &str) -> Result<usize, Refusal> {
     names
         .iter()
         .position(|name| *name == written)
@@ -268,7 +300,7 @@ pub(super) fn find(node: &Node, names: &[&str], what: &str) -> Result<usize, Ref
             let refusal = node
                 .place
                 .refuse(format!("there is no {what} called \"{written}\""));
-            refusal.hint(match nearest(&written, names) {
+            refusal.hint(match nearest(written, names) {
                 Some(near) => format!("did you mean \"{near}\"?"),
                 None => format!("there is {}", names.join(", ")),
             })

@@ -122,3 +122,29 @@ fn a_test_is_told_from_plain_load() {
     assert!(!ModelledScenario::is_meant("m.toml", load));
     assert!(!ModelledScenario::is_meant("m.toml", "= 3"));
 }
+
+#[test]
+fn every_published_test_is_read_and_called_after_its_file() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/papers");
+    let mut seen = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "toml") {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
+        let file = path.display().to_string();
+        let scenario = ModelledScenario::parse(&file, &text, Path::new("/"), &[]);
+        let scenario = scenario.unwrap_or_else(|refusal| panic!("{refusal}"));
+        assert_eq!(
+            path.file_stem().unwrap().to_string_lossy(),
+            scenario.scenario.name
+        );
+        assert!(text.contains(&format!(
+            "brunt simulate scenarios/papers/{}.toml",
+            scenario.scenario.name
+        )));
+        seen += 1;
+    }
+    assert!(seen > 15, "{seen}");
+}
