@@ -20,7 +20,7 @@ use std::rc::Rc;
 use brunt_units::{Span, Time};
 
 use super::geometry::{Geometry, Place, Shape};
-use super::queue::{Policy, Waiting};
+use super::queue::{OVERDUE_TURNS, Policy, Waiting};
 use super::seek::{SeekCurve, SeekError, SeekFigures};
 use super::track_cache::{Found, TrackCache};
 use crate::Extent;
@@ -172,6 +172,8 @@ pub(crate) struct HardDisk {
     phase: u64,
     /// Cylinder and surface under the head.
     track: (u32, u32),
+    /// Requests chosen since one was that had waited too long.
+    since_overdue: u32,
     cache: TrackCache,
 }
 
@@ -181,25 +183,35 @@ impl HardDisk {
         Self {
             phase: phase.0 % model.turn,
             track: (0, 0),
+            since_overdue: OVERDUE_TURNS,
             cache: TrackCache::new(model.cache_segments, model.segment_sectors),
             model: Rc::clone(model),
         }
     }
 
     /// The request of `waiting` that is served next, by its index.
-    pub(crate) fn choose(&self, now: Time, policy: &Policy, waiting: &[Waiting]) -> usize {
+    pub(crate) fn choose(&mut self, now: Time, policy: &Policy, waiting: &[Waiting]) -> usize {
         let head = self.model.angle_after(now.0 + self.phase);
         let passing = self.cache.passing(now);
-        policy.choose(now, waiting, self.cache.last_sector(), |one, least| {
-            if !one.write && passing.contains(&one.extent.start) {
-                return 0;
-            }
-            let seek = self.model.seek(self.track, &one.place, one.write);
-            if u64::from(seek) > least {
-                return u64::MAX; // However little it had to turn.
-            }
-            u64::from(seek) + self.rotation(head, seek, one.place.angle)
-        })
+        let may_be_overdue = self.since_overdue + 1 >= OVERDUE_TURNS;
+        let last = self.cache.last_sector();
+        let (chosen, was_overdue) =
+            policy.choose(now, waiting, last, may_be_overdue, |one, least| {
+                if !one.write && passing.contains(&one.extent.start) {
+                    return 0;
+                }
+                let seek = self.model.seek(self.track, &one.place, one.write);
+                if u64::from(seek) > least {
+                    return u64::MAX; // However little it had to turn.
+                }
+                u64::from(seek) + self.rotation(head, seek, one.place.angle)
+            });
+        self.since_overdue = if was_overdue {
+            0
+        } else {
+            self.since_overdue.saturating_add(1)
+        };
+        chosen
     }
 
     /// Time until `angle` comes to the head, after `seek` from now, with `head` the angle under it now.

@@ -4,13 +4,19 @@
 //! * `Elevator`: the next one upwards from the last, then from the bottom again.
 //! * `Sptf` (shortest positioning time first): the one with the least seek and rotation.
 //!
-//! The last two can starve a request at an unlucky place, so one that has waited longer than the bound goes first.
+//! The last two can starve a request at an unlucky place, so whoever has waited longer than the bound goes first, the oldest
+//! before others. But at most one in [`OVERDUE_TURNS`] requests goes first for that reason: on a drive with so much to do that
+//! everybody waits longer, serving only the oldest would be serving in the order of arrival, which is slower still, and the
+//! queue would never recover.
 
 use brunt_units::{Span, Time};
 
 use super::geometry::Place;
 use crate::Extent;
 use crate::slab::Key;
+
+/// Of so many requests in a row one may go first because it has waited too long. Assumed; what drives do is not published.
+pub(super) const OVERDUE_TURNS: u32 = 8;
 
 /// How a hard disk orders its queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +34,7 @@ pub enum Order {
 pub struct Policy {
     /// The order.
     pub order: Order,
-    /// A request that has waited longer than this goes first.
+    /// A request that has waited longer than this goes first, one in eight times.
     pub wait_max: Span,
 }
 
@@ -66,17 +72,18 @@ impl Waiting {
 }
 
 impl Policy {
-    /// The index in `waiting` (not empty) of the one that is served at `now`; `last` is the sector after the last request,
-    /// `positioning` the nanoseconds to reach one; it may answer anything above the given least when they are more.
+    /// The index in `waiting` (not empty) of the one that is served at `now`, and whether it had waited too long, which
+    /// counts only if it `may_be_overdue`; `last` is the sector after the last request, `positioning` the nanoseconds to reach one; it may answer anything above the given least when they are more.
     pub(super) fn choose(
         &self,
         now: Time,
         waiting: &[Waiting],
         last: u64,
+        may_be_overdue: bool,
         positioning: impl Fn(&Waiting, u64) -> u64,
-    ) -> usize {
+    ) -> (usize, bool) {
         if waiting.len() == 1 {
-            return 0;
+            return (0, false);
         }
         // One pass for both: whoever came first, and whoever is cheapest.
         let (mut oldest, mut best) = (0, 0);
@@ -95,10 +102,10 @@ impl Policy {
                 (least, best) = (cost, at);
             }
         }
-        if now - waiting[oldest].arrived > self.wait_max {
-            oldest
+        if may_be_overdue && now - waiting[oldest].arrived > self.wait_max {
+            (oldest, true)
         } else {
-            best
+            (best, false)
         }
     }
 }
@@ -118,16 +125,19 @@ mod tests {
     #[test]
     fn each_order_chooses_its_own() {
         let waiting = [at(500, 3), at(90, 1), at(110, 2), at(50, 4)];
-        let choose = |order, now| {
+        let choose = |order, now, may_be_overdue| {
             let policy = Policy {
                 order,
                 wait_max: Span(100),
             };
-            policy.choose(Time(now), &waiting, 100, |one, _| one.extent.start)
+            policy.choose(Time(now), &waiting, 100, may_be_overdue, |one, _| {
+                one.extent.start
+            })
         };
-        assert_eq!(choose(Order::Fcfs, 10), 1);
-        assert_eq!(choose(Order::Elevator, 10), 2);
-        assert_eq!(choose(Order::Sptf, 10), 3);
-        assert_eq!(choose(Order::Sptf, 1000), 1, "it has waited long enough");
+        assert_eq!(choose(Order::Fcfs, 10, true), (1, false));
+        assert_eq!(choose(Order::Elevator, 10, true), (2, false));
+        assert_eq!(choose(Order::Sptf, 10, true), (3, false));
+        assert_eq!(choose(Order::Sptf, 1000, true), (1, true), "long enough");
+        assert_eq!(choose(Order::Sptf, 1000, false), (3, false));
     }
 }
