@@ -15,6 +15,7 @@
 //! * [`records`]: what a record holds, from its number and the database it is in; [`survey`]: which records there are.
 //! * [`server`]: the engine of one server; [`sessions`]: the loop of operations on it; `load`: the pace they keep; `replication`: logs read
 //!   for copies elsewhere.
+//! * [`witness`]: somebody outside who remembers what was acknowledged when the program is killed.
 //! * [`injection`]: faults on purpose; [`found`]: what was wrong with the storage, in words.
 //! * [`sampling`]: what was counted, over time; [`hanging`]: I/O that does not come back; `punctuality`: whether the program
 //!   itself keeps up.
@@ -55,3 +56,4 @@ pub mod survey;
 pub mod test_run;
 pub mod verification;
 mod warm_up;
+pub mod witness;

@@ -24,6 +24,7 @@ use brunt_world::fault::Fault;
 
 use crate::goal::{Growth, Target, TestKind};
 use crate::soft_recovery;
+use crate::witness::Hearing;
 
 /// A test, resolved.
 #[derive(Clone, Debug)]
@@ -72,6 +73,8 @@ pub struct Plan {
     pub instances: Vec<InstancePlan>,
     /// What goes wrong on purpose, from the moment the databases are open; a test with faults never qualifies.
     pub faults: Vec<Fault>,
+    /// Who hears of commits, in tests that kill the program.
+    pub hearing: Hearing,
     /// Make databases anew even where there are some.
     pub renew: bool,
     /// The run that new files are marked with.
@@ -288,6 +291,7 @@ impl Plan {
             array_cache: None,
             instances,
             faults: Vec::new(),
+            hearing: Hearing::default(),
             renew: false,
             run: RunId(1),
             epoch_ms: 0,

@@ -18,6 +18,7 @@ use crate::plan::Plan;
 use crate::progress::{Listener, News};
 use crate::records::{Compared, Contents, Pads, StoredFields};
 use crate::test_run::Recovered;
+use crate::witness::{Change, Hearing};
 
 /// One database: the table of messages and what must be in it.
 pub struct Records {
@@ -26,6 +27,7 @@ pub struct Records {
     contents: Contents,
     oracle: RefCell<Oracle>,
     pads: RefCell<Vec<Pads>>,
+    hearing: Hearing,
 }
 
 impl Server {
@@ -86,6 +88,7 @@ impl Server {
                 contents: Contents::new(&signature, plan.load.shape),
                 oracle: RefCell::new(oracles.next().expect("one for every database")),
                 pads: RefCell::default(),
+                hearing: plan.hearing.clone(),
             });
         }
         Ok(())
@@ -184,7 +187,17 @@ impl Records {
             Commit::Hard => EngineCommit::Hard,
             Commit::Lazy => EngineCommit::Lazy,
         };
+        let change = Change {
+            instance: self.instance,
+            database: self.messages.database,
+            kind: operation.kind,
+            number: record.number,
+            version,
+            commit: operation.commit,
+        };
+        self.hearing.asked(&change);
         transaction.commit(commit).await?;
+        self.hearing.acknowledged(&change);
         let mut oracle = self.oracle.borrow_mut();
         match operation.kind {
             Kind::Insert => oracle.inserted(record),

@@ -10,6 +10,7 @@
 //! * `machine`: what was seen of the machine, sample by sample.
 //! * `recorder`: the tables of the run folder, written while the run goes on.
 //! * `test_log`: what the test log says, and in which words.
+//! * `witness`: the journal of commits for a test that kills the program.
 //! * `surroundings`: the machine and the way of I/O to its storage.
 //!
 //! | exit code | when |
@@ -24,11 +25,12 @@
 
 mod folders;
 mod machine;
-pub(crate) mod plan;
+pub mod plan;
 mod recorder;
 mod surroundings;
 pub(crate) mod test_log;
 mod watch;
+mod witness;
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -147,6 +149,7 @@ fn test(
     let mut real = RealWorld::new(&options)?;
     let plan = Plan {
         start_at: start.map(|start| plan::world_time(begun, start)),
+        hearing: witness::hearing()?,
         ..plan::plan(scenario, args.new, begun)
     };
     let places = surroundings::places(&plan);

@@ -5,6 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use brunt_ese::format::stamp::RunId;
 use brunt_qualify::plan::{DatabasePlan, EnginePlan, InstancePlan, LoadPlan, Plan};
+use brunt_qualify::witness::Hearing;
 use brunt_report::Timestamp;
 use brunt_units::Time;
 use brunt_workload::keys::Mixer;
@@ -15,7 +16,7 @@ use brunt_world_real::facts;
 use crate::scenario::Scenario;
 
 /// The plan of `scenario`, for a run that began at `begun`.
-pub(crate) fn plan(scenario: &Scenario, renew: bool, begun: SystemTime) -> Plan {
+pub fn plan(scenario: &Scenario, renew: bool, begun: SystemTime) -> Plan {
     let test = &scenario.test;
     let since = begun.duration_since(UNIX_EPOCH).unwrap_or_default();
     let instances = scenario.instances.iter();
@@ -42,6 +43,7 @@ pub(crate) fn plan(scenario: &Scenario, renew: bool, begun: SystemTime) -> Plan 
         array_cache: scenario.array_cache,
         instances: instances.map(instance).collect(),
         faults: faults(scenario),
+        hearing: Hearing::default(),
         renew,
         run: run_id(begun),
         epoch_ms: u64::try_from(since.as_millis()).unwrap_or(u64::MAX),
