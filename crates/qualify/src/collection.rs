@@ -3,7 +3,6 @@
 use brunt_units::Time;
 
 use crate::goal::Growth;
-use crate::growth::Reserve;
 use crate::hanging::GIVEN_UP;
 use crate::live::Gauge;
 use crate::load::{Load, RATE_MIN};
@@ -16,7 +15,6 @@ use crate::test_run::TestRun;
 
 /// What is looked after between samples.
 struct Watch {
-    reserve: Reserve,
     gauge: Gauge,
     tell_at: Time,
     look_at: Time,
@@ -34,12 +32,13 @@ impl Director<'_> {
         load: &mut Load<T>,
     ) -> Result<(), String> {
         let (plan, board) = (self.plan, server.board());
-        let reserve = Reserve::new(plan, &server.file_sizes());
-        if load.operations_per_s(self.now()).is_none() {
-            // The warm-up was over before there was a rate.
-            self.world.sleep(RATE_MIN).await;
+        // The warm-up may have been over before there was a rate.
+        let by = self.now() + RATE_MIN;
+        while load.operations_per_s(self.now()).is_none() && self.now() < by {
+            self.world.sleep(TICK).await;
+            self.tend(load);
         }
-        self.foresee_growth(&reserve, server, load)?;
+        self.foresee_growth(load)?;
         let now = self.now();
         let end = now + plan.duration;
         let page = plan.engine.page.bytes_u64();
@@ -47,7 +46,6 @@ impl Director<'_> {
         self.tell(News::CollectionStarted);
         let mut sampler = Sampler::start(plan, now, board);
         let mut watch = Watch {
-            reserve,
             gauge: Gauge::new(now, plan.duration),
             tell_at: now,
             look_at: now,
@@ -68,12 +66,11 @@ impl Director<'_> {
             if over {
                 break;
             }
-            load.keep_pace(now);
+            self.tend(load);
             if now >= watch.tell_at {
                 watch.tell_at = now + TELL;
                 let live = watch.gauge.read(now, board, sampler.is_over());
                 self.tell(News::Testing(live));
-                self.watch_growth(&mut watch.reserve, server, load);
             }
             let next = sampler.due().min(end).min(now + TICK);
             self.world.sleep_until(next).await;
@@ -95,29 +92,16 @@ impl Director<'_> {
         hanging.is_some_and(|hanging| hanging >= GIVEN_UP)
     }
 
-    fn foresee_growth<T: Table>(
-        &self,
-        reserve: &Reserve,
-        server: &Server<T>,
-        load: &Load<T>,
-    ) -> Result<(), String> {
+    fn foresee_growth<T: Table>(&self, load: &Load<T>) -> Result<(), String> {
         let Some(rate) = load.operations_per_s(self.now()) else {
             return Ok(());
         };
         let duration = self.plan.duration;
-        let forecast = reserve.forecast(self.plan, &server.file_sizes(), rate);
+        let forecast = load.forecast(self.plan, rate);
         if self.plan.growth == Growth::Refuse && forecast.is_within(duration) {
             return Err(forecast.refusal(duration));
         }
         self.note(forecast.note(duration));
         Ok(())
-    }
-
-    fn watch_growth<T: Table>(&self, reserve: &mut Reserve, server: &Server<T>, load: &Load<T>) {
-        if let Some(note) = reserve.reached(&server.file_sizes(), self.plan) {
-            let balanced = self.plan.load.mix.balanced();
-            load.sessions.with_workload(|w| w.set_mix(balanced));
-            self.note(note);
-        }
     }
 }

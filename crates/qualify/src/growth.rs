@@ -10,13 +10,20 @@
 //!          16 %             for pages that go on splitting
 //! ```
 //!
-//! When a database arrives there, as many records are deleted as are inserted from then on, which is an event of the test;
-//! or the test is refused when that is foreseen, if the scenario says so. The rest of the reserve is for pages that go on
-//! splitting until their fill has settled. Running out of space is not a way to end.
+//! When a database arrives there, every database is held at the records it has: as many are deleted as are inserted, which
+//! is an event of the test; or the test is refused when that is foreseen, if the scenario says so. The rest of the reserve is
+//! for pages that go on splitting until their fill has settled, and for large messages that come in numbers.
+//!
+//! Records alone do not hold a file: the same ones take more pages when those are thinner, and a file never becomes smaller.
+//! Deleting the oldest messages of a new database thins all pages of their bodies out before it frees the first one, because
+//! bodies were loaded in the order of message ids, which scatter; it would become two fifths larger that way. So a file that grows all the same loses records for it ([`Brake`]), until what is freed is enough for what is inserted.
+//! A database that passes its whole reserve in spite of that ends the test, and says so. Running out of space is not a way to end.
 
 use brunt_report::decimals;
 use brunt_units::{ByteSize, Span};
+use brunt_workload::keys::Population;
 use brunt_workload::mix::Kind;
+use brunt_workload::operations::Workload;
 
 use crate::plan::Plan;
 use crate::sizing;
@@ -29,7 +36,28 @@ const SHARE_PERCENT: u64 = 16;
 pub(crate) struct Reserve {
     /// The size of each database that its reserve counts from.
     base: Vec<ByteSize>,
-    balanced: bool,
+    /// The size of each when the test began, from which on a file that was too large already may not grow.
+    first: Vec<ByteSize>,
+    /// What holds each of them; empty until the first has grown as far as it may.
+    brakes: Vec<Brake>,
+}
+
+/// A database when it began to be held.
+#[derive(Clone, Copy, Debug)]
+struct Brake {
+    size: ByteSize,
+    records: u64,
+}
+
+/// What the growth of databases comes to.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Growing {
+    /// Nothing new.
+    On,
+    /// From now on they are held, in words.
+    Held(String),
+    /// One has passed its reserve, in words.
+    Over(String),
 }
 
 /// When the first database will have grown as far as it may.
@@ -48,7 +76,8 @@ impl Reserve {
         let base = sizes.iter().zip(wanted);
         Self {
             base: base.map(|(size, wanted)| wanted.min(*size)).collect(),
-            balanced: false,
+            first: sizes.to_vec(),
+            brakes: Vec::new(),
         }
     }
 
@@ -59,6 +88,21 @@ impl Reserve {
             let grown = u128::from(base.get()) * (10_000 + percent);
             u64::try_from(grown.div_euclid(10_000)).unwrap_or(u64::MAX)
         })
+    }
+
+    /// The size that no database may pass: its whole reserve and one step of its file, because files grow in steps, and so
+    /// before the records come that need the room.
+    fn ends(&self, plan: &Plan) -> impl Iterator<Item = u64> {
+        let percent = u64::from(plan.limits.reserve_percent);
+        self.base.iter().zip(&self.first).map(move |(base, first)| {
+            let whole = base.get() + base.get().div_euclid(100) * percent;
+            whole.max(first.get()) + step(plan, *base).get()
+        })
+    }
+
+    /// Whether databases are held.
+    pub(crate) fn holds(&self) -> bool {
+        !self.brakes.is_empty()
     }
 
     /// What so many operations a second will make of databases that have these sizes now.
@@ -76,17 +120,66 @@ impl Reserve {
         }
     }
 
-    /// The first database that has grown as far as it may, once.
-    pub(crate) fn reached(&mut self, sizes: &[ByteSize], plan: &Plan) -> Option<String> {
-        let grown = |(limit, size): (u64, &ByteSize)| size.get() > limit;
-        let at = self.limits(plan).zip(sizes).position(grown);
-        let database = plan.databases().nth(at.filter(|_| !self.balanced)?)?;
-        self.balanced = true;
-        Some(format!(
-            "{} has grown by {} %: from now on there are as many deletes as inserts",
-            database.name,
-            (u64::from(plan.limits.reserve_percent) * SHARE_PERCENT).div_euclid(100)
-        ))
+    /// Looks at the sizes and holds what has grown far enough.
+    pub(crate) fn watch(
+        &mut self,
+        plan: &Plan,
+        sizes: &[ByteSize],
+        workload: &mut Workload,
+    ) -> Growing {
+        let over = self
+            .limits(plan)
+            .zip(sizes)
+            .position(|(limit, size)| size.get() > limit);
+        let Some(over) = over else {
+            return Growing::On;
+        };
+        let began = self.brakes.is_empty();
+        if began {
+            let records = workload.populations().iter().map(Population::len);
+            let brakes = sizes.iter().zip(records);
+            self.brakes = brakes
+                .map(|(size, records)| Brake {
+                    size: *size,
+                    records,
+                })
+                .collect();
+        }
+        for (at, (brake, size)) in self.brakes.iter().zip(sizes).enumerate() {
+            workload.hold(at, Some(brake.records_at(*size)));
+        }
+        let ends = self.ends(plan);
+        let past = ends.zip(sizes).position(|(end, size)| size.get() > end);
+        if let Some((past, database)) = past.and_then(|at| Some((at, plan.databases().nth(at)?))) {
+            return Growing::Over(format!(
+                "{} has grown to {}, past its reserve of {} %, although records were deleted",
+                database.name, sizes[past], plan.limits.reserve_percent
+            ));
+        }
+        match (began, plan.databases().nth(over)) {
+            (true, Some(database)) => Growing::Held(format!(
+                "{} has grown by {} %: from now on there are as many deletes as inserts",
+                database.name,
+                (u64::from(plan.limits.reserve_percent) * SHARE_PERCENT).div_euclid(100)
+            )),
+            _ => Growing::On,
+        }
+    }
+}
+
+impl Brake {
+    /// How many records the database is held at while it has this size.
+    ///
+    /// Growing by a part, it has to lose twice that part of its records: so it comes to rest at the cube root of what thin
+    /// pages would make of it, where records alone would leave it all of that.
+    fn records_at(&self, size: ByteSize) -> u64 {
+        let (was, is) = (u128::from(self.size.get()), u128::from(size.get()));
+        if is <= was {
+            return self.records;
+        }
+        // Twice one factor: the square of a size might not fit 128 bits together with the records.
+        let shrunk = |records: u128| (records * was).div_euclid(is);
+        u64::try_from(shrunk(shrunk(self.records.into()))).unwrap_or(self.records)
     }
 }
 
@@ -126,6 +219,15 @@ impl Forecast {
     }
 }
 
+/// Bytes by which the file of a database of `size` grows at a time, at most: two steps of the engine, one to be used and one
+/// to be kept free ahead of use, and the largest message of the workload.
+pub(crate) fn step(plan: &Plan, size: ByteSize) -> ByteSize {
+    let page = plan.engine.page.bytes_u64();
+    let extent = u64::from(brunt_ese::space::extent_pages(size.get().div_euclid(page)));
+    let pages = extent.max(u64::from(plan.engine.extension_pages));
+    ByteSize::bytes(2 * pages * page + u64::from(plan.load.shape.large_max))
+}
+
 /// A length of time as people say it.
 fn rough(span: Span) -> String {
     let seconds = span.as_seconds();
@@ -150,6 +252,9 @@ mod tests {
     use super::*;
     use crate::plan::tests::plan;
     use brunt_workload::mix::Mix;
+    use brunt_workload::profile::InstanceChoice;
+    use brunt_workload::session::PoolShape;
+    use brunt_world::random::Streams;
 
     #[test]
     fn growth_is_foreseen_from_the_rate_and_the_mix() {
@@ -178,18 +283,65 @@ mod tests {
         assert_eq!(reserve.forecast(&balanced, &sizes, 100.0).arrival, None);
     }
 
+    fn workload(records: u64) -> Workload {
+        let streams = Streams::new(3);
+        let shape = PoolShape {
+            sessions: 1,
+            instances: 2,
+            batch: 1,
+            choice: InstanceChoice::Rotation,
+        };
+        let populations = (0..2).map(|at| Population::new(Workload::mixer(streams, at), records));
+        let mix = plan().load.mix;
+        Workload::new(shape, mix, populations.collect(), 1, streams)
+    }
+
     #[test]
     fn what_earlier_tests_have_used_is_used() {
         let plan = plan();
-        let mut reserve = Reserve::new(&plan, &[ByteSize::mib(5), ByteSize::mib(4)]);
-        let forecast = reserve.forecast(&plan, &[ByteSize::mib(5), ByteSize::mib(4)], 100.0);
+        let sizes = [ByteSize::mib(5), ByteSize::mib(4)];
+        let mut reserve = Reserve::new(&plan, &sizes);
+        let forecast = reserve.forecast(&plan, &sizes, 100.0);
         assert_eq!(forecast.arrival, Some(Span::ZERO));
-        let note = reserve.reached(&[ByteSize::mib(5), ByteSize::mib(4)], &plan);
-        assert!(note.unwrap().starts_with("DB1 has grown by 4 %"));
+        let mut workload = workload(1_000);
+        match reserve.watch(&plan, &sizes, &mut workload) {
+            Growing::Held(note) => assert!(note.starts_with("DB1 has grown by 4 %"), "{note}"),
+            other => panic!("{other:?}"),
+        }
         assert_eq!(
-            reserve.reached(&[ByteSize::mib(6); 2], &plan),
-            None,
+            (workload.held(0), workload.held(1)),
+            (Some(1_000), Some(1_000))
+        );
+        assert_eq!(
+            reserve.watch(&plan, &sizes, &mut workload),
+            Growing::On,
             "said once"
         );
+    }
+
+    #[test]
+    fn a_file_that_grows_on_loses_records_and_at_last_ends_the_test() {
+        let mut plan = plan();
+        plan.engine.extension_pages = 16;
+        let mut reserve = Reserve::new(&plan, &[ByteSize::mib(4); 2]);
+        let mut workload = workload(1_000);
+        let mut at = |percent: u64, workload: &mut Workload| {
+            let size = ByteSize::bytes(ByteSize::mib(4).get().div_euclid(100) * percent);
+            reserve.watch(&plan, &[size, ByteSize::mib(4)], workload)
+        };
+        assert_eq!(at(103, &mut workload), Growing::On);
+        assert_eq!(workload.held(0), None);
+        assert!(matches!(at(105, &mut workload), Growing::Held(_)));
+        // A tenth larger, and a fifth fewer: 1,000 / 1.1².
+        assert_eq!(at(115, &mut workload), Growing::On);
+        let held = workload.held(0).unwrap();
+        assert!((830..838).contains(&held), "{held}");
+        assert_eq!(workload.held(1), Some(1_000), "each for itself");
+        // 125 % and a step of 16 pages of 4 KiB twice and 256 KiB, which is 9.4 % of 4 MiB.
+        assert_eq!(at(134, &mut workload), Growing::On);
+        match at(135, &mut workload) {
+            Growing::Over(why) => assert!(why.starts_with("DB1 has grown to 5.40 MiB"), "{why}"),
+            other => panic!("{other:?}"),
+        }
     }
 }

@@ -1,7 +1,8 @@
 //! Sessions at work on a server, and who keeps their pace.
 //!
 //! With a target the sessions are paced: a [`Pacer`] learns from every window of the run how many I/Os an operation costs, and
-//! sets the rate of operations. Without one, they do what the scenario says.
+//! sets the rate of operations. Without one, they do what the scenario says. Whatever they do, databases are not to outgrow
+//! their reserve by it (`growth`).
 
 use std::rc::Rc;
 
@@ -13,12 +14,14 @@ use brunt_workload::pacing::Pacer;
 use brunt_workload::session::{PoolShape, Scheduler, Scheduling};
 use brunt_world::World;
 
+use crate::growth::{Forecast, Growing, Reserve};
 use crate::plan::Plan;
 use crate::server::{Records, Server, Table};
 use crate::sessions::Sessions;
 
-/// How long I/Os and operations are counted before the rate follows, at most.
-const WINDOW_MAX: Span = Span::seconds(5);
+/// How long I/Os and operations are counted before the rate follows, at most: short beside the samples of a short test, or the
+/// first of them shows what the pace was before it was found.
+const WINDOW_MAX: Span = Span::seconds(2);
 
 /// Without a target, a rate is taken over at least this long.
 pub(crate) const RATE_MIN: Span = Span::seconds(1);
@@ -39,6 +42,9 @@ pub(crate) struct Load<T: Table = Records> {
     mark: Mark,
     /// Operations per second in the last window.
     rate: Option<f64>,
+    reserve: Reserve,
+    /// Why nothing more may be inserted, once it is so.
+    pub(crate) outgrown: Option<String>,
 }
 
 impl<T: Table> Load<T> {
@@ -69,9 +75,11 @@ impl<T: Table> Load<T> {
         Self {
             sessions: Sessions::start(world, target, workload, scheduler, sessions, cost),
             pacer,
-            window: WINDOW_MAX.min(plan.sample_interval()),
+            window: WINDOW_MAX.min(Span(plan.sample_interval().0.div_euclid(3))),
             mark: mark(now, server.board(), 0),
             rate: None,
+            reserve: Reserve::new(plan, &server.file_sizes()),
+            outgrown: None,
         }
     }
 
@@ -92,6 +100,56 @@ impl<T: Table> Load<T> {
             self.sessions.set_scheduling(paced(*pacer));
         }
         self.mark = next;
+    }
+
+    /// Looks after the growth of databases. To be called now and then; says what the test log should know.
+    pub(crate) fn watch_growth(&mut self, plan: &Plan) -> Option<String> {
+        let sizes = self.sessions.target().file_sizes();
+        let reserve = &mut self.reserve;
+        let growing = self
+            .sessions
+            .with_workload(|workload| reserve.watch(plan, &sizes, workload));
+        match growing {
+            Growing::On => None,
+            Growing::Held(note) => Some(note),
+            Growing::Over(why) => {
+                self.outgrown.get_or_insert(why);
+                None
+            }
+        }
+    }
+
+    /// From now on as many records are deleted as are inserted, for a time in which databases are not to grow.
+    pub(crate) fn hold(&self) {
+        self.sessions.with_workload(|workload| {
+            for database in 0..workload.populations().len() {
+                let records = workload.populations()[database].len();
+                workload.hold(database, Some(records));
+            }
+        });
+    }
+
+    /// That time is over: databases grow again, unless they have grown as far as they may.
+    pub(crate) fn let_go(&self) {
+        if self.reserve.holds() {
+            return;
+        }
+        self.sessions.with_workload(|workload| {
+            for database in 0..workload.populations().len() {
+                workload.hold(database, None);
+            }
+        });
+    }
+
+    /// How databases will grow at this rate.
+    pub(crate) fn forecast(&self, plan: &Plan, operations_per_s: f64) -> Forecast {
+        let sizes = self.sessions.target().file_sizes();
+        self.reserve.forecast(plan, &sizes, operations_per_s)
+    }
+
+    /// Whether sessions do not go on.
+    pub(crate) fn is_over(&self) -> bool {
+        self.outgrown.is_some() || self.sessions.is_over()
     }
 
     /// Whether the pace has found its place, if there is one.

@@ -184,7 +184,7 @@ impl Director<'_> {
         let closed = self.shut_down(&load, server).await;
         run.last = server.file_sizes();
         run.note_sessions(&load.sessions);
-        run.ending = match (refused, closed) {
+        run.ending = match (refused.or(load.outgrown.clone()), closed) {
             (Some(why), _) => Ending::Broken(why),
             (None, Err(GaveUp)) => Ending::Broken(self.hung()),
             (None, Ok(closed)) => match (server.failure().or(closed.err()), self.stop.is_asked()) {
@@ -295,7 +295,15 @@ impl Director<'_> {
     }
 
     pub(crate) fn is_over<T: Table>(&self, load: &Load<T>) -> bool {
-        self.stop.is_asked() || load.sessions.is_over()
+        self.stop.is_asked() || load.is_over()
+    }
+
+    /// What sessions at work need now and then: their pace, and an eye on the growth of databases.
+    pub(crate) fn tend<T: Table>(&self, load: &mut Load<T>) {
+        load.keep_pace(self.now());
+        if let Some(note) = load.watch_growth(self.plan) {
+            self.note(note);
+        }
     }
 
     pub(crate) fn now(&self) -> Time {

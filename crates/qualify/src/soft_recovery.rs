@@ -42,7 +42,7 @@ impl Director<'_> {
         run.note_errors(server.failure());
         run.last = server.file_sizes();
         if self.stop.is_asked() || !enough || run.log.errors > 0 {
-            run.ending = self.ended_early(run, server).await;
+            run.ending = self.ended_early(run, server, load.outgrown).await;
             return None;
         }
         let extents = load
@@ -89,7 +89,7 @@ impl Director<'_> {
             if over {
                 break;
             }
-            load.keep_pace(now);
+            self.tend(load);
             if now >= tell_at {
                 tell_at = now + TELL;
                 let wanted = self.plan.logs;
@@ -107,7 +107,12 @@ impl Director<'_> {
     }
 
     /// A clean end without a recovery, and why.
-    async fn ended_early(&self, run: &TestRun, server: &Rc<Server>) -> Ending {
+    async fn ended_early(
+        &self,
+        run: &TestRun,
+        server: &Rc<Server>,
+        outgrown: Option<String>,
+    ) -> Ending {
         self.tell(News::Closing);
         let closed = self.unless_hung(server.close()).await;
         match (server.failure(), closed) {
@@ -116,11 +121,11 @@ impl Director<'_> {
             (None, Ok(Ok(()))) if self.stop.is_asked() => Ending::Stopped,
             (None, Ok(Ok(()))) => match &run.log.first_error {
                 Some(error) => Ending::Broken(error.to_string()),
-                None => Ending::Broken(format!(
+                None => Ending::Broken(outgrown.unwrap_or_else(|| format!(
                     "fewer than {} log files were written in {} s; more sessions, a longer test.duration, or fewer test.logs",
                     self.plan.logs,
                     self.plan.duration.0.div_euclid(1_000_000_000)
-                )),
+                ))),
             },
         }
     }

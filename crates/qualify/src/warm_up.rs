@@ -45,16 +45,17 @@ impl Director<'_> {
         let page = self.plan.engine.page.bytes_u64();
         let frames = u64::from(server.resident().1);
         let mut state = self.begin_warm_up(server);
-        if state.writes > ByteSize::bytes(0) {
-            let balanced = self.plan.load.mix.balanced();
-            load.sessions.with_workload(|w| w.set_mix(balanced));
+        let balances = state.writes > ByteSize::bytes(0);
+        if balances {
+            load.hold();
         }
         while !self.is_warm(&mut state, server, load) && !self.is_over(load) {
             self.world.sleep(TICK).await;
-            load.keep_pace(self.now());
+            self.tend(load);
         }
-        let mix = self.plan.load.mix;
-        load.sessions.with_workload(|w| w.set_mix(mix));
+        if balances {
+            load.let_go();
+        }
         self.tell(News::WarmedUp {
             filled: ByteSize::bytes(u64::from(server.resident().0) * page),
             cache: ByteSize::bytes(frames * page),

@@ -208,7 +208,8 @@ fn a_target_is_kept_or_missed() {
     let kept = Small::new(1).run(&plan).result(&plan);
     assert_eq!(failed(&kept), Vec::<String>::new());
     let achieved = kept.achieved_iops.unwrap();
-    assert!((228.0..255.0).contains(&achieved), "{achieved} for 240");
+    // The databases are made over once a minute, and cost less afterwards: the pace runs after it.
+    assert!((225.0..255.0).contains(&achieved), "{achieved} for 240");
     assert_eq!(outcome(&kept, "achieved with headroom"), Outcome::Ok);
     let plan = with(20_000.0);
     let missed = Small::new(1).run(&plan).result(&plan);

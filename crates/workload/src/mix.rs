@@ -108,18 +108,6 @@ impl Mix {
         }
     }
 
-    /// The same mix with as many inserts as deletes, for a database that must not grow any more. An odd percent becomes a
-    /// read.
-    #[must_use]
-    pub const fn balanced(self) -> Self {
-        let each = (self.insert + self.delete) >> 1;
-        Self {
-            insert: each,
-            delete: each,
-            ..self
-        }
-    }
-
     /// The share of lazy commits in percent.
     pub const fn lazy_percent(self) -> u32 {
         self.lazy
@@ -156,14 +144,6 @@ mod tests {
     use brunt_world::random::Streams;
 
     use super::*;
-
-    #[test]
-    fn a_balanced_mix_neither_grows_nor_shrinks() {
-        let mix = Mix::new(40, 21, 5, 70).unwrap().balanced();
-        let percents = Kind::ALL.map(|kind| mix.percent(kind));
-        assert_eq!(percents, [30, 30, 5, 35]);
-        assert_eq!(mix.lazy_percent(), 70);
-    }
 
     #[test]
     fn impossible_mixes_are_refused() {

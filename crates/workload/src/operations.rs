@@ -4,6 +4,10 @@
 //! between the engine may do what it likes, and other sessions go on: their operations touch other records.
 //!
 //! An instance has the same number of databases everywhere; a session draws one of them for each operation.
+//!
+//! A database may be *held* at a number of records. Then it is not left to chance whether an insert or a delete comes next:
+//! above the number it is a delete, and otherwise an insert. The shares of reads and replaces stay what they are. Drawing
+//! both with equal odds would not do: the number of records would walk, over a long test as far as it likes.
 
 use brunt_world::random::Streams;
 
@@ -46,6 +50,10 @@ pub struct Workload {
     populations: Vec<Population>,
     /// For each session, one for each database.
     recent: Vec<Recent>,
+    /// For each database, the number of records it is held at.
+    held: Vec<Option<u64>>,
+    /// For each database, records whose delete is under way.
+    leaving: Vec<u64>,
     counts: [u64; Kind::ALL.len()],
 }
 
@@ -76,6 +84,8 @@ impl Workload {
             pool: Pool::new(shape, streams),
             mix,
             databases_per_instance: u32::try_from(per_instance).expect("databases fit 32 bits"),
+            held: vec![None; populations.len()],
+            leaving: vec![0; populations.len()],
             populations,
             recent: vec![Recent::new(recent); recents],
             counts: [0; Kind::ALL.len()],
@@ -97,6 +107,8 @@ impl Workload {
         let within = random.below(self.databases_per_instance.into());
         let within = u32::try_from(within).expect("below a 32-bit number");
         let database = instance * self.databases_per_instance + within;
+        let kind = self.held_to(database as usize, kind);
+        let random = self.pool.random(session);
         let recent = &self.recent[session as usize * self.populations.len() + database as usize];
         let population = &mut self.populations[database as usize];
         let record = match kind {
@@ -109,6 +121,7 @@ impl Workload {
             Some(record) => (kind, record),
             None => (Kind::Insert, population.insert()),
         };
+        self.leaving[database as usize] += u64::from(kind == Kind::Delete);
         Operation {
             session,
             instance,
@@ -131,6 +144,7 @@ impl Workload {
             record,
             ..
         } = operation;
+        self.leaving[database as usize] -= u64::from(kind == Kind::Delete);
         let population = &mut self.populations[database as usize];
         let lives = match kind {
             Kind::Insert => outcome == Outcome::Committed,
@@ -151,9 +165,24 @@ impl Workload {
         }
     }
 
-    /// From now on operations are drawn from this mix.
-    pub fn set_mix(&mut self, mix: Mix) {
-        self.mix = mix;
+    /// What comes instead of an insert or a delete in a database that is held.
+    fn held_to(&self, database: usize, kind: Kind) -> Kind {
+        let live = self.populations[database].len() - self.leaving[database];
+        match (kind, self.held[database]) {
+            (Kind::Insert | Kind::Delete, Some(level)) if live > level => Kind::Delete,
+            (Kind::Insert | Kind::Delete, Some(_)) => Kind::Insert,
+            (kind, _) => kind,
+        }
+    }
+
+    /// From now on a database is held at so many records, or no longer.
+    pub fn hold(&mut self, database: usize, records: Option<u64>) {
+        self.held[database] = records;
+    }
+
+    /// How many records a database is held at, if it is.
+    pub fn held(&self, database: usize) -> Option<u64> {
+        self.held[database]
     }
 
     /// Operations of a kind that took place.
@@ -194,6 +223,38 @@ mod tests {
             .collect();
         let mix = Version::Exchange2013.profile().mix.value;
         Workload::new(shape, mix, populations, RECENT, streams)
+    }
+
+    #[test]
+    fn a_held_database_stays_where_it_is_held() {
+        let mut workload = workload(8, 1, 1, 1_000);
+        let mut run = |level, operations: u32| {
+            workload.hold(0, level);
+            let mut under_way = Vec::new();
+            let mut span = (u64::MAX, 0);
+            for number in 0..operations {
+                let session = number % 8;
+                under_way.push(workload.next(session));
+                // Eight sessions are always at work, and the oldest operation ends first.
+                if under_way.len() == 8 {
+                    workload.ended(under_way.remove(0), Outcome::Committed);
+                }
+                let records = workload.populations()[0].len();
+                span = (records.min(span.0), records.max(span.1));
+            }
+            for operation in under_way {
+                workload.ended(operation, Outcome::Committed);
+            }
+            span
+        };
+        // Over a hundred thousand operations chance alone would walk some hundred records away.
+        let (least, most) = run(Some(1_000), 100_000);
+        assert!(least >= 991 && most <= 1_009, "{least} to {most}");
+        run(Some(900), 2_000);
+        let (least, most) = run(Some(900), 10_000);
+        assert!(least >= 891 && most <= 909, "{least} to {most}");
+        let (_, most) = run(None, 1_000);
+        assert!(most > 1_000, "it grows again: {most}");
     }
 
     #[test]

@@ -9,25 +9,26 @@
 //! ```
 //!
 //! A cold engine reads and hardly writes; only when pages have to leave does an operation cost what it will cost from then
-//! on. So a pace is *settled* when three windows in a row have hardly moved it.
+//! on. So a pace is *settled* when five windows in a row have each cost what the ones before made expect: each by itself,
+//! because the sum hardly moves while every window costs a little more than the last.
 //!
 //! Only the *ratio* is followed. Storage that is too slow does fewer operations and fewer I/Os alike, so its slowness does
 //! not change the rate that is asked of it: the schedule falls behind, and that shows.
 
 /// What is taken for the ratio until it is measured: about what the mixes of all versions cost.
 const IO_PER_OPERATION: f64 = 1.3;
-/// How much a window counts beside the next one.
-const FADE: f64 = 0.5;
+/// How much a window counts beside the next one: two and a half windows are remembered.
+const FADE: f64 = 0.6;
 /// A window with fewer operations says too little.
 const OPERATIONS_MIN: u64 = 20;
 /// A rate is at most this many times the last one, so that one odd window does no harm.
 const STEP_MAX: f64 = 2.0;
-/// A settled pace moves by less than this in a window, or by less than chance moves it.
-const SETTLED: f64 = 0.03;
+/// A window of a settled pace differs from those before by less than this, or by less than chance makes it.
+const SETTLED: f64 = 0.05;
 /// Chance: so many standard deviations of a number of I/Os.
 const CHANCE: f64 = 2.0;
 /// Windows in a row that make a pace settled.
-const SETTLED_WINDOWS: u32 = 3;
+const SETTLED_WINDOWS: u32 = 5;
 /// Even when hardly any operation needs an I/O, no more than this is asked for.
 const RATE_MAX: f64 = 1_000_000.0;
 
@@ -83,8 +84,9 @@ impl Pacer {
             // Without any I/O the quotient is infinite, and the step bounds it.
             let rate = (self.target / ratio).clamp(least.min(most), most);
             let chance = CHANCE / (ios.max(1) as f64).sqrt();
-            let moved = (rate / self.rate - 1.0).abs();
-            self.quiet = match moved < SETTLED.max(chance) {
+            let asked = self.target / self.rate;
+            let differs = (ios as f64 / operations as f64 / asked - 1.0).abs();
+            self.quiet = match differs < SETTLED.max(chance) {
                 true => self.quiet + 1,
                 false => 0,
             };
@@ -110,18 +112,30 @@ mod tests {
     }
 
     #[test]
-    fn a_pace_is_settled_when_three_windows_leave_it() {
+    fn a_pace_is_settled_when_windows_cost_what_they_are_expected_to() {
         let mut pacer = Pacer::new(1_300.0);
         for (ios, settled) in [(6_500, false), (3_000, false), (9_000, false)] {
             pacer.observe(ios, 5_000);
             assert_eq!(pacer.is_settled(), settled);
         }
-        for _ in 0..9 {
+        for _ in 0..12 {
             pacer.observe(9_000, 5_000);
         }
         assert!(pacer.is_settled());
         pacer.observe(18_000, 5_000);
         assert!(!pacer.is_settled());
+    }
+
+    #[test]
+    fn a_slow_drift_is_not_settled() {
+        let mut pacer = Pacer::new(1_300.0);
+        let mut ios = 5_000_u64;
+        for _ in 0..40 {
+            // Each window costs four percent more than the last.
+            ios += ios.div_euclid(25);
+            pacer.observe(ios, 5_000);
+            assert!(!pacer.is_settled());
+        }
     }
 
     #[test]

@@ -1,0 +1,100 @@
+//! Databases that are worked on for many times their own size stay within their reserve, or the test ends and says so.
+//!
+//! They once grew by a third although inserts and deletes were in balance. Bodies get their ids in the order of message ids when
+//! a database is made, and that order scatters: deleting the oldest messages thins every page of the bodies out and frees none,
+//! while new bodies take new pages at the end. And where chance alone balances, the number of records walks. So as many
+//! records are too many; what is held is the file.
+
+mod small;
+
+use brunt_qualify::plan::{LoadPlan, Plan};
+use brunt_qualify::progress::News;
+use brunt_qualify::rules::Ending;
+use brunt_report::result::Verdict;
+use brunt_units::{ByteSize, PageSize, Span};
+use brunt_workload::mix::Kind;
+use small::{Small, failed, outcome, plan};
+
+/// A closed loop on storage so fast that every record is replaced by others several times.
+fn busy(page: PageSize, size: ByteSize, sessions: u32) -> Plan {
+    let base = plan();
+    let mut plan = Plan {
+        sessions,
+        duration: Span::seconds(5),
+        load: LoadPlan {
+            cost: Span::micros(500),
+            ..base.load
+        },
+        ..base
+    };
+    plan.engine.page = page;
+    plan.engine.cache_min = ByteSize::bytes(64 * page.bytes_u64());
+    plan.engine.cache_max = ByteSize::bytes(256 * page.bytes_u64());
+    let databases = plan.instances.iter_mut().flat_map(|i| &mut i.databases);
+    databases.for_each(|database| database.size = size);
+    plan
+}
+
+/// The largest share of its first size that a database has at the end.
+fn growth(initial: &[ByteSize], last: &[ByteSize]) -> f64 {
+    let shares = initial.iter().zip(last);
+    let shares = shares.map(|(initial, last)| last.get() as f64 / initial.get() as f64);
+    shares.fold(0.0, f64::max)
+}
+
+#[test]
+fn databases_that_are_made_over_and_over_stay_within_their_reserve() {
+    for (page, size, sessions) in [
+        (PageSize::KIB_4, ByteSize::mib(4), 4),
+        (PageSize::KIB_32, ByteSize::mib(16), 4),
+        (PageSize::KIB_32, ByteSize::mib(16), 48),
+    ] {
+        let plan = busy(page, size, sessions);
+        let test = Small::new(1).run(&plan);
+        let run = test.run.as_ref().unwrap();
+        assert_eq!(run.ending, Ending::Complete);
+        let inserted = run.operations[Kind::Insert as usize];
+        let records = run.records.unwrap().expected;
+        assert!(inserted > records, "{inserted} inserted, {records} there");
+        // Files so small grow by several percent at a time, and every session may have a page of its own that it fills.
+        let growth = growth(&run.initial, &run.last);
+        assert!(
+            growth <= 1.25,
+            "{growth} with pages of {page}, {sessions} sessions"
+        );
+        let held = |news: &News| matches!(news, News::Note(note) if note.contains("as many deletes as inserts"));
+        assert!(test.news.iter().any(held), "{:?}", test.news);
+        assert_eq!(failed(&test.result(&plan)), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn a_database_that_passes_its_reserve_ends_the_test() {
+    let mut plan = busy(PageSize::KIB_4, ByteSize::mib(4), 4);
+    plan.limits.reserve_percent = 0;
+    plan.load.shape.large_max = plan.load.shape.large_min;
+    plan.engine.extension_pages = 1;
+    let test = Small::new(1).run(&plan);
+    let run = test.run.as_ref().unwrap();
+    match &run.ending {
+        Ending::Broken(why) => assert!(why.contains("past its reserve of 0 %"), "{why}"),
+        other => panic!("{other:?}, {:?} became {:?}", run.initial, run.last),
+    }
+    let result = test.result(&plan);
+    assert_eq!(result.verdict, Verdict::Error);
+    // It is not the storage's fault, and nothing is lost.
+    assert_eq!(failed(&result), Vec::<String>::new());
+    assert_eq!(
+        outcome(&result, "pages verified"),
+        brunt_report::result::Outcome::Ok
+    );
+
+    let again = Small {
+        store: test.store.fork(),
+        ..Small::new(2)
+    };
+    plan.limits.reserve_percent = 25;
+    let again = again.run(&plan);
+    let records = again.run.as_ref().unwrap().records.unwrap();
+    assert_eq!(records.findings.total(), 0, "{records:?}");
+}
