@@ -181,3 +181,44 @@ fn several_servers_share_the_storage_and_have_folders_of_their_own() {
     let log = fs::read_to_string(folder.join("latency.hlog")).unwrap();
     assert!(log.contains("Tag=ANNA.DB1.read,") && log.contains("Tag=BERT.DB1.read,"));
 }
+
+#[test]
+fn a_sweep_has_a_row_for_each_value_and_a_curve() {
+    let home = home(EXAMPLE);
+    let more = ["--sweep=test.sessions=1..3"];
+    let output = simulate(home.path(), "mail.toml", "a", &more);
+    let text = String::from_utf8(output.stdout.clone()).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    assert_eq!(text.lines().count(), 5, "{text}");
+    assert!(text.starts_with("test.sessions"), "{text}");
+    let page = only_folder(&home.path().join("a")).join("report.html");
+    assert!(fs::read_to_string(page).unwrap().contains("<svg"));
+    let seeds = simulate(home.path(), "mail.toml", "a", &["--seeds=1"]);
+    assert!(said(&seeds).contains("`--seeds 1`: is not between 2 and 1000"));
+}
+
+#[test]
+fn the_largest_number_of_mailboxes_lies_between_one_that_passes_and_one_that_does_not() {
+    // Cache enough for no stalls: the rate decides.
+    let text = EXAMPLE
+        .replace("database_size = \"96 MiB\"\n", "")
+        .replace("scheduling = \"none\"\n", "");
+    let home = home(&format!(
+        "{text}\n[mailboxes]\ncount = 400\nquota = \"40 KiB\"\nio_per_s = 1.0\n"
+    ));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_brunt"));
+    command.current_dir(home.path());
+    command.args(["simulate", "mail.toml", "--engine=bytes", "--until-fail"]);
+    command.args(["--duration=4s", "--set=test.min_warmup=2s"]);
+    let output = command.output().unwrap();
+    let text = String::from_utf8(output.stdout.clone()).unwrap();
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let number = |at: usize| {
+        words[at]
+            .parse::<f64>()
+            .unwrap_or_else(|_| panic!("{}", said(&output)))
+    };
+    assert_eq!((words[1], words[2]), ("mailboxes", "pass,"), "{text}");
+    let (passes, fails) = (number(0), number(3));
+    assert!(passes < fails && fails <= passes * 1.021 + 1.0, "{text}");
+}

@@ -31,7 +31,7 @@ mod unfinished;
 pub use counters::Counters;
 pub use event::Event;
 pub use folder::{FolderError, RunFolder};
-pub use html::report_html;
+pub use html::{SweepPoint, report_html, sweep_html};
 pub use number::{decimals, grouped};
 pub use result::RunResult;
 pub use run::{ReadError, Run};

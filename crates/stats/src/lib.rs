@@ -8,9 +8,11 @@
 //! * [`Meter`]: one stream of I/O: latencies and bytes, of the running interval and of the whole.
 //! * [`Counter`]: a number of events, likewise.
 //! * [`Series`]: what an interval left behind, at fixed distances in time.
+//! * [`Interval`]: how well a mean is known.
 //! * [`LatencyLog`]: histograms as the text that HdrHistogram tools read, and [`read_latency_log`].
 
 mod counter;
+mod interval;
 mod latencies;
 mod latency_log;
 mod meter;
@@ -18,6 +20,7 @@ mod operation;
 mod series;
 
 pub use counter::Counter;
+pub use interval::Interval;
 pub use latencies::{Latencies, Percentile};
 pub use latency_log::{LatencyLog, read_latency_log};
 pub use meter::{Meter, Reading};

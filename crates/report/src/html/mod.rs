@@ -16,8 +16,11 @@ mod escape;
 mod jetstress;
 mod pictures;
 mod plot;
+mod sweep;
 mod table;
 mod tables;
+
+pub use sweep::{SweepPoint, sweep_html};
 
 use minijinja::Environment;
 use minijinja::value::Serde;

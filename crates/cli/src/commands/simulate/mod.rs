@@ -4,21 +4,32 @@
 //! machine.
 //!
 //! * `test`: a scenario with a mail server, such as `brunt run` takes, on an array: a run folder as after a real test.
+//! * `several`: many of them at once: `sweep`, `until_fail`, or many seeds; `points` has all cores work on them.
+//! * [`Headline`]: the figures that published tests print; [`predict`]: them, for a scenario.
 //! * `json`, `words`: a scenario with plain load; nothing is written.
 
+mod headline;
 mod json;
+mod points;
+mod several;
+mod sweep;
 mod test;
+mod until_fail;
 mod words;
 
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use brunt_array::DesignError;
 use brunt_array::load::simulate;
 use brunt_qualify::error::RunError;
+use brunt_qualify::progress::Stop;
+use brunt_report::RunResult;
 use brunt_report::{FolderError, ReadError, TogetherError};
 use clap::{Args, ValueEnum};
+
+pub use headline::{Headline, LogFigures};
 
 use crate::exit::Exit;
 use crate::output::Output;
@@ -31,7 +42,8 @@ Examples:
   brunt simulate examples/arrays/raid5-rebuilding.toml
   brunt simulate my-array.toml --duration 10min --seed 7
   brunt simulate my-array.toml --set load.0.outstanding=64 --json | jq .reads.latency_ms_mean
-  brunt simulate examples/mail-on-array.toml --set array.cache.write=64MiB")]
+  brunt simulate examples/mail-on-array.toml --set array.cache.write=64MiB
+  brunt simulate examples/mail-on-array.toml --sweep test.sessions=1..16 --duration 60s")]
 pub struct SimulateArgs {
     /// Scenario file (TOML) that describes an array, and a test or plain load on it
     #[arg(value_name = "SCENARIO")]
@@ -56,6 +68,18 @@ pub struct SimulateArgs {
     /// What works the storage (tests)
     #[arg(long, value_enum, default_value_t = Engine::Bytes)]
     pub engine: Engine,
+
+    /// Simulate with several values of one key, on all cores: test.sessions=1..16, array.cache.write=64MiB,1GiB (tests)
+    #[arg(long, value_name = "KEY=VALUES")]
+    pub sweep: Option<String>,
+
+    /// Find the largest number of mailboxes for which every rule holds (tests with a table of mailboxes)
+    #[arg(long)]
+    pub until_fail: bool,
+
+    /// Simulate with so many seeds, and say how well the means are known (tests)
+    #[arg(long, value_name = "N")]
+    pub seeds: Option<u64>,
 
     /// Replace a value of the scenario, such as array.cache.write=1GiB; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
@@ -116,11 +140,29 @@ pub enum SimulateError {
 /// # Errors
 /// [`SimulateError`] when nothing was simulated.
 pub fn run(args: &SimulateArgs, output: &Output) -> Result<Exit, SimulateError> {
-    let source = Source::read(args)?;
-    match source.is_test() {
-        true => test::run(args, &source.test(args)?, output),
-        false => load(args, &source.load(args)?, output),
+    let source = Source::read(&args.scenario)?;
+    if !source.is_test() {
+        return load(args, &source.load(args)?, output);
     }
+    if let Some(exit) = several::run(args, &source, output)? {
+        return Ok(exit);
+    }
+    test::run(args, &source.test(&source.overrides(args)?)?, output)
+}
+
+/// What would come of the test in `scenario`, with `set` (`key=value`) replaced. Nothing is said and nothing written.
+///
+/// # Errors
+/// [`SimulateError`] when it cannot be simulated.
+pub fn predict(
+    scenario: &Path,
+    set: &[String],
+    engine: Engine,
+) -> Result<RunResult, SimulateError> {
+    let source = Source::read(scenario)?;
+    let scenario = source.test(&Override::all(set, &[])?)?;
+    let simulated = test::simulate(&scenario, engine, None, &Stop::default())?;
+    Ok(simulated.into_result()?)
 }
 
 /// Plain load.
@@ -156,11 +198,11 @@ struct Source {
 }
 
 impl Source {
-    fn read(args: &SimulateArgs) -> Result<Self, SimulateError> {
-        let name = args.scenario.display().to_string();
-        let text = fs::read_to_string(&args.scenario)
+    fn read(scenario: &Path) -> Result<Self, SimulateError> {
+        let name = scenario.display().to_string();
+        let text = fs::read_to_string(scenario)
             .map_err(|error| Place::file(&name).refuse(format!("cannot be read: {error}")))?;
-        let file = std::env::current_dir()?.join(&args.scenario);
+        let file = std::env::current_dir()?.join(scenario);
         let folder = file.parent().unwrap_or(&file).to_owned();
         Ok(Self { name, text, folder })
     }
@@ -169,14 +211,18 @@ impl Source {
         ModelledScenario::is_meant(&self.name, &self.text)
     }
 
-    fn test(&self, args: &SimulateArgs) -> Result<ModelledScenario, Refusal> {
+    /// What the command line replaces in a test.
+    fn overrides(&self, args: &SimulateArgs) -> Result<Vec<Override>, Refusal> {
         let flags = [
             ("--duration", "test.duration", &args.duration),
             ("--seed", "test.seed", &args.seed),
             ("--sessions", "test.sessions", &args.sessions),
         ];
-        let overrides = Override::all(&args.set, &flags)?;
-        ModelledScenario::parse(&self.name, &self.text, &self.folder, &overrides)
+        Override::all(&args.set, &flags)
+    }
+
+    fn test(&self, overrides: &[Override]) -> Result<ModelledScenario, Refusal> {
+        ModelledScenario::parse(&self.name, &self.text, &self.folder, overrides)
     }
 
     fn load(&self, args: &SimulateArgs) -> Result<ArrayScenario, Refusal> {
@@ -184,9 +230,16 @@ impl Source {
             ("--duration", "simulate.duration", &args.duration),
             ("--seed", "simulate.seed", &args.seed),
         ];
-        if let Some(sessions) = &args.sessions {
-            let refusal = Place::flag(&format!("--sessions {sessions}"));
-            return Err(refusal.refuse("is for tests; this scenario has plain load"));
+        for (flag, is_there) in [
+            ("--sessions", args.sessions.is_some()),
+            ("--sweep", args.sweep.is_some()),
+            ("--until-fail", args.until_fail),
+            ("--seeds", args.seeds.is_some()),
+        ] {
+            if is_there {
+                let what = "is for tests; this scenario has plain load";
+                return Err(Place::flag(flag).refuse(what));
+            }
         }
         let overrides = Override::all(&args.set, &flags)?;
         ArrayScenario::parse(&self.name, &self.text, &self.folder, &overrides)

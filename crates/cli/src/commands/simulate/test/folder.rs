@@ -3,49 +3,54 @@
 //! One server leaves what a real run leaves. Several leave a folder each, within that of the simulation, and the simulation's
 //! own files are the sum of theirs.
 
-use brunt_report::result::{Model, RunResult, Sample};
+use std::fs;
+
+use brunt_report::result::{RunResult, Sample};
 use brunt_report::{Counters, Run, RunFolder, streams, together};
 use brunt_stats::Reading;
 use brunt_units::{Span, Time};
 
+use super::Simulated;
 use crate::commands::simulate::SimulateError;
+use crate::scenario::ModelledScenario;
 
-/// Writes `results`, one for each server and in folders called after them, and the simulation's own files. What is returned
-/// is everything together.
+/// Writes everything but the report. What is returned is everything together.
 ///
 /// # Errors
 /// [`SimulateError`] when a file cannot be written, or read back.
 pub(super) fn write(
     folder: &RunFolder,
-    results: Vec<RunResult>,
-    model: Model,
+    scenario: &ModelledScenario,
+    simulated: Simulated,
 ) -> Result<Run, SimulateError> {
+    let Simulated { results, model } = simulated;
+    folder.write("scenario.toml", scenario.to_toml().as_bytes())?;
     let mut whole = match <[RunResult; 1]>::try_from(results) {
         Ok([mut only]) => {
             only.details.model = Some(Box::new(model));
             folder.write("result.json", only.to_json().as_bytes())?;
             return Ok(Run::read(folder.path())?);
         }
-        Err(results) => several(folder, &results)?,
+        Err(results) => several(folder, scenario, &results)?,
     };
     whole.result.details.model = Some(Box::new(model));
     folder.write("result.json", whole.result.to_json().as_bytes())?;
     Ok(whole)
 }
 
-fn several(folder: &RunFolder, results: &[RunResult]) -> Result<Run, SimulateError> {
+fn several(
+    folder: &RunFolder,
+    scenario: &ModelledScenario,
+    results: &[RunResult],
+) -> Result<Run, SimulateError> {
     let mut runs = Vec::new();
     for result in results {
-        let name = &result.servers[0].name;
-        std::fs::write(
-            folder.path().join(name).join("result.json"),
-            result.to_json(),
-        )?;
-        runs.push(Run::read(&folder.path().join(name))?);
+        let own = folder.path().join(&result.servers[0].name);
+        fs::write(own.join("result.json"), result.to_json())?;
+        runs.push(Run::read(&own)?);
     }
-    let scenario = std::fs::read_to_string(folder.file("scenario.toml"))?;
     let whole = Run {
-        scenario,
+        scenario: scenario.to_toml(),
         ..together(runs)?
     };
     let events: String = whole
@@ -103,7 +108,7 @@ fn latencies(folder: &RunFolder, results: &[RunResult]) -> Result<Vec<u8>, Simul
     let mut text = String::new();
     for (number, result) in results.iter().enumerate() {
         let server = &result.servers[0].name;
-        let own = std::fs::read_to_string(folder.path().join(server).join("latency.hlog"))?;
+        let own = fs::read_to_string(folder.path().join(server).join("latency.hlog"))?;
         for line in own.lines() {
             match line.strip_prefix(TAG) {
                 Some(rest) => {

@@ -29,10 +29,10 @@ use brunt_qualify::error::RunError;
 use brunt_qualify::progress::Stop;
 use brunt_qualify::test_run::TestRun;
 use brunt_report::result::{Model, RunResult};
-use brunt_report::{Run, RunFolder, report_html};
+use brunt_report::{Run, RunFolder, TogetherError, report_html, together};
 
 use super::{Engine, SimulateArgs, SimulateError};
-use crate::closing::{exit, summary};
+use crate::closing::exit;
 use crate::commands::run::timestamp;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
@@ -44,6 +44,12 @@ use storage::Storage;
 
 /// When virtual time begins: 2000-01-01T00:00:00Z, in milliseconds from the Unix epoch.
 const EPOCH: u64 = 946_684_800_000;
+
+/// Where a simulation is recorded and shown.
+pub(super) struct Record<'a> {
+    pub(super) folder: &'a RunFolder,
+    pub(super) output: &'a Output,
+}
 
 /// Runs the test of `scenario` and says what came of it.
 ///
@@ -59,7 +65,13 @@ pub(super) fn run(
     let begun = timestamp(SystemTime::now());
     let folder = RunFolder::create(&args.out, begun, &scenario.scenario.name)?;
     output.talk(&words::opening(scenario, args.engine));
-    let whole = match simulate(scenario, args.engine, &folder, output, &stop) {
+    let record = Record {
+        folder: &folder,
+        output,
+    };
+    let simulated = simulate(scenario, args.engine, Some(&record), &stop)
+        .and_then(|simulated| folder::write(&folder, scenario, simulated));
+    let whole = match simulated {
         Ok(whole) => whole,
         Err(error) => {
             folder.discard();
@@ -72,29 +84,45 @@ pub(super) fn run(
         output.data(result.to_json().trim_end());
     } else {
         output.talk("");
-        output.data(&summary(result, &folder.path().join("report.html"), output));
-        output.data(&format!("\n{}", words::model(result)));
-        let again = folder.path().join("scenario.toml");
-        output.data(&format!("{:14}brunt simulate {}", "again", again.display()));
+        output.data(&words::closing(result, folder.path(), output));
     }
     Ok(exit(result.verdict))
 }
 
-/// The whole simulation, written into `folder` but for the report.
-fn simulate(
+/// What came of each server, and of the storage.
+pub(super) struct Simulated {
+    results: Vec<RunResult>,
+    model: Model,
+}
+
+impl Simulated {
+    /// All servers as one result, without what they recorded over time.
+    pub(super) fn into_result(self) -> Result<RunResult, TogetherError> {
+        let runs = self.results.into_iter().map(|result| Run {
+            result,
+            scenario: String::new(),
+            events: Vec::new(),
+            samples: Vec::new(),
+        });
+        let mut result = together(runs.collect())?.result;
+        result.details.model = Some(Box::new(self.model));
+        Ok(result)
+    }
+}
+
+/// The whole simulation.
+pub(super) fn simulate(
     scenario: &ModelledScenario,
     engine: Engine,
-    folder: &RunFolder,
-    output: &Output,
+    record: Option<&Record<'_>>,
     stop: &Stop,
-) -> Result<Run, SimulateError> {
+) -> Result<Simulated, SimulateError> {
     let clock = Instant::now();
     let mut storage = storage::build(scenario)?;
     let gauge = Rc::new(Gauge::new(storage.arrays.clone()));
-    folder.write("scenario.toml", scenario.to_toml().as_bytes())?;
     let mut servers = Vec::new();
     for number in 0..scenario.servers.len() {
-        servers.push(Server::new(scenario, number, folder, output)?);
+        servers.push(Server::new(scenario, number, record)?);
     }
     let runs = carry_out(engine, &mut storage, &servers, &gauge, stop)?;
     let readings = gauge.readings();
@@ -115,7 +143,7 @@ fn simulate(
     for server in servers {
         server.end()?;
     }
-    folder::write(folder, results, model)
+    Ok(Simulated { results, model })
 }
 
 /// One task for each server, all in one world.

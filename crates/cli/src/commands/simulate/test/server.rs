@@ -11,56 +11,44 @@ use brunt_qualify::progress::{Listener, News, Stop};
 use brunt_qualify::result::{Surroundings, VolumeUse, result};
 use brunt_qualify::sampling::Recorded;
 use brunt_qualify::test_run::TestRun;
+use brunt_report::FolderError;
 use brunt_report::result::{
     Backend, Durability, Machine, Origin, RunResult, Volume, World as Kind, WriteCache,
 };
-use brunt_report::{FolderError, RunFolder};
 use brunt_units::Time;
 use brunt_workload::keys::Mixer;
 use brunt_world::World;
 
 use super::gauge::Gauge;
-use super::{EPOCH, predicted};
+use super::{EPOCH, Record, predicted};
 use crate::commands::run::{Recorder, Watch, plan, test_log};
 use crate::commands::simulate::{Engine, SimulateError};
-use crate::output::Output;
 use crate::scenario::{ModelledScenario, VolumePlan};
 
-/// One server: what it does, and who watches it.
+/// One server: what it does, and who watches it, if anybody does.
 pub(super) struct Server {
     number: usize,
     name: String,
     pub(super) plan: Plan,
-    watch: Rc<Watch>,
+    watch: Option<Rc<Watch>>,
 }
 
 impl Server {
-    /// The server numbered `number`, whose tables are kept in `folder`, or in one of its own in there when there are several.
-    /// Only the first is shown on the screen.
+    /// The server numbered `number`, whose tables are kept in the folder of `record`, or in one of its own in there when there
+    /// are several. Only the first is shown on the screen.
     pub(super) fn new(
         scenario: &ModelledScenario,
         number: usize,
-        folder: &RunFolder,
-        output: &Output,
+        record: Option<&Record<'_>>,
     ) -> Result<Self, SimulateError> {
         let name = scenario.servers[number].clone();
         let plan = plan_of(scenario, number);
-        let own = match scenario.servers.len() {
-            1 => None,
-            _ => Some(folder.within(&name)?),
-        };
-        let recorder = Recorder::of_model(own.as_ref().unwrap_or(folder))?;
-        let output = match number {
-            0 => output.clone(),
-            _ => output.hushed(),
-        };
-        let watch = Watch::in_virtual_time(&output, &plan, recorder);
-        watch.log_all(Time::ZERO, test_log::beginning(&plan, &command(scenario)));
+        let watch = record.map(|record| watch(scenario, number, &plan, record));
         Ok(Self {
             number,
             name,
             plan,
-            watch: Rc::new(watch),
+            watch: watch.transpose()?.map(Rc::new),
         })
     }
 
@@ -78,7 +66,7 @@ impl Server {
         };
         let plan = self.plan.clone();
         let ears = Ears {
-            watch: Rc::clone(&self.watch),
+            watch: self.watch.clone(),
             gauge,
         };
         async move {
@@ -91,7 +79,9 @@ impl Server {
     /// What came of it.
     pub(super) fn result(&self, scenario: &ModelledScenario, run: &TestRun) -> RunResult {
         let result = result(&self.plan, run, &self.surroundings(scenario));
-        self.watch.log_all(run.ended, test_log::ending(&result));
+        if let Some(watch) = &self.watch {
+            watch.log_all(run.ended, test_log::ending(&result));
+        }
         predicted(result)
     }
 
@@ -100,7 +90,7 @@ impl Server {
     /// # Errors
     /// [`FolderError`] for what could not be written.
     pub(super) fn end(self) -> Result<(), FolderError> {
-        self.watch.end()
+        self.watch.map_or(Ok(()), |watch| watch.end())
     }
 
     fn surroundings(&self, scenario: &ModelledScenario) -> Surroundings {
@@ -155,20 +145,45 @@ impl Server {
     }
 }
 
-/// Who hears a server: the watch, and the gauge on the arrays.
+/// The watch over a server.
+fn watch(
+    scenario: &ModelledScenario,
+    number: usize,
+    plan: &Plan,
+    record: &Record<'_>,
+) -> Result<Watch, FolderError> {
+    let own = match scenario.servers.len() {
+        1 => record.folder.clone(),
+        _ => record.folder.within(&scenario.servers[number])?,
+    };
+    let output = match number {
+        0 => record.output.clone(),
+        _ => record.output.hushed(),
+    };
+    let recorder = Recorder::of_model(&own)?;
+    let watch = Watch::in_virtual_time(&output, plan, recorder);
+    watch.log_all(Time::ZERO, test_log::beginning(plan, &command(scenario)));
+    Ok(watch)
+}
+
+/// Who hears a server: the gauge on the arrays, and the watch, if there is one.
 struct Ears {
-    watch: Rc<Watch>,
+    watch: Option<Rc<Watch>>,
     gauge: Rc<Gauge>,
 }
 
 impl Listener for Ears {
     fn tell(&self, at: Time, news: &News) {
         self.gauge.hear(at, news);
-        self.watch.tell(at, news);
+        if let Some(watch) = &self.watch {
+            watch.tell(at, news);
+        }
     }
 
     fn recorded(&self, recorded: &Recorded) {
-        self.watch.recorded(recorded);
+        if let Some(watch) = &self.watch {
+            watch.recorded(recorded);
+        }
     }
 }
 

@@ -1,11 +1,15 @@
 //! What a simulated test says besides the words of a real one.
 
-use brunt_report::decimals;
-use brunt_report::result::{AskedNumbers, Model, RunResult};
+use std::path::Path;
 
+use brunt_report::decimals;
+use brunt_report::result::{AskedNumbers, IoNumbers, Model, Outcome, RunResult, Server};
+
+use crate::closing::summary;
 use crate::columns::columns;
 use crate::commands::simulate::Engine;
 use crate::opening;
+use crate::output::Output;
 use crate::scenario::ModelledScenario;
 
 /// More groups than this are told in the report only.
@@ -49,8 +53,63 @@ pub(super) fn opening(scenario: &ModelledScenario, engine: Engine) -> String {
     lines.join("\n")
 }
 
+/// The last lines: verdict and rules, what only a model can tell, and where everything is.
+pub(super) fn closing(result: &RunResult, folder: &Path, output: &Output) -> String {
+    let report = folder.join("report.html");
+    let verdict = match result.servers.len() {
+        1 => summary(result, &report, output),
+        _ => several(result, &report, output),
+    };
+    let again = folder.join("scenario.toml");
+    format!(
+        "{verdict}\n\n{}\n{:14}brunt simulate {}",
+        model(result),
+        "again",
+        again.display()
+    )
+}
+
+/// The verdict of several servers, one line for each.
+fn several(result: &RunResult, report: &Path, output: &Output) -> String {
+    // Rules stand there for each server: only those that failed are told here.
+    let failed = result.rules.iter();
+    let failed = failed.filter(|rule| rule.outcome == Outcome::Failed);
+    let short = RunResult {
+        rules: failed.cloned().collect(),
+        reasons: vec!["it is a prediction, made on modelled storage".to_owned()],
+        servers: Vec::new(),
+        ..result.clone()
+    };
+    let head = [
+        "server", "I/O /s", "read ms", "write ms", "log /s", "log ms",
+    ];
+    let rows: Vec<Vec<String>> = result.servers.iter().map(server_row).collect();
+    let table = columns(&head, &[1, 2, 3, 4, 5], &rows);
+    let table: String = table.lines().map(|line| format!("  {line}\n")).collect();
+    format!("{}\n\n{table}", summary(&short, report, output))
+        .trim_end()
+        .to_owned()
+}
+
+fn server_row(server: &Server) -> Vec<String> {
+    let databases = || server.instances.iter().flat_map(|i| &i.details.databases);
+    let reads = IoNumbers::together(databases().map(|database| &database.reads));
+    let writes = IoNumbers::together(databases().map(|database| &database.writes));
+    let logs = server.instances.iter().map(|i| &i.details.log.writes);
+    let logs = IoNumbers::together(logs);
+    let millis = |numbers: &IoNumbers| numbers.latency_ms_mean.map_or("-".to_owned(), decimals);
+    vec![
+        server.name.clone(),
+        decimals(reads.per_s + writes.per_s),
+        millis(&reads),
+        millis(&writes),
+        decimals(logs.per_s),
+        millis(&logs),
+    ]
+}
+
 /// What only a model can tell; nothing without one.
-pub(super) fn model(result: &RunResult) -> String {
+fn model(result: &RunResult) -> String {
     let Some(model) = &result.details.model else {
         return String::new();
     };

@@ -1,0 +1,75 @@
+//! The figures of a result that published tests print, over all servers.
+
+use brunt_report::result::{IoNumbers, RunResult, Verdict};
+
+/// What a published test prints of its I/O; a mean without I/O is not a number.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Headline {
+    /// Database reads and writes per second.
+    pub io_per_s: f64,
+    /// Database reads per second.
+    pub reads_per_s: f64,
+    /// Database writes per second.
+    pub writes_per_s: f64,
+    /// Mean of database reads.
+    pub read_ms: f64,
+    /// Mean of database writes.
+    pub write_ms: f64,
+    /// Log writes, without formatting: what the engine's counters show.
+    pub log: LogFigures,
+    /// Log writes and formatting: what a counter of the volume shows.
+    pub log_volume: LogFigures,
+    /// How busy the busiest group of drives was, 0 to 1.
+    pub utilisation: f64,
+    /// Whether every rule held.
+    pub passed: bool,
+}
+
+/// Log writes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LogFigures {
+    /// How many per second.
+    pub per_s: f64,
+    /// Their mean latency.
+    pub ms: f64,
+    /// Their mean size.
+    pub bytes: f64,
+}
+
+impl LogFigures {
+    fn of(numbers: &IoNumbers) -> Self {
+        Self {
+            per_s: numbers.per_s,
+            ms: numbers.latency_ms_mean.unwrap_or(f64::NAN),
+            bytes: numbers.bytes_mean().unwrap_or(f64::NAN),
+        }
+    }
+}
+
+impl Headline {
+    /// The figures of `result`.
+    pub fn of(result: &RunResult) -> Self {
+        let databases = || result.instances().flat_map(|i| &i.details.databases);
+        let reads = IoNumbers::together(databases().map(|database| &database.reads));
+        let writes = IoNumbers::together(databases().map(|database| &database.writes));
+        let logs = || result.instances().map(|instance| &instance.details.log);
+        let written = IoNumbers::together(logs().map(|log| &log.writes));
+        let volume = logs().flat_map(|log| [&log.writes, &log.format_writes]);
+        let volume = IoNumbers::together(volume);
+        let model = result.details.model.as_ref();
+        let busiest = model.and_then(|model| {
+            model.busiest(|array| array.groups.iter().map(|g| g.utilisation).collect())
+        });
+        Self {
+            io_per_s: result.achieved_iops.unwrap_or(f64::NAN),
+            reads_per_s: reads.per_s,
+            writes_per_s: writes.per_s,
+            read_ms: reads.latency_ms_mean.unwrap_or(f64::NAN),
+            write_ms: writes.latency_ms_mean.unwrap_or(f64::NAN),
+            log: LogFigures::of(&written),
+            log_volume: LogFigures::of(&volume),
+            utilisation: busiest.unwrap_or(f64::NAN),
+            passed: result.verdict == Verdict::Pass,
+        }
+    }
+}
