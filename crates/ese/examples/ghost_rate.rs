@@ -59,7 +59,7 @@ async fn simulate(world: World) -> u64 {
     let meters = Rc::new(MeterBoard::new(usize::from(DATABASES), 1));
     let cache_options = CacheOptions::new(PageSize::KIB_32, 32_768);
     let cache = Cache::<Ghost>::new(&world, cache_options, meters);
-    let instance = Instance::start_blank(&world, &cache, options(), PAGES);
+    let instance = Instance::start_blank(&world, &cache, options(), &[PAGES; DATABASES as usize]);
     let instance = instance.await.expect("a new instance");
     let end = world.clock.now() + SIMULATED;
     let sessions: Vec<_> = (0..SESSIONS)

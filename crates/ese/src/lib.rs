@@ -19,4 +19,5 @@ mod small_file;
 pub mod space;
 pub mod table;
 pub mod tree;
+pub mod twin;
 pub mod verify;

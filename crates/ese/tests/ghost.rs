@@ -172,7 +172,7 @@ fn run<C: Changed>(seed: u64, segment: usize, gap_pages: u64) -> Trace {
         let mut cache_options = CacheOptions::new(SIZE, 48);
         cache_options.gap_bytes = gap_pages * SIZE.bytes_u64();
         let cache = Cache::<C>::new(&world, cache_options, meters);
-        let instance = Instance::start_blank(&world, &cache, setup, PAGES);
+        let instance = Instance::start_blank(&world, &cache, setup, &[PAGES; DATABASES as usize]);
         let instance = instance.await.unwrap();
         let throttle = Throttle {
             batch_bytes: 64 << 10,
@@ -246,7 +246,7 @@ fn a_blank_instance_is_not_started_over_another() {
         let begin = async || {
             let meters = Rc::new(MeterBoard::new(1, 1));
             let cache = Cache::<Bytes>::new(&world, CacheOptions::new(SIZE, 16), meters);
-            Instance::start_blank(&world, &cache, options(1, 512), 20).await
+            Instance::start_blank(&world, &cache, options(1, 512), &[20]).await
         };
         begin().await.unwrap().shut_down().await.unwrap();
         let error = begin().await.err().unwrap();

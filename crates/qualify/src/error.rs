@@ -61,6 +61,11 @@ pub enum RunError {
         /// What the world said.
         error: IoError,
     },
+    /// The twin cannot do this; the engine itself can.
+    #[error(
+        "{0} is not modelled without content\n  `--engine bytes` runs the engine itself on the modelled storage"
+    )]
+    NotModelled(&'static str),
     /// Somebody stopped it before there was a test.
     #[error("stopped before the test began")]
     Stopped,

@@ -19,6 +19,7 @@
 //! * [`injection`]: faults on purpose; [`found`]: what was wrong with the storage, in words.
 //! * [`sampling`]: what was counted, over time; [`hanging`]: I/O that does not come back; `punctuality`: whether the program
 //!   itself keeps up.
+//! * [`simulation`]: a test of the engine's twin, whose databases have no content.
 //! * [`verification`]: is every page and log segment whole? [`integrity`]: is every record there? [`oracle`]: what was committed; [`counting`]: how far it has come.
 //! * [`rules`]: the rules and the verdict; [`qualifies`]: whether the result may be shown as a qualification.
 //! * [`result`]: all of it as it is written down.
@@ -50,6 +51,7 @@ pub mod run;
 pub mod sampling;
 pub mod server;
 pub mod sessions;
+pub mod simulation;
 pub mod sizing;
 mod soft_recovery;
 pub mod survey;

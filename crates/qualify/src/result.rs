@@ -288,6 +288,7 @@ impl Assembly<'_> {
             .databases
             .iter()
             .map(|m| m.reads.total().count + m.writes.total().count);
+        let judged = run.files.as_ref().filter(|files| !files.read_only);
         Evidence {
             reads: streams(names, reads, collected.map(|c| &c.reads)),
             log_writes: streams(log_names, logs, collected.map(|c| &c.log_writes)),
@@ -301,8 +302,8 @@ impl Assembly<'_> {
                 .operation_latencies()
                 .from_intended_start
                 .percentile(Percentile::P99),
-            pages: run.files.as_ref().map(|files| files.databases),
-            logs: run.files.as_ref().map(|files| files.logs),
+            pages: judged.map(|files| files.databases),
+            logs: judged.map(|files| files.logs),
             records: run.records,
             findings: run.log.findings,
             io_errors: run.errors.0,

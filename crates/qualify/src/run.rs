@@ -146,7 +146,7 @@ impl Director<'_> {
     }
 
     /// Waits for the time at which several hosts begin together.
-    async fn wait_for_start(&self) {
+    pub(crate) async fn wait_for_start(&self) {
         let Some(at) = self.plan.start_at else { return };
         let now = self.now();
         if now > at {
@@ -163,7 +163,7 @@ impl Director<'_> {
     }
 
     /// Sessions at work, and a clean shutdown. What must be in the databases then, unless something went wrong.
-    async fn work<T: Table>(
+    pub(crate) async fn work<T: Table>(
         &self,
         run: &mut TestRun,
         server: &Rc<Server<T>>,

@@ -76,22 +76,30 @@ pub fn bytes_per_record(page: PageSize, shape: &Shape) -> f64 {
 }
 
 fn pages_per_record(page: PageSize, shape: &Shape) -> f64 {
+    let record = NODE_HEAD + PRIMARY_KEY + RECORD_HEAD + shape.short;
+    let inside = match stays_inside(page, shape.long as usize) {
+        true => shape.long,
+        false => BODY_ID,
+    };
+    let leaves = node_pages(page, &[record + inside])
+        + apart_pages_per_record(page, shape)
+        + node_pages(page, &[NODE_HEAD + INDEX_KEY + PRIMARY_KEY]);
+    leaves * (1.0 + BRANCHES_PER_LEAF)
+}
+
+/// Pages of bodies apart from their records that a record takes in the mean.
+pub fn apart_pages_per_record(page: PageSize, shape: &Shape) -> f64 {
     let large = match shape.large_one_in {
         0 => 0.0,
         one_in => 1.0 / f64::from(one_in),
     };
-    let record = NODE_HEAD + PRIMARY_KEY + RECORD_HEAD + shape.short;
     let long = shape.long as usize;
-    let (inside, apart) = match stays_inside(long) {
-        true => (shape.long, 0.0),
-        false => (BODY_ID, body_pages(page, long)),
+    let usual = match stays_inside(page, long) {
+        true => 0.0,
+        false => body_pages(page, long),
     };
     let large_mean = (shape.large_min as usize).midpoint(shape.large_max as usize);
-    let leaves = node_pages(page, &[record + inside])
-        + (1.0 - large) * apart
-        + large * body_pages(page, large_mean)
-        + node_pages(page, &[NODE_HEAD + INDEX_KEY + PRIMARY_KEY]);
-    leaves * (1.0 + BRANCHES_PER_LEAF)
+    (1.0 - large) * usual + large * body_pages(page, large_mean)
 }
 
 fn body_pages(page: PageSize, body: usize) -> f64 {
@@ -125,10 +133,14 @@ mod tests {
 
     #[test]
     fn a_page_holds_whole_records() {
-        // 12 bodies of 2,000 bytes and their roots fit 80 % of 32 KiB, 102 records of 240 bytes, and 903 index entries.
-        let each = pages_per_record(PageSize::KIB_32, &NO_LARGE);
-        let expected = 1.0 / 12.0 + 1.0 / 103.0 + 1.0 / 904.0;
-        assert!((each / expected - 1.01).abs() < 0.002, "{each}");
+        // Of 32 KiB, 80 % take 11 records of 2,251 bytes and 904 index entries. Of 8 KiB, where such a body is apart: 25 records,
+        // 3 bodies with their roots, 224 entries.
+        let large = 1.0 / 11.0 + 1.0 / 904.0;
+        let small = 1.0 / 25.0 + 1.0 / 3.0 + 1.0 / 224.0;
+        for (page, expected) in [(PageSize::KIB_32, large), (PageSize::KIB_8, small)] {
+            let each = pages_per_record(page, &NO_LARGE);
+            assert!((each / expected - 1.01).abs() < 0.003, "{page}: {each}");
+        }
     }
 
     #[test]

@@ -32,6 +32,8 @@ pub struct Files {
     pub logs: FilesVerified,
     /// What is wrong, in words.
     pub found: Found,
+    /// They were read and not judged: there is nothing in them.
+    pub read_only: bool,
 }
 
 /// Judges every database and every log of the plan.

@@ -183,8 +183,8 @@ impl<C: Content> FrameTable<C> {
 }
 
 /// Fibonacci hashing of page keys: they are chosen by nobody hostile, and the order of the table is never looked at.
-#[derive(Default)]
-struct KeyHasher(u64);
+#[derive(Clone, Default)]
+pub(crate) struct KeyHasher(u64);
 
 impl Hasher for KeyHasher {
     fn finish(&self) -> u64 {

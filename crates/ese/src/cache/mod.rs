@@ -52,6 +52,7 @@ use crate::meter::MeterBoard;
 use crate::policy::available::{Available, Freeing, START_PERCENT, STOP_PERCENT};
 use crate::policy::dirty::DirtyOrder;
 use frames::FrameTable;
+pub(crate) use frames::KeyHasher;
 use preread::Ahead;
 
 /// Names a page within a server.

@@ -201,7 +201,7 @@ impl Load<'_> {
         for (count, number) in (1_u32..).zip(self.source.in_id_order()) {
             let (id, folder, received) = self.source.keys(number);
             self.source.subject(number, &mut subject);
-            let place = match stays_inside(self.source.body_bytes(number)) {
+            let place = match stays_inside(self.options.page_size, self.source.body_bytes(number)) {
                 true => {
                     self.source.body(number, &mut body);
                     Body::Inside(&body)
@@ -226,7 +226,7 @@ impl Load<'_> {
         let mut bodies = records.finish(&mut self.writer);
         let mut next_body = 0;
         for (count, number) in (1_u32..).zip(self.source.in_id_order()) {
-            if stays_inside(self.source.body_bytes(number)) {
+            if stays_inside(self.options.page_size, self.source.body_bytes(number)) {
                 continue;
             }
             self.source.body(number, &mut body);

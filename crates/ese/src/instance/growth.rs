@@ -21,7 +21,7 @@ use crate::cache::CachedPages;
 use crate::content::{Bytes, Content};
 use crate::error::EngineError;
 use crate::format::page::Page;
-use crate::log::{LogRecord, Role, record};
+use crate::log::{LogRecord, Role};
 use crate::meter::Meters;
 use crate::page::Pages;
 use crate::policy::extension;
@@ -133,17 +133,11 @@ impl Instance<Bytes> {
 
     /// The caller has a permit.
     async fn grow_by(&self, database: u8, more: u32) -> Result<(), EngineError> {
-        let entry = self.database(database);
-        if entry.growing.replace(true) {
-            self.0
-                .changed
-                .wait(|| (!entry.growing.get()).then_some(()))
-                .await;
+        if !self.begin_growth(database).await {
             return Ok(());
         }
-        let grown = self.extend(database, entry, more).await;
-        entry.growing.set(false);
-        self.0.changed.notify();
+        let grown = self.extend(database, self.database(database), more).await;
+        self.end_growth(database);
         grown
     }
 
@@ -159,18 +153,7 @@ impl Instance<Bytes> {
         let last = self.last_owned(database).await?;
         let pages = last.0.checked_add(more).filter(|_| more > 0);
         let pages = pages.ok_or_else(full)?;
-        self.lengthen(entry, pages).await?;
-        let time = self.0.cache.time(entry.number).next();
-        let mut spelled = Vec::new();
-        let grow = LogRecord::Grow {
-            database,
-            time,
-            pages,
-        };
-        record::encode(&grow, &mut spelled);
-        self.0.cache.advance_time(entry.number, time);
-        let appended = self.0.log.append(&spelled);
-        self.0.cache.needs_sync(entry.number, appended.start);
+        self.lengthen_logged(database, pages).await?;
         self.change_with(Leave::Given, database, 0, Role::System, |change| {
             space::grow(change, root, more)
         })
@@ -180,6 +163,56 @@ impl Instance<Bytes> {
 }
 
 impl<C: Content> Instance<C> {
+    /// Makes the file of a database without trees longer by `more` pages, or waits for whoever is making it longer.
+    ///
+    /// # Errors
+    /// When the volume is full or the file cannot be written.
+    pub(crate) async fn grow_file(&self, database: u8, more: u32) -> Result<(), EngineError> {
+        if !self.begin_growth(database).await {
+            return Ok(());
+        }
+        let entry = self.database(database);
+        let full = || file_error(&entry.path)(IoError::NoSpace);
+        let grown = match entry.pages.get().checked_add(more) {
+            Some(pages) => self.lengthen_logged(database, pages).await,
+            None => Err(full()),
+        };
+        self.end_growth(database);
+        grown
+    }
+
+    /// Whether a growth may begin; otherwise one was under way, and has ended.
+    async fn begin_growth(&self, database: u8) -> bool {
+        let entry = self.database(database);
+        if !entry.growing.replace(true) {
+            return true;
+        }
+        let ended = || (!entry.growing.get()).then_some(());
+        self.0.changed.wait(ended).await;
+        false
+    }
+
+    fn end_growth(&self, database: u8) {
+        self.database(database).growing.set(false);
+        self.0.changed.notify();
+    }
+
+    /// Makes the file `pages` long and says so in the log.
+    async fn lengthen_logged(&self, database: u8, pages: u32) -> Result<(), EngineError> {
+        let entry = self.database(database);
+        self.lengthen(entry, pages).await?;
+        let time = self.0.cache.time(entry.number).next();
+        self.0.cache.advance_time(entry.number, time);
+        let grow = LogRecord::Grow {
+            database,
+            time,
+            pages,
+        };
+        let start = self.append(&grow).start;
+        self.0.cache.needs_sync(entry.number, start);
+        Ok(())
+    }
+
     /// Makes the file `pages` long and writes zeros into the new part.
     pub(crate) async fn lengthen(&self, entry: &Database, pages: u32) -> Result<(), EngineError> {
         let size = self.0.options.page_size;

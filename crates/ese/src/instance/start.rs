@@ -22,7 +22,7 @@ use crate::format::attachment::ATTACHMENTS_MAX;
 use crate::format::header::{DatabaseHeader, DatabaseState, LogsRequired};
 use crate::format::stamp::{SIGNATURE_BYTES, Signature, Stamp};
 use crate::log::files::LogPlace;
-use crate::log::{FlushReason, Log, LogFiles, LogOptions, LogRecord, record};
+use crate::log::{Appended, FlushReason, Log, LogFiles, LogOptions, LogRecord, record};
 use crate::policy::log_buffer;
 use crate::small_file::name_error;
 
@@ -51,7 +51,7 @@ impl Beginning {
 }
 
 impl<C: Content> Instance<C> {
-    /// Makes databases of `pages` zero pages, without trees, and starts an instance over them with a new log.
+    /// Makes databases of so many zero `pages` each, without trees, and starts an instance over them with a new log.
     ///
     /// End it with [`Instance::shut_down`]. Pages are to be claimed before they are first read.
     ///
@@ -62,14 +62,19 @@ impl<C: Content> Instance<C> {
         world: &World,
         cache: &Cache<C>,
         options: InstanceOptions,
-        pages: u32,
+        pages: &[u32],
     ) -> Result<Self, EngineError> {
+        assert_eq!(
+            pages.len(),
+            options.databases.len(),
+            "pages of each database"
+        );
         let files = log_files(world, cache, &options, None);
         ours::check_files(world, &files, &options).await?;
         refuse_logs(world, &files).await?;
         let mut found = Vec::with_capacity(options.databases.len());
-        for path in &options.databases {
-            found.push(make_blank(world, &options, path, pages).await?);
+        for (path, pages) in options.databases.iter().zip(pages) {
+            found.push(make_blank(world, &options, path, *pages).await?);
         }
         let beginning = Beginning::new_stream();
         let instance = Self::assemble(world, cache, options, beginning, found).await?;
@@ -186,10 +191,10 @@ impl<C: Content> Instance<C> {
     }
 
     /// Appends a record that changes no page.
-    pub(crate) fn append(&self, what: &LogRecord<'_>) -> LogPosition {
+    pub(crate) fn append(&self, what: &LogRecord<'_>) -> Appended {
         let mut spelled = Vec::new();
         record::encode(what, &mut spelled);
-        self.0.log.append(C::record(&spelled)).end
+        self.0.log.append(C::record(&spelled))
     }
 }
 

@@ -135,9 +135,10 @@ impl Transaction<'_> {
     pub async fn commit(self, how: Commit) -> Result<(), EngineError> {
         let (instance, number) = (self.instance, self.number);
         if instance.0.transactions.has_logged(number) {
-            let end = instance.append(&LogRecord::Commit {
+            let record = LogRecord::Commit {
                 transaction: number,
-            });
+            };
+            let end = instance.append(&record).end;
             instance.0.transactions.commit(number);
             match how {
                 Commit::Hard => instance.0.log.flushed(end, FlushReason::Commit).await?,

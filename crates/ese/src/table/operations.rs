@@ -116,7 +116,7 @@ pub fn replace(
     assert_eq!(old.message.id, new.id, "a message keeps its id");
     let mut list = List::new(trees, size);
     let body = match old.message.body {
-        Body::Apart(id) if !stays_inside(new.body.len()) => {
+        Body::Apart(id) if !stays_inside(size, new.body.len()) => {
             list.replace_body(id, old.body_bytes, new.body);
             Body::Apart(id)
         }
@@ -202,7 +202,7 @@ impl List {
 
     /// Puts a body where it belongs.
     fn insert_body<'b>(&mut self, new: &NewMessage<'b>) -> Body<'b> {
-        if stays_inside(new.body.len()) {
+        if stays_inside(self.size, new.body.len()) {
             return Body::Inside(new.body);
         }
         for (key, data) in body_nodes(self.size, new.body_id, new.body) {

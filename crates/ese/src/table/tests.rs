@@ -59,7 +59,7 @@ fn load(size: PageSize, mails: &BTreeMap<i64, Mail>, free: u32) -> (Database, Lo
     let apart = || {
         mails
             .iter()
-            .filter(|(_, mail)| !stays_inside(mail.body.len()))
+            .filter(|(_, mail)| !stays_inside(size, mail.body.len()))
     };
     let body_ids: BTreeMap<i64, LongValueId> = apart()
         .zip(1..)

@@ -20,11 +20,11 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use brunt_ese::backup::{self, Piece, Reads, Sink};
-use brunt_ese::content::Bytes;
+use brunt_ese::content::Content;
 use brunt_ese::error::EngineError;
 use brunt_units::{ByteSize, Span};
 use brunt_workload::profile::Version;
-use brunt_world::Task;
+use brunt_world::{Task, World};
 
 use crate::error::RunError;
 use crate::plan::Plan;
@@ -57,7 +57,11 @@ fn database_name(name: &str) -> String {
 
 impl Director<'_> {
     /// The test itself. Whether the databases are as they were.
-    pub(crate) async fn back_up(&self, run: &mut TestRun, server: &Rc<Server>) -> bool {
+    pub(crate) async fn back_up<T: Table>(
+        &self,
+        run: &mut TestRun,
+        server: &Rc<Server<T>>,
+    ) -> bool {
         match self.unless_hung(self.read_or_restore(run, server)).await {
             Ok(Ok(())) if self.stop.is_asked() => run.ending = Ending::Stopped,
             Ok(Ok(())) => return true,
@@ -71,10 +75,10 @@ impl Director<'_> {
         false
     }
 
-    async fn read_or_restore(
+    async fn read_or_restore<T: Table>(
         &self,
         run: &mut TestRun,
-        server: &Rc<Server>,
+        server: &Rc<Server<T>>,
     ) -> Result<(), RunError> {
         let copied = self.read_all(run, server).await;
         let closed = server.close().await;
@@ -87,7 +91,11 @@ impl Director<'_> {
     }
 
     /// Reads all databases at once.
-    async fn read_all(&self, run: &mut TestRun, server: &Rc<Server>) -> Result<(), RunError> {
+    async fn read_all<T: Table>(
+        &self,
+        run: &mut TestRun,
+        server: &Rc<Server<T>>,
+    ) -> Result<(), RunError> {
         if let Some(folder) = &self.plan.copy_to {
             copying::make_room(self.world, folder).await?;
         }
@@ -101,7 +109,7 @@ impl Director<'_> {
             let (plan, stop) = (self.plan.clone(), self.stop.clone());
             let read = async move {
                 let begun = world.clock.now();
-                read_one(&world, &plan, &server, at, &stop).await?;
+                T::back_up(&world, &plan, &server, at, &stop).await?;
                 Ok(world.clock.now() - begun)
             };
             tasks.push((at, self.world.spawner.spawn(read)));
@@ -136,8 +144,8 @@ impl Director<'_> {
 /// Takes everything and keeps nothing, until it is told to stop.
 struct UntilStopped(Stop);
 
-impl Sink<Bytes> for UntilStopped {
-    async fn take(&mut self, _: Piece<'_, Bytes>) -> Result<(), EngineError> {
+impl<C: Content> Sink<C> for UntilStopped {
+    async fn take(&mut self, _: Piece<'_, C>) -> Result<(), EngineError> {
         match self.0.is_asked() {
             true => Err(EngineError::Stopped),
             false => Ok(()),
@@ -145,10 +153,11 @@ impl Sink<Bytes> for UntilStopped {
     }
 }
 
-async fn read_one(
-    world: &brunt_world::World,
+/// Reads the database at `at` in the plan's order, and copies it when the plan says so.
+pub(crate) async fn copy_or_read(
+    world: &World,
     plan: &Plan,
-    server: &Rc<Server>,
+    server: &Server,
     at: usize,
     stop: &Stop,
 ) -> Result<(), EngineError> {
@@ -156,8 +165,7 @@ async fn read_one(
     let (instance, database) = (server.instance_of(table), table.database());
     let reads = reads(plan.version);
     let Some(folder) = &plan.copy_to else {
-        let mut sink = UntilStopped(stop.clone());
-        return backup::read_pages(instance, database, reads, &mut sink).await;
+        return read(plan, server, at, stop).await;
     };
     let name = plan.databases().nth(at).expect("a database of the plan");
     let number = table.instance_number();
@@ -170,7 +178,20 @@ async fn read_one(
     sink.finish().await
 }
 
-fn read_so_far(server: &Server) -> ByteSize {
+/// Reads the database at `at` in the plan's order and keeps nothing.
+pub(crate) async fn read<T: Table>(
+    plan: &Plan,
+    server: &Server<T>,
+    at: usize,
+    stop: &Stop,
+) -> Result<(), EngineError> {
+    let table = &server.tables()[at];
+    let mut sink = UntilStopped(stop.clone());
+    let (instance, database) = (server.instance_of(table), table.database());
+    backup::read_pages(instance, database, reads(plan.version), &mut sink).await
+}
+
+fn read_so_far<T: Table>(server: &Server<T>) -> ByteSize {
     let bytes = server.board().with(|meters| {
         let databases = meters.databases.iter();
         databases.map(|database| database.backup.bytes()).sum()

@@ -1,11 +1,13 @@
 //! The engine of one server: instances over one cache, their tables, and operations of the workload on them.
 //!
-//! What the databases are made of is a type: [`Records`] are compared byte by byte, on real storage or modelled. Everything a
-//! test does around them is written once.
+//! What the databases are made of is a type: [`Records`] are compared byte by byte, on real storage or modelled; a [`Twin`] has no
+//! bytes, and may be of any size. Everything a test does around them is written once.
 
 mod records;
+mod twin;
 
 pub use records::Records;
+pub use twin::Twin;
 
 use std::cell::{Cell, RefCell};
 use std::path::Path;
@@ -25,6 +27,7 @@ use brunt_world::{FileId, World};
 
 use crate::oracle::Finding;
 use crate::plan::Plan;
+use crate::progress::Stop;
 use crate::sessions::{Performed, Target};
 use crate::test_run::Recovered;
 
@@ -51,6 +54,18 @@ pub trait Table: Sized + 'static {
         server: &Server<Self>,
         operation: &Operation,
     ) -> impl Future<Output = Result<Option<Finding>, EngineError>>;
+
+    /// Reads the database at `at` in the plan's order as a backup does, and copies it when the plan says so.
+    ///
+    /// # Errors
+    /// When a page is bad, or something cannot be read or written.
+    fn back_up(
+        world: &World,
+        plan: &Plan,
+        server: &Server<Self>,
+        at: usize,
+        stop: &Stop,
+    ) -> impl Future<Output = Result<(), EngineError>>;
 
     /// Closes an instance, and so leaves databases that need no log.
     ///

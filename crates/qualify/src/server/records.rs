@@ -13,9 +13,10 @@ use brunt_workload::operations::Operation;
 use brunt_world::World;
 
 use super::{Server, Table};
+use crate::backup;
 use crate::oracle::{Finding, Oracle};
 use crate::plan::Plan;
-use crate::progress::{Listener, News};
+use crate::progress::{Listener, News, Stop};
 use crate::records::{Compared, Contents, Pads, StoredFields};
 use crate::test_run::Recovered;
 use crate::witness::{Change, Hearing};
@@ -122,6 +123,16 @@ impl Table for Records {
             Kind::Read => self.read(instance, operation.record).await,
             _ => self.change(instance, operation).await,
         }
+    }
+
+    async fn back_up(
+        world: &World,
+        plan: &Plan,
+        server: &Server,
+        at: usize,
+        stop: &Stop,
+    ) -> Result<(), EngineError> {
+        backup::copy_or_read(world, plan, server, at, stop).await
     }
 
     async fn close(instance: Instance<Bytes>) -> Result<(), EngineError> {

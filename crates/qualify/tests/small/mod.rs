@@ -13,6 +13,7 @@ use brunt_qualify::progress::{Listener, News, Stop};
 use brunt_qualify::result::{Surroundings, result};
 use brunt_qualify::run::run;
 use brunt_qualify::sampling::Recorded;
+use brunt_qualify::simulation::simulate;
 use brunt_qualify::test_run::TestRun;
 use brunt_report::RunResult;
 use brunt_report::result::{self, Backend, Machine, Origin, Outcome};
@@ -125,7 +126,16 @@ impl Small {
     }
 
     /// Runs `plan` on it.
-    pub(crate) fn run(mut self, plan: &Plan) -> Left {
+    pub(crate) fn run(self, plan: &Plan) -> Left {
+        self.run_as(plan, false)
+    }
+
+    /// Runs the twin of `plan` on it.
+    pub(crate) fn simulate(self, plan: &Plan) -> Left {
+        self.run_as(plan, true)
+    }
+
+    fn run_as(mut self, plan: &Plan, twin: bool) -> Left {
         if let Some(path) = self.foreign {
             self.store.put(Path::new(path), &[7; 8192]);
         }
@@ -147,9 +157,12 @@ impl Small {
         let (stop_after, abandon_after) = (self.stop_after, self.abandon_after);
         let run = machine.executor.block_on(async move {
             let own = world.clone();
-            let test = world
-                .spawner
-                .spawn(async move { run(&own, &plan, &*news, &stop).await });
+            let test = world.spawner.spawn(async move {
+                match twin {
+                    true => simulate(&own, &plan, &*news, &stop).await,
+                    false => run(&own, &plan, &*news, &stop).await,
+                }
+            });
             if let Some(span) = stop_after {
                 world.sleep(span).await;
                 asked.ask();

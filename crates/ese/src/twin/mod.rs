@@ -1,0 +1,481 @@
+//! The twin: a table that is arithmetic, under the same cache, log, checkpoint and maintenance as one of bytes.
+//!
+//! A server of terabytes cannot be held in memory to find out what it would ask of storage, and need not be: which pages an
+//! operation touches follows from its key, and how many bytes it logs from the sizes of records. So everything that *decides*
+//! is the engine itself, driving [`Ghost`] pages, and only what lies on the pages is replaced:
+//!
+//! ```text
+//!    records   a leaf for every range of keys       leaves.rs    how full leaves are, and when one splits: urn.rs
+//!    index     two ends of every folder             ends.rs
+//!    bodies    a run of pages, new ones at the end
+//!    space     extents out of the room behind       supply.rs
+//!    sizes     nodes on pages, records in the log   measure.rs
+//! ```
+//!
+//! An operation makes its pages resident one after the other, as the engine does, then logs and changes them at once, commits,
+//! and after the commit of a delete removes what it had marked. A test runs both on the same modelled storage and holds what
+//! they read, write and log together.
+//!
+//! **Branch pages** can be read and cached like all others, which is what the engine does; or be taken to be in memory always
+//! ([`Layout::reads_branches`]), which is what published tests look like whose databases have more of them than frames.
+
+mod ends;
+mod leaves;
+mod measure;
+mod supply;
+mod urn;
+
+use std::cell::RefCell;
+
+use brunt_units::PageNumber;
+use brunt_world::World;
+use brunt_world::random::Stream;
+use smallvec::{SmallVec, smallvec};
+
+use crate::cache::{Pin, Trust};
+use crate::content::Ghost;
+use crate::error::EngineError;
+use crate::format::catalog::system::FIRST_USER_PAGE;
+use crate::instance::Instance;
+use crate::instance::transaction::Commit;
+use crate::log::{Appended, FlushReason};
+use crate::policy::extension;
+use ends::Ends;
+use leaves::{Leaf, Leaves};
+pub use measure::Measure;
+use supply::{Supply, Taker};
+
+/// Root and two space trees of each of the three trees.
+const ROOTS: u32 = 3;
+
+/// What a table begins with.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Layout {
+    /// Sizes of its records.
+    pub measure: Measure,
+    /// Records.
+    pub records: u64,
+    /// Mean pages of a record's body beside the record.
+    pub body_pages: f64,
+    /// Folders of the index.
+    pub folders: u32,
+    /// Pages behind the trees that are free.
+    pub free_pages: u32,
+    /// Whether branch pages are read like others, or in memory always.
+    pub reads_branches: bool,
+}
+
+/// A record as an operation names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TwinRecord {
+    /// Its number in the order of insertion.
+    pub number: u64,
+    /// Its key; keys are spread evenly over all 64-bit numbers.
+    pub key: u64,
+    /// Bytes of its body.
+    pub body: usize,
+}
+
+type Touched = SmallVec<[PageNumber; 8]>;
+type Pins = SmallVec<[Pin<Ghost>; 8]>;
+
+/// The table of one database; see the [module](self).
+pub struct TwinTable {
+    database: u8,
+    /// The database's number in the cache.
+    number: u8,
+    layout: Layout,
+    records: RefCell<Leaves>,
+    ends: RefCell<Ends>,
+    bodies: (PageNumber, u32),
+    supply: RefCell<Supply>,
+    random: RefCell<Stream>,
+}
+
+/// Where the trees of a layout lie.
+struct Places {
+    records: Leaves,
+    bodies: (PageNumber, u32),
+    ends: Ends,
+    index_pages: u32,
+    /// The first page behind all trees.
+    end: PageNumber,
+}
+
+impl Layout {
+    fn places(&self) -> Places {
+        let measure = &self.measure;
+        let (record, entry) = (measure.record_cost(), measure.index_cost());
+        let loaded = measure.loaded(record);
+        let leaves = self.records.div_ceil(loaded.into());
+        let first = FIRST_USER_PAGE.after(ROOTS);
+        let fanout = measure.fanout(leaves);
+        let records = Leaves::new(first, self.records, loaded, measure.full(record), fanout);
+        let bodies = first.after(records.loaded_pages() + ROOTS);
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "a float cast saturates, and a database has no more pages"
+        )]
+        let body_pages = (self.records as f64 * self.body_pages).ceil() as u32;
+        let index = bodies.after(body_pages + ROOTS);
+        let per_page = measure.loaded(entry);
+        let ends = Ends::new(
+            index,
+            self.records,
+            self.folders,
+            per_page,
+            measure.full(entry),
+        );
+        let index_leaves = self.records.div_ceil(per_page.into());
+        let index_pages = index_leaves + index_leaves.div_ceil(measure.fanout(index_leaves).into());
+        let index_pages = u32::try_from(index_pages).expect("pages have 32-bit numbers");
+        Places {
+            records,
+            bodies: (bodies, body_pages),
+            ends,
+            index_pages,
+            end: index.after(index_pages),
+        }
+    }
+
+    /// Pages of a database that has this table and nothing else: what [`Instance::start_blank`] is to make.
+    pub fn pages(&self) -> u32 {
+        self.places().end.0 - 1 + self.free_pages
+    }
+}
+
+impl TwinTable {
+    /// The table of a database of `instance`, which was made with [`Layout::pages`] pages.
+    pub fn new(world: &World, instance: &Instance<Ghost>, database: u8, layout: Layout) -> Self {
+        let entry = instance.database(database);
+        let Places {
+            records,
+            bodies,
+            ends,
+            index_pages,
+            end,
+        } = layout.places();
+        let owned = [records.loaded_pages(), bodies.1, index_pages];
+        let name = format!("twin/{}", entry.path.display());
+        Self {
+            database,
+            number: entry.number,
+            layout,
+            records: RefCell::new(records),
+            ends: RefCell::new(ends),
+            bodies,
+            supply: RefCell::new(Supply::new(end, owned)),
+            random: RefCell::new(world.random.named(&name)),
+        }
+    }
+
+    /// The database's number within its instance.
+    pub fn database(&self) -> u8 {
+        self.database
+    }
+
+    /// Reads a record, not its body.
+    ///
+    /// # Errors
+    /// When a page cannot be read.
+    pub async fn read(&self, instance: &Instance<Ghost>, key: u64) -> Result<(), EngineError> {
+        self.descend(instance, key).await.map(drop)
+    }
+
+    /// Inserts a record and commits.
+    ///
+    /// # Errors
+    /// When a page cannot be read, the log not be written, or the file not grow.
+    pub async fn insert(
+        &self,
+        instance: &Instance<Ghost>,
+        record: TwinRecord,
+        commit: Commit,
+    ) -> Result<(), EngineError> {
+        instance.log().room().await?;
+        let measure = &self.layout.measure;
+        let (mut touched, mut pins) = (Touched::new(), Pins::new());
+        let mut bytes = 0;
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "few pages"
+        )]
+        let body_pages = measure.body_pages(record.body).ceil() as u32;
+        for _ in 0..body_pages {
+            touched.push(self.fresh(instance, Taker::Bodies, &mut pins).await?);
+        }
+        let (leaf, pin) = self.descend(instance, record.key).await?;
+        pins.push(pin);
+        touched.push(leaf.page);
+        let splits = {
+            let mut random = self.random.borrow_mut();
+            self.records.borrow_mut().insert(&mut random)
+        };
+        if splits {
+            bytes += measure.split_log(measure.record_cost());
+            self.split(instance, leaf, &mut touched, &mut pins).await?;
+        }
+        let behind = self.ends.borrow().behind_tail(record.number);
+        bytes += measure.insert_log(record.body, behind);
+        bytes += self
+            .enter(instance, record.number, &mut touched, &mut pins)
+            .await?;
+        let end = self.change(instance, &touched, bytes).end;
+        drop(pins);
+        self.grow_ahead(instance);
+        finish(instance, end, commit).await
+    }
+
+    /// Deletes a record, commits, and then removes it.
+    ///
+    /// # Errors
+    /// When a page cannot be read or the log not be written.
+    pub async fn delete(
+        &self,
+        instance: &Instance<Ghost>,
+        record: TwinRecord,
+        commit: Commit,
+    ) -> Result<(), EngineError> {
+        let measure = &self.layout.measure;
+        let head = self.ends.borrow().head(record.number);
+        let end = {
+            let (touched, _pins) = self.pages_of(instance, record, head).await?;
+            self.change(instance, &touched, measure.delete_log(record.body))
+                .end
+        };
+        finish(instance, end, commit).await?;
+        let (touched, _pins) = self.pages_of(instance, record, head).await?;
+        let behind = self.ends.borrow().behind_head(record.number);
+        self.change(
+            instance,
+            &touched,
+            measure.clean_up_log(record.body, behind),
+        );
+        let mut random = self.random.borrow_mut();
+        self.records.borrow_mut().delete(&mut random);
+        self.ends.borrow_mut().delete(record.number);
+        Ok(())
+    }
+
+    /// Replaces a record by one of the same size and commits.
+    ///
+    /// # Errors
+    /// When a page cannot be read or the log not be written.
+    pub async fn replace(
+        &self,
+        instance: &Instance<Ghost>,
+        record: TwinRecord,
+        commit: Commit,
+    ) -> Result<(), EngineError> {
+        instance.log().room().await?;
+        let (leaf, mut pins) = {
+            let (leaf, pin) = self.descend(instance, record.key).await?;
+            (leaf, Pins::from_iter([pin]))
+        };
+        let mut touched: Touched = smallvec![leaf.page];
+        self.body_of(instance, record, &mut touched, &mut pins)
+            .await?;
+        let bytes = self.layout.measure.replace_log(record.body);
+        let end = self.change(instance, &touched, bytes).end;
+        drop(pins);
+        finish(instance, end, commit).await
+    }
+
+    /// The leaf of a key, pinned.
+    async fn descend(
+        &self,
+        instance: &Instance<Ghost>,
+        key: u64,
+    ) -> Result<(Leaf, Pin<Ghost>), EngineError> {
+        if self.layout.reads_branches {
+            let branch = {
+                let records = self.records.borrow();
+                records.branch(records.find(key))
+            };
+            self.fetch(instance, branch).await?;
+        }
+        // A split may have moved it meanwhile.
+        let leaf = self.records.borrow().find(key);
+        Ok((leaf, self.fetch(instance, leaf.page).await?))
+    }
+
+    async fn fetch(
+        &self,
+        instance: &Instance<Ghost>,
+        page: PageNumber,
+    ) -> Result<Pin<Ghost>, EngineError> {
+        instance
+            .cache()
+            .fetch(self.number, page, Trust::Verified)
+            .await
+    }
+
+    /// Everything that an existing record has, pinned.
+    async fn pages_of(
+        &self,
+        instance: &Instance<Ghost>,
+        record: TwinRecord,
+        head: PageNumber,
+    ) -> Result<(Touched, Pins), EngineError> {
+        instance.log().room().await?;
+        let (leaf, pin) = self.descend(instance, record.key).await?;
+        let (mut touched, mut pins) = (Touched::from_iter([leaf.page]), Pins::from_iter([pin]));
+        pins.push(self.fetch(instance, head).await?);
+        touched.push(head);
+        self.body_of(instance, record, &mut touched, &mut pins)
+            .await?;
+        Ok((touched, pins))
+    }
+
+    /// The pages of a record's body beside the record: a run somewhere among those of its tree.
+    async fn body_of(
+        &self,
+        instance: &Instance<Ghost>,
+        record: TwinRecord,
+        touched: &mut Touched,
+        pins: &mut Pins,
+    ) -> Result<(), EngineError> {
+        let pages = self.layout.measure.body_pages(record.body);
+        let (first, there) = self.bodies;
+        if pages == 0.0 || there == 0 {
+            return Ok(());
+        }
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "few pages"
+        )]
+        let count = (pages.ceil() as u32).min(there);
+        let at = (u128::from(record.key) * u128::from(there - count + 1)) >> 64;
+        let at = first.after(u32::try_from(at).expect("below a 32-bit number"));
+        for page in (0..count).map(|index| at.after(index)) {
+            pins.push(self.fetch(instance, page).await?);
+            touched.push(page);
+        }
+        Ok(())
+    }
+
+    /// A new page for a tree, pinned.
+    async fn fresh(
+        &self,
+        instance: &Instance<Ghost>,
+        taker: Taker,
+        pins: &mut Pins,
+    ) -> Result<PageNumber, EngineError> {
+        loop {
+            let pages = instance.database(self.database).pages.get();
+            let taken = self.supply.borrow_mut().take(taker, pages);
+            if let Some(page) = taken {
+                pins.push(instance.cache().claim(self.number, page).await?);
+                return Ok(page);
+            }
+            self.grow(instance).await?;
+        }
+    }
+
+    /// Splits a leaf: a new page, the link of the leaf behind, and the branch page above.
+    async fn split(
+        &self,
+        instance: &Instance<Ghost>,
+        leaf: Leaf,
+        touched: &mut Touched,
+        pins: &mut Pins,
+    ) -> Result<(), EngineError> {
+        touched.push(self.fresh(instance, Taker::Records, pins).await?);
+        let new = touched[touched.len() - 1];
+        let (behind, branch) = {
+            let records = self.records.borrow();
+            (records.behind(leaf), records.branch(leaf))
+        };
+        if let Some(behind) = behind {
+            pins.push(self.fetch(instance, behind).await?);
+            touched.push(behind);
+        }
+        pins.push(match self.layout.reads_branches {
+            true => self.fetch(instance, branch).await?,
+            false => instance.cache().claim(self.number, branch).await?,
+        });
+        touched.push(branch);
+        self.records.borrow_mut().split(leaf, new);
+        Ok(())
+    }
+
+    /// Makes the entry of record `number` in the index; what a split of its page adds to the log.
+    async fn enter(
+        &self,
+        instance: &Instance<Ghost>,
+        number: u64,
+        touched: &mut Touched,
+        pins: &mut Pins,
+    ) -> Result<usize, EngineError> {
+        let tail = self.ends.borrow().tail(number);
+        pins.push(self.fetch(instance, tail).await?);
+        touched.push(tail);
+        if !self.ends.borrow_mut().insert(number) {
+            return Ok(0);
+        }
+        let page = self.fresh(instance, Taker::Index, pins).await?;
+        touched.push(page);
+        self.ends.borrow_mut().split(number, page);
+        let measure = &self.layout.measure;
+        Ok(measure.split_log(measure.index_cost()))
+    }
+
+    /// Logs so many bytes and changes the pages, which are pinned.
+    fn change(&self, instance: &Instance<Ghost>, touched: &[PageNumber], bytes: usize) -> Appended {
+        // No record is longer than a page and what spells it.
+        let most = self.layout.measure.page.bytes();
+        let log = instance.log();
+        let first = log.append(bytes.min(most));
+        let mut appended = first;
+        let mut left = bytes.saturating_sub(most);
+        while left > 0 {
+            let piece = left.min(most);
+            appended.end = log.append(piece).end;
+            left -= piece;
+        }
+        let time = instance.cache().time(self.number).next();
+        instance
+            .cache()
+            .changed(self.number, touched, appended, time);
+        appended
+    }
+
+    /// Makes the file longer while operations go on, when less than one growth of pages is left.
+    fn grow_ahead(&self, instance: &Instance<Ghost>) {
+        let (entry, supply) = (instance.database(self.database), self.supply.borrow());
+        let extension = instance.options().growth_pages.max(supply.largest());
+        let pages = entry.pages.get();
+        let more = extension::growth(pages, supply.room(pages), 0, extension);
+        if more == 0 || entry.growing.get() {
+            return;
+        }
+        let (own, database) = (instance.clone(), self.database);
+        instance.run_background(async move { own.grow_file(database, more).await });
+    }
+
+    /// Makes the file longer, or waits for who is making it longer.
+    async fn grow(&self, instance: &Instance<Ghost>) -> Result<(), EngineError> {
+        let extension = instance
+            .options()
+            .growth_pages
+            .max(self.supply.borrow().largest());
+        instance.grow_file(self.database, extension).await
+    }
+}
+
+/// Commits what was logged before `end`.
+async fn finish(
+    instance: &Instance<Ghost>,
+    end: brunt_units::LogPosition,
+    commit: Commit,
+) -> Result<(), EngineError> {
+    match commit {
+        Commit::Hard => instance.log().flushed(end, FlushReason::Commit).await,
+        Commit::Lazy => {
+            instance.log().lazy();
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Free pages of one database: extents for trees, out of the room behind them.
+//!
+//! A tree asks for pages one by one and gets neighbours, because it obtains extents: a sixty-fourth of what it owns, as the
+//! other trees do ([`crate::space::extent_pages`]). The file grows before the room runs out.
+
+use brunt_units::PageNumber;
+
+use crate::space::extent_pages;
+
+/// Who takes pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Taker {
+    /// Records.
+    Records,
+    /// Bodies that are apart.
+    Bodies,
+    /// The index by folder and time.
+    Index,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Extent {
+    next: PageNumber,
+    left: u32,
+    owned: u64,
+}
+
+/// The free pages of a database.
+#[derive(Clone, Debug)]
+pub(super) struct Supply {
+    takers: [Extent; 3],
+    /// The first page that belongs to no tree.
+    free: PageNumber,
+}
+
+impl Supply {
+    /// Room from page `free` on; `owned` pages are each taker's.
+    pub(super) fn new(free: PageNumber, owned: [u32; 3]) -> Self {
+        let takers = owned.map(|owned| Extent {
+            next: PageNumber::NONE,
+            left: 0,
+            owned: owned.into(),
+        });
+        Self { takers, free }
+    }
+
+    /// A page for a tree in a file of `pages` pages; `None` when the file must grow first.
+    pub(super) fn take(&mut self, taker: Taker, pages: u32) -> Option<PageNumber> {
+        let room = self.room(pages);
+        let extent = &mut self.takers[taker as usize];
+        if extent.left == 0 {
+            let wanted = extent_pages(extent.owned);
+            if wanted > room {
+                return None;
+            }
+            (extent.next, extent.left) = (self.free, wanted);
+            extent.owned += u64::from(wanted);
+            self.free = self.free.after(wanted);
+        }
+        let page = extent.next;
+        extent.next = page.after(1);
+        extent.left -= 1;
+        Some(page)
+    }
+
+    /// Pages of a file of `pages` pages that belong to no tree.
+    pub(super) fn room(&self, pages: u32) -> u32 {
+        (pages + 1).saturating_sub(self.free.0)
+    }
+
+    /// The largest extent that a tree would ask for.
+    pub(super) fn largest(&self) -> u32 {
+        let wanted = self.takers.iter().map(|extent| extent_pages(extent.owned));
+        wanted.max().unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn takers_get_neighbours_and_never_the_same_page() {
+        let mut supply = Supply::new(PageNumber(1_000), [6_400, 0, 640]);
+        let first = supply.take(Taker::Records, 1_200).unwrap();
+        let other = supply.take(Taker::Index, 1_200).unwrap();
+        assert_eq!(supply.take(Taker::Records, 1_200), Some(first.after(1)));
+        assert_eq!((first, other), (PageNumber(1_000), PageNumber(1_100)));
+        assert_eq!(supply.room(1_200), 201 - 116);
+        assert_eq!(supply.largest(), 101);
+    }
+
+    #[test]
+    fn a_file_that_is_too_short_gives_nothing() {
+        let mut supply = Supply::new(PageNumber(1_000), [0, 0, 0]);
+        assert_eq!(supply.take(Taker::Bodies, 1_014), None);
+        assert_eq!(supply.take(Taker::Bodies, 1_015), Some(PageNumber(1_000)));
+    }
+}

@@ -1,0 +1,137 @@
+//! Databases without content: the engine's twin under the same operations.
+//!
+//! They are made in no time, whatever their size, hold as many records as a bulk load would put into them, and cannot be
+//! compared: nothing is in them. Everything else of a test is as it is with records.
+
+use brunt_ese::content::Ghost;
+use brunt_ese::error::EngineError;
+use brunt_ese::instance::Instance;
+use brunt_ese::instance::transaction::Commit as EngineCommit;
+use brunt_ese::twin::{Layout, Measure, TwinRecord, TwinTable};
+use brunt_units::PageSize;
+use brunt_workload::content::Shape;
+use brunt_workload::keys::Population;
+use brunt_workload::mix::{Commit, Kind};
+use brunt_workload::operations::Operation;
+use brunt_world::World;
+
+use super::{Server, Table};
+use crate::backup;
+use crate::oracle::Finding;
+use crate::plan::{DatabasePlan, Plan};
+use crate::progress::Stop;
+use crate::records::{Contents, FOLDERS};
+use crate::sizing::{self, FILL_PERCENT};
+
+/// One database of the twin.
+pub struct Twin {
+    instance: usize,
+    table: TwinTable,
+    contents: Contents,
+}
+
+impl Table for Twin {
+    type Content = Ghost;
+
+    fn instance_number(&self) -> usize {
+        self.instance
+    }
+
+    fn database(&self) -> u8 {
+        self.table.database()
+    }
+
+    async fn carry_out(
+        &self,
+        server: &Server<Self>,
+        operation: &Operation,
+    ) -> Result<Option<Finding>, EngineError> {
+        let instance = server.instance_of(self);
+        let record = TwinRecord {
+            number: operation.record.number,
+            key: operation.record.key,
+            body: self.contents.body_length(operation.record),
+        };
+        let commit = match operation.commit {
+            Commit::Hard => EngineCommit::Hard,
+            Commit::Lazy => EngineCommit::Lazy,
+        };
+        match operation.kind {
+            Kind::Insert => self.table.insert(instance, record, commit).await?,
+            Kind::Delete => self.table.delete(instance, record, commit).await?,
+            Kind::Replace => self.table.replace(instance, record, commit).await?,
+            Kind::Read => self.table.read(instance, record.key).await?,
+        }
+        Ok(None)
+    }
+
+    async fn back_up(
+        _: &World,
+        plan: &Plan,
+        server: &Server<Self>,
+        at: usize,
+        stop: &Stop,
+    ) -> Result<(), EngineError> {
+        backup::read(plan, server, at, stop).await
+    }
+
+    async fn close(instance: Instance<Ghost>) -> Result<(), EngineError> {
+        instance.shut_down().await
+    }
+}
+
+impl Server<Twin> {
+    /// Makes all databases of `plan` and opens them, and the records that they begin with.
+    ///
+    /// # Errors
+    /// When there is a file of one of their names, or the volume is full.
+    pub async fn make(world: &World, plan: &Plan) -> Result<(Self, Vec<Population>), EngineError> {
+        let mut server = Self::empty(world, plan);
+        let mut populations = Vec::new();
+        for (index, instance) in plan.instances.iter().enumerate() {
+            let databases = instance.databases.iter();
+            let layouts: Vec<_> = databases.map(|database| layout(plan, database)).collect();
+            let pages: Vec<_> = layouts.iter().map(Layout::pages).collect();
+            let options = plan.instance_options(index);
+            let opened = Instance::start_blank(world, &server.cache, options, &pages).await?;
+            for (number, layout) in (0..).zip(layouts) {
+                let signature = opened.databases()[usize::from(number)]
+                    .header
+                    .borrow()
+                    .signature;
+                let contents = Contents::new(&signature, plan.load.shape);
+                populations.push(Population::new(contents.mixer(), layout.records));
+                server.databases.push(Twin {
+                    instance: index,
+                    table: TwinTable::new(world, &opened, number, layout),
+                    contents,
+                });
+            }
+            server.instances.push(opened);
+        }
+        Ok((server, populations))
+    }
+}
+
+/// The trees that a database of the plan begins with.
+fn layout(plan: &Plan, database: &DatabasePlan) -> Layout {
+    let shape = &plan.load.shape;
+    let amount = sizing::amount(database.size, plan.engine.page, shape);
+    Layout {
+        measure: measure(plan.engine.page, shape),
+        records: amount.records,
+        body_pages: sizing::apart_pages_per_record(plan.engine.page, shape),
+        folders: u32::try_from(FOLDERS).expect("few folders"),
+        free_pages: amount.free_pages,
+        reads_branches: true,
+    }
+}
+
+fn measure(page: PageSize, shape: &Shape) -> Measure {
+    Measure {
+        page,
+        fill_percent: FILL_PERCENT,
+        short: shape.short as usize,
+        long: shape.long as usize,
+    }
+}

@@ -1,0 +1,140 @@
+//! The twin and the engine on the same storage: what they read, write and log agrees.
+//!
+//! Both run the same test, with the mix, page size and thresholds of each generation, on databases small enough to be made of
+//! bytes but many times larger than the cache. The table is printed (`--nocapture`); docs/models/twin.md shows it.
+
+mod small;
+
+use brunt_qualify::plan::{EnginePlan, LoadPlan, Plan};
+use brunt_report::result::Instance;
+use brunt_units::{ByteSize, Span};
+use brunt_workload::profile::Version;
+use brunt_world::Op;
+use small::{Left, Small, plan};
+
+/// How far figures may be apart, as a share.
+const AGREE: f64 = 0.03;
+
+/// What an operation costs storage, by name; operations per second first.
+fn figures(left: &Left, plan: &Plan) -> Vec<(&'static str, f64)> {
+    let result = left.result(plan);
+    let seconds = left
+        .run
+        .as_ref()
+        .unwrap()
+        .collected
+        .as_ref()
+        .unwrap()
+        .length;
+    let instances = &result.servers[0].instances;
+    let operations: u64 = instances.iter().filter_map(|i| i.transactions).sum();
+    let rate = operations as f64 / seconds.as_seconds();
+    let each = |pick: &dyn Fn(&Instance) -> Option<f64>| {
+        instances.iter().filter_map(pick).sum::<f64>() / rate
+    };
+    let bytes = |rate: Option<f64>, bytes: Option<f64>| Some(rate? * bytes?);
+    vec![
+        ("operations/s", rate),
+        ("reads", each(&|i| i.db_reads_per_s)),
+        ("writes", each(&|i| i.db_writes_per_s)),
+        (
+            "bytes read",
+            each(&|i| bytes(i.db_reads_per_s, i.db_read_bytes)),
+        ),
+        (
+            "bytes written",
+            each(&|i| bytes(i.db_writes_per_s, i.db_write_bytes)),
+        ),
+        ("log writes", each(&|i| i.log_writes_per_s)),
+        (
+            "log bytes",
+            each(&|i| bytes(i.log_writes_per_s, i.log_write_bytes)),
+        ),
+    ]
+}
+
+/// A server of two instances as the generation has it, in a closed loop of eight sessions.
+fn server(version: Version) -> Plan {
+    let (profile, mut plan) = (version.profile(), plan());
+    let cache = ByteSize::mib(32);
+    plan.version = version;
+    plan.engine = EnginePlan {
+        cache_min: cache,
+        cache_max: cache,
+        ..EnginePlan::of(profile, 2)
+    };
+    plan.load = LoadPlan::of(profile);
+    plan.sessions = 8;
+    // The engine begins with a cache that finding its records has filled, the twin with an empty one.
+    plan.warm_up_min = Span::seconds(60);
+    plan.duration = Span::seconds(120);
+    for database in plan.instances.iter_mut().flat_map(|i| &mut i.databases) {
+        database.size = ByteSize::mib(320);
+    }
+    plan
+}
+
+fn machine() -> Small {
+    let mut small = Small::new(3);
+    small.room = ByteSize::gib(4);
+    small.latency = Box::new(|_, request| match request.op {
+        Op::Read => Span::millis(8),
+        _ => Span::micros(900),
+    });
+    small
+}
+
+fn agrees(version: Version) {
+    let plan = server(version);
+    let engine = machine().run(&plan);
+    let twin = machine().simulate(&plan);
+    let mut apart = Vec::new();
+    let figures = figures(&engine, &plan)
+        .into_iter()
+        .zip(figures(&twin, &plan));
+    let mut table = format!("{version}\n");
+    for ((name, engine), (_, twin)) in figures {
+        let share = twin / engine - 1.0;
+        let line = format!(
+            "  {name:14} {engine:10.3} {twin:10.3} {:+5.1} %\n",
+            share * 100.0
+        );
+        if share.abs() > AGREE {
+            apart.push(line.clone());
+        }
+        table.push_str(&line);
+    }
+    for left in [&engine, &twin] {
+        let stalls = left.result(&plan).servers[0]
+            .instances
+            .iter()
+            .map(|i| i.page_fault_stalls_per_s.unwrap())
+            .sum::<f64>();
+        table.push_str(&format!("  stalls {stalls:.3}\n"));
+    }
+    assert!(apart.is_empty(), "{table}");
+    #[expect(clippy::print_stdout, reason = "the table is what the test is for")]
+    {
+        print!("{table}");
+    }
+}
+
+#[test]
+fn exchange_2003() {
+    agrees(Version::Exchange2003);
+}
+
+#[test]
+fn exchange_2007_early() {
+    agrees(Version::Exchange2007Early);
+}
+
+#[test]
+fn exchange_2007() {
+    agrees(Version::Exchange2007);
+}
+
+#[test]
+fn exchange_2013() {
+    agrees(Version::Exchange2013);
+}
