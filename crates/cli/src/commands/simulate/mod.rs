@@ -66,7 +66,7 @@ pub struct SimulateArgs {
     pub out: PathBuf,
 
     /// What works the storage (tests)
-    #[arg(long, value_enum, default_value_t = Engine::Bytes)]
+    #[arg(long, value_enum, default_value_t)]
     pub engine: Engine,
 
     /// Simulate with several values of one key, on all cores: test.sessions=1..16, array.cache.write=64MiB,1GiB (tests)
@@ -95,8 +95,9 @@ pub struct SimulateArgs {
 }
 
 /// What stands for the mail server's engine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Engine {
+    #[default]
     /// The engine itself, with every byte: for small databases
     Bytes,
 }

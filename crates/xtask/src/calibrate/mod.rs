@@ -1,0 +1,190 @@
+//! `cargo xtask calibrate`: fits what no paper prints, and says how wrong each system is when it is left out.
+//!
+//! The headline is the leave-one-out error: a system is predicted with the generation's parameters of the others and the
+//! starting values of its own array, as a system of which nothing is known would be. What a fit can reach is shown after it.
+
+mod parameters;
+mod search;
+
+use std::collections::BTreeSet;
+
+use clap::Args;
+
+use crate::figures::FIGURES;
+use crate::predictions::Predictions;
+use crate::published::{self, Published};
+use crate::{TaskError, say};
+use parameters::{PARAMETERS, Scope};
+use search::{Search, Values, request, starts};
+
+/// What `calibrate` is told.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct CalibrateArgs {
+    /// Rows to fit on; all calibration rows without any. Others are refused
+    #[arg(value_name = "ROW")]
+    rows: Vec<String>,
+
+    /// Minutes of virtual time that are measured
+    #[arg(long, default_value_t = 5)]
+    minutes: u32,
+
+    /// Rounds of the search, with smaller and smaller steps: 1 to 4
+    #[arg(long, default_value_t = 3)]
+    rounds: usize,
+}
+
+/// Fits and says what came of it.
+///
+/// # Errors
+/// [`TaskError`] for a row that must not be fitted on, or one that cannot be simulated.
+pub(crate) fn run(args: &CalibrateArgs) -> Result<(), TaskError> {
+    let tests = wanted(published::all()?, &args.rows)?;
+    let mut predictions = Predictions::default();
+    let search = |tests: Vec<_>| Search {
+        tests,
+        minutes: args.minutes,
+        rounds: args.rounds,
+    };
+    let whole = search(tests.iter().collect());
+    let fitted = whole.fit(starts(), &mut predictions)?;
+    say(
+        "leave one system out: parameters of its generation from the others, its own array as assumed\n",
+    );
+    for system in systems(&tests) {
+        let others = tests.iter().filter(|test| test.system != system);
+        let others = search(others.collect());
+        let values = others.fit(starts(), &mut predictions)?;
+        let values = left_out(values, &others.tests);
+        say(&errors(
+            &tests,
+            &system,
+            &values,
+            args.minutes,
+            &mut predictions,
+        )?);
+    }
+    say("fitted on all systems\n");
+    for system in systems(&tests) {
+        say(&errors(
+            &tests,
+            &system,
+            &fitted,
+            args.minutes,
+            &mut predictions,
+        )?);
+    }
+    say(&table(&fitted));
+    Ok(())
+}
+
+/// The tests that were asked for.
+fn wanted(all: Vec<Published>, rows: &[String]) -> Result<Vec<Published>, TaskError> {
+    let known = |row: &&String| all.iter().any(|test| test.scenario == **row);
+    if let Some(row) = rows.iter().find(|row| !known(row)) {
+        return Err(TaskError::NotForCalibration(row.clone()));
+    }
+    let is_wanted = |test: &Published| rows.is_empty() || rows.contains(&test.scenario);
+    Ok(all.into_iter().filter(is_wanted).collect())
+}
+
+fn systems(tests: &[Published]) -> BTreeSet<String> {
+    tests.iter().map(|test| test.system.clone()).collect()
+}
+
+/// A parameter of a generation that no other system tells takes the value of the generations that are known.
+fn left_out(mut values: Values, others: &[&Published]) -> Values {
+    let told = |at: usize| {
+        let parameter = &PARAMETERS[at];
+        let mut tests = others.iter();
+        tests.any(|test| parameter.matters(&test.system, &test.generation))
+    };
+    let fitted = values;
+    for at in 0..PARAMETERS.len() {
+        let one = &PARAMETERS[at];
+        if told(at) || matches!(one.scope, Scope::System(_)) {
+            continue;
+        }
+        let same = (0..PARAMETERS.len()).filter(|other| PARAMETERS[*other].kind == one.kind);
+        let known: Vec<f64> = same
+            .filter(|other| told(*other))
+            .map(|o| fitted[o])
+            .collect();
+        if !known.is_empty() {
+            values[at] = one.possible(known.iter().sum::<f64>() / known.len() as f64);
+        }
+    }
+    values
+}
+
+/// The errors of every figure of `system` with these values.
+fn errors(
+    tests: &[Published],
+    system: &str,
+    values: &Values,
+    minutes: u32,
+    predictions: &mut Predictions,
+) -> Result<String, TaskError> {
+    let own = || tests.iter().filter(|test| test.system == system);
+    let requests: Vec<_> = own().map(|test| request(test, values, minutes)).collect();
+    predictions.make(&requests)?;
+    let mut text = String::new();
+    for (test, request) in own().zip(&requests) {
+        let prediction = predictions.get(request);
+        let predicted = prediction.of(test, &test.rows[0]);
+        text.push_str(&format!("{}\n", test.scenario));
+        for figure in &FIGURES {
+            let Some(error) = figure.error(test.whole(), &predicted) else {
+                continue;
+            };
+            let good = figure.badness(test.whole(), &predicted) <= Some(1.0);
+            text.push_str(&format!(
+                "  {:40}{:>+8.1} %{}\n",
+                figure.name,
+                error * 100.0,
+                if good { "" } else { "   over its goal" }
+            ));
+        }
+        if let Some(busy) = prediction.utilisation() {
+            text.push_str(&format!("  {:40}{:>8.1} %\n", "busy", busy * 100.0));
+        }
+    }
+    Ok(text)
+}
+
+fn table(values: &Values) -> String {
+    let rows = PARAMETERS.iter().zip(values).map(|(parameter, value)| {
+        format!(
+            "  {:28}{value:>10}   {} to {}: {}\n",
+            parameter.name, parameter.range.0, parameter.range.1, parameter.reason
+        )
+    });
+    format!("parameters\n\n{}", rows.collect::<String>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_rows_are_refused() {
+        let all = published::all().unwrap();
+        let rows = ["emc-cx3-20-stress".to_owned()];
+        let refusal = wanted(all.clone(), &rows).unwrap_err().to_string();
+        assert!(refusal.contains("`emc-cx3-20-stress` is no calibration row"));
+        let rows = ["emc-cx3-20-performance".to_owned()];
+        assert_eq!(wanted(all, &rows).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn a_generation_that_is_left_out_takes_after_the_others() {
+        let all = published::all().unwrap();
+        let others: Vec<&Published> = all
+            .iter()
+            .filter(|test| test.generation == "2007")
+            .collect();
+        let mut values = starts();
+        values[0] = 0.4;
+        assert_eq!(left_out(values, &others)[1], 0.4);
+        assert_eq!(left_out(values, &others)[2], PARAMETERS[2].start);
+    }
+}

@@ -1,0 +1,195 @@
+//! What may be fitted: few numbers, each within the range that is physically possible.
+//!
+//! At most three that hold for everything, two for a generation of the tool, two for an array. What is not in this table is not
+//! fitted, and what is fitted is said so in the scenarios.
+
+/// What a parameter belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// All tests of tools that were made for this version of Exchange.
+    Generation(&'static str),
+    /// All tests of this system.
+    System(&'static str),
+}
+
+/// How many there may be of each scope.
+#[cfg(test)]
+const MOST: usize = 2;
+
+/// One of them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Parameter {
+    pub(crate) name: &'static str,
+    pub(crate) scope: Scope,
+    /// Where a fit begins, and what holds for a system that is left out.
+    pub(crate) start: f64,
+    /// What is physically possible.
+    pub(crate) range: (f64, f64),
+    /// Why so.
+    pub(crate) reason: &'static str,
+    /// The same parameter of other generations has the same.
+    pub(crate) kind: &'static str,
+    /// What it replaces in a scenario; `{}` is the value.
+    pub(crate) set: &'static [&'static str],
+    /// Whether only whole numbers can be written.
+    pub(crate) whole: bool,
+}
+
+const fn controller(
+    name: &'static str,
+    system: &'static str,
+    kind: &'static str,
+    start: f64,
+    set: &'static [&'static str],
+) -> Parameter {
+    Parameter {
+        name,
+        scope: Scope::System(system),
+        start,
+        range: (20.0, 1000.0),
+        reason: "20 us is a few thousand instructions; with 1 ms a processor would serve 1,000 I/Os a second",
+        kind,
+        set,
+        whole: true,
+    }
+}
+
+const fn station(name: &'static str, generation: &'static str) -> Parameter {
+    Parameter {
+        name,
+        scope: Scope::Generation(generation),
+        start: 0.57,
+        range: (0.05, 2.0),
+        reason: "a share of a database write for each operation; sessions of published tests wait 30 to 50 % of their time",
+        kind: "station",
+        set: &["test.scheduling=station {}"],
+        whole: false,
+    }
+}
+
+pub(crate) const PARAMETERS: [Parameter; 9] = [
+    station("station factor, 2007", "2007"),
+    station("station factor, 2013", "2013"),
+    Parameter {
+        name: "lazy commits, 2013, %",
+        scope: Scope::Generation("2013"),
+        start: 92.0,
+        range: (70.0, 98.0),
+        reason: "70 is printed; the log writes of this generation are four times fewer than that gives",
+        kind: "lazy",
+        set: &["profile.lazy_percent={}"],
+        whole: true,
+    },
+    controller(
+        "read, CX3-20, us",
+        "EMC CX3-20",
+        "read",
+        100.0,
+        &["array.controller.read={}us"],
+    ),
+    controller(
+        "write, CX3-20, us",
+        "EMC CX3-20",
+        "write",
+        150.0,
+        &["array.controller.write={}us"],
+    ),
+    controller(
+        "read, MD3820f, us",
+        "Dell MD3820f",
+        "read",
+        100.0,
+        &["array.controller.read={}us"],
+    ),
+    controller(
+        "write, MD3820f, us",
+        "Dell MD3820f",
+        "write",
+        150.0,
+        &["array.controller.write={}us"],
+    ),
+    controller(
+        "read, PS5000XV, us",
+        "EqualLogic PS5000XV",
+        "read",
+        100.0,
+        EACH_READ,
+    ),
+    controller(
+        "write, PS5000XV, us",
+        "EqualLogic PS5000XV",
+        "write",
+        150.0,
+        EACH_WRITE,
+    ),
+];
+
+/// All five arrays of the group are alike.
+const EACH_READ: &[&str] = &[
+    "array.0.controller.read={}us",
+    "array.1.controller.read={}us",
+    "array.2.controller.read={}us",
+    "array.3.controller.read={}us",
+    "array.4.controller.read={}us",
+];
+const EACH_WRITE: &[&str] = &[
+    "array.0.controller.write={}us",
+    "array.1.controller.write={}us",
+    "array.2.controller.write={}us",
+    "array.3.controller.write={}us",
+    "array.4.controller.write={}us",
+];
+
+impl Parameter {
+    /// Whether it matters to a test of `system` by a tool of `generation`.
+    pub(crate) fn matters(&self, system: &str, generation: &str) -> bool {
+        match self.scope {
+            Scope::Generation(own) => own == generation,
+            Scope::System(own) => own == system,
+        }
+    }
+
+    /// The value that will be written: within the range, and whole where it must be.
+    pub(crate) fn possible(&self, value: f64) -> f64 {
+        let value = value.clamp(self.range.0, self.range.1);
+        match self.whole {
+            true => value.round(),
+            false => (value * 1000.0).round() / 1000.0,
+        }
+    }
+
+    /// What is replaced in a scenario.
+    pub(crate) fn set(&self, value: f64) -> impl Iterator<Item = String> + use<> {
+        let text = format!("{value}");
+        self.set.iter().map(move |set| set.replace("{}", &text))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_are_no_more_than_allowed_and_each_begins_within_its_range() {
+        for one in &PARAMETERS {
+            let same = PARAMETERS.iter().filter(|other| other.scope == one.scope);
+            assert!(same.count() <= MOST, "{:?}", one.scope);
+            assert_eq!(one.possible(one.start), one.start, "{}", one.name);
+            assert!(one.range.0 < one.range.1 && !one.reason.is_empty());
+        }
+    }
+
+    #[test]
+    fn values_are_written_as_scenarios_take_them() {
+        let [station, .., write] = PARAMETERS;
+        let set: Vec<String> = station.set(station.possible(0.43219)).collect();
+        assert_eq!(set, ["test.scheduling=station 0.432"]);
+        assert_eq!(write.set(write.possible(5000.0)).count(), 5);
+        assert_eq!(
+            write.set(write.possible(5000.0)).next().unwrap(),
+            "array.0.controller.write=1000us"
+        );
+        assert!(write.matters("EqualLogic PS5000XV", "2013"));
+        assert!(!station.matters("EMC CX3-20", "2013"));
+    }
+}

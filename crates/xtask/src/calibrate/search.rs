@@ -1,0 +1,91 @@
+//! The search: one parameter after the other, up and down, with smaller and smaller steps.
+//!
+//! The sum over tests of [`cost`] is made small. Few parameters, each with an effect of its own, need nothing better; every
+//! point is simulated once.
+
+use crate::TaskError;
+use crate::calibrate::parameters::PARAMETERS;
+use crate::figures::cost;
+use crate::papers::closed;
+use crate::predictions::{Predictions, Request};
+use crate::published::Published;
+
+/// A value for each of [`PARAMETERS`].
+pub(super) type Values = [f64; PARAMETERS.len()];
+
+/// Factors of the steps of each round.
+const STEPS: [f64; 4] = [1.6, 1.3, 1.15, 1.07];
+
+/// The values that a fit begins with.
+pub(super) fn starts() -> Values {
+    PARAMETERS.map(|parameter| parameter.start)
+}
+
+/// Fits parameters to `tests`.
+pub(super) struct Search<'a> {
+    pub(super) tests: Vec<&'a Published>,
+    pub(super) minutes: u32,
+    pub(super) rounds: usize,
+}
+
+impl Search<'_> {
+    /// The best values that are found from `values` on. Parameters that matter to none of the tests stay what they are.
+    ///
+    /// # Errors
+    /// [`TaskError`] when a test cannot be simulated.
+    pub(super) fn fit(
+        &self,
+        mut values: Values,
+        predictions: &mut Predictions,
+    ) -> Result<Values, TaskError> {
+        self.make(&[values], predictions)?;
+        for step in STEPS.iter().take(self.rounds) {
+            for at in 0..PARAMETERS.len() {
+                let parameter = &PARAMETERS[at];
+                let matters = |test: &&Published| parameter.matters(&test.system, &test.generation);
+                if !self.tests.iter().any(matters) {
+                    continue;
+                }
+                let moved = [values[at] * step, values[at] / step].map(|value| {
+                    let mut moved = values;
+                    moved[at] = parameter.possible(value);
+                    moved
+                });
+                self.make(&moved, predictions)?;
+                for candidate in moved {
+                    if self.cost(&candidate, predictions) < self.cost(&values, predictions) {
+                        values = candidate;
+                    }
+                }
+            }
+        }
+        Ok(values)
+    }
+
+    fn make(&self, all: &[Values], predictions: &mut Predictions) -> Result<(), TaskError> {
+        let requests = all.iter().flat_map(|values| {
+            let tests = self.tests.iter();
+            tests.map(|test| request(test, values, self.minutes))
+        });
+        predictions.make(&requests.collect::<Vec<_>>())
+    }
+
+    fn cost(&self, values: &Values, predictions: &Predictions) -> f64 {
+        let costs = self.tests.iter().map(|test| {
+            let prediction = predictions.get(&request(test, values, self.minutes));
+            cost(test.whole(), &prediction.of(test, &test.rows[0]))
+        });
+        costs.sum()
+    }
+}
+
+/// The test with these values.
+pub(super) fn request(test: &Published, values: &Values, minutes: u32) -> Request {
+    let (name, mut set) = closed(&test.scenario, minutes);
+    for (parameter, value) in PARAMETERS.iter().zip(values) {
+        if parameter.matters(&test.system, &test.generation) {
+            set.extend(parameter.set(*value));
+        }
+    }
+    (name, set)
+}

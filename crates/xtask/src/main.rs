@@ -1,0 +1,92 @@
+//! Work on the project itself, called as `cargo xtask COMMAND`.
+//!
+//! * [`published`]: figures of published tests, as the repository has them.
+//! * [`figures`]: what is compared; [`prediction`] and [`predictions`]: the same figures, simulated.
+//! * [`papers`]: `docs/papers.md`, every published figure beside its prediction.
+//! * [`calibrate`]: fits the few parameters that no paper prints, and says how far the result can be trusted.
+
+mod calibrate;
+mod figures;
+mod papers;
+mod prediction;
+mod predictions;
+mod published;
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Work on the project itself.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Simulate every published test and write docs/papers.md
+    Papers(papers::PapersArgs),
+    /// Fit what no paper prints, on calibration rows only, and say how wrong each system is when it is left out
+    Calibrate(calibrate::CalibrateArgs),
+}
+
+/// Why a command could not be carried out.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum TaskError {
+    /// A published test cannot be read.
+    #[error(transparent)]
+    Published(#[from] published::PublishedError),
+    /// A scenario cannot be simulated.
+    #[error("{scenario}: {error}")]
+    Simulate {
+        /// Which.
+        scenario: String,
+        /// Why.
+        error: brunt_cli::commands::simulate::SimulateError,
+    },
+    /// A row that must not be fitted on.
+    #[error(
+        "`{0}` is no calibration row: parameters are fitted on scenarios/papers/published only, never on what is to be predicted"
+    )]
+    NotForCalibration(String),
+    /// A file cannot be read or written.
+    #[error("{}: {error}", path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+}
+
+/// The top of the repository.
+pub(crate) fn root() -> &'static Path {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
+    crates
+        .and_then(Path::parent)
+        .expect("two folders above this crate")
+}
+
+/// Says `text` on stdout.
+pub(crate) fn say(text: &str) {
+    // Whoever read us may be gone; that is no failure.
+    let _ = writeln!(io::stdout().lock(), "{text}");
+}
+
+fn main() -> ExitCode {
+    let done = match Arguments::parse().command {
+        Command::Papers(args) => papers::run(&args),
+        Command::Calibrate(args) => calibrate::run(&args),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(io::stderr().lock(), "error: {error}");
+            ExitCode::from(2)
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! The page itself.
+
+use std::fmt::Write;
+
+use brunt_report::decimals;
+
+use super::Test;
+use crate::figures::{FIGURES, Figures};
+use crate::prediction::Prediction;
+use crate::predictions::Predictions;
+use crate::published::{Counters, Published, Row};
+
+const HEAD: &str = "\
+# Published tests and what brunt predicts
+
+Made by `cargo xtask papers`; what stands here is not written by hand. Each test is a scenario in `scenarios/papers`, with the inputs that
+its paper prints and a reason for every one that it does not. Results of the first group may be fitted on, and were
+(`cargo xtask calibrate`). Those of the second group are not in this repository: whoever has the papers can compare.
+
+* **Closed loop**: the sessions that the paper prints and nothing else, held back as named. Slower storage gets less to do, so
+  errors of the storage hide in it.
+* **Paced**: as many I/Os per second as were published. Errors of the storage show in the latencies.
+* **Error** is prediction over publication, less one. **Good** are errors below the goal of the figure: 5 % for the rate of I/O, 8 % for
+  reads and writes per second, 10 % for read latency, 15 % for database write latency, 12 % for log writes per second, 15 % or 0.3 ms for
+  log write latency, 10 % for the size of a log write, 15 % for checksum and recovery.
+* **Busy** is the mean utilisation of the busiest group of drives. Near saturation one per cent of rate is three per cent of latency.
+* Neighbouring servers of one published group differ by 3 % in I/O and by 4 % in reads: no comparison is better than that.
+";
+
+/// The whole page.
+pub(super) fn page(tests: &[Test], predictions: &Predictions, minutes: u32) -> String {
+    let mut text = HEAD.to_owned();
+    writeln!(
+        text,
+        "\nEvery prediction measures {minutes} minutes of virtual time after the scenario's warm-up.\n\n## Tests that may be fitted on"
+    )
+    .expect("a string takes all");
+    for test in tests {
+        if let Some(published) = &test.published {
+            text.push_str(&known(published, test, predictions));
+        }
+    }
+    let mut others = tests
+        .iter()
+        .filter(|test| test.published.is_none())
+        .peekable();
+    if others.peek().is_some() {
+        text.push_str("\n## Tests that are predicted only\n\n");
+        for test in others {
+            text.push_str(&predicted(test, predictions));
+        }
+    }
+    text
+}
+
+fn known(published: &Published, test: &Test, predictions: &Predictions) -> String {
+    let source = &published.source;
+    let mut text = format!(
+        "\n### {}\n\n{}, {}, {}: {}.\n\n",
+        published.scenario, source.title, source.publisher, source.date, source.section
+    );
+    let closed = predictions.get(&test.closed);
+    let paced = test.paced.as_ref().map(|paced| predictions.get(paced));
+    text.push_str(&figures(published, closed, paced));
+    text.push_str(&format!("\n```console\n{}\n", command(&test.closed)));
+    if let Some(paced) = &test.paced {
+        text.push_str(&format!("{}\n", command(paced)));
+    }
+    text.push_str("```\n");
+    if published.counters == Counters::Volumes && published.whole().log_writes_per_s.is_some() {
+        text.push_str("\nLog writes are those of the volume's counters, formatting included.\n");
+    }
+    if let Some(remark) = &published.remark {
+        text.push_str(&format!("\n{}\n", remark.trim()));
+    }
+    if published.rows.len() > 1 {
+        text.push_str(&parts(published, closed));
+    }
+    text
+}
+
+/// Every figure of the whole test.
+fn figures(published: &Published, closed: &Prediction, paced: Option<&Prediction>) -> String {
+    let row = &published.rows[0];
+    let mut text = format!(
+        "| figure | published | closed loop ({}) | error | paced | error |\n| --- | ---: | ---: | ---: | ---: | ---: |\n",
+        closed.scheduling()
+    );
+    let in_loop = closed.of(published, row);
+    let at_rate = paced.map(|paced| paced.of(published, row));
+    for figure in &FIGURES {
+        let Some(value) = (figure.of)(&row.figures) else {
+            continue;
+        };
+        let cells = |predicted: Option<&Figures>| {
+            let value = predicted.and_then(figure.of);
+            let error = predicted.and_then(|predicted| figure.error(&row.figures, predicted));
+            let badness = predicted.and_then(|predicted| figure.badness(&row.figures, predicted));
+            format!("{} | {}", number(value), share(error, badness))
+        };
+        text.push_str(&format!(
+            "| {} | {} | {} | {} |\n",
+            figure.name,
+            decimals(value),
+            cells(Some(&in_loop)),
+            cells(at_rate.as_ref()),
+        ));
+    }
+    let busy = |prediction: Option<&Prediction>| {
+        let busy = prediction.and_then(Prediction::utilisation);
+        busy.map_or("-".to_owned(), |busy| format!("{:.0} %", busy * 100.0))
+    };
+    text.push_str(&format!(
+        "| busy | | {} | | {} | |\n",
+        busy(Some(closed)),
+        busy(paced)
+    ));
+    text
+}
+
+fn number(value: Option<f64>) -> String {
+    value.map_or("-".to_owned(), decimals)
+}
+
+/// An error; a good one stands out.
+fn share(error: Option<f64>, badness: Option<f64>) -> String {
+    let Some(error) = error.filter(|error| error.is_finite()) else {
+        return "-".to_owned();
+    };
+    let text = format!("{:+.1} %", error * 100.0);
+    match badness {
+        Some(badness) if badness <= 1.0 => format!("**{text}**"),
+        _ => text,
+    }
+}
+
+/// Figures of servers, instances and volumes, in a closed loop: published, and the error.
+fn parts(published: &Published, closed: &Prediction) -> String {
+    let printed = |row: &Row, at: usize| (FIGURES[at].of)(&row.figures);
+    let shown: Vec<usize> = (0..FIGURES.len())
+        .filter(|at| {
+            published.rows[1..]
+                .iter()
+                .any(|row| printed(row, *at).is_some())
+        })
+        .collect();
+    let names: Vec<&str> = shown.iter().map(|at| FIGURES[*at].name).collect();
+    let mut text = format!(
+        "\nParts of it, in the closed loop: what was published, and the error.\n\n| part | {} |\n| --- |{}\n",
+        names.join(" | "),
+        " ---: |".repeat(names.len())
+    );
+    for row in &published.rows[1..] {
+        let predicted = closed.of(published, row);
+        let cells: Vec<String> = shown
+            .iter()
+            .map(|at| {
+                let figure = &FIGURES[*at];
+                let Some(value) = printed(row, *at) else {
+                    return String::new();
+                };
+                let error = figure.error(&row.figures, &predicted);
+                let badness = figure.badness(&row.figures, &predicted);
+                format!("{}, {}", decimals(value), share(error, badness))
+            })
+            .collect();
+        text.push_str(&format!("| {} | {} |\n", row.name, cells.join(" | ")));
+    }
+    text
+}
+
+/// A test of which no result is here.
+fn predicted(test: &Test, predictions: &Predictions) -> String {
+    let prediction = predictions.get(&test.closed);
+    let figures = prediction.whole();
+    let mut text = format!(
+        "### {}\n\n```console\n{}\n```\n\n| figure | prediction ({}) |\n| --- | ---: |\n",
+        test.closed.0,
+        command(&test.closed),
+        prediction.scheduling()
+    );
+    for figure in &FIGURES {
+        if let Some(value) = (figure.of)(&figures).filter(|value| *value > 0.0) {
+            text.push_str(&format!("| {} | {} |\n", figure.name, decimals(value)));
+        }
+    }
+    if let Some(rate) = prediction.backup() {
+        text.push_str(&format!(
+            "| backup, MiB per second | {} |\n",
+            decimals(rate)
+        ));
+    }
+    if let Some(busy) = prediction.utilisation() {
+        text.push_str(&format!("| busy | {:.0} % |\n", busy * 100.0));
+    }
+    text.push('\n');
+    text
+}
+
+/// What repeats a prediction.
+fn command(request: &crate::predictions::Request) -> String {
+    let (name, set) = request;
+    let set: Vec<String> = set.iter().map(|set| format!(" --set '{set}'")).collect();
+    format!(
+        "cargo run --release -- simulate scenarios/papers/{name}.toml{}",
+        set.concat()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn good_errors_stand_out_and_missing_ones_are_dashes() {
+        assert_eq!(share(Some(0.031), Some(0.6)), "**+3.1 %**");
+        assert_eq!(share(Some(-0.25), Some(2.0)), "-25.0 %");
+        assert_eq!(share(None, None), "-");
+        assert_eq!(share(Some(f64::NAN), Some(100.0)), "-");
+    }
+
+    #[test]
+    fn a_command_repeats_it() {
+        let request = ("x".to_owned(), vec!["test.duration=10min".to_owned()]);
+        assert_eq!(
+            command(&request),
+            "cargo run --release -- simulate scenarios/papers/x.toml --set 'test.duration=10min'"
+        );
+    }
+}

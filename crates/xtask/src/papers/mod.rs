@@ -1,0 +1,102 @@
+//! `cargo xtask papers`: every published figure beside its prediction, in `docs/papers.md`.
+//!
+//! Each test is simulated twice where its paper prints a rate: in a closed loop, with the sessions that are printed and nothing
+//! else, and paced at the rate that was published. A closed loop hides errors of the storage, because slower storage gets less
+//! to do; a pace does not.
+
+mod markdown;
+
+use std::fs;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::TaskError;
+use crate::predictions::{Predictions, Request};
+use crate::published::{self, Published};
+use crate::{root, say};
+
+/// What `papers` is told.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct PapersArgs {
+    /// Minutes of virtual time that are measured, once array and cache have settled
+    #[arg(long, default_value_t = 10)]
+    minutes: u32,
+
+    /// Only these tests; the file is not written then
+    #[arg(long, value_name = "NAME")]
+    only: Vec<String>,
+
+    /// Where to write
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+/// One test and how it is simulated.
+pub(crate) struct Test {
+    /// Its figures; nothing when they are not for us.
+    pub(crate) published: Option<Published>,
+    /// In a closed loop.
+    pub(crate) closed: Request,
+    /// At the published rate, if there is one.
+    pub(crate) paced: Option<Request>,
+}
+
+/// Simulates and writes.
+///
+/// # Errors
+/// [`TaskError`] when something cannot be read, simulated or written.
+pub(crate) fn run(args: &PapersArgs) -> Result<(), TaskError> {
+    let all = published::all()?;
+    let mut tests: Vec<Test> = Vec::new();
+    let predicted = published::only_predicted(&all)?;
+    tests.extend(all.into_iter().map(|one| known(one, args.minutes)));
+    tests.extend(predicted.iter().map(|name| Test {
+        published: None,
+        closed: closed(name, args.minutes),
+        paced: None,
+    }));
+    tests.retain(|test| args.only.is_empty() || args.only.contains(&test.closed.0));
+    let closed = tests.iter().map(|test| test.closed.clone());
+    let paced = tests.iter().filter_map(|test| test.paced.clone());
+    let mut predictions = Predictions::default();
+    predictions.make(&closed.chain(paced).collect::<Vec<_>>())?;
+    let text = markdown::page(&tests, &predictions, args.minutes);
+    if !args.only.is_empty() && args.out.is_none() {
+        say(&text);
+        return Ok(());
+    }
+    let usual = || root().join("docs/papers.md");
+    let path = args.out.clone().unwrap_or_else(usual);
+    fs::write(&path, text).map_err(|error| TaskError::File { path, error })
+}
+
+fn known(published: Published, minutes: u32) -> Test {
+    let closed = closed(&published.scenario, minutes);
+    let paced = paced(&published, &closed);
+    Test {
+        published: Some(published),
+        closed,
+        paced,
+    }
+}
+
+/// The test as it is written, but for its length.
+pub(crate) fn closed(name: &str, minutes: u32) -> Request {
+    (name.to_owned(), vec![format!("test.duration={minutes}min")])
+}
+
+/// The same at the rate that was published. A rate is that of each server.
+fn paced(published: &Published, closed: &Request) -> Option<Request> {
+    let rate = published.whole().io_per_s?;
+    let servers = published.rows.iter();
+    let servers = servers.filter(|row| row.server.is_some() && row.instances.is_none());
+    let each = rate / servers.count().max(1) as f64;
+    let mut set = closed.1.clone();
+    set.extend([
+        "test.scheduling=none".to_owned(),
+        "test.headroom_percent=0".to_owned(),
+        format!("test.target_io_per_s={each:.3}"),
+    ]);
+    Some((closed.0.clone(), set))
+}

@@ -1,0 +1,148 @@
+//! Figures of a test, simulated.
+
+use brunt_cli::commands::simulate::{Engine, predict};
+use brunt_report::RunResult;
+use brunt_report::result::{Instance, IoNumbers, Server};
+
+use crate::TaskError;
+use crate::figures::Figures;
+use crate::published::{Counters, Published, Row, scenarios};
+
+/// A simulated test.
+pub(crate) struct Prediction {
+    pub(crate) result: RunResult,
+}
+
+/// Simulates the scenario called `name`, with `set` replaced.
+///
+/// # Errors
+/// [`TaskError`] when it cannot be simulated.
+pub(crate) fn simulate(name: &str, set: &[String]) -> Result<Prediction, TaskError> {
+    let path = scenarios().join(format!("{name}.toml"));
+    let result = predict(&path, set, Engine::default());
+    let result = result.map_err(|error| TaskError::Simulate {
+        scenario: name.to_owned(),
+        error,
+    })?;
+    Ok(Prediction { result })
+}
+
+impl Prediction {
+    /// The figures that `row` of `published` prints.
+    pub(crate) fn of(&self, published: &Published, row: &Row) -> Figures {
+        self.figures(published.counters, row)
+    }
+
+    /// All figures of the whole test, with the engine's counters.
+    pub(crate) fn whole(&self) -> Figures {
+        self.figures(Counters::Engine, &Row::everything())
+    }
+
+    /// MiB per second of a backup, all databases together.
+    pub(crate) fn backup(&self) -> Option<f64> {
+        let servers = self.result.servers.iter();
+        let backups: Vec<f64> = servers
+            .flat_map(|server| &server.backup)
+            .map(|backup| backup.mb_per_s)
+            .collect();
+        (!backups.is_empty()).then(|| backups.iter().sum())
+    }
+
+    fn figures(&self, counters: Counters, row: &Row) -> Figures {
+        let servers = self.result.servers.iter();
+        let servers: Vec<&Server> = servers
+            .filter(|server| row.server.as_ref().is_none_or(|name| *name == server.name))
+            .collect();
+        let wanted = |at: usize| {
+            let numbers = row.instances.as_ref();
+            numbers.is_none_or(|numbers| numbers.contains(&(at + 1)))
+        };
+        let instances = servers.iter().flat_map(|server| {
+            let instances = server.instances.iter().enumerate();
+            instances
+                .filter(|(at, _)| wanted(*at))
+                .map(|(_, instance)| instance)
+        });
+        let instances: Vec<&Instance> = instances.collect();
+        let load = load(&instances, counters);
+        match row.instances.is_none() && row.server.is_none() {
+            true => Figures {
+                checksum_mib_per_s: self.checksum(),
+                recovery_s_per_log: self.recovery(),
+                recovery_reads_per_s: self.recovery_reads(),
+                ..load
+            },
+            false => load,
+        }
+    }
+
+    /// How busy the busiest group of drives was, 0 to 1.
+    pub(crate) fn utilisation(&self) -> Option<f64> {
+        let model = self.result.details.model.as_ref()?;
+        model.busiest(|array| array.groups.iter().map(|group| group.utilisation).collect())
+    }
+
+    /// How sessions were held back.
+    pub(crate) fn scheduling(&self) -> &str {
+        let model = self.result.details.model.as_ref();
+        model.map_or("", |model| &model.scheduling)
+    }
+
+    /// Files are read together: the slowest one says how long it took.
+    fn checksum(&self) -> Option<f64> {
+        let files = || {
+            self.result
+                .servers
+                .iter()
+                .flat_map(|server| &server.checksum)
+        };
+        let databases = || files().filter(|file| file.file.ends_with(".edb"));
+        let bytes: u64 = databases().map(|file| file.bytes).sum();
+        let seconds = databases().map(|file| file.seconds).fold(0.0, f64::max);
+        (seconds > 0.0).then(|| bytes as f64 / f64::from(1 << 20) / seconds)
+    }
+
+    fn recovery(&self) -> Option<f64> {
+        let recovered = || {
+            self.result
+                .servers
+                .iter()
+                .flat_map(|server| &server.recovery)
+        };
+        let logs: u64 = recovered().map(|one| one.logs).sum();
+        let seconds: f64 = recovered().map(|one| one.seconds).sum();
+        (logs > 0).then(|| seconds / logs as f64)
+    }
+
+    fn recovery_reads(&self) -> Option<f64> {
+        self.recovery()?;
+        let model = self.result.details.model.as_ref()?;
+        let reads = ["database read", "recovery read"].map(|what| model.asked(what));
+        let reads = reads.into_iter().flatten().map(|asked| asked.per_s);
+        Some(reads.sum())
+    }
+}
+
+/// The I/O of some instances.
+fn load(instances: &[&Instance], counters: Counters) -> Figures {
+    let databases = || instances.iter().flat_map(|i| &i.details.databases);
+    let reads = IoNumbers::together(databases().map(|database| &database.reads));
+    let writes = IoNumbers::together(databases().map(|database| &database.writes));
+    let logs = instances.iter().map(|instance| &instance.details.log);
+    let logs = logs.flat_map(|log| match counters {
+        Counters::Volumes => vec![&log.writes, &log.format_writes],
+        Counters::Engine => vec![&log.writes],
+    });
+    let logs = IoNumbers::together(logs);
+    Figures {
+        io_per_s: Some(reads.per_s + writes.per_s),
+        reads_per_s: Some(reads.per_s),
+        writes_per_s: Some(writes.per_s),
+        read_ms: reads.latency_ms_mean,
+        write_ms: writes.latency_ms_mean,
+        log_writes_per_s: Some(logs.per_s),
+        log_write_ms: logs.latency_ms_mean,
+        log_write_bytes: logs.bytes_mean(),
+        ..Figures::default()
+    }
+}
