@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use brunt_qualify::goal::Tune;
 use brunt_report::{decimals, grouped};
 use brunt_units::ByteSize;
 use brunt_world_real::facts;
@@ -63,6 +64,9 @@ pub(crate) fn first_line(scenario: &Scenario) -> String {
 /// `16 sessions`, or what they are counted for.
 fn sessions(scenario: &Scenario) -> String {
     let own = scenario.test.sessions;
+    if scenario.tune().is_some() {
+        return "sessions to be found".to_owned();
+    }
     match scenario.pool() {
         pool if pool == own => format!("{own} sessions"),
         pool => format!("{own} sessions {} ({pool})", scenario.scope_in_words()),
@@ -71,6 +75,12 @@ fn sessions(scenario: &Scenario) -> String {
 
 /// What is to be reached, and how it comes about.
 pub(crate) fn goal(scenario: &Scenario) -> Option<String> {
+    if let Some(Tune::Maximum { percent }) = scenario.tune() {
+        return Some(match percent {
+            100 => "the most I/O that passes".to_owned(),
+            percent => format!("{percent} % of the most I/O that passes, which is found first"),
+        });
+    }
     let target = scenario.test.target()?;
     let mut text = format!("{} I/Os per second", decimals(target.io_per_s));
     if let Some(mailboxes) = &scenario.mailboxes {

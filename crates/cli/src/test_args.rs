@@ -15,6 +15,7 @@ use crate::scenario::{DEMO, Override, Place, Refusal, Scenario};
 Examples:
   brunt run                                      a small demo in ./brunt-demo
   brunt run my-storage.toml --duration 2h        the test that counts
+  brunt run my-storage.toml --tune               how many sessions does it take?
   brunt run my-storage.toml --set profile.cache_max=64MiB --out /var/tmp/runs
   brunt run my-storage.toml --json | jq .verdict
 
@@ -38,6 +39,10 @@ pub struct TestArgs {
     /// Sessions in the pool
     #[arg(long, value_name = "N")]
     pub sessions: Option<String>,
+
+    /// Find the sessions first: the fewest for the target, or without one the most that pass
+    #[arg(long)]
+    pub tune: bool,
 
     /// When sessions begin, such as 2026-11-21T22:00:00Z: several hosts start together
     #[arg(long, value_name = "TIME")]
@@ -110,6 +115,9 @@ impl TestArgs {
             ("--sessions", "test.sessions", &self.sessions),
         ];
         let mut overrides = Override::all(&self.set, &flags)?;
+        if self.tune {
+            overrides.push(Override::of_flag("--tune", "test.tune", "true"));
+        }
         if self.strict_tail {
             overrides.push(Override::of_flag(
                 "--strict-tail",

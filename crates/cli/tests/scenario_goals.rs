@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use brunt_cli::scenario::{Override, Scenario};
-use brunt_qualify::goal::{Growth, TestKind};
+use brunt_qualify::goal::{Growth, TestKind, Tune};
 use brunt_units::{ByteSize, PageSize, Span};
 use brunt_workload::mix::Kind;
 use brunt_workload::profile::{CheckpointPacing, SessionScope, Version};
@@ -167,13 +167,63 @@ fn capacity_gives_sizes_on_the_machine() {
         let mut scenario = Scenario::parse("t.toml", &text, folder.path(), &[]).unwrap();
         scenario.fit_capacity().unwrap();
         brunt_cli::scenario::preflight(&scenario).unwrap();
-        assert!(!scenario.to_toml().contains("[throughput]"));
+        assert!(!scenario.to_toml().contains("capacity_percent"));
         scenario.databases().next().unwrap().size.value.get() as f64
     };
     let (small, large) = (sized(5), sized(10));
     assert!((large / small - 2.0).abs() < 0.1, "{small} and {large}");
     let neither = parse(&text, &[]).unwrap_err();
     assert!(neither.contains("lacks `database_size`"), "{neither}");
+}
+
+#[test]
+fn sessions_can_be_left_to_be_found() {
+    assert_eq!(with(&[]).tune(), None);
+    let most = Some(Tune::Maximum { percent: 100 });
+    assert_eq!(with(&["test.tune=true"]).tune(), most);
+    let targeted = with(&["test.tune=true", "test.target_io_per_s=400"]);
+    assert_eq!(targeted.tune(), Some(Tune::Target));
+    let said = refused(&["test.tune=true", "test.kind=soft-recovery"]);
+    assert!(
+        said.contains("only performance and stress tests are tuned"),
+        "{said}"
+    );
+    let said = refused(&["test.tune=true", "test.operations_per_s=400"]);
+    assert!(
+        said.contains("says the pace, and `tune` looks for one"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_share_of_the_most_is_found_and_paced() {
+    let share = with(&["throughput.throughput_percent=80"]);
+    assert_eq!(share.tune(), Some(Tune::Maximum { percent: 80 }));
+    assert_eq!(
+        share.capacity_percent, None,
+        "sizes are as they are written"
+    );
+    assert_eq!(with(&["throughput.throughput_percent=100"]).tune(), None);
+    let both = with(&[
+        "throughput.throughput_percent=80",
+        "throughput.capacity_percent=50",
+    ]);
+    assert_eq!(both.capacity_percent.unwrap().value, 50);
+    for (set, what) in [
+        (
+            "test.target_io_per_s=100",
+            "paces the sessions, and so does [test]",
+        ),
+        (
+            "test.kind=database-backup",
+            "only performance and stress tests",
+        ),
+    ] {
+        let said = refused(&["throughput.throughput_percent=80", set]);
+        assert!(said.contains(what), "{said}");
+    }
+    let said = refused(&["throughput.throughput_percent=0"]);
+    assert!(said.contains("not between 1 and 100"), "{said}");
 }
 
 #[test]

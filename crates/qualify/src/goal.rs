@@ -10,6 +10,8 @@
 //! A **target** is said in database reads and writes per second. It is offered with *headroom*: sessions are paced so that
 //! target × (1 + headroom) is asked for, and the storage has to show the target. Without a target the sessions run in a
 //! closed loop, as fast as the storage lets them.
+//!
+//! How many sessions that takes may be left to be found out before the test: [`Tune`].
 
 use std::fmt;
 
@@ -35,6 +37,18 @@ pub struct Target {
     pub io_per_s: f64,
     /// How much more than that is asked for, in percent.
     pub headroom_percent: u32,
+}
+
+/// What the sessions are to be found for, before the test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tune {
+    /// The fewest that keep the pace of the target.
+    Target,
+    /// The most I/O that passes; the test then asks for this share of it.
+    Maximum {
+        /// In percent, 1 to 100. Below 100 the test is paced.
+        percent: u32,
+    },
 }
 
 /// What to do when databases would grow past their reserve.

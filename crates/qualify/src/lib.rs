@@ -13,6 +13,7 @@
 //! * [`places`]: what lies there already, and whether it may be touched; [`error`]: why there is no test.
 //! * [`creation`], [`sizing`]: new databases, and how many records make one of a given size; `growth`: how large they become.
 //! * [`records`]: what a record holds, from its number and the database it is in; [`survey`]: which records there are.
+//! * `tuning`: how many sessions the test takes, when that is to be found out.
 //! * [`server`]: the engine of one server; [`sessions`]: the loop of operations on it; `load`: the pace they keep; `replication`: logs read
 //!   for copies elsewhere.
 //! * [`witness`]: somebody outside who remembers what was acknowledged when the program is killed.
@@ -56,6 +57,7 @@ pub mod sizing;
 mod soft_recovery;
 pub mod survey;
 pub mod test_run;
+mod tuning;
 pub mod verification;
 mod warm_up;
 pub mod witness;

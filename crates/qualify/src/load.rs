@@ -37,6 +37,8 @@ struct Mark {
 /// Sessions and their pace.
 pub(crate) struct Load<T: Table = Records> {
     pub(crate) sessions: Rc<Sessions<Rc<Server<T>>>>,
+    /// Pools begun so far.
+    pools: u32,
     pacer: Option<Pacer>,
     window: Span,
     mark: Mark,
@@ -56,24 +58,16 @@ impl<T: Table> Load<T> {
         populations: Vec<Population>,
         sessions: u32,
     ) -> Self {
-        let load = &plan.load;
-        let instances = u32::try_from(plan.instances.len()).expect("fewer than 256 instances");
-        let shape = PoolShape {
-            sessions,
-            instances,
-            batch: load.batch,
-            choice: load.choice,
-        };
-        let streams = world.random.part("load");
-        let workload = Workload::new(shape, load.mix, populations, RECENT, streams);
-        let pacer = plan.target.map(|target| Pacer::new(target.offered()));
-        let scheduling = pacer.map_or(load.scheduling, paced);
         let now = world.clock.now();
-        let scheduler = Scheduler::new(scheduling, instances, now);
-        let target = Rc::clone(server);
-        let cost = load.cost;
+        let pacer = plan.target.map(|target| Pacer::new(target.offered()));
+        let begin = Begin {
+            pool: 0,
+            sessions,
+            pacer,
+        };
         Self {
-            sessions: Sessions::start(world, target, workload, scheduler, sessions, cost),
+            sessions: begin.sessions(world, plan, server, populations),
+            pools: 1,
             pacer,
             window: WINDOW_MAX.min(Span(plan.sample_interval().0.div_euclid(3))),
             mark: mark(now, server.board(), 0),
@@ -81,6 +75,48 @@ impl<T: Table> Load<T> {
             reserve: Reserve::new(plan, &server.file_sizes()),
             outgrown: None,
         }
+    }
+
+    /// Goes on with another pool: so many sessions, at their own pace or in a closed loop. The present ones have ended.
+    pub(crate) fn restart(
+        &mut self,
+        world: &World,
+        plan: &Plan,
+        server: &Rc<Server<T>>,
+        sessions: u32,
+        pacer: Option<Pacer>,
+    ) {
+        let populations = self
+            .sessions
+            .with_workload(|workload| workload.populations().to_vec());
+        let begin = Begin {
+            pool: self.pools,
+            sessions,
+            pacer,
+        };
+        let former = std::mem::replace(
+            &mut self.sessions,
+            begin.sessions(world, plan, server, populations),
+        );
+        self.sessions.inherit(&former);
+        (self.pools, self.pacer) = (self.pools + 1, pacer);
+        self.rebase(world.clock.now());
+    }
+
+    /// The pace, if there is one.
+    pub(crate) fn pacer(&self) -> Option<Pacer> {
+        self.pacer
+    }
+
+    /// Operations that have ended.
+    pub(crate) fn operations(&self) -> u64 {
+        let log = self.sessions.log();
+        log.committed + log.rolled_back
+    }
+
+    /// A new window begins: counters have been set to zero.
+    pub(crate) fn rebase(&mut self, now: Time) {
+        self.mark = mark(now, self.sessions.target().board(), self.operations());
     }
 
     /// Lets the rate follow, when a window is over. To be called now and then.
@@ -165,6 +201,43 @@ impl<T: Table> Load<T> {
         let running = (span >= RATE_MIN).then(|| operations as f64 / span.as_seconds());
         let asked = self.pacer.map(|pacer| pacer.rate());
         asked.or(self.rate).or(running)
+    }
+}
+
+/// How a pool begins.
+struct Begin {
+    /// Its number in the test.
+    pool: u32,
+    sessions: u32,
+    pacer: Option<Pacer>,
+}
+
+impl Begin {
+    fn sessions<T: Table>(
+        &self,
+        world: &World,
+        plan: &Plan,
+        server: &Rc<Server<T>>,
+        populations: Vec<Population>,
+    ) -> Rc<Sessions<Rc<Server<T>>>> {
+        let load = &plan.load;
+        let instances = u32::try_from(plan.instances.len()).expect("fewer than 256 instances");
+        let shape = PoolShape {
+            sessions: self.sessions,
+            instances,
+            batch: load.batch,
+            choice: load.choice,
+        };
+        // Every pool draws anew, or the second would ask for what the first has left in the cache.
+        let streams = match self.pool {
+            0 => world.random.part("load"),
+            pool => world.random.part(&format!("load/{pool}")),
+        };
+        let workload = Workload::new(shape, load.mix, populations, RECENT, streams);
+        let scheduling = self.pacer.map_or(load.scheduling, paced);
+        let scheduler = Scheduler::new(scheduling, instances, world.clock.now());
+        let server = Rc::clone(server);
+        Sessions::start(world, server, workload, scheduler, self.sessions, load.cost)
     }
 }
 

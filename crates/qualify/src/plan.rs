@@ -22,7 +22,7 @@ use brunt_workload::profile::{
 use brunt_workload::session::Scheduling;
 use brunt_world::fault::Fault;
 
-use crate::goal::{Growth, Target, TestKind};
+use crate::goal::{Growth, Target, TestKind, Tune};
 use crate::soft_recovery;
 use crate::witness::Hearing;
 
@@ -43,8 +43,14 @@ pub struct Plan {
     pub warm_up_min: Span,
     /// How many times the size of all databases is written before anything counts, at least.
     pub precondition: f64,
-    /// Sessions in the pool.
+    /// Sessions in the pool; with [`Self::tune`], where the search for them begins.
     pub sessions: u32,
+    /// What the sessions are to be found for, if they are.
+    pub tune: Option<Tune>,
+    /// The share of the volumes that the databases were sized by, if they were; for the report.
+    pub capacity_percent: Option<u32>,
+    /// The share of the maximum that is asked for, if the scenario is about that; for the report.
+    pub throughput_percent: Option<u32>,
     /// What the scenario's number of sessions counts.
     pub session_scope: SessionScope,
     /// When sessions begin, for several hosts that are to begin together.
@@ -277,6 +283,9 @@ impl Plan {
             warm_up_min: Span::ZERO,
             precondition: 0.0,
             sessions: 1,
+            tune: None,
+            capacity_percent: None,
+            throughput_percent: None,
             session_scope: profile.session_scope.value,
             start_at: None,
             seed: 1,
@@ -301,6 +310,16 @@ impl Plan {
     /// All databases, those of the first instance first.
     pub fn databases(&self) -> impl Iterator<Item = &DatabasePlan> {
         self.instances.iter().flat_map(|plan| &plan.databases)
+    }
+
+    /// What a number of sessions is a multiple of, because it is counted for each instance or each database.
+    pub fn session_unit(&self) -> u32 {
+        let count = match self.session_scope {
+            SessionScope::Server => 1,
+            SessionScope::Instance => self.instances.len(),
+            SessionScope::Database => self.databases().count(),
+        };
+        u32::try_from(count).unwrap_or(u32::MAX).max(1)
     }
 
     /// The distance of samples: 15 s as usual, less where that would give fewer than ten.

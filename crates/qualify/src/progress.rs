@@ -62,6 +62,15 @@ pub enum News {
         /// How long it took.
         took: Span,
     },
+    /// Sessions are being looked for.
+    Tuning {
+        /// The number of the trial, from 1.
+        trial: usize,
+        /// How many are being tried.
+        sessions: u32,
+    },
+    /// A trial of the search has ended, in words.
+    Tried(String),
     /// From now on everything counts.
     CollectionStarted,
     /// Databases are being read for a backup.

@@ -14,6 +14,7 @@ use brunt_report::{Timestamp, decimals};
 use brunt_stats::{Latencies, Meter, Percentile};
 use brunt_units::{ByteSize, Span, Time};
 use brunt_workload::mix::Kind;
+use brunt_workload::profile::SessionScope;
 use brunt_workload::session::Scheduling;
 
 use crate::goal::TestKind;
@@ -109,7 +110,7 @@ impl Assembly<'_> {
             qualifies: reasons.is_empty(),
             reasons,
             achieved_iops: evidence.achieved_io_per_s,
-            target_iops: plan.target.map(|target| target.io_per_s),
+            target_iops: run.target.map(|target| target.io_per_s),
             database_bytes_initial: known(&run.initial),
             database_bytes_final: known(&run.last),
             database_files: plan.databases().count() as u64,
@@ -120,6 +121,7 @@ impl Assembly<'_> {
                 sentence: sentence(&run.ending, &rules, evidence.achieved_io_per_s),
                 times: self.times(),
                 setup: self.setup(),
+                tuning: run.tuning.clone(),
                 distributions: distributions(self.meters, &run.operation_latencies()),
                 found: run.found.lines().to_vec(),
                 origin: surroundings.origin.clone(),
@@ -294,7 +296,8 @@ impl Assembly<'_> {
             log_writes: streams(log_names, logs, collected.map(|c| &c.log_writes)),
             stalls_per_s: collected.map(|_| per_second(meters.page_fault_stalls.total())),
             achieved_io_per_s: collected.map(|_| per_second(io.sum())),
-            target: plan.target,
+            target: run.target,
+            tuning: run.tuning.clone(),
             samples: collected.map_or_else(Vec::new, |c| c.samples.clone()),
             read_tails: self.tails(plan.databases().map(|d| &d.name), reads_of(meters)),
             log_tails: self.tails(plan.instances.iter().map(|i| &i.name), logs_of(meters)),
@@ -376,7 +379,16 @@ impl Assembly<'_> {
         Setup {
             description: plan.description.clone(),
             profile: format!("exchange-{}", plan.version.name()),
-            sessions: plan.sessions,
+            sessions: self.run.sessions,
+            session_scope: match plan.session_scope {
+                SessionScope::Server => "server",
+                SessionScope::Instance => "instance",
+                SessionScope::Database => "database",
+            }
+            .to_owned(),
+            sessions_each: self.run.sessions.div_euclid(plan.session_unit()),
+            capacity_percent: plan.capacity_percent,
+            throughput_percent: plan.throughput_percent,
             page_bytes: engine.page.bytes_u64(),
             log_file_bytes: engine.log_file.get(),
             log_buffer_bytes: engine.log_buffer.get(),
@@ -538,7 +550,7 @@ impl Assembly<'_> {
             (!used.databases.is_empty()).then_some(share)
         });
         let achieved = evidence.achieved_io_per_s;
-        let target = self.plan.target;
+        let target = self.run.target;
         Circumstances {
             kind: self.plan.kind,
             measured: self.length,

@@ -1,9 +1,9 @@
 //! A test from beginning to end.
 //!
 //! ```text
-//!   decide --> remove, create --> open --> wait --> warm up --> collect --> close --> records --> files
-//!     |             |              |                   |           |          |          |          |
-//!  RunError      RunError          +-------------------+-- Broken: the rest is "not measured" ------+
+//!   decide --> remove, create --> open --> wait --> warm up --> (tune) --> collect --> close --> records --> files
+//!     |             |              |                   |          |           |          |          |          |
+//!  RunError      RunError          +-------------------+----------+-- Broken: the rest is "not measured" ------+
 //! ```
 //!
 //! Until databases are open an error is an error and nothing more: [`RunError`]. From then on there is always a [`TestRun`],
@@ -177,10 +177,13 @@ impl Director<'_> {
         let mut load = Load::start(self.world, self.plan, server, populations, sessions);
         ship_logs(self.world, server, self.plan.copies.saturating_sub(1));
         self.warm_up(server, &mut load).await;
-        let refused = match self.is_over(&load) {
-            true => None,
-            false => self.collect(run, server, &mut load).await.err(),
-        };
+        let mut refused = None;
+        if !self.is_over(&load) {
+            refused = self.tune(run, server, &mut load).await.err();
+        }
+        if refused.is_none() && !self.is_over(&load) {
+            refused = self.collect(run, server, &mut load).await.err();
+        }
         let closed = self.shut_down(&load, server).await;
         run.last = server.file_sizes();
         run.note_sessions(&load.sessions);

@@ -155,6 +155,13 @@ impl<T: Target + 'static> Sessions<T> {
         pool
     }
 
+    /// What others before them have met with counts on.
+    pub fn inherit(&self, former: &Self) {
+        let mut log = self.log.borrow_mut();
+        assert!(log.committed == 0, "they have begun to work");
+        *log = former.log();
+    }
+
     /// What they work on.
     pub fn target(&self) -> &T {
         &self.target

@@ -8,11 +8,13 @@ use std::rc::Rc;
 use brunt_ese::error::{EngineError, PageFault};
 use brunt_ese::maintenance::Maintenance;
 use brunt_ese::meter::MeterBoard;
+use brunt_report::result::Tuning;
 use brunt_stats::{Latencies, OperationLatencies};
 use brunt_units::{ByteSize, Span, Time};
 use brunt_workload::mix::Kind;
 
 use crate::found::Found;
+use crate::goal::Target;
 use crate::hanging::Hung;
 use crate::injection::Injected;
 use crate::plan::Plan;
@@ -61,6 +63,12 @@ pub struct TestRun {
     pub ending: Ending,
     /// When it began.
     pub started: Time,
+    /// Sessions in the pool: those of the plan, or those that were found.
+    pub sessions: u32,
+    /// What was to be reached: what the plan says, or a share of the maximum that was found.
+    pub target: Option<Target>,
+    /// How sessions were looked for, if they were.
+    pub tuning: Option<Tuning>,
     /// What was collected; nothing when it never came to that.
     pub collected: Option<Collected>,
     /// The engine's counters.
@@ -106,6 +114,9 @@ impl TestRun {
         Self {
             ending: Ending::Stopped,
             started,
+            sessions: plan.sessions,
+            target: plan.target,
+            tuning: None,
             collected: None,
             board: Rc::new(board),
             initial: Vec::new(),

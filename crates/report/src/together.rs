@@ -122,6 +122,7 @@ fn result(runs: &[Run]) -> RunResult {
             .flat_map(|result| result.servers.clone())
             .collect(),
         details: Details {
+            tuning: None,
             sentence: sentence(runs, verdict, achieved_iops),
             times: times(runs),
             setup: first.details.setup.clone(),

@@ -19,6 +19,7 @@
 //! * [`session`]: a pool of sessions that visits instances batch by batch, and how it is held back.
 //! * [`keys`]: the live records of a database in memory that does not grow with it.
 //! * [`content`]: the bytes of a record, from its key, version and the seed.
+//! * [`tuning`]: how many sessions a target, or the most I/O, takes.
 //! * [`operations`]: all of it together.
 
 pub mod content;
@@ -28,3 +29,4 @@ pub mod operations;
 pub mod pacing;
 pub mod profile;
 pub mod session;
+pub mod tuning;

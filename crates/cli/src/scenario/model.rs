@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use brunt_ese::format::attachment::ATTACHMENTS_MAX;
+use brunt_qualify::goal::Tune;
 use brunt_qualify::plan::Limits;
 use brunt_units::ByteSize;
 use brunt_workload::content::Shape;
@@ -15,7 +16,7 @@ use super::overrides::Override;
 use super::place::{Placed, Refusal};
 use super::profile::{self, Profile};
 use super::section::{self, Section};
-use super::sizes::{self, Mailboxes};
+use super::sizes::{self, Mailboxes, Shares};
 use super::test::{self, SESSIONS_MAX, Test};
 use super::tree::{Node, Value};
 use super::{faults, limits, records};
@@ -41,6 +42,10 @@ pub struct Scenario {
     pub mailboxes: Option<Mailboxes>,
     /// The share of each volume that databases are to fill, in percent, until they have been sized by it.
     pub capacity_percent: Option<Placed<u64>>,
+    /// The share of each volume that databases have been sized by, in percent, if they have.
+    pub sized_percent: Option<u32>,
+    /// The share of the most I/O that passes, in percent, when the scenario is about that.
+    pub throughput_percent: Option<u32>,
     /// How much the storage itself caches, if that is known.
     pub array_cache: Option<ByteSize>,
     /// How I/O is to reach the kernel.
@@ -148,7 +153,7 @@ impl Scenario {
         let limits = limits::read(&mut own, version, test.kind)?;
         let records = records::read(&mut section(&mut top, "records", &records::KEYS)?, version)?;
         let mailboxes = read_mailboxes(&mut top, &mut test)?;
-        let capacity = read_capacity(&mut top, mailboxes.as_ref())?;
+        let shares = read_shares(&mut top, mailboxes.as_ref(), &test)?;
         let mut storage = section(&mut top, "storage", &STORAGE_KEYS)?;
         let array_cache = storage.read("cache", section::size)?;
         let backend = read_backend(&mut top)?;
@@ -165,13 +170,24 @@ impl Scenario {
             },
             records,
             mailboxes,
-            capacity_percent: capacity,
+            capacity_percent: shares.as_ref().map(|shares| shares.capacity.clone()),
+            sized_percent: None,
+            throughput_percent: shares
+                .as_ref()
+                .map(|shares| percent(shares.throughput.value)),
             array_cache: array_cache.map(|cache| cache.value),
             backend,
             instances: Vec::new(),
             faults: Vec::new(),
         };
         scenario.read_instances(nodes, folder)?;
+        // Databases that all have a size of their own keep it, unless a share is asked for.
+        let is_sized = scenario
+            .databases()
+            .all(|database| database.size.value.get() > 0);
+        if is_sized && shares.is_some_and(|shares| !shares.has_capacity) {
+            scenario.capacity_percent = None;
+        }
         let page = scenario.profile.page;
         scenario.faults = faults::read(planned, &scenario.instances, page)?;
         Ok(scenario)
@@ -277,6 +293,16 @@ impl Scenario {
         self.test.sessions.saturating_mul(count)
     }
 
+    /// What the sessions are to be found for, if they are.
+    pub fn tune(&self) -> Option<Tune> {
+        let percent = self.throughput_percent.unwrap_or(100);
+        match (self.test.tune, self.test.target_io_per_s.is_some()) {
+            (true, true) => Some(Tune::Target),
+            (tune, false) if tune || percent < 100 => Some(Tune::Maximum { percent }),
+            _ => None,
+        }
+    }
+
     /// Whether a database can have that size.
     pub(super) fn check_size(&self, size: &Placed<ByteSize>) -> Result<(), Refusal> {
         check_size(size, &self.profile)
@@ -326,10 +352,11 @@ fn read_mailboxes(top: &mut Section, test: &mut Test) -> Result<Option<Mailboxes
 }
 
 /// Reads `[throughput]`.
-fn read_capacity(
+fn read_shares(
     top: &mut Section,
     mailboxes: Option<&Mailboxes>,
-) -> Result<Option<Placed<u64>>, Refusal> {
+    test: &Test,
+) -> Result<Option<Shares>, Refusal> {
     let Some(node) = top.take("throughput") else {
         return Ok(None);
     };
@@ -340,7 +367,25 @@ fn read_capacity(
             .refuse("sizes come from the mailboxes already");
         return Err(refusal.hint("keep [mailboxes] or [throughput]"));
     }
-    sizes::read_capacity(&mut section).map(Some)
+    let shares = Shares::read(&mut section)?;
+    let place = &shares.throughput.place;
+    if shares.throughput.value < 100 {
+        if !test.kind.has_limits() {
+            return Err(place
+                .refuse("only performance and stress tests are paced by a share of the maximum"));
+        }
+        if test.target_io_per_s.is_some() || test.operations_per_s.is_some() {
+            let refusal = place.refuse("paces the sessions, and so does [test]");
+            return Err(refusal
+                .hint("keep `throughput_percent`, or `target_io_per_s` or `operations_per_s`"));
+        }
+    }
+    Ok(Some(shares))
+}
+
+/// A share that was read as a percentage.
+pub(super) fn percent(value: u64) -> u32 {
+    u32::try_from(value).expect("at most 100")
 }
 
 fn read_backend(top: &mut Section) -> Result<Choice, Refusal> {

@@ -3,11 +3,14 @@
 //! | table | size | rate |
 //! | --- | --- | --- |
 //! | `[mailboxes]` | mailboxes × quota, spread evenly | mailboxes × I/Os per second of each |
-//! | `[throughput]` | a share of what each volume holds, less the room to grow | as fast as it goes |
+//! | `[throughput]` | a share of what each volume holds, less the room to grow | a share of the most that passes |
 //!
 //! Capacity means what can be had: the free space and what the databases of this scenario already take. With logs on the same
 //! volume, their room goes off first. Of the rest a share is taken, and of that the initial size is
 //! share / (1 + reserve), as in Jetstress (hmlee, "capacity percentage": 80 of 100 GB with a reserve of 25 %).
+//!
+//! The share of the most is 100 % as usual: a closed loop, as fast as it goes. Below that the maximum has to be known, and is
+//! found before the test, which is then paced at its share.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -34,7 +37,7 @@ pub struct Mailboxes {
 }
 
 pub(super) const MAILBOX_KEYS: [&str; 3] = ["count", "quota", "io_per_s"];
-pub(super) const THROUGHPUT_KEYS: [&str; 1] = ["capacity_percent"];
+pub(super) const THROUGHPUT_KEYS: [&str; 2] = ["capacity_percent", "throughput_percent"];
 
 const COUNT_MAX: u64 = 100_000_000;
 
@@ -71,11 +74,30 @@ impl Mailboxes {
     }
 }
 
-/// Reads `[throughput]`: the share of each volume, in percent.
-pub(super) fn read_capacity(section: &mut Section) -> Result<Placed<u64>, Refusal> {
-    section.read_or("capacity_percent", 100, |node| {
-        section::integer(node, 1..=100)
-    })
+/// What `[throughput]` says.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Shares {
+    /// The share of each volume, in percent.
+    pub(super) capacity: Placed<u64>,
+    /// Whether it was written.
+    pub(super) has_capacity: bool,
+    /// The share of the maximum, in percent.
+    pub(super) throughput: Placed<u64>,
+}
+
+impl Shares {
+    /// Reads `[throughput]`.
+    pub(super) fn read(section: &mut Section) -> Result<Self, Refusal> {
+        let percent = |node: &_| section::integer(node, 1..=100);
+        let capacity = section.read("capacity_percent", percent)?;
+        let throughput = section.read_or("throughput_percent", 100, percent)?;
+        let place = section.place().clone();
+        Ok(Self {
+            has_capacity: capacity.is_some(),
+            capacity: capacity.unwrap_or(Placed { value: 100, place }),
+            throughput,
+        })
+    }
 }
 
 /// One volume and what of the scenario lies on it.
@@ -95,6 +117,7 @@ impl Scenario {
         let Some(percent) = self.capacity_percent.take() else {
             return Ok(());
         };
+        self.sized_percent = Some(super::model::percent(percent.value));
         let logs = self.log_bytes();
         let mut shares = BTreeMap::<u64, Share>::new();
         for (number, instance) in self.instances.iter().enumerate() {

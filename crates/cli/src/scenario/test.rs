@@ -24,6 +24,8 @@ pub struct Test {
     pub precondition: f64,
     /// Sessions, counted as the version counts them: for each log stream, for each database, or for the server.
     pub sessions: u32,
+    /// Whether sessions are to be found before the test; then their number is where the search begins.
+    pub tune: bool,
     /// The seed of all randomness.
     pub seed: u64,
     /// Database reads and writes per second that have to be reached, if any.
@@ -46,12 +48,13 @@ pub struct Test {
     pub strict_tail: bool,
 }
 
-pub(super) const KEYS: [&str; 15] = [
+pub(super) const KEYS: [&str; 16] = [
     "kind",
     "duration",
     "min_warmup",
     "precondition",
     "sessions",
+    "tune",
     "seed",
     "target_io_per_s",
     "headroom_percent",
@@ -138,6 +141,17 @@ impl Test {
             let what = "only a database-backup test copies databases";
             return Err(copy_to.place.refuse(what));
         }
+        let tune = section.read_or("tune", false, section::switch)?;
+        if tune.value && !kind.has_limits() {
+            let what = "only performance and stress tests are tuned";
+            return Err(tune.place.refuse(what));
+        }
+        if let Some(operations) = operations.as_ref().filter(|_| tune.value) {
+            let refusal = operations
+                .place
+                .refuse("says the pace, and `tune` looks for one");
+            return Err(refusal.hint("keep `operations_per_s` or `tune`"));
+        }
         let strict_tail = section.read_or("strict_tail", false, section::switch)?;
         Ok(Self {
             kind,
@@ -145,6 +159,7 @@ impl Test {
             min_warmup: min_warmup.value,
             precondition: precondition.value,
             sessions: small(sessions.value),
+            tune: tune.value,
             seed: seed.value,
             target_io_per_s: target,
             headroom_percent: small(headroom.value),

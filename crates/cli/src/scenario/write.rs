@@ -31,9 +31,7 @@ impl Scenario {
             writeln!(out, "quota = {}", size(mailboxes.quota))?;
             writeln!(out, "io_per_s = {:?}", mailboxes.io_per_s.value)?;
         }
-        if let Some(percent) = &self.capacity_percent {
-            writeln!(out, "\n[throughput]\ncapacity_percent = {}", percent.value)?;
-        }
+        self.write_throughput(out)?;
         self.write_profile(out)?;
         self.write_limits(out)?;
         self.write_records(out)?;
@@ -53,7 +51,8 @@ impl Scenario {
         writeln!(out, "duration = {}", span(test.duration))?;
         writeln!(out, "min_warmup = {}", span(test.min_warmup))?;
         writeln!(out, "precondition = {:?}", test.precondition)?;
-        writeln!(out, "sessions = {}\nseed = {}", test.sessions, test.seed)?;
+        writeln!(out, "sessions = {}\ntune = {}", test.sessions, test.tune)?;
+        writeln!(out, "seed = {}", test.seed)?;
         // With mailboxes the target is theirs.
         let target = test.target_io_per_s.as_ref();
         if let Some(target) = target.filter(|_| self.mailboxes.is_none()) {
@@ -73,6 +72,23 @@ impl Scenario {
             writeln!(out, "copy_to = {}", path(&folder.value))?;
         }
         writeln!(out, "strict_tail = {}", test.strict_tail)
+    }
+
+    /// Sizes that have been made from the capacity are written as such, and the share is not.
+    fn write_throughput(&self, out: &mut String) -> std::fmt::Result {
+        let capacity = self.capacity_percent.as_ref();
+        let throughput = self.throughput_percent;
+        if capacity.is_none() && throughput.is_none() {
+            return Ok(());
+        }
+        writeln!(out, "\n[throughput]")?;
+        if let Some(percent) = capacity {
+            writeln!(out, "capacity_percent = {}", percent.value)?;
+        }
+        if let Some(percent) = throughput {
+            writeln!(out, "throughput_percent = {percent}")?;
+        }
+        Ok(())
     }
 
     fn write_profile(&self, out: &mut String) -> std::fmt::Result {

@@ -1,6 +1,6 @@
 //! What was measured, as far as rules need it.
 
-use brunt_report::result::{Rule, Sample};
+use brunt_report::result::{Rule, Sample, Tuning};
 use brunt_units::Span;
 
 use super::device::VolumeReads;
@@ -110,6 +110,8 @@ pub struct Evidence {
     pub volumes: Vec<VolumeReads>,
     /// Whether the program kept up.
     pub tester: Tester,
+    /// How sessions were looked for, if they were.
+    pub tuning: Option<Tuning>,
 }
 
 /// Something that had to be done so many times.

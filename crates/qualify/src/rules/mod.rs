@@ -7,6 +7,7 @@
 //! | log write, average; worst sample | the same, for each log stream |
 //! | page-fault stalls, average | Jetstress 2013: 1 /s |
 //! | achieved I/O | target less the profile's margin; only with a target |
+//! | sessions found | there are some that do what is wanted; only when they are looked for |
 //! | pages, logs, records verified | nothing bad, nothing lost |
 //! | I/O errors | none |
 //! | hung I/O | none in flight for 30 s ([`crate::hanging`]) |
@@ -29,7 +30,7 @@ pub mod tester;
 
 pub use evidence::{Done, Evidence, FilesVerified, RecordsVerified, Samples, StreamLatency};
 
-use brunt_report::result::{Outcome, Quantity, Rule, Verdict};
+use brunt_report::result::{Outcome, Quantity, Rule, Tuning, Verdict};
 use brunt_report::{decimals, grouped};
 use brunt_units::Span;
 
@@ -43,6 +44,7 @@ const LOGS: &str = "logs verified";
 const RECORDS: &str = "records verified";
 const ERRORS: &str = "I/O errors";
 const HANGS: &str = "hung I/O";
+const TUNED: &str = "sessions found";
 
 /// Samples over the limit that are tolerated among `samples`, `most` being the version's own number.
 pub fn tolerated(samples: u64, most: u32) -> u64 {
@@ -55,6 +57,7 @@ pub fn judge(kind: TestKind, evidence: &Evidence, limits: &Limits) -> Vec<Rule> 
         true => performance(evidence, limits),
         false => evidence.done.iter().map(Done::rule).collect(),
     };
+    rules.extend(evidence.tuning.as_ref().map(tuned));
     rules.push(files(PAGES, "bad", "pages", evidence.pages));
     rules.push(files(LOGS, "bad", "segments", evidence.logs));
     rules.push(records(evidence.records, evidence.findings));
@@ -96,6 +99,25 @@ fn performance(evidence: &Evidence, limits: &Limits) -> Vec<Rule> {
         rules.extend(headroom(target, evidence.achieved_io_per_s, limits));
     }
     rules
+}
+
+/// Whether sessions were found. Without any the test was not begun, and that is the storage's doing.
+fn tuned(tuning: &Tuning) -> Rule {
+    let best = tuning.io_per_s.map(|rate| Quantity::new(rate, "/s"));
+    Rule {
+        name: TUNED.to_owned(),
+        limit: None,
+        outcome: match (tuning.sessions, tuning.outcome.is_empty()) {
+            (Some(_), _) => Outcome::Ok,
+            (None, true) => Outcome::NotMeasured,
+            (None, false) => Outcome::Failed,
+        },
+        measured: best,
+        remark: match tuning.outcome.as_str() {
+            "" => "the test ended before".to_owned(),
+            outcome => outcome.to_owned(),
+        },
+    }
 }
 
 fn hangs(hung: &Hung) -> Rule {
@@ -265,7 +287,7 @@ pub enum Ending {
 }
 
 /// Rules that tell of a fault whenever they fail, also when the test had to end early.
-const FAULTS: [&str; 5] = [PAGES, LOGS, RECORDS, ERRORS, HANGS];
+const FAULTS: [&str; 6] = [PAGES, LOGS, RECORDS, ERRORS, HANGS, TUNED];
 
 /// The verdict on a run that ended so, by these rules.
 ///

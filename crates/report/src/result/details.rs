@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Distribution, Model, Origin, Setup, Times};
+use super::{Distribution, Model, Origin, Setup, Times, Tuning};
 
 /// Everything that is no promise to scripts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -15,6 +15,9 @@ pub struct Details {
     pub times: Times,
     /// What was asked for.
     pub setup: Setup,
+    /// How sessions were looked for before the test; nothing when they were not.
+    #[serde(default)]
+    pub tuning: Option<Tuning>,
     /// How latencies were spread, one entry for each kind of I/O.
     pub distributions: Vec<Distribution>,
     /// What was wrong with the storage: file, page, offset and ESE error, each once; not all of it when there was much.

@@ -21,6 +21,7 @@ mod io;
 mod model;
 mod server;
 mod setup;
+mod tuning;
 mod verdict;
 mod verification;
 
@@ -37,6 +38,7 @@ pub use model::{
 };
 pub use server::{Backup, HostCounter, Recovery, Server, ServerDetails, Watched};
 pub use setup::{Limits, Setup, Times};
+pub use tuning::{Trial, Tuning};
 pub use verdict::{Outcome, Quantity, Rule, Verdict};
 pub use verification::{InjectedFault, Integrity, VerifiedFile};
 

@@ -28,6 +28,18 @@ pub struct Setup {
     pub profile: String,
     /// Sessions in the pool.
     pub sessions: u32,
+    /// What the version counts sessions for: `server`, `instance` (a storage group) or `database`.
+    #[serde(default)]
+    pub session_scope: String,
+    /// Sessions for each of these.
+    #[serde(default)]
+    pub sessions_each: u32,
+    /// The share of the volumes that databases were sized by; nothing when they were sized otherwise.
+    #[serde(default)]
+    pub capacity_percent: Option<u32>,
+    /// The share of the maximum that was asked for; nothing when the test was not about that.
+    #[serde(default)]
+    pub throughput_percent: Option<u32>,
     /// Size of a database page.
     pub page_bytes: u64,
     /// Size of a log file.

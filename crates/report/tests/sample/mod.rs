@@ -43,6 +43,7 @@ pub(crate) fn run(passes: bool) -> Run {
         faults: Vec::new(),
         servers: vec![server.result(length)],
         details: Details {
+            tuning: None,
             sentence: sentence(passes).to_owned(),
             times: Times {
                 started: STARTED,
@@ -319,6 +320,10 @@ fn setup() -> Setup {
         description: "A made-up run <for & \"looking\">".to_owned(),
         profile: "exchange-2013".to_owned(),
         sessions: 8,
+        session_scope: "server".to_owned(),
+        sessions_each: 8,
+        capacity_percent: None,
+        throughput_percent: None,
         page_bytes: 32_768,
         log_file_bytes: 1 << 20,
         log_buffer_bytes: 1_000_000,

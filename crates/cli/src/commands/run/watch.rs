@@ -41,6 +41,8 @@ struct State {
     dispatching: bool,
     /// Whether a sample was over its limit.
     over: bool,
+    /// What the last trial of sessions came to.
+    tried: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +51,7 @@ enum Phase {
     Survey,
     WarmUp,
     Settle,
+    Tune,
     Test,
     Close,
     Records,
@@ -60,6 +63,7 @@ impl Phase {
         match self {
             Self::Create => "create",
             Self::Survey | Self::WarmUp | Self::Settle => "warm up",
+            Self::Tune => "tune",
             Self::Test => "test",
             Self::Close | Self::Records | Self::Files => "verify",
         }
@@ -261,6 +265,8 @@ impl Listener for Watch {
                     &format!("cache {filled} of {cache}   done in {took}"),
                 );
             }
+            News::Tuning { trial, sessions } => self.tuning(*trial, *sessions),
+            News::Tried(outcome) => self.state.borrow_mut().tried.clone_from(outcome),
             News::CollectionStarted => {
                 if let Some(recorder) = &*self.recorder.borrow() {
                     recorder.collection_begins();
@@ -332,6 +338,15 @@ impl Listener for Watch {
 }
 
 impl Watch {
+    /// Nobody knows how many trials there will be: what is shown is the present one, and what the last one came to.
+    fn tuning(&self, trial: usize, sessions: u32) {
+        let last = self.state.borrow().tried.clone();
+        self.show(Phase::Tune, 0.0, || match last.as_str() {
+            "" => format!("trial {trial}, {sessions} sessions"),
+            last => format!("trial {trial}, {sessions} sessions\nlast   {last}"),
+        });
+    }
+
     fn keep(&self, recorded: &Recorded) {
         if let Some(recorder) = &*self.recorder.borrow() {
             recorder.sample(recorded);

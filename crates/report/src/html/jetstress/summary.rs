@@ -2,7 +2,7 @@
 
 use crate::Timestamp;
 use crate::html::table::Table;
-use crate::result::{RunResult, Verdict};
+use crate::result::{RunResult, Setup, Verdict};
 
 pub(super) fn summary(result: &RunResult) -> Table {
     let (times, origin) = (&result.details.times, &result.details.origin);
@@ -71,7 +71,36 @@ pub(super) fn sizing(result: &RunResult) -> Table {
         ),
         ("Database Files (Count)", result.database_files.to_string()),
     ];
-    Table::pairs("Database Sizing and Throughput", rows)
+    Table::pairs("Database Sizing and Throughput", with_shares(result, rows))
+}
+
+/// Jetstress counts threads as its version understands them, and says for what where that is not the server.
+fn threads(setup: &Setup) -> String {
+    match setup.session_scope.as_str() {
+        "instance" => format!("{} (per-storage group)", setup.sessions_each),
+        "database" => format!("{} (per-database)", setup.sessions_each),
+        _ => setup.sessions.to_string(),
+    }
+}
+
+/// A throughput test has shares of capacity and of throughput where others have a target. Scripts that read later reports count
+/// on the row of the target, so there the shares stand at the end.
+fn with_shares<'a>(result: &RunResult, mut rows: Vec<(&'a str, String)>) -> Vec<(&'a str, String)> {
+    let setup = &result.details.setup;
+    let Some(throughput) = setup.throughput_percent else {
+        return rows;
+    };
+    let capacity = setup.capacity_percent;
+    let capacity = capacity.map_or("not by capacity".to_owned(), |share| share.to_string());
+    let shares = [
+        ("Capacity Percentage", capacity),
+        ("Throughput Percentage", throughput.to_string()),
+    ];
+    match super::counts_logical_disks(result) {
+        true => drop(rows.splice(1..2, shares)),
+        false => rows.extend(shares),
+    }
+    rows
 }
 
 /// Bytes of a log buffer of ESE: a sector.
@@ -82,7 +111,7 @@ pub(super) fn parameters(result: &RunResult) -> Table {
     let percent = |share: u32| format!("{share}%");
     let megabytes = |bytes: u64| format!("{:.1} MB", bytes as f64 / f64::from(1 << 20));
     let truth = |is: bool| if is { "True" } else { "False" }.to_owned();
-    let mut rows = vec![("Thread Count", setup.sessions.to_string())];
+    let mut rows = vec![("Thread Count", threads(setup))];
     let former = super::counts_logical_disks(result);
     if former {
         let buffers = setup.log_buffer_bytes.div_euclid(LOG_BUFFER);
@@ -107,4 +136,55 @@ pub(super) fn parameters(result: &RunResult) -> Table {
         ]);
     }
     Table::pairs("Jetstress System Parameters", rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RESULT: &str = include_str!("../../../tests/result_v1.json");
+
+    fn of_version(profile: &str, scope: &str) -> RunResult {
+        let mut result = RunResult::from_json(RESULT).unwrap();
+        let setup = &mut result.details.setup;
+        (setup.profile, setup.session_scope) = (profile.to_owned(), scope.to_owned());
+        (setup.sessions, setup.sessions_each) = (16, 2);
+        result
+    }
+
+    #[test]
+    fn threads_are_counted_as_the_version_counts_them() {
+        let threads = |scope| threads(&of_version("exchange-2007", scope).details.setup);
+        assert_eq!(threads("instance"), "2 (per-storage group)");
+        assert_eq!(threads("database"), "2 (per-database)");
+        assert_eq!(threads("server"), "16");
+        assert_eq!(threads(""), "16", "a result of an earlier program");
+    }
+
+    #[test]
+    fn a_throughput_test_shows_its_shares() {
+        let names = |profile| {
+            let mut result = of_version(profile, "server");
+            result.details.setup.capacity_percent = Some(100);
+            result.details.setup.throughput_percent = Some(80);
+            let rows = ["achieved", "target", "initial"].map(|name| (name, String::new()));
+            let rows = with_shares(&result, rows.to_vec());
+            rows.into_iter().map(|(name, _)| name).collect::<Vec<_>>()
+        };
+        let former = [
+            "achieved",
+            "Capacity Percentage",
+            "Throughput Percentage",
+            "initial",
+        ];
+        assert_eq!(names("exchange-2007"), former);
+        let later = [
+            "achieved",
+            "target",
+            "initial",
+            "Capacity Percentage",
+            "Throughput Percentage",
+        ];
+        assert_eq!(names("exchange-2013"), later);
+    }
 }

@@ -7,7 +7,7 @@ mod model;
 pub(super) use io::servers;
 
 use super::table::{Row, Table};
-use crate::result::{Backend, Machine, Outcome, RunResult, WriteCache};
+use crate::result::{Backend, Machine, Outcome, RunResult, Tuning, WriteCache};
 use crate::{decimals, grouped};
 
 /// The rules and what became of them.
@@ -43,6 +43,7 @@ pub(super) fn rules(result: &RunResult) -> Table {
 /// What Jetstress reports do not have.
 pub(super) fn further(result: &RunResult) -> Vec<Table> {
     let mut tables = model::model(result);
+    tables.extend(result.details.tuning.as_ref().map(tuning));
     tables.extend([
         checksum::checksum(result),
         io::spread(result),
@@ -51,6 +52,34 @@ pub(super) fn further(result: &RunResult) -> Vec<Table> {
         volumes(result),
     ]);
     tables
+}
+
+/// What was tried to find the sessions.
+fn tuning(tuning: &Tuning) -> Table {
+    let rows = tuning.trials.iter().map(|trial| {
+        Row::new(vec![
+            grouped(trial.sessions.into()),
+            match trial.is_paced {
+                true => "paced".to_owned(),
+                false => "closed loop".to_owned(),
+            },
+            decimals(trial.io_per_s),
+            decimals(trial.db_read_ms),
+            decimals(trial.log_write_ms),
+            decimals(trial.page_fault_stalls_per_s),
+            trial.outcome.clone(),
+        ])
+    });
+    let head = [
+        "Sessions",
+        "Load",
+        "I/O per second",
+        "Database read (ms)",
+        "Log write (ms)",
+        "Stalls per second",
+        "Outcome",
+    ];
+    Table::grid("Tuning", &head, rows.collect()).noted(&tuning.outcome)
 }
 
 fn durability(result: &RunResult) -> Table {
