@@ -16,7 +16,7 @@ use brunt_testkit::ledger::{Ledger, recorded};
 use brunt_testkit::tiny::{SIZE, TABLE, open, options, tree_database_of};
 use brunt_testkit::worlds::without_log_write;
 use brunt_units::Span;
-use brunt_world::World;
+use brunt_world::{Frames, World};
 use brunt_world_real::RealWorld;
 use brunt_world_virtual::{Store, VirtualOptions, VirtualWorld};
 use tempfile::TempDir;
@@ -39,6 +39,8 @@ struct Files {
     folder: TempDir,
     options: InstanceOptions,
     store: Store,
+    /// Of the worlds that recover: what a world has taken from the system stays taken.
+    memory: Frames,
 }
 
 impl Files {
@@ -66,6 +68,7 @@ impl Files {
             folder,
             options,
             store,
+            memory: Frames::in_memory(),
         }
     }
 
@@ -75,7 +78,7 @@ impl Files {
         let (world, ledger) = recorded(&made.world, self.store.fork());
         let (world, options) = (disk(&world), self.options.clone());
         let outcome: Rc<RefCell<Outcome>> = Rc::default();
-        let result = Rc::clone(&outcome);
+        let (result, memory) = (Rc::clone(&outcome), self.memory.clone());
         let worked = made.executor.block_on(async move {
             let (instance, _) = open(&world, FRAMES, options.clone()).await?;
             let session = |number| {
@@ -85,6 +88,7 @@ impl Files {
                     ledger: ledger.clone(),
                     options: options.clone(),
                     outcome: Rc::clone(&result),
+                    memory: memory.clone(),
                 };
                 world.spawner.spawn(session.run())
             };
@@ -106,6 +110,7 @@ struct Session {
     ledger: Ledger,
     options: InstanceOptions,
     outcome: Rc<RefCell<Outcome>>,
+    memory: Frames,
 }
 
 impl Session {
@@ -131,16 +136,22 @@ impl Session {
         let mut outcome = self.outcome.borrow_mut();
         outcome.acknowledged.push(key);
         let kept = self.ledger.kept();
-        if let Err(what) = holds(kept, &self.options, &outcome.acknowledged) {
+        if let Err(what) = holds(kept, &self.options, &outcome.acknowledged, &self.memory) {
             outcome.broken.push(what);
         }
     }
 }
 
 /// Whether these files, recovered, have all of these keys.
-fn holds(files: Store, options: &InstanceOptions, keys: &[Vec<u8>]) -> Result<(), String> {
+fn holds(
+    files: Store,
+    options: &InstanceOptions,
+    keys: &[Vec<u8>],
+    memory: &Frames,
+) -> Result<(), String> {
     let mut made = VirtualWorld::new(VirtualOptions {
         store: files,
+        frames: memory.clone(),
         ..VirtualOptions::default()
     });
     let (world, options, keys) = (made.world.clone(), options.clone(), keys.to_vec());

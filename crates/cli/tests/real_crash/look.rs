@@ -12,7 +12,7 @@ use brunt_qualify::records::{Compared, Contents, StoredFields};
 use brunt_qualify::server::{Server, Table};
 use brunt_qualify::{survey, verification};
 use brunt_world::World;
-use brunt_world_real::{Options, RealWorld};
+use brunt_world_real::RealWorld;
 
 use crate::journal::State;
 
@@ -47,10 +47,9 @@ database_size = "6 MiB"
 "#;
 
 /// Recovers the databases in `folder`, reads every record, closes them, and judges every page.
-pub(crate) fn look(folder: &Path) -> Result<State, String> {
+pub(crate) fn look(real: &mut RealWorld, folder: &Path) -> Result<State, String> {
     let scenario = Scenario::parse("crash.toml", SCENARIO, folder, &[]).unwrap();
     let plan = plan(&scenario, false, SystemTime::now());
-    let mut real = RealWorld::new(&Options::default()).unwrap();
     let world = real.world.clone();
     real.executor.block_on(async move {
         let state = read(&world, &plan).await?;

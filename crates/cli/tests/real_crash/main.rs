@@ -24,6 +24,7 @@ use std::thread;
 use std::time::Duration;
 
 use brunt_world::random::{Stream, Streams};
+use brunt_world_real::{Options, RealWorld};
 use journal::{Tally, commits, compare};
 use look::{SCENARIO, look};
 use tempfile::TempDir;
@@ -91,13 +92,15 @@ fn what_was_acknowledged_survives_a_kill() {
     // The first process makes the databases; what is in them then is where the comparison begins.
     let mut before = None;
     let mut tally = Tally::default();
+    let mut real = RealWorld::new(&Options::default()).unwrap();
     for crash in 0..crashes {
         let told = live_and_die(home.path(), draw.below(1 << 40), &mut draw);
         for _ in 0..draw.below(3) {
             die_in_recovery(home.path(), &mut draw);
             tally.killed_again += 1;
         }
-        let after = look(home.path()).unwrap_or_else(|what| panic!("crash {crash}: {what}"));
+        let after =
+            look(&mut real, home.path()).unwrap_or_else(|what| panic!("crash {crash}: {what}"));
         if let Some(before) = &before {
             let compared = compare(before, &after, &commits(&told));
             match compared {

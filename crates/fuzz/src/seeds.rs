@@ -1,0 +1,117 @@
+//! Where mutation begins: files that an engine wrote, scenarios that people read, a result.
+
+use std::cell::OnceCell;
+use std::path::{Path, PathBuf};
+
+use brunt_cli::scenario::{DEMO, TEMPLATE};
+use brunt_ese::instance::transaction::Commit;
+use brunt_testkit::tiny::{SIZE, TABLE, database_path, open, options, tree_database};
+use brunt_world::Frames;
+use brunt_world::random::Streams;
+use brunt_world_virtual::{Store, VirtualOptions, VirtualWorld};
+
+/// Frames of the engine that makes and opens these files.
+pub(crate) const FRAMES: u32 = 32;
+/// Bytes in a log segment of them.
+pub const SEGMENT: usize = 512;
+/// Bytes in a page of them.
+pub const PAGE: brunt_units::PageSize = SIZE;
+
+/// What an engine left that was killed in the middle of its work: a database, its flush map, logs, a checkpoint.
+pub fn files() -> Store {
+    thread_local! {
+        static FILES: OnceCell<Store> = const { OnceCell::new() };
+    }
+    FILES.with(|files| files.get_or_init(make).fork())
+}
+
+/// A world over `store`. All of them share their memory: what a world has taken from the system stays taken.
+pub(crate) fn world(store: Store) -> VirtualWorld {
+    thread_local! {
+        static MEMORY: Frames = Frames::in_memory();
+    }
+    VirtualWorld::new(VirtualOptions {
+        store,
+        frames: MEMORY.with(Frames::clone),
+        ..VirtualOptions::default()
+    })
+}
+
+/// A key of the table; there are a hundred.
+pub(crate) fn key(number: u64) -> Vec<u8> {
+    let mut key = vec![0x7F; 24];
+    key.extend(number.to_be_bytes());
+    key
+}
+
+fn make() -> Store {
+    let mut store = Store::new();
+    tree_database(&mut store, &database_path(0));
+    let mut made = world(store);
+    let world = made.world.clone();
+    made.executor.block_on(async move {
+        let mut draw = Streams::new(1).named("seeds");
+        // Once closed, so that there is a clean state behind; then left.
+        for life in 0..2 {
+            let opened = open(&world, FRAMES, options(1, SEGMENT)).await;
+            let (instance, _) = opened.expect("our own files");
+            for number in life * 50..life * 50 + 50 {
+                let transaction = instance.begin();
+                let data = vec![7; 200 + usize::try_from(draw.below(900)).expect("small")];
+                let inserted = transaction.insert(0, TABLE, &key(number), &data).await;
+                inserted.expect("a key of its own");
+                let committed = transaction.commit(Commit::Hard).await;
+                committed.expect("a disk that keeps its word");
+            }
+            if life == 0 {
+                instance.close().await.expect("a disk that keeps its word");
+            }
+        }
+    });
+    made.machine.store()
+}
+
+/// Every file of [`files`], with its path.
+pub fn engine_files() -> Vec<(PathBuf, Vec<u8>)> {
+    let store = files();
+    let names: Vec<_> = store
+        .names()
+        .map(|(path, inode)| (path.to_owned(), inode))
+        .collect();
+    names
+        .into_iter()
+        .map(|(path, inode)| {
+            let length = store.length(inode).expect("it has a name");
+            let mut bytes = vec![0; usize::try_from(length).expect("files are small")];
+            store.read(inode, 0, &mut bytes);
+            (path, bytes)
+        })
+        .collect()
+}
+
+/// The files whose name ends so.
+pub fn ending(end: &str) -> Vec<Vec<u8>> {
+    let files = engine_files().into_iter();
+    let is_one = |path: &Path| path.to_string_lossy().ends_with(end);
+    files
+        .filter(|(path, _)| is_one(path))
+        .map(|(_, bytes)| bytes)
+        .collect()
+}
+
+/// Scenarios, of tests and of arrays.
+pub fn scenarios() -> Vec<Vec<u8>> {
+    let texts = [
+        DEMO,
+        TEMPLATE,
+        include_str!("../../../examples/lying-disk.toml"),
+        include_str!("../../../examples/arrays/raid5-rebuilding.toml"),
+        include_str!("../../../examples/arrays/pool-degraded.toml"),
+    ];
+    texts.map(|text| text.as_bytes().to_vec()).into()
+}
+
+/// A result.
+pub fn results() -> Vec<Vec<u8>> {
+    vec![include_bytes!("../../report/tests/result_v1.json").to_vec()]
+}

@@ -1,0 +1,239 @@
+//! What is tried, one function for each kind of bytes.
+
+use std::path::Path;
+
+use brunt_cli::scenario::{ArrayScenario, Scenario};
+use brunt_ese::format::checkpoint_file::Checkpoint;
+use brunt_ese::format::checksum::{Diagnosis, diagnose};
+use brunt_ese::format::flush_map::{FlushMapHeader, MAP_PAGE_BYTES, flush_type, sound_map_page};
+use brunt_ese::format::header::DatabaseHeader;
+use brunt_ese::format::log_file::LogHeader;
+use brunt_ese::format::page::Page;
+use brunt_ese::log::LogRecord;
+use brunt_ese::log::reader::Generation;
+use brunt_ese::page::PageChanges;
+use brunt_ese::verify::verify;
+use brunt_report::{Run, RunResult, report_html};
+use brunt_units::{PageNumber, PageSize};
+use brunt_world_virtual::Store;
+
+use crate::{instance, seal, seeds};
+
+/// A target: its name, what it does with bytes, and where mutation begins.
+pub struct Target {
+    /// The file of `cargo fuzz` that calls it.
+    pub name: &'static str,
+    /// Takes any bytes, and returns.
+    pub run: fn(&[u8]),
+    /// Inputs that make sense.
+    pub seeds: fn() -> Vec<Vec<u8>>,
+}
+
+/// All of them but the canary.
+pub const ALL: [Target; 9] = [
+    Target {
+        name: "page",
+        run: page,
+        seeds: || seeds::ending(".edb"),
+    },
+    Target {
+        name: "log",
+        run: log,
+        seeds: || seeds::ending(".log"),
+    },
+    Target {
+        name: "header",
+        run: header,
+        seeds: || seeds::ending(".edb"),
+    },
+    Target {
+        name: "checkpoint",
+        run: checkpoint,
+        seeds: || seeds::ending(".chk"),
+    },
+    Target {
+        name: "flush_map",
+        run: flush_map,
+        seeds: || seeds::ending(".jfm"),
+    },
+    Target {
+        name: "scenario",
+        run: scenario,
+        seeds: seeds::scenarios,
+    },
+    Target {
+        name: "result",
+        run: result,
+        seeds: seeds::results,
+    },
+    Target {
+        name: "any_file",
+        run: any_file,
+        seeds: || {
+            let files = seeds::engine_files().into_iter();
+            files.map(|(_, bytes)| bytes).collect()
+        },
+    },
+    Target {
+        name: "instance",
+        run: instance::run,
+        seeds: instance::seeds,
+    },
+];
+
+/// The target that must fail: whoever tries targets and does not notice this one is blind.
+pub const CANARY: Target = Target {
+    name: "canary",
+    run: canary,
+    seeds: || vec![b"a bird in a mine".to_vec()],
+};
+
+/// Pages of every size, from every page of the bytes.
+pub fn page(bytes: &[u8]) {
+    for size in PageSize::ALL {
+        for (number, piece) in (1..).zip(bytes.chunks_exact(size.bytes()).take(16)) {
+            let mut piece = piece.to_vec();
+            if let Diagnosis::Correctable(flips) = diagnose(&piece, size, PageNumber(number)) {
+                flips.repair(&mut piece);
+            }
+            let page = Page::new(&piece, size);
+            // Every reader must bear what `check` refuses.
+            let sound = page.check().is_ok();
+            let nodes = page.nodes().filter(Result::is_ok).count();
+            assert!(
+                !sound || nodes == page.node_count(),
+                "sound, with bad nodes"
+            );
+            let _ = (page.prefix(), page.space_header(), page.number());
+        }
+    }
+}
+
+/// A log file: its header, its segments, its records and the page changes in them.
+pub fn log(bytes: &[u8]) {
+    read_log(bytes);
+    let mut sealed = bytes.to_vec();
+    seal::log(&mut sealed, seeds::SEGMENT);
+    read_log(&sealed);
+}
+
+fn read_log(bytes: &[u8]) {
+    if let Some(start) = bytes.get(..seal::HEADER) {
+        let _ = LogHeader::read(start);
+    }
+    let Ok(generation) = Generation::read(bytes) else {
+        return;
+    };
+    let mut end = None;
+    for located in generation.records() {
+        assert!(end < Some(located.start), "positions ascend");
+        end = Some(located.start);
+        if let Some(LogRecord::Change { image, .. }) = located.record {
+            changes(image);
+        }
+    }
+}
+
+fn changes(image: &[u8]) {
+    for size in PageSize::ALL {
+        // What does not make sense is an error, and the end.
+        for change in PageChanges::new(image, size) {
+            let Some(change) = change else { break };
+            change.ranges().for_each(drop);
+        }
+    }
+}
+
+/// The first pages of a database.
+pub fn header(bytes: &[u8]) {
+    let _ = DatabaseHeader::find(bytes);
+    for size in PageSize::ALL {
+        let mut sealed = bytes.to_vec();
+        seal::header(&mut sealed, size.bytes());
+        if let Ok(found) = DatabaseHeader::find(&sealed) {
+            let again = found.header.to_bytes();
+            assert_eq!(again.len(), found.header.page_size.bytes());
+        }
+    }
+}
+
+/// A checkpoint file.
+pub fn checkpoint(bytes: &[u8]) {
+    let _ = Checkpoint::find(bytes);
+    let mut sealed = bytes.to_vec();
+    seal::checkpoint(&mut sealed);
+    if let Ok(found) = Checkpoint::find(&sealed) {
+        assert!(found.to_bytes().is_ok(), "what was read can be written");
+    }
+}
+
+/// A flush map.
+pub fn flush_map(bytes: &[u8]) {
+    let mut sealed = bytes.to_vec();
+    seal::flush_map(&mut sealed, MAP_PAGE_BYTES);
+    for bytes in [bytes, &sealed] {
+        if let Some(start) = bytes.get(..MAP_PAGE_BYTES) {
+            let _ = FlushMapHeader::read(start);
+        }
+        for (index, page) in (0..).zip(bytes.chunks_exact(MAP_PAGE_BYTES)) {
+            if sound_map_page(page, index).is_some() {
+                assert!((0..100).all(|entry| flush_type(page, entry) < 4));
+            }
+        }
+    }
+}
+
+/// A scenario: of a test, or of an array. What is accepted reads back as it was.
+pub fn scenario(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let folder = Path::new("/home/me");
+    let _ = ArrayScenario::parse("fuzz.toml", &text, folder, &[]);
+    if let Ok(scenario) = Scenario::parse("fuzz.toml", &text, folder, &[]) {
+        let resolved = scenario.to_toml();
+        let again = Scenario::parse("again.toml", &resolved, Path::new("/"), &[]);
+        match again {
+            Ok(again) => assert_eq!(again, scenario, "{resolved}"),
+            Err(refusal) => panic!("{refusal}\n{resolved}"),
+        }
+    }
+}
+
+/// A `result.json`, and the report of it.
+pub fn result(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    if let Ok(result) = RunResult::from_json(&text) {
+        let again = RunResult::from_json(&result.to_json());
+        assert!(again.is_ok(), "what was written can be read");
+        let run = Run {
+            result,
+            scenario: String::new(),
+            events: Vec::new(),
+            samples: Vec::new(),
+        };
+        assert!(report_html(&run).trim_end().ends_with("</html>"));
+    }
+}
+
+/// `brunt verify` of any file.
+pub fn any_file(bytes: &[u8]) {
+    let mut sealed = bytes.to_vec();
+    seal::database(&mut sealed, seeds::PAGE);
+    for bytes in [bytes, &sealed] {
+        let mut store = Store::new();
+        let path = Path::new("/any.edb");
+        store.put(path, bytes);
+        let mut made = seeds::world(store);
+        let world = made.world.clone();
+        let judged = made
+            .executor
+            .block_on(async move { verify(&world, path).await });
+        if let Ok(report) = judged {
+            assert!(report.findings.len() as u64 <= report.pages_bad + report.pages_correctable);
+        }
+    }
+}
+
+/// Fails on purpose.
+pub fn canary(bytes: &[u8]) {
+    assert!(!bytes.contains(&0xFF), "the canary is dead");
+}

@@ -1,0 +1,97 @@
+//! A short try of every target, with inputs that are the same every time; `BRUNT_FUZZ=N` tries N times as many.
+//!
+//! Memory is watched from outside: a target that takes a length for granted would ask for gigabytes.
+
+use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+use brunt_fuzz::mutate::mutate;
+use brunt_fuzz::targets::{ALL, CANARY, Target};
+use brunt_world::random::Streams;
+
+/// Inputs of each target, times `BRUNT_FUZZ`.
+const INPUTS: u64 = 300;
+/// Bytes of memory that all targets together may ever take.
+const MEMORY_MAX: u64 = 1 << 30;
+
+fn inputs() -> u64 {
+    let times = std::env::var("BRUNT_FUZZ").map_or(1, |text| text.parse().unwrap());
+    INPUTS * times
+}
+
+/// Tries mutated seeds; the first input that makes the target panic, and what it said.
+fn attempt(target: &Target, inputs: u64) -> Option<(Vec<u8>, String)> {
+    let seeds = (target.seeds)();
+    assert!(!seeds.is_empty(), "{} has no seeds", target.name);
+    let mut draw = Streams::new(1).named(target.name);
+    let pick = |draw: &mut brunt_world::random::Stream| {
+        let at = draw.below(seeds.len() as u64);
+        &seeds[usize::try_from(at).unwrap()]
+    };
+    for number in 0..inputs {
+        let (seed, other) = (pick(&mut draw), pick(&mut draw));
+        let input = match number {
+            0 => seed.clone(),
+            _ => mutate(&mut draw, seed, other),
+        };
+        let tried = catch_unwind(AssertUnwindSafe(|| (target.run)(&input)));
+        if let Err(panic) = tried {
+            let said = panic.downcast_ref::<String>().cloned();
+            let said = said.or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_owned()));
+            return Some((input, said.unwrap_or_default()));
+        }
+    }
+    None
+}
+
+/// The most memory that this process has had; `proc_pid_status(5)`.
+fn memory_peak() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kibibytes = line.unwrap().trim().strip_suffix(" kB").unwrap();
+    kibibytes.trim().parse::<u64>().unwrap() * 1024
+}
+
+#[test]
+fn no_target_panics_and_none_takes_memory_without_end() {
+    for target in &ALL {
+        if let Some((input, said)) = attempt(target, inputs()) {
+            let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join(target.name);
+            fs::write(&kept, input).unwrap();
+            panic!(
+                "{}: {said}\nthe input is in {}",
+                target.name,
+                kept.display()
+            );
+        }
+        let peak = memory_peak();
+        assert!(peak < MEMORY_MAX, "{}: {peak} bytes of memory", target.name);
+    }
+}
+
+#[test]
+fn the_canary_is_heard() {
+    let found = attempt(&CANARY, 2_000);
+    assert_eq!(found.unwrap().1, "the canary is dead");
+}
+
+#[test]
+fn cargo_fuzz_has_every_target() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz");
+    let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap();
+    let mut wanted = Vec::new();
+    for target in ALL.iter().chain([&CANARY]) {
+        let file = format!("fuzz_targets/{}.rs", target.name);
+        assert!(manifest.contains(&file), "{file} is not in the manifest");
+        let text = fs::read_to_string(folder.join(&file)).unwrap();
+        let call = match target.name {
+            "instance" => "instance::run(bytes)".to_owned(),
+            name => format!("targets::{name}(bytes)"),
+        };
+        assert!(text.contains(&call), "{file}: {call}");
+        wanted.push(file);
+    }
+    let files = fs::read_dir(folder.join("fuzz_targets")).unwrap().count();
+    assert_eq!(files, wanted.len());
+}
