@@ -66,6 +66,9 @@ pub enum RunError {
         "{0} is not modelled without content\n  `--engine bytes` runs the engine itself on the modelled storage"
     )]
     NotModelled(&'static str),
+    /// An I/O or a name does not come back, and databases are not open yet. What was begun stays as it is.
+    #[error("{0}: the storage does not answer")]
+    Hung(String),
     /// Somebody stopped it before there was a test.
     #[error("stopped before the test began")]
     Stopped,

@@ -9,6 +9,8 @@
 //!    300 s    the test ends; what cannot be closed stays open, and there is a report
 //! ```
 //!
+//! Names count as I/O does (`naming`): a rename that hangs keeps a log from rolling.
+//!
 //! When the test is over anyway, nobody waits for a hung I/O: 30 s are enough then.
 
 use std::cell::RefCell;
@@ -18,6 +20,8 @@ use std::rc::Rc;
 
 use brunt_units::{ByteSize, Span, Time};
 use brunt_world::{Class, Disk, FileId, Io, Op, Ticket, TicketId, Tickets, World};
+
+use crate::naming::NameRecorder;
 
 /// An I/O in flight for so long is hung. Source: the engine's own limit; microsoft/Extensible-Storage-Engine,
 /// `JET_paramHungIOThreshold`, 30 seconds.
@@ -67,6 +71,15 @@ pub struct Hung {
     pub first: String,
 }
 
+impl Hung {
+    fn add(&mut self, describe: impl FnOnce() -> String) {
+        self.count += 1;
+        if self.first.is_empty() {
+            self.first = describe();
+        }
+    }
+}
+
 /// Remembers what goes through it; see the [module](self).
 pub struct FlightRecorder {
     inner: Rc<dyn Disk>,
@@ -75,6 +88,9 @@ pub struct FlightRecorder {
     names: RefCell<BTreeMap<FileId, PathBuf>>,
     /// By slab and ticket.
     seen: RefCell<BTreeSet<(usize, TicketId)>>,
+    asked: Rc<NameRecorder>,
+    /// Of what was asked of names, by its number.
+    seen_names: RefCell<BTreeSet<u64>>,
     hung: RefCell<Hung>,
 }
 
@@ -86,14 +102,17 @@ impl FlightRecorder {
             slabs: RefCell::default(),
             names: RefCell::default(),
             seen: RefCell::default(),
+            asked: NameRecorder::over(world),
+            seen_names: RefCell::default(),
             hung: RefCell::default(),
         })
     }
 
-    /// `world` with this disk in front of its own.
+    /// `world` with this disk in front of its own, and its names watched.
     pub fn world(self: &Rc<Self>, world: &World) -> World {
         World {
             disk: Rc::<Self>::clone(self),
+            volume: Rc::<NameRecorder>::clone(&self.asked),
             ..world.clone()
         }
     }
@@ -118,10 +137,13 @@ impl FlightRecorder {
         for (slab, flights, id, since) in hanging {
             oldest = oldest.max(Some(now - since));
             if self.seen.borrow_mut().insert((slab, id)) {
-                hung.count += 1;
-                if hung.first.is_empty() {
-                    hung.first = self.describe(flights.find(id));
-                }
+                hung.add(|| self.describe(flights.find(id)));
+            }
+        }
+        for (number, since, words) in self.asked.asked_by(latest) {
+            oldest = oldest.max(Some(now - since));
+            if self.seen_names.borrow_mut().insert(number) {
+                hung.add(|| words);
             }
         }
         hung.longest = hung.longest.max(oldest?);

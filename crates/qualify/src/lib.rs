@@ -18,7 +18,7 @@
 //!   for copies elsewhere.
 //! * [`witness`]: somebody outside who remembers what was acknowledged when the program is killed.
 //! * [`injection`]: faults on purpose; [`found`]: what was wrong with the storage, in words.
-//! * [`sampling`]: what was counted, over time; [`hanging`]: I/O that does not come back; `punctuality`: whether the program
+//! * [`sampling`]: what was counted, over time; [`hanging`]: I/O that does not come back, `naming`: and names; `punctuality`: whether the program
 //!   itself keeps up.
 //! * [`simulation`]: a test of the engine's twin, whose databases have no content.
 //! * [`verification`]: is every page and log segment whole? [`integrity`]: is every record there? [`oracle`]: what was committed; [`counting`]: how far it has come.
@@ -38,6 +38,7 @@ pub mod injection;
 pub mod integrity;
 pub mod live;
 mod load;
+mod naming;
 pub mod oracle;
 pub mod places;
 pub mod plan;

@@ -88,7 +88,8 @@ pub(crate) struct GaveUp;
 impl Director<'_> {
     async fn run(&self) -> Result<TestRun, RunError> {
         let started = self.world.clock.now();
-        let (server, populations) = self.open().await?;
+        let opened = self.unless_hung(self.open()).await;
+        let (server, populations) = opened.map_err(|GaveUp| RunError::Hung(self.hung()))??;
         let mut run = TestRun::new(self.plan, started, &server);
         self.wait_for_start().await;
         if let Some(note) = self.injection.release() {

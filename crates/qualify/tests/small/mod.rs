@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "every test program uses a part of it")]
 
+mod silent;
+
 use std::cell::RefCell;
 use std::path::Path;
 use std::rc::Rc;
@@ -81,6 +83,8 @@ pub(crate) struct Small {
     pub(crate) stop_after: Option<Span>,
     /// When the machine goes away.
     pub(crate) abandon_after: Option<Span>,
+    /// When names are not answered any more, from the beginning.
+    pub(crate) names_hang_after: Option<Span>,
     /// A file of somebody else.
     pub(crate) foreign: Option<&'static str>,
 }
@@ -121,6 +125,7 @@ impl Small {
             room: ByteSize::gib(1),
             stop_after: None,
             abandon_after: None,
+            names_hang_after: None,
             foreign: None,
         }
     }
@@ -149,7 +154,10 @@ impl Small {
             ..VirtualOptions::new(self.seed)
         };
         let mut machine = VirtualWorld::new(options);
-        let (world, plan) = (machine.world.clone(), plan.clone());
+        let (mut world, plan) = (machine.world.clone(), plan.clone());
+        if let Some(after) = self.names_hang_after {
+            world.volume = silent::after(&world, after);
+        }
         let notebook = Rc::new(Notebook::default());
         let news = Rc::clone(&notebook);
         let stop = Stop::default();

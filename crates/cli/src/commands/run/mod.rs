@@ -178,6 +178,10 @@ fn test(
         real.executor
             .block_on(async move { brunt_qualify::run::run(&world, &plan, &*watch, &stop).await })
     };
+    let hangs = match &run {
+        Ok(run) => run.hung.count > 0,
+        Err(error) => matches!(error, RunError::Hung(_)),
+    };
     let result = run.map(|run| {
         let surroundings = Surroundings {
             host: watch.machine(),
@@ -185,13 +189,12 @@ fn test(
         };
         let result = result(&plan, &run, &surroundings);
         watch.log_all(run.ended, test_log::ending(&result));
-        if run.hung.count > 0 {
-            // Taking the world apart would wait for what does not come back, perhaps for ever, and there is a report to
-            // write.
-            std::mem::forget(real);
-        }
         result
     });
+    if hangs {
+        // Taking the world apart would wait for what does not come back, perhaps for ever, and there is a report to write.
+        std::mem::forget(real);
+    }
     if let Err(error) = watch.end() {
         // The verdict does not hang on these tables; whoever reads them must know.
         output.error(&format!("not everything could be recorded: {error}"));

@@ -1,0 +1,113 @@
+//! Names that do not come back: an open, a rename, a sync of a directory on a file system that has stopped answering.
+//!
+//! They hang as I/O does, and whoever waits for one waits as long: a log cannot roll, a database cannot grow. So a volume in front
+//! of the world's own remembers what it was asked and has not answered, for [`crate::hanging`] to look at.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use brunt_units::Time;
+use brunt_world::{Answer, Clock, FileId, OpenMode, Space, Spawner, Volume, World, answer};
+
+/// Something that was asked and is not answered yet.
+#[derive(Clone, Debug)]
+struct Waiting {
+    since: Time,
+    what: &'static str,
+    path: PathBuf,
+}
+
+/// Remembers what goes through it; see the [module](self).
+pub(crate) struct NameRecorder {
+    inner: Rc<dyn Volume>,
+    clock: Rc<dyn Clock>,
+    spawner: Spawner,
+    next: Cell<u64>,
+    waiting: Rc<RefCell<BTreeMap<u64, Waiting>>>,
+}
+
+impl NameRecorder {
+    /// Watches the volume of `world`.
+    pub(crate) fn over(world: &World) -> Rc<Self> {
+        Rc::new(Self {
+            inner: Rc::clone(&world.volume),
+            clock: Rc::clone(&world.clock),
+            spawner: world.spawner.clone(),
+            next: Cell::new(0),
+            waiting: Rc::default(),
+        })
+    }
+
+    /// What was asked by `latest` and is not answered: its number, since when, and what it is in words.
+    pub(crate) fn asked_by(&self, latest: Time) -> Vec<(u64, Time, String)> {
+        let waiting = self.waiting.borrow();
+        let old = waiting.iter().filter(|(_, asked)| asked.since <= latest);
+        old.map(|(number, asked)| {
+            let words = format!("{} {}", asked.what, asked.path.display());
+            (*number, asked.since, words.trim_end().to_owned())
+        })
+        .collect()
+    }
+
+    fn watch<T: 'static>(&self, what: &'static str, path: &Path, asked: Answer<T>) -> Answer<T> {
+        let number = self.next.replace(self.next.get() + 1);
+        let asking = Waiting {
+            since: self.clock.now(),
+            what,
+            path: path.to_owned(),
+        };
+        self.waiting.borrow_mut().insert(number, asking);
+        let (answering, watched) = answer(self.spawner.tasks());
+        let waiting = Rc::clone(&self.waiting);
+        drop(self.spawner.spawn(async move {
+            let value = asked.await;
+            waiting.borrow_mut().remove(&number);
+            answering.give(value);
+        }));
+        watched
+    }
+}
+
+impl Volume for NameRecorder {
+    fn open(&self, path: &Path, mode: OpenMode) -> Answer<FileId> {
+        self.watch("opening", path, self.inner.open(path, mode))
+    }
+
+    fn close(&self, file: FileId) -> Answer<()> {
+        self.watch("closing a file", Path::new(""), self.inner.close(file))
+    }
+
+    fn length(&self, file: FileId) -> Answer<u64> {
+        let asked = self.inner.length(file);
+        self.watch("asking a file for its length", Path::new(""), asked)
+    }
+
+    fn allocate(&self, file: FileId, bytes: u64) -> Answer<()> {
+        let asked = self.inner.allocate(file, bytes);
+        self.watch("giving a file its length", Path::new(""), asked)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> Answer<()> {
+        self.watch("renaming", from, self.inner.rename(from, to))
+    }
+
+    fn remove(&self, path: &Path) -> Answer<()> {
+        self.watch("removing", path, self.inner.remove(path))
+    }
+
+    fn list(&self, directory: &Path) -> Answer<Vec<String>> {
+        self.watch("listing", directory, self.inner.list(directory))
+    }
+
+    fn sync_directory(&self, directory: &Path) -> Answer<()> {
+        let asked = self.inner.sync_directory(directory);
+        self.watch("syncing the folder", directory, asked)
+    }
+
+    fn space(&self, path: &Path) -> Answer<Space> {
+        let asked = self.inner.space(path);
+        self.watch("asking for the room at", path, asked)
+    }
+}

@@ -1,0 +1,128 @@
+//! Storage that fails under a test: the engine's error is named with its ESE code, there is a result with the right verdict,
+//! and the databases recover.
+
+mod small;
+
+use brunt_qualify::error::RunError;
+use brunt_qualify::plan::Plan;
+use brunt_qualify::rules::Ending;
+use brunt_report::RunResult;
+use brunt_report::result::{Outcome, Verdict};
+use brunt_units::Span;
+use brunt_world::fault::{Fault, FaultKind};
+use small::{Left, Small, outcome, plan};
+
+/// What happens to `file` when it has been asked for data so many times.
+fn after(after: u64, kind: FaultKind, file: &str) -> Plan {
+    Plan {
+        faults: vec![Fault {
+            after,
+            ..Fault::new(kind, file, 0..1 << 40)
+        }],
+        ..plan()
+    }
+}
+
+fn run(plan: &Plan) -> (Left, RunResult) {
+    let test = Small::new(1).run(plan);
+    let result = test.result(plan);
+    (test, result)
+}
+
+fn remark<'r>(result: &'r RunResult, rule: &str) -> &'r str {
+    let mut rules = result.rules.iter();
+    &rules.find(|of| of.name == rule).unwrap().remark
+}
+
+/// The same databases on storage that is well again.
+fn recovers(left: &Left) {
+    let again = Small {
+        store: left.store.fork(),
+        ..Small::new(2)
+    };
+    let again = again.run(&plan());
+    let run = again.run.as_ref().unwrap();
+    assert_eq!(run.ending, Ending::Complete);
+    let records = run.records.unwrap();
+    assert_eq!(records.findings.total(), 0, "{records:?}");
+    assert_eq!(again.result(&plan()).verdict, Verdict::Pass);
+}
+
+#[test]
+fn a_database_that_cannot_be_read_fails_the_test_by_name() {
+    let mut plan = after(500, FaultKind::DeviceError, "1.edb");
+    plan.faults[0].only = Some(brunt_world::fault::Direction::Reads);
+    let (test, result) = run(&plan);
+    assert_eq!(outcome(&result, "I/O errors"), Outcome::Failed);
+    let why = remark(&result, "I/O errors");
+    assert!(
+        why.contains("db/1.edb") && why.contains("(ESE -1022)"),
+        "{why}"
+    );
+    assert_eq!(result.verdict, Verdict::Fail);
+    recovers(&test);
+}
+
+#[test]
+fn a_log_that_cannot_be_written_fails_the_test_by_name() {
+    let mut plan = after(200, FaultKind::DeviceError, "log1/*.log");
+    plan.faults[0].only = Some(brunt_world::fault::Direction::Writes);
+    let (test, result) = run(&plan);
+    assert_eq!(outcome(&result, "I/O errors"), Outcome::Failed);
+    let why = remark(&result, "I/O errors");
+    assert!(why.contains("(ESE -510)"), "{why}");
+    let sentence = &result.details.sentence;
+    assert!(sentence.contains("the log cannot be written"), "{sentence}");
+    assert_eq!(result.verdict, Verdict::Fail);
+    assert!(
+        result.achieved_iops.is_some(),
+        "what was measured until then"
+    );
+    recovers(&test);
+}
+
+#[test]
+fn a_full_volume_is_named_and_is_not_the_storages_fault() {
+    let (test, result) = run(&after(50, FaultKind::NoSpace, "log1/*.log"));
+    let sentence = &result.details.sentence;
+    assert!(sentence.contains("(ESE -"), "{sentence}");
+    assert!(sentence.contains("no space"), "{sentence}");
+    assert_eq!(outcome(&result, "I/O errors"), Outcome::Ok);
+    assert_eq!(result.verdict, Verdict::Error);
+    recovers(&test);
+}
+
+#[test]
+fn a_volume_that_stops_answering_is_noticed_like_io() {
+    let mut small = Small::new(1);
+    small.names_hang_after = Some(Span::seconds(10));
+    let test = small.run(&Plan {
+        duration: Span::seconds(60),
+        ..plan()
+    });
+    let result = test.result(&plan());
+    assert_eq!(outcome(&result, "hung I/O"), Outcome::Failed);
+    let why = remark(&result, "hung I/O");
+    let names = [
+        "renaming",
+        "opening",
+        "removing",
+        "syncing",
+        "giving a file",
+        "closing",
+        "listing",
+    ];
+    assert!(names.iter().any(|name| why.starts_with(name)), "{why}");
+    assert_eq!(result.verdict, Verdict::Fail);
+}
+
+#[test]
+fn a_volume_that_never_answers_is_an_error_and_not_a_wait() {
+    let mut small = Small::new(1);
+    small.names_hang_after = Some(Span::ZERO);
+    let test = small.run(&plan());
+    match test.run.err() {
+        Some(RunError::Hung(what)) => assert!(what.contains("for 30 s"), "{what}"),
+        other => panic!("{other:?}"),
+    }
+}
