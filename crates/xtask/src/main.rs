@@ -41,12 +41,12 @@ pub(crate) enum TaskError {
     #[error(transparent)]
     Published(#[from] published::PublishedError),
     /// A scenario cannot be simulated.
-    #[error("{scenario}: {error}")]
+    #[error("{scenario}: {why}")]
     Simulate {
         /// Which.
         scenario: String,
         /// Why.
-        error: brunt_cli::commands::simulate::SimulateError,
+        why: String,
     },
     /// A row that must not be fitted on.
     #[error(
@@ -61,6 +61,22 @@ pub(crate) enum TaskError {
         /// Why.
         error: io::Error,
     },
+}
+
+impl TaskError {
+    /// The same once more, for a prediction that was asked for twice.
+    pub(crate) fn again(&self) -> Self {
+        match self {
+            Self::Simulate { scenario, why } => Self::Simulate {
+                scenario: scenario.clone(),
+                why: why.clone(),
+            },
+            other => Self::Simulate {
+                scenario: String::new(),
+                why: other.to_string(),
+            },
+        }
+    }
 }
 
 /// The top of the repository.

@@ -13,16 +13,20 @@ pub(crate) struct Prediction {
     pub(crate) result: RunResult,
 }
 
-/// Simulates the scenario called `name`, with `set` replaced.
+/// Simulates the scenario called `name`, with `set` replaced; files are read after it only with `checksum`.
 ///
 /// # Errors
 /// [`TaskError`] when it cannot be simulated.
-pub(crate) fn simulate(name: &str, set: &[String]) -> Result<Prediction, TaskError> {
+pub(crate) fn simulate(
+    name: &str,
+    set: &[String],
+    checksum: bool,
+) -> Result<Prediction, TaskError> {
     let path = scenarios().join(format!("{name}.toml"));
-    let result = predict(&path, set, Engine::default());
+    let result = predict(&path, set, Engine::default(), checksum);
     let result = result.map_err(|error| TaskError::Simulate {
         scenario: name.to_owned(),
-        error,
+        why: error.to_string(),
     })?;
     Ok(Prediction { result })
 }

@@ -8,19 +8,24 @@ use std::thread;
 use crate::TaskError;
 use crate::prediction::{Prediction, simulate};
 
-/// A scenario and what is replaced in it.
-pub(crate) type Request = (String, Vec<String>);
+/// A prediction to make.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Request {
+    /// The scenario, without its ending.
+    pub(crate) scenario: String,
+    /// What is replaced in it.
+    pub(crate) set: Vec<String>,
+    /// Whether files are read after the test.
+    pub(crate) checksum: bool,
+}
 
 /// Predictions that were made.
 #[derive(Default)]
-pub(crate) struct Predictions(BTreeMap<Request, Prediction>);
+pub(crate) struct Predictions(BTreeMap<Request, Result<Prediction, TaskError>>);
 
 impl Predictions {
     /// Makes those of `requests` that were not made yet, the first ones first.
-    ///
-    /// # Errors
-    /// [`TaskError`] of one that could not be made.
-    pub(crate) fn make(&mut self, requests: &[Request]) -> Result<(), TaskError> {
+    pub(crate) fn make(&mut self, requests: &[Request]) {
         let mut wanted: Vec<&Request> = Vec::new();
         for request in requests {
             if !self.0.contains_key(request) && !wanted.contains(&request) {
@@ -34,28 +39,32 @@ impl Predictions {
         thread::scope(|scope| {
             for _ in 0..cores {
                 scope.spawn(|| {
-                    while let Some((scenario, set)) = pop(&left) {
-                        let prediction = simulate(scenario, set);
-                        let request = (scenario.clone(), set.clone());
+                    while let Some(request) = pop(&left) {
+                        let Request {
+                            scenario,
+                            set,
+                            checksum,
+                        } = request;
+                        let prediction = simulate(scenario, set, *checksum);
                         made.lock()
                             .expect("nobody panicked")
-                            .push((request, prediction));
+                            .push((request.clone(), prediction));
                     }
                 });
             }
         });
-        for (request, prediction) in made.into_inner().expect("nobody panicked") {
-            self.0.insert(request, prediction?);
-        }
-        Ok(())
+        self.0.extend(made.into_inner().expect("nobody panicked"));
     }
 
-    /// One that was made.
+    /// One that was made, or why it could not be.
     ///
     /// # Panics
     /// When it was not.
-    pub(crate) fn get(&self, request: &Request) -> &Prediction {
-        self.0.get(request).expect("it was made before")
+    pub(crate) fn get(&self, request: &Request) -> Result<&Prediction, &TaskError> {
+        self.0
+            .get(request)
+            .expect("it was asked for before")
+            .as_ref()
     }
 }
 

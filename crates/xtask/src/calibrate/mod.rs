@@ -84,7 +84,10 @@ fn wanted(all: Vec<Published>, rows: &[String]) -> Result<Vec<Published>, TaskEr
         return Err(TaskError::NotForCalibration(row.clone()));
     }
     let is_wanted = |test: &Published| rows.is_empty() || rows.contains(&test.scenario);
-    Ok(all.into_iter().filter(is_wanted).collect())
+    // Recoveries are a different load; they are predicted with what the others tell.
+    let has_load = |test: &Published| test.whole().io_per_s.is_some();
+    let tests = all.into_iter().filter(is_wanted);
+    Ok(tests.filter(has_load).collect())
 }
 
 fn systems(tests: &[Published]) -> BTreeSet<String> {
@@ -126,10 +129,10 @@ fn errors(
 ) -> Result<String, TaskError> {
     let own = || tests.iter().filter(|test| test.system == system);
     let requests: Vec<_> = own().map(|test| request(test, values, minutes)).collect();
-    predictions.make(&requests)?;
+    predictions.make(&requests);
     let mut text = String::new();
     for (test, request) in own().zip(&requests) {
-        let prediction = predictions.get(request);
+        let prediction = predictions.get(request).map_err(TaskError::again)?;
         let predicted = prediction.of(test, &test.rows[0]);
         text.push_str(&format!("{}\n", test.scenario));
         for figure in &FIGURES {

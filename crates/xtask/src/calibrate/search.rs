@@ -38,7 +38,7 @@ impl Search<'_> {
         mut values: Values,
         predictions: &mut Predictions,
     ) -> Result<Values, TaskError> {
-        self.make(&[values], predictions)?;
+        self.make(&[values], predictions);
         for step in STEPS.iter().take(self.rounds) {
             for at in 0..PARAMETERS.len() {
                 let parameter = &PARAMETERS[at];
@@ -51,9 +51,9 @@ impl Search<'_> {
                     moved[at] = parameter.possible(value);
                     moved
                 });
-                self.make(&moved, predictions)?;
+                self.make(&moved, predictions);
                 for candidate in moved {
-                    if self.cost(&candidate, predictions) < self.cost(&values, predictions) {
+                    if self.cost(&candidate, predictions)? < self.cost(&values, predictions)? {
                         values = candidate;
                     }
                 }
@@ -62,18 +62,19 @@ impl Search<'_> {
         Ok(values)
     }
 
-    fn make(&self, all: &[Values], predictions: &mut Predictions) -> Result<(), TaskError> {
+    fn make(&self, all: &[Values], predictions: &mut Predictions) {
         let requests = all.iter().flat_map(|values| {
             let tests = self.tests.iter();
             tests.map(|test| request(test, values, self.minutes))
         });
-        predictions.make(&requests.collect::<Vec<_>>())
+        predictions.make(&requests.collect::<Vec<_>>());
     }
 
-    fn cost(&self, values: &Values, predictions: &Predictions) -> f64 {
+    fn cost(&self, values: &Values, predictions: &Predictions) -> Result<f64, TaskError> {
         let costs = self.tests.iter().map(|test| {
             let prediction = predictions.get(&request(test, values, self.minutes));
-            cost(test.whole(), &prediction.of(test, &test.rows[0]))
+            let prediction = prediction.map_err(TaskError::again)?;
+            Ok(cost(test.whole(), &prediction.of(test, &test.rows[0])))
         });
         costs.sum()
     }
@@ -81,11 +82,11 @@ impl Search<'_> {
 
 /// The test with these values.
 pub(super) fn request(test: &Published, values: &Values, minutes: u32) -> Request {
-    let (name, mut set) = closed(&test.scenario, minutes);
+    let mut request = closed(&test.scenario, minutes);
     for (parameter, value) in PARAMETERS.iter().zip(values) {
         if parameter.matters(&test.system, &test.generation) {
-            set.extend(parameter.set(*value));
+            request.set.extend(parameter.set(*value));
         }
     }
-    (name, set)
+    request
 }

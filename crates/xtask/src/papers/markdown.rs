@@ -5,9 +5,10 @@ use std::fmt::Write;
 use brunt_report::decimals;
 
 use super::Test;
+use crate::TaskError;
 use crate::figures::{FIGURES, Figures};
 use crate::prediction::Prediction;
-use crate::predictions::Predictions;
+use crate::predictions::{Predictions, Request};
 use crate::published::{Counters, Published, Row};
 
 const HEAD: &str = "\
@@ -59,8 +60,12 @@ fn known(published: &Published, test: &Test, predictions: &Predictions) -> Strin
         "\n### {}\n\n{}, {}, {}: {}.\n\n",
         published.scenario, source.title, source.publisher, source.date, source.section
     );
-    let closed = predictions.get(&test.closed);
-    let paced = test.paced.as_ref().map(|paced| predictions.get(paced));
+    let closed = match predictions.get(&test.closed) {
+        Ok(closed) => closed,
+        Err(error) => return text + &not_made(error),
+    };
+    let paced = test.paced.as_ref();
+    let paced = paced.and_then(|paced| predictions.get(paced).ok());
     text.push_str(&figures(published, closed, paced));
     text.push_str(&format!("\n```console\n{}\n", command(&test.closed)));
     if let Some(paced) = &test.paced {
@@ -171,11 +176,14 @@ fn parts(published: &Published, closed: &Prediction) -> String {
 
 /// A test of which no result is here.
 fn predicted(test: &Test, predictions: &Predictions) -> String {
-    let prediction = predictions.get(&test.closed);
+    let prediction = match predictions.get(&test.closed) {
+        Ok(prediction) => prediction,
+        Err(error) => return format!("### {}\n\n{}\n", test.closed.scenario, not_made(error)),
+    };
     let figures = prediction.whole();
     let mut text = format!(
         "### {}\n\n```console\n{}\n```\n\n| figure | prediction ({}) |\n| --- | ---: |\n",
-        test.closed.0,
+        test.closed.scenario,
         command(&test.closed),
         prediction.scheduling()
     );
@@ -197,9 +205,16 @@ fn predicted(test: &Test, predictions: &Predictions) -> String {
     text
 }
 
+/// Why there is no prediction.
+fn not_made(error: &TaskError) -> String {
+    let why = error.to_string();
+    let first = why.lines().next().unwrap_or_default();
+    format!("No prediction: {first}.\n")
+}
+
 /// What repeats a prediction.
-fn command(request: &crate::predictions::Request) -> String {
-    let (name, set) = request;
+fn command(request: &Request) -> String {
+    let (name, set) = (&request.scenario, &request.set);
     let set: Vec<String> = set.iter().map(|set| format!(" --set '{set}'")).collect();
     format!(
         "cargo run --release -- simulate scenarios/papers/{name}.toml{}",
@@ -221,7 +236,11 @@ mod tests {
 
     #[test]
     fn a_command_repeats_it() {
-        let request = ("x".to_owned(), vec!["test.duration=10min".to_owned()]);
+        let request = Request {
+            scenario: "x".to_owned(),
+            set: vec!["test.duration=10min".to_owned()],
+            checksum: false,
+        };
         assert_eq!(
             command(&request),
             "cargo run --release -- simulate scenarios/papers/x.toml --set 'test.duration=10min'"

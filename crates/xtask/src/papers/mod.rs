@@ -56,11 +56,11 @@ pub(crate) fn run(args: &PapersArgs) -> Result<(), TaskError> {
         closed: closed(name, args.minutes),
         paced: None,
     }));
-    tests.retain(|test| args.only.is_empty() || args.only.contains(&test.closed.0));
+    tests.retain(|test| args.only.is_empty() || args.only.contains(&test.closed.scenario));
     let closed = tests.iter().map(|test| test.closed.clone());
     let paced = tests.iter().filter_map(|test| test.paced.clone());
     let mut predictions = Predictions::default();
-    predictions.make(&closed.chain(paced).collect::<Vec<_>>())?;
+    predictions.make(&closed.chain(paced).collect::<Vec<_>>());
     let text = markdown::page(&tests, &predictions, args.minutes);
     if !args.only.is_empty() && args.out.is_none() {
         say(&text);
@@ -72,7 +72,10 @@ pub(crate) fn run(args: &PapersArgs) -> Result<(), TaskError> {
 }
 
 fn known(published: Published, minutes: u32) -> Test {
-    let closed = closed(&published.scenario, minutes);
+    let closed = Request {
+        checksum: published.whole().checksum_mib_per_s.is_some(),
+        ..closed(&published.scenario, minutes)
+    };
     let paced = paced(&published, &closed);
     Test {
         published: Some(published),
@@ -83,7 +86,11 @@ fn known(published: Published, minutes: u32) -> Test {
 
 /// The test as it is written, but for its length.
 pub(crate) fn closed(name: &str, minutes: u32) -> Request {
-    (name.to_owned(), vec![format!("test.duration={minutes}min")])
+    Request {
+        scenario: name.to_owned(),
+        set: vec![format!("test.duration={minutes}min")],
+        checksum: false,
+    }
 }
 
 /// The same at the rate that was published. A rate is that of each server.
@@ -92,11 +99,12 @@ fn paced(published: &Published, closed: &Request) -> Option<Request> {
     let servers = published.rows.iter();
     let servers = servers.filter(|row| row.server.is_some() && row.instances.is_none());
     let each = rate / servers.count().max(1) as f64;
-    let mut set = closed.1.clone();
-    set.extend([
+    let mut request = closed.clone();
+    request.checksum = false;
+    request.set.extend([
         "test.scheduling=none".to_owned(),
         "test.headroom_percent=0".to_owned(),
         format!("test.target_io_per_s={each:.3}"),
     ]);
-    Some((closed.0.clone(), set))
+    Some(request)
 }

@@ -1,6 +1,6 @@
 //! The figures of a result that published tests print, over all servers.
 
-use brunt_report::result::{IoNumbers, RunResult, Verdict};
+use brunt_report::result::{IoNumbers, Outcome, RunResult};
 
 /// What a published test prints of its I/O; a mean without I/O is not a number.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -69,7 +69,11 @@ impl Headline {
             log: LogFigures::of(&written),
             log_volume: LogFigures::of(&volume),
             utilisation: busiest.unwrap_or(f64::NAN),
-            passed: result.verdict == Verdict::Pass,
+            passed: result.achieved_iops.is_some()
+                && result
+                    .rules
+                    .iter()
+                    .all(|rule| rule.outcome != Outcome::Failed),
         }
     }
 }

@@ -97,7 +97,9 @@ pub struct SimulateArgs {
 /// What stands for the mail server's engine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Engine {
+    /// Its twin, without content: for databases of any size
     #[default]
+    Twin,
     /// The engine itself, with every byte: for small databases
     Bytes,
 }
@@ -105,6 +107,7 @@ pub enum Engine {
 impl Engine {
     fn word(self) -> &'static str {
         match self {
+            Self::Twin => "twin",
             Self::Bytes => "bytes",
         }
     }
@@ -151,7 +154,8 @@ pub fn run(args: &SimulateArgs, output: &Output) -> Result<Exit, SimulateError> 
     test::run(args, &source.test(&source.overrides(args)?)?, output)
 }
 
-/// What would come of the test in `scenario`, with `set` (`key=value`) replaced. Nothing is said and nothing written.
+/// What would come of the test in `scenario`, with `set` (`key=value`) replaced. Nothing is said and nothing written. Files are
+/// read after the test only with `checksum`.
 ///
 /// # Errors
 /// [`SimulateError`] when it cannot be simulated.
@@ -159,10 +163,16 @@ pub fn predict(
     scenario: &Path,
     set: &[String],
     engine: Engine,
+    checksum: bool,
 ) -> Result<RunResult, SimulateError> {
     let source = Source::read(scenario)?;
     let scenario = source.test(&Override::all(set, &[])?)?;
-    let simulated = test::simulate(&scenario, engine, None, &Stop::default())?;
+    let simulated = test::simulate(
+        &scenario,
+        engine,
+        &test::Record::Nowhere { checksum },
+        &Stop::default(),
+    )?;
     Ok(simulated.into_result()?)
 }
 

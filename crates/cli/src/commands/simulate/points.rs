@@ -9,7 +9,7 @@ use std::thread;
 
 use brunt_qualify::progress::Stop;
 
-use super::test::simulate;
+use super::test::{Record, simulate};
 use super::{Engine, Headline, SimulateError, Source};
 use crate::scenario::Override;
 
@@ -78,6 +78,12 @@ fn one(
         all.push(Override::of_set(set)?);
     }
     let scenario = source.test(&all)?;
-    let result = simulate(&scenario, engine, None, stop)?.into_result()?;
+    let result = simulate(
+        &scenario,
+        engine,
+        &Record::Nowhere { checksum: false },
+        stop,
+    )?
+    .into_result()?;
     Ok(Headline::of(&result))
 }

@@ -46,9 +46,14 @@ use storage::Storage;
 const EPOCH: u64 = 946_684_800_000;
 
 /// Where a simulation is recorded and shown.
-pub(super) struct Record<'a> {
-    pub(super) folder: &'a RunFolder,
-    pub(super) output: &'a Output,
+pub(super) enum Record<'a> {
+    /// In a folder, and on the screen.
+    In {
+        folder: &'a RunFolder,
+        output: &'a Output,
+    },
+    /// Nobody looks; files are read after the test only if that is wanted.
+    Nowhere { checksum: bool },
 }
 
 /// Runs the test of `scenario` and says what came of it.
@@ -65,11 +70,11 @@ pub(super) fn run(
     let begun = timestamp(SystemTime::now());
     let folder = RunFolder::create(&args.out, begun, &scenario.scenario.name)?;
     output.talk(&words::opening(scenario, args.engine));
-    let record = Record {
+    let record = Record::In {
         folder: &folder,
         output,
     };
-    let simulated = simulate(scenario, args.engine, Some(&record), &stop)
+    let simulated = simulate(scenario, args.engine, &record, &stop)
         .and_then(|simulated| folder::write(&folder, scenario, simulated));
     let whole = match simulated {
         Ok(whole) => whole,
@@ -114,7 +119,7 @@ impl Simulated {
 pub(super) fn simulate(
     scenario: &ModelledScenario,
     engine: Engine,
-    record: Option<&Record<'_>>,
+    record: &Record<'_>,
     stop: &Stop,
 ) -> Result<Simulated, SimulateError> {
     let clock = Instant::now();

@@ -11,10 +11,10 @@ use brunt_qualify::progress::{Listener, News, Stop};
 use brunt_qualify::result::{Surroundings, VolumeUse, result};
 use brunt_qualify::sampling::Recorded;
 use brunt_qualify::test_run::TestRun;
-use brunt_report::FolderError;
 use brunt_report::result::{
     Backend, Durability, Machine, Origin, RunResult, Volume, World as Kind, WriteCache,
 };
+use brunt_report::{FolderError, RunFolder};
 use brunt_units::Time;
 use brunt_workload::keys::Mixer;
 use brunt_world::World;
@@ -23,6 +23,7 @@ use super::gauge::Gauge;
 use super::{EPOCH, Record, predicted};
 use crate::commands::run::{Recorder, Watch, plan, test_log};
 use crate::commands::simulate::{Engine, SimulateError};
+use crate::output::Output;
 use crate::scenario::{ModelledScenario, VolumePlan};
 
 /// One server: what it does, and who watches it, if anybody does.
@@ -31,6 +32,7 @@ pub(super) struct Server {
     name: String,
     pub(super) plan: Plan,
     watch: Option<Rc<Watch>>,
+    checksum: bool,
 }
 
 impl Server {
@@ -39,16 +41,23 @@ impl Server {
     pub(super) fn new(
         scenario: &ModelledScenario,
         number: usize,
-        record: Option<&Record<'_>>,
+        record: &Record<'_>,
     ) -> Result<Self, SimulateError> {
         let name = scenario.servers[number].clone();
         let plan = plan_of(scenario, number);
-        let watch = record.map(|record| watch(scenario, number, &plan, record));
+        let (watch, checksum) = match record {
+            Record::In { folder, output } => {
+                let watch = watch(scenario, number, &plan, folder, output)?;
+                (Some(Rc::new(watch)), true)
+            }
+            Record::Nowhere { checksum } => (None, *checksum),
+        };
         Ok(Self {
             number,
             name,
             plan,
-            watch: watch.transpose()?.map(Rc::new),
+            watch,
+            checksum,
         })
     }
 
@@ -65,12 +74,20 @@ impl Server {
             ..world.clone()
         };
         let plan = self.plan.clone();
+        let stop_here = Stop::default();
         let ears = Ears {
             watch: self.watch.clone(),
             gauge,
+            asked: stop,
+            stop: stop_here.clone(),
+            checksum: self.checksum,
         };
+        let stop = stop_here;
         async move {
             match engine {
+                Engine::Twin => {
+                    brunt_qualify::simulation::simulate(&world, &plan, &ears, &stop).await
+                }
                 Engine::Bytes => brunt_qualify::run::run(&world, &plan, &ears, &stop).await,
             }
         }
@@ -150,15 +167,16 @@ fn watch(
     scenario: &ModelledScenario,
     number: usize,
     plan: &Plan,
-    record: &Record<'_>,
+    folder: &RunFolder,
+    output: &Output,
 ) -> Result<Watch, FolderError> {
     let own = match scenario.servers.len() {
-        1 => record.folder.clone(),
-        _ => record.folder.within(&scenario.servers[number])?,
+        1 => folder.clone(),
+        _ => folder.within(&scenario.servers[number])?,
     };
     let output = match number {
-        0 => record.output.clone(),
-        _ => record.output.hushed(),
+        0 => output.clone(),
+        _ => output.hushed(),
     };
     let recorder = Recorder::of_model(&own)?;
     let watch = Watch::in_virtual_time(&output, plan, recorder);
@@ -170,11 +188,21 @@ fn watch(
 struct Ears {
     watch: Option<Rc<Watch>>,
     gauge: Rc<Gauge>,
+    /// Somebody may ask all servers to end.
+    asked: Stop,
+    /// Asks this one.
+    stop: Stop,
+    /// Whether the test goes on when it comes to reading files.
+    checksum: bool,
 }
 
 impl Listener for Ears {
     fn tell(&self, at: Time, news: &News) {
         self.gauge.hear(at, news);
+        let is_reading = matches!(news, News::VerifyingFiles { .. });
+        if self.asked.is_asked() || (is_reading && !self.checksum) {
+            self.stop.ask();
+        }
         if let Some(watch) = &self.watch {
             watch.tell(at, news);
         }
