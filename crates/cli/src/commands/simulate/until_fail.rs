@@ -20,11 +20,28 @@ pub(super) struct Found {
     pub(super) passes: Option<u64>,
     /// The smallest that failed; nothing when none did.
     pub(super) fails: Option<u64>,
+    /// One that does not fit on the storage.
+    refused: Option<u64>,
     /// Everything that was tried, in order of the number.
     tried: Vec<(u64, Headline)>,
 }
 
 impl Found {
+    /// The largest number that passed, and the smallest above it that did not: a small system may fail for another reason than
+    /// that it bears too much.
+    fn judge(&mut self) {
+        let passed = |wanted: bool| {
+            let tried = self.tried.iter();
+            tried
+                .filter(move |(_, headline)| headline.passed == wanted)
+                .map(|(count, _)| *count)
+        };
+        let passes = passed(true).max();
+        let above = |count: &u64| passes.is_none_or(|passes| *count > passes);
+        self.fails = passed(false).chain(self.refused).filter(above).min();
+        self.passes = passes;
+    }
+
     pub(super) fn tell(&self) -> String {
         let labels = self.tried.iter().map(|(count, _)| count.to_string());
         let headlines: Vec<Headline> = self.tried.iter().map(|(_, headline)| *headline).collect();
@@ -64,6 +81,7 @@ pub(super) fn search(
         found: Found {
             passes: None,
             fails: None,
+            refused: None,
             tried: Vec::new(),
         },
     };
@@ -93,7 +111,8 @@ impl Search<'_> {
                 Ok(()) => {}
                 // Databases that do not fit are the end of it, too.
                 Err(SimulateError::Refused(_)) if self.found.passes.is_some() => {
-                    self.found.fails = Some(count);
+                    self.found.refused = Some(count);
+                    self.found.judge();
                 }
                 Err(error) => return Err(error),
             }
@@ -120,7 +139,10 @@ impl Search<'_> {
                 .filter(|count| *count < fails)
                 .collect();
             match self.try_all(&between) {
-                Err(SimulateError::Refused(_)) => self.found.fails = between.first().copied(),
+                Err(SimulateError::Refused(_)) => {
+                    self.found.refused = between.first().copied();
+                    self.found.judge();
+                }
                 other => other?,
             }
         }
@@ -143,19 +165,59 @@ impl Search<'_> {
             self.told,
         )?;
         for (count, headline) in counts.iter().zip(headlines) {
-            let side = match headline.passed {
-                true => &mut self.found.passes,
-                false => &mut self.found.fails,
-            };
-            let better = match headline.passed {
-                true => side.is_none_or(|known| *count > known),
-                false => side.is_none_or(|known| *count < known),
-            };
-            if better {
-                *side = Some(*count);
-            }
             self.found.tried.push((*count, headline));
         }
+        self.found.judge();
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::simulate::LogFigures;
+
+    fn found(tried: &[(u64, bool)], refused: Option<u64>) -> (Option<u64>, Option<u64>) {
+        let log = LogFigures {
+            per_s: 1.0,
+            ms: 1.0,
+            bytes: 1.0,
+        };
+        let headline = |passed| Headline {
+            io_per_s: 1.0,
+            reads_per_s: 1.0,
+            writes_per_s: 1.0,
+            read_ms: 1.0,
+            write_ms: 1.0,
+            log,
+            log_volume: log,
+            utilisation: 0.5,
+            passed,
+        };
+        let tried = tried.iter();
+        let mut found = Found {
+            passes: None,
+            fails: None,
+            refused,
+            tried: tried
+                .map(|(count, passed)| (*count, headline(*passed)))
+                .collect(),
+        };
+        found.judge();
+        (found.passes, found.fails)
+    }
+
+    #[test]
+    fn a_failure_below_a_pass_is_not_the_border() {
+        assert_eq!(
+            found(&[(400, false), (200, true)], None),
+            (Some(200), Some(400))
+        );
+        assert_eq!(found(&[(100, false), (200, true)], None), (Some(200), None));
+        assert_eq!(found(&[(200, true)], Some(400)), (Some(200), Some(400)));
+        assert_eq!(
+            found(&[(400, false), (200, false)], None),
+            (None, Some(200))
+        );
     }
 }
