@@ -169,6 +169,9 @@ impl Content for Bytes {
             },
         };
         let view = Page::new(page, size);
+        if view.check_frame().is_err() {
+            return Err(PageFault::Structure);
+        }
         Ok(Sound {
             corrected,
             flush_type: view.flags().flush_type(),

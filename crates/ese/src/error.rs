@@ -102,6 +102,8 @@ pub enum PageFault {
     LostFlush,
     /// The device failed the read.
     Device(IoError),
+    /// The page is of a later time than the database: the log has lost its end, or the page is another database's.
+    TooNew,
     /// The page's own numbers contradict one another although its checksum is right.
     Structure,
 }
@@ -115,6 +117,7 @@ impl PageFault {
             Self::WrongNumber => -1118,
             Self::LostFlush => -1119,
             Self::Device(error) => io_code(error),
+            Self::TooNew => -567,
             Self::Structure => -1206,
         }
     }
@@ -128,6 +131,7 @@ impl std::fmt::Display for PageFault {
             Self::WrongNumber => "this is another page",
             Self::LostFlush => "an earlier write is missing",
             Self::Device(_) => "the device failed the read",
+            Self::TooNew => "newer than the database",
             Self::Structure => "contents contradict one another",
         })
     }

@@ -14,6 +14,7 @@ use std::rc::Rc;
 use brunt_ese::backup::{self, Discard, Reads};
 use brunt_ese::cache::{Cache, CacheOptions, Trust};
 use brunt_ese::content::{Bytes, Content, Ghost};
+use brunt_ese::format::page::PageFlags;
 use brunt_ese::instance::Instance;
 use brunt_ese::log::FlushReason;
 use brunt_ese::meter::MeterBoard;
@@ -84,6 +85,12 @@ impl Changed for Bytes {
         let mut pages = cache.pages(database);
         let bytes = pages.change(page);
         bytes[8..16].copy_from_slice(&time.0.to_le_bytes());
+        // A page without tags is refused when it is read, unless it says that there is nothing in it yet.
+        let flags = PageFlags(u32::from_le_bytes([
+            bytes[36], bytes[37], bytes[38], bytes[39],
+        ]));
+        let flags = flags.with(PageFlags::PREINITIALISED);
+        bytes[36..40].copy_from_slice(&flags.0.to_le_bytes());
         bytes[1000..1008].copy_from_slice(&time.0.to_be_bytes());
     }
 }

@@ -73,6 +73,15 @@ impl Struck {
         armed.iter().map(|armed| armed.struck).collect()
     }
 
+    /// What a stale read of fault `number` would give: the files of its place, and what stood there before the last write.
+    pub fn former(&self, number: usize) -> Vec<(PathBuf, Vec<u8>)> {
+        let (armed, paths) = (self.0.armed.borrow(), self.0.paths.borrow());
+        let former = armed[number].former.iter();
+        former
+            .filter_map(|(file, bytes)| Some((paths.get(file)?.clone(), bytes.clone())))
+            .collect()
+    }
+
     /// Until [`Self::release`], requests pass and are not counted.
     pub fn hold(&self) {
         self.0.held.set(true);
@@ -136,7 +145,7 @@ impl Volume for Faulty {
     }
 
     fn close(&self, file: FileId) -> Answer<()> {
-        self.0.paths.borrow_mut().remove(&file);
+        // Its name is kept for `Struck::former`; a number that is used again is named again.
         self.volume().close(file)
     }
 

@@ -244,10 +244,10 @@ impl<C: Content> Cache<C> {
                 let agrees = database
                     .flush
                     .agrees(key.page, sound.flush_type, sound.time);
-                if agrees {
-                    Ok(page)
-                } else {
-                    Err(PageFault::LostFlush)
+                match agrees {
+                    false => Err(PageFault::LostFlush),
+                    true if sound.time > Some(database.time) => Err(PageFault::TooNew),
+                    true => Ok(page),
                 }
             }
             (Err(fault), Trust::Verified) => Err(fault),

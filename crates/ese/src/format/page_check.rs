@@ -126,6 +126,32 @@ impl Page<'_> {
         }
     }
 
+    /// Whether the page's counts agree and its items lie within it: what must hold before anybody edits it. Looks at no
+    /// node, so that every page that is read can be asked.
+    ///
+    /// # Errors
+    /// The first broken rule of [`Self::check`] that this looks at.
+    pub fn check_frame(self) -> Result<(), PageProblem> {
+        let flags = self.flags();
+        let unused = flags.has(PageFlags::EMPTY) || flags.has(PageFlags::PREINITIALISED);
+        match self.tag_count() {
+            0 if unused => return Ok(()),
+            0 => return Err(PageProblem::NoTags),
+            _ => self.check_space()?,
+        }
+        let end = self.first_free();
+        for index in 0..self.tag_count() {
+            let tag = self.tag(index)?;
+            if tag.offset + tag.size > end {
+                return Err(PageProblem::PastFirstFree { tag: index });
+            }
+            if tag.size == 0 && index > 0 {
+                return Err(PageProblem::EmptyItem { tag: index });
+            }
+        }
+        Ok(())
+    }
+
     /// The counts in the header against each other.
     fn check_space(self) -> Result<(), PageProblem> {
         let count = self.tag_count();

@@ -5,7 +5,9 @@
 //! BRUNT_WRITE_DOCS=1 cargo test -p brunt-testkit --test detection
 //! ```
 
+mod backup;
 mod trial;
+mod why;
 
 use std::fmt::Write;
 use std::fs;
@@ -14,11 +16,12 @@ use std::path::Path;
 use brunt_units::Span;
 use brunt_world::fault::FaultKind;
 use trial::{Outcome, Place, Prepared, try_fault};
+use why::why;
 
 /// How far misdirected requests go: the neighbour after next.
 const ASTRAY: u64 = 8192;
 
-const KINDS: [(FaultKind, &str); 14] = [
+const KINDS: [(FaultKind, &str); 15] = [
     (FaultKind::BitFlip, "one bit flipped"),
     (FaultKind::TwoBitFlip, "two bits flipped"),
     (FaultKind::Zeroed, "zeroed"),
@@ -30,6 +33,7 @@ const KINDS: [(FaultKind, &str); 14] = [
     (FaultKind::MisdirectedWrite(ASTRAY), "misdirected write"),
     (FaultKind::DroppedSync, "dropped sync"),
     (FaultKind::DeviceError, "I/O error"),
+    (FaultKind::MediumError, "medium error"),
     (FaultKind::NoSpace, "no space"),
     (FaultKind::Stuck, "stuck"),
     (FaultKind::Slow(Span::millis(40)), "slow, 40 ms"),
@@ -37,7 +41,10 @@ const KINDS: [(FaultKind, &str); 14] = [
 
 /// The words of a cell.
 fn cell(kind: FaultKind, place: Place, outcome: &Outcome) -> String {
-    let is_page = matches!(place, Place::Leaf | Place::Branch | Place::Root);
+    let is_page = matches!(
+        place,
+        Place::Leaf | Place::Branch | Place::Root | Place::Copy
+    );
     match &outcome.noticed {
         Some(noticed) => format!("**detected** {noticed}"),
         None if outcome.wrong > 0 => format!("*oracle alone*: {} records", outcome.wrong),
@@ -52,10 +59,12 @@ fn page(prepared: &Prepared) -> String {
         fs::read_to_string(root().join("crates/testkit/tests/detection/head.md")).unwrap();
     for (place, name) in Place::ALL {
         write!(page, "\n## {}{}\n\n", name[..1].to_uppercase(), &name[1..]).unwrap();
-        page.push_str("| fault | outcome |\n| --- | --- |\n");
+        page.push_str("| fault | outcome | why |\n| --- | --- | --- |\n");
         for (kind, words) in KINDS {
             let outcome = try_fault(prepared, kind, place);
-            writeln!(page, "| {words} | {} |", cell(kind, place, &outcome)).unwrap();
+            let cell = cell(kind, place, &outcome);
+            let why = why(kind, place, &cell);
+            writeln!(page, "| {words} | {cell} | {why} |").unwrap();
         }
     }
     page

@@ -12,6 +12,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -31,8 +32,13 @@ use brunt_world::fault::{Fault, FaultKind, faulty};
 use brunt_world_virtual::crash::{CrashImages, Sample};
 use brunt_world_virtual::{Store, VirtualOptions, VirtualWorld};
 
+use super::backup::try_copy;
+
 const RECORDS: u32 = 600;
-const FRAMES: u32 = 24;
+pub(crate) const FRAMES: u32 = 24;
+
+/// What was committed last of each record.
+pub(crate) type Versions = Rc<RefCell<BTreeMap<u32, u8>>>;
 /// Work takes some seconds; what takes so long hangs.
 const PATIENCE: Span = Span::seconds(600);
 
@@ -46,10 +52,11 @@ pub(crate) enum Place {
     FlushMap,
     LogSegment,
     Checkpoint,
+    Copy,
 }
 
 impl Place {
-    pub(crate) const ALL: [(Self, &str); 7] = [
+    pub(crate) const ALL: [(Self, &str); 8] = [
         (Self::Leaf, "data page"),
         (Self::Branch, "branch page"),
         (Self::Root, "root"),
@@ -57,6 +64,7 @@ impl Place {
         (Self::FlushMap, "flush map"),
         (Self::LogSegment, "log segment"),
         (Self::Checkpoint, "checkpoint"),
+        (Self::Copy, "backup copy"),
     ];
 
     /// Whether recovery is the only one who reads it.
@@ -67,12 +75,12 @@ impl Place {
 
 /// A database that was worked on and closed.
 pub(crate) struct Prepared {
-    store: Store,
+    pub(crate) store: Store,
     leaf: PageNumber,
     branch: PageNumber,
 }
 
-fn instance_options() -> InstanceOptions {
+pub(crate) fn instance_options() -> InstanceOptions {
     InstanceOptions {
         durability: Durability::WriteThenSync,
         ..options(1, 4096)
@@ -91,7 +99,7 @@ fn content(number: u32, version: u8) -> Vec<u8> {
     content
 }
 
-fn world_of(store: &Store) -> VirtualWorld {
+pub(crate) fn world_of(store: &Store) -> VirtualWorld {
     VirtualWorld::new(VirtualOptions {
         store: store.fork(),
         ..VirtualOptions::new(1)
@@ -136,13 +144,19 @@ impl Prepared {
         }
     }
 
+    /// Where the data page lies in its file.
+    pub(crate) fn leaf_bytes(&self) -> Range<u64> {
+        let start = self.leaf.offset(SIZE);
+        start..start + SIZE.bytes_u64()
+    }
+
     fn fault(&self, kind: FaultKind, place: Place) -> Fault {
         let page = |number: PageNumber| {
             let start = number.offset(SIZE);
             (database_path(0), start..start + SIZE.bytes_u64())
         };
         let (file, bytes): (PathBuf, _) = match place {
-            Place::Leaf => page(self.leaf),
+            Place::Leaf | Place::Copy => page(self.leaf),
             Place::Branch => page(self.branch),
             Place::Root => page(TABLE.root),
             Place::Header => (database_path(0), 0..SIZE.bytes_u64()),
@@ -160,9 +174,15 @@ impl Prepared {
     }
 }
 
+/// What is in the prepared database.
+pub(crate) fn no_versions() -> Versions {
+    let versions = (0..RECORDS).map(|number| (2 * number, 0));
+    Rc::new(RefCell::new(versions.collect()))
+}
+
 /// Replaces every record, then inserts one behind each, which splits leaves and branches. What was committed is in
 /// `versions`.
-async fn work(
+pub(crate) async fn work(
     instance: &Instance<Bytes>,
     versions: &RefCell<BTreeMap<u32, u8>>,
 ) -> Result<(), EngineError> {
@@ -190,25 +210,31 @@ pub(crate) struct Outcome {
     pub(crate) struck: u64,
 }
 
+impl Outcome {
+    /// Nothing was noticed of so many strikes.
+    pub(crate) fn struck(struck: u64) -> Self {
+        Self {
+            noticed: None,
+            wrong: 0,
+            struck,
+        }
+    }
+}
+
 /// Tries `kind` at `place`.
 pub(crate) fn try_fault(prepared: &Prepared, kind: FaultKind, place: Place) -> Outcome {
     let fault = prepared.fault(kind, place);
-    let tried = catch_unwind(AssertUnwindSafe(|| run(prepared, &fault, place)));
+    let tried = catch_unwind(AssertUnwindSafe(|| match place {
+        Place::Copy => try_copy(prepared, kind),
+        _ => run(prepared, &fault, place),
+    }));
     tried.unwrap_or_else(|_| panic!("{kind:?} at {place:?} made the engine panic"))
 }
 
 fn run(prepared: &Prepared, fault: &Fault, place: Place) -> Outcome {
     let is_read_late = place.is_of_the_log();
-    let mut outcome = Outcome {
-        noticed: None,
-        wrong: 0,
-        struck: 0,
-    };
-    let versions = Rc::new(RefCell::new(
-        (0..RECORDS)
-            .map(|number| (2 * number, 0))
-            .collect::<BTreeMap<_, _>>(),
-    ));
+    let mut outcome = Outcome::struck(0);
+    let versions = no_versions();
     let mut made = world_of(&prepared.store);
     made.machine.start_recording();
     let (world, struck) = faulty(&made.world, vec![fault.clone()]);
@@ -236,6 +262,16 @@ fn run(prepared: &Prepared, fault: &Fault, place: Place) -> Outcome {
             let end = *images.cuts().last().expect("there is an end");
             images.image(end, Sample::Nothing)
         }
+        // Nothing read it while the engine worked, so the lie is told to whoever opens the files next.
+        FaultKind::Stale if outcome.struck == 0 => {
+            let mut store = made.machine.store();
+            for (path, former) in struck.former(0) {
+                let file = store.find(&path).expect("it has a name");
+                store.write(file, fault.bytes.start, &former);
+                outcome.struck += 1;
+            }
+            store
+        }
         _ => made.machine.store(),
     };
     drop(made);
@@ -243,7 +279,7 @@ fn run(prepared: &Prepared, fault: &Fault, place: Place) -> Outcome {
     look(&store, fault, place, &versions, outcome)
 }
 
-fn noticed(outcome: Outcome, what: String) -> Outcome {
+pub(crate) fn noticed(outcome: Outcome, what: String) -> Outcome {
     Outcome {
         noticed: Some(what),
         ..outcome
@@ -251,10 +287,10 @@ fn noticed(outcome: Outcome, what: String) -> Outcome {
 }
 
 /// Runs `work`; `None` when it does not end.
-async fn patiently(
+pub(crate) async fn patiently<T: 'static>(
     world: World,
-    work: impl Future<Output = Result<(), EngineError>> + 'static,
-) -> Option<Result<(), EngineError>> {
+    work: impl Future<Output = Result<T, EngineError>> + 'static,
+) -> Option<Result<T, EngineError>> {
     let ended = Rc::new(Cell::new(None));
     let telling = Rc::clone(&ended);
     drop(world.spawner.spawn(async move {
@@ -303,16 +339,37 @@ fn look(
     }
     let found = made.executor.block_on(patiently_read(world));
     outcome.struck += struck.counts().iter().sum::<u64>();
+    let when = if is_closed {
+        "when read again"
+    } else {
+        "at recovery"
+    };
+    judge(found, versions, outcome, when)
+}
+
+/// Recovers files on storage that is honest now, and reads the records.
+pub(crate) fn compare(
+    store: &Store,
+    versions: &BTreeMap<u32, u8>,
+    outcome: Outcome,
+    when: &str,
+) -> Outcome {
+    let mut made = world_of(store);
+    let world = made.world.clone();
+    let found = made.executor.block_on(patiently_read(world));
+    judge(found, versions, outcome, when)
+}
+
+/// What came of reading the records.
+fn judge(
+    found: Option<Result<Found, EngineError>>,
+    versions: &BTreeMap<u32, u8>,
+    mut outcome: Outcome,
+    when: &str,
+) -> Outcome {
     match found {
         None => noticed(outcome, "recovery hangs (rule: hung I/O)".to_owned()),
-        Some(Err(error)) => {
-            let when = if is_closed {
-                "when read again"
-            } else {
-                "at recovery"
-            };
-            noticed(outcome, format!("{when}: {}", code(&error)))
-        }
+        Some(Err(error)) => noticed(outcome, format!("{when}: {}", code(&error))),
         Some(Ok(found)) => {
             let wrong = versions.iter().filter(|(number, version)| {
                 found.get(&key(**number)) != Some(&content(**number, **version))
@@ -344,7 +401,7 @@ async fn patiently_read(world: World) -> Option<Result<Found, EngineError>> {
 }
 
 /// ESE's number, and what it stands for.
-fn code(error: &EngineError) -> String {
+pub(crate) fn code(error: &EngineError) -> String {
     match error {
         EngineError::Page { fault, .. } => format!("{fault} ({})", fault.code()),
         EngineError::LogFailed(_) => "the log cannot be written (-510)".to_owned(),

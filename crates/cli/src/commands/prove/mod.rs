@@ -3,6 +3,7 @@
 //! Nothing on this machine is read or written. Equal seeds find the same, to the last bit of the digest; only how fast it
 //! went differs. See [`brunt_testkit::crash`] for what is searched.
 
+mod guard;
 mod json;
 mod words;
 
@@ -15,6 +16,7 @@ use clap::Args;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use crate::output::Output;
+use guard::Guard;
 
 /// What `prove` is told.
 #[derive(Args, Clone, Debug)]
@@ -76,12 +78,18 @@ pub fn run(args: &ProveArgs, output: &Output) -> io::Result<Exit> {
     };
     let begun = Instant::now();
     let mut progress = output.progress("prove");
+    let (seed, first) = (args.seed, args.first);
+    let guard = Guard::watch(guard::PATIENCE, move |steps| {
+        guard::end(&words::hangs(seed, first + steps, guard::PATIENCE));
+    });
     let searched = proof.run(|coverage: &Coverage| {
         let share = coverage.steps as f64 / args.steps as f64;
         let detail = || words::so_far(coverage, args.steps);
         progress.show_paced(share, detail, |seconds| words::rate(coverage, seconds));
+        guard.note(coverage.steps);
         !interrupt.is_asked()
     });
+    drop(guard);
     progress.vanish();
     let seconds = begun.elapsed().as_secs_f64();
     output.data(&match args.json {

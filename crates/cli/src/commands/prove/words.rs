@@ -1,5 +1,7 @@
 //! What a search says.
 
+use std::time::Duration;
+
 use brunt_report::{decimals, grouped};
 use brunt_testkit::crash::{Coverage, Proven, Violation};
 
@@ -34,6 +36,14 @@ pub(super) fn rate(coverage: &Coverage, seconds: f64) -> String {
 /// Crash points a second.
 pub(super) fn per_second(coverage: &Coverage, seconds: f64) -> f64 {
     coverage.steps as f64 / seconds.max(1e-9)
+}
+
+/// Nothing has been done for so long after `step`; the last line goes on from there.
+pub(super) fn hangs(seed: u64, step: u64, patience: Duration) -> String {
+    format!(
+        "FAIL          a loop without end: no crash point was done for {} s after step {step}\nagain         brunt prove --seed {seed} --first {step} --steps 1000",
+        patience.as_secs()
+    )
 }
 
 /// The result; of a failure the last line repeats it.

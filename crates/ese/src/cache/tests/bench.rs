@@ -116,7 +116,14 @@ pub(super) fn page_of(page: PageNumber, byte: u8) -> Vec<u8> {
     let mut bytes = vec![0; SIZE.bytes()];
     bytes[DATABASE_TIME_AT] = 1;
     bytes[BYTE_AT] = byte;
-    put_u32(&mut bytes, FLAGS_AT, PageFlags::ALWAYS.with_flush_type(1).0);
+    put_u32(
+        &mut bytes,
+        FLAGS_AT,
+        PageFlags::ALWAYS
+            .with(PageFlags::PREINITIALISED)
+            .with_flush_type(1)
+            .0,
+    );
     seal(&mut bytes, SIZE, page);
     bytes
 }
