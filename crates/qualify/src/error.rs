@@ -45,6 +45,16 @@ pub enum RunError {
     /// been written.
     #[error("{}: its records are not those of this version of brunt\n  `--new` makes it anew", .0.display())]
     Unreadable(PathBuf),
+    /// A database of ours holds other bytes than the scenario makes. The engine has opened and closed it, and nothing more.
+    #[error("{}: {wrong} of {seen} records do not hold what this scenario makes: it was made with other [records], or is damaged\n  `--new` makes it anew, `brunt verify` judges its pages", path.display())]
+    OtherRecords {
+        /// The database.
+        path: PathBuf,
+        /// Records that hold something else.
+        wrong: u64,
+        /// Records looked at.
+        seen: u64,
+    },
     /// A name cannot be looked at, made or removed.
     #[error("{}: {error}", path.display())]
     Name {

@@ -1,7 +1,8 @@
 //! Which records are in a database: found by going through its table.
 //!
 //! A database of an earlier run comes without a list of its records. Their numbers follow from their ids, so one pass over
-//! the records' tree tells which live; the bytes of bodies are not read. The same pass counts records after a test.
+//! the records' tree tells which live; the bytes of bodies are not read, but for a few that tell whether they were made with the
+//! settings of this scenario. The same pass counts records after a test.
 //!
 //! The ids are cut into ranges that are gone through at the same time, so that storage sees more than one read.
 
@@ -12,6 +13,7 @@ use std::rc::Rc;
 use brunt_ese::content::Bytes;
 use brunt_ese::error::EngineError;
 use brunt_ese::instance::Instance;
+use brunt_ese::instance::messages::MessageTable;
 use brunt_ese::page::Pages;
 use brunt_ese::table::message::{Message, primary_key};
 use brunt_ese::tree::{Cursor, TreeId};
@@ -21,7 +23,7 @@ use brunt_world::World;
 
 use crate::error::RunError;
 use crate::progress::{Listener, News};
-use crate::records::Contents;
+use crate::records::{Compared, Contents, StoredFields};
 use crate::server::Server;
 
 /// Ranges gone through at once.
@@ -29,10 +31,17 @@ const RANGES: u64 = 16;
 /// Records looked at before others get their turn, and what they cost a modelled core.
 const TURN: (u32, Span) = (64, Span::micros(20));
 
+/// Records of a database whose bytes are looked at, at most.
+const SAMPLED: u64 = 64;
+/// So many of them are not what they must be because the database was made with other `[records]`. A single one may be damage,
+/// which is for the test to judge.
+const SAMPLED_WRONG: u64 = 2;
+
 /// The populations of all databases.
 ///
 /// # Errors
-/// [`RunError::Unreadable`] when a database holds other records than ours; what the engine reports.
+/// [`RunError::Unreadable`] when a database holds other records than ours, [`RunError::OtherRecords`] when they are ours and hold
+/// other bytes than this scenario makes; what the engine reports.
 pub async fn survey(
     world: &World,
     server: &Rc<Server>,
@@ -78,9 +87,47 @@ pub async fn survey(
             return Err(RunError::Unreadable(path.clone()));
         }
         let extent = found.borrow().extent();
+        let (wrong, seen) = sample(instance, messages, &contents, &extent).await?;
+        if wrong >= SAMPLED_WRONG {
+            let path = path.clone();
+            return Err(RunError::OtherRecords { path, wrong, seen });
+        }
         populations.push(Population::restore(contents.mixer(), &extent));
     }
     Ok(populations)
+}
+
+/// Looks at some records of a database, evenly spread: how many do not hold what `contents` makes, of how many. What cannot be
+/// read is left to the verification.
+async fn sample(
+    instance: &Instance<Bytes>,
+    messages: &MessageTable,
+    contents: &Contents,
+    extent: &Extent,
+) -> Result<(u64, u64), EngineError> {
+    let step = (extent.next - extent.low).div_ceil(SAMPLED).max(1);
+    let numbers = (extent.low..extent.next).step_by(usize::try_from(step).unwrap_or(usize::MAX));
+    let live = numbers.filter(|number| extent.gone.binary_search(number).is_err());
+    let (mut wrong, mut seen) = (0, 0);
+    for number in live {
+        let record = contents.mixer().record(number);
+        let id = Contents::id(record);
+        let message = match instance.read_message(messages, id, true).await {
+            Ok(Some(message)) => message,
+            Ok(None) | Err(EngineError::Page { .. } | EngineError::Damaged { .. }) => continue,
+            Err(error) => return Err(error),
+        };
+        let stored = StoredFields {
+            folder: message.folder,
+            received: message.received,
+            version: message.version,
+            subject: &message.subject,
+            body: message.body.as_deref(),
+        };
+        seen += 1;
+        wrong += u64::from(contents.compare(record, &stored) == Compared::Wrong);
+    }
+    Ok((wrong, seen))
 }
 
 /// Counts the records of one database.

@@ -182,3 +182,34 @@ fn a_full_volume_ends_the_test_and_is_not_the_storages_fault() {
     let records = again.run.as_ref().unwrap().records.unwrap();
     assert_eq!(records.findings, Findings::default());
 }
+
+#[test]
+fn databases_of_other_records_are_refused_and_left_as_they_are() {
+    let first = Small::new(1).run(&plan());
+    let with = |change: fn(&mut Plan), renew| {
+        let mut plan = Plan { renew, ..plan() };
+        change(&mut plan);
+        let small = Small {
+            store: first.store.fork(),
+            ..Small::new(2)
+        };
+        small.run(&plan)
+    };
+    let changes: [fn(&mut Plan); 4] = [
+        |plan| plan.load.shape.long = 1_500,
+        |plan| plan.load.shape.short = 100,
+        |plan| plan.load.shape.compressible_percent = 50,
+        |plan| plan.load.shape.duplicate_percent = 30,
+    ];
+    for change in changes {
+        let refused = with(change, false).run.err();
+        let Some(error @ RunError::OtherRecords { .. }) = refused else {
+            panic!("{refused:?}");
+        };
+        assert!(error.to_string().contains("made with other [records]"));
+    }
+    let renewed = with(changes[0], true);
+    assert_eq!(renewed.run.as_ref().unwrap().ending, Ending::Complete);
+    let as_it_was = with(|_| {}, false);
+    assert_eq!(as_it_was.run.as_ref().unwrap().ending, Ending::Complete);
+}
