@@ -180,6 +180,8 @@ pub struct LunDesign {
 pub enum PathPolicy {
     /// Those of the LUN's owner in turn, others only when none of these is up.
     Optimised,
+    /// Of the same, the one with the fewest requests; the first of equals in turn.
+    LeastQueue,
     /// All in turn.
     All,
 }

@@ -1,4 +1,4 @@
-//! An array beneath a virtual world: files on its LUNs.
+//! An array, or several under one map, beneath a virtual world: files on its LUNs.
 //!
 //! The world's bytes stay in its store; the array says when. Each volume of the world lies on one LUN, by
 //! [`ArrayDevice::new`]'s table. The array keeps its own heap; the world is asked to call at the array's next event, once
@@ -11,7 +11,7 @@ use brunt_world::{Class, IoError, Op};
 use brunt_world_virtual::{Agenda, Device, Inode, Request, RequestId, SECTOR_BYTES};
 
 use crate::file_map::FileMap;
-use crate::{Array, Extent, HostIo, Tally, Verb};
+use crate::{Extent, HostIo, System, Tally, Verb};
 
 /// A request of the world, of which `parts` are in the array.
 struct Under {
@@ -22,9 +22,9 @@ struct Under {
     result: Result<(), IoError>,
 }
 
-/// An [`Array`] as a [`Device`].
+/// An [`Array`](crate::Array) or a [`PagedArray`](crate::PagedArray) as a [`Device`].
 pub struct ArrayDevice {
-    array: Array,
+    array: System,
     /// The LUN of each volume.
     luns: BTreeMap<u32, u32>,
     files: Vec<FileMap>,
@@ -39,7 +39,8 @@ impl ArrayDevice {
     ///
     /// # Panics
     /// When a LUN is not there.
-    pub fn new(array: Array, luns: &[(u32, u32)]) -> Self {
+    pub fn new(array: impl Into<System>, luns: &[(u32, u32)]) -> Self {
+        let array = array.into();
         let sectors = |lun| array.lun_size(lun).get().div_euclid(SECTOR_BYTES);
         let most = luns.iter().map(|(_, lun)| lun + 1).max().unwrap_or(0);
         Self {
@@ -64,7 +65,7 @@ impl ArrayDevice {
     }
 
     /// The array.
-    pub fn array(&mut self) -> &mut Array {
+    pub fn array(&mut self) -> &mut System {
         &mut self.array
     }
 

@@ -126,6 +126,30 @@ pub enum NoteKind {
         /// The drive.
         drive: u16,
     },
+    /// A LUN was added that has what another one had.
+    SnapshotTaken {
+        /// The LUN it was taken of.
+        of: String,
+        /// The new one.
+        name: String,
+    },
+    /// A LUN was removed.
+    LunRemoved(String),
+    /// A thin LUN was written to, and there was no page for it.
+    ThinFull,
+    /// A member takes part from now on.
+    MemberJoined(usize),
+    /// Pages change places between members.
+    PagesExchanged {
+        /// The slow one.
+        from: usize,
+        /// The fast one.
+        to: usize,
+        /// How many, each way.
+        pages: u32,
+    },
+    /// A member noted something.
+    Member(usize, Box<NoteKind>),
     /// There is nothing to rebuild a lost drive onto.
     NoSpare {
         /// The group.
@@ -167,7 +191,10 @@ pub enum NoteKind {
 impl NoteKind {
     /// Whether this is the loss of data.
     pub fn is_loss(&self) -> bool {
-        matches!(self, Self::DataLost { .. } | Self::CacheLost { .. })
+        match self {
+            Self::Member(_, what) => what.is_loss(),
+            other => matches!(other, Self::DataLost { .. } | Self::CacheLost { .. }),
+        }
     }
 }
 
@@ -200,6 +227,15 @@ impl fmt::Display for NoteKind {
                 write!(f, "{group}: copied to drive {onto}, after {took}")
             }
             Self::PoolGrew { group, drive } => write!(f, "{group}: drive {drive} has joined"),
+            Self::SnapshotTaken { of, name } => write!(f, "\"{name}\" has what \"{of}\" has now"),
+            Self::LunRemoved(name) => write!(f, "\"{name}\" removed"),
+            Self::ThinFull => write!(f, "pool full: writes that need a new page fail"),
+            Self::MemberJoined(member) => write!(f, "member {member} has joined"),
+            Self::PagesExchanged { from, to, pages } => write!(
+                f,
+                "member {from} is slower than member {to}: {pages} pages change places"
+            ),
+            Self::Member(member, what) => write!(f, "member {member}: {what}"),
             Self::NoSpare { group, lost } => {
                 write!(
                     f,

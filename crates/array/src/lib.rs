@@ -6,6 +6,7 @@
 //!
 //! * [`drive`]: mechanisms, their queues, and the library of models with the source of every figure.
 //! * [`ArrayDesign`]: what an array is made of; [`Array`]: the array.
+//! * [`PagedArray`]: LUNs in pages over one or more arrays: storage pools, thin provisioning, snapshots, clones.
 //! * [`load`]: plain load on an array, and what came of it.
 //! * [`ArrayDevice`]: an array beneath the files of a virtual world, [`SharedArray`]: the same for two owners; [`Tally`]:
 //!   what the hosts asked of it.
@@ -22,9 +23,11 @@ mod file_map;
 mod group;
 mod incident;
 pub mod load;
+mod paged;
 mod schedule;
 mod shared;
 mod slab;
+mod system;
 mod tally;
 
 pub use array::{Array, CacheStats, Finished, HostIo, Verb};
@@ -38,5 +41,9 @@ pub use device::ArrayDevice;
 pub use extent::Extent;
 pub use group::{POOL_DRIVES_MIN, Protection, StripeShape, WIDTH_MAX, preservation_drives};
 pub use incident::{Incident, Note, NoteKind, Priority};
+pub use paged::{
+    BalanceDesign, PagedArray, PagedDesign, PagedError, PagedIncident, PagedLunDesign,
+};
 pub use shared::SharedArray;
+pub use system::{System, SystemDesign, SystemError};
 pub use tally::{Asked, Tally};

@@ -10,6 +10,25 @@ pub(crate) struct Key {
     turn: u32,
 }
 
+impl Key {
+    /// The key as a number, for whoever carries numbers.
+    pub(crate) fn bits(self) -> u64 {
+        u64::from(self.turn) << 32 | u64::from(self.slot)
+    }
+
+    /// The key of that number.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the halves are cut on purpose"
+    )]
+    pub(crate) fn from_bits(bits: u64) -> Self {
+        Self {
+            slot: bits as u32,
+            turn: (bits >> 32) as u32,
+        }
+    }
+}
+
 struct Entry<T> {
     turn: u32,
     value: Option<T>,
@@ -141,6 +160,7 @@ mod tests {
         assert_eq!(second.slot, first.slot);
         assert_eq!(slab.get(first), None);
         assert_eq!(slab.remove(first), None);
+        assert_eq!(Key::from_bits(second.bits()), second);
         assert_eq!(slab[second], 'b');
         assert_eq!(slab.len(), 1);
     }

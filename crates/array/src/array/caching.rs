@@ -50,6 +50,24 @@ pub struct CacheStats {
     pub write_pages: u64,
 }
 
+impl CacheStats {
+    /// Of two caches together.
+    pub(crate) fn and(&self, other: &Self) -> Self {
+        Self {
+            read_hits: self.read_hits + other.read_hits,
+            read_misses: self.read_misses + other.read_misses,
+            writes: self.writes + other.writes,
+            stalled: self.stalled + other.stalled,
+            destaged_pages: self.destaged_pages + other.destaged_pages,
+            destages: self.destages + other.destages,
+            prefetched_sectors: self.prefetched_sectors + other.prefetched_sectors,
+            unwritten_most: self.unwritten_most + other.unwritten_most,
+            unwritten: self.unwritten + other.unwritten,
+            write_pages: self.write_pages + other.write_pages,
+        }
+    }
+}
+
 /// Something that is being read into pages.
 pub(super) struct Fill {
     request: Option<Key>,

@@ -22,6 +22,8 @@ struct Port {
     into: Busy,
     out: Busy,
     is_up: bool,
+    /// Requests that came in here and have not gone out.
+    requests: u32,
 }
 
 struct Controller {
@@ -52,6 +54,8 @@ impl Ownership {
 /// A request that has come in, or will have.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Entry {
+    /// Whether it has a port at all.
+    pub(super) is_in: bool,
     pub(super) ready_at: Time,
     pub(super) port: usize,
     pub(super) wait: Span,
@@ -75,6 +79,7 @@ impl Front {
             into: Busy::default(),
             out: Busy::default(),
             is_up: true,
+            requests: 0,
         };
         let one = || Controller {
             cpu: Pool::new(controller.cores as usize),
@@ -125,6 +130,7 @@ impl Front {
         let sent = from + self.design.host_stack;
         let data_time = transfer(data, self.design.port_bytes_per_s);
         let entry = &mut self.controllers[through];
+        entry.ports[number].requests += 1;
         let there = entry.ports[number].into.occupy(sent, data_time) + self.design.latency;
         let mut ready = entry.cpu.occupy(there, cost);
         if through != lun.owner {
@@ -135,6 +141,7 @@ impl Front {
             ready = self.cross(ready, bytes);
         }
         Some(Entry {
+            is_in: true,
             ready_at: ready,
             port,
             wait: from - now,
@@ -154,6 +161,7 @@ impl Front {
         let controller = &mut self.controllers[port.div_euclid(per_controller)];
         let time = transfer(bytes, self.design.port_bytes_per_s);
         let port = &mut controller.ports[port % per_controller];
+        port.requests -= 1;
         port.out.occupy(now, time) + self.design.latency
     }
 
@@ -177,20 +185,34 @@ impl Front {
         let each = self.design.ports as usize;
         let optimised = match self.design.paths {
             PathPolicy::Optimised => self.next_up(lun.owner * each, each),
+            PathPolicy::LeastQueue => self.least_queue(lun.owner * each, each),
             PathPolicy::All => None,
         };
         optimised.or_else(|| self.next_up(0, self.ports()))
     }
 
-    /// The next port in turn that works, of `count` from `first` on.
-    fn next_up(&self, first: usize, count: usize) -> Option<usize> {
+    /// The ports that work, of `count` from `first` on, beginning with the next in turn.
+    fn in_turn(&self, first: usize, count: usize) -> impl Iterator<Item = usize> {
         let each = self.design.ports as usize;
         let begin = self.turn % count;
-        let mut in_turn = (begin..count).chain(0..begin).map(|step| first + step);
-        in_turn.find(|port| {
+        let in_turn = (begin..count).chain(0..begin).map(move |step| first + step);
+        in_turn.filter(move |port| {
             let controller = &self.controllers[port.div_euclid(each)];
             controller.is_up && controller.ports[port % each].is_up
         })
+    }
+
+    /// The next port in turn that works, of `count` from `first` on.
+    fn next_up(&self, first: usize, count: usize) -> Option<usize> {
+        self.in_turn(first, count).next()
+    }
+
+    /// The port with the fewest requests of them.
+    fn least_queue(&self, first: usize, count: usize) -> Option<usize> {
+        let each = self.design.ports as usize;
+        let requests =
+            |port: &usize| self.controllers[port.div_euclid(each)].ports[port % each].requests;
+        self.in_turn(first, count).min_by_key(requests)
     }
 
     /// Takes a path away or gives it back.
@@ -252,5 +274,64 @@ impl Front {
         let ports = self.controllers.iter().flat_map(|one| &one.ports);
         let ports = ports.map(|port| share(&port.into).max(share(&port.out)));
         (cpus.collect(), ports.collect(), share(&self.between))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn front(paths: PathPolicy) -> Front {
+        let design = FrontDesign {
+            ports: 3,
+            port_bytes_per_s: 100_000_000,
+            paths,
+            ..FrontDesign::default()
+        };
+        let controller = ControllerDesign {
+            count: 2,
+            ..ControllerDesign::default()
+        };
+        Front::new(design, controller)
+    }
+
+    /// The ports of some reads that come at once.
+    fn ports(front: &mut Front, count: usize) -> Vec<usize> {
+        let lun = Ownership::of(1);
+        let enter = |_| {
+            front
+                .enter(Time::ZERO, &lun, Verb::Read, 8192, false)
+                .unwrap()
+        };
+        (0..count).map(enter).map(|entry| entry.port).collect()
+    }
+
+    #[test]
+    fn the_owners_ports_come_first_and_in_turn() {
+        let mut front = front(PathPolicy::Optimised);
+        assert_eq!(ports(&mut front, 4), [4, 5, 3, 4]);
+        front.set_port(4, false);
+        assert_eq!(ports(&mut front, 3), [5, 3, 5]);
+        for port in [3, 5] {
+            front.set_port(port, false);
+        }
+        assert!(
+            ports(&mut front, 3).iter().all(|port| *port < 3),
+            "the other controller's"
+        );
+    }
+
+    #[test]
+    fn the_least_queue_is_found_and_forgotten_when_it_empties() {
+        let mut front = front(PathPolicy::LeastQueue);
+        let mut used = ports(&mut front, 6);
+        used.sort_unstable();
+        assert_eq!(used, [3, 3, 4, 4, 5, 5]);
+        for _ in 0..2 {
+            front.leave(Time::ZERO, 4, 8192);
+        }
+        assert_eq!(ports(&mut front, 2), [4, 4], "twice, as it has none");
+        front.set_port(4, false);
+        assert!(!ports(&mut front, 4).contains(&4));
     }
 }

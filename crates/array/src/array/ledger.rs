@@ -12,7 +12,7 @@ use super::{Array, Verb};
 use crate::Extent;
 use crate::cache::pages::Sectors;
 use crate::group::plan::{Method, Step};
-use crate::group::{Group, Spot, StripeAt};
+use crate::group::{Group, Spot, Spread, StripeAt};
 use crate::slab::Key;
 
 /// What a sector of a drive holds.
@@ -137,9 +137,13 @@ fn known(
 impl Array {
     fn number_of(&self, group: u32, at: StripeAt) -> u64 {
         let group = &self.groups[group as usize];
-        let mut numbers = (0..group.chunks.len() as u64 * group.rows_per_chunk)
-            .filter(|number| group.stripe(*number) == at);
-        numbers.next().expect("every stripe has a number")
+        let (chunk, chunks) = (u64::from(at.chunk), group.chunks.len() as u64);
+        let number = match group.spread {
+            Spread::Round => at.row * chunks + chunk,
+            Spread::Filling => chunk * group.rows_per_chunk + at.row,
+        };
+        assert_eq!(group.stripe(number), at);
+        number
     }
 
     /// A job begins: `version` of a request's data, or what the cache has.

@@ -156,8 +156,8 @@ impl Array {
             (Verb::Read, Ok(())) => request.io.extent.bytes(),
             _ => 0,
         };
-        let (port, came_in) = (request.entry.port, request.entry.ready_at > Time::ZERO);
-        let out = if came_in || request.result.is_ok() {
+        let port = request.entry.port;
+        let out = if request.entry.is_in {
             self.front.leave(now, port, bytes)
         } else {
             now

@@ -17,21 +17,21 @@ use smallvec::SmallVec;
 pub use outcome::{Interval, Outcome, Side};
 pub use source::{Access, Pace, Stream, TraceEntry};
 
-use crate::design::{ArrayDesign, DesignError};
-use crate::incident::Incident;
-use crate::{Array, Finished, HostIo};
+use crate::paged::PagedIncident;
+use crate::system::{System, SystemDesign, SystemError};
+use crate::{Finished, HostIo};
 use outcome::Measuring;
 use source::Source;
 
 /// What is simulated.
 #[derive(Clone)]
 pub struct Simulation {
-    /// The array.
-    pub design: ArrayDesign,
+    /// The array, or the arrays.
+    pub design: SystemDesign,
     /// The load.
     pub streams: Vec<Stream>,
-    /// What befalls the array, and when.
-    pub incidents: Vec<(Time, Incident)>,
+    /// What befalls it, and when.
+    pub incidents: Vec<(Time, PagedIncident)>,
     /// What is not measured, at the beginning.
     pub warm_up: Span,
     /// What is measured, after it.
@@ -54,18 +54,18 @@ pub struct Progress {
 /// Runs `simulation`. `watch` is called at the end of every interval; when it says false, the simulation ends there.
 ///
 /// # Errors
-/// [`DesignError`] when the array cannot be built.
+/// [`SystemError`] when the array cannot be built.
 ///
 /// # Panics
 /// When a stream names a LUN, or an incident a part, that is not there; scenarios are checked before.
 pub fn simulate(
     simulation: &Simulation,
     mut watch: impl FnMut(Progress) -> bool,
-) -> Result<Outcome, DesignError> {
+) -> Result<Outcome, SystemError> {
     let random = Streams::new(simulation.seed);
-    let mut array = Array::new(&simulation.design, random.part("array"))?;
+    let mut array = simulation.design.build(random.part("array"))?;
     for (at, incident) in &simulation.incidents {
-        array.schedule_incident(*at, *incident);
+        array.schedule_incident(*at, incident.clone());
     }
     let mut sources: Vec<Source> = Vec::new();
     for (number, stream) in simulation.streams.iter().enumerate() {
@@ -95,7 +95,7 @@ pub fn simulate(
 }
 
 struct Run {
-    array: Array,
+    array: System,
     sources: Vec<Source>,
     measuring: Measuring,
 }

@@ -3,10 +3,10 @@
 use brunt_stats::Latencies;
 use brunt_units::{Span, Time};
 
-use crate::design::ArrayDesign;
 use crate::drive::DriveStats;
 use crate::incident::Note;
-use crate::{Array, CacheStats, Finished, Verb};
+use crate::system::{System, SystemDesign};
+use crate::{CacheStats, Finished, Verb};
 
 /// Reads or writes of hosts.
 #[derive(Clone, Debug, Default)]
@@ -89,6 +89,8 @@ pub struct Outcome {
     pub ports: Vec<f64>,
     /// Utilisation of the link between controllers, 0 to 1.
     pub between: f64,
+    /// Share of each member's room in use at the end, 0 to 1; nothing for one array.
+    pub used: Vec<f64>,
     /// Everything that was noted, from the beginning.
     pub notes: Vec<Note>,
     /// Requests to drives, from the beginning.
@@ -145,7 +147,7 @@ impl Measuring {
     }
 
     /// Measuring begins now.
-    pub(super) fn begin(&mut self, array: &mut Array) {
+    pub(super) fn begin(&mut self, array: &mut System) {
         array.forget_stats();
         (self.since, self.interval_since) = (array.now(), array.now());
         self.busy_before = vec![Span::ZERO; array.drive_stats().len()];
@@ -159,7 +161,7 @@ impl Measuring {
         side.count(one);
     }
 
-    pub(super) fn close_interval(&mut self, array: &mut Array) {
+    pub(super) fn close_interval(&mut self, array: &mut System) {
         let now = array.now();
         let length = now - self.interval_since;
         let busy: Vec<Span> = array.drive_stats().iter().map(|drive| drive.busy).collect();
@@ -185,13 +187,13 @@ impl Measuring {
         self.interval_since = now;
     }
 
-    pub(super) fn finish(self, array: &mut Array, design: &ArrayDesign) -> Outcome {
+    pub(super) fn finish(self, array: &mut System, design: &SystemDesign) -> Outcome {
         let drives = array.drive_stats();
         let (controllers, ports, between) = array.front_utilisations();
-        let groups = design.groups.iter().map(|group| {
+        let groups = design.groups().into_iter().map(|(first, group)| {
             let members = group.drives.iter();
             let sum: f64 = members
-                .map(|drive| drives[usize::from(*drive)].utilisation())
+                .map(|drive| drives[first + usize::from(*drive)].utilisation())
                 .sum();
             sum / group.drives.len() as f64
         });
@@ -206,7 +208,8 @@ impl Measuring {
             controllers,
             ports,
             between,
-            notes: array.notes().to_vec(),
+            notes: array.notes(),
+            used: array.used_shares(),
             device_ios: array.device_ios(),
             drives,
         }

@@ -8,7 +8,8 @@ use std::cmp::Reverse;
 use brunt_units::{Span, Time};
 use brunt_world::random;
 
-use crate::{Array, Extent, Verb};
+use crate::system::System;
+use crate::{Extent, Verb};
 
 /// A line of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,7 +86,7 @@ pub(super) struct Source {
 }
 
 impl Source {
-    pub(super) fn new(stream: Stream, array: &Array, random: random::Stream) -> Self {
+    pub(super) fn new(stream: Stream, array: &System, random: random::Stream) -> Self {
         let sectors_of = |lun| array.lun_size(lun).get().div_euclid(512);
         let mut source = Self {
             places: Vec::new(),

@@ -3,9 +3,9 @@
 use brunt_units::ByteSize;
 
 use super::*;
-use crate::design::Level;
+use crate::design::{ArrayDesign, Level};
 use crate::drive::library;
-use crate::{Extent, Verb};
+use crate::{Extent, Incident, Verb};
 
 fn simulation(streams: Vec<Stream>) -> Simulation {
     let model = library::find("cheetah-15k5-146-fc").unwrap();
@@ -14,7 +14,7 @@ fn simulation(streams: Vec<Stream>) -> Simulation {
     design.luns[0].size = ByteSize::gib(10);
     design.luns[1].size = ByteSize::gib(30);
     Simulation {
-        design,
+        design: design.into(),
         streams,
         incidents: Vec::new(),
         warm_up: Span::seconds(2),
@@ -103,7 +103,7 @@ fn what_fails_at_once_does_not_stop_time() {
     for drive in 0..2 {
         simulation
             .incidents
-            .push((Time(Span::seconds(5).0), Incident::DriveFails(drive)));
+            .push((Time(Span::seconds(5).0), Incident::DriveFails(drive).into()));
     }
     let outcome = simulate(&simulation, |_| true).unwrap();
     assert!(outcome.reads.errors > 100);

@@ -58,17 +58,15 @@ fn side(side: &Side, elapsed: Span) -> Value {
 }
 
 fn groups(scenario: &ArrayScenario, outcome: &Outcome) -> Value {
-    let groups = scenario
-        .simulation
-        .design
-        .groups
-        .iter()
-        .zip(&outcome.groups);
-    let groups = groups.map(|(group, utilisation)| {
+    let groups = scenario.simulation.design.groups();
+    let groups = groups.into_iter().zip(&outcome.groups);
+    let groups = groups.map(|((first, group), utilisation)| {
+        let drives = group.drives.iter().map(|drive| first + usize::from(*drive));
+        let drives: Vec<usize> = drives.collect();
         json!({
             "name": group.name,
             "level": group.level.word(),
-            "drives": group.drives,
+            "drives": drives,
             "utilisation": utilisation,
         })
     });

@@ -21,8 +21,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use brunt_array::DesignError;
 use brunt_array::load::simulate;
+use brunt_array::{DesignError, SystemError};
 use brunt_qualify::error::RunError;
 use brunt_qualify::progress::Stop;
 use brunt_report::RunResult;
@@ -122,6 +122,9 @@ pub enum SimulateError {
     /// The array cannot be built.
     #[error(transparent)]
     Design(#[from] DesignError),
+    /// The array, or the arrays, cannot be built.
+    #[error(transparent)]
+    Arrays(#[from] SystemError),
     /// A folder, a file or a signal cannot be had.
     #[error("{0}")]
     System(#[from] io::Error),

@@ -1,7 +1,7 @@
 //! What a simulation says, on one screen where it can.
 
 use brunt_array::load::{Interval, Outcome, Side};
-use brunt_array::{ArrayDesign, Breakdown, GroupDesign};
+use brunt_array::{ArrayDesign, Breakdown, GroupDesign, PagedDesign, SystemDesign};
 use brunt_report::{decimals, grouped};
 use brunt_stats::Percentile;
 use brunt_units::Span;
@@ -16,7 +16,7 @@ const DRIVES_SHOWN: usize = 24;
 /// The first lines: what is going to be simulated.
 pub(super) fn opening(scenario: &ArrayScenario) -> String {
     let simulation = &scenario.simulation;
-    let design = &simulation.design;
+    let design = &simulation.design.arrays()[0];
     let groups: Vec<String> = design.groups.iter().map(group_words).collect();
     let warm_up = match simulation.warm_up {
         Span::ZERO => String::new(),
@@ -29,15 +29,36 @@ pub(super) fn opening(scenario: &ArrayScenario) -> String {
         simulation.duration,
         simulation.seed,
     );
-    text.push_str(&format!("{:14}{}", "array", groups.join("; ")));
+    let times = match &simulation.design {
+        SystemDesign::One(_) => String::new(),
+        SystemDesign::Paged(paged) => format!("{} times ", paged.members.len()),
+    };
+    text.push_str(&format!("{:14}{times}{}", "array", groups.join("; ")));
     if !design.spares.is_empty() {
         text.push_str(&format!("; {} spare", design.spares.len()));
     }
     for (count, title) in models(design) {
-        text.push_str(&format!("\n{:14}{count} x {title}", "drives"));
+        text.push_str(&format!("\n{:14}{times}{count} x {title}", "drives"));
+    }
+    if let SystemDesign::Paged(paged) = &simulation.design {
+        text.push_str(&format!("\n{:14}{}", "LUNs", pages_words(paged)));
     }
     text.push('\n');
     text
+}
+
+/// LUNs in pages: how large, which are thin, whether they are balanced.
+fn pages_words(paged: &PagedDesign) -> String {
+    let luns = paged.luns.iter().map(|lun| {
+        let thin = if lun.is_thin { ", thin" } else { "" };
+        format!("\"{}\" {}{thin}", lun.name, lun.size)
+    });
+    let luns: Vec<String> = luns.collect();
+    let balance = match paged.balance {
+        Some(balance) => format!("members compared every {}", balance.every),
+        None => "pages stay where they are".to_owned(),
+    };
+    format!("{}; pages of {}; {balance}", luns.join("; "), paged.page)
 }
 
 fn group_words(group: &GroupDesign) -> String {
@@ -74,6 +95,7 @@ pub(super) fn result(scenario: &ArrayScenario, outcome: &Outcome, output: &Outpu
     text.push('\n');
     text.push_str(&indented(&drives(&scenario.simulation.design, outcome)));
     text.push_str(&cache(outcome));
+    text.push_str(&used(outcome));
     text.push_str(&notes(outcome));
     text.trim_end().to_owned()
 }
@@ -226,7 +248,7 @@ fn interval_row(interval: &Interval, happened: String) -> Vec<String> {
     ]
 }
 
-fn drives(design: &ArrayDesign, outcome: &Outcome) -> String {
+fn drives(design: &SystemDesign, outcome: &Outcome) -> String {
     if outcome.drives.len() > DRIVES_SHOWN {
         return groups(design, outcome);
     }
@@ -265,16 +287,26 @@ fn drives(design: &ArrayDesign, outcome: &Outcome) -> String {
     columns(&head, &[0, 2, 3, 4, 5, 6, 7, 8, 9], &rows)
 }
 
-fn whose(design: &ArrayDesign, drive: usize) -> String {
-    let uses = |group: &&GroupDesign| group.drives.iter().any(|one| usize::from(*one) == drive);
-    match design.groups.iter().find(uses) {
-        Some(group) => group.name.clone(),
-        None if design.spares.iter().any(|one| usize::from(*one) == drive) => "spare".to_owned(),
-        None => "-".to_owned(),
+fn whose(design: &SystemDesign, drive: usize) -> String {
+    let mut first = 0;
+    for array in design.arrays() {
+        let is_it = |one: &u16| first + usize::from(*one) == drive;
+        if let Some(group) = array
+            .groups
+            .iter()
+            .find(|group| group.drives.iter().any(is_it))
+        {
+            return group.name.clone();
+        }
+        if array.spares.iter().any(is_it) {
+            return "spare".to_owned();
+        }
+        first += array.drives.len();
     }
+    "-".to_owned()
 }
 
-fn groups(design: &ArrayDesign, outcome: &Outcome) -> String {
+fn groups(design: &SystemDesign, outcome: &Outcome) -> String {
     let head = [
         "group",
         "drives",
@@ -284,19 +316,26 @@ fn groups(design: &ArrayDesign, outcome: &Outcome) -> String {
         "reads/s",
         "writes/s",
     ];
-    let rows = design.groups.iter().map(|group| {
+    let groups = design.groups();
+    let mut member = 0;
+    let is_many = design.arrays().len() > 1;
+    let rows = groups.into_iter().map(|(first, group)| {
         let count = group.drives.len() as f64;
         let members = || {
-            group
-                .drives
-                .iter()
-                .map(|one| &outcome.drives[usize::from(*one)])
+            let drives = group.drives.iter();
+            drives.map(|one| &outcome.drives[first + usize::from(*one)])
         };
+        let name = if is_many {
+            format!("{} of member {member}", group.name)
+        } else {
+            group.name.clone()
+        };
+        member += 1;
         let mean = |of: &dyn Fn(&brunt_array::drive::DriveStats) -> f64| {
             members().map(of).sum::<f64>() / count
         };
         vec![
-            group.name.clone(),
+            name,
             group.drives.len().to_string(),
             percent(mean(&|drive| drive.utilisation())),
             decimals(mean(&|drive| drive.queue())),
@@ -326,6 +365,19 @@ fn cache(outcome: &Outcome) -> String {
         percent(full),
     );
     format!("\n{:14}{line}\n", "cache")
+}
+
+/// How full the members of a pool are.
+fn used(outcome: &Outcome) -> String {
+    if outcome.used.is_empty() {
+        return String::new();
+    }
+    let shares: Vec<String> = outcome.used.iter().map(|share| percent(*share)).collect();
+    format!(
+        "\n{:14}pages in use by member: {}\n",
+        "room",
+        shares.join(", ")
+    )
 }
 
 fn notes(outcome: &Outcome) -> String {

@@ -39,8 +39,9 @@ const CACHE_KEYS: [&str; 10] = [
     "mirrored",
     "prefetch",
 ];
-const PATHS: [(&str, PathPolicy); 2] = [
+const PATHS: [(&str, PathPolicy); 3] = [
     ("optimised", PathPolicy::Optimised),
+    ("least queue", PathPolicy::LeastQueue),
     ("all", PathPolicy::All),
 ];
 const FLUSHES: [(&str, FlushPolicy); 2] = [

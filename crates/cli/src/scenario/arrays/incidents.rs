@@ -1,6 +1,6 @@
 //! `[[incident]]`: what befalls the array, and when.
 
-use brunt_array::{ArrayDesign, Incident, Priority};
+use brunt_array::{ArrayDesign, Incident, PagedDesign, PagedIncident, Priority, SystemDesign};
 use brunt_units::Time;
 
 use super::super::place::{Placed, Refusal};
@@ -8,9 +8,12 @@ use super::super::section::{self, Section};
 use super::super::tree::Node;
 use super::{groups, tables};
 
-const KEYS: [&str; 8] = [
+const KEYS: [&str; 11] = [
     "at",
     "what",
+    "member",
+    "lun",
+    "name",
     "drive",
     "times",
     "group",
@@ -18,7 +21,7 @@ const KEYS: [&str; 8] = [
     "controller",
     "path",
 ];
-const WORDS: [&str; 11] = [
+const WORDS: [&str; 14] = [
     "drive fails",
     "drive slows",
     "drive returns",
@@ -30,55 +33,79 @@ const WORDS: [&str; 11] = [
     "battery returns",
     "path down",
     "path up",
+    "snapshot",
+    "remove lun",
+    "member joins",
 ];
+/// From here on, what befalls LUNs in pages only.
+const PAGED_FROM: usize = 11;
 
 pub(super) fn read(
     top: &mut Section,
-    design: &ArrayDesign,
-) -> Result<Vec<(Time, Incident)>, Refusal> {
-    let nodes = tables(top, "incident")?;
-    nodes
+    design: &SystemDesign,
+) -> Result<Vec<(Time, PagedIncident)>, Refusal> {
+    // In the order of time, so that a snapshot can be named by what comes after it.
+    let mut entries = Vec::new();
+    for node in tables(top, "incident")? {
+        entries.push(read_head(node)?);
+    }
+    entries.sort_by_key(|entry| entry.at);
+    let names = design.lun_names().into_iter().map(str::to_owned);
+    let mut luns: Vec<String> = names.collect();
+    let all = entries
         .into_iter()
-        .map(|node| read_one(node, design))
-        .collect()
+        .map(|entry| read_one(entry, design, &mut luns));
+    all.collect()
 }
 
-fn read_one(node: Node, design: &ArrayDesign) -> Result<(Time, Incident), Refusal> {
+/// An incident of which time and kind are known.
+struct Entry {
+    section: Section,
+    at: Time,
+    what: Placed<usize>,
+}
+
+fn read_head(node: Node) -> Result<Entry, Refusal> {
     let mut section = Section::new(node, "[[incident]]", &KEYS)?;
     let at = section.read("at", section::span)?;
     let at = at.ok_or_else(|| section.lacks("at", "at = \"20s\""))?;
     let what = section.read("what", |node| section::word(node, &WORDS))?;
     let what = what.ok_or_else(|| section.lacks("what", "what = \"drive fails\""))?;
-    let drives = design.drives.len();
-    let controllers = design.controller.count as usize;
-    let ports = controllers * design.front.ports as usize;
-    let drive = |section: &mut Section| {
-        let number = which(section, "drive", drives)?;
-        Ok::<u16, Refusal>(u16::try_from(number).expect("few drives"))
-    };
-    let incident = match WORDS[what.value] {
-        "drive fails" => Incident::DriveFails(drive(&mut section)?),
-        "drive slows" => {
-            let times = section.read("times", section::positive)?;
-            let times = times.ok_or_else(|| section.lacks("times", "times = 3"))?;
-            Incident::DriveSlows(drive(&mut section)?, at_least_one(&times)?)
+    Ok(Entry {
+        section,
+        at: Time::ZERO + at.value,
+        what,
+    })
+}
+
+fn read_one(
+    entry: Entry,
+    design: &SystemDesign,
+    luns: &mut Vec<String>,
+) -> Result<(Time, PagedIncident), Refusal> {
+    let Entry {
+        mut section,
+        at,
+        what,
+    } = entry;
+    let incident = match design {
+        SystemDesign::One(_) if what.value >= PAGED_FROM => {
+            return Err(what
+                .place
+                .refuse("is for LUNs in pages: there is no [array.pages]"));
         }
-        "drive returns" => Incident::DriveReturns(drive(&mut section)?),
-        "rebuild priority" => read_priority(&mut section, design)?,
-        "pool grows" => {
-            let group = read_group(&mut section, design)?;
-            Incident::PoolGrows(group, drive(&mut section)?)
+        SystemDesign::One(array) => of_array(&mut section, what.value, array)?.into(),
+        SystemDesign::Paged(paged) if what.value >= PAGED_FROM => {
+            of_pages(&mut section, what.value, paged, luns)?
         }
-        "controller fails" => {
-            Incident::ControllerFails(which(&mut section, "controller", controllers)?)
+        SystemDesign::Paged(paged) => {
+            let member = match paged.members.len() {
+                1 => 0,
+                count => which(&mut section, "member", count)?,
+            };
+            let incident = of_array(&mut section, what.value, &paged.members[member])?;
+            PagedIncident::Member(member, incident)
         }
-        "controller returns" => {
-            Incident::ControllerReturns(which(&mut section, "controller", controllers)?)
-        }
-        "battery lost" => Incident::BatteryLost,
-        "battery returns" => Incident::BatteryReturns,
-        "path down" => Incident::PathDown(which(&mut section, "path", ports)?),
-        _ => Incident::PathUp(which(&mut section, "path", ports)?),
     };
     match KEYS
         .into_iter()
@@ -90,8 +117,81 @@ fn read_one(node: Node, design: &ArrayDesign) -> Result<(Time, Incident), Refusa
                 .place
                 .refuse(format!("`{key}` is not for what = \"{what}\"")))
         }
-        None => Ok((Time::ZERO + at.value, incident)),
+        None => Ok((at, incident)),
     }
+}
+
+fn of_pages(
+    section: &mut Section,
+    what: usize,
+    design: &PagedDesign,
+    luns: &mut Vec<String>,
+) -> Result<PagedIncident, Refusal> {
+    if WORDS[what] == "member joins" {
+        let member = section.read("member", |node| {
+            section::integer(node, 0..=u64::from(u16::MAX))
+        })?;
+        let member = member.ok_or_else(|| section.lacks("member", "member = 1"))?;
+        let number = usize::try_from(member.value).expect("in range");
+        return if design.later.contains(&number) {
+            Ok(PagedIncident::MemberJoins(number))
+        } else {
+            Err(member.place.refuse("is no member that comes later"))
+        };
+    }
+    let lun = read_lun(section, luns)?;
+    if WORDS[what] == "remove lun" {
+        return Ok(PagedIncident::Remove(lun));
+    }
+    let of = luns[lun as usize].clone();
+    let name = section.read("name", section::text)?;
+    let usual = format!("{of}@{}", luns.len());
+    if let Some(name) = name.as_ref().filter(|name| luns.contains(&name.value)) {
+        return Err(name.place.refuse("is the name of another LUN"));
+    }
+    let name = name.map_or(usual, |name| name.value);
+    luns.push(name.clone());
+    Ok(PagedIncident::Snapshot(lun, name))
+}
+
+/// The LUN that is named; the first without a name.
+fn read_lun(section: &mut Section, luns: &[String]) -> Result<u32, Refusal> {
+    let names: Vec<&str> = luns.iter().map(String::as_str).collect();
+    let lun = section.read("lun", |node| groups::find(node, &names, "LUN"))?;
+    let number = lun.map_or(0, |lun| lun.value);
+    Ok(u32::try_from(number).expect("few LUNs"))
+}
+
+fn of_array(section: &mut Section, what: usize, design: &ArrayDesign) -> Result<Incident, Refusal> {
+    let drives = design.drives.len();
+    let controllers = design.controller.count as usize;
+    let ports = controllers * design.front.ports as usize;
+    let drive = |section: &mut Section| {
+        let number = which(section, "drive", drives)?;
+        Ok::<u16, Refusal>(u16::try_from(number).expect("few drives"))
+    };
+    Ok(match WORDS[what] {
+        "drive fails" => Incident::DriveFails(drive(section)?),
+        "drive slows" => {
+            let times = section.read("times", section::positive)?;
+            let times = times.ok_or_else(|| section.lacks("times", "times = 3"))?;
+            Incident::DriveSlows(drive(section)?, at_least_one(&times)?)
+        }
+        "drive returns" => Incident::DriveReturns(drive(section)?),
+        "rebuild priority" => read_priority(section, design)?,
+        "pool grows" => {
+            let group = read_group(section, design)?;
+            Incident::PoolGrows(group, drive(section)?)
+        }
+        "controller fails" => Incident::ControllerFails(which(section, "controller", controllers)?),
+        "controller returns" => {
+            Incident::ControllerReturns(which(section, "controller", controllers)?)
+        }
+        "battery lost" => Incident::BatteryLost,
+        "battery returns" => Incident::BatteryReturns,
+        "path down" => Incident::PathDown(which(section, "path", ports)?),
+        _ => Incident::PathUp(which(section, "path", ports)?),
+    })
 }
 
 fn at_least_one(times: &Placed<f64>) -> Result<f64, Refusal> {

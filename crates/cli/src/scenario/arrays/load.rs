@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use brunt_array::Verb;
 use brunt_array::load::{Access, Pace, Stream};
-use brunt_array::{ArrayDesign, Verb};
 use brunt_units::ByteSize;
 
 use super::super::place::Refusal;
@@ -29,7 +29,7 @@ const SIZE_MAX: u64 = 64 << 20;
 
 pub(super) fn read(
     top: &mut Section,
-    design: &ArrayDesign,
+    luns: &[&str],
     folder: &Path,
 ) -> Result<Vec<Stream>, Refusal> {
     let nodes = tables(top, "load")?;
@@ -39,20 +39,19 @@ pub(super) fn read(
     }
     nodes
         .into_iter()
-        .map(|node| read_stream(node, design, folder))
+        .map(|node| read_stream(node, luns, folder))
         .collect()
 }
 
-fn read_stream(node: Node, design: &ArrayDesign, folder: &Path) -> Result<Stream, Refusal> {
+fn read_stream(node: Node, names: &[&str], folder: &Path) -> Result<Stream, Refusal> {
     let mut section = Section::new(node, "[[load]]", &KEYS)?;
     let kind = section.read("kind", |node| section::word(node, &KINDS))?;
     let kind = kind.ok_or_else(|| section.lacks("kind", "kind = \"random\""))?;
     let (access, pace) = match KINDS[kind.value] {
-        "random" => (random(&mut section, design)?, pace(&mut section)?),
-        "sequential" => (sequential(&mut section, design)?, pace(&mut section)?),
+        "random" => (random(&mut section, names)?, pace(&mut section)?),
+        "sequential" => (sequential(&mut section, names)?, pace(&mut section)?),
         _ => {
-            let names = names(design);
-            let entries = section.read("file", |node| trace::read(node, folder, &names))?;
+            let entries = section.read("file", |node| trace::read(node, folder, names))?;
             let entries = entries.ok_or_else(|| section.lacks("file", "file = \"trace.csv\""))?;
             (Access::Trace(entries.value.into()), Pace::Traced)
         }
@@ -72,12 +71,8 @@ fn read_stream(node: Node, design: &ArrayDesign, folder: &Path) -> Result<Stream
     }
 }
 
-fn names(design: &ArrayDesign) -> Vec<&str> {
-    design.luns.iter().map(|lun| lun.name.as_str()).collect()
-}
-
-fn lun(node: &Node, design: &ArrayDesign) -> Result<u32, Refusal> {
-    let number = groups::find(node, &names(design), "LUN")?;
+fn lun(node: &Node, names: &[&str]) -> Result<u32, Refusal> {
+    let number = groups::find(node, names, "LUN")?;
     Ok(u32::try_from(number).expect("few LUNs"))
 }
 
@@ -94,17 +89,17 @@ fn sectors(section: &mut Section) -> Result<u64, Refusal> {
     Ok(bytes.div_euclid(512))
 }
 
-fn random(section: &mut Section, design: &ArrayDesign) -> Result<Access, Refusal> {
+fn random(section: &mut Section, names: &[&str]) -> Result<Access, Refusal> {
     let luns = section.read("luns", |node| match &node.value {
         Value::List(nodes) if !nodes.is_empty() => {
-            nodes.iter().map(|node| lun(node, design)).collect()
+            nodes.iter().map(|node| lun(node, names)).collect()
         }
         _ => Err(node
             .place
             .refuse("is no list of LUNs")
             .hint("for example [\"data\"]")),
     })?;
-    let all = || (0..).take(design.luns.len()).collect();
+    let all = || (0..).take(names.len()).collect();
     let percent = section.read_or("read_percent", 100, |node| section::integer(node, 0..=100))?;
     Ok(Access::Random {
         luns: luns.map_or_else(all, |luns| luns.value),
@@ -113,13 +108,13 @@ fn random(section: &mut Section, design: &ArrayDesign) -> Result<Access, Refusal
     })
 }
 
-fn sequential(section: &mut Section, design: &ArrayDesign) -> Result<Access, Refusal> {
-    let lun = section.read("lun", |node| lun(node, design))?;
-    let lun = match (lun, design.luns.as_slice()) {
+fn sequential(section: &mut Section, names: &[&str]) -> Result<Access, Refusal> {
+    let lun = section.read("lun", |node| lun(node, names))?;
+    let lun = match (lun, names) {
         (Some(lun), _) => lun.value,
         (None, [_]) => 0,
         (None, [first, ..]) => {
-            return Err(section.lacks("lun", &format!("lun = \"{}\"", first.name)));
+            return Err(section.lacks("lun", &format!("lun = \"{first}\"")));
         }
         (None, []) => unreachable!("an array has a LUN"),
     };

@@ -3,7 +3,7 @@
 //! ```toml
 //! [simulate]                          how long
 //! [array]                             [[array.drives]] [[array.group]] [[array.lun]]
-//!                                     [array.front] [array.controller] [array.cache] [array.scan]
+//!                                     [array.front] [array.controller] [array.cache] [array.scan] [array.pages]
 //! [[load]]                            random, sequential, or a trace
 //! [[incident]]                        what happens when
 //! ```
@@ -16,12 +16,13 @@ mod front;
 mod groups;
 mod incidents;
 mod load;
+mod pages;
 mod trace;
 
 use std::path::Path;
 
 use brunt_array::load::Simulation;
-use brunt_array::{Array, ArrayDesign, DesignError, Incident};
+use brunt_array::{Array, ArrayDesign, DesignError, Incident, PagedIncident};
 use brunt_units::{Span, Time};
 use brunt_world::random::Streams;
 
@@ -89,8 +90,8 @@ impl ArrayScenario {
         let Some(node) = top.take("array") else {
             return Err(top.lacks("array", "[array] with [[array.drives]] and [[array.group]]"));
         };
-        let design = read_array(&mut array_section(node, &[])?, folder)?;
-        let streams = load::read(&mut top, &design, folder)?;
+        let design = pages::read(&mut array_section(node, &["pages"])?, folder)?;
+        let streams = load::read(&mut top, &design.lun_names(), folder)?;
         let incidents = incidents::read(&mut top, &design)?;
         let simulation = Simulation {
             design,
@@ -162,7 +163,12 @@ pub(super) fn incidents_of(
     let place = node.place.clone();
     let value = Value::Table(vec![("incident".to_owned(), node)]);
     let mut list = Section::new(Node { value, place }, "the scenario", &["incident"])?;
-    incidents::read(&mut list, design)
+    let all = incidents::read(&mut list, &design.clone().into())?;
+    let of_array = all.into_iter().map(|(at, incident)| match incident {
+        PagedIncident::Member(_, incident) => (at, incident),
+        other => unreachable!("{other:?} is refused where there is no [array.pages]"),
+    });
+    Ok(of_array.collect())
 }
 
 /// The array that a table describes.

@@ -35,7 +35,8 @@ rate_per_s = 10
 
 #[test]
 fn groups_take_drives_in_order() {
-    let design = parse(SMALL).unwrap().simulation.design;
+    let system = parse(SMALL).unwrap().simulation.design;
+    let design = &system.arrays()[0];
     assert_eq!(design.groups[0].drives, [0, 1, 2, 3]);
     assert_eq!(design.groups[1].drives, [4, 5, 6, 7, 8, 9]);
     assert_eq!((design.luns.len(), design.luns[0].group), (1, 1));
@@ -84,6 +85,95 @@ fn refusals_name_their_lines() {
     }
 }
 
+const PAGED: &str = r#"
+[simulate]
+duration = "1s"
+[array]
+[[array.drives]]
+model = "cheetah-15k5-146-fc"
+count = 4
+[[array.group]]
+level = "raid10"
+drives = 4
+[array.pages]
+members = 3
+later = 1
+balance_every = "5min"
+[[array.lun]]
+name = "mail"
+size = "100 GB"
+thin = true
+[[load]]
+kind = "random"
+size = "8 KiB"
+outstanding = 4
+[[incident]]
+at = "20s"
+what = "remove lun"
+lun = "old"
+[[incident]]
+at = "10s"
+what = "snapshot"
+name = "old"
+[[incident]]
+at = "30s"
+what = "drive fails"
+member = 2
+drive = 1
+"#;
+
+#[test]
+fn pages_go_over_members_and_snapshots_can_be_named() {
+    let simulation = parse(PAGED).unwrap().simulation;
+    assert_eq!(simulation.design.arrays().len(), 3);
+    let incidents: Vec<PagedIncident> = simulation
+        .incidents
+        .into_iter()
+        .map(|(_, incident)| incident)
+        .collect();
+    let expected = [
+        PagedIncident::Snapshot(0, "old".into()),
+        PagedIncident::Remove(1),
+        PagedIncident::Member(2, Incident::DriveFails(1)),
+    ];
+    assert_eq!(incidents, expected);
+    for (from, to, words) in [
+        ("later = 1", "later = 3", "leaves none of 3 members"),
+        ("100 GB\"\nthin = true", "900 GB\"", "does not fit"),
+        ("100 GB", "9 MB", ""),
+        (
+            "later = 1",
+            "grain = \"7 KiB\"",
+            "no whole number of grains",
+        ),
+        ("member = 2", "member = 3", "from 0 to 2"),
+        ("member = 2", "", "[[incident]] lacks `member`"),
+        ("lun = \"old\"", "lun = \"odl\"", "there is mail, old"),
+        (
+            "name = \"old\"",
+            "name = \"mail\"",
+            "is the name of another LUN",
+        ),
+        ("balance_every", "balance_gap", "needs `balance_every`"),
+        ("thin = true", "group = \"group 0\"", "`group`"),
+        (
+            "drives = 4",
+            "drives = 2\n[[array.group]]\nlevel = \"raid1\"\ndrives = 2",
+            "there are 2",
+        ),
+    ] {
+        let text = PAGED.replace(from, to);
+        assert_ne!(text, PAGED);
+        match parse(&text).err() {
+            Some(refusal) => assert!(refusal.to_string().contains(words), "{refusal}"),
+            None => assert_eq!(words, "", "{from} was to be refused"),
+        }
+    }
+    let snapshot = format!("{SMALL}[[incident]]\nat = \"1s\"\nwhat = \"snapshot\"\n");
+    let refusal = parse(&snapshot).err().unwrap().to_string();
+    assert!(refusal.contains("there is no [array.pages]"), "{refusal}");
+}
+
 #[test]
 fn every_example_is_read() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/arrays");
@@ -97,5 +187,5 @@ fn every_example_is_read() {
         assert_eq!(scenario.name, path.file_stem().unwrap().to_str().unwrap());
         count += 1;
     }
-    assert_eq!(count, 10);
+    assert_eq!(count, 12);
 }

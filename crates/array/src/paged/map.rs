@@ -1,0 +1,444 @@
+//! Where the pages of LUNs lie: thin provisioning, snapshots, clones and moves are all done with one map. Pure.
+//!
+//! ```text
+//!    LUN       page 0   page 1   page 2          an entry leads to a node, or nowhere: never written, reads as zeros
+//!    "mail"      |        |
+//!    "mail@2"    |        |                      a snapshot is a copy of the entries
+//!                |        +--> node 7: slot 12 of member 1, grains 0 and 5    written after the snapshot was taken:
+//!                |               |                                            redirected
+//!                |               +--> node 3: slot 4 of member 0, all grains  parent: what node 7 lacks
+//!                +--> node 2
+//! ```
+//!
+//! A node is a slot of a member array's room, with the grains that are there. What is not there is in its parent, and in
+//! nobody when it has none. A node that several entries or children lead to is never written again: a write goes to a new
+//! node in front of it, whole grains at a time. A page is moved in the same way: a new node on the other member, which is
+//! filled in the background.
+//!
+//! Invariant: a slot belongs to one node. Invariant: `refs` of a node are the entries and children that lead to it; with
+//! none, and nobody at work on it, its slot is free.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use smallvec::SmallVec;
+
+use crate::Extent;
+
+/// A page's room on a member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Slot {
+    pub(super) member: usize,
+    pub(super) number: u32,
+}
+
+/// Names a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct NodeId(u32);
+
+impl NodeId {
+    /// A number of its own.
+    pub(super) fn number(self) -> u64 {
+        u64::from(self.0)
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Node {
+    slot: Slot,
+    /// Which grains are there; `None` for all.
+    has: Option<Box<[bool]>>,
+    parent: Option<NodeId>,
+    refs: u32,
+    /// Requests at work on its slot.
+    pins: u32,
+    /// Requests lately.
+    heat: u32,
+}
+
+/// The free slots of a member.
+#[derive(Clone, Debug)]
+struct Room {
+    free: BTreeSet<u32>,
+    slots: u32,
+    is_open: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Lun {
+    pages: Vec<Option<NodeId>>,
+    sectors: u64,
+}
+
+/// A page that could be moved; the coldest is the least.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Movable {
+    pub(super) heat: u32,
+    pub(super) lun: u32,
+    pub(super) page: u32,
+}
+
+/// No member has a free slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Full;
+
+/// A part of a page that lies in one place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Run {
+    /// Where; `None` for zeros that nobody wrote.
+    pub(super) from: Option<(NodeId, Slot)>,
+    /// Within the page.
+    pub(super) within: Extent,
+}
+
+/// Slots of each member that no LUN gets: room to move pages in.
+pub(super) const WORKING_ROOM: usize = 2;
+
+/// All pages of all LUNs.
+pub(super) struct PageMap {
+    pub(super) page_sectors: u64,
+    grain_sectors: u64,
+    nodes: Vec<Option<Node>>,
+    free_nodes: Vec<u32>,
+    luns: Vec<Option<Lun>>,
+    rooms: Vec<Room>,
+}
+
+impl PageMap {
+    /// Pages of `page_sectors` in grains of `grain_sectors`, on members with so many slots each.
+    pub(super) fn new(page_sectors: u64, grain_sectors: u64, slots: &[u32]) -> Self {
+        debug_assert!(page_sectors.is_multiple_of(grain_sectors));
+        let room = |slots: &u32| Room {
+            free: (0..*slots).collect(),
+            slots: *slots,
+            is_open: true,
+        };
+        Self {
+            page_sectors,
+            grain_sectors,
+            nodes: Vec::new(),
+            free_nodes: Vec::new(),
+            luns: Vec::new(),
+            rooms: slots.iter().map(room).collect(),
+        }
+    }
+
+    /// A member takes part from now on, or does not yet.
+    pub(super) fn open(&mut self, member: usize, is_open: bool) {
+        self.rooms[member].is_open = is_open;
+    }
+
+    pub(super) fn is_open(&self, member: usize) -> bool {
+        self.rooms[member].is_open
+    }
+
+    /// Share of a member's slots in use, 0 to 1.
+    pub(super) fn used_share(&self, member: usize) -> f64 {
+        let room = &self.rooms[member];
+        1.0 - room.free.len() as f64 / f64::from(room.slots.max(1))
+    }
+
+    /// Adds a LUN of `sectors` with nothing on it.
+    pub(super) fn add_lun(&mut self, sectors: u64) -> u32 {
+        let pages = usize::try_from(sectors.div_ceil(self.page_sectors)).expect("addressable");
+        self.luns.push(Some(Lun {
+            pages: vec![None; pages],
+            sectors,
+        }));
+        u32::try_from(self.luns.len() - 1).expect("few LUNs")
+    }
+
+    /// Gives every page of `lun` a slot and declares it written.
+    pub(super) fn fill(&mut self, lun: u32) -> Result<(), Full> {
+        for page in 0..self.pages(lun) {
+            let node = self.own(lun, page)?;
+            self.node_mut(node).has = None;
+        }
+        Ok(())
+    }
+
+    /// Adds a LUN that has what `lun` has now.
+    pub(super) fn snapshot(&mut self, lun: u32) -> u32 {
+        let copy = self.luns[lun as usize].clone();
+        for node in copy.iter().flat_map(|lun| lun.pages.iter().flatten()) {
+            self.node_mut(*node).refs += 1;
+        }
+        self.luns.push(copy);
+        u32::try_from(self.luns.len() - 1).expect("few LUNs")
+    }
+
+    /// Forgets a LUN; what nobody else has is free.
+    pub(super) fn remove(&mut self, lun: u32) {
+        let Some(lun) = self.luns[lun as usize].take() else {
+            return;
+        };
+        for node in lun.pages.into_iter().flatten() {
+            self.release(node);
+        }
+    }
+
+    /// Sectors of a LUN; `None` when it is not there.
+    pub(super) fn sectors(&self, lun: u32) -> Option<u64> {
+        let lun = self.luns.get(lun as usize)?.as_ref()?;
+        Some(lun.sectors)
+    }
+
+    pub(super) fn luns(&self) -> u32 {
+        u32::try_from(self.luns.len()).expect("few LUNs")
+    }
+
+    /// Pages of a LUN; none when it is not there.
+    pub(super) fn pages(&self, lun: u32) -> u32 {
+        let lun = self.luns[lun as usize].as_ref();
+        u32::try_from(lun.map_or(0, |lun| lun.pages.len())).expect("few pages")
+    }
+
+    fn entry(&self, lun: u32, page: u32) -> Option<NodeId> {
+        let lun = self.luns.get(lun as usize)?.as_ref()?;
+        lun.pages[page as usize]
+    }
+
+    fn node(&self, node: NodeId) -> &Node {
+        self.nodes[node.0 as usize]
+            .as_ref()
+            .expect("somebody leads to it")
+    }
+
+    fn node_mut(&mut self, node: NodeId) -> &mut Node {
+        self.nodes[node.0 as usize]
+            .as_mut()
+            .expect("somebody leads to it")
+    }
+
+    pub(super) fn slot(&self, node: NodeId) -> Slot {
+        self.node(node).slot
+    }
+
+    /// The grains that `within` touches.
+    pub(super) fn grains(&self, within: Extent) -> Range<usize> {
+        let first = within.start.div_euclid(self.grain_sectors);
+        let end = within.end().div_ceil(self.grain_sectors);
+        let index = |grain| usize::try_from(grain).expect("a page has few grains");
+        index(first)..index(end)
+    }
+
+    /// The sectors of these grains, within the page.
+    pub(super) fn extent(&self, grains: &Range<usize>) -> Extent {
+        let sectors = self.grain_sectors;
+        Extent::new(grains.start as u64 * sectors, grains.len() as u64 * sectors)
+    }
+
+    /// Where `within` of a page lies, in pieces.
+    pub(super) fn resolve(&self, lun: u32, page: u32, within: Extent) -> SmallVec<[Run; 2]> {
+        self.resolve_from(self.entry(lun, page), within)
+    }
+
+    /// Where `within` lies for whoever looks from `first` on.
+    pub(super) fn resolve_from(&self, first: Option<NodeId>, within: Extent) -> SmallVec<[Run; 2]> {
+        let mut runs: SmallVec<[Run; 2]> = SmallVec::new();
+        for grain in self.grains(within) {
+            let part = self.extent(&(grain..grain + 1)).overlap(within);
+            let part = part.expect("the grain is touched");
+            let from = self.holder(first, grain);
+            let from = from.map(|node| (node, self.slot(node)));
+            match runs.last_mut() {
+                Some(last) if last.from == from => last.within.length += part.length,
+                _ => runs.push(Run { from, within: part }),
+            }
+        }
+        runs
+    }
+
+    /// The first node from `node` on that has the grain.
+    fn holder(&self, mut node: Option<NodeId>, grain: usize) -> Option<NodeId> {
+        while let Some(id) = node {
+            let entry = self.node(id);
+            if entry.has.as_ref().is_none_or(|has| has[grain]) {
+                return Some(id);
+            }
+            node = entry.parent;
+        }
+        None
+    }
+
+    /// The node that writes to a page go to: the one there is when nobody shares it, or a new one.
+    pub(super) fn own(&mut self, lun: u32, page: u32) -> Result<NodeId, Full> {
+        let parent = self.entry(lun, page);
+        if let Some(node) = parent.filter(|node| self.node(*node).refs == 1) {
+            return Ok(node);
+        }
+        let slot = self.take_slot().ok_or(Full)?;
+        Ok(self.put_before(lun, page, parent, slot))
+    }
+
+    /// Begins to move a page to `member`: the node to be filled. `None` when it is not whole, is shared, or is there
+    /// already, or when there is no room.
+    pub(super) fn begin_move(&mut self, lun: u32, page: u32, member: usize) -> Option<NodeId> {
+        let node = self.movable(lun, page)?;
+        if self.slot(node).member == member {
+            return None;
+        }
+        let number = self.rooms[member].free.pop_first()?;
+        Some(self.put_before(lun, page, Some(node), Slot { member, number }))
+    }
+
+    /// The next grains from `first` on that `node` lacks, at most so many.
+    pub(super) fn lacking(&self, node: NodeId, first: usize, most: usize) -> Option<Range<usize>> {
+        let has = self.node(node).has.as_ref()?;
+        let start = first + has[first..].iter().position(|has| !has)?;
+        let count = has[start..].iter().take(most).take_while(|has| !**has);
+        Some(start..start + count.count())
+    }
+
+    /// Whether these grains can be written where they are.
+    pub(super) fn is_own(&self, lun: u32, page: u32, grains: Range<usize>) -> bool {
+        let node = self.entry(lun, page);
+        node.is_some_and(|node| self.node(node).refs == 1 && self.has_all(node, grains))
+    }
+
+    /// Pages whose node lacks something that nobody but that node needs any more.
+    pub(super) fn alone_behind(&self) -> Vec<(u32, u32)> {
+        let pages =
+            (0..self.luns()).flat_map(|lun| (0..self.pages(lun)).map(move |page| (lun, page)));
+        let is_alone = |at: &(u32, u32)| self.begin_merge(at.0, at.1).is_some();
+        pages.filter(is_alone).collect()
+    }
+
+    /// The node of a page, if what is behind it is needed for nothing else.
+    pub(super) fn begin_merge(&self, lun: u32, page: u32) -> Option<NodeId> {
+        let node = self.entry(lun, page)?;
+        let parent = self.node(node).parent?;
+        (self.node(parent).refs == 1).then_some(node)
+    }
+
+    fn movable(&self, lun: u32, page: u32) -> Option<NodeId> {
+        let node = self.entry(lun, page)?;
+        let entry = self.node(node);
+        debug_assert!(entry.has.is_some() || entry.parent.is_none());
+        (entry.refs == 1 && entry.has.is_none()).then_some(node)
+    }
+
+    fn put_before(&mut self, lun: u32, page: u32, parent: Option<NodeId>, slot: Slot) -> NodeId {
+        let grains = self.page_sectors.div_euclid(self.grain_sectors);
+        let grains = usize::try_from(grains).expect("a page has few grains");
+        let heat = parent.map_or(0, |parent| self.node(parent).heat);
+        // The entry leads to the new node, and the new node to its parent: as many lead there as before.
+        let node = Node {
+            slot,
+            has: Some(vec![false; grains].into()),
+            parent,
+            refs: 1,
+            pins: 0,
+            heat,
+        };
+        let id = match self.free_nodes.pop() {
+            Some(id) => {
+                self.nodes[id as usize] = Some(node);
+                NodeId(id)
+            }
+            None => {
+                self.nodes.push(Some(node));
+                NodeId(u32::try_from(self.nodes.len() - 1).expect("few nodes"))
+            }
+        };
+        let entry = self.luns[lun as usize].as_mut().expect("it is written to");
+        entry.pages[page as usize] = Some(id);
+        id
+    }
+
+    /// A slot of the member with most free ones.
+    fn take_slot(&mut self) -> Option<Slot> {
+        let rooms = self.rooms.iter().enumerate();
+        let open = rooms.filter(|(_, room)| room.is_open && room.free.len() > WORKING_ROOM);
+        let (member, _) =
+            open.max_by_key(|(at, room)| (room.free.len(), std::cmp::Reverse(*at)))?;
+        let number = self.rooms[member].free.pop_first()?;
+        Some(Slot { member, number })
+    }
+
+    /// Whether all these grains are in `node` itself.
+    pub(super) fn has_all(&self, node: NodeId, mut grains: Range<usize>) -> bool {
+        let has = self.node(node).has.as_ref();
+        has.is_none_or(|has| grains.all(|grain| has[grain]))
+    }
+
+    /// These grains have been written to `node`.
+    pub(super) fn written(&mut self, node: NodeId, grains: Range<usize>) {
+        let entry = self.node_mut(node);
+        let Some(has) = &mut entry.has else { return };
+        has[grains].fill(true);
+        if has.iter().all(|has| *has) {
+            entry.has = None;
+            // Nothing is read from what is behind it any more.
+            if let Some(parent) = entry.parent.take() {
+                self.release(parent);
+            }
+        }
+    }
+
+    /// Somebody is at work on the slot of `node`.
+    pub(super) fn pin(&mut self, node: NodeId) {
+        let entry = self.node_mut(node);
+        entry.pins += 1;
+        entry.heat = entry.heat.saturating_add(1);
+    }
+
+    /// And is not any more.
+    pub(super) fn unpin(&mut self, node: NodeId) {
+        self.node_mut(node).pins -= 1;
+        self.tidy(node);
+    }
+
+    fn release(&mut self, node: NodeId) {
+        self.node_mut(node).refs -= 1;
+        self.tidy(node);
+    }
+
+    fn tidy(&mut self, node: NodeId) {
+        let entry = self.node(node);
+        if entry.refs > 0 || entry.pins > 0 {
+            return;
+        }
+        let (slot, parent) = (entry.slot, entry.parent);
+        self.rooms[slot.member].free.insert(slot.number);
+        self.nodes[node.0 as usize] = None;
+        self.free_nodes.push(node.0);
+        if let Some(parent) = parent {
+            self.release(parent);
+        }
+    }
+
+    /// Pages that could be moved from `member`.
+    pub(super) fn movable_on(&self, member: usize) -> Vec<Movable> {
+        let mut found = Vec::new();
+        for lun in 0..self.luns() {
+            for page in 0..self.pages(lun) {
+                if let Some(node) = self.movable(lun, page)
+                    && self.slot(node).member == member
+                {
+                    let heat = self.node(node).heat;
+                    found.push(Movable { heat, lun, page });
+                }
+            }
+        }
+        found
+    }
+
+    /// What was long ago counts half.
+    pub(super) fn cool(&mut self) {
+        for node in self.nodes.iter_mut().flatten() {
+            node.heat >>= 1;
+        }
+    }
+
+    /// Slots that nobody uses, over all open members, beyond their working room.
+    pub(super) fn free_slots(&self) -> usize {
+        let open = self.rooms.iter().filter(|room| room.is_open);
+        open.map(|room| room.free.len().saturating_sub(WORKING_ROOM))
+            .sum()
+    }
+}
+
+#[cfg(test)]
+#[path = "map_tests.rs"]
+mod tests;

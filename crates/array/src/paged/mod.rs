@@ -1,0 +1,409 @@
+//! LUNs in pages that lie anywhere on one or more arrays: storage pools, thin provisioning, snapshots and clones.
+//!
+//! ```text
+//!    submit -> Request -> Parts (one to a page) -> map: which node, which slot
+//!                                               -> Subs: requests to member arrays, and to their metadata
+//! ```
+//!
+//! A member is a whole [`Array`] with its own front, controllers, cache and drives. The map is in memory; changing it costs a
+//! write of 4 KiB to the member that gets the page, and a write that changes it ends when both are done.
+//!
+//! Invariant: a request finishes once, and the parts of its breakdown add up to its response time.
+
+mod balance;
+mod design;
+mod map;
+mod parts;
+#[cfg(test)]
+mod tests;
+mod traffic;
+
+use brunt_units::{ByteSize, Span, Time};
+use brunt_world::IoError;
+use brunt_world::random::Streams;
+use smallvec::SmallVec;
+
+use crate::breakdown::Breakdown;
+use crate::incident::{Incident, Note, NoteKind};
+use crate::schedule::Schedule;
+use crate::slab::{Key, Slab};
+use crate::{Array, Extent, Finished, HostIo};
+use balance::Balance;
+pub use design::{BalanceDesign, PagedDesign, PagedError, PagedLunDesign};
+use map::{PageMap, WORKING_ROOM};
+use parts::{Part, PartOwner, Sub};
+use traffic::Traffic;
+
+/// What befalls a paged array.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PagedIncident {
+    /// Something befalls a member.
+    Member(usize, Incident),
+    /// A LUN is added that has what this one has then. It can be written, too: a clone.
+    Snapshot(u32, String),
+    /// A LUN is removed. What only it has is free.
+    Remove(u32),
+    /// A member takes part from now on.
+    MemberJoins(usize),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Event {
+    /// Something happens that was asked for.
+    Incident(u32),
+    /// Nothing had to be read; the host has its zeros.
+    Zeros(Key),
+    /// Members are compared.
+    Compare,
+    /// A move has paused long enough.
+    Copy(Key),
+}
+
+struct Request {
+    io: HostIo,
+    submitted_at: Time,
+    /// Parts that have not ended.
+    parts: u32,
+    result: Result<(), IoError>,
+}
+
+/// Sectors of a write of the map: 4 KiB.
+const METADATA_SECTORS: u64 = 8;
+
+/// The first sector of a member's part of the map, which is the end of its room: 64 MiB, or a sixteenth when that is less.
+fn metadata_start(sectors: u64) -> u64 {
+    let room = (64 * 2048)
+        .min(sectors.div_euclid(16))
+        .max(METADATA_SECTORS);
+    let start = sectors.saturating_sub(room);
+    start - start % METADATA_SECTORS
+}
+
+/// Arrays under one map.
+pub struct PagedArray {
+    now: Time,
+    schedule: Schedule<Event>,
+    members: Vec<Array>,
+    map: PageMap,
+    traffic: Traffic,
+    requests: Slab<Request>,
+    parts: Slab<Part>,
+    subs: Slab<Sub>,
+    balance: Balance,
+    incidents: Vec<PagedIncident>,
+    notes: Vec<Note>,
+    names: Vec<String>,
+    finished: Vec<Finished>,
+    /// What reading zeros takes: the way in and out, and the processor.
+    zeros_take: Span,
+    is_full: bool,
+    #[cfg(test)]
+    bytes: tests::Bytes,
+}
+
+impl PagedArray {
+    /// The paged array of `design` at time zero.
+    ///
+    /// # Errors
+    /// [`PagedError`] when the design cannot be built.
+    pub fn new(design: &PagedDesign, streams: Streams) -> Result<Self, PagedError> {
+        let mut members = Vec::new();
+        for (number, member) in design.members.iter().enumerate() {
+            let part = streams.part(&format!("member/{number}"));
+            members
+                .push(Array::new(member, part).map_err(|error| PagedError::Member(number, error))?);
+        }
+        let map = lay_out(design, &members)?;
+        let zeros_take = design.members.first().map_or(Span::ZERO, |member| {
+            member.front.host_stack + member.front.latency * 2 + member.controller.read
+        });
+        let mut array = Self {
+            now: Time::ZERO,
+            schedule: Schedule::default(),
+            balance: Balance::new(design.balance, members.len()),
+            members,
+            map,
+            traffic: Traffic::default(),
+            requests: Slab::default(),
+            parts: Slab::default(),
+            subs: Slab::default(),
+            incidents: Vec::new(),
+            notes: Vec::new(),
+            names: design.luns.iter().map(|lun| lun.name.clone()).collect(),
+            finished: Vec::new(),
+            zeros_take,
+            is_full: false,
+            #[cfg(test)]
+            bytes: tests::Bytes::default(),
+        };
+        array.compare_later();
+        Ok(array)
+    }
+
+    /// The member arrays.
+    pub fn members(&self) -> &[Array] {
+        &self.members
+    }
+
+    /// The member arrays, to be measured.
+    pub fn members_mut(&mut self) -> &mut [Array] {
+        &mut self.members
+    }
+
+    /// Lets `incident` happen at `at`. A snapshot's LUN gets the next number then.
+    ///
+    /// # Panics
+    /// When `at` has passed, or there is no such member.
+    pub fn schedule_incident(&mut self, at: Time, incident: PagedIncident) {
+        assert!(at >= self.now, "an incident before now");
+        if let PagedIncident::Member(member, incident) = incident {
+            return self.members[member].schedule_incident(at, incident);
+        }
+        let number = u32::try_from(self.incidents.len()).expect("few incidents");
+        self.incidents.push(incident);
+        self.schedule.set(at, Event::Incident(number));
+    }
+
+    fn befall(&mut self, number: u32) {
+        match self.incidents[number as usize].clone() {
+            PagedIncident::Member(..) => unreachable!("members have their own"),
+            PagedIncident::Snapshot(lun, name) => {
+                if self.map.sectors(lun).is_none() {
+                    return;
+                }
+                let of = self.names[lun as usize].clone();
+                self.map.snapshot(lun);
+                self.names.push(name.clone());
+                self.note(NoteKind::SnapshotTaken { of, name });
+            }
+            PagedIncident::Remove(lun) => {
+                let Some(name) = self.names.get(lun as usize).cloned() else {
+                    return;
+                };
+                self.map.remove(lun);
+                self.note(NoteKind::LunRemoved(name));
+                self.look_for_room();
+                self.merge();
+            }
+            PagedIncident::MemberJoins(member) => {
+                self.map.open(member, true);
+                self.note(NoteKind::MemberJoined(member));
+                self.look_for_room();
+                self.even_out();
+            }
+        }
+    }
+
+    /// Whether pages are free again, after something was given back.
+    fn look_for_room(&mut self) {
+        self.is_full &= self.map.free_slots() == 0;
+    }
+
+    fn note(&mut self, what: NoteKind) {
+        self.notes.push(Note { at: self.now, what });
+    }
+
+    /// What was noted so far, by itself and by its members, in order of time.
+    pub fn notes(&self) -> Vec<Note> {
+        let mut notes = self.notes.clone();
+        for (member, array) in self.members.iter().enumerate() {
+            let of_member = array.notes().iter().map(|note| Note {
+                at: note.at,
+                what: NoteKind::Member(member, Box::new(note.what.clone())),
+            });
+            notes.extend(of_member);
+        }
+        notes.sort_by_key(|note| note.at);
+        notes
+    }
+
+    /// Takes a request at `now`. What lies past the LUN's end fails with [`IoError::PastEnd`], a write that needs room when
+    /// there is none with [`IoError::NoSpace`], and what is asked of a LUN that is not there with [`IoError::Device`].
+    ///
+    /// # Panics
+    /// When `now` has passed.
+    pub fn submit(&mut self, now: Time, io: HostIo) {
+        self.advance(now);
+        let refusal = match self.map.sectors(io.lun) {
+            None => Some(IoError::Device),
+            Some(sectors) if io.extent.end() > sectors => Some(IoError::PastEnd),
+            Some(_) => None,
+        };
+        let request = self.requests.insert(Request {
+            io,
+            submitted_at: now,
+            // One of its own, so that it cannot finish before all parts have been made.
+            parts: 1,
+            result: refusal.map_or(Ok(()), Err),
+        });
+        if refusal.is_none() {
+            for (page, within) in io.extent.split(self.map.page_sectors) {
+                let page = u32::try_from(page).expect("few pages");
+                self.requests[request].parts += 1;
+                let owner = PartOwner::Request(request);
+                self.start_part(owner, io.verb, (io.lun, page), within);
+            }
+        }
+        self.part_of_request_ended(request, Ok(()), Breakdown::default());
+        self.collect();
+    }
+
+    fn part_of_request_ended(
+        &mut self,
+        key: Key,
+        result: Result<(), IoError>,
+        mut breakdown: Breakdown,
+    ) {
+        let request = &mut self.requests[key];
+        request.parts -= 1;
+        request.result = request.result.and(result);
+        if request.parts > 0 {
+            return;
+        }
+        let took = self.now - request.submitted_at;
+        debug_assert!(breakdown.total() <= took);
+        breakdown.wait += took - breakdown.total();
+        self.finished.push(Finished {
+            tag: request.io.tag,
+            verb: request.io.verb,
+            submitted_at: request.submitted_at,
+            at: self.now,
+            result: request.result,
+            breakdown,
+        });
+        #[cfg(test)]
+        self.note_answer(key);
+        self.requests.forget(key);
+    }
+
+    /// When something happens next, if nobody asks for anything.
+    pub fn next_at(&self) -> Option<Time> {
+        let members = self.members.iter().filter_map(Array::next_at);
+        members.chain(self.schedule.next_at()).min()
+    }
+
+    /// Lets everything happen that is due by `to`, and makes that now.
+    ///
+    /// # Panics
+    /// When `to` has passed.
+    pub fn advance(&mut self, to: Time) {
+        assert!(to >= self.now, "time goes back");
+        while let Some(next) = self.next_at().filter(|next| *next <= to) {
+            self.now = next;
+            for member in &mut self.members {
+                if member.next_at() == Some(next) {
+                    member.advance(next);
+                }
+            }
+            self.collect();
+            while let Some((_, event)) = self.schedule.pop(next) {
+                match event {
+                    Event::Incident(number) => self.befall(number),
+                    Event::Zeros(part) => self.part_ended(part),
+                    Event::Compare => self.compare(),
+                    Event::Copy(moving) => self.copy_unit(moving),
+                }
+                self.collect();
+            }
+        }
+        self.now = to;
+        for member in &mut self.members {
+            member.advance(to);
+        }
+    }
+
+    /// Goes on with everything that members have finished.
+    fn collect(&mut self) {
+        loop {
+            let mut was_any = false;
+            for member in 0..self.members.len() {
+                let done: SmallVec<[Finished; 4]> = self.members[member].finished().collect();
+                was_any |= !done.is_empty();
+                for one in done {
+                    self.sub_ended(member, &one);
+                }
+            }
+            if !was_any {
+                return;
+            }
+        }
+    }
+
+    /// Takes what has finished since the last call, in order.
+    pub fn finished(&mut self) -> std::vec::Drain<'_, Finished> {
+        self.finished.drain(..)
+    }
+
+    /// Now.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// Size of a LUN; nothing when it is not there.
+    pub fn lun_size(&self, lun: u32) -> ByteSize {
+        let sectors = self.map.sectors(lun).unwrap_or(0);
+        ByteSize::bytes(Extent::new(0, sectors).bytes())
+    }
+
+    /// Share of each member's room in use, 0 to 1.
+    pub fn used_shares(&self) -> Vec<f64> {
+        let members = 0..self.members.len();
+        members.map(|member| self.map.used_share(member)).collect()
+    }
+}
+
+/// The map of `design`: LUNs that get their room at once have it, the thin ones have nothing.
+fn lay_out(design: &PagedDesign, members: &[Array]) -> Result<PageMap, PagedError> {
+    let takes_part = |number: usize| !design.later.contains(&number);
+    if !(0..members.len()).any(takes_part) {
+        return Err(PagedError::NoMember);
+    }
+    let (page, grain) = (design.page.get(), design.grain.get());
+    let fits = grain > 0 && grain.is_multiple_of(512) && page > 0 && page.is_multiple_of(grain);
+    if !fits {
+        return Err(PagedError::Page {
+            page: design.page,
+            grain: design.grain,
+        });
+    }
+    if let Some(balance) = design.balance
+        && (balance.every == Span::ZERO || balance.pages == 0 || balance.unit < design.grain)
+    {
+        return Err(PagedError::Balance);
+    }
+    let page_sectors = page.div_euclid(512);
+    let mut slots = Vec::new();
+    for (number, member) in members.iter().enumerate() {
+        let sectors = member.lun_size(0).get().div_euclid(512);
+        let pages = metadata_start(sectors).div_euclid(page_sectors);
+        let pages = u32::try_from(pages).unwrap_or(u32::MAX);
+        if pages as usize <= WORKING_ROOM {
+            return Err(PagedError::TooSmall(
+                number,
+                pages,
+                design.page,
+                WORKING_ROOM,
+            ));
+        }
+        slots.push(pages);
+    }
+    let mut map = PageMap::new(page_sectors, grain.div_euclid(512), &slots);
+    for member in &design.later {
+        map.open(*member, false);
+    }
+    for lun in &design.luns {
+        let left = ByteSize::bytes(map.free_slots() as u64 * page);
+        let number = map.add_lun(lun.size.get().div_ceil(512));
+        let filled = if lun.is_thin {
+            Ok(())
+        } else {
+            map.fill(number)
+        };
+        filled.map_err(|_| PagedError::Lun {
+            lun: lun.name.clone(),
+            size: lun.size,
+            left,
+        })?;
+    }
+    Ok(map)
+}

@@ -1,0 +1,378 @@
+//! Parts of requests, one to a page, and the requests to members that they are made of.
+//!
+//! ```text
+//!    read     ask whoever has it; what nobody has is zeros
+//!    write    the grains are there, and nobody shares them: write them
+//!             otherwise: read what is around the data in its first and last grain -> write whole grains to the own node,
+//!                        and the map -> from now on they are there
+//!    copy     read what the new node lacks -> write it there, and the map -> from now on it is there
+//! ```
+
+use std::ops::Range;
+
+use brunt_units::Time;
+use brunt_world::IoError;
+use smallvec::SmallVec;
+
+use super::map::{NodeId, Run};
+use super::traffic::PageAt;
+use super::{Event, METADATA_SECTORS, PagedArray, metadata_start};
+use crate::breakdown::Breakdown;
+use crate::incident::NoteKind;
+use crate::slab::Key;
+use crate::{Extent, Finished, HostIo, Verb};
+
+/// Whom a part is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PartOwner {
+    /// A host's request.
+    Request(Key),
+    /// A page that is being moved.
+    Move(Key),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Waiting,
+    Reading,
+    Writing,
+}
+
+/// A request's part on one page.
+pub(super) struct Part {
+    owner: PartOwner,
+    verb: Verb,
+    pub(super) at: PageAt,
+    pub(super) within: Extent,
+    grains: Range<usize>,
+    phase: Phase,
+    /// Where it writes.
+    pub(super) node: Option<NodeId>,
+    /// What it writes there: more than was asked for, when grains are new.
+    whole: Extent,
+    is_new: bool,
+    /// Nodes that must not go while it is at work.
+    pins: SmallVec<[NodeId; 2]>,
+    pending: u32,
+    result: Result<(), IoError>,
+    /// The request to a member that ended last in this phase, and those of phases before.
+    last: Breakdown,
+    breakdown: Breakdown,
+}
+
+#[cfg(test)]
+impl Part {
+    pub(super) fn owner(&self) -> PartOwner {
+        self.owner
+    }
+
+    pub(super) fn verb(&self) -> Verb {
+        self.verb
+    }
+}
+
+/// What a request to a member is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SubKind {
+    /// Data of a page, from this sector of it on.
+    Data(u64),
+    /// The map.
+    Metadata,
+}
+
+/// A request to a member.
+pub(super) struct Sub {
+    pub(super) part: Key,
+    pub(super) kind: SubKind,
+    #[cfg(test)]
+    pub(super) io: HostIo,
+    asked_at: Time,
+}
+
+impl PagedArray {
+    /// Starts a part of a request.
+    pub(super) fn start_part(
+        &mut self,
+        owner: PartOwner,
+        verb: Verb,
+        at: PageAt,
+        within: Extent,
+    ) -> Key {
+        let grains = self.map.grains(within);
+        let key = self.parts.insert(Part {
+            owner,
+            verb,
+            at,
+            within,
+            grains,
+            phase: Phase::Waiting,
+            node: None,
+            whole: within,
+            is_new: false,
+            pins: SmallVec::new(),
+            pending: 0,
+            result: Ok(()),
+            last: Breakdown::default(),
+            breakdown: Breakdown::default(),
+        });
+        match verb {
+            Verb::Read => self.read_part(key),
+            Verb::Write => {
+                self.enter(key, false);
+            }
+        }
+        key
+    }
+
+    /// Starts to copy grains of a page to `node`, which lacks them.
+    pub(super) fn start_copy(
+        &mut self,
+        moving: Key,
+        at: PageAt,
+        node: NodeId,
+        grains: &Range<usize>,
+    ) {
+        let within = self.map.extent(grains);
+        let key = self.parts.insert(Part {
+            owner: PartOwner::Move(moving),
+            verb: Verb::Write,
+            at,
+            within,
+            grains: grains.clone(),
+            phase: Phase::Waiting,
+            node: Some(node),
+            whole: within,
+            is_new: true,
+            pins: SmallVec::new(),
+            pending: 0,
+            result: Ok(()),
+            last: Breakdown::default(),
+            breakdown: Breakdown::default(),
+        });
+        self.enter(key, false);
+    }
+
+    fn read_part(&mut self, key: Key) {
+        let part = &self.parts[key];
+        let runs = self.map.resolve(part.at.0, part.at.1, part.within);
+        if runs.iter().all(|run| run.from.is_none()) {
+            let at = self.now + self.zeros_take;
+            return self.schedule.set(at, Event::Zeros(key));
+        }
+        self.read_runs(key, &runs);
+    }
+
+    fn read_runs(&mut self, key: Key, runs: &[Run]) {
+        let part = &mut self.parts[key];
+        part.phase = Phase::Reading;
+        // One of its own, so that it cannot end before all have been asked.
+        part.pending = 1;
+        for run in runs {
+            let Some((node, slot)) = run.from else {
+                continue;
+            };
+            self.map.pin(node);
+            self.parts[key].pins.push(node);
+            let start = u64::from(slot.number) * self.map.page_sectors + run.within.start;
+            let extent = Extent::new(start, run.within.length);
+            let kind = SubKind::Data(run.within.start);
+            self.ask(key, slot.member, Verb::Read, extent, kind);
+        }
+        self.step_ended(key);
+    }
+
+    fn ask(&mut self, part: Key, member: usize, verb: Verb, extent: Extent, kind: SubKind) {
+        self.parts[part].pending += 1;
+        let mut io = HostIo {
+            lun: 0,
+            verb,
+            extent,
+            tag: 0,
+        };
+        let sub = Sub {
+            part,
+            kind,
+            #[cfg(test)]
+            io,
+            asked_at: self.now,
+        };
+        let sub = self.subs.insert(sub);
+        io.tag = sub.bits();
+        #[cfg(test)]
+        self.note_asked(sub);
+        self.members[member].submit(self.now, io);
+    }
+
+    /// Lets a write in, or has it wait: whether it is in.
+    fn enter(&mut self, key: Key, has_waited: bool) -> bool {
+        let part = &self.parts[key];
+        let (at, grains) = (part.at, part.grains.clone());
+        let is_copy = part.node.is_some();
+        let is_new = is_copy || !self.map.is_own(at.0, at.1, grains.clone());
+        let is_in = self.traffic.enter(at, key, &grains, is_new, has_waited);
+        if is_in {
+            self.parts[key].is_new = is_new;
+            if is_copy {
+                self.begin_copy(key);
+            } else {
+                self.begin_write(key);
+            }
+        }
+        is_in
+    }
+
+    fn begin_write(&mut self, key: Key) {
+        let part = &self.parts[key];
+        let (at, within, is_new) = (part.at, part.within, part.is_new);
+        if self.map.sectors(at.0).is_none() {
+            // Its LUN was removed while it waited.
+            self.parts[key].result = Err(IoError::Device);
+            return self.part_ended(key);
+        }
+        let Ok(node) = self.map.own(at.0, at.1) else {
+            self.note_full();
+            self.parts[key].result = Err(IoError::NoSpace);
+            return self.part_ended(key);
+        };
+        self.map.pin(node);
+        let part = &mut self.parts[key];
+        part.node = Some(node);
+        part.pins.push(node);
+        if !is_new {
+            return self.write_part(key);
+        }
+        let (whole, around) = self.around(node, &self.parts[key].grains, within);
+        self.parts[key].whole = whole;
+        let runs: SmallVec<[Run; 2]> = around
+            .into_iter()
+            .flat_map(|extent| self.map.resolve_from(Some(node), extent))
+            .collect();
+        self.read_runs(key, &runs);
+    }
+
+    /// What is written when `within` is new on `node`, and what of that is to be read: what is around it in its first and
+    /// last grain, where the node lacks those.
+    fn around(
+        &self,
+        node: NodeId,
+        grains: &Range<usize>,
+        within: Extent,
+    ) -> (Extent, SmallVec<[Extent; 2]>) {
+        let all = self.map.extent(grains);
+        let lacks = |grain: usize| !self.map.has_all(node, grain..grain + 1);
+        let (mut start, mut end) = (within.start, within.end());
+        let mut around = SmallVec::new();
+        if all.start < start && lacks(grains.start) {
+            around.push(Extent::new(all.start, start - all.start));
+            start = all.start;
+        }
+        if end < all.end() && lacks(grains.end - 1) {
+            around.push(Extent::new(end, all.end() - end));
+            end = all.end();
+        }
+        (Extent::new(start, end - start), around)
+    }
+
+    fn begin_copy(&mut self, key: Key) {
+        let part = &self.parts[key];
+        let node = part.node.expect("it is a copy");
+        if self.map.has_all(node, part.grains.clone()) {
+            return self.part_ended(key);
+        }
+        let runs = self.map.resolve_from(Some(node), part.whole);
+        self.read_runs(key, &runs);
+    }
+
+    fn write_part(&mut self, key: Key) {
+        let part = &mut self.parts[key];
+        part.phase = Phase::Writing;
+        part.pending = 1;
+        let (whole, is_new) = (part.whole, part.is_new);
+        let node = part.node.expect("it writes somewhere");
+        let slot = self.map.slot(node);
+        let start = u64::from(slot.number) * self.map.page_sectors + whole.start;
+        let extent = Extent::new(start, whole.length);
+        self.ask(
+            key,
+            slot.member,
+            Verb::Write,
+            extent,
+            SubKind::Data(whole.start),
+        );
+        if is_new {
+            // The map of a member lies at its end; a node has its place there.
+            let sectors = self.members[slot.member].lun_size(0).get().div_euclid(512);
+            let first = metadata_start(sectors);
+            let places = (sectors - first).div_euclid(METADATA_SECTORS);
+            let place = node.number() % places;
+            let extent = Extent::new(first + place * METADATA_SECTORS, METADATA_SECTORS);
+            self.ask(key, slot.member, Verb::Write, extent, SubKind::Metadata);
+        }
+        self.step_ended(key);
+    }
+
+    /// A member has done something.
+    pub(super) fn sub_ended(&mut self, member: usize, finished: &Finished) {
+        let key = Key::from_bits(finished.tag);
+        let sub = self.subs.remove(key).expect("it was asked");
+        self.balance
+            .measured(member, finished.at - sub.asked_at, sub.kind);
+        #[cfg(test)]
+        self.note_ended(key, member, &sub, finished);
+        let part = &mut self.parts[sub.part];
+        part.result = part.result.and(finished.result);
+        part.last = finished.breakdown;
+        self.step_ended(sub.part);
+    }
+
+    fn step_ended(&mut self, key: Key) {
+        let part = &mut self.parts[key];
+        part.pending -= 1;
+        if part.pending > 0 {
+            return;
+        }
+        let last = std::mem::take(&mut part.last);
+        part.breakdown.add(&last);
+        match (part.phase, part.verb, part.result) {
+            (Phase::Reading, Verb::Write, Ok(())) => self.write_part(key),
+            (Phase::Writing, _, Ok(())) => {
+                if part.is_new {
+                    let (node, grains) = (part.node, part.grains.clone());
+                    self.map.written(node.expect("it wrote somewhere"), grains);
+                }
+                self.part_ended(key);
+            }
+            _ => self.part_ended(key),
+        }
+    }
+
+    /// The part is over.
+    pub(super) fn part_ended(&mut self, key: Key) {
+        #[cfg(test)]
+        self.note_part(key);
+        let part = self.parts.remove(key).expect("it is under way");
+        for node in part.pins {
+            self.map.unpin(node);
+        }
+        if part.verb == Verb::Write {
+            self.traffic.leave(part.at, key);
+            while let Some(next) = self.traffic.next(part.at) {
+                if !self.enter(next, true) {
+                    break;
+                }
+            }
+        }
+        match part.owner {
+            PartOwner::Request(request) => {
+                self.part_of_request_ended(request, part.result, part.breakdown);
+            }
+            PartOwner::Move(moving) => self.copied(moving, part.result),
+        }
+    }
+
+    fn note_full(&mut self) {
+        if !std::mem::replace(&mut self.is_full, true) {
+            self.note(NoteKind::ThinFull);
+        }
+    }
+}

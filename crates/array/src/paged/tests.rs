@@ -1,0 +1,452 @@
+//! Paged arrays with content: whatever is written, snapshotted, moved or removed, every LUN has what it should.
+//!
+//! [`Bytes`] holds the members' sectors. A request to a member takes or puts content when it ends, so whoever does not wait
+//! for somebody that it should have waited for reads or leaves the wrong thing.
+
+use std::collections::BTreeMap;
+
+use brunt_units::{ByteSize, Span, Time};
+use brunt_world::IoError;
+use brunt_world::random::{Stream, Streams};
+
+use super::parts::{Sub, SubKind};
+use super::{
+    BalanceDesign, PagedArray, PagedDesign, PagedError, PagedIncident, PagedLunDesign, PartOwner,
+};
+use crate::design::{ArrayDesign, CacheDesign, ControllerDesign, Level};
+use crate::drive::library;
+use crate::incident::NoteKind;
+use crate::slab::Key;
+use crate::{Extent, Finished, HostIo, Verb};
+
+/// Versions by member and sector, and what requests under way carry.
+#[derive(Default)]
+pub(super) struct Bytes {
+    held: BTreeMap<(usize, u64), u64>,
+    /// What a write carries.
+    carried: BTreeMap<Key, Vec<u64>>,
+    /// What a part has read, by sector of its page.
+    read: BTreeMap<Key, BTreeMap<u64, u64>>,
+    /// What a request has read, by sector of its LUN.
+    answered: BTreeMap<Key, BTreeMap<u64, u64>>,
+    /// By tag.
+    answers: BTreeMap<u64, BTreeMap<u64, u64>>,
+}
+
+impl PagedArray {
+    pub(super) fn note_asked(&mut self, key: Key) {
+        let sub = &self.subs[key];
+        let SubKind::Data(first) = sub.kind else {
+            return;
+        };
+        if sub.io.verb == Verb::Read {
+            return;
+        }
+        let part = &self.parts[sub.part];
+        let read = self.bytes.read.get(&sub.part);
+        let version = match part.owner() {
+            PartOwner::Request(request) => Some(self.requests[request].io.tag),
+            PartOwner::Move(_) => None,
+        };
+        let content = (first..first + sub.io.extent.length).map(|sector| {
+            let is_new = (part.within.start..part.within.end()).contains(&sector);
+            let old = || read.and_then(|read| read.get(&sector)).copied();
+            // What nobody has is zeros.
+            version.filter(|_| is_new).or_else(old).unwrap_or(0)
+        });
+        let content = content.collect();
+        self.bytes.carried.insert(key, content);
+    }
+
+    pub(super) fn note_ended(&mut self, key: Key, member: usize, sub: &Sub, finished: &Finished) {
+        let SubKind::Data(first) = sub.kind else {
+            return;
+        };
+        assert_eq!(finished.result, Ok(()));
+        if let Some(content) = self.bytes.carried.remove(&key) {
+            for (sector, version) in (sub.io.extent.start..).zip(content) {
+                self.bytes.held.insert((member, sector), version);
+            }
+            return;
+        }
+        for at in 0..sub.io.extent.length {
+            let held = self.bytes.held.get(&(member, sub.io.extent.start + at));
+            let read = self.bytes.read.entry(sub.part).or_default();
+            read.insert(first + at, held.copied().unwrap_or(0));
+        }
+    }
+
+    pub(super) fn note_part(&mut self, key: Key) {
+        let part = &self.parts[key];
+        let read = self.bytes.read.remove(&key).unwrap_or_default();
+        if part.verb() == Verb::Write {
+            return;
+        }
+        let PartOwner::Request(request) = part.owner() else {
+            unreachable!("a copy writes")
+        };
+        let first = u64::from(part.at.1) * self.map.page_sectors;
+        let found = self.bytes.answered.entry(request).or_default();
+        for sector in part.within.start..part.within.end() {
+            found.insert(first + sector, read.get(&sector).copied().unwrap_or(0));
+        }
+    }
+
+    pub(super) fn note_answer(&mut self, request: Key) {
+        if let Some(found) = self.bytes.answered.remove(&request) {
+            let tag = self.requests[request].io.tag;
+            self.bytes.answers.insert(tag, found);
+        }
+    }
+}
+
+const PLACE: u64 = 6;
+
+fn member(pages: u64) -> ArrayDesign {
+    let model = library::find("cheetah-15k5-146-fc").unwrap();
+    let mut design = ArrayDesign::one_group(&model, 2, Level::Raid10);
+    // Pages of 24 KiB, and a little for the map.
+    design.groups[0].drive_size = Some(ByteSize::kib(pages * 26 + 64));
+    design.groups[0].strip = ByteSize::kib(8);
+    design
+}
+
+fn design(members: u64, pages: u64, is_thin: bool) -> PagedDesign {
+    PagedDesign {
+        members: (0..members).map(|number| member(pages + number)).collect(),
+        later: Vec::new(),
+        page: ByteSize::kib(24),
+        grain: ByteSize::kib(4),
+        luns: vec![PagedLunDesign {
+            name: "mail".into(),
+            size: ByteSize::kib(24 * 8),
+            is_thin,
+        }],
+        balance: Some(BalanceDesign {
+            every: Span::millis(400),
+            gap: Span::micros(1),
+            pages: 2,
+            unit: ByteSize::kib(8),
+        }),
+    }
+}
+
+/// A host that knows what it wrote.
+struct Host {
+    array: PagedArray,
+    stream: Stream,
+    /// Of each LUN: the version of each place, and whether a request is under way there.
+    luns: BTreeMap<u32, Vec<(u64, bool)>>,
+    under_way: BTreeMap<u64, (u32, usize, usize, Verb)>,
+    next: u64,
+    refused: u32,
+    next_lun: u32,
+}
+
+impl Host {
+    fn draw(&mut self, bound: usize) -> usize {
+        usize::try_from(self.stream.below(bound as u64)).unwrap()
+    }
+
+    fn ask(&mut self) {
+        let luns: Vec<u32> = self.luns.keys().copied().collect();
+        let lun = luns[self.draw(luns.len())];
+        let places = self.luns[&lun].len();
+        let first = self.draw(places);
+        let most = [1, 2, 9][self.draw(3)];
+        let count = (1 + self.draw(most)).min(places - first);
+        let entry = self.luns.get_mut(&lun).unwrap();
+        if entry[first..first + count].iter().any(|(_, busy)| *busy) {
+            return;
+        }
+        for place in &mut entry[first..first + count] {
+            place.1 = true;
+        }
+        let verb = if self.stream.percent(45) {
+            Verb::Read
+        } else {
+            Verb::Write
+        };
+        let tag = self.next;
+        self.next += 1;
+        self.under_way.insert(tag, (lun, first, count, verb));
+        let extent = Extent::new(first as u64 * PLACE, count as u64 * PLACE);
+        let io = HostIo {
+            lun,
+            verb,
+            extent,
+            tag,
+        };
+        let now = self.array.now();
+        self.array.submit(now, io);
+    }
+
+    fn collect(&mut self) {
+        let done: Vec<Finished> = self.array.finished().collect();
+        for one in done {
+            assert_eq!(one.breakdown.total(), one.at - one.submitted_at);
+            let (lun, first, count, verb) = self.under_way.remove(&one.tag).unwrap();
+            let found = self.array.bytes.answers.remove(&one.tag);
+            let Some(places) = self.luns.get_mut(&lun) else {
+                continue;
+            };
+            for place in &mut places[first..first + count] {
+                place.1 = false;
+            }
+            match (verb, one.result) {
+                (Verb::Write, Ok(())) => {
+                    for place in &mut places[first..first + count] {
+                        place.0 = one.tag;
+                    }
+                }
+                // Some pages had room, others had not: what is there now may be read later as either.
+                (Verb::Write, Err(error)) => {
+                    assert_eq!(error, IoError::NoSpace);
+                    self.refused += 1;
+                    for place in &mut places[first..first + count] {
+                        place.0 = u64::MAX;
+                    }
+                }
+                (Verb::Read, result) => {
+                    assert_eq!(result, Ok(()));
+                    for (sector, version) in found.unwrap() {
+                        let place = usize::try_from(sector.div_euclid(PLACE)).unwrap();
+                        let expected = places[place].0;
+                        assert!(
+                            expected == u64::MAX || version == expected,
+                            "LUN {lun}, sector {sector}: {version}, not {expected}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    fn pass(&mut self, span: Span) {
+        let end = self.array.now() + span;
+        while let Some(next) = self.array.next_at().filter(|at| *at <= end) {
+            self.array.advance(next);
+            self.collect();
+        }
+        self.array.advance(end);
+        self.collect();
+    }
+
+    /// Takes or removes a snapshot. What is being written may be in it or not.
+    fn befall(&mut self) {
+        let now = self.array.now();
+        let luns: Vec<u32> = self.luns.keys().copied().collect();
+        let lun = luns[self.draw(luns.len())];
+        if luns.len() < 4 && self.stream.percent(60) {
+            let name = format!("copy {}", self.next_lun);
+            self.array
+                .schedule_incident(now, PagedIncident::Snapshot(lun, name));
+            let copy = self.luns[&lun].iter().map(|(version, is_busy)| {
+                let version = if *is_busy { u64::MAX } else { *version };
+                (version, false)
+            });
+            let copy = copy.collect();
+            self.luns.insert(self.next_lun, copy);
+            self.next_lun += 1;
+        } else if luns.len() > 1 && !self.luns[&lun].iter().any(|(_, is_busy)| *is_busy) {
+            self.array
+                .schedule_incident(now, PagedIncident::Remove(lun));
+            self.luns.remove(&lun);
+        }
+        self.pass(Span::ZERO);
+    }
+}
+
+fn host(seed: u64) -> Host {
+    let mut stream = Streams::new(seed).named("host");
+    let members = 1 + stream.below(3);
+    let mut design = design(
+        members,
+        7 + stream.below(8),
+        stream.percent(70) || members == 1,
+    );
+    let caches = stream.percent(50);
+    for member in &mut design.members {
+        if caches {
+            member.controller = ControllerDesign {
+                write: Span::micros(70),
+                ..ControllerDesign::default()
+            };
+            member.cache = Some(CacheDesign {
+                page: ByteSize::kib(4),
+                write: ByteSize::kib(64),
+                read: ByteSize::kib(32),
+                ..CacheDesign::default()
+            });
+        }
+    }
+    let array = PagedArray::new(&design, Streams::new(seed)).unwrap_or_else(|_| {
+        design.luns[0].is_thin = true;
+        PagedArray::new(&design, Streams::new(seed)).unwrap()
+    });
+    let places = usize::try_from((24 * 8 * 2_u64).div_euclid(PLACE)).unwrap();
+    Host {
+        array,
+        stream,
+        luns: BTreeMap::from([(0, vec![(0, false); places])]),
+        under_way: BTreeMap::new(),
+        next: 1,
+        refused: 0,
+        next_lun: 1,
+    }
+}
+
+#[test]
+fn every_lun_has_what_was_written_to_it() {
+    let (mut refused, mut exchanged) = (0, 0);
+    for seed in 0..60 {
+        let mut host = host(seed);
+        for step in 0..250 {
+            host.ask();
+            host.collect();
+            if step % 20 == 7 {
+                host.befall();
+            }
+            let micros = [0, 300, 4000, 15_000][host.draw(4)];
+            host.pass(Span::micros(micros));
+        }
+        host.pass(Span::seconds(5));
+        assert!(host.under_way.is_empty(), "seed {seed}");
+        assert!(host.array.traffic.is_idle(), "seed {seed}");
+        refused += host.refused;
+        let notes = host.array.notes();
+        let is_exchange = |what: &NoteKind| matches!(what, NoteKind::PagesExchanged { .. });
+        exchanged += notes.iter().filter(|note| is_exchange(&note.what)).count();
+    }
+    assert!(refused > 50 && exchanged > 5, "{refused} {exchanged}");
+}
+
+fn wait_for_all(array: &mut PagedArray) -> Vec<Finished> {
+    let mut done: Vec<Finished> = Vec::new();
+    while let Some(next) = array.next_at().filter(|at| *at < Time(60_000_000_000)) {
+        array.advance(next);
+        done.extend(array.finished());
+    }
+    done
+}
+
+fn write(lun: u32, start: u64, sectors: u64) -> HostIo {
+    HostIo {
+        lun,
+        verb: Verb::Write,
+        extent: Extent::new(start, sectors),
+        tag: start,
+    }
+}
+
+#[test]
+fn a_full_pool_refuses_what_needs_a_page_and_serves_the_rest() {
+    let mut design = design(1, 6, true);
+    design.balance = None;
+    let mut array = PagedArray::new(&design, Streams::new(1)).unwrap();
+    for page in 0..8 {
+        array.submit(Time::ZERO, write(0, page * 48, 8));
+    }
+    let refused = |done: &[Finished]| done.iter().filter(|one| one.result.is_err()).count();
+    let done = wait_for_all(&mut array);
+    let had_room = done.len() - refused(&done);
+    assert!((3..8).contains(&had_room), "{had_room}");
+    let full = array.notes();
+    assert_eq!(
+        full.iter()
+            .filter(|note| note.what == NoteKind::ThinFull)
+            .count(),
+        1
+    );
+    let now = array.now();
+    array.submit(now, write(0, 8, 8));
+    assert_eq!(refused(&wait_for_all(&mut array)), 0, "its page is there");
+}
+
+#[test]
+fn a_write_after_a_snapshot_costs_two_reads_and_the_map_and_after_that_nothing() {
+    let mut design = design(1, 20, true);
+    design.balance = None;
+    let mut array = PagedArray::new(&design, Streams::new(1)).unwrap();
+    let cost = |array: &mut PagedArray| {
+        let before = array.members()[0].device_ios();
+        let now = array.now();
+        // Two and a half KiB in the middle of two grains of 4 KiB.
+        array.submit(now, write(0, 5, 5));
+        assert_eq!(wait_for_all(array).len(), 1);
+        array.members()[0].device_ios() - before
+    };
+    // Zeros around it; data and map, each on both drives of the pair.
+    assert_eq!(cost(&mut array), 4);
+    assert_eq!(cost(&mut array), 2, "in place");
+    let now = array.now();
+    array.schedule_incident(now, PagedIncident::Snapshot(0, "before".into()));
+    array.advance(now);
+    assert_eq!(
+        cost(&mut array),
+        2 + 4,
+        "what is around it is read from the old page"
+    );
+    assert_eq!(cost(&mut array), 2);
+}
+
+#[test]
+fn the_room_of_a_removed_snapshot_comes_back() {
+    let mut design = design(1, 20, false);
+    design.balance = None;
+    let mut array = PagedArray::new(&design, Streams::new(1)).unwrap();
+    let before = array.used_shares();
+    array.schedule_incident(Time::ZERO, PagedIncident::Snapshot(0, "before".into()));
+    array.advance(Time::ZERO);
+    for page in 0..4 {
+        array.submit(Time::ZERO, write(0, page * 48, 8));
+    }
+    wait_for_all(&mut array);
+    assert!(array.used_shares()[0] > before[0]);
+    let now = array.now();
+    array.schedule_incident(now, PagedIncident::Remove(1));
+    wait_for_all(&mut array);
+    assert_eq!(array.used_shares(), before);
+}
+
+#[test]
+fn pages_go_to_a_member_that_joins() {
+    let mut design = design(2, 12, false);
+    design.later = vec![1];
+    design.balance = None;
+    let mut array = PagedArray::new(&design, Streams::new(1)).unwrap();
+    assert_eq!(array.used_shares()[1], 0.0);
+    array.schedule_incident(Time(1000), PagedIncident::MemberJoins(1));
+    wait_for_all(&mut array);
+    let shares = array.used_shares();
+    assert!(
+        (shares[0] - shares[1]).abs() < 0.1 && shares[1] > 0.0,
+        "{shares:?}"
+    );
+}
+
+#[test]
+fn designs_that_cannot_be_are_refused() {
+    let refuse = |change: &dyn Fn(&mut PagedDesign)| {
+        let mut design = design(1, 12, false);
+        change(&mut design);
+        PagedArray::new(&design, Streams::new(1)).err()
+    };
+    assert_eq!(refuse(&|_| ()), None);
+    assert_eq!(
+        refuse(&|design| design.later = vec![0]),
+        Some(PagedError::NoMember)
+    );
+    assert!(matches!(
+        refuse(&|design| design.grain = ByteSize::kib(5)),
+        Some(PagedError::Page { .. })
+    ));
+    assert!(matches!(
+        refuse(&|design| design.luns[0].size = ByteSize::mib(1)),
+        Some(PagedError::Lun { .. })
+    ));
+    assert!(matches!(
+        refuse(&|design| design.page = ByteSize::mib(1)),
+        Some(PagedError::TooSmall(0, 0, ..))
+    ));
+}
