@@ -25,9 +25,9 @@ use std::rc::Rc;
 
 use brunt_ese::content::Bytes;
 use brunt_ese::error::EngineError;
-use brunt_ese::instance::Instance;
 use brunt_ese::instance::messages::MessageTable;
 use brunt_ese::instance::transaction::Commit;
+use brunt_ese::instance::{Circular, Instance};
 use brunt_units::{ByteSize, LogPosition, Span};
 use brunt_workload::keys::{Population, RECENT};
 use brunt_workload::mix::{Commit as Wish, Kind};
@@ -60,7 +60,7 @@ fn plan() -> Option<Plan> {
             directory: directory.into(),
             cache: ByteSize::bytes(cache.parse().ok()?),
             checkpoint_depth: Version::Exchange2013.profile().checkpoint_depth.value,
-            circular: true,
+            circular: Circular::Reuse,
         },
         bytes: bytes.parse().ok()?,
         sessions: sessions.parse().ok()?,

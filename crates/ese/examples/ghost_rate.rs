@@ -17,7 +17,7 @@ use std::time::Instant;
 use brunt_ese::cache::{Cache, CacheOptions, Trust};
 use brunt_ese::content::Ghost;
 use brunt_ese::format::stamp::RunId;
-use brunt_ese::instance::{Instance, InstanceOptions};
+use brunt_ese::instance::{Circular, Instance, InstanceOptions};
 use brunt_ese::log::{Durability, FlushReason, LogShape};
 use brunt_ese::meter::MeterBoard;
 use brunt_ese::policy::checkpoint::Pacing;
@@ -117,7 +117,7 @@ fn options() -> InstanceOptions {
         durability: Durability::WriteThrough,
         checkpoint_depth: ByteSize::mib(20),
         pacing: Pacing::TRICKLE,
-        circular: true,
+        circular: Circular::Reuse,
         growth_pages: 256,
         run: RunId(1),
         epoch_ms: 0,

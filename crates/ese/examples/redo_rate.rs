@@ -16,6 +16,7 @@ use std::process::ExitCode;
 use std::rc::Rc;
 
 use brunt_ese::error::EngineError;
+use brunt_ese::instance::Circular;
 use brunt_ese::instance::transaction::Commit;
 use brunt_ese::log::FlushReason;
 use brunt_units::ByteSize;
@@ -95,7 +96,7 @@ fn main() -> ExitCode {
         directory: directory.into(),
         cache: ByteSize::mib(128),
         checkpoint_depth: ByteSize::gib(16),
-        circular: false,
+        circular: Circular::Off,
     };
     match run(opening, logs) {
         Ok(result) => {

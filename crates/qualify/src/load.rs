@@ -233,7 +233,8 @@ impl Begin {
             0 => world.random.part("load"),
             pool => world.random.part(&format!("load/{pool}")),
         };
-        let workload = Workload::new(shape, load.mix, populations, RECENT, streams);
+        let workload = Workload::new(shape, load.mix, populations, RECENT, streams)
+            .reading_again(load.shape.beside_percent);
         let scheduling = self.pacer.map_or(load.scheduling, paced);
         let scheduler = Scheduler::new(scheduling, instances, world.clock.now());
         let server = Rc::clone(server);

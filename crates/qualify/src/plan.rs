@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use brunt_ese::cache::CacheOptions;
 use brunt_ese::format::stamp::RunId;
-use brunt_ese::instance::InstanceOptions;
+use brunt_ese::instance::{Circular, InstanceOptions};
 use brunt_ese::log::{Durability, LogShape};
 use brunt_ese::policy::available::Freeing;
 use brunt_ese::policy::checkpoint::Pacing;
@@ -73,6 +73,8 @@ pub struct Plan {
     pub load: LoadPlan,
     /// What storage must hold to pass.
     pub limits: Limits,
+    /// Whether branch pages are in memory always, in a test without content: see [`brunt_ese::twin`]. The engine itself reads them.
+    pub branches_in_memory: bool,
     /// How much the storage itself caches, if the scenario says so.
     pub array_cache: Option<ByteSize>,
     /// The log streams, at least one.
@@ -116,8 +118,8 @@ pub struct EnginePlan {
     pub pacing: CheckpointPacing,
     /// Pages that a database grows by.
     pub extension_pages: u32,
-    /// Whether logs that no recovery needs are removed.
-    pub circular: bool,
+    /// What becomes of logs that no recovery needs.
+    pub circular: Circular,
     /// Background maintenance, if any.
     pub maintenance: Option<Maintenance>,
 }
@@ -225,7 +227,7 @@ impl EnginePlan {
             checkpoint_depth: profile.checkpoint_depth.value,
             pacing: profile.checkpoint_pacing.value,
             extension_pages: profile.extension_pages.value,
-            circular: profile.circular_logging.value,
+            circular: circular(profile, profile.circular_logging.value),
             maintenance: profile.maintenance.value,
         }
     }
@@ -242,6 +244,7 @@ impl LoadPlan {
             shape: Shape {
                 short: profile.short_pad.value,
                 long: profile.long_pad.value,
+                beside_percent: profile.beside_percent.value,
                 ..Shape::JETSTRESS
             },
             cost: OPERATION_COST,
@@ -297,6 +300,7 @@ impl Plan {
             engine: EnginePlan::of(profile, instances.len() as u64),
             load: LoadPlan::of(profile),
             limits: Limits::of(profile, TestKind::Performance),
+            branches_in_memory: false,
             array_cache: None,
             instances,
             faults: Vec::new(),
@@ -390,6 +394,15 @@ impl Plan {
             run: self.run,
             epoch_ms: self.epoch_ms,
         }
+    }
+}
+
+/// What becomes of old logs under `profile` when circular logging is on or off.
+pub fn circular(profile: &Profile, on: bool) -> Circular {
+    match (on, profile.log_reuse.value) {
+        (false, _) => Circular::Off,
+        (true, false) => Circular::Remove,
+        (true, true) => Circular::Reuse,
     }
 }
 

@@ -73,7 +73,7 @@ impl Contents {
         });
         Self {
             content: Content::new(shape, seed),
-            mixer: Mixer::new(seed.rotate_left(32)),
+            mixer: Mixer::new(seed.rotate_left(32)).with_beside(shape.beside_percent),
         }
     }
 

@@ -3,6 +3,7 @@
 //! The test knows what the engine did; what machine it ran on, how I/O reached the storage and what the kernel counted
 //! comes from outside as [`Surroundings`], because in a virtual world there is none of it.
 
+use brunt_ese::instance::Circular;
 use brunt_ese::meter::{DatabaseMeters, Meters};
 use brunt_report::host_counters::{self, DELAY, PAGE_FAULT_STALLS, in_order};
 use brunt_report::result::{
@@ -402,7 +403,7 @@ impl Assembly<'_> {
             lazy_commit_percent: mix.lazy_percent(),
             background_maintenance: engine.maintenance.is_some(),
             copies: plan.copies,
-            circular_logging: engine.circular,
+            circular_logging: engine.circular != Circular::Off,
             limits: Limits {
                 database_read_ms_mean: latency.read_mean.as_millis(),
                 database_read_ms_max: latency.read_sample.as_millis(),

@@ -15,7 +15,7 @@ use brunt_ese::format::page_builder::PageBuilder;
 use brunt_ese::format::space::{Extent, SpaceHeader, SpaceKind};
 use brunt_ese::format::stamp::{RunId, Signature, Stamp};
 use brunt_ese::instance::recovery::RecoveryReport;
-use brunt_ese::instance::{Instance, InstanceOptions};
+use brunt_ese::instance::{Circular, Instance, InstanceOptions};
 use brunt_ese::log::{Durability, LogShape};
 use brunt_ese::meter::MeterBoard;
 use brunt_ese::policy::checkpoint::Pacing;
@@ -48,7 +48,7 @@ pub fn options(databases: usize, segment: usize) -> InstanceOptions {
         durability: Durability::WriteThrough,
         checkpoint_depth: ByteSize::kib(96),
         pacing: Pacing::TRICKLE,
-        circular: true,
+        circular: Circular::Reuse,
         growth_pages: 16,
         run: RUN,
         epoch_ms: 1_700_000_000_000,

@@ -48,6 +48,9 @@ pub struct Shape {
     pub compressible_percent: u32,
     /// Share of the records whose parts are those of one record, in percent.
     pub duplicate_percent: u32,
+    /// Share of the records whose key lies beside that of the record before them, in percent, at most 50; as many reads go to the
+    /// record that was touched last. See [`crate::keys`].
+    pub beside_percent: u32,
 }
 
 impl Shape {
@@ -61,6 +64,7 @@ impl Shape {
         large_max: 256 << 10,
         compressible_percent: 0,
         duplicate_percent: 0,
+        beside_percent: 0,
     };
 }
 

@@ -10,6 +10,9 @@
 //!               low    x gone early                 next
 //! ```
 //!
+//! Mail does not come evenly, though: what belongs together comes together. So some records lie *beside* the one inserted before
+//! them: their keys are neighbours, and an operation on one finds the page of the other in memory.
+//!
 //! Exceptions are few and listed: *locked* numbers, at most one for each operation under way, and *gone* ones above `low`:
 //! deleted out of order because an older one was locked, or inserted in vain. A locked record is never handed out, so two
 //! operations never meet on one.
@@ -37,29 +40,80 @@ pub struct Record {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mixer {
     seed: u64,
+    /// Of a hundred records, those that lie beside the one before them.
+    beside: u64,
 }
+
+/// Numbers of records that lie beside others are below this.
+const NUMBERS_MAX: u64 = 1 << 62;
 
 const FACTORS: [u64; 2] = [0xBF58_476D_1CE4_E5B9, 0x94D0_49BB_1331_11EB];
 
 impl Mixer {
     /// The mixer of a seed.
     pub const fn new(seed: u64) -> Self {
-        Self { seed }
+        Self { seed, beside: 0 }
+    }
+
+    /// The same, but so many percent of the records lie beside the one before them.
+    ///
+    /// # Panics
+    /// When that are more than half.
+    #[must_use]
+    pub const fn with_beside(self, percent: u32) -> Self {
+        assert!(percent <= 50, "a record lies beside one other");
+        Self {
+            beside: percent as u64,
+            ..self
+        }
     }
 
     /// The key of a number.
+    ///
+    /// # Panics
+    /// When records lie beside others and the number is not below 2^62.
     pub const fn key(self, number: u64) -> u64 {
-        let mut x = number ^ self.seed;
-        x = (x ^ (x >> 30)).wrapping_mul(FACTORS[0]);
-        x = (x ^ (x >> 27)).wrapping_mul(FACTORS[1]);
+        if self.beside == 0 {
+            return self.mix(number, u64::MAX);
+        }
+        assert!(number < NUMBERS_MAX, "so many records there are not");
+        // Of a hundred numbers, as many places as do not lie beside; the rest share a place with the number before.
+        let places = 100 - self.beside;
+        let (hundred, at) = (number.div_euclid(100), number.rem_euclid(100));
+        let place = (at * places).div_euclid(100);
+        let second = at - first_at(place, places);
+        self.mix(hundred * places + place, u64::MAX >> 1) << 1 | second
+    }
+
+    /// The number of a key: the reverse of [`Self::key`]. A key that no number has gives any number.
+    pub const fn number(self, key: u64) -> u64 {
+        if self.beside == 0 {
+            return self.unmix(key, u64::MAX);
+        }
+        let places = 100 - self.beside;
+        let place = self.unmix(key >> 1, u64::MAX >> 1);
+        let (hundred, place) = (place.div_euclid(places), place.rem_euclid(places));
+        let number = hundred * 100 + first_at(place, places) + (key & 1);
+        if number < NUMBERS_MAX {
+            number
+        } else {
+            NUMBERS_MAX - 1
+        }
+    }
+
+    /// Scatters numbers up to `mask`, which is all ones, among themselves.
+    const fn mix(self, number: u64, mask: u64) -> u64 {
+        let mut x = (number ^ self.seed) & mask;
+        x = (x ^ (x >> 30)).wrapping_mul(FACTORS[0]) & mask;
+        x = (x ^ (x >> 27)).wrapping_mul(FACTORS[1]) & mask;
         x ^ (x >> 31)
     }
 
-    /// The number of a key: the reverse of [`Self::key`].
-    pub const fn number(self, key: u64) -> u64 {
-        let mut x = unshift(key, 31).wrapping_mul(inverse(FACTORS[1]));
-        x = unshift(x, 27).wrapping_mul(inverse(FACTORS[0]));
-        unshift(x, 30) ^ self.seed
+    /// The reverse of [`Self::mix`].
+    const fn unmix(self, mixed: u64, mask: u64) -> u64 {
+        let mut x = unshift(mixed, 31).wrapping_mul(inverse(FACTORS[1])) & mask;
+        x = unshift(x, 27).wrapping_mul(inverse(FACTORS[0])) & mask;
+        (unshift(x, 30) ^ self.seed) & mask
     }
 
     /// The record of a number.
@@ -69,6 +123,11 @@ impl Mixer {
             key: self.key(number),
         }
     }
+}
+
+/// The first of a hundred numbers whose place is `place` of `places`.
+const fn first_at(place: u64, places: u64) -> u64 {
+    (place * 100).div_ceil(places)
 }
 
 /// Undoes `x ^ (x >> bits)`.
@@ -217,6 +276,14 @@ impl Population {
         Some(self.lock(number))
     }
 
+    /// Locks the record that the session touched last, or else as [`Self::draw`] does.
+    pub fn draw_latest(&mut self, recent: &Recent, random: &mut Stream) -> Option<Record> {
+        match recent.latest().filter(|number| self.is_free(*number)) {
+            Some(number) => Some(self.lock(number)),
+            None => self.draw(random),
+        }
+    }
+
     /// Locks a record of those the session touched lately, or else as [`Self::draw`] does.
     pub fn draw_recent(&mut self, recent: &Recent, random: &mut Stream) -> Option<Record> {
         let known = recent.draw(random).filter(|number| self.is_free(*number));
@@ -306,6 +373,15 @@ impl Recent {
         }
     }
 
+    fn latest(&self) -> Option<u64> {
+        let newest = match self.numbers.len() < self.capacity {
+            true => self.numbers.len(),
+            false => self.oldest + self.capacity,
+        };
+        let at = newest.checked_sub(1)?.checked_rem(self.capacity)?;
+        self.numbers.get(at).copied()
+    }
+
     fn draw(&self, random: &mut Stream) -> Option<u64> {
         if self.numbers.is_empty() {
             return None;
@@ -337,6 +413,32 @@ mod tests {
         let square = |count: &u32| (f64::from(*count) - 1_000.0).powi(2) / 1_000.0;
         let per_degree = buckets.iter().map(square).sum::<f64>() / 63.0;
         assert!((0.6..1.5).contains(&per_degree), "chi2/df = {per_degree}");
+    }
+
+    #[test]
+    fn records_lie_beside_the_one_before_them_as_often_as_asked() {
+        for percent in [1, 30, 33, 50] {
+            let mixer = Mixer::new(0x1234_5678_9ABC_DEF0).with_beside(percent);
+            let mut beside = 0;
+            for number in (0..10_000).chain([1 << 40, NUMBERS_MAX - 1]) {
+                let key = mixer.key(number);
+                assert_eq!(mixer.number(key), number);
+                beside += u32::from(
+                    number > 0 && number < 10_000 && mixer.key(number - 1).abs_diff(key) == 1,
+                );
+            }
+            assert_eq!(beside, percent * 100);
+        }
+    }
+
+    #[test]
+    fn what_was_touched_last_is_known() {
+        let mut recent = Recent::new(3);
+        assert_eq!(recent.latest(), None);
+        for number in 0..8 {
+            recent.remember(Mixer::new(1).record(number));
+            assert_eq!(recent.latest(), Some(number));
+        }
     }
 
     #[test]

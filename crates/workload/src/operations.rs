@@ -54,6 +54,8 @@ pub struct Workload {
     held: Vec<Option<u64>>,
     /// For each database, records whose delete is under way.
     leaving: Vec<u64>,
+    /// Reads, in percent, that go to the record touched last.
+    again: u32,
     counts: [u64; Kind::ALL.len()],
 }
 
@@ -88,7 +90,17 @@ impl Workload {
             leaving: vec![0; populations.len()],
             populations,
             recent: vec![Recent::new(recent); recents],
+            again: 0,
             counts: [0; Kind::ALL.len()],
+        }
+    }
+
+    /// The same, but so many percent of the reads go to the record that their session touched last.
+    #[must_use]
+    pub fn reading_again(self, percent: u32) -> Self {
+        Self {
+            again: percent,
+            ..self
         }
     }
 
@@ -115,6 +127,9 @@ impl Workload {
             Kind::Insert => None,
             Kind::Delete => population.delete(),
             Kind::Replace => population.draw_recent(recent, random),
+            Kind::Read if self.again > 0 && random.percent(self.again) => {
+                population.draw_latest(recent, random)
+            }
             Kind::Read => population.draw(random),
         };
         let (kind, record) = match record {

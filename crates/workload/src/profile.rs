@@ -218,6 +218,8 @@ pub struct Profile {
     pub extension_pages: Figure<u32>,
     /// Whether logs before the checkpoint are deleted.
     pub circular_logging: Figure<bool>,
+    /// Whether logs before the checkpoint become new ones, which then need no formatting.
+    pub log_reuse: Figure<bool>,
     /// Background maintenance during performance and stress tests.
     pub maintenance: Figure<Option<Maintenance>>,
     /// Shares of operations and of lazy commits.
@@ -228,6 +230,8 @@ pub struct Profile {
     pub session_scope: Figure<SessionScope>,
     /// Where a session goes next.
     pub instance_choice: Figure<InstanceChoice>,
+    /// Records that lie beside the one inserted before them, in percent.
+    pub beside_percent: Figure<u32>,
     /// Bytes in the short pad of a record.
     pub short_pad: Figure<u32>,
     /// Bytes in the long pad of a record.

@@ -6,7 +6,16 @@ use brunt_workload::profile::Version;
 use super::place::Refusal;
 use super::section::{self, Section};
 
-pub(super) const KEYS: [&str; 4] = ["short", "long", "compressible_percent", "duplicate_percent"];
+pub(super) const KEYS: [&str; 5] = [
+    "short",
+    "long",
+    "compressible_percent",
+    "duplicate_percent",
+    "beside_percent",
+];
+
+/// A record lies beside one other at most.
+const BESIDE_MAX: u64 = 50;
 
 /// A short pad is a text column of at most so many bytes.
 const SHORT_MAX: u64 = 255;
@@ -19,6 +28,7 @@ pub(super) fn read(section: &mut Section, version: Version) -> Result<Shape, Ref
     let usual = Shape {
         short: figures.short_pad.value,
         long: figures.long_pad.value,
+        beside_percent: figures.beside_percent.value,
         ..Shape::JETSTRESS
     };
     let mut bytes = |key, usual: u32, most: u64| {
@@ -35,15 +45,16 @@ pub(super) fn read(section: &mut Section, version: Version) -> Result<Shape, Ref
         bytes("short", usual.short, SHORT_MAX)?,
         bytes("long", usual.long, LONG_MAX)?,
     );
-    let mut percent = |key| {
-        let share = section.read_or(key, 0, |node| section::integer(node, 0..=100))?;
+    let mut percent = |key, usual: u32, most| {
+        let share = section.read_or(key, usual.into(), |node| section::integer(node, 0..=most))?;
         Ok(u32::try_from(share.value).expect("in range"))
     };
     Ok(Shape {
         short,
         long,
-        compressible_percent: percent("compressible_percent")?,
-        duplicate_percent: percent("duplicate_percent")?,
+        compressible_percent: percent("compressible_percent", 0, 100)?,
+        duplicate_percent: percent("duplicate_percent", 0, 100)?,
+        beside_percent: percent("beside_percent", usual.beside_percent, BESIDE_MAX)?,
         ..usual
     })
 }

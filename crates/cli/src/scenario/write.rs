@@ -171,7 +171,8 @@ impl Scenario {
             "compressible_percent = {}",
             records.compressible_percent
         )?;
-        writeln!(out, "duplicate_percent = {}", records.duplicate_percent)
+        writeln!(out, "duplicate_percent = {}", records.duplicate_percent)?;
+        writeln!(out, "beside_percent = {}", records.beside_percent)
     }
 
     fn write_instances(&self, out: &mut String) -> std::fmt::Result {

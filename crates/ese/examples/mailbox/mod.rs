@@ -14,7 +14,7 @@ use brunt_ese::error::EngineError;
 use brunt_ese::format::stamp::{RunId, Signature, Stamp};
 use brunt_ese::instance::messages::NewContent;
 use brunt_ese::instance::recovery::RecoveryReport;
-use brunt_ese::instance::{Instance, InstanceOptions};
+use brunt_ese::instance::{Circular, Instance, InstanceOptions};
 use brunt_ese::log::{Durability, LogShape};
 use brunt_ese::meter::MeterBoard;
 use brunt_ese::policy::checkpoint::Pacing;
@@ -171,7 +171,7 @@ pub(crate) struct Opening {
     /// Log that recovery may have to replay.
     pub(crate) checkpoint_depth: ByteSize,
     /// Whether logs that no recovery needs are removed.
-    pub(crate) circular: bool,
+    pub(crate) circular: Circular,
 }
 
 impl Opening {

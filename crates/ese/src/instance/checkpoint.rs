@@ -8,11 +8,12 @@
 use brunt_units::{LogPosition, Time};
 use brunt_world::{Class, FileId, Io, OpenMode, VolumeError};
 
-use super::{Instance, database::Database};
+use super::{Circular, Instance, database::Database};
 use crate::content::Content;
 use crate::error::EngineError;
 use crate::format::attachment::Attachment;
 use crate::format::checkpoint_file::{CHECKPOINT_BYTES, Checkpoint};
+use crate::log::files::SPARES_MAX;
 use crate::policy::checkpoint as policy;
 use crate::small_file::{file_error, name_error, write_through};
 
@@ -104,11 +105,16 @@ impl<C: Content> Instance<C> {
             // After the position was taken: a page written meanwhile needs a position that is not before it.
             self.write_flush_maps().await?;
             self.write_checkpoint(file, position).await?;
-            if self.0.options.circular {
+            let keep = match self.0.options.circular {
+                Circular::Off => None,
+                Circular::Remove => Some(0),
+                Circular::Reuse => Some(SPARES_MAX),
+            };
+            if let Some(keep) = keep {
                 self.0
                     .log
                     .files()
-                    .give_up_before(self.oldest_kept(position))
+                    .give_up_before(self.oldest_kept(position), keep)
                     .await?;
             }
         }

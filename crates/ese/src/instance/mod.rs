@@ -69,14 +69,25 @@ pub struct InstanceOptions {
     pub checkpoint_depth: ByteSize,
     /// How dirty pages are let go.
     pub pacing: Pacing,
-    /// Whether logs that no recovery needs are removed.
-    pub circular: bool,
+    /// What becomes of logs that no recovery needs.
+    pub circular: Circular,
     /// Least pages that a database grows by.
     pub growth_pages: u32,
     /// The run that files are marked with.
     pub run: RunId,
     /// Milliseconds from the Unix epoch to the beginning of the world's clock.
     pub epoch_ms: u64,
+}
+
+/// What becomes of logs that no recovery needs any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Circular {
+    /// They stay, for backups to take.
+    Off,
+    /// They are removed, and every new log file is formatted before it is used: engines up to Exchange 2010.
+    Remove,
+    /// A few of them become the next ones, which need no formatting: later engines.
+    Reuse,
 }
 
 pub(crate) struct Inner<C: Content> {

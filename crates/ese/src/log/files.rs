@@ -39,7 +39,7 @@ use crate::policy::log_format::{CHUNK_BYTES, format_now};
 use crate::small_file::{file_error, name_error, write_through};
 
 /// Given-up generations that are kept to become the next files: more than a move of the checkpoint gives up at once.
-const SPARES_MAX: usize = 8;
+pub const SPARES_MAX: usize = 8;
 
 /// What names and marks the files of a stream.
 #[derive(Clone, Debug)]
@@ -216,12 +216,12 @@ impl<C: Content> LogFiles<C> {
         self.0.moved.notify();
     }
 
-    /// Gives up the generations before `oldest`, which no recovery needs any more: a few will be the next files, the others
-    /// are removed.
+    /// Gives up the generations before `oldest`, which no recovery needs any more: `keep` of them will be the next files, the
+    /// others are removed.
     ///
     /// # Errors
     /// When the directory cannot be read or a file not removed.
-    pub async fn give_up_before(&self, oldest: u32) -> Result<(), EngineError> {
+    pub async fn give_up_before(&self, oldest: u32, keep: usize) -> Result<(), EngineError> {
         let given_up = self.0.given_up.replace(oldest.max(self.0.given_up.get()));
         let archived = self.archived().await?;
         let now = archived
@@ -231,9 +231,7 @@ impl<C: Content> LogFiles<C> {
         loop {
             let excess = {
                 let mut spares = self.0.spares.borrow_mut();
-                (spares.len() > SPARES_MAX)
-                    .then(|| spares.pop_front())
-                    .flatten()
+                (spares.len() > keep).then(|| spares.pop_front()).flatten()
             };
             let Some(generation) = excess else {
                 return Ok(());

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use brunt_ese::log::files::SPARES_MAX;
 use brunt_ese::log::{FlushReason, LogShape};
 use brunt_units::Span;
 use brunt_world::{Class, Op};
@@ -85,7 +86,10 @@ fn files_that_are_given_up_become_the_next_ones() {
             commit_steadily(&stage, generation).await;
             // As a checkpoint does: four at a time, the newest two needed.
             if generation % 4 == 0 {
-                files.give_up_before(generation - 1).await.unwrap();
+                files
+                    .give_up_before(generation - 1, SPARES_MAX)
+                    .await
+                    .unwrap();
             }
             let archived = files.archived().await.unwrap();
             assert!(
@@ -107,7 +111,7 @@ fn more_than_can_be_used_again_is_removed() {
     play(LogShape::new(512, 64 << 10), 32 << 10, async move |stage| {
         commit_steadily(&stage, 30).await;
         let files = stage.log.files();
-        files.give_up_before(30).await.unwrap();
+        files.give_up_before(30, SPARES_MAX).await.unwrap();
         let archived = files.archived().await.unwrap();
         assert_eq!(archived, (22..=30).collect::<Vec<_>>());
         // What somebody took away meanwhile is not missed.

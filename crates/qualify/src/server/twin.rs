@@ -123,7 +123,7 @@ fn layout(plan: &Plan, database: &DatabasePlan) -> Layout {
         body_pages: sizing::apart_pages_per_record(plan.engine.page, shape),
         folders: u32::try_from(FOLDERS).expect("few folders"),
         free_pages: amount.free_pages,
-        reads_branches: true,
+        reads_branches: !plan.branches_in_memory,
     }
 }
 

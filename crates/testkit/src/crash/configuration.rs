@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use brunt_ese::instance::InstanceOptions;
+use brunt_ese::instance::{Circular, InstanceOptions};
 use brunt_ese::log::{Durability, LogShape};
 use brunt_units::{ByteSize, PageSize, Span};
 use brunt_world::random::{Stream, Streams};
@@ -60,8 +60,8 @@ pub struct Configuration {
     pub buffer_units: u32,
     /// Log that recovery may have to replay.
     pub checkpoint_depth: ByteSize,
-    /// Whether logs that nobody needs are removed.
-    pub circular: bool,
+    /// What becomes of logs that nobody needs.
+    pub circular: Circular,
     /// How long lazy commits may wait.
     pub lazy_wait: Span,
     /// How much longer than the shortest an I/O may take, in percent: above zero they complete out of order.
@@ -89,7 +89,7 @@ impl Configuration {
             frames,
             buffer_units: if seed.is_multiple_of(2) { 64 } else { 1 },
             checkpoint_depth: ByteSize::kib(96),
-            circular: true,
+            circular: Circular::Reuse,
             lazy_wait: Span::millis(30),
             jitter_percent: 0,
             mistake: None,
@@ -122,7 +122,11 @@ impl Configuration {
             frames: of(&mut draw, [24, 32, 48]),
             buffer_units: of(&mut draw, [1, 16, 64]),
             checkpoint_depth: ByteSize::kib(of(&mut draw, [64, 96, 192])),
-            circular: draw.percent(70),
+            circular: match draw.below(3) {
+                0 => Circular::Off,
+                1 => Circular::Remove,
+                _ => Circular::Reuse,
+            },
             lazy_wait: Span::millis(of(&mut draw, [3, 30, 300])),
             jitter_percent: of(&mut draw, [0, 50, 400]),
             ..Self::new(draw.bits(), work)
@@ -210,7 +214,7 @@ impl fmt::Display for Configuration {
             self.lazy_wait,
             self.jitter_percent,
         )?;
-        if self.circular {
+        if self.circular != Circular::Off {
             f.write_str(", circular")?;
         }
         if self.killed {

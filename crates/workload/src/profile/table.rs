@@ -84,6 +84,10 @@ pub(super) const EXCHANGE_2003: Profile = Profile {
     checkpoint_pacing: inferred(CheckpointPacing::Burst, "bursts in reports of 2007"),
     extension_pages: found(256, "ESE default"),
     circular_logging: assumed(true, "as Jetstress 2007"),
+    log_reuse: inferred(
+        false,
+        "log writes of EMC 2007 and Dell 2008 have twice the bytes of the log",
+    ),
     maintenance: found(None, "not in Jetstress before 2010"),
     mix: found(mix(17, 5, 68, 90), "hmlee"),
     batch_operations: inferred(50, "log writes per batch in reports of 2007 and 2010"),
@@ -92,6 +96,10 @@ pub(super) const EXCHANGE_2003: Profile = Profile {
         "as Jetstress 2007; HP 2005: 10 threads",
     ),
     instance_choice: inferred(InstanceChoice::Uniform, "batch counts in reports of 2007"),
+    beside_percent: inferred(
+        30,
+        "0.67 to 0.75 reads for each insert, delete and read in EMC 2007, Dell 2008, Dell 2015",
+    ),
     short_pad: assumed(200, "as Jetstress 2013"),
     long_pad: inferred(
         800,
@@ -174,6 +182,10 @@ pub(super) const EXCHANGE_2013: Profile = Profile {
     cache_min: inferred(ByteSize::mib(32), "Dell 2015: 64 MB for 2 databases"),
     cache_max: inferred(ByteSize::mib(256), "Dell 2015: 512 MB for 2 databases"),
     circular_logging: found(true, "XML 2013: CircularLog"),
+    log_reuse: inferred(
+        true,
+        "Dell 2015: bytes of log writes are those of the logs shipped",
+    ),
     maintenance: found(
         Some(MAINTENANCE),
         "XML 2013: DBMThrottling; Dell 2015: 262,144 bytes",

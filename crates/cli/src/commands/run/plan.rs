@@ -4,7 +4,7 @@ use std::process;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use brunt_ese::format::stamp::RunId;
-use brunt_qualify::plan::{DatabasePlan, EnginePlan, InstancePlan, LoadPlan, Plan};
+use brunt_qualify::plan::{DatabasePlan, EnginePlan, InstancePlan, LoadPlan, Plan, circular};
 use brunt_qualify::witness::Hearing;
 use brunt_report::Timestamp;
 use brunt_units::Time;
@@ -43,6 +43,7 @@ pub fn plan(scenario: &Scenario, renew: bool, begun: SystemTime) -> Plan {
         engine: engine(scenario),
         load: load(scenario),
         limits: scenario.limits,
+        branches_in_memory: false,
         array_cache: scenario.array_cache,
         instances: instances.map(instance).collect(),
         faults: faults(scenario),
@@ -87,7 +88,7 @@ fn engine(scenario: &Scenario) -> EnginePlan {
         cache_min: profile.cache_min,
         cache_max: profile.cache_max,
         checkpoint_depth: profile.checkpoint_depth,
-        circular: profile.circular_logging,
+        circular: circular(profile.version.profile(), profile.circular_logging),
         pacing: profile.checkpoint_writes,
         maintenance: profile
             .background_maintenance

@@ -3,6 +3,7 @@
 //! ```toml
 //! servers = ["HAIL", "SNOW"]          several mail servers on the same storage, if there are
 //! [test] [profile] [[instance]] ...   as for `brunt run`; every server does the same
+//! [twin]                              `branch_pages = "memory"`: they are never read; usually "read", like all pages
 //! [array]                             as for raw load; [[array]] with a `name` when there are several
 //! [volumes]                           which folder lies on which LUN
 //! "/db1" = "database 1"
@@ -30,7 +31,10 @@ pub use storage::ArrayPlan;
 pub use volumes::VolumePlan;
 
 /// Keys of the storage, beside those of `brunt run`.
-const STORAGE_KEYS: [&str; 4] = ["servers", "array", "volumes", "incident"];
+const STORAGE_KEYS: [&str; 5] = ["servers", "twin", "array", "volumes", "incident"];
+
+/// Where the twin finds branch pages.
+const BRANCH_PAGES: [&str; 2] = ["read", "memory"];
 
 /// More would be a data centre.
 const SERVERS_MAX: usize = 256;
@@ -42,6 +46,8 @@ pub struct ModelledScenario {
     pub scenario: Scenario,
     /// The servers, at least one.
     pub servers: Vec<String>,
+    /// Whether the twin takes branch pages to be in memory always.
+    pub branches_in_memory: bool,
     /// The arrays, at least one.
     pub arrays: Vec<ArrayPlan>,
     /// Where folders lie.
@@ -96,11 +102,16 @@ impl ModelledScenario {
             Some(node) => read_servers(&node)?,
             None => vec![scenario.name.clone()],
         };
+        let branches_in_memory = match storage.take("twin") {
+            Some(node) => read_twin(node)?,
+            None => false,
+        };
         let arrays = storage::read(&mut storage, folder)?;
         let volumes = volumes::read(&mut storage, &scenario, &servers, &arrays)?;
         Ok(Self {
             scenario,
             servers,
+            branches_in_memory,
             arrays,
             volumes,
             storage: written,
@@ -136,6 +147,13 @@ fn split(root: &mut Node) -> Result<section::Section, Refusal> {
     }
     let value = Value::Table(taken);
     section::Section::new(Node { value, place }, "the scenario", &STORAGE_KEYS)
+}
+
+/// Whether branch pages are in memory always.
+fn read_twin(node: Node) -> Result<bool, Refusal> {
+    let mut twin = section::Section::new(node, "[twin]", &["branch_pages"])?;
+    let branches = twin.read_or("branch_pages", 0, |node| section::word(node, &BRANCH_PAGES))?;
+    Ok(BRANCH_PAGES[branches.value] == "memory")
 }
 
 fn read_servers(node: &Node) -> Result<Vec<String>, Refusal> {

@@ -239,6 +239,7 @@ fn plan_of(scenario: &ModelledScenario, number: usize) -> Plan {
     let copy_to = plan.copy_to.as_deref().map(path);
     Plan {
         instances: instances.collect(),
+        branches_in_memory: scenario.branches_in_memory,
         copy_to,
         // What this machine's devices have for sectors does not matter here.
         engine: EnginePlan {
