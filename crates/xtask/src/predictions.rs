@@ -56,15 +56,9 @@ impl Predictions {
         self.0.extend(made.into_inner().expect("nobody panicked"));
     }
 
-    /// One that was made, or why it could not be.
-    ///
-    /// # Panics
-    /// When it was not.
-    pub(crate) fn get(&self, request: &Request) -> Result<&Prediction, &TaskError> {
-        self.0
-            .get(request)
-            .expect("it was asked for before")
-            .as_ref()
+    /// One that was made, or why it could not be; nothing when it was not asked for.
+    pub(crate) fn get(&self, request: &Request) -> Option<Result<&Prediction, &TaskError>> {
+        self.0.get(request).map(Result::as_ref)
     }
 }
 

@@ -11,6 +11,7 @@ use std::collections::BTreeSet;
 use clap::Args;
 
 use crate::figures::FIGURES;
+use crate::papers::Lengths;
 use crate::predictions::Predictions;
 use crate::published::{self, Published};
 use crate::{TaskError, say};
@@ -28,6 +29,10 @@ pub(crate) struct CalibrateArgs {
     #[arg(long, default_value_t = 5)]
     minutes: u32,
 
+    /// Minutes of virtual time before that
+    #[arg(long, default_value_t = 10)]
+    settle: u32,
+
     /// Rounds of the search, with smaller and smaller steps: 1 to 4
     #[arg(long, default_value_t = 3)]
     rounds: usize,
@@ -40,9 +45,13 @@ pub(crate) struct CalibrateArgs {
 pub(crate) fn run(args: &CalibrateArgs) -> Result<(), TaskError> {
     let tests = wanted(published::all()?, &args.rows)?;
     let mut predictions = Predictions::default();
+    let lengths = Lengths {
+        settle: args.settle,
+        measure: args.minutes,
+    };
     let search = |tests: Vec<_>| Search {
         tests,
-        minutes: args.minutes,
+        lengths,
         rounds: args.rounds,
     };
     let whole = search(tests.iter().collect());
@@ -59,7 +68,7 @@ pub(crate) fn run(args: &CalibrateArgs) -> Result<(), TaskError> {
             &tests,
             &system,
             &values,
-            args.minutes,
+            lengths,
             &mut predictions,
         )?);
     }
@@ -69,7 +78,7 @@ pub(crate) fn run(args: &CalibrateArgs) -> Result<(), TaskError> {
             &tests,
             &system,
             &fitted,
-            args.minutes,
+            lengths,
             &mut predictions,
         )?);
     }
@@ -124,15 +133,17 @@ fn errors(
     tests: &[Published],
     system: &str,
     values: &Values,
-    minutes: u32,
+    lengths: Lengths,
     predictions: &mut Predictions,
 ) -> Result<String, TaskError> {
     let own = || tests.iter().filter(|test| test.system == system);
-    let requests: Vec<_> = own().map(|test| request(test, values, minutes)).collect();
+    let requests: Vec<_> = own().map(|test| request(test, values, lengths)).collect();
     predictions.make(&requests);
     let mut text = String::new();
     for (test, request) in own().zip(&requests) {
-        let prediction = predictions.get(request).map_err(TaskError::again)?;
+        let prediction = predictions.get(request);
+        let prediction = prediction.expect("it was just made");
+        let prediction = prediction.map_err(TaskError::again)?;
         let predicted = prediction.of(test, &test.rows[0]);
         text.push_str(&format!("{}\n", test.scenario));
         for figure in &FIGURES {

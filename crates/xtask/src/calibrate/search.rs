@@ -6,7 +6,7 @@
 use crate::TaskError;
 use crate::calibrate::parameters::PARAMETERS;
 use crate::figures::cost;
-use crate::papers::closed;
+use crate::papers::{Lengths, closed};
 use crate::predictions::{Predictions, Request};
 use crate::published::Published;
 
@@ -24,7 +24,7 @@ pub(super) fn starts() -> Values {
 /// Fits parameters to `tests`.
 pub(super) struct Search<'a> {
     pub(super) tests: Vec<&'a Published>,
-    pub(super) minutes: u32,
+    pub(super) lengths: Lengths,
     pub(super) rounds: usize,
 }
 
@@ -65,15 +65,17 @@ impl Search<'_> {
     fn make(&self, all: &[Values], predictions: &mut Predictions) {
         let requests = all.iter().flat_map(|values| {
             let tests = self.tests.iter();
-            tests.map(|test| request(test, values, self.minutes))
+            tests.map(|test| request(test, values, self.lengths))
         });
         predictions.make(&requests.collect::<Vec<_>>());
     }
 
     fn cost(&self, values: &Values, predictions: &Predictions) -> Result<f64, TaskError> {
         let costs = self.tests.iter().map(|test| {
-            let prediction = predictions.get(&request(test, values, self.minutes));
-            let prediction = prediction.map_err(TaskError::again)?;
+            let prediction = predictions.get(&request(test, values, self.lengths));
+            let prediction = prediction
+                .expect("it was just made")
+                .map_err(TaskError::again)?;
             Ok(cost(test.whole(), &prediction.of(test, &test.rows[0])))
         });
         costs.sum()
@@ -81,8 +83,8 @@ impl Search<'_> {
 }
 
 /// The test with these values.
-pub(super) fn request(test: &Published, values: &Values, minutes: u32) -> Request {
-    let mut request = closed(&test.scenario, minutes);
+pub(super) fn request(test: &Published, values: &Values, lengths: Lengths) -> Request {
+    let mut request = closed(&test.scenario, lengths);
     for (parameter, value) in PARAMETERS.iter().zip(values) {
         if parameter.matters(&test.system, &test.generation) {
             request.set.extend(parameter.set(*value));

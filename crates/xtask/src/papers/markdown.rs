@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use brunt_report::decimals;
 
-use super::Test;
+use super::{Lengths, Test};
 use crate::TaskError;
 use crate::figures::{FIGURES, Figures};
 use crate::prediction::Prediction;
@@ -29,11 +29,12 @@ its paper prints and a reason for every one that it does not. Results of the fir
 ";
 
 /// The whole page.
-pub(super) fn page(tests: &[Test], predictions: &Predictions, minutes: u32) -> String {
+pub(super) fn page(tests: &[Test], predictions: &Predictions, lengths: Lengths) -> String {
     let mut text = HEAD.to_owned();
     writeln!(
         text,
-        "\nEvery prediction measures {minutes} minutes of virtual time after the scenario's warm-up.\n\n## Tests that may be fitted on"
+        "\nEvery prediction measures {} minutes of virtual time, after {} in which array and cache settle.\n\n## Tests that may be fitted on",
+        lengths.measure, lengths.settle
     )
     .expect("a string takes all");
     for test in tests {
@@ -61,11 +62,12 @@ fn known(published: &Published, test: &Test, predictions: &Predictions) -> Strin
         published.scenario, source.title, source.publisher, source.date, source.section
     );
     let closed = match predictions.get(&test.closed) {
-        Ok(closed) => closed,
-        Err(error) => return text + &not_made(error),
+        Some(Ok(closed)) => closed,
+        Some(Err(error)) => return text + &not_made(error),
+        None => return text + &skipped(&test.closed),
     };
     let paced = test.paced.as_ref();
-    let paced = paced.and_then(|paced| predictions.get(paced).ok());
+    let paced = paced.and_then(|paced| predictions.get(paced)?.ok());
     text.push_str(&figures(published, closed, paced));
     text.push_str(&format!("\n```console\n{}\n", command(&test.closed)));
     if let Some(paced) = &test.paced {
@@ -177,8 +179,14 @@ fn parts(published: &Published, closed: &Prediction) -> String {
 /// A test of which no result is here.
 fn predicted(test: &Test, predictions: &Predictions) -> String {
     let prediction = match predictions.get(&test.closed) {
-        Ok(prediction) => prediction,
-        Err(error) => return format!("### {}\n\n{}\n", test.closed.scenario, not_made(error)),
+        Some(Ok(prediction)) => prediction,
+        Some(Err(error)) => {
+            return format!("### {}\n\n{}\n", test.closed.scenario, not_made(error));
+        }
+        None => {
+            let skipped = skipped(&test.closed);
+            return format!("### {}\n\n{skipped}\n", test.closed.scenario);
+        }
     };
     let figures = prediction.whole();
     let mut text = format!(
@@ -210,6 +218,14 @@ fn not_made(error: &TaskError) -> String {
     let why = error.to_string();
     let first = why.lines().next().unwrap_or_default();
     format!("No prediction: {first}.\n")
+}
+
+/// What is said of a test that was left out of this edition.
+fn skipped(request: &Request) -> String {
+    format!(
+        "Not simulated for this edition of the page: it takes much longer than the others.\n\n```console\n{}\n```\n",
+        command(request)
+    )
 }
 
 /// What repeats a prediction.

@@ -19,9 +19,17 @@ use crate::{root, say};
 /// What `papers` is told.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct PapersArgs {
-    /// Minutes of virtual time that are measured, once array and cache have settled
+    /// Minutes of virtual time that are measured
     #[arg(long, default_value_t = 10)]
     minutes: u32,
+
+    /// Minutes of virtual time before that, in which array and cache settle
+    #[arg(long, default_value_t = 10)]
+    settle: u32,
+
+    /// Tests that are not simulated this time, because they take long
+    #[arg(long, value_name = "NAME")]
+    skip: Vec<String>,
 
     /// Only these tests; the file is not written then
     #[arg(long, value_name = "NAME")]
@@ -30,6 +38,15 @@ pub(crate) struct PapersArgs {
     /// Where to write
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+}
+
+/// Minutes of virtual time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lengths {
+    /// In which nothing counts.
+    pub(crate) settle: u32,
+    /// That are measured.
+    pub(crate) measure: u32,
 }
 
 /// One test and how it is simulated.
@@ -50,18 +67,25 @@ pub(crate) fn run(args: &PapersArgs) -> Result<(), TaskError> {
     let all = published::all()?;
     let mut tests: Vec<Test> = Vec::new();
     let predicted = published::only_predicted(&all)?;
-    tests.extend(all.into_iter().map(|one| known(one, args.minutes)));
+    let lengths = Lengths {
+        settle: args.settle,
+        measure: args.minutes,
+    };
+    tests.extend(all.into_iter().map(|one| known(one, lengths)));
     tests.extend(predicted.iter().map(|name| Test {
         published: None,
-        closed: closed(name, args.minutes),
+        closed: closed(name, lengths),
         paced: None,
     }));
     tests.retain(|test| args.only.is_empty() || args.only.contains(&test.closed.scenario));
-    let closed = tests.iter().map(|test| test.closed.clone());
-    let paced = tests.iter().filter_map(|test| test.paced.clone());
+    let wanted = |test: &&Test| !args.skip.contains(&test.closed.scenario);
+    let closed = tests.iter().filter(wanted);
+    let closed = closed.map(|test| test.closed.clone());
+    let paced = tests.iter().filter(wanted);
+    let paced = paced.filter_map(|test| test.paced.clone());
     let mut predictions = Predictions::default();
     predictions.make(&closed.chain(paced).collect::<Vec<_>>());
-    let text = markdown::page(&tests, &predictions, args.minutes);
+    let text = markdown::page(&tests, &predictions, lengths);
     if !args.only.is_empty() && args.out.is_none() {
         say(&text);
         return Ok(());
@@ -71,10 +95,10 @@ pub(crate) fn run(args: &PapersArgs) -> Result<(), TaskError> {
     fs::write(&path, text).map_err(|error| TaskError::File { path, error })
 }
 
-fn known(published: Published, minutes: u32) -> Test {
+fn known(published: Published, lengths: Lengths) -> Test {
     let closed = Request {
         checksum: published.whole().checksum_mib_per_s.is_some(),
-        ..closed(&published.scenario, minutes)
+        ..closed(&published.scenario, lengths)
     };
     let paced = paced(&published, &closed);
     Test {
@@ -85,10 +109,13 @@ fn known(published: Published, minutes: u32) -> Test {
 }
 
 /// The test as it is written, but for its length.
-pub(crate) fn closed(name: &str, minutes: u32) -> Request {
+pub(crate) fn closed(name: &str, lengths: Lengths) -> Request {
     Request {
         scenario: name.to_owned(),
-        set: vec![format!("test.duration={minutes}min")],
+        set: vec![
+            format!("test.min_warmup={}min", lengths.settle),
+            format!("test.duration={}min", lengths.measure),
+        ],
         checksum: false,
     }
 }
