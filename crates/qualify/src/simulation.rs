@@ -31,7 +31,7 @@ const CHECKSUM_READ: u64 = 64 << 10;
 /// for twenty (Dell EqualLogic PS5000XV, 90,000 users, 2008).
 const CHECKSUM_IN_FLIGHT: (usize, usize, usize) = (128, 8, 64);
 /// What is read of the databases of a server, together: the rate is as steady after it as after all of it, and terabytes
-/// would take longer to read than the test before. A database is read for at least a sixteenth of a gibibyte.
+/// would take longer to read than the test before. Of each database at least a sixteenth of a gibibyte is read.
 const CHECKSUM_SAMPLE: u64 = 16 << 30;
 const CHECKSUM_SAMPLE_MIN: u64 = 64 << 20;
 /// How often progress is told.
@@ -95,9 +95,8 @@ impl Director<'_> {
     async fn read_files(&self, run: &mut TestRun) -> Result<(), RunError> {
         let (world, begun) = (self.world, self.now());
         let databases = run.last.len().max(1) as u64;
-        let sample = CHECKSUM_SAMPLE
-            .div_euclid(databases)
-            .max(CHECKSUM_SAMPLE_MIN);
+        let reads = CHECKSUM_SAMPLE.div_euclid(databases * CHECKSUM_READ);
+        let sample = (reads * CHECKSUM_READ).max(CHECKSUM_SAMPLE_MIN);
         let read_of = |size: &ByteSize| size.get().min(sample);
         let total = ByteSize::bytes(run.last.iter().map(read_of).sum());
         let read = Rc::new(Cell::new(0));
