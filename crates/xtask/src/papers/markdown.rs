@@ -15,7 +15,7 @@ const HEAD: &str = "\
 # Published tests and what brunt predicts
 
 Made by `cargo xtask papers`; what stands here is not written by hand. Each test is a scenario in `scenarios/papers`, with the inputs that
-its paper prints and a reason for every one that it does not. Results of the first group may be fitted on, and were
+its paper prints and a reason for every one that it does not. Results of the first group may be fitted on
 (`cargo xtask calibrate`). Those of the second group are not in this repository: whoever has the papers can compare.
 
 * **Closed loop**: the sessions that the paper prints and nothing else, held back as named. Slower storage gets less to do, so
