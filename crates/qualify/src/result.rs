@@ -286,7 +286,11 @@ impl Assembly<'_> {
         let logs = meters.logs.iter().map(|m| mean(&m.writes)).collect();
         let names = plan.databases().map(|database| &database.name).collect();
         let log_names = plan.instances.iter().map(|i| &i.name).collect();
-        let per_second = |count: u64| count as f64 / self.length.as_seconds();
+        // Nothing was measured by a test that ended as it began.
+        let per_second = |count: u64| {
+            let seconds = self.length.as_seconds();
+            (seconds > 0.0).then(|| count as f64 / seconds)
+        };
         let io = meters
             .databases
             .iter()
@@ -295,8 +299,8 @@ impl Assembly<'_> {
         Evidence {
             reads: streams(names, reads, collected.map(|c| &c.reads)),
             log_writes: streams(log_names, logs, collected.map(|c| &c.log_writes)),
-            stalls_per_s: collected.map(|_| per_second(meters.page_fault_stalls.total())),
-            achieved_io_per_s: collected.map(|_| per_second(io.sum())),
+            stalls_per_s: collected.and_then(|_| per_second(meters.page_fault_stalls.total())),
+            achieved_io_per_s: collected.and_then(|_| per_second(io.sum())),
             target: run.target,
             tuning: run.tuning.clone(),
             samples: collected.map_or_else(Vec::new, |c| c.samples.clone()),

@@ -46,10 +46,11 @@ fn growth(initial: &[ByteSize], last: &[ByteSize]) -> f64 {
 fn databases_that_are_made_over_and_over_stay_within_their_reserve() {
     for (page, size, sessions) in [
         (PageSize::KIB_4, ByteSize::mib(4), 4),
-        (PageSize::KIB_32, ByteSize::mib(16), 4),
-        (PageSize::KIB_32, ByteSize::mib(16), 48),
+        (PageSize::KIB_32, ByteSize::mib(32), 4),
+        (PageSize::KIB_32, ByteSize::mib(32), 48),
     ] {
-        let plan = busy(page, size, sessions);
+        let mut plan = busy(page, size, sessions);
+        plan.duration = Span::seconds(12);
         let test = Small::new(1).run(&plan);
         let run = test.run.as_ref().unwrap();
         assert_eq!(run.ending, Ending::Complete);
