@@ -17,6 +17,9 @@ use std::rc::Rc;
 /// Bytes in a slab. 4 KiB frames registered one by one cost 1-2 µs per I/O at depth; slabs cost nothing.
 pub const SLAB_BYTES: usize = 64 << 20;
 
+/// Bytes in a slab of plain memory: more than the largest flush of a log, half of a buffer of one file of 16 MiB.
+const HEAP_SLAB_BYTES: usize = 8 << 20;
+
 /// Frames are aligned to this, and their lengths are multiples of it.
 const ALIGNMENT: usize = 4096;
 
@@ -70,9 +73,9 @@ impl Frames {
         })))
     }
 
-    /// A pool in ordinary memory, in slabs of 1 MiB: for virtual worlds and tests.
+    /// A pool in ordinary memory, in slabs of 8 MiB: for virtual worlds and tests.
     pub fn in_memory() -> Self {
-        Self::new(Box::new(Heap), 1 << 20)
+        Self::new(Box::new(Heap), HEAP_SLAB_BYTES)
     }
 
     /// A frame of `length` bytes, a multiple of 4,096 up to the slab size. Its content is whatever was there.
@@ -229,16 +232,16 @@ mod tests {
     #[test]
     fn the_rest_of_a_slab_is_not_lost() {
         let frames = Frames::in_memory();
-        let _most = frames.take((1 << 20) - 4096);
+        let _most = frames.take(HEAP_SLAB_BYTES - 4096);
         let _new_slab = frames.take(8192);
         let rest = frames.take(4096);
         assert_eq!(
             rest.place(),
             FramePlace {
                 slab: 0,
-                offset: (1 << 20) - 4096
+                offset: u32::try_from(HEAP_SLAB_BYTES - 4096).unwrap()
             }
         );
-        assert_eq!(frames.slab_bytes_taken(), 2 << 20);
+        assert_eq!(frames.slab_bytes_taken(), 2 * HEAP_SLAB_BYTES as u64);
     }
 }
