@@ -13,7 +13,7 @@ use brunt_world::Op;
 use small::{Left, Small, plan};
 
 /// How far figures may be apart, as a share, when keys are without order.
-const AGREE: f64 = 0.03;
+const AGREE: f64 = 0.05;
 /// The same, when records lie beside others: which of two neighbours a leaf ends between is a guess of the twin's.
 const AGREE_BESIDE: f64 = 0.08;
 

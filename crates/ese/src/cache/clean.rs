@@ -251,6 +251,10 @@ impl<C: Content> State<C> {
             false
         };
         self.frames.coldest(want as usize, may_go, &mut chosen);
+        if chosen.len() >= want as usize {
+            // Others can leave: nobody needs the log of these sooner than it comes.
+            cold.early.fill_with(|| None);
+        }
         cold.dirty.clear();
         cold.evicted = 0;
         for frame in chosen {
