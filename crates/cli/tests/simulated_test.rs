@@ -11,11 +11,12 @@ const SCHEMA: &str = include_str!("../../../docs/result.schema.json");
 const EXAMPLE: &str = include_str!("../../../examples/mail-on-array.toml");
 
 /// The example, made small enough for a test.
-const SMALL: [&str; 5] = [
+const SMALL: [&str; 6] = [
     "--duration=5s",
     "--set=test.min_warmup=2s",
     "--set=instance.0.database_size=8MiB",
     "--set=instance.1.database_size=8MiB",
+    "--set=profile.cache_min=2MiB",
     "--set=profile.cache_max=4MiB",
 ];
 
@@ -201,7 +202,7 @@ fn a_sweep_has_a_row_for_each_value_and_a_curve() {
 fn the_largest_number_of_mailboxes_lies_between_one_that_passes_and_one_that_does_not() {
     // Cache enough for no stalls: the rate decides.
     let text = EXAMPLE
-        .replace("database_size = \"96 MiB\"\n", "")
+        .replace("database_size = \"40 GiB\"\n", "")
         .replace("scheduling = \"none\"\n", "");
     let home = home(&format!(
         "{text}\n[mailboxes]\ncount = 400\nquota = \"40 KiB\"\nio_per_s = 1.0\n"
@@ -210,6 +211,10 @@ fn the_largest_number_of_mailboxes_lies_between_one_that_passes_and_one_that_doe
     command.current_dir(home.path());
     command.args(["simulate", "mail.toml", "--engine=bytes", "--until-fail"]);
     command.args(["--duration=4s", "--set=test.min_warmup=2s"]);
+    command.args([
+        "--set=profile.cache_min=2MiB",
+        "--set=profile.cache_max=8MiB",
+    ]);
     let output = command.output().unwrap();
     let text = String::from_utf8(output.stdout.clone()).unwrap();
     let words: Vec<&str> = text.split_whitespace().collect();

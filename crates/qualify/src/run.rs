@@ -58,6 +58,20 @@ pub async fn run(
     listener: &dyn Listener,
     stop: &Stop,
 ) -> Result<TestRun, RunError> {
+    direct(world, plan, listener, stop, async |director| {
+        director.run().await
+    })
+    .await
+}
+
+/// Puts a director over `world`, its faults and a record of what is in flight in between, and lets it do `work`.
+pub(crate) async fn direct(
+    world: &World,
+    plan: &Plan,
+    listener: &dyn Listener,
+    stop: &Stop,
+    work: impl AsyncFnOnce(&Director<'_>) -> Result<TestRun, RunError>,
+) -> Result<TestRun, RunError> {
     let (world, injection) = Injection::before(world, plan);
     let recorder = FlightRecorder::over(&world);
     let director = Director {
@@ -68,7 +82,7 @@ pub async fn run(
         listener,
         stop,
     };
-    director.run().await
+    work(&director).await
 }
 
 /// Leads a test through its phases.

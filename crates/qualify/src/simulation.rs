@@ -13,12 +13,10 @@ use brunt_world::{Class, Io, Op, OpenMode, Segments, World};
 
 use crate::error::RunError;
 use crate::goal::TestKind;
-use crate::hanging::FlightRecorder;
-use crate::injection::Injection;
 use crate::plan::{DatabasePlan, Plan};
 use crate::progress::{Listener, News, Stop};
 use crate::rules::Ending;
-use crate::run::Director;
+use crate::run::{Director, direct};
 use crate::server::Server;
 use crate::test_run::TestRun;
 use crate::verification::Files;
@@ -47,17 +45,10 @@ pub async fn simulate(
     listener: &dyn Listener,
     stop: &Stop,
 ) -> Result<TestRun, RunError> {
-    let (world, injection) = Injection::before(world, plan);
-    let recorder = FlightRecorder::over(&world);
-    let director = Director {
-        world: &recorder.world(&world),
-        recorder: &recorder,
-        injection: &injection,
-        plan,
-        listener,
-        stop,
-    };
-    director.simulate().await
+    direct(world, plan, listener, stop, async |director| {
+        director.simulate().await
+    })
+    .await
 }
 
 impl Director<'_> {

@@ -268,18 +268,24 @@ impl TwinTable {
         record: TwinRecord,
         commit: Commit,
     ) -> Result<(), EngineError> {
-        instance.log().room().await?;
-        let (leaf, mut pins) = {
-            let (leaf, pin) = self.descend(instance, record.key).await?;
-            (leaf, Pins::from_iter([pin]))
-        };
-        let mut touched: Touched = smallvec![leaf.page];
+        let (mut touched, mut pins) = self.leaf_of(instance, record).await?;
         self.body_of(instance, record, &mut touched, &mut pins)
             .await?;
         let bytes = self.layout.measure.replace_log(record.body);
         let end = self.change(instance, &touched, bytes).end;
         drop(pins);
         finish(instance, end, commit).await
+    }
+
+    /// The leaf of a record that is to be changed, pinned; the log has room.
+    async fn leaf_of(
+        &self,
+        instance: &Instance<Ghost>,
+        record: TwinRecord,
+    ) -> Result<(Touched, Pins), EngineError> {
+        instance.log().room().await?;
+        let (leaf, pin) = self.descend(instance, record.key).await?;
+        Ok((smallvec![leaf.page], smallvec![pin]))
     }
 
     /// The leaf of a key, pinned.
@@ -318,9 +324,7 @@ impl TwinTable {
         record: TwinRecord,
         head: PageNumber,
     ) -> Result<(Touched, Pins), EngineError> {
-        instance.log().room().await?;
-        let (leaf, pin) = self.descend(instance, record.key).await?;
-        let (mut touched, mut pins) = (Touched::from_iter([leaf.page]), Pins::from_iter([pin]));
+        let (mut touched, mut pins) = self.leaf_of(instance, record).await?;
         pins.push(self.fetch(instance, head).await?);
         touched.push(head);
         self.body_of(instance, record, &mut touched, &mut pins)
@@ -444,10 +448,10 @@ impl TwinTable {
 
     /// Makes the file longer while operations go on, when less than one growth of pages is left.
     fn grow_ahead(&self, instance: &Instance<Ghost>) {
-        let (entry, supply) = (instance.database(self.database), self.supply.borrow());
-        let extension = instance.options().growth_pages.max(supply.largest());
+        let entry = instance.database(self.database);
         let pages = entry.pages.get();
-        let more = extension::growth(pages, supply.room(pages), 0, extension);
+        let room = self.supply.borrow().room(pages);
+        let more = extension::growth(pages, room, 0, self.extension(instance));
         if more == 0 || entry.growing.get() {
             return;
         }
@@ -457,11 +461,14 @@ impl TwinTable {
 
     /// Makes the file longer, or waits for who is making it longer.
     async fn grow(&self, instance: &Instance<Ghost>) -> Result<(), EngineError> {
-        let extension = instance
-            .options()
-            .growth_pages
-            .max(self.supply.borrow().largest());
+        let extension = self.extension(instance);
         instance.grow_file(self.database, extension).await
+    }
+
+    /// Pages that the file grows by: the largest extent that a tree would ask for comes out of one growth.
+    fn extension(&self, instance: &Instance<Ghost>) -> u32 {
+        let largest = self.supply.borrow().largest();
+        instance.options().growth_pages.max(largest)
     }
 }
 

@@ -69,7 +69,7 @@ fn what_cannot_be_is_refused_where_it_stands() {
     let nowhere = EXAMPLE.replace("\"/log1\" = \"log 1\"\n", "");
     let said = refused(&nowhere);
     assert!(said.contains("/log1 lies on no LUN"), "{said}");
-    let large = EXAMPLE.replacen("\"96 MiB\"", "\"130 GiB\"", 1);
+    let large = EXAMPLE.replacen("\"40 GiB\"", "\"130 GiB\"", 1);
     let said = refused(&large);
     assert!(
         said.contains("`database_size = \"130 GiB\"`: databases of 130 GiB do not fit on LUN \"database 1\" of 120 GiB"),
