@@ -14,6 +14,7 @@ pub mod log;
 pub mod maintenance;
 pub mod meter;
 pub mod page;
+pub mod patch;
 pub mod policy;
 mod small_file;
 pub mod space;

@@ -29,6 +29,12 @@ pub struct DatabaseMeters {
     pub growth_stalls: Counter,
     /// Syncs of the file.
     pub syncs: Meter,
+    /// Pages that were bad and are right again, thanks to another copy ([`crate::patch`]).
+    pub patched: Counter,
+    /// Pages that were bad and for which no copy could help, although there are copies.
+    pub unpatched: Counter,
+    /// Pages of copies that were not taken: stale, bad, or of another history.
+    pub refused_copies: Counter,
 }
 
 /// The I/O of one log stream.

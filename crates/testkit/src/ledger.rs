@@ -50,6 +50,17 @@ impl Ledger {
     pub fn kept(&self) -> Store {
         self.0.kept.borrow().store.fork()
     }
+
+    /// The files with every write that is done, durable or not: what whoever wrote them believes to be there.
+    pub fn written(&self) -> Store {
+        let kept = self.0.kept.borrow();
+        let mut store = kept.store.fork();
+        for (file, pieces) in &kept.waiting {
+            let pieces = pieces.iter();
+            pieces.for_each(|(offset, bytes)| store.write(*file, *offset, bytes));
+        }
+        store
+    }
 }
 
 /// `world` with every request recorded; `store` has the files that are there already.

@@ -18,6 +18,7 @@ use brunt_ese::instance::recovery::RecoveryReport;
 use brunt_ese::instance::{Circular, Instance, InstanceOptions};
 use brunt_ese::log::{Durability, LogShape};
 use brunt_ese::meter::MeterBoard;
+use brunt_ese::patch::Copies;
 use brunt_ese::policy::checkpoint::Pacing;
 use brunt_ese::tree::TreeId;
 use brunt_units::{ByteSize, DatabaseTime, PageNumber, PageSize, Span};
@@ -83,8 +84,24 @@ pub async fn open(
     frames: u32,
     options: InstanceOptions,
 ) -> Result<(Instance<Bytes>, RecoveryReport), EngineError> {
+    open_with(world, frames, options, None).await
+}
+
+/// The same, where bad pages are asked of `copies`.
+///
+/// # Errors
+/// As [`Instance::open`].
+pub async fn open_with(
+    world: &World,
+    frames: u32,
+    options: InstanceOptions,
+    copies: Option<Rc<dyn Copies>>,
+) -> Result<(Instance<Bytes>, RecoveryReport), EngineError> {
     let meters = Rc::new(MeterBoard::new(options.databases.len(), 1));
     let cache = Cache::new(world, CacheOptions::new(options.page_size, frames), meters);
+    if let Some(copies) = copies {
+        cache.patch_from(copies);
+    }
     Instance::open(world, &cache, options).await
 }
 

@@ -18,6 +18,7 @@ use crate::format::flush_map::{
     MAP_PAGE_BYTES, MapPlace, PAGES_PER_MAP_PAGE, flush_type, seal_map_page, set_flush_types,
     sound_map_page,
 };
+use crate::policy::patch::low_bits;
 
 /// The memory of one database's page writes.
 #[derive(Clone, Debug, Default)]
@@ -46,7 +47,7 @@ impl FlushMemory {
         if self.pages.len() <= at {
             self.pages.resize(at + 1, 0);
         }
-        let time = time.map_or(0, |time| TIME_KNOWN | low_bits(time));
+        let time = time.map_or(0, |time| TIME_KNOWN | shifted_bits(time));
         self.pages[at] = (flush_type & 3) | time;
         self.dirty.insert(MapPlace::of(page).map_page);
     }
@@ -94,6 +95,12 @@ impl FlushMemory {
         }
     }
 
+    /// The lowest bits of the time that the page was last written with, if they are known.
+    pub fn low_bits(&self, page: PageNumber) -> Option<u8> {
+        let byte = self.pages.get(page.0 as usize).copied().unwrap_or_default();
+        (byte & 3 != 0 && byte & TIME_KNOWN != 0).then_some(byte >> 3)
+    }
+
     /// Whether a page that was read can be the one that was written last.
     pub fn agrees(&self, page: PageNumber, flush_type: u8, time: Option<DatabaseTime>) -> bool {
         let Some(&byte) = self.pages.get(page.0 as usize) else {
@@ -102,14 +109,13 @@ impl FlushMemory {
         let known = byte & 3;
         let type_agrees = known == 0 || flush_type == 0 || known == flush_type;
         let time_known = known != 0 && byte & TIME_KNOWN != 0;
-        let time_agrees = !time_known || time.is_none_or(|time| byte & !7 == low_bits(time));
+        let time_agrees = !time_known || time.is_none_or(|time| byte & !7 == shifted_bits(time));
         type_agrees && time_agrees
     }
 }
 
-fn low_bits(time: DatabaseTime) -> u8 {
-    let low = time.0 & 0x1F;
-    u8::try_from(low << 3).expect("five bits shifted by three")
+fn shifted_bits(time: DatabaseTime) -> u8 {
+    low_bits(time) << 3
 }
 
 #[cfg(test)]
@@ -144,6 +150,7 @@ mod tests {
         assert!(memory.agrees(page, 2, Some(DatabaseTime(5))));
         memory.written(page, 2, Some(DatabaseTime(100)));
         assert!(memory.agrees(page, 2, Some(DatabaseTime(100))));
+        assert_eq!(memory.low_bits(page), Some(100 % 32));
         assert!(
             !memory.agrees(page, 1, Some(DatabaseTime(99))),
             "the write before"
@@ -154,6 +161,7 @@ mod tests {
         );
         memory.written(page, 3, None);
         assert!(memory.agrees(page, 3, Some(DatabaseTime(1))));
+        assert_eq!(memory.low_bits(page), None);
         memory.forget(page);
         assert!(memory.agrees(page, 1, Some(DatabaseTime(0))));
     }

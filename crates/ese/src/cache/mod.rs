@@ -10,6 +10,7 @@
 //! * `frames`: the table of frames, structure of arrays.
 //! * `read`: finding and reading pages, stalls.
 //! * `preread`: reading pages before they are asked for.
+//! * `mend`: getting bad pages from other copies.
 //! * `past`: reading pages without caching them.
 //! * `write`: writing runs of pages, after their log.
 //! * `clean`: keeping frames available.
@@ -22,6 +23,7 @@
 mod clean;
 mod flush_memory;
 mod frames;
+mod mend;
 mod past;
 mod preread;
 mod read;
@@ -46,9 +48,11 @@ use brunt_world::{FileId, World};
 
 use crate::content::Content;
 use crate::error::EngineError;
+use crate::format::stamp::Signature;
 use crate::instance::operate::PINS_CHANGING;
 use crate::log::{Appended, Log};
 use crate::meter::MeterBoard;
+use crate::patch::{Copies, Patch};
 use crate::policy::available::{Available, Freeing, START_PERCENT, STOP_PERCENT};
 use crate::policy::dirty::DirtyOrder;
 use frames::FrameTable;
@@ -122,6 +126,7 @@ struct CachedDatabase<C: Content> {
     instance: u8,
     log: Log<C>,
     time: DatabaseTime,
+    signature: Signature,
     flush: FlushMemory,
     /// Writes in flight, by an id: the position each makes durable once synced.
     flying: BTreeMap<u64, LogPosition>,
@@ -150,6 +155,8 @@ struct State<C: Content> {
     next_write: u64,
     /// Reads past the cache that are in flight.
     watches: Vec<Weak<past::Watch>>,
+    /// Pages whose repair is being written.
+    mending: BTreeSet<PageKey>,
 }
 
 struct Inner<C: Content> {
@@ -159,6 +166,10 @@ struct Inner<C: Content> {
     meters: Rc<MeterBoard>,
     state: RefCell<State<C>>,
     failure: RefCell<Option<EngineError>>,
+    /// Who is asked for bad pages.
+    copies: RefCell<Option<Rc<dyn Copies>>>,
+    /// What came of that.
+    patches: RefCell<Vec<Patch>>,
     closing: Cell<bool>,
     /// A page arrived, a write ended, a frame became free.
     progress: Event,
@@ -215,8 +226,11 @@ impl<C: Content> Cache<C> {
                 freeing: false,
                 next_write: 0,
                 watches: Vec::new(),
+                mending: BTreeSet::new(),
             }),
             failure: RefCell::new(None),
+            copies: RefCell::new(None),
+            patches: RefCell::default(),
             closing: Cell::new(false),
             progress: Event::new(tasks),
             write_ended: Event::new(tasks),
@@ -230,7 +244,7 @@ impl<C: Content> Cache<C> {
     /// Takes a database in and gives it its number.
     ///
     /// Databases of instance n are given before those of n+1. `pages` is how many pages the file has, `time` its latest
-    /// change.
+    /// change, `signature` what its copies have in common with it.
     #[expect(
         clippy::too_many_arguments,
         reason = "each is another fact about the database"
@@ -243,6 +257,7 @@ impl<C: Content> Cache<C> {
         instance: u8,
         log: Log<C>,
         time: DatabaseTime,
+        signature: Signature,
         flush: FlushMemory,
     ) -> u8 {
         let mut state = self.0.state.borrow_mut();
@@ -257,6 +272,7 @@ impl<C: Content> Cache<C> {
             instance,
             log,
             time,
+            signature,
             flush,
             flying: BTreeMap::new(),
             unsynced: None,

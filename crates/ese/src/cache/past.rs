@@ -137,6 +137,7 @@ impl<C: Content> State<C> {
     fn is_writing(&self, key: PageKey) -> bool {
         let frame = self.frames.find(key);
         frame.is_some_and(|frame| self.frames.phase(frame) == Phase::Writing)
+            || self.mending.contains(&key)
     }
 }
 

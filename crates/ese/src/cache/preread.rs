@@ -181,15 +181,26 @@ impl<C: Content> Cache<C> {
             };
             // Of a run that failed nobody knows which page it was: each is read again on its own.
             let key = PageKey { database, page };
+            let page = C::arrived(segment);
             let judged = done
                 .result
                 .ok()
-                .and_then(|()| self.judge(key, Ok(()), C::arrived(segment), trust).ok());
+                .and_then(|()| self.judge_ahead(key, page, trust));
             self.settle(frame, judged);
         }
         self.with_database(database, |entry| entry.ahead.in_flight -= 1);
         self.0.progress.notify();
         self.read_ahead(database);
+    }
+
+    /// The page, unless it is bad. Recovery makes do with a bad one, but not where another copy may have it: then whoever needs it
+    /// reads it again, and asks.
+    fn judge_ahead(&self, key: PageKey, mut page: C::Page, trust: Trust) -> Option<C::Page> {
+        match self.has_copies() {
+            true => self.examine(key, Ok(()), &mut page, trust).ok()?,
+            false => return self.judge(key, Ok(()), page, trust).ok(),
+        }
+        Some(page)
     }
 
     /// The page has arrived in its frame, or not.

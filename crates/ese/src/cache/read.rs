@@ -9,6 +9,7 @@ use brunt_world::{Class, Io, IoError, Op, Segments};
 
 use super::clean::Cold;
 use super::frames::Phase;
+use super::mend::Bad;
 use super::{Cache, PageKey};
 use crate::content::Content;
 use crate::error::{EngineError, PageFault};
@@ -194,7 +195,14 @@ impl<C: Content> Cache<C> {
             .into_iter()
             .next()
             .expect("a read brings its memory back");
-        let judged = self.judge(key, result, C::arrived(segment), trust);
+        let mut page = C::arrived(segment);
+        let judged = match self.examine(key, result, &mut page, trust) {
+            Ok(()) => Ok(page),
+            Err(bad) => match self.mend(key, bad, trust).await {
+                Some(page) => Ok(page),
+                None => self.make_do(key, bad, page, trust),
+            },
+        };
         let mut state = self.0.state.borrow_mut();
         let outcome = match judged {
             Ok(page) => {
@@ -229,46 +237,66 @@ impl<C: Content> Cache<C> {
         mut page: C::Page,
         trust: Trust,
     ) -> Result<C::Page, PageFault> {
-        let size = self.0.options.page_size;
-        let mut state = self.0.state.borrow_mut();
-        let database = &mut state.databases[usize::from(key.database)];
-        let verdict = match result {
-            Ok(()) => C::verify(&mut page, key.page, database.pages, size),
-            Err(error) => Err(PageFault::Device(error)),
-        };
-        match (verdict, trust) {
-            (Ok(sound), Trust::Verified) => {
-                if sound.corrected {
-                    self.0.meters.with(|meters| meters.corrected.tick());
-                }
-                let agrees = database
-                    .flush
-                    .agrees(key.page, sound.flush_type, sound.time);
-                match agrees {
-                    false => Err(PageFault::LostFlush),
-                    true if sound.time > Some(database.time) => Err(PageFault::TooNew),
-                    true => Ok(page),
-                }
-            }
-            (Err(fault), Trust::Verified) => Err(fault),
-            (Ok(sound), Trust::Recovering) => {
-                // Two versions of a page may differ in one bit, and then a torn write looks like a flipped one.
-                if sound.corrected {
-                    database.torn.insert(key.page);
-                }
-                Ok(page)
-            }
-            // Past the end: the file's new length did not survive, its pages will be rebuilt like torn ones.
-            (Err(PageFault::Device(IoError::PastEnd)), Trust::Recovering) => {
-                database.torn.insert(key.page);
-                Ok(C::zeroed(&self.0.world.frames, size))
-            }
-            (Err(PageFault::Device(error)), Trust::Recovering) => Err(PageFault::Device(error)),
-            (Err(_), Trust::Recovering) => {
-                database.torn.insert(key.page);
-                Ok(page)
-            }
+        match self.examine(key, result, &mut page, trust) {
+            Ok(()) => Ok(page),
+            Err(bad) => self.make_do(key, bad, page, trust),
         }
+    }
+
+    /// Whether what arrived is the page that was written last; a flipped bit is put right.
+    pub(super) fn examine(
+        &self,
+        key: PageKey,
+        result: Result<(), IoError>,
+        page: &mut C::Page,
+        trust: Trust,
+    ) -> Result<(), Bad> {
+        result.map_err(PageFault::Device)?;
+        let state = self.0.state.borrow();
+        let database = &state.databases[usize::from(key.database)];
+        let sound = C::verify(page, key.page, database.pages, self.0.options.page_size)?;
+        if trust == Trust::Recovering {
+            // Two versions of a page may differ in one bit, and then a torn write looks like a flipped one.
+            return match sound.corrected {
+                true => Err(PageFault::Checksum.into()),
+                false => Ok(()),
+            };
+        }
+        if sound.corrected {
+            self.0.meters.with(|meters| meters.corrected.tick());
+        }
+        let agrees = database
+            .flush
+            .agrees(key.page, sound.flush_type, sound.time);
+        match agrees {
+            false => Err(Bad {
+                fault: PageFault::LostFlush,
+                found: sound.time,
+            }),
+            true if sound.time > Some(database.time) => Err(PageFault::TooNew.into()),
+            true => Ok(()),
+        }
+    }
+
+    /// What is to be made of a bad page that no other copy has: recovery takes it for torn, and rebuilds it.
+    fn make_do(
+        &self,
+        key: PageKey,
+        bad: Bad,
+        page: C::Page,
+        trust: Trust,
+    ) -> Result<C::Page, PageFault> {
+        let page = match (trust, bad.fault) {
+            (Trust::Verified, fault) => return Err(fault),
+            // Past the end: the file's new length did not survive, its pages will be rebuilt like torn ones.
+            (Trust::Recovering, PageFault::Device(IoError::PastEnd)) => {
+                C::zeroed(&self.0.world.frames, self.0.options.page_size)
+            }
+            (Trust::Recovering, PageFault::Device(error)) => return Err(PageFault::Device(error)),
+            (Trust::Recovering, _) => page,
+        };
+        self.with_database(key.database, |entry| entry.torn.insert(key.page));
+        Ok(page)
     }
 
     /// Whether recovery found the page torn and it is not rebuilt yet.

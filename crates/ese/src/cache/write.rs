@@ -307,7 +307,7 @@ impl<C: Content> CachedDatabase<C> {
 }
 
 impl<C: Content> State<C> {
-    fn is_dirty(&self, frame: u32) -> bool {
+    pub(super) fn is_dirty(&self, frame: u32) -> bool {
         let instance = self.databases[usize::from(self.frames.key(frame).database)].instance;
         self.dirty[usize::from(instance)].position(frame).is_some()
     }

@@ -271,7 +271,14 @@ impl Instance<Bytes> {
                         .fetch(number, entry.page, Trust::Recovering)
                         .await?,
                 );
-                if self.is_behind(database, entry, time)? {
+                let lacks = match self.is_behind(database, entry, time) {
+                    // A write of it got lost: another copy may have it.
+                    Err(_) if self.0.cache.exchange(number, entry.page).await => {
+                        self.is_behind(database, entry, time)
+                    }
+                    known => known,
+                };
+                if lacks? {
                     behind.push(entry.page);
                 }
             }

@@ -129,6 +129,7 @@ impl<C: Content> Instance<C> {
                 options.number,
                 log.clone(),
                 time,
+                found.header.signature,
                 memory,
             );
             databases.push(Database {

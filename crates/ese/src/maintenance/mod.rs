@@ -11,7 +11,8 @@
 //!   the read fails            each page on its own, to find which it is
 //! ```
 //!
-//! A bad page ends nothing. It is remembered, and whoever needs it will meet the same error.
+//! A bad page ends nothing. It is remembered, and whoever needs it will meet the same error, unless another copy of the
+//! database puts it right ([`crate::patch`]).
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -20,7 +21,7 @@ use std::rc::Rc;
 use brunt_units::{PageNumber, Span, Time};
 use brunt_world::Class;
 
-use crate::cache::{OnDisk, Reader};
+use crate::cache::{OnDisk, Reader, Trust};
 use crate::content::Content;
 use crate::error::{EngineError, PageFault};
 use crate::instance::Instance;
@@ -44,6 +45,8 @@ pub struct Findings {
     pub skipped: u64,
     /// Pages that are blank and were never written.
     pub blank: u64,
+    /// Times that a page was bad and is right now, thanks to another copy.
+    pub patched: u64,
     /// Pages that were found bad, with the latest of what was wrong.
     pub bad: BTreeMap<PageNumber, EngineError>,
 }
@@ -105,13 +108,14 @@ impl<C: Content> Instance<C> {
         let read = self.0.cache.read_past(entry.number, run, READER).await;
         if let Ok(pages) = read {
             let pages = run.pages().zip(pages);
-            let judged = pages.filter(|(page, _)| !cached.contains(page));
-            judged.for_each(|(page, found)| self.note(entry, page, found, findings));
+            for (page, found) in pages.filter(|(page, _)| !cached.contains(page)) {
+                self.note(entry, page, found, findings).await;
+            }
             return;
         }
         for page in run.pages().filter(|page| !cached.contains(page)) {
             let found = self.scan_page(entry, page).await;
-            self.note(entry, page, found, findings);
+            self.note(entry, page, found, findings).await;
         }
     }
 
@@ -126,24 +130,36 @@ impl<C: Content> Instance<C> {
         }
     }
 
-    fn note(
+    /// Keeps account of a page. A bad one is read once more as an operation would, which asks the other copies, if there are
+    /// any.
+    async fn note(
         &self,
         entry: &Database,
         page: PageNumber,
         found: OnDisk<C::Page>,
         findings: &RefCell<Findings>,
     ) {
-        let mut findings = findings.borrow_mut();
-        match found {
-            OnDisk::Sound(_) => findings.judged += 1,
-            OnDisk::Blank => findings.blank += 1,
-            OnDisk::Disturbed => findings.skipped += 1,
-            OnDisk::Bad(fault) => {
-                findings.judged += 1;
-                let error = self.page_error(entry, page, fault);
-                findings.bad.insert(page, error);
+        let fault = {
+            let mut findings = findings.borrow_mut();
+            match found {
+                OnDisk::Sound(_) => findings.judged += 1,
+                OnDisk::Blank => findings.blank += 1,
+                OnDisk::Disturbed => findings.skipped += 1,
+                OnDisk::Bad(_) => findings.judged += 1,
             }
-        }
+            match found {
+                OnDisk::Bad(fault) => fault,
+                _ => return,
+            }
+        };
+        let is_mended = self.0.cache.has_copies() && {
+            let again = self.0.cache.fetch(entry.number, page, Trust::Verified);
+            again.await.is_ok()
+        };
+        let mut findings = findings.borrow_mut();
+        findings.patched += u64::from(is_mended);
+        let error = self.page_error(entry, page, fault);
+        findings.bad.insert(page, error);
     }
 }
 

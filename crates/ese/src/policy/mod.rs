@@ -16,6 +16,7 @@
 //! | [`log_buffer`] | when log bytes leave the buffer |
 //! | [`log_format`] | when the next log file is prepared |
 //! | [`extension`] | when a database file grows |
+//! | [`patch`] | whether another copy's page may stand in for a bad one |
 //! | [`scan`] | what background maintenance reads next |
 //!
 //! `frame_heap` and `history` are the data structures beneath; [`log_shape`] measures log positions.
@@ -30,6 +31,7 @@ mod history;
 pub mod log_buffer;
 pub mod log_format;
 pub mod log_shape;
+pub mod patch;
 pub mod preread;
 pub mod replacement;
 pub mod scan;

@@ -23,6 +23,12 @@ use crate::page::Pages;
 pub(super) const SIZE: PageSize = PageSize::KIB_4;
 /// Pages of the database.
 pub(super) const PAGES: u32 = 200;
+/// What copies of the database share with it.
+pub(super) const SIGNATURE: Signature = Signature {
+    random: 9,
+    created: Stamp::from_bytes([0; 8]),
+    computer: [0; 16],
+};
 /// Where a page's one changing byte lies.
 pub(super) const BYTE_AT: usize = 3000;
 
@@ -113,8 +119,13 @@ impl Device for Probe {
 
 /// A sealed page that holds `byte`.
 pub(super) fn page_of(page: PageNumber, byte: u8) -> Vec<u8> {
+    page_at(page, byte, DatabaseTime(1))
+}
+
+/// The same, last changed at `time`.
+pub(super) fn page_at(page: PageNumber, byte: u8, time: DatabaseTime) -> Vec<u8> {
     let mut bytes = vec![0; SIZE.bytes()];
-    bytes[DATABASE_TIME_AT] = 1;
+    bytes[DATABASE_TIME_AT..DATABASE_TIME_AT + 8].copy_from_slice(&time.0.to_le_bytes());
     bytes[BYTE_AT] = byte;
     put_u32(
         &mut bytes,
@@ -203,6 +214,7 @@ impl Bench {
             0,
             log.clone(),
             DatabaseTime(1),
+            SIGNATURE,
             FlushMemory::new(),
         );
         assert_eq!(number, 0);

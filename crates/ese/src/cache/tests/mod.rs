@@ -3,6 +3,7 @@
 mod bench;
 mod clean;
 mod faults;
+mod patches;
 mod preread;
 mod writes;
 

@@ -1,0 +1,260 @@
+//! Getting a bad page right again, from another copy of the database ([`crate::patch`]).
+//!
+//! The page's frame is not let go while copies are asked, so whoever else wants the page waits, and nobody changes it. What was
+//! durable in the log when it was read is then all that can be in it, and what a copy has to have replayed.
+//!
+//! The repair keeps the flush type that is remembered of the page. No log record tells recovery of it, so after a crash the
+//! flush map must agree with it, old or new. Should just this write be lost, the disk holds the bad page again, and that was
+//! noticed once already.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use brunt_units::{DatabaseTime, PageNumber, Span};
+use brunt_world::sync::Event;
+use brunt_world::{Class, Io, IoError, Op, Segments, World};
+
+use super::frames::Phase;
+use super::past::tell;
+use super::{Cache, PageKey, Trust};
+use crate::content::Content;
+use crate::error::PageFault;
+use crate::format::flush_map::next_flush_type;
+use crate::patch::{Copies, Outcome, PATIENCE, Patch, REMEMBERED_MAX, Wanted};
+use crate::policy::coalesce::Run;
+use crate::policy::patch::{Demand, Offered, Refusal, is_patchable, judge};
+
+/// What is wrong with a page that was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Bad {
+    pub(super) fault: PageFault,
+    /// The time of the version that turned up, if that is sound and too old.
+    pub(super) found: Option<DatabaseTime>,
+}
+
+impl From<PageFault> for Bad {
+    fn from(fault: PageFault) -> Self {
+        Self { fault, found: None }
+    }
+}
+
+impl<C: Content> Cache<C> {
+    /// From now on bad pages are asked of `copies`.
+    pub fn patch_from(&self, copies: Rc<dyn Copies>) {
+        *self.0.copies.borrow_mut() = Some(copies);
+    }
+
+    /// Whether there are other copies to ask.
+    pub(crate) fn has_copies(&self) -> bool {
+        self.0.copies.borrow().is_some()
+    }
+
+    /// Takes what was remembered of bad pages and other copies since this was last asked.
+    pub fn take_patches(&self) -> Vec<Patch> {
+        self.0.patches.take()
+    }
+
+    /// The page as another copy has it, written back durably; `None` when there is none that will do. The page's frame is the
+    /// caller's alone.
+    pub(super) async fn mend(&self, key: PageKey, bad: Bad, trust: Trust) -> Option<C::Page> {
+        let copies = self.0.copies.borrow().clone()?;
+        if !is_patchable(bad.fault) {
+            return None;
+        }
+        let (wanted, demand) = self.demand(key, bad, trust);
+        let mut refused = Vec::new();
+        let mut taken = None;
+        for (number, name) in copies.names().into_iter().enumerate() {
+            match self.ask(&*copies, number, key, &wanted, demand).await {
+                Err(refusal) => refused.push((name, refusal)),
+                Ok(page) => {
+                    taken = Some((name, page));
+                    break;
+                }
+            }
+        }
+        let (page, outcome) = match taken {
+            None => (None, Outcome::NoCopy),
+            Some((name, page)) => match self.write_back(key, page).await {
+                Ok(page) => (Some(page), Outcome::Patched(name)),
+                Err(error) => (None, Outcome::NotWritten(name, error)),
+            },
+        };
+        self.remember(
+            Patch {
+                database: wanted.database,
+                page: key.page,
+                offset: key.page.offset(self.0.options.page_size),
+                fault: bad.fault,
+                refused,
+                outcome,
+            },
+            key.database,
+        );
+        page
+    }
+
+    /// Puts another copy's page in the place of one that recovery finds too old. The page is pinned. Whether it was done.
+    pub(crate) async fn exchange(&self, database: u8, page: PageNumber) -> bool {
+        let key = PageKey { database, page };
+        let frame = {
+            let state = self.0.state.borrow();
+            let frame = state.frames.find(key).expect("it is pinned");
+            let is_idle = state.frames.phase(frame) == Phase::Resident;
+            match is_idle && !state.is_dirty(frame) {
+                true => frame,
+                false => return false,
+            }
+        };
+        let found = {
+            let state = self.0.state.borrow();
+            let page = state.frames.page(frame).expect("it is resident");
+            C::time(page, self.0.options.page_size)
+        };
+        let bad = Bad {
+            fault: PageFault::LostFlush,
+            found,
+        };
+        let mended = self.mend(key, bad, Trust::Recovering).await;
+        let is_mended = mended.is_some();
+        if is_mended {
+            *self.0.state.borrow_mut().frames.page_mut(frame) = mended;
+        }
+        is_mended
+    }
+
+    /// What a copy is asked for, and what is known of it here.
+    fn demand(&self, key: PageKey, bad: Bad, trust: Trust) -> (Wanted, Demand) {
+        self.with_database(key.database, |entry| {
+            let durable = entry.log.durable();
+            let wanted = Wanted {
+                database: entry.path.clone(),
+                signature: entry.signature,
+                page: key.page,
+                replayed: durable,
+            };
+            // What recovery knows may be older than the log that it has not read yet.
+            let is_known = trust == Trust::Verified;
+            let demand = Demand {
+                signature: entry.signature,
+                replayed: durable,
+                durable,
+                newest: is_known.then_some(entry.time),
+                newer_than: bad.found,
+                low_bits: entry.flush.low_bits(key.page).filter(|_| is_known),
+            };
+            (wanted, demand)
+        })
+    }
+
+    /// Asks one copy and judges its page.
+    async fn ask(
+        &self,
+        copies: &dyn Copies,
+        number: usize,
+        key: PageKey,
+        wanted: &Wanted,
+        demand: Demand,
+    ) -> Result<C::Page, Refusal> {
+        let answering = copies.ask(number, wanted);
+        let answer = within(&self.0.world, PATIENCE, answering).await;
+        let offer = answer.flatten().ok_or(Refusal::NoAnswer)?;
+        let mut page = C::arrived(offer.page);
+        let (durable, pages) =
+            self.with_database(key.database, |entry| (entry.log.durable(), entry.pages));
+        let offered = Offered {
+            signature: offer.signature,
+            replayed: offer.replayed,
+            page: C::verify(&mut page, key.page, pages, self.0.options.page_size),
+        };
+        judge(&offered, &Demand { durable, ..demand })?;
+        Ok(page)
+    }
+
+    /// Makes the page durable where it belongs.
+    async fn write_back(&self, key: PageKey, mut page: C::Page) -> Result<C::Page, IoError> {
+        let size = self.0.options.page_size;
+        let run = Run {
+            first: key.page,
+            count: 1,
+        };
+        let (file, segment) = {
+            let mut state = self.0.state.borrow_mut();
+            let state = &mut *state;
+            let entry = &mut state.databases[usize::from(key.database)];
+            let flush_type = match entry.flush.flush_type(key.page) {
+                0 => next_flush_type(0),
+                known => known,
+            };
+            let segment = C::depart(&mut page, key.page, size, flush_type);
+            let time = C::time(&page, size);
+            entry.flush.written(key.page, flush_type, time);
+            state.mending.insert(key);
+            tell(&mut state.watches, key.database, run);
+            (entry.file, segment.expect("nobody else has it"))
+        };
+        let io = Io {
+            tag: u64::from(key.page.0),
+            ..Io::new(
+                Class::Database,
+                Op::WriteThrough,
+                file,
+                key.page.offset(size),
+                Segments::from_buf([segment]),
+            )
+        };
+        let done = self.0.world.disk.submit(io).await;
+        let (bytes, latency) = (size.bytes_u64(), done.latency());
+        let meters = &self.0.meters;
+        meters.database(key.database, |meters| &mut meters.writes, bytes, latency);
+        drop(done.segments);
+        self.0.state.borrow_mut().mending.remove(&key);
+        self.0.progress.notify();
+        done.result.map(|()| page)
+    }
+
+    fn remember(&self, patch: Patch, database: u8) {
+        self.0.meters.with(|meters| {
+            let meters = &mut meters.databases[usize::from(database)];
+            match patch.outcome {
+                Outcome::Patched(_) => meters.patched.tick(),
+                Outcome::NoCopy | Outcome::NotWritten(..) => meters.unpatched.tick(),
+            }
+            patch
+                .refused
+                .iter()
+                .for_each(|_| meters.refused_copies.tick());
+        });
+        let mut patches = self.0.patches.borrow_mut();
+        if patches.len() < REMEMBERED_MAX {
+            patches.push(patch);
+        }
+    }
+}
+
+/// What `work` comes to, if it does within `span`. What comes later is dropped.
+async fn within<T: 'static>(
+    world: &World,
+    span: Span,
+    work: impl Future<Output = T> + 'static,
+) -> Option<T> {
+    let tasks = world.spawner.tasks();
+    let (slot, came) = (Rc::new(Cell::new(None)), Event::new(tasks));
+    let (into, telling) = (Rc::clone(&slot), came.clone());
+    drop(world.spawner.spawn(async move {
+        into.set(Some(work.await));
+        telling.notify();
+    }));
+    let until = world.clock.now() + span;
+    let mut is_set = false;
+    came.wait(|| {
+        if !std::mem::replace(&mut is_set, true) {
+            tasks.wake_at(until, tasks.current());
+        }
+        match slot.take() {
+            Some(value) => Some(Some(value)),
+            None => (world.clock.now() >= until).then_some(None),
+        }
+    })
+    .await
+}

@@ -1,0 +1,271 @@
+//! Whether a page that another copy of the database offers may stand in for one that is bad here.
+//!
+//! A page that is not in the cache was last changed before the log's durable end, and nobody changes it while it is being
+//! read. So a copy that has replayed the log up to there holds just the version that is missing here:
+//!
+//! ```text
+//!   this log     ......x......x.......|  durable when the bad page is read
+//!                             newest change of the page
+//!   copy A       ...............................)    replayed as far: its page is the one
+//!   copy B       ..........)                         behind: its page may lack a change
+//!   copy C       ................................#   replayed log that this one never wrote: another history
+//! ```
+//!
+//! A copy says how far it has replayed; it may be wrong about its own pages, so what is known here about the page is
+//! asked as well: its time must not pass the database's, it must have the low bits that are remembered of the latest
+//! write, and where an old version turned up it must be newer than that. A copy with a flipped bit is refused
+//! although the bit could be turned back: its storage lies, too.
+//!
+//! Microsoft's engine writes a request into the log, and a copy answers when its replay meets it, which demands the same.
+//! Source: microsoft/Extensible-Storage-Engine, dev/ese/src/ese (namespace PagePatching).
+
+use std::fmt;
+
+use brunt_units::{DatabaseTime, LogPosition};
+
+use crate::content::Sound;
+use crate::error::PageFault;
+use crate::format::stamp::Signature;
+
+/// What is known here about the page that is missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Demand {
+    /// The database.
+    pub signature: Signature,
+    /// Everything before this may be in the page: what was durable when the bad page was read.
+    pub replayed: LogPosition,
+    /// Nobody can have replayed more of this log: what is durable now.
+    pub durable: LogPosition,
+    /// The page's time is at most this; `None` while recovery has not read to the end of the log.
+    pub newest: Option<DatabaseTime>,
+    /// A version with this time turned up and is too old.
+    pub newer_than: Option<DatabaseTime>,
+    /// The lowest bits of the page's time, if the latest write is remembered ([`low_bits`]).
+    pub low_bits: Option<u8>,
+}
+
+/// What a copy says of its page, and what was found in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Offered {
+    /// The database it is a copy of.
+    pub signature: Signature,
+    /// Everything before this has been replayed into it.
+    pub replayed: LogPosition,
+    /// The page, looked at.
+    pub page: Result<Sound, PageFault>,
+}
+
+/// Why an offered page was not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The copy did not answer, or not in time.
+    NoAnswer,
+    /// It is a copy of another database.
+    OtherDatabase,
+    /// It has not replayed enough of the log.
+    Behind,
+    /// It has replayed log that was never written here.
+    Diverged,
+    /// Its page is bad, too.
+    Bad(PageFault),
+    /// Its page has a flipped bit: it could be corrected, but its storage is not to be trusted either.
+    Corrected,
+    /// Its page is not the latest version, whatever it has replayed.
+    Old,
+    /// Its page is newer than this database.
+    New,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoAnswer => f.write_str("no answer"),
+            Self::OtherDatabase => f.write_str("a copy of another database"),
+            Self::Behind => f.write_str("has not replayed enough of the log"),
+            Self::Diverged => f.write_str("has replayed log that was never written here"),
+            Self::Bad(fault) => write!(f, "its page is bad, too: {fault} (ESE {})", fault.code()),
+            Self::Corrected => f.write_str("its page has a flipped bit"),
+            Self::Old => f.write_str("its page is an older version"),
+            Self::New => f.write_str("its page is newer than the database"),
+        }
+    }
+}
+
+/// Whether the page may be taken.
+///
+/// # Errors
+/// The first reason why not.
+pub fn judge(offered: &Offered, demand: &Demand) -> Result<(), Refusal> {
+    if offered.signature != demand.signature {
+        return Err(Refusal::OtherDatabase);
+    }
+    if offered.replayed < demand.replayed {
+        return Err(Refusal::Behind);
+    }
+    if offered.replayed > demand.durable {
+        return Err(Refusal::Diverged);
+    }
+    let sound = offered.page.map_err(Refusal::Bad)?;
+    if sound.corrected {
+        return Err(Refusal::Corrected);
+    }
+    let Some(time) = sound.time else {
+        return Ok(());
+    };
+    if demand.newest.is_some_and(|newest| time > newest) {
+        return Err(Refusal::New);
+    }
+    let is_old = demand.newer_than.is_some_and(|older| time <= older)
+        || demand.low_bits.is_some_and(|bits| bits != low_bits(time));
+    if is_old {
+        return Err(Refusal::Old);
+    }
+    Ok(())
+}
+
+/// Whether another copy could help: not where the database's own end is missing, or the file's.
+pub fn is_patchable(fault: PageFault) -> bool {
+    !matches!(
+        fault,
+        PageFault::TooNew | PageFault::Device(brunt_world::IoError::PastEnd)
+    )
+}
+
+/// The bits of a page's time that are remembered of its latest write.
+pub fn low_bits(time: DatabaseTime) -> u8 {
+    u8::try_from(time.0 & 0x1F).expect("five bits")
+}
+
+#[cfg(test)]
+mod tests {
+    use brunt_world::random::Streams;
+
+    use super::*;
+    use crate::format::stamp::{RunId, Stamp};
+
+    fn signature(random: u32) -> Signature {
+        Signature::ours(random, Stamp::from_unix_millis(1), RunId(1))
+    }
+
+    fn at(generation: u32) -> LogPosition {
+        LogPosition::start_of(generation)
+    }
+
+    fn sound(time: u64) -> Sound {
+        Sound {
+            corrected: false,
+            flush_type: 1,
+            time: Some(DatabaseTime(time)),
+        }
+    }
+
+    /// A copy that has replayed just enough, and all that is known here.
+    fn ordinary() -> (Demand, Offered) {
+        let demand = Demand {
+            signature: signature(7),
+            replayed: at(5),
+            durable: at(6),
+            newest: Some(DatabaseTime(1000)),
+            newer_than: Some(DatabaseTime(900)),
+            low_bits: Some(low_bits(DatabaseTime(950))),
+        };
+        let offered = Offered {
+            signature: signature(7),
+            replayed: at(5),
+            page: Ok(sound(950)),
+        };
+        (demand, offered)
+    }
+
+    #[test]
+    fn the_version_that_is_missing_is_taken() {
+        let (demand, offered) = ordinary();
+        assert_eq!(judge(&offered, &demand), Ok(()));
+        let replayed = at(6);
+        assert_eq!(
+            judge(
+                &Offered {
+                    replayed,
+                    ..offered
+                },
+                &demand
+            ),
+            Ok(())
+        );
+    }
+
+    #[test]
+    fn each_way_to_be_wrong_has_its_name() {
+        let (demand, right) = ordinary();
+        let judge = |offered: Offered| judge(&offered, &demand).unwrap_err();
+        let of_page = |page| judge(Offered { page, ..right });
+        let of_replay = |replayed| judge(Offered { replayed, ..right });
+        let signature = signature(8);
+        assert_eq!(
+            judge(Offered { signature, ..right }),
+            Refusal::OtherDatabase
+        );
+        assert_eq!(of_replay(at(4)), Refusal::Behind);
+        assert_eq!(of_replay(at(7)), Refusal::Diverged);
+        let checksum = PageFault::Checksum;
+        assert_eq!(of_page(Err(checksum)), Refusal::Bad(checksum));
+        let corrected = Sound {
+            corrected: true,
+            ..sound(950)
+        };
+        assert_eq!(of_page(Ok(corrected)), Refusal::Corrected);
+        assert_eq!(of_page(Ok(sound(949))), Refusal::Old, "other bits");
+        assert_eq!(
+            of_page(Ok(sound(950 - 32 * 2))),
+            Refusal::Old,
+            "what turned up here"
+        );
+        assert_eq!(of_page(Ok(sound(950 + 32 * 2))), Refusal::New);
+    }
+
+    /// Of a random history of a page, whatever is known of it, only the latest version passes, as far as bits can tell: a
+    /// copy that lies about its replay is caught unless its version is a multiple of 32 changes old and nothing turned up.
+    #[test]
+    fn only_the_latest_version_passes() {
+        let mut draw = Streams::new(4).named("histories");
+        for _ in 0..2000 {
+            let mut times = vec![1 + draw.below(50)];
+            for _ in 0..draw.below(8) {
+                times.push(times[times.len() - 1] + 1 + draw.below(40));
+            }
+            let latest = times[times.len() - 1];
+            let pick = usize::try_from(draw.below(times.len() as u64)).unwrap();
+            let turned_up = draw
+                .percent(50)
+                .then(|| times[pick])
+                .filter(|time| *time != latest);
+            let demand = Demand {
+                newest: Some(DatabaseTime(latest + draw.below(9))),
+                newer_than: turned_up.map(DatabaseTime),
+                low_bits: draw.percent(70).then(|| low_bits(DatabaseTime(latest))),
+                ..ordinary().0
+            };
+            for time in times {
+                let page = Ok(sound(time));
+                let taken = judge(
+                    &Offered {
+                        page,
+                        ..ordinary().1
+                    },
+                    &demand,
+                )
+                .is_ok();
+                let is_caught = turned_up.is_some_and(|old| time <= old)
+                    || demand.low_bits.is_some() && (latest - time) % 32 != 0;
+                assert_eq!(taken, !is_caught, "{time} of {latest}: {demand:?}");
+                assert!(taken || time != latest, "the latest is never refused");
+            }
+        }
+    }
+
+    #[test]
+    fn no_copy_helps_a_database_that_lacks_its_end() {
+        assert!(is_patchable(PageFault::Checksum) && is_patchable(PageFault::LostFlush));
+        assert!(!is_patchable(PageFault::TooNew));
+    }
+}

@@ -1,0 +1,401 @@
+//! An engine at work on storage that spoils one page, with other copies of the database to ask.
+//!
+//! ```text
+//!    engine --> recorder --> faults --> virtual disk        600 records replaced, 600 inserted, 24 frames
+//!                  |                                        then every record read, closed, opened again without faults
+//!                  v
+//!               copies: what the engine wrote, or what stood there before
+//! ```
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use brunt_ese::content::Bytes;
+use brunt_ese::error::EngineError;
+use brunt_ese::format::page::{Page, PageFlags};
+use brunt_ese::instance::Instance;
+use brunt_ese::instance::transaction::Commit;
+use brunt_ese::patch::{Outcome, Patch};
+use brunt_ese::policy::scan::Throttle;
+use brunt_ese::verify::verify;
+use brunt_testkit::copies::{Manner, Shelf};
+use brunt_testkit::ledger::recorded;
+use brunt_testkit::tiny::{SIZE, TABLE, database_path, open, open_with, options, tree_database};
+use brunt_units::{PageNumber, Span};
+use brunt_world::World;
+use brunt_world::fault::{Fault, FaultKind, faulty};
+use brunt_world_virtual::{Store, VirtualOptions, VirtualWorld};
+
+const RECORDS: u32 = 600;
+const FRAMES: u32 = 24;
+
+/// What was committed last of each record.
+type Versions = BTreeMap<u32, u8>;
+
+fn key(number: u32) -> Vec<u8> {
+    let mut key = vec![0x7F; 120];
+    key[..4].copy_from_slice(&number.to_be_bytes());
+    key
+}
+
+fn content(number: u32, version: u8) -> Vec<u8> {
+    let mut content = vec![version; 1900];
+    content[..4].copy_from_slice(&number.to_be_bytes());
+    content
+}
+
+fn world_of(store: &Store) -> VirtualWorld {
+    VirtualWorld::new(VirtualOptions {
+        store: store.fork(),
+        ..VirtualOptions::new(1)
+    })
+}
+
+/// Files with records 0, 2, 4, ..., and a leaf, a branch and the root of their tree.
+fn prepared() -> (Store, [PageNumber; 3]) {
+    let mut store = Store::new();
+    tree_database(&mut store, &database_path(0));
+    let mut made = world_of(&store);
+    let world = made.world.clone();
+    made.executor.block_on(async move {
+        let (instance, _) = open(&world, FRAMES, options(1, 512)).await.unwrap();
+        for number in 0..RECORDS {
+            let transaction = instance.begin();
+            let data = content(2 * number, 0);
+            transaction
+                .insert(0, TABLE, &key(2 * number), &data)
+                .await
+                .unwrap();
+            transaction.commit(Commit::Lazy).await.unwrap();
+        }
+        instance.close().await.unwrap();
+    });
+    let store = made.machine.store();
+    let bytes = store.get(&database_path(0)).unwrap();
+    let find = |is_leaf: bool| {
+        let pages = (1..).zip(bytes.chunks_exact(SIZE.bytes()).skip(2));
+        let wanted = pages.filter(|(_, bytes)| {
+            let page = Page::new(bytes, SIZE);
+            let flags = page.flags();
+            page.object() == TABLE.object
+                && !flags.has(PageFlags::ROOT)
+                && flags.has(PageFlags::LEAF) == is_leaf
+        });
+        PageNumber(wanted.last().expect("there is one").0)
+    };
+    let pages = [find(true), find(false), TABLE.root];
+    (store, pages)
+}
+
+/// Some seconds of work: the checkpoint moves once a second.
+async fn work(
+    world: &World,
+    instance: &Instance<Bytes>,
+    versions: &RefCell<Versions>,
+) -> Result<(), EngineError> {
+    for version in 1..3 {
+        for number in 0..RECORDS {
+            let transaction = instance.begin();
+            let number = 2 * number + u32::from(version == 2);
+            let (key, content) = (key(number), content(number, version));
+            match version {
+                1 => transaction.replace(0, TABLE, &key, &content).await?,
+                _ => transaction.insert(0, TABLE, &key, &content).await?,
+            };
+            transaction.commit(Commit::Hard).await?;
+            versions.borrow_mut().insert(number, version);
+            world.sleep(Span::millis(5)).await;
+        }
+    }
+    Ok(())
+}
+
+/// Reads every record by its key: how many are not what was committed last.
+async fn compare(instance: &Instance<Bytes>, versions: &Versions) -> Result<usize, EngineError> {
+    let mut wrong = 0;
+    for (number, version) in versions {
+        let found = instance.read(0, TABLE, &key(*number)).await?;
+        wrong += usize::from(found != Some(content(*number, *version)));
+    }
+    Ok(wrong)
+}
+
+/// What came of a run.
+struct Run {
+    ended: Result<(), EngineError>,
+    patches: Vec<Patch>,
+    counted: (u64, u64),
+    struck: u64,
+    store: Store,
+    versions: Versions,
+}
+
+fn run(store: &Store, plan: Vec<Fault>, manners: &[Manner]) -> Run {
+    let mut made = world_of(store);
+    let (world, struck) = faulty(&made.world, plan);
+    let (world, ledger) = recorded(&world, store.fork());
+    let known = (0..RECORDS).map(|number| (2 * number, 0)).collect();
+    let versions = Rc::new(RefCell::new(known));
+    let kept = Rc::clone(&versions);
+    let shelf = Shelf::new(&world.frames, SIZE, manners, store.fork(), move || {
+        ledger.written()
+    });
+    // The header is read with the first pages: it has a copy of its own.
+    struck.hold();
+    let striking = struck.clone();
+    let (ended, patches, counted) = made.executor.block_on(async move {
+        let opened = open_with(&world, FRAMES, options(1, 512), Some(shelf)).await;
+        let (instance, _) = match opened {
+            Ok(opened) => opened,
+            Err(error) => return (Err(error), Vec::new(), (0, 0)),
+        };
+        striking.release();
+        let mut ended = work(&world, &instance, &kept).await;
+        if ended.is_ok() {
+            let versions = kept.borrow().clone();
+            let compared = compare(&instance, &versions).await;
+            ended = compared.map(|wrong| assert_eq!(wrong, 0, "wrong records"));
+        }
+        let cache = instance.cache().clone();
+        if ended.is_ok() {
+            ended = instance.close().await;
+        }
+        let counted = cache.meters().with(|meters| {
+            let of = &mut meters.databases[0];
+            (of.patched.close_interval(), of.unpatched.close_interval())
+        });
+        (ended, cache.take_patches(), counted)
+    });
+    let versions = versions.borrow().clone();
+    Run {
+        ended,
+        patches,
+        counted,
+        struck: struck.counts().iter().sum(),
+        store: made.machine.store(),
+        versions,
+    }
+}
+
+/// `kind` at `page`, `times` times.
+fn fault(kind: FaultKind, page: PageNumber, times: u64) -> Fault {
+    let start = page.offset(SIZE);
+    Fault {
+        times,
+        ..Fault::new(kind, database_path(0), start..start + SIZE.bytes_u64())
+    }
+}
+
+const KINDS: [FaultKind; 10] = [
+    FaultKind::TwoBitFlip,
+    FaultKind::Zeroed,
+    FaultKind::Stale,
+    FaultKind::MisdirectedRead(8192),
+    FaultKind::ShortRead,
+    FaultKind::Torn,
+    FaultKind::Lost,
+    FaultKind::DeviceError,
+    FaultKind::MediumError,
+    FaultKind::MisdirectedWrite(8192),
+];
+
+/// Writes that fail end the instance; only reads can be patched.
+fn at(kind: FaultKind, page: PageNumber, times: u64) -> Fault {
+    let only = match kind {
+        FaultKind::DeviceError => Some(brunt_world::fault::Direction::Reads),
+        _ => None,
+    };
+    Fault {
+        only,
+        ..fault(kind, page, times)
+    }
+}
+
+#[test]
+fn with_a_faithful_copy_nothing_is_lost_and_every_repair_is_told() {
+    let (store, pages) = prepared();
+    let mut patched = 0;
+    for kind in KINDS {
+        for page in pages {
+            let run = run(&store, vec![at(kind, page, u64::MAX)], &[Manner::Faithful]);
+            assert_eq!(run.ended, Ok(()), "{kind:?} at page {page}");
+            assert!(run.struck > 0, "{kind:?} at page {page} was not met");
+            let told = run.patches.len() as u64;
+            assert_eq!(run.counted, (told, 0), "{kind:?} at page {page}");
+            let is_patched = |patch: &Patch| matches!(patch.outcome, Outcome::Patched(_));
+            assert!(run.patches.iter().all(is_patched));
+            patched += told;
+        }
+    }
+    assert!(patched > 50, "{patched} patches");
+}
+
+/// When the storage has been mended the files are right, without any copy: repairs are on the disk.
+#[test]
+fn what_was_patched_stays_right() {
+    let (store, pages) = prepared();
+    let mut patched = 0;
+    for kind in [
+        FaultKind::Lost,
+        FaultKind::Torn,
+        FaultKind::MisdirectedWrite(8192),
+    ] {
+        let [leaf, branch, _] = pages;
+        for page in [leaf, branch] {
+            let run = run(&store, vec![at(kind, page, 1)], &[Manner::Faithful]);
+            assert_eq!(run.ended, Ok(()), "{kind:?} at page {page}");
+            patched += run.patches.len();
+            let mut made = world_of(&run.store);
+            let world = made.world.clone();
+            made.executor.block_on(async move {
+                let report = verify(&world, &database_path(0)).await.unwrap();
+                assert_eq!(report.pages_bad, 0, "{kind:?} at page {page}");
+                let (instance, _) = open(&world, FRAMES, options(1, 512)).await.unwrap();
+                assert_eq!(compare(&instance, &run.versions).await, Ok(0));
+                instance.close().await.unwrap();
+            });
+        }
+    }
+    // A write that is lost may be followed by another before anybody reads.
+    assert!(patched > 2, "{patched} patches");
+}
+
+/// Copies that are stale, rotten, ahead or silent: whatever they give, no wrong record is read, and where they are of no use the
+/// error is what it would be without them.
+#[test]
+fn copies_that_lie_do_no_harm() {
+    use Manner::{Behind, Diverged, Rotten, Silent, Stale};
+    let (store, [leaf, branch, _]) = prepared();
+    let mut refused = 0;
+    for kind in KINDS {
+        for page in [leaf, branch] {
+            let plan = || vec![at(kind, page, u64::MAX)];
+            let manners = [Silent, Behind, Stale, Rotten, Diverged];
+            let alone = run(&store, plan(), &[]);
+            let among = run(&store, plan(), &manners);
+            let codes = [&alone.ended, &among.ended].map(|ended| match ended {
+                Err(EngineError::Page { fault, page, .. }) => Some((fault.code(), *page)),
+                Err(error) => panic!("{error}"),
+                Ok(()) => None,
+            });
+            // A stale copy may have the right page: one that was not changed since.
+            let helped = among.counted.0 > 0;
+            assert!(
+                helped || codes[0] == codes[1],
+                "{kind:?} at {page}: {codes:?}"
+            );
+            let only_stale = |patch: &Patch| match &patch.outcome {
+                Outcome::Patched(copy) => copy == "Stale",
+                _ => true,
+            };
+            assert!(among.patches.iter().all(only_stale));
+            refused += among
+                .patches
+                .iter()
+                .map(|patch| patch.refused.len())
+                .sum::<usize>();
+        }
+    }
+    assert!(refused > 50, "{refused} refusals");
+}
+
+/// Files with one page as `spoil` leaves it.
+fn spoiled(store: &Store, page: PageNumber, spoil: impl FnOnce(&mut [u8])) -> Store {
+    let mut store = store.fork();
+    let file = store.find(&database_path(0)).unwrap();
+    let mut bytes = vec![0; SIZE.bytes()];
+    store.read(file, page.offset(SIZE), &mut bytes);
+    spoil(&mut bytes);
+    store.write(file, page.offset(SIZE), &bytes);
+    store
+}
+
+/// A page that no operation asks for is put right by the scan in the background.
+#[test]
+fn maintenance_asks_for_what_nobody_else_needs() {
+    let (store, [leaf, ..]) = prepared();
+    let rotten = spoiled(&store, leaf, |bytes| bytes[2000..2010].fill(0x5A));
+    let mut made = world_of(&rotten);
+    let world = made.world.clone();
+    let shelf = Shelf::new(
+        &world.frames,
+        SIZE,
+        &[Manner::Faithful],
+        store.fork(),
+        move || store.fork(),
+    );
+    made.executor.block_on(async move {
+        let opened = open_with(&world, FRAMES, options(1, 512), Some(shelf)).await;
+        let (instance, _) = opened.unwrap();
+        let scan = instance.maintain(0, Throttle::ESE);
+        while scan.findings().passes == 0 {
+            world.sleep(Span::millis(100)).await;
+        }
+        let findings = scan.findings();
+        assert_eq!(findings.patched, 1);
+        assert_eq!(
+            findings.bad.keys().collect::<Vec<_>>(),
+            [&leaf],
+            "it was bad"
+        );
+        instance.close().await.unwrap();
+        let report = verify(&world, &database_path(0)).await.unwrap();
+        assert_eq!(report.pages_bad, 0);
+    });
+}
+
+/// Recovery meets pages whose writes got lost and whose former changes the log does not have any more: the log alone cannot bring
+/// them back.
+#[test]
+fn recovery_asks_for_what_the_log_does_not_have() {
+    let (store, _) = prepared();
+    // The process ends after its work, without closing.
+    let known = (0..RECORDS).map(|number| (2 * number, 0)).collect();
+    let versions: Rc<RefCell<Versions>> = Rc::new(RefCell::new(known));
+    let mut made = world_of(&store);
+    let (world, kept) = (made.world.clone(), Rc::clone(&versions));
+    made.executor.block_on(async move {
+        let (instance, _) = open(&world, FRAMES, options(1, 512)).await.unwrap();
+        work(&world, &instance, &kept).await.unwrap();
+    });
+    let (left, versions) = (made.machine.store(), versions.borrow().clone());
+    let [then, now] = [&store, &left].map(|store| store.get(&database_path(0)).unwrap());
+    let pages = then
+        .chunks_exact(SIZE.bytes())
+        .zip(now.chunks_exact(SIZE.bytes()));
+    let changed = (0..)
+        .zip(pages)
+        .skip(2)
+        .filter(|(_, (then, now))| then != now);
+    let mut lost = 0;
+    for (slot, (then, _)) in changed {
+        let stale = spoiled(&left, PageNumber(slot - 1), |bytes| {
+            bytes.copy_from_slice(then)
+        });
+        let recover = |manners: &[Manner]| {
+            let mut made = world_of(&stale);
+            let (world, latest) = (made.world.clone(), left.fork());
+            let shelf = Shelf::new(&world.frames, SIZE, manners, store.fork(), move || {
+                latest.fork()
+            });
+            let versions = versions.clone();
+            made.executor.block_on(async move {
+                let opened = open_with(&world, FRAMES, options(1, 512), Some(shelf)).await;
+                let (instance, _) = opened?;
+                let wrong = compare(&instance, &versions).await?;
+                instance.close().await.map(|()| wrong)
+            })
+        };
+        // Some are as many writes old as flush types go round, and some the log has altogether.
+        if let Err(error) = recover(&[]) {
+            assert!(error.to_string().contains("-1119"), "{error}");
+            assert_eq!(recover(&[Manner::Behind, Manner::Faithful]), Ok(0));
+            lost += 1;
+        }
+        if lost == 20 {
+            return;
+        }
+    }
+    panic!("only {lost} pages were lost");
+}
