@@ -279,6 +279,9 @@ pub struct CacheDesign {
     pub mirrored: bool,
     /// How far is read ahead for sequential readers; zero for not at all.
     pub prefetch: ByteSize,
+    /// Whether what drives hold stays, as far as there is room, when something newer comes: parities are then changed
+    /// without reading it.
+    pub keeps_old: bool,
 }
 
 impl Default for CacheDesign {
@@ -297,6 +300,7 @@ impl Default for CacheDesign {
             destages_per_drive: 4,
             mirrored: true,
             prefetch: ByteSize::kib(512),
+            keeps_old: true,
         }
     }
 }

@@ -30,9 +30,9 @@ mod slab;
 mod system;
 mod tally;
 
-pub use array::{Array, CacheStats, Finished, HostIo, Verb};
+pub use array::{Array, Finished, HostIo, Verb};
 pub use breakdown::Breakdown;
-pub use cache::{FlushPolicy, PAGE_SECTORS_MAX, Watermarks};
+pub use cache::{CacheStats, FlushPolicy, PAGE_SECTORS_MAX, Watermarks};
 pub use design::{
     ArrayDesign, CacheDesign, ControllerDesign, DesignError, FrontDesign, GroupDesign, Level,
     LunDesign, MirrorChoice, PathPolicy, RepairDesign, ScanDesign,

@@ -3,7 +3,7 @@
 use brunt_units::{ByteSize, Time};
 use brunt_world::random::Streams;
 
-use crate::array::CacheStats;
+use crate::cache::CacheStats;
 use crate::design::{ArrayDesign, DesignError, GroupDesign};
 use crate::drive::DriveStats;
 use crate::incident::{Incident, Note};

@@ -147,6 +147,31 @@ fn a_stream_of_writes_to_raid_5_needs_no_reads() {
     assert_eq!(ios, (0, 60), "12 full stripes of four strips and a parity");
 }
 
+/// Reads of drives for a page that a host read, wrote, and wrote again after it was destaged.
+fn reads_of_drives(level: Level, drives: u16, keeps_old: bool) -> (u64, u64) {
+    let mut design = design(drives, level);
+    design.cache.as_mut().unwrap().keeps_old = keeps_old;
+    let mut bench = Bench::new(&design);
+    bench.one(Verb::Read, 0, 16);
+    for _ in 0..2 {
+        bench.one(Verb::Write, 0, 16);
+        bench.pass(Span::seconds(4));
+    }
+    let stats = bench.array.cache_stats().unwrap();
+    assert_eq!(stats.parity_reads + 1, bench.device_ios().0);
+    (bench.device_ios().0, stats.parity_reads_spared)
+}
+
+#[test]
+fn old_data_in_the_cache_spares_reads_before_parities() {
+    // The host's read, and twice the old data and the parities.
+    assert_eq!(reads_of_drives(Level::Raid5, 5, false), (1 + 2 * 2, 0));
+    assert_eq!(reads_of_drives(Level::Raid5, 5, true), (1 + 2, 2));
+    assert_eq!(reads_of_drives(Level::Raid6, 6, false), (1 + 2 * 3, 0));
+    assert_eq!(reads_of_drives(Level::Raid6, 6, true), (1 + 2 * 2, 2));
+    assert_eq!(reads_of_drives(Level::Raid10, 6, true), (1, 0));
+}
+
 #[test]
 fn a_full_cache_is_as_fast_as_its_drives() {
     let mut bench = Bench::new(&design(4, Level::Raid10));

@@ -21,56 +21,16 @@ use crate::Extent;
 use crate::breakdown::Breakdown;
 use crate::cache::pages::{PageKey, Pages, Sectors};
 use crate::cache::prefetch::Streams;
+use crate::cache::stats::CacheStats;
 use crate::design::CacheDesign;
 use crate::incident::NoteKind;
 use crate::slab::{Key, Slab};
 
-/// Counts of a cache since measuring began.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CacheStats {
-    /// Reads of hosts that found everything.
-    pub read_hits: u64,
-    /// Reads of hosts that had to wait for a drive.
-    pub read_misses: u64,
-    /// Writes of hosts that went into the cache.
-    pub writes: u64,
-    /// Writes of hosts that waited for room.
-    pub stalled: u64,
-    /// Pages that were written to drives.
-    pub destaged_pages: u64,
-    /// Stripes that were written for that.
-    pub destages: u64,
-    /// Sectors read ahead.
-    pub prefetched_sectors: u64,
-    /// The most pages that drives lacked something of.
-    pub unwritten_most: u64,
-    /// Pages that drives lack something of.
-    pub unwritten: u64,
-    /// Pages of the write cache.
-    pub write_pages: u64,
-}
-
-impl CacheStats {
-    /// Of two caches together.
-    pub(crate) fn and(&self, other: &Self) -> Self {
-        Self {
-            read_hits: self.read_hits + other.read_hits,
-            read_misses: self.read_misses + other.read_misses,
-            writes: self.writes + other.writes,
-            stalled: self.stalled + other.stalled,
-            destaged_pages: self.destaged_pages + other.destaged_pages,
-            destages: self.destages + other.destages,
-            prefetched_sectors: self.prefetched_sectors + other.prefetched_sectors,
-            unwritten_most: self.unwritten_most + other.unwritten_most,
-            unwritten: self.unwritten + other.unwritten,
-            write_pages: self.write_pages + other.write_pages,
-        }
-    }
-}
-
 /// Something that is being read into pages.
 pub(super) struct Fill {
     request: Option<Key>,
+    /// Whether what it reads may stay: see [`Cache::lost_destages`].
+    stays: bool,
     pages: SmallVec<[(u32, Sectors); 4]>,
     jobs: u32,
     result: Result<(), IoError>,
@@ -80,6 +40,8 @@ pub(super) struct Fill {
 pub(super) struct Destage {
     pub(super) group: u32,
     pub(super) pages: SmallVec<[u32; 8]>,
+    /// The memory with its data is gone.
+    pub(super) is_lost: bool,
 }
 
 /// The cache of an array.
@@ -92,6 +54,9 @@ pub(super) struct Cache {
     pub(super) destages: Slab<Destage>,
     /// Requests that wait for room.
     pub(super) stalled: VecDeque<Key>,
+    /// Destages whose memory is gone, and which may still be writing: what is read meanwhile may be older than what drives
+    /// will hold, and must not be taken for it later.
+    pub(super) lost_destages: usize,
     /// Requests that wait for a page to be filled or written.
     pub(super) waiting: BTreeMap<u32, SmallVec<[Key; 2]>>,
     pub(super) streams: Vec<Streams>,
@@ -126,6 +91,17 @@ fn sectors(within: Extent) -> Sectors {
     (Sectors::MAX >> (64 - within.length)) << within.start
 }
 
+/// The hull of `before` and of `sectors` of a page further up, which begins at `page`.
+fn widened(before: Option<Extent>, page: u64, sectors: Sectors) -> Option<Extent> {
+    if sectors == 0 {
+        return before;
+    }
+    let first = page + u64::from(sectors.trailing_zeros());
+    let end = page + 64 - u64::from(sectors.leading_zeros());
+    let start = before.map_or(first, |before| before.start);
+    Some(Extent::new(start, end - start))
+}
+
 impl Cache {
     pub(super) fn new(design: CacheDesign, drives: &[usize], luns: usize) -> Self {
         let page_sectors = design.page.get().div_euclid(512);
@@ -145,6 +121,7 @@ impl Cache {
             fills: Slab::default(),
             destages: Slab::default(),
             stalled: VecDeque::new(),
+            lost_destages: 0,
             waiting: BTreeMap::new(),
             streams: vec![Streams::default(); luns],
             positions: vec![0; drives.len()],
@@ -175,6 +152,17 @@ impl Cache {
         unwritten + new.count() as u64 <= self.write_pages
     }
 
+    /// The hull of what of `extent` is not here as the drives hold it.
+    pub(super) fn lacks(&self, group: u32, extent: Extent) -> Option<Extent> {
+        let mut lacking = None::<Extent>;
+        for (key, wanted) in pages_of(self.page_sectors, group, extent) {
+            let slot = self.pages.find(key);
+            let known = slot.map_or(0, |slot| self.pages.page(slot).known());
+            lacking = widened(lacking, key.number * self.page_sectors, wanted & !known);
+        }
+        lacking
+    }
+
     /// The hull of what of `extent` is neither there nor on its way, and the pages on their way.
     fn look_up(&self, group: u32, extent: Extent) -> (Option<Extent>, SmallVec<[u32; 4]>) {
         let (mut missing, mut coming) = (None::<Extent>, SmallVec::new());
@@ -188,13 +176,7 @@ impl Cache {
                 coming.push(slot);
             }
             let lacks = wanted & !valid & !filling;
-            if lacks != 0 {
-                let page = key.number * self.page_sectors;
-                let first = page + u64::from(lacks.trailing_zeros());
-                let end = page + 64 - u64::from(lacks.leading_zeros());
-                let start = missing.map_or(first, |missing| missing.start);
-                missing = Some(Extent::new(start, end - start));
-            }
+            missing = widened(missing, key.number * self.page_sectors, lacks);
         }
         (missing, coming)
     }
@@ -264,12 +246,16 @@ impl Array {
     }
 
     fn accept_write(&mut self, request: Key, group: u32, extent: Extent) {
+        let keeps_old = self.keeps_old(group);
         let cache = self.cache();
         let page_sectors = cache.page_sectors;
         let mut touched: SmallVec<[(PageKey, u32); 8]> = SmallVec::new();
         for (key, part) in pages_of(page_sectors, group, extent) {
             let slot = cache.pages.get_or_make(key);
             cache.pages.change(slot, |page| {
+                if keeps_old {
+                    page.old |= page.known() & part;
+                }
                 page.valid |= part;
                 page.dirty |= part;
             });
@@ -347,6 +333,7 @@ impl Array {
         }
         let fill = cache.fills.insert(Fill {
             request,
+            stays: cache.lost_destages == 0,
             pages,
             jobs: 1,
             result: Ok(()),
@@ -385,7 +372,7 @@ impl Array {
             let cache = self.cache();
             cache.pages.change(slot, |page| {
                 page.filling &= !part;
-                if fill.result.is_ok() {
+                if fill.result.is_ok() && fill.stays {
                     page.valid |= part;
                 }
             });
@@ -417,7 +404,11 @@ impl Array {
         let Some(cache) = &mut self.cache else { return };
         let pages = cache.pages.lose_all();
         cache.fills.for_each(|fill| fill.pages.clear());
-        cache.destages.for_each(|destage| destage.pages.clear());
+        cache.lost_destages = cache.destages.len();
+        cache.destages.for_each(|destage| {
+            destage.pages.clear();
+            destage.is_lost = true;
+        });
         let waiting = std::mem::take(&mut cache.waiting);
         let stalled = std::mem::take(&mut cache.stalled);
         for request in waiting.into_values().flatten().chain(stalled) {

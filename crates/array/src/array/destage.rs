@@ -99,22 +99,56 @@ impl Array {
         cache.under_way[group as usize] += 1;
         cache.stats.destages += 1;
         cache.stats.destaged_pages += pages.len() as u64;
-        let destage = cache.destages.insert(Destage { group, pages });
+        let destage = cache.destages.insert(Destage {
+            group,
+            pages,
+            is_lost: false,
+        });
         let at = self.groups[group as usize].stripe(number);
         self.start_job(Owner::Destage(destage), group, at, extents, Verb::Write);
     }
 
-    /// A stripe has been written, or could not be.
-    pub(super) fn destage_ended(&mut self, key: Key, result: Result<(), IoError>) {
+    /// A stripe has been written, or could not be: its pages say so, and whoever waited for that goes on.
+    pub(super) fn settle_destage(&mut self, key: Key, result: Result<(), IoError>) {
         let cache = self.cache();
-        let Destage { group, pages } = cache.destages.remove(key).expect("it is under way");
-        cache.under_way[group as usize] -= 1;
-        for slot in pages {
-            self.cache().pages.change(slot, |page| page.destaging = 0);
+        let destage = cache.destages.remove(key).expect("it is under way");
+        cache.under_way[destage.group as usize] -= 1;
+        cache.lost_destages -= usize::from(destage.is_lost);
+        let keeps_old = result.is_ok() && self.keeps_old(destage.group);
+        for slot in destage.pages {
+            #[cfg(test)]
+            self.note_destaged(slot, keeps_old);
+            self.cache().pages.change(slot, |page| {
+                page.old &= !page.destaging;
+                if keeps_old {
+                    // What was written and is overwritten already is what the drives hold now.
+                    page.old |= page.destaging & page.dirty;
+                }
+                page.destaging = 0;
+            });
             self.wake_waiting(slot, result);
         }
+    }
+
+    /// What follows a destage: there may be room, and more to destage.
+    pub(super) fn destage_ended(&mut self) {
         self.admit_stalled();
         self.flush();
+    }
+
+    /// Whether the data of a destage is gone with the cache.
+    pub(super) fn is_lost(&self, destage: Key) -> bool {
+        let cache = self.cache.as_ref();
+        cache.is_some_and(|cache| cache.destages[destage].is_lost)
+    }
+
+    /// Whether pages of `group` keep what drives hold beside what is newer.
+    pub(super) fn keeps_old(&self, group: u32) -> bool {
+        let keeps = self
+            .cache
+            .as_ref()
+            .is_some_and(|cache| cache.design.keeps_old);
+        keeps && self.groups[group as usize].shape.parities() > 0
     }
 
     /// Whether the cache may keep dirty pages: a battery, and the other controller's copy where there should be one.

@@ -12,7 +12,7 @@ use crate::Extent;
 use crate::breakdown::Breakdown;
 use crate::design::MirrorChoice;
 use crate::drive::{Begun, Service};
-use crate::group::plan::{Plan, Step, Steps};
+use crate::group::plan::{Plan, Step, Steps, all_of_it};
 use crate::group::{Spot, StripeAt};
 use crate::slab::Key;
 
@@ -133,6 +133,11 @@ impl Array {
 
     fn plan_job(&mut self, key: Key) {
         let job = &self.jobs[key];
+        if let Owner::Destage(destage) = job.owner
+            && self.is_lost(destage)
+        {
+            return self.end_job(key, Err(IoError::Device));
+        }
         let group = &mut self.groups[job.group as usize];
         if !job.holds_lock && group.reads_need_lock(job.at) {
             // A drive has failed since it began without one.
@@ -144,6 +149,8 @@ impl Array {
             }
         }
         let job = &self.jobs[key];
+        #[cfg(test)]
+        let (owner, number, at) = (job.owner, job.group, job.at);
         let group = &self.groups[job.group as usize];
         let row = group.row(job.at);
         let plan = match job.verb {
@@ -160,7 +167,17 @@ impl Array {
                     choose_copy(readable, choice, turn, mirrors, queue)
                 })
             }
-            Verb::Write => row.write(&job.extents),
+            Verb::Write => match (&job.owner, &self.cache) {
+                (Owner::Destage(_), Some(cache)) => {
+                    let (number, first) = (job.group, group.first_sector(job.at));
+                    row.write(&job.extents, |part| {
+                        let part = Extent::new(first + part.start, part.length);
+                        let lacking = cache.lacks(number, part)?;
+                        Some(Extent::new(lacking.start - first, lacking.length))
+                    })
+                }
+                _ => row.write(&job.extents, all_of_it),
+            },
         };
         match plan {
             #[cfg_attr(not(test), expect(unused_variables, reason = "only tests ask how"))]
@@ -168,9 +185,16 @@ impl Array {
                 method,
                 reads,
                 writes,
+                spared,
             }) => {
                 #[cfg(test)]
-                self.note_plan(key, method);
+                {
+                    self.note_plan(key, method);
+                    if matches!(owner, Owner::Destage(_)) {
+                        self.note_known(key, number, at);
+                    }
+                }
+                self.count_parity_reads(key, reads.len(), spared);
                 let job = &mut self.jobs[key];
                 job.disturbed = false;
                 job.since = self.now;
@@ -199,6 +223,11 @@ impl Array {
     }
 
     fn write_phase(&mut self, key: Key) {
+        if let Owner::Destage(destage) = self.jobs[key].owner
+            && self.is_lost(destage)
+        {
+            return self.end_job(key, Err(IoError::Device));
+        }
         let job = &mut self.jobs[key];
         job.phase = Phase::Writing;
         let steps = std::mem::take(&mut job.writes);
@@ -335,6 +364,10 @@ impl Array {
         let (owner, group, at, breakdown) = (job.owner, job.group, job.at, job.breakdown);
         let held_lock = job.holds_lock;
         self.jobs.forget(key);
+        if let Owner::Destage(destage) = owner {
+            // Before anybody else plans with what the cache says that drives hold.
+            self.settle_destage(destage, result);
+        }
         if held_lock {
             let released = self.groups[group as usize].locks.give(at);
             for next in released.jobs {
@@ -347,7 +380,16 @@ impl Array {
         match owner {
             Owner::Request(request) => self.part_ended(request, result, breakdown),
             Owner::Fill(fill) => self.fill_ended(fill, result, breakdown),
-            Owner::Destage(destage) => self.destage_ended(destage, result),
+            Owner::Destage(_) => self.destage_ended(),
+        }
+    }
+
+    /// Counts what a destage reads for its parities.
+    fn count_parity_reads(&mut self, key: Key, reads: usize, spared: usize) {
+        let job = &self.jobs[key];
+        if let (Owner::Destage(_), Some(cache)) = (job.owner, &mut self.cache) {
+            cache.stats.parity_reads += reads as u64;
+            cache.stats.parity_reads_spared += spared as u64;
         }
     }
 

@@ -12,7 +12,7 @@ use super::{Array, Verb};
 use crate::Extent;
 use crate::cache::pages::Sectors;
 use crate::group::plan::{Method, Step};
-use crate::group::{Group, Spot, Spread, StripeAt};
+use crate::group::{Group, Spot, StripeAt};
 use crate::slab::Key;
 
 /// What a sector of a drive holds.
@@ -54,6 +54,10 @@ pub(super) struct Ledger {
     jobs: BTreeMap<Key, JobNote>,
     repairs: BTreeMap<Key, BTreeMap<(u32, u64), Content>>,
     cache: BTreeMap<(u32, u64), u64>,
+    /// What the cache keeps beside that, as the drives hold it.
+    olds: BTreeMap<(u32, u64), u64>,
+    /// What is being destaged.
+    destaging: BTreeMap<(u32, u64), u64>,
     fills: BTreeMap<Key, BTreeMap<u64, u64>>,
     requests: BTreeMap<Key, BTreeMap<u64, u64>>,
     /// The versions that each read has returned, by its tag.
@@ -135,17 +139,6 @@ fn known(
 }
 
 impl Array {
-    fn number_of(&self, group: u32, at: StripeAt) -> u64 {
-        let group = &self.groups[group as usize];
-        let (chunk, chunks) = (u64::from(at.chunk), group.chunks.len() as u64);
-        let number = match group.spread {
-            Spread::Round => at.row * chunks + chunk,
-            Spread::Filling => chunk * group.rows_per_chunk + at.row,
-        };
-        assert_eq!(group.stripe(number), at);
-        number
-    }
-
     /// A job begins: `version` of a request's data, or what the cache has.
     pub(super) fn note_job(
         &mut self,
@@ -155,12 +148,14 @@ impl Array {
         extents: &[Extent],
         version: Option<u64>,
     ) {
-        let first = self.number_of(group, at) * self.groups[group as usize].shape.data_sectors();
+        let first = self.groups[group as usize].first_sector(at);
         let mut new = BTreeMap::new();
         for sector in extents.iter().flat_map(|extent| extent.start..extent.end()) {
             let own = version.unwrap_or_else(|| {
-                let held = self.ledger.cache.get(&(group, first + sector));
-                *held.expect("what is destaged is in the cache")
+                let place = (group, first + sector);
+                let held = self.ledger.cache[&place];
+                self.ledger.destaging.insert(place, held);
+                held
             });
             new.insert(sector, own);
         }
@@ -176,6 +171,41 @@ impl Array {
         let note = self.ledger.jobs.get_mut(&job).expect("it began");
         note.method = method;
         note.read.clear();
+    }
+
+    /// The job need not read what the cache has as the drives hold it.
+    pub(super) fn note_known(&mut self, job: Key, group: u32, at: StripeAt) {
+        let Some(cache) = &self.cache else { return };
+        let entry = &self.groups[group as usize];
+        let (first, strip) = (entry.first_sector(at), entry.shape.strip_sectors);
+        let note = self.ledger.jobs.get_mut(&job).expect("it began");
+        for sector in 0..entry.shape.data_sectors() {
+            let place = (group, first + sector);
+            if cache.lacks(group, Extent::new(place.1, 1)).is_some() {
+                continue;
+            }
+            let version = self.ledger.olds.get(&place);
+            let version = version.unwrap_or_else(|| &self.ledger.cache[&place]);
+            let index = u32::try_from(sector.div_euclid(strip)).unwrap();
+            let member = entry.shape.data_member(at.row, index);
+            let content = Content::Data(*version);
+            note.read.insert((member, sector % strip), content);
+        }
+    }
+
+    /// A page of a destage that ends.
+    pub(super) fn note_destaged(&mut self, slot: u32, keeps_old: bool) {
+        let cache = self.cache.as_ref().expect("it destages");
+        let page = cache.pages.page(slot);
+        let first = page.key.number * cache.page_sectors;
+        for bit in (0..64).filter(|bit| page.destaging >> bit & 1 == 1) {
+            let place = (page.key.group, first + bit);
+            let written = self.ledger.destaging.remove(&place).expect("it was");
+            self.ledger.olds.remove(&place);
+            if keeps_old && page.dirty >> bit & 1 == 1 {
+                self.ledger.olds.insert(place, written);
+            }
+        }
     }
 
     pub(super) fn note_read(
@@ -274,13 +304,15 @@ impl Array {
                     })
                     .collect();
                 match owner {
-                    IoOwner::Job(job) => self
-                        .ledger
-                        .jobs
-                        .get_mut(&job)
-                        .expect("it began")
-                        .read
-                        .extend(read),
+                    IoOwner::Job(job) => {
+                        let note = self.ledger.jobs.get_mut(&job).expect("it began");
+                        for (place, content) in read {
+                            let before = note.read.insert(place, content.clone());
+                            let is_other =
+                                before.is_some_and(|known| data(&known) != data(&content));
+                            assert!(!is_other, "the cache took it for something else");
+                        }
+                    }
                     IoOwner::Repair(repair) => {
                         self.ledger.repairs.entry(repair).or_default().extend(read);
                     }
@@ -298,7 +330,7 @@ impl Array {
         at: StripeAt,
         extent: Extent,
     ) -> BTreeMap<u64, u64> {
-        let first = self.number_of(group, at) * self.groups[group as usize].shape.data_sectors();
+        let first = self.groups[group as usize].first_sector(at);
         let (group, note) = (&self.groups[group as usize], &self.ledger.jobs[&job]);
         let found = (extent.start..extent.end()).map(|sector| {
             let strip = group.shape.strip_sectors;
@@ -338,7 +370,12 @@ impl Array {
     /// The cache has taken a write.
     pub(super) fn note_accepted(&mut self, group: u32, extent: Extent, version: u64) {
         for sector in extent.start..extent.end() {
-            self.ledger.cache.insert((group, sector), version);
+            let before = self.ledger.cache.insert((group, sector), version);
+            let cache = self.cache.as_ref().expect("it has taken a write");
+            if cache.lacks(group, Extent::new(sector, 1)).is_none() {
+                let before = before.expect("old sectors were there");
+                self.ledger.olds.entry((group, sector)).or_insert(before);
+            }
         }
     }
 

@@ -29,6 +29,7 @@ use brunt_world::random::{Stream, Streams};
 
 use crate::Extent;
 use crate::breakdown::Breakdown;
+use crate::cache::CacheStats;
 use crate::design::{ArrayDesign, DesignError, MirrorChoice};
 use crate::drive::{Drive, DriveStats};
 use crate::group::Group;
@@ -36,7 +37,6 @@ use crate::incident::{Incident, Note};
 use crate::schedule::Schedule;
 use crate::slab::{Key, Slab};
 use caching::Cache;
-pub use caching::CacheStats;
 use front::{Front, Ownership};
 use jobs::{DeviceIo, Job};
 use repair::{Campaign, Repair};

@@ -5,6 +5,8 @@
 pub(crate) mod flush;
 pub(crate) mod pages;
 pub(crate) mod prefetch;
+pub(crate) mod stats;
 
 pub use flush::{FlushPolicy, Watermarks};
 pub use pages::PAGE_SECTORS_MAX;
+pub use stats::CacheStats;

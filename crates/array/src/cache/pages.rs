@@ -5,11 +5,14 @@
 //!    dirty       newer than the drives, and nobody is writing it
 //!    destaging   was dirty when its write to the drives began
 //!    filling     is being read from the drives
+//!    old         what the drives hold is here too, beside what is newer: a parity can be changed without reading it
 //! ```
 //!
 //! Each is a set of sectors of the page. A page that is neither dirty, destaging nor filling is clean: it is kept in the
-//! order of last use, and goes when room is needed.
+//! order of last use, and goes when room is needed. Old sectors take the room of a second page; they are kept as long as
+//! clean pages can make room for them.
 //!
+//! Invariant: old sectors are dirty or destaging.
 //! Invariant: dirty, destaging and filling pages are not in that order; all others are.
 //! Invariant: a page is in the dirty order of its group exactly when it has dirty sectors and none that destage.
 
@@ -50,6 +53,7 @@ pub(crate) struct Page {
     pub(crate) dirty: Sectors,
     pub(crate) destaging: Sectors,
     pub(crate) filling: Sectors,
+    pub(crate) old: Sectors,
     newer: u32,
     older: u32,
     in_order: bool,
@@ -64,6 +68,11 @@ impl Page {
     pub(crate) fn is_unwritten(&self) -> bool {
         self.dirty | self.destaging != 0
     }
+
+    /// What is here just as the drives hold it.
+    pub(crate) fn known(&self) -> Sectors {
+        self.valid & !(self.dirty | self.destaging) | self.old
+    }
 }
 
 /// All pages.
@@ -77,6 +86,8 @@ pub(crate) struct Pages {
     orders: Vec<BTreeSet<u64>>,
     /// Pages that the drives lack something of.
     unwritten: u64,
+    /// Pages with old sectors.
+    olds: usize,
     most: usize,
 }
 
@@ -91,6 +102,7 @@ impl Pages {
             oldest: NONE,
             orders: vec![BTreeSet::new(); groups],
             unwritten: 0,
+            olds: 0,
             most,
         }
     }
@@ -119,15 +131,14 @@ impl Pages {
         if let Some(slot) = self.find(key) {
             return slot;
         }
-        if self.index.len() >= self.most && self.oldest != NONE {
-            self.forget(self.oldest);
-        }
+        self.make_room(1);
         let page = Page {
             key,
             valid: 0,
             dirty: 0,
             destaging: 0,
             filling: 0,
+            old: 0,
             newer: NONE,
             older: NONE,
             in_order: false,
@@ -150,7 +161,10 @@ impl Pages {
     pub(crate) fn change(&mut self, slot: u32, change: impl FnOnce(&mut Page)) {
         let page = &mut self.slots[slot as usize];
         let (was_unwritten, was_due) = (page.is_unwritten(), is_due(page));
+        let had_old = page.old != 0;
         change(page);
+        debug_assert!(page.old & !(page.dirty | page.destaging) == 0);
+        let has_old = page.old != 0;
         let (key, is_unwritten, is_due) = (page.key, page.is_unwritten(), is_due(page));
         let is_clean = page.is_clean();
         match (was_unwritten, is_unwritten) {
@@ -170,8 +184,14 @@ impl Pages {
         if self.slots[slot as usize].in_order {
             self.unlink(slot);
         }
+        match (had_old, has_old) {
+            (false, true) if self.make_room(1) => self.olds += 1,
+            (false, true) => self.slots[slot as usize].old = 0,
+            (true, false) => self.olds -= 1,
+            _ => {}
+        }
         if is_clean {
-            if self.slots[slot as usize].valid == 0 || self.index.len() > self.most {
+            if self.slots[slot as usize].valid == 0 || self.index.len() + self.olds > self.most {
                 self.drop_page(slot);
             } else {
                 self.link(slot);
@@ -196,6 +216,17 @@ impl Pages {
         let lost = self.unwritten;
         *self = Self::new(self.orders.len(), self.most);
         lost
+    }
+
+    /// Lets the oldest clean page go, or several, until there is room for `more`; false when there is none.
+    fn make_room(&mut self, more: usize) -> bool {
+        while self.index.len() + self.olds + more > self.most {
+            if self.oldest == NONE {
+                return false;
+            }
+            self.forget(self.oldest);
+        }
+        true
     }
 
     fn forget(&mut self, slot: u32) {
@@ -294,5 +325,29 @@ mod tests {
         );
         assert_eq!(pages.lose_all(), 2);
         assert_eq!(pages.len(), 0);
+    }
+
+    #[test]
+    fn old_sectors_take_room_of_clean_pages_only() {
+        let mut pages = Pages::new(1, 3);
+        for number in 0..3 {
+            fill(&mut pages, number);
+        }
+        let overwrite = |pages: &mut Pages, number| {
+            let slot = pages.find(key(number)).unwrap();
+            pages.change(slot, |page| {
+                (page.old, page.dirty) = (page.known() & 0xF, page.dirty | 0xF);
+            });
+            pages.page(slot).old
+        };
+        assert_eq!(overwrite(&mut pages, 2), 0xF);
+        assert_eq!(pages.len(), 2, "page 0 made room");
+        assert_eq!(overwrite(&mut pages, 1), 0, "no clean page is left");
+        let slot = pages.find(key(2)).unwrap();
+        assert_eq!(pages.page(slot).known(), 0xFF);
+        pages.change(slot, |page| (page.old, page.dirty) = (0, 0));
+        assert_eq!(pages.olds, 0);
+        fill(&mut pages, 7);
+        assert_eq!(pages.len(), 3);
     }
 }

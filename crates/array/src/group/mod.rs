@@ -212,6 +212,16 @@ impl Group {
         }
     }
 
+    /// The first sector of a stripe's data, counted along the group: [`Self::stripe`] backwards.
+    pub(crate) fn first_sector(&self, at: StripeAt) -> u64 {
+        let (chunk, chunks) = (u64::from(at.chunk), self.chunks.len() as u64);
+        let number = match self.spread {
+            Spread::Round => at.row * chunks + chunk,
+            Spread::Filling => chunk * self.rows_per_chunk + at.row,
+        };
+        number * self.shape.data_sectors()
+    }
+
     /// The row of `at`, for planning.
     pub(crate) fn row(&self, at: StripeAt) -> Row<'_> {
         let chunk = &self.chunks[at.chunk as usize];

@@ -10,6 +10,9 @@
 //!            neither is possible              read as many members as there are data strips, then reconstruct
 //! ```
 //!
+//! What a cache holds as the drives do need not be read: a plan asks for every part whether it is lacking. With the old data
+//! at hand, read-modify-write reads parities only; with the data that stays, reconstruct-write reads nothing.
+//!
 //! Parities are read and written over the hull of what is written, so a plan has at most one step per member and range.
 //! A member that cannot be written is left out: its part is in the parities, or will be when it is rebuilt.
 //!
@@ -53,6 +56,8 @@ pub(crate) struct Plan {
     pub(crate) method: Method,
     pub(crate) reads: Steps,
     pub(crate) writes: Steps,
+    /// Reads more that the cheapest way would have taken without what was at hand.
+    pub(crate) spared: usize,
 }
 
 /// Too many members are lost.
@@ -106,8 +111,7 @@ impl Row<'_> {
                 }
                 Ok(Plan {
                     method: Method::Reconstruct,
-                    reads,
-                    writes: Steps::new(),
+                    ..Plan::direct_read(reads)
                 })
             }
         }
@@ -128,8 +132,13 @@ impl Row<'_> {
             .fold(0, |set, member| set | 1 << member)
     }
 
-    /// A write of `extents` of the stripe's data, ascending and apart from one another.
-    pub(crate) fn write(&self, extents: &[Extent]) -> Result<Plan, Lost> {
+    /// A write of `extents` of the stripe's data, ascending and apart from one another. Of any part of that data, `lacks`
+    /// says what nobody has at hand as the drives hold it; [`all_of_it`] when there is no cache.
+    pub(crate) fn write(
+        &self,
+        extents: &[Extent],
+        lacks: impl Fn(Extent) -> Option<Extent>,
+    ) -> Result<Plan, Lost> {
         if !self.shape.survives(self.readable) {
             return Err(Lost);
         }
@@ -145,7 +154,7 @@ impl Row<'_> {
                 }
                 Ok(Plan::direct_write(copies))
             }
-            Protection::Parity(_) => Ok(self.write_with_parity(extents)),
+            Protection::Parity(_) => Ok(self.write_with_parity(extents, lacks)),
         }
     }
 
@@ -158,13 +167,17 @@ impl Row<'_> {
         })
     }
 
-    fn write_with_parity(&self, extents: &[Extent]) -> Plan {
+    fn write_with_parity(
+        &self,
+        extents: &[Extent],
+        lacks: impl Fn(Extent) -> Option<Extent>,
+    ) -> Plan {
         let touched: Steps = self.data_steps(extents).collect();
         let over = touched
             .iter()
             .fold(None, |all, step| Some(hull(all, step.within)))
             .expect("something is written");
-        let parities: SmallVec<[Step; 2]> = (0..self.shape.parities())
+        let parities: Steps = (0..self.shape.parities())
             .map(|number| self.shape.parity_member(self.row, number))
             .filter(|member| self.is_readable(*member))
             .map(|member| Step {
@@ -172,32 +185,51 @@ impl Row<'_> {
                 within: over,
             })
             .collect();
-        let (method, reads) = self.cheapest(&touched, &parities, over);
         let writable = touched.iter().filter(|step| self.is_readable(step.member));
+        let writes = writable.chain(&parities).copied().collect();
+        let stays = self.staying(extents, over);
+        if parities.is_empty() || stays.is_empty() {
+            // No parity to keep, and then every data strip is there; or nothing of the old data to keep.
+            let is_full = stays.is_empty() && !parities.is_empty();
+            let method = if is_full {
+                Method::FullStripe
+            } else {
+                Method::Direct
+            };
+            return Plan {
+                method,
+                ..Plan::direct_write(writes)
+            };
+        }
+        let (method, reads) = self.cheapest(extents, &stays, &parities, over, lacks);
+        let modifying = self.lacking(extents, all_of_it).len() + parities.len();
         Plan {
             method,
+            spared: modifying.min(stays.len()).saturating_sub(reads.len()),
             reads,
-            writes: writable.chain(&parities).copied().collect(),
+            writes,
         }
     }
 
-    fn cheapest(&self, touched: &Steps, parities: &[Step], over: Extent) -> (Method, Steps) {
-        if parities.is_empty() {
-            // No parity to keep; every data strip is there, or too many would be lost.
-            return (Method::Direct, Steps::new());
-        }
-        let stay = self.staying(touched, over);
-        if stay.is_empty() {
-            return (Method::FullStripe, Steps::new());
-        }
-        let can_modify = touched.iter().all(|step| self.is_readable(step.member));
-        let can_reconstruct = stay.iter().all(|step| self.is_readable(step.member));
-        if can_modify && !(can_reconstruct && stay.len() < touched.len() + parities.len()) {
-            let reads = touched.iter().chain(parities).copied().collect();
+    fn cheapest(
+        &self,
+        extents: &[Extent],
+        stays: &[Extent],
+        parities: &[Step],
+        over: Extent,
+        lacks: impl Fn(Extent) -> Option<Extent>,
+    ) -> (Method, Steps) {
+        let modify = self.lacking(extents, &lacks);
+        let reconstruct = self.lacking(stays, &lacks);
+        let is_there = |steps: &Steps| steps.iter().all(|step| self.is_readable(step.member));
+        let can_reconstruct = is_there(&reconstruct);
+        let is_dearer = reconstruct.len() >= modify.len() + parities.len();
+        if is_there(&modify) && (is_dearer || !can_reconstruct) {
+            let reads = modify.iter().chain(parities).copied().collect();
             return (Method::ReadModifyWrite, reads);
         }
         if can_reconstruct {
-            return (Method::ReconstructWrite, stay);
+            return (Method::ReconstructWrite, reconstruct);
         }
         let sources = members(self.sources());
         let reads = sources.map(|member| Step {
@@ -207,22 +239,37 @@ impl Row<'_> {
         (Method::RebuildWrite, reads.collect())
     }
 
-    /// The data strips that keep something of `over`.
-    fn staying(&self, touched: &Steps, over: Extent) -> Steps {
-        let strips =
-            (0..self.shape.data_strips()).map(|index| self.shape.data_member(self.row, index));
-        let is_new = |member: &u32| {
-            let steps = touched.iter().filter(|step| step.member == *member);
-            steps.map(|step| step.within.length).sum::<u64>() == over.length
-        };
-        strips
-            .filter(|member| !is_new(member))
-            .map(|member| Step {
-                member,
-                within: over,
-            })
-            .collect()
+    /// What is read of `parts` of the data: of each strip the hull of what is lacking.
+    fn lacking(&self, parts: &[Extent], lacks: impl Fn(Extent) -> Option<Extent>) -> Steps {
+        let strip = self.shape.strip_sectors;
+        let mut steps = Steps::new();
+        for (index, within) in parts.iter().flat_map(|part| self.shape.strips(*part)) {
+            let first = u64::from(index) * strip;
+            let Some(lacking) = lacks(Extent::new(first + within.start, within.length)) else {
+                continue;
+            };
+            let within = Extent::new(lacking.start - first, lacking.length);
+            widen(&mut steps, self.shape.data_member(self.row, index), within);
+        }
+        steps
     }
+
+    /// What stays of the data: of every strip the part in `over`, if some of that is not new.
+    fn staying(&self, extents: &[Extent], over: Extent) -> SmallVec<[Extent; 8]> {
+        let strip = self.shape.strip_sectors;
+        let whole = |index: u32| Extent::new(u64::from(index) * strip + over.start, over.length);
+        let keeps = |part: &Extent| {
+            let new = extents.iter().filter_map(|extent| extent.overlap(*part));
+            new.map(|new| new.length).sum::<u64>() < part.length
+        };
+        let strips = (0..self.shape.data_strips()).map(whole);
+        strips.filter(keeps).collect()
+    }
+}
+
+/// There is no cache, or what it has is not what the drives hold.
+pub(crate) fn all_of_it(part: Extent) -> Option<Extent> {
+    Some(part)
 }
 
 impl Plan {
@@ -231,6 +278,7 @@ impl Plan {
             method: Method::Direct,
             reads,
             writes: Steps::new(),
+            spared: 0,
         }
     }
 
@@ -239,6 +287,7 @@ impl Plan {
             method: Method::Direct,
             reads: Steps::new(),
             writes,
+            spared: 0,
         }
     }
 }

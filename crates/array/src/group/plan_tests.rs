@@ -109,6 +109,7 @@ fn written(
     plan: &Plan,
     bytes: &Bytes,
     new: &[Option<u8>],
+    held: &[bool],
     member: u32,
     sector: u64,
 ) -> u8 {
@@ -125,6 +126,11 @@ fn written(
         let step = plan.reads.iter().find(covers);
         step.map(|_| bytes.members[member as usize][at(sector)])
     };
+    let known = |index: u32| {
+        let place = at(u64::from(index) * strip + sector);
+        let cached = held[place].then(|| bytes.data[place]);
+        cached.or_else(|| read(shape.data_member(row.row, index)))
+    };
     let factors = factors(row, member);
     let strips = 0..shape.data_strips();
     if let Some(index) = strips
@@ -138,7 +144,7 @@ fn written(
         return strips.fold(old, |parity, index| match of(index) {
             None => parity,
             Some(new) => {
-                let old = read(shape.data_member(row.row, index)).expect("the old data is read");
+                let old = known(index).expect("the old data is read, or at hand");
                 parity ^ times(factors[index as usize], old ^ new)
             }
         });
@@ -148,10 +154,29 @@ fn written(
     strips.fold(0, |parity, index| {
         let stays = || match &solved {
             Some(data) => data[index as usize],
-            None => read(shape.data_member(row.row, index)).expect("what stays is read"),
+            None => known(index).expect("what stays is read, or at hand"),
         };
         parity ^ times(factors[index as usize], of(index).unwrap_or_else(stays))
     })
+}
+
+/// Of any part, the hull of what is not `held`.
+fn lacks(held: &[bool], part: Extent) -> Option<Extent> {
+    let mut lacking = (part.start..part.end()).filter(|sector| !held[at(*sector)]);
+    let first = lacking.next()?;
+    let last = lacking.next_back().unwrap_or(first);
+    Some(Extent::new(first, last + 1 - first))
+}
+
+/// Nothing, everything, or some runs.
+fn random_held(stream: &mut Stream, sectors: u64) -> Vec<bool> {
+    let mut held = vec![stream.percent(10); at(sectors)];
+    if stream.percent(60) {
+        for extent in random_extents(stream, sectors) {
+            held[at(extent.start)..at(extent.end())].fill(true);
+        }
+    }
+    held
 }
 
 fn random_extents(stream: &mut Stream, sectors: u64) -> Vec<Extent> {
@@ -190,6 +215,7 @@ fn shapes() -> Vec<StripeShape> {
 fn acknowledged_data_survives_every_loss_that_the_shape_survives() {
     let mut stream = Streams::new(4).named("plans");
     let mut seen = std::collections::BTreeMap::new();
+    let mut spared = 0;
     for round in 0..6000 {
         let shape = shapes()[at(round % 7)];
         let (sectors, strip) = (shape.data_sectors(), shape.strip_sectors);
@@ -225,7 +251,11 @@ fn acknowledged_data_survives_every_loss_that_the_shape_survives() {
             }
         }
         let extents = random_extents(&mut stream, sectors);
-        let plan = row.write(&extents).expect("the loss is survived");
+        let held = random_held(&mut stream, sectors);
+        let plan = row.write(&extents, |part| lacks(&held, part));
+        let plan = plan.expect("the loss is survived");
+        let blind = row.write(&extents, all_of_it).unwrap();
+        spared += blind.reads.len().saturating_sub(plan.reads.len());
         *seen.entry(format!("{:?}", plan.method)).or_insert(0) += 1;
         let mut new = vec![None; at(sectors)];
         for extent in &extents {
@@ -241,7 +271,7 @@ fn acknowledged_data_survives_every_loss_that_the_shape_survives() {
                 "a lost member is not written"
             );
             for sector in step.within.start..step.within.end() {
-                let byte = written(&row, &plan, &bytes, &new, step.member, sector);
+                let byte = written(&row, &plan, &bytes, &new, &held, step.member, sector);
                 after[step.member as usize][at(sector)] = byte;
             }
         }
@@ -257,6 +287,7 @@ fn acknowledged_data_survives_every_loss_that_the_shape_survives() {
         check_reads(&mut stream, &row, &bytes);
     }
     assert_eq!(seen.len(), 5, "every way of writing was seen: {seen:?}");
+    assert!(spared > 1000, "what is at hand is not read: {spared}");
 }
 
 /// Reads anything, with the members that are lost, and one more if that is survived.
@@ -307,7 +338,7 @@ fn too_many_losses_are_said() {
             readable: shape.all() & !gone,
         };
         assert_eq!(row.read(Extent::new(0, 1), |_| 0), Err(Lost));
-        assert_eq!(row.write(&[Extent::new(0, 1)]), Err(Lost));
+        assert_eq!(row.write(&[Extent::new(0, 1)], all_of_it), Err(Lost));
     }
 }
 
@@ -319,12 +350,40 @@ fn a_small_write_costs_two_reads_and_two_writes() {
         row: 0,
         readable: shape.all(),
     };
-    let small = row.write(&[Extent::new(0, 1)]).unwrap();
+    let small = row.write(&[Extent::new(0, 1)], all_of_it).unwrap();
     assert_eq!((small.reads.len(), small.writes.len()), (2, 2));
-    let most = row.write(&[Extent::new(0, 12)]).unwrap();
+    let most = row.write(&[Extent::new(0, 12)], all_of_it).unwrap();
     assert_eq!(most.method, Method::ReconstructWrite);
     assert_eq!((most.reads.len(), most.writes.len()), (1, 4));
-    let full = row.write(&[Extent::new(0, 16)]).unwrap();
+    let full = row.write(&[Extent::new(0, 16)], all_of_it).unwrap();
     assert_eq!(full.method, Method::FullStripe);
     assert_eq!((full.reads.len(), full.writes.len()), (0, 5));
+}
+
+#[test]
+fn what_is_at_hand_need_not_be_read() {
+    let shape = shapes()[4];
+    let row = Row {
+        shape: &shape,
+        row: 0,
+        readable: shape.all(),
+    };
+    let one = [Extent::new(0, 1)];
+    let held = |from: usize, to: usize| {
+        let mut held = vec![false; 16];
+        held[from..to].fill(true);
+        held
+    };
+    let old = row.write(&one, |part| lacks(&held(0, 1), part)).unwrap();
+    assert_eq!(old.method, Method::ReadModifyWrite);
+    assert_eq!(old.reads.len(), 1, "the parity only");
+    let others = row.write(&one, |part| lacks(&held(4, 16), part)).unwrap();
+    assert_eq!(others.method, Method::ReconstructWrite);
+    assert_eq!((others.reads.len(), others.writes.len()), (0, 2));
+    let lost = Row {
+        readable: shape.all() & !(1 << shape.data_member(0, 0)),
+        ..row
+    };
+    let old = lost.write(&one, |part| lacks(&held(0, 1), part)).unwrap();
+    assert_eq!((old.method, old.reads.len()), (Method::ReadModifyWrite, 1));
 }

@@ -100,6 +100,8 @@ fn cache(cache: &CacheStats) -> Value {
         "destages": cache.destages,
         "destaged_pages": cache.destaged_pages,
         "prefetched_sectors": cache.prefetched_sectors,
+        "parity_reads": cache.parity_reads,
+        "parity_reads_spared": cache.parity_reads_spared,
         "dirty_pages": cache.unwritten,
         "dirty_pages_max": cache.unwritten_most,
         "write_pages": cache.write_pages,

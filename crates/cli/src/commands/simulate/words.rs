@@ -364,7 +364,16 @@ fn cache(outcome: &Outcome) -> String {
         decimals(each),
         percent(full),
     );
-    format!("\n{:14}{line}\n", "cache")
+    let mut text = format!("\n{:14}{line}\n", "cache");
+    if cache.parity_reads + cache.parity_reads_spared > 0 {
+        text.push_str(&format!(
+            "{:14}{} reads of drives before parities were written, {} more spared by what the cache had\n",
+            "",
+            grouped(cache.parity_reads),
+            grouped(cache.parity_reads_spared),
+        ));
+    }
+    text
 }
 
 /// How full the members of a pool are.

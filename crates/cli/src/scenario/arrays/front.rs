@@ -27,7 +27,7 @@ const CONTROLLER_KEYS: [&str; 8] = [
     "link_latency",
     "failover",
 ];
-const CACHE_KEYS: [&str; 10] = [
+const CACHE_KEYS: [&str; 11] = [
     "page",
     "write",
     "read",
@@ -38,6 +38,7 @@ const CACHE_KEYS: [&str; 10] = [
     "destages_per_drive",
     "mirrored",
     "prefetch",
+    "keep_old",
 ];
 const PATHS: [(&str, PathPolicy); 3] = [
     ("optimised", PathPolicy::Optimised),
@@ -177,6 +178,9 @@ pub(super) fn read_cache(array: &mut Section) -> Result<Option<CacheDesign>, Ref
             .read_or("mirrored", usual.mirrored, section::switch)?
             .value,
         prefetch: size(&mut section, "prefetch", usual.prefetch)?,
+        keeps_old: section
+            .read_or("keep_old", usual.keeps_old, section::switch)?
+            .value,
     }))
 }
 

@@ -1,0 +1,50 @@
+//! What is counted of a cache.
+
+/// Counts of a cache since measuring began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CacheStats {
+    /// Reads of hosts that found everything.
+    pub read_hits: u64,
+    /// Reads of hosts that had to wait for a drive.
+    pub read_misses: u64,
+    /// Writes of hosts that went into the cache.
+    pub writes: u64,
+    /// Writes of hosts that waited for room.
+    pub stalled: u64,
+    /// Pages that were written to drives.
+    pub destaged_pages: u64,
+    /// Stripes that were written for that.
+    pub destages: u64,
+    /// Sectors read ahead.
+    pub prefetched_sectors: u64,
+    /// Reads of drives that parities needed before destages.
+    pub parity_reads: u64,
+    /// Reads that they would have needed as well, had the cache not held what drives hold.
+    pub parity_reads_spared: u64,
+    /// The most pages that drives lacked something of.
+    pub unwritten_most: u64,
+    /// Pages that drives lack something of.
+    pub unwritten: u64,
+    /// Pages of the write cache.
+    pub write_pages: u64,
+}
+
+impl CacheStats {
+    /// Of two caches together.
+    pub(crate) fn and(&self, other: &Self) -> Self {
+        Self {
+            read_hits: self.read_hits + other.read_hits,
+            read_misses: self.read_misses + other.read_misses,
+            writes: self.writes + other.writes,
+            stalled: self.stalled + other.stalled,
+            destaged_pages: self.destaged_pages + other.destaged_pages,
+            destages: self.destages + other.destages,
+            prefetched_sectors: self.prefetched_sectors + other.prefetched_sectors,
+            parity_reads: self.parity_reads + other.parity_reads,
+            parity_reads_spared: self.parity_reads_spared + other.parity_reads_spared,
+            unwritten_most: self.unwritten_most + other.unwritten_most,
+            unwritten: self.unwritten + other.unwritten,
+            write_pages: self.write_pages + other.write_pages,
+        }
+    }
+}
