@@ -4,6 +4,7 @@ use brunt_units::ByteSize;
 use brunt_world_virtual::SECTOR_BYTES;
 
 use crate::array::LUN_BORDER;
+use crate::cache::tier::{Tier, UNITS_MAX};
 use crate::cache::{FlushPolicy, PAGE_SECTORS_MAX, Watermarks};
 use crate::drive::{DriveModel, Order, Policy};
 use crate::group::{Group, Protection, StripeShape, WIDTH_MAX};
@@ -260,6 +261,34 @@ pub struct ScanDesign {
     pub pause: Span,
 }
 
+/// A second level of the read cache, on solid-state drives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TierDesign {
+    /// Its drives, by number. They are solid-state drives, and in no group.
+    pub drives: Vec<u16>,
+    /// How much of them is used, together; all of it without it.
+    pub size: Option<ByteSize>,
+    /// What comes in and goes: 1 to 64 pages of the cache.
+    pub block: ByteSize,
+    /// A block comes in when hosts have missed it so many times.
+    pub admit_after: u32,
+    /// Whether pages that are written to the drives behind come in, too, when their block is there.
+    pub refreshes: bool,
+}
+
+impl TierDesign {
+    /// A tier on `drives`: all of them, blocks of 64 KiB that come in when they are missed for the second time, refreshed.
+    pub fn on(drives: Vec<u16>) -> Self {
+        Self {
+            drives,
+            size: None,
+            block: ByteSize::kib(64),
+            admit_after: 2,
+            refreshes: true,
+        }
+    }
+}
+
 /// The cache of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheDesign {
@@ -326,6 +355,8 @@ pub struct ArrayDesign {
     pub scan: Option<ScanDesign>,
     /// The cache; without one, everything goes to the drives.
     pub cache: Option<CacheDesign>,
+    /// A tier of solid-state drives behind the cache, if there is one.
+    pub tier: Option<TierDesign>,
 }
 
 impl ArrayDesign {
@@ -358,7 +389,61 @@ impl ArrayDesign {
             controller: ControllerDesign::default(),
             scan: None,
             cache: None,
+            tier: None,
         }
+    }
+
+    /// The tier, empty.
+    pub(crate) fn build_tier(&self) -> Result<Option<Tier>, DesignError> {
+        let Some(design) = &self.tier else {
+            return Ok(None);
+        };
+        let Some(cache) = &self.cache else {
+            return Err(DesignError::Tier(
+                "lies behind a cache, and there is none".into(),
+            ));
+        };
+        let models = design.drives.iter().map(|drive| {
+            let model = self.drives.get(usize::from(*drive));
+            model.ok_or(DesignError::Drive(*drive, "is not there"))
+        });
+        let models: Vec<&DriveModel> = models.collect::<Result<_, _>>()?;
+        if let Some(disk) = models.iter().find(|model| !model.is_solid_state()) {
+            let what = format!("is of solid-state drives, and \"{}\" turns", disk.title());
+            return Err(DesignError::Tier(what));
+        }
+        let pages = design
+            .block
+            .get()
+            .checked_div(cache.page.get())
+            .unwrap_or(0);
+        let is_whole = pages * cache.page.get() == design.block.get();
+        if !is_whole || !(1..=UNITS_MAX).contains(&pages) {
+            let what = format!(
+                "has blocks of 1 to {UNITS_MAX} cache pages of {}, not of {}",
+                cache.page, design.block
+            );
+            return Err(DesignError::Tier(what));
+        }
+        if design.admit_after == 0 {
+            let what = "lets a block in when it was missed once, or more often".into();
+            return Err(DesignError::Tier(what));
+        }
+        let count = models.len() as u64;
+        let least = models.iter().map(|model| model.sectors()).min();
+        let used = design.size.map(|size| size.get().div_euclid(SECTOR_BYTES));
+        let each = least.map(|least| used.map_or(least, |used| used.div_euclid(count).min(least)));
+        let block_sectors = design.block.get().div_euclid(SECTOR_BYTES);
+        let places = each.map_or(0, |each| each.div_euclid(block_sectors));
+        let places = u32::try_from(places).unwrap_or(u32::MAX);
+        let all = u64::from(places) * count;
+        if !(1..u64::from(u32::MAX)).contains(&all) {
+            let what = format!("has room for {all} blocks of {}", design.block);
+            return Err(DesignError::Tier(what));
+        }
+        let page_sectors = cache.page.get().div_euclid(SECTOR_BYTES);
+        let tier = Tier::new(&design.drives, places, page_sectors, block_sectors);
+        Ok(Some(tier.admitting(design.admit_after, design.refreshes)))
     }
 
     /// Whether cache, front and controllers can be built over `groups`.
@@ -444,6 +529,9 @@ pub enum DesignError {
     /// The marks are not in order.
     #[error("watermarks: low ({0} %) is below high ({1} %), and high at most 100 %")]
     Marks(u32, u32),
+    /// The solid-state tier cannot be built.
+    #[error("a solid-state tier {0}")]
+    Tier(String),
     /// Controllers or ports are impossible.
     #[error("{0}")]
     Front(&'static str),

@@ -32,10 +32,10 @@ mod tally;
 
 pub use array::{Array, Finished, HostIo, Verb};
 pub use breakdown::Breakdown;
-pub use cache::{CacheStats, FlushPolicy, PAGE_SECTORS_MAX, Watermarks};
+pub use cache::{CacheStats, FlushPolicy, PAGE_SECTORS_MAX, TierStats, Watermarks};
 pub use design::{
     ArrayDesign, CacheDesign, ControllerDesign, DesignError, FrontDesign, GroupDesign, Level,
-    LunDesign, MirrorChoice, PathPolicy, RepairDesign, ScanDesign,
+    LunDesign, MirrorChoice, PathPolicy, RepairDesign, ScanDesign, TierDesign,
 };
 pub use device::ArrayDevice;
 pub use extent::Extent;

@@ -3,7 +3,7 @@
 use brunt_units::{ByteSize, Time};
 use brunt_world::random::Streams;
 
-use crate::cache::CacheStats;
+use crate::cache::{CacheStats, TierStats};
 use crate::design::{ArrayDesign, DesignError, GroupDesign};
 use crate::drive::DriveStats;
 use crate::incident::{Incident, Note};
@@ -210,6 +210,12 @@ impl System {
     pub fn cache_stats(&mut self) -> Option<CacheStats> {
         let caches = self.arrays().iter().filter_map(Array::cache_stats);
         caches.reduce(|all, one| all.and(&one))
+    }
+
+    /// Counts of all solid-state tiers together, if there are any.
+    pub fn tier_stats(&mut self) -> Option<TierStats> {
+        let tiers = self.arrays().iter().filter_map(Array::tier_stats);
+        tiers.reduce(|all, one| all.and(&one))
     }
 
     /// See [`Array::front_utilisations`]: controllers and ports one array after the other, the busiest link.

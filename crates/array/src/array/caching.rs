@@ -29,10 +29,13 @@ use crate::slab::{Key, Slab};
 /// Something that is being read into pages.
 pub(super) struct Fill {
     request: Option<Key>,
+    group: u32,
+    /// Blocks that come into the tier when they have been read.
+    pub(super) admits: SmallVec<[u64; 2]>,
     /// Whether what it reads may stay: see [`Cache::lost_destages`].
     stays: bool,
     pages: SmallVec<[(u32, Sectors); 4]>,
-    jobs: u32,
+    pub(super) jobs: u32,
     result: Result<(), IoError>,
 }
 
@@ -163,6 +166,17 @@ impl Cache {
         lacking
     }
 
+    /// Whether all of `extent`, which is one page or less, is here and clean.
+    pub(super) fn holds_clean(&self, group: u32, extent: Extent) -> bool {
+        pages_of(self.page_sectors, group, extent).all(|(key, wanted)| {
+            let slot = self.pages.find(key);
+            slot.is_some_and(|slot| {
+                let page = self.pages.page(slot);
+                !page.is_unwritten() && wanted & !page.valid == 0
+            })
+        })
+    }
+
     /// The hull of what of `extent` is neither there nor on its way, and the pages on their way.
     fn look_up(&self, group: u32, extent: Extent) -> (Option<Extent>, SmallVec<[u32; 4]>) {
         let (mut missing, mut coming) = (None::<Extent>, SmallVec::new());
@@ -247,6 +261,9 @@ impl Array {
 
     fn accept_write(&mut self, request: Key, group: u32, extent: Extent) {
         let keeps_old = self.keeps_old(group);
+        if let Some(tier) = &mut self.tier {
+            tier.overwrite(group, extent);
+        }
         let cache = self.cache();
         let page_sectors = cache.page_sectors;
         let mut touched: SmallVec<[(PageKey, u32); 8]> = SmallVec::new();
@@ -333,18 +350,31 @@ impl Array {
         }
         let fill = cache.fills.insert(Fill {
             request,
+            group,
+            admits: SmallVec::new(),
             stays: cache.lost_destages == 0,
             pages,
             jobs: 1,
             result: Ok(()),
         });
+        if request.is_some() && self.tier.is_some() {
+            for part in self.read_tier(fill, group, extent) {
+                self.read_behind(fill, group, part);
+            }
+        } else {
+            self.read_behind(fill, group, extent);
+        }
+        self.fill_ended(fill, Ok(()), Breakdown::default());
+    }
+
+    /// Reads a part of a fill from the drives of its group.
+    pub(super) fn read_behind(&mut self, fill: Key, group: u32, extent: Extent) {
         let stripe_sectors = self.groups[group as usize].shape.data_sectors();
         for (number, part) in extent.split(stripe_sectors) {
             let at = self.groups[group as usize].stripe(number);
             self.cache().fills[fill].jobs += 1;
             self.start_job(Owner::Fill(fill), group, at, smallvec![part], Verb::Read);
         }
-        self.fill_ended(fill, Ok(()), Breakdown::default());
     }
 
     /// A part of a fill has ended; with the last one, so does the fill.
@@ -362,6 +392,7 @@ impl Array {
             return;
         }
         let fill = cache.fills.remove(key).expect("it is under way");
+        let (group, stays) = (fill.group, fill.stays && fill.result.is_ok());
         for (slot, part) in fill.pages {
             #[cfg(test)]
             if fill.result.is_ok() {
@@ -372,12 +403,15 @@ impl Array {
             let cache = self.cache();
             cache.pages.change(slot, |page| {
                 page.filling &= !part;
-                if fill.result.is_ok() && fill.stays {
+                if stays {
                     page.valid |= part;
                 }
             });
             // A page that is filled and clean may have gone for lack of room; whoever waited has seen it.
             self.wake_waiting(slot, fill.result);
+        }
+        for number in fill.admits.into_iter().filter(|_| stays) {
+            self.admit(group, number);
         }
         if let Some(request) = fill.request {
             self.part_ended(request, fill.result, breakdown);
@@ -402,6 +436,9 @@ impl Array {
     /// The memory of all controllers is gone.
     pub(super) fn lose_cache(&mut self) {
         let Some(cache) = &mut self.cache else { return };
+        if let Some(tier) = &mut self.tier {
+            tier.forget_all();
+        }
         let pages = cache.pages.lose_all();
         cache.fills.for_each(|fill| fill.pages.clear());
         cache.lost_destages = cache.destages.len();

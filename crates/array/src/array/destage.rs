@@ -115,10 +115,13 @@ impl Array {
         cache.under_way[destage.group as usize] -= 1;
         cache.lost_destages -= usize::from(destage.is_lost);
         let keeps_old = result.is_ok() && self.keeps_old(destage.group);
+        let mut numbers: SmallVec<[u64; 8]> = SmallVec::new();
         for slot in destage.pages {
             #[cfg(test)]
             self.note_destaged(slot, keeps_old);
-            self.cache().pages.change(slot, |page| {
+            let cache = self.cache();
+            numbers.push(cache.pages.page(slot).key.number);
+            cache.pages.change(slot, |page| {
                 page.old &= !page.destaging;
                 if keeps_old {
                     // What was written and is overwritten already is what the drives hold now.
@@ -127,6 +130,9 @@ impl Array {
                 page.destaging = 0;
             });
             self.wake_waiting(slot, result);
+        }
+        if result.is_ok() {
+            self.refresh_tier(destage.group, &numbers);
         }
     }
 

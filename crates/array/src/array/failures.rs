@@ -11,6 +11,7 @@ use brunt_units::Time;
 use super::jobs::IoOwner;
 use super::repair::{Campaign, CampaignKind};
 use super::{Array, Event};
+use crate::breakdown::Breakdown;
 use crate::group::{Spot, Target};
 use crate::incident::{Incident, Note, NoteKind};
 
@@ -116,12 +117,16 @@ impl Array {
         for group in 0..self.groups.len() {
             self.lose_pieces(group, drive);
         }
+        if let Some(tier) = &mut self.tier {
+            tier.set_drive(drive, false);
+        }
         for key in lost {
             let io = self.ios.remove(key).expect("the drive had it");
             match io.owner {
                 IoOwner::Job(job) => self.job_disturbed(job),
                 IoOwner::Repair(repair) => self.repair_io_ended(repair, true),
                 IoOwner::Scan => self.scan_later(drive),
+                IoOwner::Tier(tier) => self.tier_io_ended(tier, Breakdown::default(), true),
             }
         }
         self.look_for_targets();
@@ -151,6 +156,9 @@ impl Array {
         if !was_failed {
             return;
         }
+        if let Some(tier) = self.tier.as_mut().filter(|tier| tier.uses(drive)) {
+            return tier.set_drive(drive, true);
+        }
         for group in self.groups.iter_mut().filter(|group| group.pools(drive)) {
             group.gain_slots(drive);
         }
@@ -166,7 +174,8 @@ impl Array {
 
     /// `drive` joins a pool, unless it is in use, has failed, or is too small for it.
     fn grow_pool(&mut self, group: usize, drive: u16) {
-        let is_used = self.groups.iter().any(|group| group.uses(drive));
+        let in_tier = self.tier.as_ref().is_some_and(|tier| tier.uses(drive));
+        let is_used = in_tier || self.groups.iter().any(|group| group.uses(drive));
         let one = &self.drives[usize::from(drive)];
         if is_used || one.is_failed() || !self.groups[group].admits(one.sectors()) {
             return;

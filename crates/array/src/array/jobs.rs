@@ -67,6 +67,8 @@ pub(super) enum IoOwner {
     Repair(Key),
     /// The media scan.
     Scan,
+    /// The solid-state tier.
+    Tier(Key),
 }
 
 /// A request to a drive.
@@ -76,6 +78,20 @@ pub(super) struct DeviceIo {
     arrived: Time,
     begun: Time,
     service: Service,
+}
+
+impl DeviceIo {
+    /// Where its time went.
+    fn breakdown(&self) -> Breakdown {
+        Breakdown {
+            queue: self.begun - self.arrived + self.service.wait,
+            overhead: self.service.overhead,
+            seek: self.service.seek,
+            rotation: self.service.rotation,
+            transfer: self.service.transfer,
+            ..Breakdown::default()
+        }
+    }
 }
 
 impl Array {
@@ -300,15 +316,9 @@ impl Array {
             IoOwner::Job(job) => job,
             IoOwner::Repair(repair) => return self.repair_io_ended(repair, false),
             IoOwner::Scan => return self.scan_later(io.drive),
+            IoOwner::Tier(tier) => return self.tier_io_ended(tier, io.breakdown(), false),
         };
-        self.jobs[key].slowest = Breakdown {
-            queue: io.begun - io.arrived + io.service.wait,
-            overhead: io.service.overhead,
-            seek: io.service.seek,
-            rotation: io.service.rotation,
-            transfer: io.service.transfer,
-            ..Breakdown::default()
-        };
+        self.jobs[key].slowest = io.breakdown();
         self.step_ended(key);
     }
 

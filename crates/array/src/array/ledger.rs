@@ -36,6 +36,12 @@ enum Moves {
         length: u64,
     },
     Write(Vec<Content>),
+    /// Sectors of a group from here on, for a fill.
+    FromTier {
+        fill: Key,
+        first: u64,
+        length: u64,
+    },
 }
 
 struct JobNote {
@@ -316,8 +322,24 @@ impl Array {
                     IoOwner::Repair(repair) => {
                         self.ledger.repairs.entry(repair).or_default().extend(read);
                     }
-                    IoOwner::Scan => unreachable!("what it reads is not noted"),
+                    IoOwner::Scan | IoOwner::Tier(_) => {
+                        unreachable!("what they read is noted elsewhere")
+                    }
                 }
+            }
+            Moves::FromTier {
+                fill,
+                first,
+                length,
+            } => {
+                let read = (0..length).map(|at| {
+                    (
+                        first + at,
+                        data(&self.ledger.at(spot.drive, spot.sector + at)),
+                    )
+                });
+                let read = read.collect();
+                self.note_fill_found(fill, read);
             }
         }
     }
@@ -354,6 +376,23 @@ impl Array {
 
     pub(super) fn note_fill_found(&mut self, fill: Key, found: BTreeMap<u64, u64>) {
         self.ledger.fills.entry(fill).or_default().extend(found);
+    }
+
+    /// The tier is read, for `part` of a group.
+    pub(super) fn note_tier_read(&mut self, io: Key, spot: Spot, fill: Key, part: Extent) {
+        let moves = Moves::FromTier {
+            fill,
+            first: part.start,
+            length: part.length,
+        };
+        self.ledger.ios.insert(io, (spot, moves));
+    }
+
+    /// `part` of a group, which is in the cache, is written to the tier.
+    pub(super) fn note_tier_write(&mut self, io: Key, spot: Spot, group: u32, part: Extent) {
+        let held = (part.start..part.end()).map(|sector| self.ledger.cache[&(group, sector)]);
+        let contents = held.map(Content::Data).collect();
+        self.ledger.ios.insert(io, (spot, Moves::Write(contents)));
     }
 
     /// Sectors of a page are there, from a fill.

@@ -22,6 +22,7 @@ mod ledger;
 mod repair;
 mod requests;
 mod scan;
+mod tiering;
 
 use brunt_units::{ByteSize, Time};
 use brunt_world::IoError;
@@ -29,7 +30,8 @@ use brunt_world::random::{Stream, Streams};
 
 use crate::Extent;
 use crate::breakdown::Breakdown;
-use crate::cache::CacheStats;
+use crate::cache::tier::Tier;
+use crate::cache::{CacheStats, TierStats};
 use crate::design::{ArrayDesign, DesignError, MirrorChoice};
 use crate::drive::{Drive, DriveStats};
 use crate::group::Group;
@@ -42,6 +44,7 @@ use jobs::{DeviceIo, Job};
 use repair::{Campaign, Repair};
 use requests::Request;
 use scan::Scan;
+use tiering::TierIo;
 
 /// What a host asks of a LUN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,11 +121,13 @@ pub struct Array {
     luns: Vec<Lun>,
     front: Front,
     cache: Option<Cache>,
+    tier: Option<Tier>,
     has_battery: bool,
     scan: Option<Scan>,
     requests: Slab<Request>,
     jobs: Slab<Job>,
     ios: Slab<DeviceIo>,
+    tier_ios: Slab<TierIo>,
     repairs: Slab<Repair>,
     campaigns: Vec<Campaign>,
     spares: Vec<u16>,
@@ -183,11 +188,13 @@ impl Array {
             luns,
             front,
             cache,
+            tier: design.build_tier()?,
             has_battery: true,
             scan: design.scan.map(|scan| Scan::new(scan, design.drives.len())),
             requests: Slab::default(),
             jobs: Slab::default(),
             ios: Slab::default(),
+            tier_ios: Slab::default(),
             repairs: Slab::default(),
             campaigns: Vec::new(),
             spares: design.spares.clone(),
@@ -275,6 +282,9 @@ impl Array {
         if let Some(cache) = &mut self.cache {
             cache.stats = CacheStats::default();
         }
+        if let Some(tier) = &mut self.tier {
+            tier.stats = TierStats::default();
+        }
     }
 
     /// Counts of the cache, if there is one.
@@ -314,6 +324,7 @@ fn check_drives(design: &ArrayDesign, count: usize) -> Result<(), DesignError> {
         .groups
         .iter()
         .flat_map(|group| &group.drives)
+        .chain(design.tier.iter().flat_map(|tier| &tier.drives))
         .chain(&design.spares);
     for drive in all {
         match used.get_mut(usize::from(*drive)) {

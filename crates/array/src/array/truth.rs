@@ -7,12 +7,27 @@ use brunt_world::random::{Stream, Streams};
 
 use crate::Extent;
 use crate::array::{Array, HostIo, Verb};
-use crate::design::{ArrayDesign, CacheDesign, ControllerDesign, Level, ScanDesign};
+use crate::design::{ArrayDesign, CacheDesign, ControllerDesign, Level, ScanDesign, TierDesign};
 use crate::drive::library;
 use crate::incident::{Incident, Priority};
 
 /// Sectors of a place that is written as a whole: half a page, so that pages are dirty in parts.
 const PLACE: u64 = 4;
+
+/// One or two solid-state drives with room for a few blocks.
+fn add_tier(design: &mut ArrayDesign, stream: &mut Stream) {
+    let first = u16::try_from(design.drives.len()).unwrap();
+    let count = 1 + u16::try_from(stream.below(2)).unwrap();
+    let model = library::find("sata-ssd-480").unwrap();
+    design.drives.extend(vec![model; usize::from(count)]);
+    design.tier = Some(TierDesign {
+        size: Some(ByteSize::kib([64, 256][draw(stream, 2)])),
+        block: ByteSize::kib([4, 16][draw(stream, 2)]),
+        admit_after: 1 + u32::try_from(stream.below(2)).unwrap(),
+        refreshes: stream.percent(50),
+        ..TierDesign::on((first..first + count).collect())
+    });
+}
 
 struct Tester {
     array: Array,
@@ -87,6 +102,9 @@ fn tester(seed: u64) -> Tester {
             prefetch: ByteSize::kib([0, 16][draw(&mut stream, 2)]),
             ..CacheDesign::default()
         });
+    }
+    if cached && stream.percent(50) {
+        add_tier(&mut design, &mut stream);
     }
     let array = Array::new(&design, Streams::new(seed)).unwrap();
     let sectors = array.lun_size(0).get().div_euclid(512);
@@ -263,13 +281,15 @@ impl Tester {
 
 #[test]
 fn every_acknowledged_write_is_read_back() {
-    let mut incidents = 0;
+    let (mut incidents, mut from_tier) = (0, 0);
     for seed in 0..150 {
         let mut tester = tester(seed);
         let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| tester.run()));
         assert!(outcome.is_ok(), "seed {seed}: {:?}", tester.array.notes());
         incidents += tester.array.notes().len();
+        from_tier += tester.array.tier_stats().map_or(0, |tier| tier.hits);
         assert!(tester.array.now() > Time::ZERO);
     }
     assert!(incidents > 1000, "{incidents}");
+    assert!(from_tier > 300, "{from_tier}");
 }

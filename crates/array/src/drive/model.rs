@@ -180,6 +180,11 @@ impl DriveModel {
         }
     }
 
+    /// Whether it has no moving parts.
+    pub fn is_solid_state(&self) -> bool {
+        matches!(self.ready, Ready::Flash(_))
+    }
+
     pub(crate) fn ready(&self) -> &Ready {
         &self.ready
     }

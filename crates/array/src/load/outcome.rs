@@ -6,7 +6,7 @@ use brunt_units::{Span, Time};
 use crate::drive::DriveStats;
 use crate::incident::Note;
 use crate::system::{System, SystemDesign};
-use crate::{CacheStats, Finished, Verb};
+use crate::{CacheStats, Finished, TierStats, Verb};
 
 /// Reads or writes of hosts.
 #[derive(Clone, Debug, Default)]
@@ -62,6 +62,9 @@ pub struct Interval {
     pub busiest: (f64, usize),
     /// Share of the write cache that drives lacked at its end, 0 to 1; without a cache none.
     pub dirty: Option<f64>,
+    /// Share of the reads that missed the cache in it which the solid-state tier answered, 0 to 1; without a tier, or such
+    /// reads, none.
+    pub tier_hits: Option<f64>,
 }
 
 /// What came of a simulation.
@@ -83,6 +86,8 @@ pub struct Outcome {
     pub groups: Vec<f64>,
     /// The cache, if there is one.
     pub cache: Option<CacheStats>,
+    /// The solid-state tier, if there is one.
+    pub tier: Option<TierStats>,
     /// Utilisation of each controller's processor, 0 to 1.
     pub controllers: Vec<f64>,
     /// Utilisation of each port's busier direction, 0 to 1.
@@ -132,6 +137,7 @@ pub(super) struct Measuring {
     interval: (Side, Side),
     intervals: Vec<Interval>,
     busy_before: Vec<Span>,
+    tier_before: TierStats,
 }
 
 impl Measuring {
@@ -143,6 +149,7 @@ impl Measuring {
             interval: (Side::default(), Side::default()),
             intervals: Vec::new(),
             busy_before: Vec::new(),
+            tier_before: TierStats::default(),
         }
     }
 
@@ -171,6 +178,7 @@ impl Measuring {
             .map(|(now, before)| (*now - *before).as_seconds() / length.as_seconds());
         let (drive, share) = busiest(shares).unwrap_or((0, 0.0));
         let cache = array.cache_stats().filter(|cache| cache.write_pages > 0);
+        let tier_hits = self.tier_hits(array);
         let (reads, writes) = std::mem::take(&mut self.interval);
         for (total, part) in [(&mut self.total.0, &reads), (&mut self.total.1, &writes)] {
             total.merge(part);
@@ -182,9 +190,18 @@ impl Measuring {
             writes,
             busiest: (share, drive),
             dirty: cache.map(|cache| cache.unwritten as f64 / cache.write_pages as f64),
+            tier_hits,
         });
         self.busy_before = busy;
         self.interval_since = now;
+    }
+
+    /// Share of the reads since the last call that the tier answered.
+    fn tier_hits(&mut self, array: &mut System) -> Option<f64> {
+        let now = array.tier_stats()?;
+        let before = std::mem::replace(&mut self.tier_before, now);
+        let (hits, misses) = (now.hits - before.hits, now.misses - before.misses);
+        (hits + misses > 0).then(|| hits as f64 / (hits + misses) as f64)
     }
 
     pub(super) fn finish(self, array: &mut System, design: &SystemDesign) -> Outcome {
@@ -205,6 +222,7 @@ impl Measuring {
             intervals: self.intervals,
             groups: groups.collect(),
             cache: array.cache_stats(),
+            tier: array.tier_stats(),
             controllers,
             ports,
             between,

@@ -1,7 +1,7 @@
 //! A simulation's result as JSON, version `brunt.simulation/1`. Fields are only added.
 
 use brunt_array::load::{Outcome, Side};
-use brunt_array::{Breakdown, CacheStats};
+use brunt_array::{Breakdown, CacheStats, TierStats};
 use brunt_stats::Percentile;
 use brunt_units::{Span, Time};
 use serde_json::{Map, Value, json};
@@ -26,6 +26,7 @@ pub(super) fn result(scenario: &ArrayScenario, outcome: &Outcome) -> String {
         "controllers": { "utilisation": outcome.controllers, "link_between": outcome.between },
         "ports": { "utilisation": outcome.ports },
         "cache": outcome.cache.as_ref().map(cache),
+        "tier": outcome.tier.as_ref().map(tier),
         "intervals": intervals(outcome),
         "notes": notes(outcome),
         "device_ios": outcome.device_ios,
@@ -108,6 +109,18 @@ fn cache(cache: &CacheStats) -> Value {
     })
 }
 
+fn tier(tier: &TierStats) -> Value {
+    json!({
+        "hits": tier.hits,
+        "misses": tier.misses,
+        "blocks_admitted": tier.admitted,
+        "blocks_evicted": tier.evicted,
+        "pages_written": tier.pages_written,
+        "blocks": tier.blocks,
+        "blocks_max": tier.room,
+    })
+}
+
 fn intervals(outcome: &Outcome) -> Value {
     let intervals = outcome.intervals.iter().map(|interval| {
         json!({
@@ -118,6 +131,7 @@ fn intervals(outcome: &Outcome) -> Value {
             "busiest_drive": interval.busiest.1,
             "busiest_utilisation": interval.busiest.0,
             "dirty_share": interval.dirty,
+            "tier_hit_share": interval.tier_hits,
         })
     });
     intervals.collect()

@@ -10,6 +10,8 @@ use crate::columns::columns;
 use crate::output::{Output, Tone};
 use crate::scenario::ArrayScenario;
 
+/// Where the tier's column stands, if there is a tier: before what happened.
+const TIER_COLUMN: usize = 8;
 /// More drives than this are told by group only.
 const DRIVES_SHOWN: usize = 24;
 
@@ -34,6 +36,9 @@ pub(super) fn opening(scenario: &ArrayScenario) -> String {
         SystemDesign::Paged(paged) => format!("{} times ", paged.members.len()),
     };
     text.push_str(&format!("{:14}{times}{}", "array", groups.join("; ")));
+    if let Some(tier) = &design.tier {
+        text.push_str(&format!("; {} as a flash tier", tier.drives.len()));
+    }
     if !design.spares.is_empty() {
         text.push_str(&format!("; {} spare", design.spares.len()));
     }
@@ -95,6 +100,7 @@ pub(super) fn result(scenario: &ArrayScenario, outcome: &Outcome, output: &Outpu
     text.push('\n');
     text.push_str(&indented(&drives(&scenario.simulation.design, outcome)));
     text.push_str(&cache(outcome));
+    text.push_str(&tier(outcome));
     text.push_str(&used(outcome));
     text.push_str(&notes(outcome));
     text.trim_end().to_owned()
@@ -229,7 +235,16 @@ fn over_time(outcome: &Outcome) -> String {
         rows.push(interval_row(interval, happened.join("; ")));
         since = interval.until;
     }
-    columns(&head, &[0, 1, 2, 3, 4, 5, 6, 7], &rows)
+    let mut head = head.to_vec();
+    if outcome.tier.is_some() {
+        head.insert(TIER_COLUMN, "tier hits");
+        for (row, interval) in rows.iter_mut().zip(&outcome.intervals) {
+            let hits = interval.tier_hits.map_or_else(|| "-".to_owned(), percent);
+            row.insert(TIER_COLUMN, hits);
+        }
+    }
+    let figures: Vec<usize> = (0..head.len() - 1).collect();
+    columns(&head, &figures, &rows)
 }
 
 fn interval_row(interval: &Interval, happened: String) -> Vec<String> {
@@ -297,6 +312,10 @@ fn whose(design: &SystemDesign, drive: usize) -> String {
             .find(|group| group.drives.iter().any(is_it))
         {
             return group.name.clone();
+        }
+        let mut tier = array.tier.iter().flat_map(|tier| &tier.drives);
+        if tier.any(is_it) {
+            return "flash tier".to_owned();
         }
         if array.spares.iter().any(is_it) {
             return "spare".to_owned();
@@ -374,6 +393,22 @@ fn cache(outcome: &Outcome) -> String {
         ));
     }
     text
+}
+
+fn tier(outcome: &Outcome) -> String {
+    let Some(tier) = &outcome.tier else {
+        return String::new();
+    };
+    let hits = tier.hits as f64 / (tier.hits + tier.misses).max(1) as f64;
+    let line = format!(
+        "{} of the reads that missed the cache; {} blocks came in, {} went; {} pages written; {} full",
+        percent(hits),
+        grouped(tier.admitted),
+        grouped(tier.evicted),
+        grouped(tier.pages_written),
+        percent(tier.blocks as f64 / tier.room.max(1) as f64),
+    );
+    format!("\n{:14}{line}\n", "flash tier")
 }
 
 /// How full the members of a pool are.

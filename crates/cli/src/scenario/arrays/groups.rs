@@ -1,15 +1,17 @@
-//! `[[array.group]]`, `[[array.lun]]` and `array.spares`.
+//! `[[array.group]]`, `[[array.lun]]` and `array.spares`, and who gets which drives.
 
 use std::collections::BTreeMap;
 
-use brunt_array::{GroupDesign, Level, LunDesign, MirrorChoice, Priority, RepairDesign};
+use brunt_array::{
+    GroupDesign, Level, LunDesign, MirrorChoice, Priority, RepairDesign, TierDesign,
+};
 use brunt_units::ByteSize;
 
 use super::super::nearest::nearest;
 use super::super::place::{Place, Placed, Refusal};
 use super::super::section::{self, Section};
 use super::super::tree::{Node, Value};
-use super::tables;
+use super::{tables, tier};
 
 const GROUP_KEYS: [&str; 13] = [
     "name",
@@ -43,6 +45,8 @@ pub(super) struct Parts {
     pub(super) spares: Vec<u16>,
     pub(super) luns: Vec<LunDesign>,
     pub(super) lun_places: BTreeMap<String, Place>,
+    pub(super) tier: Option<TierDesign>,
+    pub(super) tier_place: Option<Place>,
 }
 
 pub(super) fn read(array: &mut Section, drives: usize) -> Result<Parts, Refusal> {
@@ -57,6 +61,7 @@ pub(super) fn read(array: &mut Section, drives: usize) -> Result<Parts, Refusal>
             "[[array.group]] with level = \"raid5\" and drives = 5",
         ));
     }
+    let (tier, tier_place) = tier::read(array, &mut next, drives)?.unzip();
     let spares = array.read_or("spares", 0, |node| section::integer(node, 0..=4096))?;
     let left = drives - next;
     let wanted = usize::try_from(spares.value).expect("in range");
@@ -87,6 +92,8 @@ pub(super) fn read(array: &mut Section, drives: usize) -> Result<Parts, Refusal>
         spares,
         luns,
         lun_places,
+        tier,
+        tier_place,
     })
 }
 

@@ -3,13 +3,13 @@
 //! ```toml
 //! [simulate]                          how long
 //! [array]                             [[array.drives]] [[array.group]] [[array.lun]]
-//!                                     [array.front] [array.controller] [array.cache] [array.scan] [array.pages]
+//!                                     [array.front] [array.controller] [array.cache] [array.tier] [array.scan] [array.pages]
 //! [[load]]                            random, sequential, or a trace
 //! [[incident]]                        what happens when
 //! ```
 //!
-//! Drives are numbered in the order in which they are written, from 0. Groups take them in that order, and spares come after
-//! the groups.
+//! Drives are numbered in the order in which they are written, from 0. Groups take them in that order, then the solid-state
+//! tier, then the spares.
 
 mod drives;
 mod front;
@@ -17,6 +17,7 @@ mod groups;
 mod incidents;
 mod load;
 mod pages;
+mod tier;
 mod trace;
 
 use std::path::Path;
@@ -41,7 +42,7 @@ const TOP_KEYS: [&str; 6] = [
     "incident",
 ];
 const SIMULATE_KEYS: [&str; 4] = ["duration", "warm_up", "interval", "seed"];
-const ARRAY_KEYS: [&str; 10] = [
+const ARRAY_KEYS: [&str; 11] = [
     "drives",
     "queue",
     "wait_max",
@@ -52,6 +53,7 @@ const ARRAY_KEYS: [&str; 10] = [
     "controller",
     "cache",
     "scan",
+    "tier",
 ];
 /// The largest number of TOML.
 const SEED_MAX: u64 = i64::MAX.unsigned_abs();
@@ -187,11 +189,13 @@ pub(super) fn read_array(section: &mut Section, folder: &Path) -> Result<ArrayDe
         controller: front::read_controller(section)?,
         cache: front::read_cache(section)?,
         scan: front::read_scan(section)?,
+        tier: parts.tier,
     };
     // Built once to see whether it can be; places are those of the part that cannot.
     if let Err(error) = Array::new(&design, Streams::new(1)) {
         let blamed = match &error {
             DesignError::Lun { lun, .. } | DesignError::NoGroup(lun) => parts.lun_places.get(lun),
+            DesignError::Tier(_) => parts.tier_place.as_ref(),
             _ => None,
         };
         return Err(blamed.unwrap_or(&place).refuse(error.to_string()));

@@ -175,6 +175,20 @@ fn pages_go_over_members_and_snapshots_can_be_named() {
 }
 
 #[test]
+fn a_tier_has_drives_of_its_own_that_do_not_turn() {
+    let refusal = |text: &str| {
+        let text = SMALL.replace("[array]\n", &format!("[array]\n{text}\n"));
+        parse(&text).err().unwrap().to_string()
+    };
+    let disk = refusal("cache = {}\ntier = { drives = 1, size = \"1 GB\" }");
+    assert!(disk.contains("solid-state drives"), "{disk}");
+    let alone = refusal("tier = { drives = 1 }");
+    assert!(alone.contains("lies behind a cache"), "{alone}");
+    let few = refusal("tier = { drives = 3 }");
+    assert!(few.contains("only 2 of 12 drives"), "{few}");
+}
+
+#[test]
 fn every_example_is_read() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/arrays");
     let mut count = 0;
@@ -187,5 +201,5 @@ fn every_example_is_read() {
         assert_eq!(scenario.name, path.file_stem().unwrap().to_str().unwrap());
         count += 1;
     }
-    assert_eq!(count, 12);
+    assert_eq!(count, 13);
 }

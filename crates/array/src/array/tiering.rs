@@ -1,0 +1,226 @@
+//! The solid-state tier behind the cache: reads from it, and what is written to it.
+//!
+//! ```text
+//!    a host misses the cache    blocks that are valid in the tier are read there, the rest behind it
+//!    the rest has been read     and is written to the tier, if it was missed often enough
+//!    a page has been destaged   and is written to the tier, too, if its block is there
+//! ```
+//!
+//! Hosts wait for reads of the tier and never for writes to it; what is read ahead for a stream passes it by. When one of
+//! its drives fails, what was being read there is read behind it.
+
+use brunt_world::IoError;
+use smallvec::{SmallVec, smallvec};
+
+use super::Array;
+use super::jobs::IoOwner;
+use crate::Extent;
+use crate::breakdown::Breakdown;
+use crate::cache::pages::PageKey;
+use crate::cache::tier::{TierStats, Units};
+use crate::slab::Key;
+
+/// Something that is being read from the tier or written to it.
+pub(super) enum TierIo {
+    /// A part of a fill.
+    Read {
+        place: u32,
+        fill: Key,
+        group: u32,
+        part: Extent,
+    },
+    /// Pages of a block, in so many requests to a drive.
+    Write { place: u32, pending: u32 },
+}
+
+/// Runs of a set: first unit, and how many.
+fn runs(mut units: Units) -> impl Iterator<Item = (u64, u64)> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        if units == 0 {
+            return None;
+        }
+        let gap = units.trailing_zeros();
+        units >>= gap;
+        let run = units.trailing_ones();
+        units = units.checked_shr(run).unwrap_or(0);
+        let first = at + u64::from(gap);
+        at = first + u64::from(run);
+        Some((first, u64::from(run)))
+    })
+}
+
+impl Array {
+    /// Counts of the solid-state tier, if there is one.
+    pub fn tier_stats(&self) -> Option<TierStats> {
+        self.tier.as_ref().map(|tier| tier.stats())
+    }
+
+    /// Begins to read what the tier has of `extent`, for a host: what has to be read behind it.
+    pub(super) fn read_tier(
+        &mut self,
+        fill: Key,
+        group: u32,
+        extent: Extent,
+    ) -> SmallVec<[Extent; 1]> {
+        let Some(tier) = &mut self.tier else {
+            return smallvec![extent];
+        };
+        let block = tier.block_sectors;
+        let mut behind: SmallVec<[Extent; 1]> = SmallVec::new();
+        let mut found: SmallVec<[(u32, Extent); 2]> = SmallVec::new();
+        let mut wanted: SmallVec<[u64; 2]> = SmallVec::new();
+        for (number, within) in extent.split(block) {
+            let part = Extent::new(number * block + within.start, within.length);
+            if let Some(place) = tier.find(group, part) {
+                tier.pin(place);
+                found.push((place, part));
+                continue;
+            }
+            if tier.wants(PageKey { group, number }) {
+                wanted.push(number);
+            }
+            match behind.last_mut() {
+                Some(last) if last.end() == part.start => last.length += part.length,
+                _ => behind.push(part),
+            }
+        }
+        if behind.is_empty() {
+            tier.stats.hits += 1;
+        } else {
+            tier.stats.misses += 1;
+        }
+        self.cache().fills[fill].admits = wanted;
+        for (place, part) in found {
+            self.read_place(fill, group, place, part);
+        }
+        behind
+    }
+
+    fn read_place(&mut self, fill: Key, group: u32, place: u32, part: Extent) {
+        self.cache().fills[fill].jobs += 1;
+        let tier = self.tier.as_ref().expect("it was found there");
+        let spot = tier.spot(place, part.start % tier.block_sectors);
+        let io = self.tier_ios.insert(TierIo::Read {
+            place,
+            fill,
+            group,
+            part,
+        });
+        let _io = self.ask_drive(IoOwner::Tier(io), spot, part.length, false);
+        #[cfg(test)]
+        self.note_tier_read(_io, spot, fill, part);
+    }
+
+    /// What of a block is in the cache, whole pages just as the drives hold them.
+    fn whole_pages(&self, group: u32, block: u64) -> Units {
+        let (Some(cache), Some(tier)) = (&self.cache, &self.tier) else {
+            return 0;
+        };
+        let each = tier.block_sectors.div_euclid(tier.page_sectors);
+        let page =
+            |unit: u64| Extent::new((block * each + unit) * tier.page_sectors, tier.page_sectors);
+        let known = (0..each).filter(|unit| cache.holds_clean(group, page(*unit)));
+        known.fold(0, |set, unit| set | 1 << unit)
+    }
+
+    /// Writes what is in the cache of a block to the tier.
+    pub(super) fn admit(&mut self, group: u32, number: u64) {
+        let units = self.whole_pages(group, number);
+        let Some(tier) = &mut self.tier else { return };
+        if units != 0
+            && let Some(place) = tier.admit(PageKey { group, number })
+        {
+            self.write_place(group, number, place, units);
+        }
+    }
+
+    /// Pages have been destaged: blocks of the tier that lack them get them.
+    pub(super) fn refresh_tier(&mut self, group: u32, pages: &[u64]) {
+        let Some(tier) = self.tier.as_ref().filter(|tier| tier.refreshes) else {
+            return;
+        };
+        let each = tier.block_sectors.div_euclid(tier.page_sectors);
+        let mut blocks: SmallVec<[(u64, Units); 4]> = SmallVec::new();
+        for page in pages {
+            let (block, unit) = (page.div_euclid(each), 1 << (page % each));
+            match blocks.last_mut() {
+                Some((last, units)) if *last == block => *units |= unit,
+                _ => blocks.push((block, unit)),
+            }
+        }
+        for (number, units) in blocks {
+            let units = units & self.whole_pages(group, number);
+            let tier = self.tier.as_ref().expect("it is there");
+            if units != 0
+                && let Some(place) = tier.resident(PageKey { group, number })
+            {
+                self.write_place(group, number, place, units);
+            }
+        }
+    }
+
+    fn write_place(&mut self, _group: u32, _number: u64, place: u32, units: Units) {
+        let tier = self.tier.as_mut().expect("a place is there");
+        tier.begin_write(place, units);
+        let page = tier.page_sectors;
+        #[cfg(test)]
+        let first = _number * tier.block_sectors;
+        let pending = u32::try_from(runs(units).count()).expect("few runs");
+        let io = self.tier_ios.insert(TierIo::Write { place, pending });
+        for (unit, count) in runs(units) {
+            let tier = self.tier.as_ref().expect("it is there");
+            let spot = tier.spot(place, unit * page);
+            let _io = self.ask_drive(IoOwner::Tier(io), spot, count * page, true);
+            #[cfg(test)]
+            self.note_tier_write(
+                _io,
+                spot,
+                _group,
+                Extent::new(first + unit * page, count * page),
+            );
+        }
+    }
+
+    /// A drive of the tier has done something, or has failed with it.
+    pub(super) fn tier_io_ended(&mut self, key: Key, breakdown: Breakdown, is_lost: bool) {
+        let tier = self.tier.as_mut().expect("it was asked");
+        match &mut self.tier_ios[key] {
+            TierIo::Write { place, pending } => {
+                *pending -= 1;
+                if *pending == 0 {
+                    tier.end_write(*place);
+                    self.tier_ios.forget(key);
+                }
+            }
+            TierIo::Read {
+                place,
+                fill,
+                group,
+                part,
+            } => {
+                let (fill, group, part) = (*fill, *group, *part);
+                tier.unpin(*place);
+                self.tier_ios.forget(key);
+                if is_lost {
+                    self.read_behind(fill, group, part);
+                }
+                self.fill_ended(fill, Ok::<(), IoError>(()), breakdown);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_of_a_set() {
+        let all = |units| runs(units).collect::<Vec<_>>();
+        assert_eq!(all(0b1101_1000), [(3, 2), (6, 2)]);
+        assert_eq!(all(Units::MAX), [(0, 64)]);
+        assert_eq!(all(1 << 63), [(63, 1)]);
+        assert_eq!(all(0), []);
+    }
+}
