@@ -11,7 +11,7 @@ use brunt_ese::tree;
 use brunt_units::Span;
 use brunt_world::World;
 use brunt_world::random::Stream;
-use brunt_world_virtual::{Store, VirtualOptions, VirtualWorld};
+use brunt_world_virtual::{Store, VirtualOptions, VirtualVolume, VirtualWorld};
 use common::{INDEX, TABLE, database_path, open, options, tree_database};
 
 const SESSIONS: u64 = 12;
@@ -102,4 +102,55 @@ fn undoing_what_is_not_there_is_an_error() {
             "{undone:?}"
         );
     });
+}
+
+/// Works until there is no room, with a transaction that stays open, and closes. Why it ended, and whether closing failed.
+async fn fill_the_volume(world: World) -> (EngineError, bool) {
+    let (instance, _) = open(&world, FRAMES, options(1, 512)).await.unwrap();
+    let open = instance.begin();
+    open.insert(0, TABLE, b"stays open", b"data").await.unwrap();
+    let mut number = 0_u64;
+    let why = loop {
+        let transaction = instance.begin();
+        let key = number.to_be_bytes();
+        number += 1;
+        if let Err(error) = transaction.insert(0, TABLE, &key, &[1; 500]).await {
+            break error;
+        }
+        if let Err(error) = transaction.commit(Commit::Hard).await {
+            break error;
+        }
+    };
+    // Undo logs, too, and the log may be what found no room.
+    let closed = instance.clone().close().await;
+    (why, closed.is_err())
+}
+
+/// The checkpoint of an instance that had failed went on moving after it was closed, and gave logs up while they were judged.
+#[test]
+fn an_instance_that_could_not_be_closed_leaves_its_files_alone() {
+    let mut failed = 0;
+    for room in (200..=400).step_by(25) {
+        let mut store = Store::new();
+        tree_database(&mut store, &database_path(0));
+        let volume = VirtualVolume {
+            bytes: room << 10,
+            ..VirtualVolume::everything()
+        };
+        let mut machine = VirtualWorld::new(VirtualOptions {
+            store,
+            volumes: vec![volume],
+            ..VirtualOptions::new(3)
+        });
+        let world = machine.world.clone();
+        let (why, is_failed) = machine.executor.block_on(fill_the_volume(world.clone()));
+        let before = machine.machine.store().digest();
+        machine
+            .executor
+            .block_on(async move { world.sleep(Span::seconds(30)).await });
+        let after = machine.machine.store().digest();
+        assert_eq!(after, before, "{room} KiB of room: {why}");
+        failed += u32::from(is_failed);
+    }
+    assert!(failed > 0, "all could be closed");
 }

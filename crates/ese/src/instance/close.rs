@@ -14,13 +14,22 @@ impl Instance<Bytes> {
     /// Transactions that are still open are taken back.
     ///
     /// # Errors
-    /// When anything cannot be written. The databases are then recoverable, not clean.
+    /// When anything cannot be written. The databases are then recoverable, not clean, and nothing touches their files any more.
     pub async fn close(self) -> Result<(), EngineError> {
+        if let Err(error) = self.take_all_back().await {
+            // Whoever looks at the files now must not meet tasks that still move the checkpoint and give logs up.
+            self.end_background().await;
+            return Err(error);
+        }
+        self.shut_down().await
+    }
+
+    async fn take_all_back(&self) -> Result<(), EngineError> {
         for transaction in self.0.transactions.numbers() {
             self.take_back(transaction).await?;
             self.carry_out(transaction).await?;
         }
-        self.shut_down().await
+        Ok(())
     }
 }
 
