@@ -126,15 +126,20 @@ pub struct Progress {
     lines: usize,
 }
 
+/// The share that is done of something of which nobody knows how long it is.
+pub const UNKNOWN: f64 = f64::NAN;
+
 const EVERY_IN_PLACE: Duration = Duration::from_millis(100);
 const EVERY_PLAIN: Duration = Duration::from_secs(5);
+/// A rate is told after so long.
+const RATE_SECONDS_MIN: f64 = 0.5;
 const BAR: usize = 28;
 const LABEL: usize = 13;
 /// Where the text after a label begins.
 const INDENT: usize = LABEL + 1;
 
 impl Progress {
-    /// Shows that `share` (0 to 1) is done, unless something was shown a moment ago. `detail` is asked only when needed;
+    /// Shows that `share` (0 to 1, or [`UNKNOWN`]) is done, unless something was shown a moment ago. `detail` is asked only when needed;
     /// its further lines stand below the bar.
     pub fn show(&mut self, share: f64, detail: impl FnOnce() -> String) {
         let every = if self.output.in_place {
@@ -165,7 +170,12 @@ impl Progress {
     ) {
         let elapsed = self.begun.elapsed().as_secs_f64();
         self.show(share, || {
-            let pieces = [detail(), rate(elapsed), left(share, elapsed)];
+            // Over a moment it would be anything.
+            let rate = match elapsed >= RATE_SECONDS_MIN {
+                true => rate(elapsed),
+                false => String::new(),
+            };
+            let pieces = [detail(), rate, left(share, elapsed)];
             let pieces = pieces.into_iter().filter(|piece| !piece.is_empty());
             pieces.collect::<Vec<_>>().join("   ")
         });
@@ -209,7 +219,7 @@ impl Progress {
 fn left(share: f64, elapsed: f64) -> String {
     const SHARE_MIN: f64 = 0.01;
     const SECONDS_MIN: f64 = 2.0;
-    if share < SHARE_MIN || elapsed < SECONDS_MIN {
+    if share.is_nan() || share < SHARE_MIN || elapsed < SECONDS_MIN {
         return String::new();
     }
     let left = (elapsed * (1.0 - share) / share).max(0.0);
@@ -261,22 +271,26 @@ fn folded(text: &str, width: Option<usize>) -> String {
 }
 
 fn drawn(label: &str, share: f64, detail: &str) -> String {
+    let indent = format!("\n{:LABEL$} ", "");
+    let detail = detail.replace('\n', &indent);
+    if share.is_nan() {
+        return format!("{label:LABEL$} {detail}");
+    }
     #[expect(
         clippy::cast_possible_truncation,
         reason = "between zero and the bar's length"
     )]
     let full = (share.clamp(0.0, 1.0) * BAR as f64).round() as usize;
     let bar = format!("{}{}", "#".repeat(full), ".".repeat(BAR - full));
-    let indent = format!("\n{:LABEL$} ", "");
-    format!("{label:LABEL$} {bar}   {}", detail.replace('\n', &indent))
+    format!("{label:LABEL$} {bar}   {detail}")
 }
 
 fn plain(label: &str, share: f64, detail: &str) -> String {
-    format!(
-        "{label}: {:.0} %, {}",
-        share.clamp(0.0, 1.0) * 100.0,
-        detail.replace('\n', ", ")
-    )
+    let detail = detail.replace('\n', ", ");
+    if share.is_nan() {
+        return format!("{label}: {detail}");
+    }
+    format!("{label}: {:.0} %, {detail}", share.clamp(0.0, 1.0) * 100.0)
 }
 
 #[cfg(test)]
@@ -302,6 +316,12 @@ mod tests {
             format!("verify        {}   ", "#".repeat(28))
         );
         assert_eq!(plain("test", 0.683, "a\nb"), "test: 68 %, a, b");
+        assert_eq!(plain("tune", UNKNOWN, "a\nb"), "tune: a, b");
+        assert_eq!(
+            drawn("tune", UNKNOWN, "a\nb"),
+            "tune          a\n              b"
+        );
+        assert_eq!(left(UNKNOWN, 100.0), "");
     }
 
     #[test]

@@ -9,7 +9,7 @@
 //!
 //! * [`goal`]: kinds of tests, targets; [`plan`]: what is to be tested, and what that means for the engine.
 //! * [`run`]: the phases of a test (`warm_up`, `collection`), and tests of other kinds (`backup`, `soft_recovery`); [`test_run`]: what it leaves behind; [`progress`]: what it tells,
-//!   and how it is stopped; [`live`]: how it goes.
+//!   and how it is stopped; `telling`: while something takes long; [`live`]: how it goes.
 //! * [`places`]: what lies there already, and whether it may be touched; [`error`]: why there is no test.
 //! * [`creation`], [`sizing`]: new databases, and how many records make one of a given size; `growth`: how large they become.
 //! * [`records`]: what a record holds, from its number and the database it is in; [`survey`]: which records there are.
@@ -57,6 +57,7 @@ pub mod simulation;
 pub mod sizing;
 mod soft_recovery;
 pub mod survey;
+mod telling;
 pub mod test_run;
 mod tuning;
 pub mod verification;

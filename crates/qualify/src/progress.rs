@@ -39,6 +39,8 @@ pub enum News {
         /// How long they will wait.
         left: Span,
     },
+    /// Sessions begin.
+    Dispatching,
     /// Sessions run, nothing counts yet.
     WarmingUp {
         /// Bytes in the cache.
@@ -94,9 +96,11 @@ pub enum News {
         /// Log files that each is to have.
         wanted: u32,
     },
-    /// Databases are being recovered; nothing can be told of it until they are.
+    /// Databases are being recovered.
     Recovering {
-        /// Log files of each instance, about; zero when it is not known.
+        /// Log files that recovery has come to, of all instances.
+        done: u32,
+        /// Log files to replay, as far as it is known yet.
         logs: u32,
     },
     /// Sessions run and count.
@@ -104,7 +108,12 @@ pub enum News {
     /// Nothing counts any more.
     CollectionEnded,
     /// Sessions have ended; dirty pages go out.
-    Closing,
+    Closing {
+        /// Bytes that have gone.
+        done: ByteSize,
+        /// Bytes that were dirty when it began.
+        total: ByteSize,
+    },
     /// Files are being read and judged.
     VerifyingFiles {
         /// Bytes read.

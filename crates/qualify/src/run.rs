@@ -16,7 +16,7 @@ use std::rc::Rc;
 use std::task::Poll;
 
 use brunt_ese::error::EngineError;
-use brunt_units::{Span, Time};
+use brunt_units::{ByteSize, Span, Time};
 use brunt_workload::keys::{Extent, Population};
 use brunt_world::World;
 
@@ -35,6 +35,7 @@ use crate::replication::ship_logs;
 use crate::rules::{Ending, RecordsVerified};
 use crate::server::{Server, Table};
 use crate::survey::survey;
+use crate::telling::telling;
 use crate::test_run::TestRun;
 use crate::verification;
 
@@ -228,8 +229,23 @@ impl Director<'_> {
         server: &Server<T>,
     ) -> Result<Result<(), EngineError>, GaveUp> {
         self.unless_hung(load.sessions.stop()).await?;
-        self.tell(News::Closing);
-        self.unless_hung(server.close()).await
+        self.close(server).await
+    }
+
+    /// Closes the server, as far as I/Os come back, and tells how much there is still to write.
+    pub(crate) async fn close<T: Table>(
+        &self,
+        server: &Server<T>,
+    ) -> Result<Result<(), EngineError>, GaveUp> {
+        let total = server.unwritten();
+        let tell = || {
+            let left = server.unwritten().min(total);
+            let done = ByteSize::bytes(total.get() - left.get());
+            self.tell(News::Closing { done, total });
+        };
+        tell();
+        self.unless_hung(telling(self.world, server.close(), tell))
+            .await
     }
 
     async fn verify(&self, run: &mut TestRun, server: &Rc<Server>, extents: Option<Vec<Extent>>) {

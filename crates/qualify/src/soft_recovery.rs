@@ -5,11 +5,14 @@
 //!      --> opened again: redo and undo, instance by instance, timed --> closed --> every record compared
 //! ```
 //!
-//! The depth of the checkpoint is as long as the logs that are asked for, so that recovery needs all of them. The log is
-//! durable to its end when the server is left: every record is known then, and lost ones show.
+//! The depth of the checkpoint is as long as the logs that are asked for, so that no page is written for the sake of its age,
+//! and the checkpoint is held where it is, so that recovery replays all of them: pages that had to leave the cache were written,
+//! and are read and found done. The log is durable to its end when the server is left: every record is known then, and lost
+//! ones show.
 
 use std::rc::Rc;
 
+use brunt_ese::instance::Instance;
 use brunt_units::ByteSize;
 use brunt_workload::keys::{Extent, Population};
 
@@ -67,6 +70,12 @@ impl Director<'_> {
         let (board, page) = (server.board(), self.plan.engine.page.bytes_u64());
         let first = server.generations();
         let begun = self.now();
+        // Pages that leave a small cache would take it along otherwise, and there would be less to replay than was written.
+        server
+            .instances()
+            .iter()
+            .for_each(Instance::hold_checkpoint);
+        self.tell(News::Dispatching);
         self.tell(News::CollectionStarted);
         let mut sampler = Sampler::start(self.plan, begun, board);
         let punctuality = Punctuality::watch(self.world);
@@ -113,8 +122,7 @@ impl Director<'_> {
         server: &Rc<Server>,
         outgrown: Option<String>,
     ) -> Ending {
-        self.tell(News::Closing);
-        let closed = self.unless_hung(server.close()).await;
+        let closed = self.close(server).await;
         match (server.failure(), closed) {
             (_, Err(GaveUp)) => Ending::Broken(self.hung()),
             (Some(error), _) | (None, Ok(Err(error))) => Ending::Broken(error.to_string()),
@@ -138,9 +146,6 @@ impl Director<'_> {
         let oracles = server.oracles();
         server.abandon().await?;
         self.note("the server was left without a shutdown; its logs are replayed".to_owned());
-        self.tell(News::Recovering {
-            logs: self.plan.logs,
-        });
         let again = Server::open(self.world, self.plan, self.listener, Some(oracles)).await?;
         run.recoveries = again.recoveries().to_vec();
         run.last = again.file_sizes();

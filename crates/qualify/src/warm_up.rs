@@ -45,6 +45,7 @@ impl Director<'_> {
         let page = self.plan.engine.page.bytes_u64();
         let frames = u64::from(server.resident().1);
         let mut state = self.begin_warm_up(server);
+        self.tell(News::Dispatching);
         let balances = state.writes > ByteSize::bytes(0);
         if balances {
             load.hold();

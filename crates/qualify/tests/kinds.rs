@@ -14,7 +14,7 @@ use brunt_report::result::{Outcome, Verdict};
 use brunt_units::{ByteSize, Span, Time};
 use brunt_workload::profile::Version;
 use brunt_world::{Class, Op};
-use small::{Small, failed, outcome, plan};
+use small::{Small, failed, instances, outcome, plan};
 
 fn of_kind(kind: TestKind) -> Plan {
     Plan {
@@ -138,6 +138,84 @@ fn logs_are_replayed_and_nothing_is_lost() {
         Outcome::Ok
     );
     assert_eq!(result.servers[0].recovery.len(), 2);
+}
+
+/// Pages leave a small cache before their time, and took the checkpoint along: fewer logs were replayed than asked for.
+#[test]
+fn a_small_cache_leaves_as_many_logs_to_replay() {
+    let mut plan = Plan {
+        logs: 24,
+        duration: Span::seconds(600),
+        ..of_kind(TestKind::SoftRecovery)
+    };
+    plan.engine.cache_min = ByteSize::kib(256);
+    plan.engine.cache_max = ByteSize::kib(256);
+    let test = Small::new(1).run(&plan);
+    let run = test.run.as_ref().unwrap();
+    let logs: Vec<u32> = run
+        .recoveries
+        .iter()
+        .map(|recovered| recovered.logs)
+        .collect();
+    assert!(logs.iter().all(|logs| *logs >= 24), "{logs:?}");
+    let result = test.result(&plan);
+    assert_eq!(failed(&result), Vec::<String>::new());
+    assert_eq!(run.records.unwrap().findings, Findings::default());
+}
+
+#[test]
+fn instances_recover_at_the_same_time() {
+    let mut plan = Plan {
+        logs: 8,
+        duration: Span::seconds(600),
+        sessions: 12,
+        instances: instances(6),
+        ..of_kind(TestKind::SoftRecovery)
+    };
+    plan.engine.cache_min = ByteSize::kib(512);
+    let test = Small::new(1).run(&plan);
+    assert_eq!(failed(&test.result(&plan)), Vec::<String>::new());
+    let told = |word: &str| {
+        let told = test.news.iter().zip(&test.told_at);
+        let told = told.filter(|(news, _)| matches!(news, News::Note(note) if note.contains(word)));
+        told.map(|(_, at)| *at).collect::<Vec<Time>>()
+    };
+    let (left, recovered) = (told("left without"), told("recovered from"));
+    assert_eq!((left.len(), recovered.len()), (1, 6));
+    let run = test.run.as_ref().unwrap();
+    let one_by_one: f64 = run.recoveries.iter().map(|one| one.took.as_seconds()).sum();
+    let together = (recovered[5] - left[0]).as_seconds();
+    assert!(
+        together < one_by_one / 3.0,
+        "{together} s for {one_by_one} s"
+    );
+    let progress = test.news.iter().filter_map(|news| match news {
+        News::Recovering { done, logs } => Some((*done, *logs)),
+        _ => None,
+    });
+    let progress: Vec<_> = progress.collect();
+    assert!(progress.is_sorted() && !progress.is_empty(), "{progress:?}");
+}
+
+#[test]
+fn a_clean_shutdown_says_how_far_it_is() {
+    let mut small = Small::new(1);
+    // Dirty pages take a while.
+    small.latency = Box::new(|_, request| match (request.class, request.op) {
+        (Class::Database, Op::Write) => Span::seconds(1),
+        _ => Span::micros(200),
+    });
+    let mut plan = plan();
+    plan.engine.checkpoint_depth = ByteSize::mib(4);
+    let test = small.run(&plan);
+    let progress = test.news.iter().filter_map(|news| match news {
+        News::Closing { done, total } => Some((done.get(), total.get())),
+        _ => None,
+    });
+    let progress: Vec<_> = progress.collect();
+    assert!(progress.len() > 2 && progress[0].0 == 0, "{progress:?}");
+    assert!(progress.is_sorted(), "{progress:?}");
+    assert!(progress.iter().all(|(done, total)| done <= total));
 }
 
 #[test]

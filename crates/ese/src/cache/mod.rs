@@ -350,6 +350,14 @@ impl<C: Content> Cache<C> {
         self.0.state.borrow().oldest_unwritten(instance)
     }
 
+    /// Pages that are not on storage as they are in memory: dirty, or being written.
+    pub fn unwritten(&self) -> u32 {
+        let state = self.0.state.borrow();
+        let dirty: usize = state.dirty.iter().map(DirtyOrder::len).sum();
+        let flying: usize = state.databases.iter().map(|d| d.flying.len()).sum();
+        u32::try_from(dirty + flying).unwrap_or(u32::MAX)
+    }
+
     /// Wakes who waits for a write to end, so that they look whether they should wait at all.
     pub(crate) fn look_again(&self) {
         self.0.write_ended.notify();

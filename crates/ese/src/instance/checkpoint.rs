@@ -129,6 +129,9 @@ impl<C: Content> Instance<C> {
 
     /// A checkpoint moves by a quarter of its depth at least: each move writes the flush map of all pages written since.
     fn is_worth_writing(&self, position: LogPosition) -> bool {
+        if self.0.checkpoint_held.get() {
+            return false;
+        }
         let least = self
             .0
             .options

@@ -99,6 +99,10 @@ pub(crate) struct Inner<C: Content> {
     pub(crate) transactions: Transactions,
     /// The checkpoint on disk.
     pub(crate) checkpoint: Cell<LogPosition>,
+    /// Log files that recovery has come to, and those that it has to replay.
+    pub(crate) replayed: Cell<(u32, u32)>,
+    /// Whether the checkpoint stays where it is ([`Instance::hold_checkpoint`]).
+    pub(crate) checkpoint_held: Cell<bool>,
     /// Log generations from which on backups need the log.
     pub(crate) holds: RefCell<Vec<u32>>,
     pub(crate) closing: Cell<bool>,
@@ -141,6 +145,17 @@ impl<C: Content> Instance<C> {
     /// The checkpoint on disk: recovery would start there.
     pub fn checkpoint(&self) -> LogPosition {
         self.0.checkpoint.get()
+    }
+
+    /// Log files that recovery has come to, and those that it has to replay; both zero when there was nothing to recover.
+    pub fn replayed(&self) -> (u32, u32) {
+        self.0.replayed.get()
+    }
+
+    /// Keeps the checkpoint where it is from now on, until the instance is closed: recovery would replay the log from here,
+    /// whatever has been written to the databases meanwhile.
+    pub fn hold_checkpoint(&self) {
+        self.0.checkpoint_held.set(true);
     }
 
     /// Why it has stopped, if it has.

@@ -2,6 +2,9 @@
 //!
 //! Opening begins a new log generation, whatever the last one holds behind its end: nothing is ever appended to a file
 //! that a crash may have left torn. If any database is not clean the log is replayed from the checkpoint.
+//!
+//! It has two steps, [`Instance::begin_opening`] and [`Opening::finish`]. Instances over one cache begin one after the other, because
+//! the cache numbers their databases in that order; what takes long, the replay, they do at the same time.
 
 use std::collections::BTreeSet;
 
@@ -36,6 +39,38 @@ struct Survey {
     attached: Option<Vec<Attachment>>,
 }
 
+/// An instance whose files have been looked at and whose new log has begun, and nothing else yet.
+pub struct Opening {
+    instance: Instance<Bytes>,
+    survey: Survey,
+    clean: bool,
+}
+
+impl Opening {
+    /// The instance: for its counters, until it is open.
+    pub fn instance(&self) -> &Instance<Bytes> {
+        &self.instance
+    }
+
+    /// Replays the log if a database was not closed, and starts what runs in the background.
+    ///
+    /// # Errors
+    /// What recovery reports. The databases stay recoverable.
+    pub async fn finish(self) -> Result<(Instance<Bytes>, RecoveryReport), EngineError> {
+        let instance = self.instance;
+        let report = match self.clean {
+            true => RecoveryReport::default(),
+            false => instance.recover(&self.survey).await?,
+        };
+        instance.attach().await?;
+        instance.run_background(instance.clone().run_checkpoint());
+        for database in (0_u8..).take(instance.0.databases.len()) {
+            instance.run_background(instance.clone().run_growth(database));
+        }
+        Ok((instance, report))
+    }
+}
+
 impl Instance<Bytes> {
     /// Opens an instance, replaying its log if it was not closed.
     ///
@@ -50,6 +85,24 @@ impl Instance<Bytes> {
         cache: &Cache<Bytes>,
         options: InstanceOptions,
     ) -> Result<(Self, RecoveryReport), EngineError> {
+        Self::begin_opening(world, cache, options)
+            .await?
+            .finish()
+            .await
+    }
+
+    /// The first step of opening an instance: is it ours, where does its log go on?
+    ///
+    /// # Errors
+    /// When a file is somebody else's, damaged or missing; nothing has been written then.
+    ///
+    /// # Panics
+    /// As [`Instance::open`].
+    pub async fn begin_opening(
+        world: &World,
+        cache: &Cache<Bytes>,
+        options: InstanceOptions,
+    ) -> Result<Opening, EngineError> {
         assert!(
             options.log.holds_changes_of(options.page_size),
             "log files too small for the page size"
@@ -67,16 +120,11 @@ impl Instance<Bytes> {
         settle(world, cache, &options, &survey, &found).await?;
         let beginning = beginning(world, cache, &options, &survey).await?;
         let instance = Self::assemble(world, cache, options, beginning, found).await?;
-        let report = match clean {
-            true => RecoveryReport::default(),
-            false => instance.recover(&survey).await?,
-        };
-        instance.attach().await?;
-        instance.run_background(instance.clone().run_checkpoint());
-        for database in (0_u8..).take(instance.0.databases.len()) {
-            instance.run_background(instance.clone().run_growth(database));
-        }
-        Ok((instance, report))
+        Ok(Opening {
+            instance,
+            survey,
+            clean,
+        })
     }
 
     async fn recover(&self, survey: &Survey) -> Result<RecoveryReport, EngineError> {
@@ -88,6 +136,8 @@ impl Instance<Bytes> {
             .filter(|generation| *generation >= from.generation)
             .collect();
         self.check_chain(from, &needed)?;
+        let count = u32::try_from(needed.len()).expect("fewer than 2^32 logs");
+        self.0.replayed.set((0, count));
         let known = self.recognise(survey.attached.as_deref());
         let redo = self.redo(from, &needed, known).await?;
         self.undo_and_clean(redo).await

@@ -76,6 +76,8 @@ impl Instance<Bytes> {
                 None => self.read_generation(generation).await?,
             };
             redo.report.generations += 1;
+            let (_, all) = self.0.replayed.get();
+            self.0.replayed.set((redo.report.generations, all));
             let records: Vec<Located<'_>> = log
                 .records()
                 .filter(|record| record.start >= from)

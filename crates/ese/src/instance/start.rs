@@ -150,6 +150,8 @@ impl<C: Content> Instance<C> {
             databases,
             transactions: Transactions::new(1),
             checkpoint: Cell::new(beginning.checkpoint),
+            replayed: Cell::new((0, 0)),
+            checkpoint_held: Cell::new(false),
             holds: RefCell::default(),
             closing: Cell::new(false),
             background: Cell::new(0),

@@ -29,6 +29,7 @@ use brunt_world::{Task, World};
 use crate::error::RunError;
 use crate::plan::Plan;
 use crate::progress::{News, Stop};
+use crate::punctuality::Punctuality;
 use crate::rules::Ending;
 use crate::run::{Director, GaveUp, TELL};
 use crate::server::{Server, Table};
@@ -103,6 +104,7 @@ impl Director<'_> {
         let begun = self.now();
         self.tell(News::CollectionStarted);
         server.board().with(crate::sampling::discard);
+        let punctuality = Punctuality::watch(self.world);
         let mut tasks: Vec<(usize, Task<Result<Span, EngineError>>)> = Vec::new();
         for at in 0..server.tables().len() {
             let (server, world) = (Rc::clone(server), self.world.clone());
@@ -119,6 +121,7 @@ impl Director<'_> {
             let done = read_so_far(server).min(total);
             self.tell(News::BackingUp { done, total });
         }
+        run.delays = punctuality.end();
         let sizes = server.file_sizes();
         for (at, task) in tasks {
             let took = match task.await {

@@ -14,7 +14,6 @@ use super::copying::{file_error, volume_error};
 use super::{copy_path, database_name};
 use crate::error::RunError;
 use crate::plan::{InstancePlan, Plan};
-use crate::progress::News;
 use crate::run::Director;
 use crate::server::Server;
 use crate::test_run::{Restored, TestRun};
@@ -58,7 +57,6 @@ impl Director<'_> {
                 .map_err(RunError::name(&instance.log))?;
         }
         let copied = self.now() - begun;
-        self.tell(News::Recovering { logs: 0 });
         let server = Server::open(world, plan, self.listener, None).await?;
         run.recoveries = server.recoveries().to_vec();
         server.close().await?;

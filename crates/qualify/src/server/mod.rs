@@ -3,6 +3,7 @@
 //! What the databases are made of is a type: [`Records`] are compared byte by byte, on real storage or modelled; a [`Twin`] has no
 //! bytes, and may be of any size. Everything a test does around them is written once.
 
+mod opening;
 mod records;
 mod twin;
 
@@ -105,19 +106,28 @@ impl<T: Table> Server<T> {
         }
     }
 
-    /// Closes all instances, and so leaves databases that need no log.
+    /// Closes all instances at the same time, and so leaves databases that need no log.
     ///
     /// # Errors
-    /// The first that any of them reports; the others are closed all the same.
+    /// That of the first of them that could not be closed; the others are closed all the same.
     pub async fn close(&self) -> Result<(), EngineError> {
         self.closing.set(true);
+        let instances = self.instances.iter();
+        let closing =
+            instances.map(|instance| self.world.spawner.spawn(T::close(instance.clone())));
+        let closing: Vec<_> = closing.collect();
         let mut result = Ok(());
-        for instance in &self.instances {
-            let closed = T::close(instance.clone()).await;
-            result = result.and(closed);
+        for closed in closing {
+            result = result.and(closed.await);
         }
         self.cache.close();
         result
+    }
+
+    /// What a clean shutdown would still have to write to databases.
+    pub fn unwritten(&self) -> ByteSize {
+        let pages = u64::from(self.cache.unwritten());
+        ByteSize::bytes(pages * self.cache.page_size().bytes_u64())
     }
 
     /// Leaves all instances as a program that dies does, but with all of their logs written. No session may run.

@@ -4,9 +4,10 @@ use std::cell::{Ref, RefCell};
 
 use brunt_ese::content::Bytes;
 use brunt_ese::error::EngineError;
+use brunt_ese::format::stamp::Signature;
+use brunt_ese::instance::Instance;
 use brunt_ese::instance::messages::{MessageTable, NewContent, ReadMessage};
 use brunt_ese::instance::transaction::Commit as EngineCommit;
-use brunt_ese::instance::{Instance, recovery::RecoveryReport};
 use brunt_workload::keys::Record;
 use brunt_workload::mix::{Commit, Kind};
 use brunt_workload::operations::Operation;
@@ -16,9 +17,8 @@ use super::{Server, Table};
 use crate::backup;
 use crate::oracle::{Finding, Oracle};
 use crate::plan::Plan;
-use crate::progress::{Listener, News, Stop};
+use crate::progress::Stop;
 use crate::records::{Compared, Contents, Pads, StoredFields};
-use crate::test_run::Recovered;
 use crate::witness::{Change, Hearing};
 
 /// One database: the table of messages and what must be in it.
@@ -32,69 +32,6 @@ pub struct Records {
 }
 
 impl Server {
-    /// Opens all instances over one cache; those that were not closed are recovered. `oracles` know what all databases must
-    /// hold; without them, their records may have any version.
-    ///
-    /// # Errors
-    /// The first that the engine reports. Instances opened until then have been closed again.
-    pub async fn open(
-        world: &World,
-        plan: &Plan,
-        listener: &dyn Listener,
-        oracles: Option<Vec<Oracle>>,
-    ) -> Result<Self, EngineError> {
-        let mut server = Self::empty(world, plan);
-        let databases = plan.databases().count();
-        let unknown = || vec![Oracle::unknown(databases); databases];
-        let mut oracles = oracles.unwrap_or_else(unknown).into_iter();
-        for index in 0..plan.instances.len() {
-            let opened = server
-                .open_instance(world, plan, listener, index, &mut oracles)
-                .await;
-            if let Err(error) = opened {
-                // The first error is the one to report.
-                let _ = server.close().await;
-                return Err(error);
-            }
-        }
-        Ok(server)
-    }
-
-    async fn open_instance(
-        &mut self,
-        world: &World,
-        plan: &Plan,
-        listener: &dyn Listener,
-        index: usize,
-        oracles: &mut impl Iterator<Item = Oracle>,
-    ) -> Result<(), EngineError> {
-        let options = plan.instance_options(index);
-        let begun = world.clock.now();
-        let (instance, recovery) = Instance::open(world, &self.cache, options).await?;
-        self.recoveries.push(Recovered {
-            instance: index,
-            logs: recovery.generations,
-            took: world.clock.now() - begun,
-        });
-        if recovery.generations > 0 {
-            let note = recovered(&plan.instances[index].name, &recovery);
-            listener.tell(world.clock.now(), &News::Note(note));
-        }
-        self.instances.push(instance.clone());
-        for (number, database) in (0..).zip(instance.databases()) {
-            let signature = database.header.borrow().signature;
-            self.databases.push(Records {
-                instance: index,
-                messages: instance.messages(number).await?,
-                contents: Contents::new(&signature, plan.load.shape),
-                oracle: RefCell::new(oracles.next().expect("one for every database")),
-                pads: RefCell::default(),
-                hearing: plan.hearing.clone(),
-            });
-        }
-        Ok(())
-    }
-
     /// What all databases must hold, for a later opening.
     pub fn oracles(&self) -> Vec<Oracle> {
         let tables = self.databases.iter();
@@ -141,6 +78,24 @@ impl Table for Records {
 }
 
 impl Records {
+    /// A database of the instance at `instance` of the plan, whose file has this signature.
+    pub(super) fn new(
+        plan: &Plan,
+        instance: usize,
+        messages: MessageTable,
+        signature: &Signature,
+        oracle: Oracle,
+    ) -> Self {
+        Self {
+            instance,
+            messages,
+            contents: Contents::new(signature, plan.load.shape),
+            oracle: RefCell::new(oracle),
+            pads: RefCell::default(),
+            hearing: plan.hearing.clone(),
+        }
+    }
+
     async fn read(
         &self,
         instance: &Instance<Bytes>,
@@ -233,13 +188,6 @@ impl Records {
         let next = found.version.cast_unsigned().wrapping_add(1) & i32::MAX.cast_unsigned();
         Ok(self.compare(record, &found).map(|()| next))
     }
-}
-
-fn recovered(name: &str, report: &RecoveryReport) -> String {
-    format!(
-        "{name}: recovered from {} log files: {} changes repeated, {} transactions taken back, {} torn pages rebuilt",
-        report.generations, report.changes, report.undone, report.torn_pages
-    )
 }
 
 impl Records {

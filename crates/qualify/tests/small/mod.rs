@@ -31,15 +31,6 @@ pub(crate) const DATABASE_SIZE: ByteSize = ByteSize::mib(4);
 /// Two instances of one small database each, and a test of twenty seconds.
 pub(crate) fn plan() -> Plan {
     let profile = Version::Exchange2013.profile();
-    let instance = |number: usize| InstancePlan {
-        name: format!("Instance {number}"),
-        log: format!("log{number}").into(),
-        databases: vec![DatabasePlan {
-            name: format!("DB{number}"),
-            path: format!("db/{number}.edb").into(),
-            size: DATABASE_SIZE,
-        }],
-    };
     Plan {
         name: "small".to_owned(),
         duration: Span::seconds(20),
@@ -64,7 +55,7 @@ pub(crate) fn plan() -> Plan {
         },
         run: RunId(77),
         epoch_ms: 1_700_000_000_000,
-        ..Plan::new(profile.version, vec![instance(1), instance(2)])
+        ..Plan::new(profile.version, instances(2))
     }
 }
 
@@ -94,6 +85,8 @@ pub(crate) struct Left {
     /// The test itself; an error also when the machine went away.
     pub(crate) run: Result<TestRun, RunError>,
     pub(crate) news: Vec<News>,
+    /// When each of them was told.
+    pub(crate) told_at: Vec<Time>,
     /// Rows of `counters.csv`.
     pub(crate) counters: String,
     pub(crate) store: Store,
@@ -101,13 +94,13 @@ pub(crate) struct Left {
 }
 
 #[derive(Default)]
-struct Notebook(RefCell<Vec<News>>, RefCell<String>);
+struct Notebook(RefCell<Vec<(Time, News)>>, RefCell<String>);
 
 impl Listener for Notebook {
-    fn tell(&self, _: Time, news: &News) {
+    fn tell(&self, at: Time, news: &News) {
         let worth = !matches!(news, News::Testing(_) | News::VerifyingRecords { .. });
         if worth {
-            self.0.borrow_mut().push(news.clone());
+            self.0.borrow_mut().push((at, news.clone()));
         }
     }
 
@@ -183,9 +176,11 @@ impl Small {
                 None => test.await,
             }
         });
+        let (told_at, news) = notebook.0.take().into_iter().unzip();
         Left {
             run,
-            news: notebook.0.take(),
+            news,
+            told_at,
             counters: notebook.1.take(),
             store: machine.machine.store(),
             digest: machine.machine.digest(),
@@ -224,6 +219,20 @@ impl Left {
         };
         result(plan, self.run.as_ref().unwrap(), &surroundings)
     }
+}
+
+/// A number of instances of one small database each.
+pub(crate) fn instances(count: usize) -> Vec<InstancePlan> {
+    let instance = |number: usize| InstancePlan {
+        name: format!("Instance {number}"),
+        log: format!("log{number}").into(),
+        databases: vec![DatabasePlan {
+            name: format!("DB{number}"),
+            path: format!("db/{number}.edb").into(),
+            size: DATABASE_SIZE,
+        }],
+    };
+    (1..=count).map(instance).collect()
 }
 
 /// What became of a rule.

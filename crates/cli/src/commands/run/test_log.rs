@@ -43,7 +43,10 @@ pub(crate) fn news(news: &News) -> Vec<String> {
             "Performance logging ends".to_owned(),
             "Dispatching transactions ends".to_owned(),
         ],
-        News::Closing => vec!["Shutting down databases".to_owned()],
+        // Told again and again; the first time says that it begins.
+        News::Closing { done, .. } if done.get() == 0 => {
+            vec!["Shutting down databases".to_owned()]
+        }
         News::Verified { took } => {
             vec![format!("Records and files verified in {}", seconds(*took))]
         }

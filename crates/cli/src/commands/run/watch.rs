@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::time::Instant;
 
+use brunt_qualify::goal::TestKind;
 use brunt_qualify::plan::Plan;
 use brunt_qualify::progress::{Listener, Live, News};
 use brunt_qualify::result::timestamp;
@@ -15,7 +16,7 @@ use brunt_world_real::facts::disk_counters;
 use super::recorder::Recorder;
 use super::surroundings::{DeviceCounts, Used, devices};
 use super::test_log;
-use crate::output::{Output, Progress};
+use crate::output::{Output, Progress, UNKNOWN};
 
 /// Hears what a test tells.
 pub(crate) struct Watch {
@@ -37,9 +38,7 @@ struct State {
     began: Time,
     /// When a backup began, while it goes on.
     backing_up: Option<Time>,
-    /// Whether sessions have begun.
-    dispatching: bool,
-    /// Whether a sample was over its limit.
+    /// Whether a limit was exceeded.
     over: bool,
     /// What the last trial of sessions came to.
     tried: String,
@@ -53,6 +52,7 @@ enum Phase {
     Settle,
     Tune,
     Test,
+    Recover,
     Close,
     Records,
     Files,
@@ -65,7 +65,9 @@ impl Phase {
             Self::Survey | Self::WarmUp | Self::Settle => "warm up",
             Self::Tune => "tune",
             Self::Test => "test",
-            Self::Close | Self::Records | Self::Files => "verify",
+            Self::Recover => "recover",
+            Self::Close => "close",
+            Self::Records | Self::Files => "verify",
         }
     }
 }
@@ -186,23 +188,12 @@ impl Watch {
 
     /// What stands in the test log for `news`.
     fn log_news(&self, at: Time, news: &News) {
-        let first = {
-            let mut state = self.state.borrow_mut();
-            let begins = matches!(
-                news,
-                News::WarmingUp { .. } | News::WarmedUp { .. } | News::CollectionStarted
-            );
-            let begins = begins && !state.dispatching;
-            let over = matches!(news, News::Testing(live) if live.over) && !state.over;
-            state.dispatching |= begins;
-            state.over |= over;
-            (begins, over)
-        };
-        if first.0 {
+        if matches!(news, News::Dispatching) {
             self.log_all(at, test_log::dispatch(&self.plan));
         }
-        if first.1 {
-            self.log_all(at, vec!["A sample is over its limit".to_owned()]);
+        let over = matches!(news, News::Testing(live) if live.over);
+        if over && !std::mem::replace(&mut self.state.borrow_mut().over, true) {
+            self.log_all(at, vec!["A limit is exceeded".to_owned()]);
         }
         self.log_all(at, test_log::news(news));
     }
@@ -223,6 +214,7 @@ impl Listener for Watch {
                 self.clear();
                 self.output.talk(&format!("{:13} {note}", "note"));
             }
+            News::Dispatching => {}
             News::Creating { done, total } => {
                 self.show_bytes(Phase::Create, *done, *total, "");
             }
@@ -242,13 +234,13 @@ impl Listener for Watch {
                 };
                 let rate = |seconds: f64| format!("{} /s", decimals(*records as f64 / seconds));
                 self.with_progress(Phase::Survey, |progress| {
-                    progress.show_paced(0.0, detail, rate);
+                    progress.show_paced(UNKNOWN, detail, rate);
                 });
             }
             News::WarmingUp { filled, wanted } => {
                 self.show_bytes(Phase::WarmUp, *filled, *wanted, "cache ");
             }
-            News::Waiting { left } => self.show(Phase::WarmUp, 0.0, || {
+            News::Waiting { left } => self.show(Phase::WarmUp, UNKNOWN, || {
                 format!("databases are ready; sessions begin in {}", seconds(*left))
             }),
             News::Settling { share, what } => self.with_progress(Phase::Settle, |progress| {
@@ -296,25 +288,30 @@ impl Listener for Watch {
             }
             News::GeneratingLogs { done, wanted } => {
                 let share = f64::from(*done) / f64::from((*wanted).max(1));
-                self.show(Phase::Test, share, || {
-                    format!(
-                        "{} of {} log files of each instance",
-                        grouped((*done).into()),
-                        grouped((*wanted).into())
-                    )
+                let (done, wanted) = (grouped((*done).into()), grouped((*wanted).into()));
+                let detail = || format!("{done} of {wanted} log files of each instance");
+                self.with_progress(Phase::Test, |progress| {
+                    progress.show_paced(share, detail, |_| String::new());
                 });
             }
-            News::Recovering { logs } => self.show(Phase::Test, 0.0, || match logs {
-                0 => "recovering".to_owned(),
-                logs => format!(
-                    "replaying {} log files of each instance",
-                    grouped((*logs).into())
-                ),
-            }),
+            News::Recovering { done, logs } => {
+                let share = f64::from(*done) / f64::from((*logs).max(1));
+                let detail = || {
+                    format!(
+                        "{} of {} log files",
+                        grouped((*done).into()),
+                        grouped((*logs).into())
+                    )
+                };
+                let rate = |seconds: f64| format!("{} /s", decimals(f64::from(*done) / seconds));
+                self.with_progress(Phase::Recover, |progress| {
+                    progress.show_paced(share, detail, rate)
+                });
+            }
             News::CollectionEnded => self.collected(at),
-            News::Closing => self.show(Phase::Close, 0.0, || {
-                "waiting for a clean shutdown".to_owned()
-            }),
+            News::Closing { done, total } => {
+                self.show_bytes(Phase::Close, *done, *total, "clean shutdown, ");
+            }
             News::VerifyingRecords { done, total } => {
                 let part = *done as f64 / (*total).max(1) as f64;
                 let detail = || format!("{} of {} records", grouped(*done), grouped(*total));
@@ -341,7 +338,7 @@ impl Watch {
     /// Nobody knows how many trials there will be: what is shown is the present one, and what the last one came to.
     fn tuning(&self, trial: usize, sessions: u32) {
         let last = self.state.borrow().tried.clone();
-        self.show(Phase::Tune, 0.0, || match last.as_str() {
+        self.show(Phase::Tune, UNKNOWN, || match last.as_str() {
             "" => format!("trial {trial}, {sessions} sessions"),
             last => format!("trial {trial}, {sessions} sessions\nlast   {last}"),
         });
@@ -391,7 +388,10 @@ impl Watch {
     fn collected(&self, at: Time) {
         let began = self.count_devices();
         let (lasted, wanted) = (at - began, self.plan.duration);
-        if lasted >= wanted {
+        if self.plan.kind == TestKind::SoftRecovery {
+            // It ends when there are logs enough, and the time is only the most that it may take.
+            self.finish(Phase::Test, &format!("logs written in {}", seconds(lasted)));
+        } else if lasted >= wanted {
             self.finish(Phase::Test, &format!("done in {}", seconds(lasted)));
         } else {
             self.clear();

@@ -1,0 +1,183 @@
+//! Opening the server of a test: its instances begin one after the other, and those that were not closed recover at the same
+//! time.
+//!
+//! That is what a mail server does when it comes up again, so a recovery's time is that of a server whose other instances
+//! recover as well. Each has two log files in memory meanwhile, so no more than [`RECOVERING_MAX`] are at it at once; the time
+//! that another one waits for its turn is not counted.
+
+use brunt_ese::content::Bytes;
+use brunt_ese::error::EngineError;
+use brunt_ese::instance::open::Opening;
+use brunt_ese::instance::{Instance, recovery::RecoveryReport};
+use brunt_report::grouped;
+use brunt_units::Span;
+use brunt_world::World;
+use brunt_world::sync::Limit;
+
+use super::{Records, Server};
+use crate::oracle::Oracle;
+use crate::plan::Plan;
+use crate::progress::{Listener, News};
+use crate::telling::telling;
+use crate::test_run::Recovered;
+
+/// Instances that recover at the same time.
+const RECOVERING_MAX: usize = 8;
+
+/// An instance that is open, and how that went.
+struct Opened {
+    instance: Instance<Bytes>,
+    recovery: RecoveryReport,
+    took: Span,
+}
+
+impl Server {
+    /// Opens all instances over one cache; those that were not closed are recovered. `oracles` know what all databases must
+    /// hold; without them, their records may have any version.
+    ///
+    /// # Errors
+    /// The first that the engine reports. Instances that could be opened have been closed again.
+    pub async fn open(
+        world: &World,
+        plan: &Plan,
+        listener: &dyn Listener,
+        oracles: Option<Vec<Oracle>>,
+    ) -> Result<Self, EngineError> {
+        let mut server = Self::empty(world, plan);
+        let databases = plan.databases().count();
+        let unknown = || vec![Oracle::unknown(databases); databases];
+        let mut oracles = oracles.unwrap_or_else(unknown).into_iter();
+        let mut error = None;
+        for (index, opened) in open_all(world, plan, &server, listener)
+            .await
+            .into_iter()
+            .enumerate()
+        {
+            let taken = match opened {
+                Ok(opened) => {
+                    server.note_recovery(plan, index, &opened, listener);
+                    server
+                        .take_in(plan, index, opened.instance, &mut oracles)
+                        .await
+                }
+                Err(failed) => Err(failed),
+            };
+            error = error.or(taken.err());
+        }
+        let Some(error) = error else {
+            return Ok(server);
+        };
+        // The first error is the one to report.
+        let _ = server.close().await;
+        Err(error)
+    }
+
+    fn note_recovery(
+        &mut self,
+        plan: &Plan,
+        index: usize,
+        opened: &Opened,
+        listener: &dyn Listener,
+    ) {
+        self.recoveries.push(Recovered {
+            instance: index,
+            logs: opened.recovery.generations,
+            took: opened.took,
+        });
+        if opened.recovery.generations > 0 {
+            let note = recovered(&plan.instances[index].name, opened);
+            listener.tell(self.world.clock.now(), &News::Note(note));
+        }
+    }
+
+    /// The databases of an instance that is open.
+    async fn take_in(
+        &mut self,
+        plan: &Plan,
+        index: usize,
+        instance: Instance<Bytes>,
+        oracles: &mut impl Iterator<Item = Oracle>,
+    ) -> Result<(), EngineError> {
+        self.instances.push(instance.clone());
+        for (number, database) in (0..).zip(instance.databases()) {
+            let signature = database.header.borrow().signature;
+            let messages = instance.messages(number).await?;
+            let oracle = oracles.next().expect("one for every database");
+            let records = Records::new(plan, index, messages, &signature, oracle);
+            self.databases.push(records);
+        }
+        Ok(())
+    }
+}
+
+/// All instances of the plan in their order, up to the first that could not begin.
+async fn open_all(
+    world: &World,
+    plan: &Plan,
+    server: &Server,
+    listener: &dyn Listener,
+) -> Vec<Result<Opened, EngineError>> {
+    let at_once = Limit::new(world.spawner.tasks(), RECOVERING_MAX);
+    let (mut recovering, mut instances) = (Vec::new(), Vec::new());
+    let mut refused = None;
+    for index in 0..plan.instances.len() {
+        let begun = world.clock.now();
+        match Instance::begin_opening(world, &server.cache, plan.instance_options(index)).await {
+            Ok(opening) => {
+                instances.push(opening.instance().clone());
+                let took = world.clock.now() - begun;
+                let finish = finish(world.clone(), at_once.clone(), opening, took);
+                recovering.push(world.spawner.spawn(finish));
+            }
+            Err(error) => {
+                refused = Some(Err(error));
+                break;
+            }
+        }
+    }
+    let all = async {
+        let mut all = Vec::new();
+        for task in recovering {
+            all.push(task.await);
+        }
+        all.into_iter().chain(refused).collect()
+    };
+    let tell = || {
+        let replayed = instances.iter().map(Instance::replayed);
+        let (done, logs) = replayed.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+        if logs > 0 {
+            listener.tell(world.clock.now(), &News::Recovering { done, logs });
+        }
+    };
+    telling(world, all, tell).await
+}
+
+/// Recovers an instance when it is its turn. Beginning it `took` so long.
+async fn finish(
+    world: World,
+    at_once: Limit,
+    opening: Opening,
+    took: Span,
+) -> Result<Opened, EngineError> {
+    let _turn = at_once.enter().await;
+    let begun = world.clock.now();
+    let (instance, recovery) = opening.finish().await?;
+    let took = took + (world.clock.now() - begun);
+    Ok(Opened {
+        instance,
+        recovery,
+        took,
+    })
+}
+
+fn recovered(name: &str, opened: &Opened) -> String {
+    let report = &opened.recovery;
+    format!(
+        "{name}: recovered from {} log files in {:.1} s: {} changes repeated, {} transactions taken back, {} torn pages rebuilt",
+        grouped(report.generations.into()),
+        opened.took.as_seconds(),
+        grouped(report.changes),
+        report.undone,
+        report.torn_pages
+    )
+}
