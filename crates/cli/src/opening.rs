@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use brunt_qualify::goal::Tune;
+use brunt_qualify::goal::{TestKind, Tune};
 use brunt_report::{decimals, grouped};
 use brunt_units::ByteSize;
 use brunt_world_real::facts;
@@ -50,15 +50,32 @@ fn faults(scenario: &Scenario) -> Vec<String> {
 /// What is tested, and how long.
 pub(crate) fn first_line(scenario: &Scenario) -> String {
     format!(
-        "brunt {}   {}   {} profile, {}, {}, {} {}",
+        "brunt {}   {}   {} profile, {}, {}",
         env!("CARGO_PKG_VERSION"),
         scenario.name,
         scenario.profile.version,
         databases(scenario),
-        sessions(scenario),
-        scenario.test.kind.word(),
-        scenario.test.duration.to_string().replace(".0 ", " "),
+        test(scenario),
     )
+}
+
+/// Who does what, and for how long or how often.
+fn test(scenario: &Scenario) -> String {
+    let test = &scenario.test;
+    let kind = test.kind.word();
+    match test.kind {
+        TestKind::Performance | TestKind::Stress => {
+            let duration = test.duration.to_string().replace(".0 ", " ");
+            format!("{}, {kind} {duration}", sessions(scenario))
+        }
+        TestKind::DatabaseBackup if test.copy_to.is_some() => format!("{kind} with restore"),
+        TestKind::DatabaseBackup => kind.to_owned(),
+        TestKind::SoftRecovery => format!(
+            "{}, {kind} from {} logs of each instance",
+            sessions(scenario),
+            grouped(test.logs.into())
+        ),
+    }
 }
 
 /// `16 sessions`, or what they are counted for.

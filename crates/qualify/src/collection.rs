@@ -46,7 +46,7 @@ impl Director<'_> {
         self.tell(News::CollectionStarted);
         let mut sampler = Sampler::start(plan, now, board);
         let mut watch = Watch {
-            gauge: Gauge::new(now, plan.duration),
+            gauge: Gauge::new(now, plan.duration, plan.limits.stalls_per_s),
             tell_at: now,
             look_at: now,
         };

@@ -158,7 +158,7 @@ impl Reserve {
         }
         match (began, plan.databases().nth(over)) {
             (true, Some(database)) => Growing::Held(format!(
-                "{} has grown by {} %: from now on there are as many deletes as inserts",
+                "{} has grown by more than {} %: from now on there are as many deletes as inserts",
                 database.name,
                 (u64::from(plan.limits.reserve_percent) * SHARE_PERCENT).div_euclid(100)
             )),
@@ -194,11 +194,9 @@ impl Forecast {
         let growth = format!("each database will grow by about {} an hour", self.per_hour);
         match self.arrival {
             None => "databases do not grow: there are as many deletes as inserts".to_owned(),
-            Some(Span::ZERO) => format!(
-                "{growth}, and have grown as far as they may already: inserts and deletes balance"
-            ),
+            Some(Span::ZERO) => "databases have grown as far as they may: inserts and deletes balance from the beginning".to_owned(),
             Some(arrival) if self.is_within(duration) => format!(
-                "{growth}; after {} they have grown as far as they may, and inserts and deletes balance",
+                "{growth}; after {} they will have grown as far as they may, and inserts and deletes will balance",
                 rough(arrival)
             ),
             Some(arrival) => format!(
@@ -271,7 +269,7 @@ mod tests {
         assert!(
             forecast
                 .note(Span::seconds(60))
-                .contains("inserts and deletes balance")
+                .contains("inserts and deletes will balance")
         );
         assert!(
             forecast
@@ -305,7 +303,9 @@ mod tests {
         assert_eq!(forecast.arrival, Some(Span::ZERO));
         let mut workload = workload(1_000);
         match reserve.watch(&plan, &sizes, &mut workload) {
-            Growing::Held(note) => assert!(note.starts_with("DB1 has grown by 4 %"), "{note}"),
+            Growing::Held(note) => {
+                assert!(note.starts_with("DB1 has grown by more than 4 %"), "{note}")
+            }
             other => panic!("{other:?}"),
         }
         assert_eq!(

@@ -10,6 +10,7 @@ use crate::progress::Live;
 pub struct Gauge {
     begin: Time,
     duration: Span,
+    stalls_per_s: f64,
     /// I/Os counted, and when.
     before: (u64, Time),
     rate: f64,
@@ -19,20 +20,25 @@ pub struct Gauge {
 const WINDOW: Span = Span::seconds(1);
 
 impl Gauge {
-    /// A gauge for a collection of `duration` that begins at `begin`.
-    pub fn new(begin: Time, duration: Span) -> Self {
+    /// A gauge for a collection of `duration` that begins at `begin`, in which so many stalls per second are allowed.
+    pub fn new(begin: Time, duration: Span, stalls_per_s: f64) -> Self {
         Self {
             begin,
             duration,
+            stalls_per_s,
             before: (0, begin),
             rate: 0.0,
         }
     }
 
-    /// The state at `now`.
+    /// The state at `now`. `over`: whether a sample was over its limit.
     pub fn read(&mut self, now: Time, board: &MeterBoard, over: bool) -> Live {
         board.with(|meters| {
             self.update_rate(now, meters);
+            let stalls = meters.page_fault_stalls.total();
+            // As the rule judges them at the end; the first second may be a burst.
+            let seconds = (now - self.begin).max(WINDOW).as_seconds();
+            let over = over || stalls as f64 / seconds > self.stalls_per_s;
             let databases = || meters.databases.iter();
             let reads = sum(databases().map(|m| &m.reads));
             let writes = sum(databases().map(|m| &m.writes));
@@ -45,7 +51,7 @@ impl Gauge {
                 read_p99: reads.percentile(Percentile::P99),
                 write: writes.mean(),
                 log_write: log_writes.mean(),
-                stalls: meters.page_fault_stalls.total(),
+                stalls,
                 over,
             }
         })
@@ -83,7 +89,7 @@ mod tests {
     #[test]
     fn a_rate_is_that_of_the_last_second() {
         let board = MeterBoard::new(1, 1);
-        let mut gauge = Gauge::new(Time::ZERO, Span::seconds(60));
+        let mut gauge = Gauge::new(Time::ZERO, Span::seconds(60), 1.0);
         let read = |count| {
             for _ in 0..count {
                 board.database(0, |m| &mut m.reads, 4_096, Span::millis(2));
@@ -96,5 +102,15 @@ mod tests {
         board.with(|meters| meters.databases[0].reads.close_interval());
         let live = gauge.read(at(2), &board, true);
         assert_eq!((live.io_per_s, live.read, live.over), (100.0, None, true));
+        let stalls = |count: u64| {
+            board.with(|meters| {
+                meters.page_fault_stalls.add(count);
+                meters.page_fault_stalls.close_interval();
+            });
+        };
+        stalls(3);
+        assert!(!gauge.read(at(3), &board, false).over, "one a second");
+        stalls(1);
+        assert!(gauge.read(at(3), &board, false).over);
     }
 }

@@ -59,6 +59,8 @@ pub struct Plan {
     pub seed: u64,
     /// What has to be reached, if anything.
     pub target: Option<Target>,
+    /// Mailboxes that the target stands for, if it was said so.
+    pub mailboxes: Option<u64>,
     /// What becomes of databases that grow too large.
     pub growth: Growth,
     /// Log files of each instance that a recovery test replays.
@@ -293,6 +295,7 @@ impl Plan {
             start_at: None,
             seed: 1,
             target: None,
+            mailboxes: None,
             growth: Growth::Balance,
             logs: LOGS,
             copy_to: None,

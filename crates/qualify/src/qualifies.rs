@@ -3,6 +3,7 @@
 //! The verdict says whether the limits were held; this says whether holding them means anything for a server that goes
 //! live. Every obstacle is a reason in words.
 
+use brunt_report::result::{Outcome, Rule, Verdict};
 use brunt_report::{decimals, grouped};
 use brunt_units::{ByteSize, Span};
 
@@ -11,6 +12,10 @@ use crate::goal::TestKind;
 /// Below this share of its volume a database may flatter: heads hardly move. Source: the footnote of ESRP papers on
 /// tests that use about a quarter of the disks' capacity.
 const VOLUME_SHARE_MIN: f64 = 0.25;
+
+/// Rules that may be *not measured* in a qualification, by the beginning of their names: what only some systems tell. That I/O
+/// did not go through the page cache is known otherwise.
+const MAY_BE_UNMEASURED: [&str; 3] = ["device agrees", "tester,", "host,"];
 
 /// What decides whether a result qualifies.
 #[derive(Clone, Debug, PartialEq)]
@@ -96,6 +101,27 @@ pub fn obstacles(circumstances: &Circumstances) -> Vec<String> {
     reasons
 }
 
+/// Why a test that ended so shows nothing, whatever the circumstances: it did not pass, or something that has to be measured was
+/// not.
+pub fn unproven(verdict: Verdict, rules: &[Rule]) -> Vec<String> {
+    let failed = match verdict {
+        Verdict::Pass => None,
+        Verdict::Fail => Some("a rule failed".to_owned()),
+        Verdict::Interrupted => Some("the test was stopped before its end".to_owned()),
+        Verdict::Error => Some("the test could not be carried through".to_owned()),
+    };
+    let unmeasured = rules.iter().filter(|rule| {
+        let must = !MAY_BE_UNMEASURED
+            .iter()
+            .any(|name| rule.name.starts_with(name));
+        must && rule.outcome == Outcome::NotMeasured
+    });
+    let unmeasured: Vec<&str> = unmeasured.map(|rule| rule.name.as_str()).collect();
+    let unmeasured = (verdict == Verdict::Pass && !unmeasured.is_empty())
+        .then(|| format!("not measured: {}", unmeasured.join(", ")));
+    failed.into_iter().chain(unmeasured).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -120,6 +146,24 @@ mod tests {
     #[test]
     fn every_limit_itself_qualifies() {
         assert_eq!(obstacles(&good()), Vec::<String>::new());
+    }
+
+    #[test]
+    fn only_a_pass_with_everything_measured_proves_anything() {
+        let rule = |name: &str, measured| Rule::at_most(name, "", 0.0, measured);
+        let all = [
+            rule("pages verified", Some(0.0)),
+            rule("device agrees", None),
+        ];
+        assert_eq!(unproven(Verdict::Pass, &all), [""; 0]);
+        assert_eq!(unproven(Verdict::Fail, &all), ["a rule failed"]);
+        let stopped = "the test was stopped before its end";
+        assert_eq!(unproven(Verdict::Interrupted, &all), [stopped]);
+        let broken = "the test could not be carried through";
+        assert_eq!(unproven(Verdict::Error, &all), [broken]);
+        let some = [rule("pages verified", None), rule("records verified", None)];
+        let missing = "not measured: pages verified, records verified";
+        assert_eq!(unproven(Verdict::Pass, &some), [missing]);
     }
 
     #[test]

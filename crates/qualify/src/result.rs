@@ -21,7 +21,7 @@ use brunt_workload::session::Scheduling;
 use crate::goal::TestKind;
 use crate::oracle::Findings;
 use crate::plan::{DatabasePlan, Plan};
-use crate::qualifies::{Circumstances, obstacles};
+use crate::qualifies::{Circumstances, obstacles, unproven};
 use crate::rules::device::{self, VolumeReads};
 use crate::rules::tester::{self, Tester};
 use crate::rules::{
@@ -101,13 +101,15 @@ impl Assembly<'_> {
         let (plan, run) = (self.plan, self.run);
         let evidence = self.evidence(surroundings);
         let rules = judge(plan.kind, &evidence, &plan.limits);
-        let reasons = obstacles(&self.circumstances(surroundings, &evidence));
+        let verdict = verdict(&run.ending, &rules);
+        let mut reasons = obstacles(&self.circumstances(surroundings, &evidence));
+        reasons.extend(unproven(verdict, &rules));
         RunResult {
             schema: SCHEMA.to_owned(),
             scenario: plan.name.clone(),
             test: plan.kind.word().to_owned(),
             world: surroundings.world,
-            verdict: verdict(&run.ending, &rules),
+            verdict,
             qualifies: reasons.is_empty(),
             reasons,
             achieved_iops: evidence.achieved_io_per_s,
@@ -119,7 +121,7 @@ impl Assembly<'_> {
             faults: self.faults(),
             servers: vec![self.server(surroundings)],
             details: Details {
-                sentence: sentence(&run.ending, &rules, evidence.achieved_io_per_s),
+                sentence: sentence(&run.ending, &rules, &evidence),
                 times: self.times(),
                 setup: self.setup(),
                 tuning: run.tuning.clone(),
@@ -310,6 +312,8 @@ impl Assembly<'_> {
                 .operation_latencies()
                 .from_intended_start
                 .percentile(Percentile::P99),
+            mailboxes: plan.mailboxes,
+            without_content: run.files.as_ref().is_some_and(|files| files.read_only),
             pages: judged.map(|files| files.databases),
             logs: judged.map(|files| files.logs),
             records: run.records,
@@ -393,6 +397,7 @@ impl Assembly<'_> {
             .to_owned(),
             sessions_each: self.run.sessions.div_euclid(plan.session_unit()),
             capacity_percent: plan.capacity_percent,
+            mailboxes: plan.mailboxes,
             throughput_percent: plan.throughput_percent,
             page_bytes: engine.page.bytes_u64(),
             log_file_bytes: engine.log_file.get(),

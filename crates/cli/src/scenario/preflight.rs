@@ -160,7 +160,11 @@ fn check_space(scenario: &Scenario) -> Result<(), Refusal> {
     let mut add = |path, bytes| add_demand(&mut demands, path, bytes);
     let percent = u64::from(scenario.limits.reserve_percent);
     for instance in &scenario.instances {
-        add(&instance.log, scenario.log_bytes());
+        let logs = scenario.log_bytes();
+        add(
+            &instance.log,
+            logs.saturating_sub(logs_there(&instance.log.value)),
+        );
         for database in &instance.databases {
             let wanted = database.size.value.get();
             let wanted = wanted.saturating_add(wanted.div_euclid(100) * percent);
@@ -220,6 +224,20 @@ fn add_demand<'a>(demands: &mut BTreeMap<u64, Demand<'a>>, path: &'a Placed<Path
 /// Bytes a file already occupies, which it does not need again.
 pub(super) fn bytes_there(path: &Path) -> u64 {
     fs::metadata(path).map_or(0, |status| status.blocks() * 512)
+}
+
+/// Bytes that logs of an earlier run occupy in `folder`: what recovery does not need of them is given up.
+fn logs_there(folder: &Path) -> u64 {
+    let Ok(entries) = fs::read_dir(folder) else {
+        return 0;
+    };
+    let logs = entries.filter_map(|entry| {
+        let path = entry.ok()?.path();
+        let name = path.file_name()?.to_str()?;
+        let is_log = name.starts_with("edb") && name.ends_with(".log");
+        is_log.then(|| bytes_there(&path))
+    });
+    logs.fold(0, u64::saturating_add)
 }
 
 impl Scenario {
@@ -355,6 +373,20 @@ mod tests {
             "{said}"
         );
         assert!(said.contains("and the scenario puts"), "{said}");
+    }
+
+    #[test]
+    fn logs_that_are_there_need_no_room_again() {
+        let bench = Bench::new();
+        let log = bench.folder.path().join("log1");
+        assert_eq!(logs_there(&log), 0);
+        let file = |name| fs::write(log.join(name), [1; 64 << 10]).unwrap();
+        file("edb00001.log");
+        file("edb.log");
+        let there = logs_there(&log);
+        assert!((128 << 10..=256 << 10).contains(&there), "{there}");
+        file("somebody.log");
+        assert_eq!(logs_there(&log), there, "not ours by its name");
     }
 
     #[test]

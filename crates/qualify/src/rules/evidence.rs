@@ -90,6 +90,10 @@ pub struct Evidence {
     pub log_tails: Vec<(String, Span)>,
     /// 99th percentile of operations from their intended start.
     pub operation_p99: Option<Span>,
+    /// Mailboxes that the target stands for, if it was said so.
+    pub mailboxes: Option<u64>,
+    /// Whether there is nothing in the files that could be judged.
+    pub without_content: bool,
     /// All databases.
     pub pages: Option<FilesVerified>,
     /// All logs.

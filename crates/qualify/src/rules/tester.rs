@@ -11,7 +11,7 @@
 //!
 //! The limits are our choice.
 
-use brunt_report::result::Rule;
+use brunt_report::result::{Outcome, Rule};
 use brunt_units::Span;
 
 const DELAY: Span = Span::millis(1);
@@ -36,16 +36,31 @@ pub(super) fn rules(tester: &Tester) -> [Rule; 4] {
     let delay = tester.delay_p99.map(Span::as_millis);
     let percent = |name: &str, limit, measured| Rule::at_most(name, "%", limit, measured);
     [
-        Rule::at_most("tester, delay p99", "ms", DELAY.as_millis(), delay),
-        percent("tester, processor", BUSY_PERCENT, tester.busy_percent).with_remark("of one core"),
-        percent("host, stolen time", STEAL_PERCENT, tester.steal_percent),
-        percent(
-            "host, throttled time",
-            THROTTLED_PERCENT,
-            tester.throttled_percent,
+        (
+            Rule::at_most("tester, delay p99", "ms", DELAY.as_millis(), delay),
+            "",
+            "the program was run late, and latencies are longer for it: give it a processor of its own",
+        ),
+        (
+            percent("tester, processor", BUSY_PERCENT, tester.busy_percent),
+            "of one core",
+            "of one core: the program may be what limits the rate, not the storage",
+        ),
+        (
+            percent("host, stolen time", STEAL_PERCENT, tester.steal_percent),
+            "",
+            "other machines on the same host had the processor",
+        ),
+        (
+            percent("host, throttled time", THROTTLED_PERCENT, tester.throttled_percent),
+            "",
+            "a limit on processor time held the program back",
         ),
     ]
-    .map(Rule::advisory)
+    .map(|(rule, usual, beyond)| match rule.outcome {
+        Outcome::Failed => rule.advisory().with_remark(beyond),
+        _ => rule.with_remark(usual),
+    })
 }
 
 /// Why a result of a machine that did not let the program run does not qualify.
@@ -66,8 +81,6 @@ pub(crate) fn obstacle(tester: &Tester) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use brunt_report::result::Outcome;
-
     use super::*;
 
     const GOOD: Tester = Tester {

@@ -22,11 +22,12 @@ mod tables;
 
 pub use sweep::{SweepPoint, sweep_html};
 
+use brunt_units::ByteSize;
 use minijinja::Environment;
 use minijinja::value::Serde;
 use serde::Serialize;
 
-use crate::result::{IoNumbers, RunResult};
+use crate::result::{IoNumbers, RunResult, World};
 use crate::{Event, Run, decimals, grouped};
 use pictures::Picture;
 use table::Table;
@@ -97,12 +98,54 @@ pub fn report_html(run: &Run) -> String {
         .expect("the template fits its data")
 }
 
+/// What was tested, for how long, with how much, where and when.
 fn subtitle(result: &RunResult) -> String {
     let (setup, times) = (&result.details.setup, &result.details.times);
-    format!(
-        "{} test, {} profile, {} sessions, {}",
-        result.test, setup.profile, setup.sessions, times.started
-    )
+    let measured = match result.servers.iter().any(|server| server.backup.is_empty()) {
+        true if times.collection_s > 0.0 => format!(" of {}", length(times.collection_s)),
+        _ => String::new(),
+    };
+    let mut parts = vec![format!("{} test{measured}", result.test)];
+    parts.extend(
+        setup
+            .mailboxes
+            .map(|count| format!("{} mailboxes", grouped(count))),
+    );
+    parts.push(format!("{} profile", setup.profile));
+    parts.push(format!("{} sessions", setup.sessions));
+    let size = result
+        .database_bytes_initial
+        .map_or(String::new(), |bytes| {
+            format!(" of {} together", ByteSize::bytes(bytes))
+        });
+    parts.push(format!("{} databases{size}", result.database_files));
+    parts.extend(storage(result));
+    parts.push(times.started.to_string());
+    parts.join(", ")
+}
+
+/// `7,200 s` is said as hours.
+fn length(seconds: f64) -> String {
+    match seconds {
+        seconds if seconds >= 7_200.0 => format!("{} hours", decimals(seconds / 3_600.0)),
+        seconds if seconds >= 600.0 => format!("{} min", decimals(seconds / 60.0)),
+        seconds => format!("{} s", decimals(seconds)),
+    }
+}
+
+/// The file systems and their devices, each once.
+fn storage(result: &RunResult) -> Option<String> {
+    if result.world == World::Virtual {
+        return Some("modelled storage".to_owned());
+    }
+    let servers = result.servers.iter();
+    let volumes = servers.flat_map(|server| &server.details.backend.volumes);
+    let mut names: Vec<String> = volumes
+        .map(|volume| format!("{} on {}", volume.file_system, volume.device))
+        .collect();
+    names.sort();
+    names.dedup();
+    (!names.is_empty()).then(|| names.join(" and "))
 }
 
 /// What was put in the way on purpose, if anything was.

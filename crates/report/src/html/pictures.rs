@@ -104,13 +104,17 @@ fn latency(run: &Run) -> Plot {
     }
 }
 
+/// Left end of the picture of latencies: whatever is shorter is shown there. It says nothing about storage, and operations that
+/// found everything in memory would stretch the axis by decades.
+const SHORTEST_MS: f64 = 0.001;
+
 fn spread(run: &Run) -> Plot {
     let limit = run.result.details.setup.limits.database_read_ms_mean;
     let distributions = &run.result.details.distributions;
     let ends = distributions.iter().flat_map(|d| &d.buckets);
     let (low, high) = ends.fold((limit, limit), |(low, high), bucket| {
         (
-            low.min(bucket.latency_ms_max),
+            low.min(bucket.latency_ms_max.max(SHORTEST_MS)),
             high.max(bucket.latency_ms_max),
         )
     });
@@ -134,7 +138,7 @@ fn spread(run: &Run) -> Plot {
         .collect();
     Plot {
         title: "How latencies are spread",
-        x: Axis::powers(low, high, "milliseconds"),
+        x: Axis::powers(low, high, "milliseconds; less than 0.001 stands there"),
         y: Axis::from_zero(highest(&curves), "% of the I/Os in each step"),
         curves,
         limits: vec![Limit {
@@ -150,8 +154,8 @@ fn steps(distribution: &Distribution) -> Vec<(f64, f64)> {
     let total: u64 = distribution.buckets.iter().map(|bucket| bucket.count).sum();
     let mut shares = BTreeMap::<i32, f64>::new();
     for bucket in &distribution.buckets {
-        *shares.entry(step_of(bucket.latency_ms_max)).or_default() +=
-            100.0 * bucket.count as f64 / total as f64;
+        let latency = bucket.latency_ms_max.max(SHORTEST_MS);
+        *shares.entry(step_of(latency)).or_default() += 100.0 * bucket.count as f64 / total as f64;
     }
     let (Some(first), Some(last)) = (shares.keys().next(), shares.keys().last()) else {
         return Vec::new();
@@ -214,5 +218,11 @@ mod tests {
         assert!((shares - 100.0).abs() < 1e-9);
         assert!((points[1].0 - 0.1).abs() < 1e-9 && points[1].1 == 50.0);
         assert!(points.iter().all(|(x, _)| *x > 0.0));
+        let nothing = Distribution {
+            name: String::new(),
+            buckets: vec![bucket(0.000_001, 7), bucket(0.0005, 3), bucket(1.05, 10)],
+        };
+        let points = steps(&nothing);
+        assert!((points[1].0 - SHORTEST_MS).abs() < 1e-9 && points[1].1 == 50.0);
     }
 }

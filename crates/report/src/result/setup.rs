@@ -40,6 +40,9 @@ pub struct Setup {
     /// The share of the maximum that was asked for; nothing when the test was not about that.
     #[serde(default)]
     pub throughput_percent: Option<u32>,
+    /// Mailboxes that the target stands for; nothing when it was said otherwise.
+    #[serde(default)]
+    pub mailboxes: Option<u64>,
     /// Size of a database page.
     pub page_bytes: u64,
     /// Size of a log file.

@@ -323,6 +323,7 @@ fn setup() -> Setup {
         session_scope: "server".to_owned(),
         sessions_each: 8,
         capacity_percent: None,
+        mailboxes: None,
         throughput_percent: None,
         page_bytes: 32_768,
         log_file_bytes: 1 << 20,

@@ -36,6 +36,7 @@ pub fn plan(scenario: &Scenario, renew: bool, begun: SystemTime) -> Plan {
         start_at: None,
         seed: test.seed,
         target: test.target(),
+        mailboxes: scenario.mailboxes.as_ref().map(|mailboxes| mailboxes.count),
         growth: test.growth,
         logs: test.logs,
         copy_to: test.copy_to.as_ref().map(|folder| folder.value.clone()),

@@ -14,7 +14,10 @@ pub(super) fn summary(result: &RunResult) -> Table {
     };
     let system = all(|server| {
         let machine = &server.details.machine;
-        format!("{}, Linux {}", machine.operating_system, machine.kernel)
+        match machine.kernel.as_str() {
+            "" => "none: in virtual time".to_owned(),
+            kernel => format!("{}, Linux {kernel}", machine.operating_system),
+        }
     });
     let mut table = Table::pairs(
         "Test Summary",

@@ -1,0 +1,243 @@
+//! What all rules together come to: the verdict, and one plain sentence.
+//!
+//! The sentence of a pass says what was carried and which limit was nearest, that of a failure which rules failed and where.
+
+use brunt_report::decimals;
+use brunt_report::grouped;
+use brunt_report::result::{Outcome, Quantity, Rule, Verdict};
+
+use super::{
+    ERRORS, Evidence, HANGS, LOG_SAMPLE, LOG_WRITES, LOGS, PAGES, READ_SAMPLE, READS, RECORDS,
+    STALLS, TUNED,
+};
+
+/// What a result says about the run as a whole, before its rules count.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// It was carried through.
+    Complete,
+    /// Somebody stopped it.
+    Stopped,
+    /// It could not go on, and why.
+    Broken(String),
+}
+
+/// Rules that tell of a fault whenever they fail, also when the test had to end early.
+const FAULTS: [&str; 6] = [PAGES, LOGS, RECORDS, ERRORS, HANGS, TUNED];
+
+/// The verdict on a run that ended so, by these rules.
+///
+/// A run that broke because the storage failed is a failed one; how fast it was until then does not count.
+pub fn verdict(ending: &Ending, rules: &[Rule]) -> Verdict {
+    let is_fault = |rule: &&Rule| FAULTS.contains(&rule.name.as_str());
+    match ending {
+        Ending::Complete => Verdict::of(rules),
+        Ending::Stopped => Verdict::Interrupted,
+        Ending::Broken(_) => {
+            let faults: Vec<Rule> = rules.iter().filter(is_fault).cloned().collect();
+            match Verdict::of(&faults) {
+                Verdict::Fail => Verdict::Fail,
+                _ => Verdict::Error,
+            }
+        }
+    }
+}
+
+/// The verdict in one plain sentence.
+pub fn sentence(ending: &Ending, rules: &[Rule], evidence: &Evidence) -> String {
+    let achieved = evidence.achieved_io_per_s;
+    let rate = achieved.map_or("no I/O was measured".to_owned(), rate);
+    match (ending, verdict(ending, rules)) {
+        (Ending::Stopped, _) => {
+            format!("The test was stopped before its end; nothing is judged ({rate}).")
+        }
+        (Ending::Broken(why), _) => {
+            format!("The test could not be carried through: {why}.")
+        }
+        (Ending::Complete, Verdict::Fail) => {
+            let failed: Vec<_> = rules.iter().filter_map(failure).collect();
+            match achieved {
+                Some(_) => format!(
+                    "This storage does not hold at {rate}: {}.",
+                    failed.join("; ")
+                ),
+                None => format!("This storage does not hold: {}.", failed.join("; ")),
+            }
+        }
+        (Ending::Complete, _) => match achieved {
+            Some(achieved) if evidence.done.is_empty() => held(achieved, rules, evidence),
+            _ => done(rules, evidence),
+        },
+    }
+}
+
+fn rate(rate: f64) -> String {
+    format!("{} transactional I/Os per second", decimals(rate))
+}
+
+/// What the storage carried, and where it will give way first.
+fn held(achieved: f64, rules: &[Rule], evidence: &Evidence) -> String {
+    let above = evidence.target.map(|target| {
+        let percent = (achieved / target.io_per_s - 1.0) * 100.0;
+        match percent {
+            percent if percent >= 0.0 => format!(", {} % above the target", decimals(percent)),
+            percent => format!(", {} % below the target", decimals(-percent)),
+        }
+    });
+    let rate = format!("{}{}", rate(achieved), above.unwrap_or_default());
+    let held = match evidence.mailboxes {
+        Some(count) => format!(
+            "This storage carried {} mailboxes: {rate}, every limit held",
+            grouped(count)
+        ),
+        None => format!("This storage held every limit at {rate}"),
+    };
+    match nearest(rules) {
+        Some(nearest) => format!("{held}. Nearest to its limit: {nearest}."),
+        None => format!("{held}."),
+    }
+}
+
+/// The limit of Jetstress that was used up most, unless it was exceeded and tolerated.
+fn nearest(rules: &[Rule]) -> Option<String> {
+    const LIMITS: [&str; 5] = [READS, READ_SAMPLE, LOG_WRITES, LOG_SAMPLE, STALLS];
+    let used = rules.iter().filter_map(|rule| {
+        let (limit, measured) = (rule.limit.as_ref()?, rule.measured.as_ref()?);
+        let used = measured.value / limit.value;
+        let is_one = LIMITS.contains(&rule.name.as_str()) && used <= 1.0;
+        is_one.then_some((used, rule, measured, limit))
+    });
+    let (_, rule, measured, limit) = used.max_by(|one, other| one.0.total_cmp(&other.0))?;
+    Some(format!("{}, {measured} of {limit}", rule.name))
+}
+
+/// What a test of another kind than load did.
+fn done(rules: &[Rule], evidence: &Evidence) -> String {
+    let all = evidence.done.iter().filter_map(|done| {
+        let rule = rules.iter().find(|rule| rule.name == done.what)?;
+        let measured = rule.measured.as_ref()?;
+        let remark = match rule.remark.as_str() {
+            "" => String::new(),
+            remark => format!(", {remark}"),
+        };
+        Some(format!("{} {measured}{remark}", rule.name))
+    });
+    let all: Vec<String> = all.collect();
+    match all.is_empty() {
+        true => "Everything was done, and everything was there afterwards.".to_owned(),
+        false => format!("Everything was there afterwards: {}.", all.join("; ")),
+    }
+}
+
+/// A failed rule in words.
+fn failure(rule: &Rule) -> Option<String> {
+    if rule.outcome != Outcome::Failed {
+        return None;
+    }
+    let shown = |quantity: &Option<Quantity>| quantity.as_ref().map(ToString::to_string);
+    let mut text = rule.name.clone();
+    if let Some(measured) = shown(&rule.measured) {
+        text += &format!(" {measured}");
+    }
+    if let Some(limit) = shown(&rule.limit) {
+        text += &format!(" (limit {limit})");
+    }
+    if !rule.remark.is_empty() {
+        text += &format!(", {}", rule.remark);
+    }
+    Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use brunt_units::Span;
+    use brunt_workload::profile::Version;
+
+    use super::*;
+    use crate::goal::{Target, TestKind};
+    use crate::plan::Limits;
+    use crate::rules::{Done, Samples, StreamLatency, judge};
+
+    fn judged(evidence: &Evidence) -> Vec<Rule> {
+        let limits = Limits::of(Version::Exchange2013.profile(), TestKind::Performance);
+        judge(TestKind::Performance, evidence, &limits)
+    }
+
+    fn evidence() -> Evidence {
+        let stream = |millis| StreamLatency {
+            name: String::new(),
+            mean: Some(Span::millis(millis)),
+            samples: Samples::default(),
+        };
+        Evidence {
+            reads: vec![stream(5)],
+            log_writes: vec![stream(4)],
+            achieved_io_per_s: Some(480.0),
+            target: Some(Target {
+                io_per_s: 400.0,
+                headroom_percent: 20,
+            }),
+            ..Evidence::default()
+        }
+    }
+
+    #[test]
+    fn only_a_complete_run_is_judged() {
+        let mut evidence = evidence();
+        evidence.io_errors = 3;
+        let rules = judged(&evidence);
+        assert_eq!(verdict(&Ending::Complete, &rules), Verdict::Fail);
+        assert_eq!(verdict(&Ending::Stopped, &rules), Verdict::Interrupted);
+        let broken = Ending::Broken("the disk went away".to_owned());
+        assert_eq!(verdict(&broken, &rules), Verdict::Fail);
+        let said = sentence(&Ending::Complete, &rules, &evidence);
+        assert_eq!(
+            said,
+            "This storage does not hold at 480 transactional I/Os per second: I/O errors 3 (limit 0)."
+        );
+        evidence.io_errors = 0;
+        evidence.stalls_per_s = Some(100.0);
+        let slow = judged(&evidence);
+        assert_eq!(verdict(&Ending::Complete, &slow), Verdict::Fail);
+        assert_eq!(verdict(&broken, &slow), Verdict::Error);
+        assert!(sentence(&broken, &rules, &evidence).contains("the disk went away"));
+    }
+
+    #[test]
+    fn a_pass_says_what_was_carried_and_what_would_give_way_first() {
+        let mut evidence = evidence();
+        let said = |evidence: &Evidence| sentence(&Ending::Complete, &judged(evidence), evidence);
+        assert_eq!(
+            said(&evidence),
+            "This storage held every limit at 480 transactional I/Os per second, 20.0 % above the target. \
+             Nearest to its limit: log write, average, 4 ms of 10 ms."
+        );
+        evidence.mailboxes = Some(4_000);
+        evidence.target = None;
+        evidence.log_writes.clear();
+        assert_eq!(
+            said(&evidence),
+            "This storage carried 4,000 mailboxes: 480 transactional I/Os per second, every limit held. \
+             Nearest to its limit: database read, average, 5 ms of 20 ms."
+        );
+    }
+
+    #[test]
+    fn a_backup_says_how_fast_it_was() {
+        let evidence = Evidence {
+            done: vec![Done {
+                what: "databases backed up",
+                wanted: 2,
+                done: Some(2),
+                remark: "912 MiB/s over all of them".to_owned(),
+            }],
+            ..Evidence::default()
+        };
+        let limits = Limits::of(Version::Exchange2013.profile(), TestKind::DatabaseBackup);
+        let rules = judge(TestKind::DatabaseBackup, &evidence, &limits);
+        assert_eq!(
+            sentence(&Ending::Complete, &rules, &evidence),
+            "Everything was there afterwards: databases backed up 2, 912 MiB/s over all of them."
+        );
+    }
+}
