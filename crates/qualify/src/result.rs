@@ -226,7 +226,11 @@ impl Assembly<'_> {
         let restored = self.plan.copy_to.as_ref().map(|_| Done {
             what: "databases restored",
             wanted: databases,
-            done: self.run.restored.map(|_| databases),
+            done: match (self.run.restored, self.run.attempted) {
+                (Some(_), _) => Some(databases),
+                (None, true) => Some(0),
+                (None, false) => None,
+            },
             remark: self.run.restored.map_or_else(String::new, |restored| {
                 let mebibytes = restored.bytes as f64 / f64::from(1 << 20);
                 let seconds = restored.took.as_seconds();
@@ -249,7 +253,7 @@ impl Assembly<'_> {
         Done {
             what: "logs replayed, each instance",
             wanted: self.plan.logs.into(),
-            done: logs.min(),
+            done: logs.min().or(self.run.attempted.then_some(0)),
             remark: per_log
                 .max_by(f64::total_cmp)
                 .map_or_else(String::new, |slowest| {

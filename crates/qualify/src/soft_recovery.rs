@@ -145,6 +145,7 @@ impl Director<'_> {
     ) -> Result<(), brunt_ese::error::EngineError> {
         let oracles = server.oracles();
         server.abandon().await?;
+        run.attempted = true;
         self.note("the server was left without a shutdown; its logs are replayed".to_owned());
         let again = Server::open(self.world, self.plan, self.listener, Some(oracles)).await?;
         run.recoveries = again.recoveries().to_vec();

@@ -93,6 +93,8 @@ pub struct TestRun {
     pub backups: Vec<BackedUp>,
     /// What restoring them took.
     pub restored: Option<Restored>,
+    /// Whether it came to what a test of recovery or restoring is about.
+    pub attempted: bool,
     /// Instances that were recovered, in tests that are about that.
     pub recoveries: Vec<Recovered>,
     /// I/Os that hung.
@@ -129,6 +131,7 @@ impl TestRun {
             injected: Vec::new(),
             backups: Vec::new(),
             restored: None,
+            attempted: false,
             recoveries: Vec::new(),
             hung: Hung::default(),
             delays: Latencies::new(),

@@ -13,6 +13,7 @@ use brunt_qualify::rules::Ending;
 use brunt_report::result::{Outcome, Verdict};
 use brunt_units::{ByteSize, Span, Time};
 use brunt_workload::profile::Version;
+use brunt_world::fault::{Fault, FaultKind};
 use brunt_world::{Class, Op};
 use small::{Small, failed, instances, outcome, plan};
 
@@ -92,6 +93,68 @@ fn a_copy_is_restored_and_holds_every_record() {
             .iter()
             .any(|news| matches!(news, News::Created { .. }))
     );
+}
+
+#[test]
+fn a_database_that_cannot_be_read_fails_its_backup() {
+    let mut plan = of_kind(TestKind::DatabaseBackup);
+    plan.faults = vec![Fault {
+        after: 3,
+        ..Fault::new(FaultKind::DeviceError, "db/1.edb", 0..1 << 40)
+    }];
+    let result = Small::new(1).run(&plan).result(&plan);
+    assert_eq!(outcome(&result, "databases backed up"), Outcome::Failed);
+    assert_eq!(outcome(&result, "I/O errors"), Outcome::Failed);
+    assert_eq!(result.verdict, Verdict::Fail);
+}
+
+/// A copy is judged before anything is removed: the databases stay.
+#[test]
+fn a_copy_that_rots_is_not_restored() {
+    let mut plan = Plan {
+        copy_to: Some("copies".into()),
+        ..of_kind(TestKind::DatabaseBackup)
+    };
+    plan.faults = vec![Fault::new(
+        FaultKind::TwoBitFlip,
+        "copies/brunt-backup-1-DB1.edb",
+        1 << 20..(1 << 20) + 4_096,
+    )];
+    let test = Small::new(1).run(&plan);
+    let result = test.result(&plan);
+    assert_eq!(outcome(&result, "databases backed up"), Outcome::Ok);
+    assert_eq!(outcome(&result, "databases restored"), Outcome::Failed);
+    let sentence = &result.details.sentence;
+    assert!(
+        sentence.contains("the copy has bad pages; nothing was restored"),
+        "{sentence}"
+    );
+    let mut names = test.store.names();
+    assert!(
+        names.any(|(path, _)| path == Path::new("db/1.edb")),
+        "it is still there"
+    );
+}
+
+#[test]
+fn a_log_that_rots_cannot_be_replayed() {
+    let mut plan = Plan {
+        logs: 8,
+        duration: Span::seconds(600),
+        ..of_kind(TestKind::SoftRecovery)
+    };
+    plan.faults = vec![Fault::new(
+        FaultKind::TwoBitFlip,
+        "log1/*.log",
+        64 << 10..(64 << 10) + 512,
+    )];
+    let result = Small::new(1).run(&plan).result(&plan);
+    assert_eq!(
+        outcome(&result, "logs replayed, each instance"),
+        Outcome::Failed
+    );
+    assert_eq!(outcome(&result, "logs verified"), Outcome::Failed);
+    assert_eq!(result.verdict, Verdict::Fail);
 }
 
 #[test]

@@ -25,6 +25,7 @@ impl Director<'_> {
     /// Puts the copies in `folder` in the place of the databases, and recovers them.
     pub(super) async fn restore(&self, run: &mut TestRun, folder: &Path) -> Result<(), RunError> {
         let (world, plan) = (self.world, self.plan);
+        run.attempted = true;
         for path in copies(plan, folder) {
             let damaged = |what| EngineError::Damaged {
                 path: path.clone(),

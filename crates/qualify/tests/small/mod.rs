@@ -191,7 +191,12 @@ impl Small {
 impl Left {
     /// The result that is written down.
     pub(crate) fn result(&self, plan: &Plan) -> RunResult {
-        let surroundings = Surroundings {
+        self.result_on(plan, |_| {})
+    }
+
+    /// The same on a machine of which somebody tells more.
+    pub(crate) fn result_on(&self, plan: &Plan, tell: impl FnOnce(&mut Surroundings)) -> RunResult {
+        let mut surroundings = Surroundings {
             world: result::World::Virtual,
             host: Vec::new(),
             machine: Machine {
@@ -217,6 +222,7 @@ impl Left {
                 run_id: plan.run.to_string(),
             },
         };
+        tell(&mut surroundings);
         result(plan, self.run.as_ref().unwrap(), &surroundings)
     }
 }

@@ -1,0 +1,234 @@
+//! Each limit of a test of load, exceeded by a whole test in virtual time, and by that limit alone if it can be.
+
+mod small;
+
+use std::ops::Range;
+
+use brunt_qualify::goal::{Target, TestKind};
+use brunt_qualify::plan::{Limits, Plan};
+use brunt_report::RunResult;
+use brunt_report::result::{Outcome, Verdict};
+use brunt_units::{ByteSize, Span, Time};
+use brunt_workload::profile::Version;
+use brunt_world::fault::{Direction, Fault, FaultKind};
+use brunt_world::{Class, Op};
+use brunt_world_virtual::Request;
+use small::{Small, failed, outcome, plan};
+
+const MS: Span = Span::millis(1);
+/// A page of a database, and a segment of a log file.
+const PAGE: Range<u64> = 1 << 20..(1 << 20) + 4_096;
+const SEGMENT: Range<u64> = 64 << 10..(64 << 10) + 512;
+const FAST: Span = Span::micros(200);
+
+/// The result of `plan` on storage that takes so long.
+fn on(plan: &Plan, latency: impl FnMut(Time, &Request) -> Span + 'static) -> RunResult {
+    let small = Small {
+        latency: Box::new(latency),
+        ..Small::new(1)
+    };
+    small.run(plan).result(plan)
+}
+
+fn is_log(request: &Request) -> bool {
+    request.class == Class::Log && request.op != Op::Read
+}
+
+fn names(result: &RunResult) -> Vec<&str> {
+    let rules = result.rules.iter();
+    let failed = rules.filter(|rule| rule.outcome == Outcome::Failed);
+    failed.map(|rule| rule.name.as_str()).collect()
+}
+
+#[test]
+fn a_slow_log_fails_for_its_writes_and_nothing_else() {
+    let result = on(&plan(), |_, request| match is_log(request) {
+        true => MS * 11,
+        false => FAST,
+    });
+    assert_eq!(names(&result), ["log write, average"]);
+    assert_eq!(outcome(&result, "database read, average"), Outcome::Ok);
+    assert_eq!(result.verdict, Verdict::Fail);
+}
+
+/// One sample of ten: its mean is over a sample's limit, and the mean of all of them is below theirs.
+#[test]
+fn one_bad_sample_fails_a_short_test() {
+    // Twice as long as a sample, so that one is bad throughout.
+    let bad = |now: Time| (15..23).contains(&now.0.div_euclid(1_000_000_000));
+    let plan = Plan {
+        duration: Span::seconds(40),
+        ..plan()
+    };
+    let reads = on(&plan, move |now, request| {
+        match request.op == Op::Read && bad(now) {
+            true => MS * 150,
+            false => FAST,
+        }
+    });
+    assert_eq!(names(&reads), ["database read, worst sample"]);
+    let logs = on(&plan, move |now, request| {
+        match is_log(request) && bad(now) {
+            true => MS * 150,
+            false => FAST,
+        }
+    });
+    assert_eq!(names(&logs), ["log write, worst sample"]);
+}
+
+#[test]
+fn a_cache_without_free_pages_fails_for_its_stalls() {
+    let mut plan = Plan {
+        sessions: 24,
+        ..plan()
+    };
+    plan.engine.cache_min = ByteSize::kib(256);
+    plan.engine.cache_max = ByteSize::kib(256);
+    plan.load.cost = Span::micros(100);
+    plan.duration = Span::seconds(10);
+    let result = on(&plan, |_, request| match request.op {
+        Op::Read => FAST,
+        _ => MS * 9,
+    });
+    assert_eq!(names(&result), ["page-fault stalls, average"]);
+    let rule = result
+        .rules
+        .iter()
+        .find(|rule| rule.name.starts_with("page-fault"));
+    assert!(rule.unwrap().remark.contains("fewer sessions"), "{rule:?}");
+}
+
+#[test]
+fn a_target_without_its_headroom_is_an_advice_and_does_not_qualify() {
+    let plan = Plan {
+        target: Some(Target {
+            io_per_s: 400.0,
+            headroom_percent: 20,
+        }),
+        duration: Span::seconds(60),
+        sessions: 16,
+        ..plan()
+    };
+    // One at a time: about as much as the target, log and maintenance beside it.
+    let mut free = Time::ZERO;
+    let result = on(&plan, move |now, request| {
+        if request.class != Class::Database {
+            return FAST;
+        }
+        free = free.max(now) + Span::micros(2_350);
+        free - now
+    });
+    let achieved = result.achieved_iops.unwrap();
+    assert_eq!(
+        outcome(&result, "achieved database I/O"),
+        Outcome::Ok,
+        "{achieved}"
+    );
+    assert_eq!(
+        outcome(&result, "achieved with headroom"),
+        Outcome::Advisory,
+        "{achieved}"
+    );
+    let headroom = |reason: &String| reason.contains("headroom");
+    assert!(result.reasons.iter().any(headroom), "{:?}", result.reasons);
+}
+
+/// A hundredth of all I/Os takes long: no mean shows it.
+fn hesitant(plan: &Plan, class: fn(&Request) -> bool) -> RunResult {
+    let mut count = 0_u64;
+    on(plan, move |_, request| {
+        count += u64::from(class(request));
+        match class(request) && count.is_multiple_of(50) {
+            true => MS * 450,
+            false => FAST,
+        }
+    })
+}
+
+#[test]
+fn a_long_tail_advises_and_fails_who_wants_it_strict() {
+    let mut plan = Plan {
+        duration: Span::seconds(60),
+        ..plan()
+    };
+    let reads: fn(&Request) -> bool =
+        |request| request.class == Class::Database && request.op == Op::Read;
+    for (strict, wanted) in [(false, Outcome::Advisory), (true, Outcome::Failed)] {
+        plan.limits.strict_tail = strict;
+        let device = hesitant(&plan, reads);
+        assert_eq!(outcome(&device, "tail, database read p99.9"), wanted);
+        assert_eq!(outcome(&device, "tail, operation p99"), wanted);
+        assert_eq!(outcome(&device, "tail, log write p99.9"), Outcome::Ok);
+        assert_eq!(outcome(&device, "database read, average"), Outcome::Ok);
+        let log = hesitant(&plan, is_log);
+        assert_eq!(outcome(&log, "tail, log write p99.9"), wanted);
+        assert_eq!(outcome(&log, "tail, database read p99.9"), Outcome::Ok);
+    }
+}
+
+#[test]
+fn a_log_that_grows_slow_fails_a_stress_test() {
+    let plan = Plan {
+        kind: TestKind::Stress,
+        limits: Limits::of(Version::Exchange2013.profile(), TestKind::Stress),
+        duration: Span::seconds(60),
+        warm_up_min: Span::seconds(120),
+        ..plan()
+    };
+    let result = on(&plan, |now, request| {
+        match is_log(request) && now > Time::ZERO + Span::seconds(150) {
+            true => MS * 4,
+            false => MS,
+        }
+    });
+    assert_eq!(outcome(&result, "stationary, log write"), Outcome::Failed);
+    assert_eq!(outcome(&result, "log write, average"), Outcome::Ok);
+}
+
+/// The result of the usual test with one fault on purpose.
+fn with(fault: Fault) -> RunResult {
+    let plan = Plan {
+        faults: vec![fault],
+        ..plan()
+    };
+    on(&plan, |_, _| FAST)
+}
+
+/// Two bits turn over where they lie, in a file that nobody reads again before the test is over.
+#[test]
+fn rot_fails_the_test_wherever_it_is() {
+    let log = with(Fault {
+        // The current one is read first, when records are compared.
+        after: 1,
+        times: 1,
+        ..Fault::new(FaultKind::TwoBitFlip, "log1/*.log", SEGMENT)
+    });
+    assert_eq!(names(&log), ["logs verified"], "{:?}", failed(&log));
+    assert_eq!(log.verdict, Verdict::Fail);
+    let database = with(Fault::new(FaultKind::TwoBitFlip, "db/1.edb", PAGE));
+    assert_eq!(outcome(&database, "pages verified"), Outcome::Failed);
+    assert!(
+        database.details.found[0].contains("(ESE -1018)"),
+        "{:?}",
+        database.details.found
+    );
+}
+
+/// Writes of a page are acknowledged and not done, while nobody remembers what was written: pages are whole, and records are not
+/// what was committed.
+#[test]
+fn a_write_that_was_lost_is_a_record_that_is_wrong() {
+    let result = with(Fault {
+        after: 20,
+        settles: Some(4 << 10),
+        only: Some(Direction::Writes),
+        ..Fault::new(FaultKind::Lost, "db/1.edb", 0..1 << 40)
+    });
+    assert_eq!(
+        outcome(&result, "records verified"),
+        Outcome::Failed,
+        "{:?}",
+        failed(&result)
+    );
+    assert_eq!(result.verdict, Verdict::Fail);
+}

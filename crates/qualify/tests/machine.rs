@@ -1,0 +1,179 @@
+//! What the machine tells of a test: rules and reasons that nothing in a virtual world can break, so what a machine would have
+//! counted is told to a whole test.
+
+mod small;
+
+use brunt_qualify::plan::Plan;
+use brunt_qualify::result::{Surroundings, VolumeUse};
+use brunt_report::RunResult;
+use brunt_report::host_counters::{OWN_PROCESSOR, STEAL, THROTTLED};
+use brunt_report::result::{HostCounter, Outcome, Verdict, Volume};
+use brunt_units::{ByteSize, Span};
+use small::{Left, Small, outcome, plan};
+
+/// A test long enough in imagination only: its length is what does not qualify.
+fn test() -> (Left, Plan) {
+    let plan = plan();
+    (Small::new(1).run(&plan), plan)
+}
+
+fn counter(name: &str, avg: f64) -> HostCounter {
+    HostCounter {
+        avg: Some(avg),
+        min: Some(avg),
+        max: Some(avg),
+        ..HostCounter::absent(name)
+    }
+}
+
+/// A machine with one volume under everything, of whose reads so many percent reached the device.
+fn machine(test: &Left, surroundings: &mut Surroundings, percent: u64, gib: u64) {
+    let engine: u64 = test.run.as_ref().unwrap().board.with(|meters| {
+        let databases = meters.databases.iter();
+        databases
+            .map(|d| d.reads.total().bytes + d.maintenance.total().bytes)
+            .sum()
+    });
+    surroundings.volumes = vec![VolumeUse {
+        volume: Volume {
+            mount: "/mnt/a".to_owned(),
+            file_system: "xfs".to_owned(),
+            device: "sdb".to_owned(),
+            device_reads: Some(1),
+            engine_reads: 0,
+        },
+        bytes: Some(ByteSize::gib(gib)),
+        device_read: Some(ByteSize::bytes((engine * percent).div_euclid(100))),
+        databases: vec![0, 1],
+        logs: vec![0, 1],
+    }];
+    surroundings.machine.memory_bytes = 1 << 20;
+    surroundings.host = vec![
+        counter(OWN_PROCESSOR, 40.0),
+        counter(STEAL, 0.0),
+        counter(THROTTLED, 0.0),
+    ];
+}
+
+fn reasons(result: &RunResult) -> String {
+    result.reasons.join("; ")
+}
+
+#[test]
+fn reads_that_never_reached_the_device_fail_and_do_not_qualify() {
+    let (test, plan) = test();
+    let told = |percent| test.result_on(&plan, |s| machine(&test, s, percent, 1));
+    let sound = told(100);
+    assert_eq!(
+        outcome(&sound, "device agrees"),
+        Outcome::Ok,
+        "{:?}",
+        sound.rules
+    );
+    assert_eq!(sound.verdict, Verdict::Pass);
+    let cached = told(50);
+    assert_eq!(outcome(&cached, "device agrees"), Outcome::Failed);
+    assert_eq!(cached.verdict, Verdict::Fail);
+    assert!(
+        reasons(&cached).contains("O_DIRECT was ignored"),
+        "{}",
+        reasons(&cached)
+    );
+    let shared = told(150);
+    assert_eq!(outcome(&shared, "device agrees"), Outcome::Advisory);
+    assert_eq!(shared.verdict, Verdict::Pass);
+}
+
+#[test]
+fn a_host_that_holds_the_program_back_is_named_and_does_not_qualify() {
+    let (test, plan) = test();
+    let told = |name: &'static str, percent| {
+        test.result_on(&plan, |surroundings| {
+            machine(&test, surroundings, 100, 1);
+            let mut host = surroundings.host.iter_mut();
+            let found = host.find(|counter| counter.counter == name).unwrap();
+            *found = counter(name, percent);
+        })
+    };
+    let fine = told(OWN_PROCESSOR, 90.0);
+    for rule in [
+        "tester, processor",
+        "host, stolen time",
+        "host, throttled time",
+    ] {
+        assert_eq!(outcome(&fine, rule), Outcome::Ok, "{rule}");
+    }
+    let busy = told(OWN_PROCESSOR, 99.0);
+    assert_eq!(outcome(&busy, "tester, processor"), Outcome::Advisory);
+    let stolen = told(STEAL, 12.0);
+    assert_eq!(outcome(&stolen, "host, stolen time"), Outcome::Advisory);
+    assert!(reasons(&stolen).contains("12.0 % of the processor time went to other machines"));
+    let throttled = told(THROTTLED, 30.0);
+    assert_eq!(
+        outcome(&throttled, "host, throttled time"),
+        Outcome::Advisory
+    );
+    let reason = "a limit on processor time held the program back for 30.0 % of the time";
+    assert!(
+        reasons(&throttled).contains(reason),
+        "{}",
+        reasons(&throttled)
+    );
+    for result in [busy, stolen, throttled] {
+        assert_eq!(result.verdict, Verdict::Pass, "it only advises");
+    }
+}
+
+/// Changes what a machine tells.
+type Change = fn(&mut Surroundings);
+
+/// Every reason that a whole test can have not to qualify beside its length; none of them fails it.
+#[test]
+fn each_circumstance_that_flatters_is_a_reason() {
+    let (test, plan) = test();
+    let told = |plan: &Plan, change: Change| {
+        let result = test.result_on(plan, |surroundings| {
+            machine(&test, surroundings, 100, 1);
+            surroundings.volumes[0].bytes = Some(ByteSize::mib(20));
+            change(surroundings);
+        });
+        assert_eq!(result.verdict, Verdict::Pass);
+        assert!(!result.qualifies);
+        result.reasons
+    };
+    let nothing = told(&plan, |_| {});
+    assert_eq!(nothing, ["measured for 20 s, not for 2 hours"]);
+    let cases: [(&str, Change); 3] = [
+        ("through the page cache", |s| s.backend.direct = false),
+        ("less than the machine's memory", |s| {
+            s.machine.memory_bytes = 1 << 30;
+        }),
+        ("of their volume, less than 25 %", |s| {
+            s.volumes[0].bytes = Some(ByteSize::gib(1));
+        }),
+    ];
+    for (word, change) in cases {
+        let reasons = told(&plan, change);
+        assert_eq!(reasons.len(), 2, "{reasons:?}");
+        assert!(reasons[1].contains(word), "{reasons:?}");
+    }
+    let cached = Plan {
+        array_cache: Some(ByteSize::gib(1)),
+        ..plan.clone()
+    };
+    let reasons = told(&cached, |_| {});
+    assert!(
+        reasons[1].contains("less than the storage's cache (1 GiB)"),
+        "{reasons:?}"
+    );
+    // Two hours of it would do.
+    let long = test
+        .run
+        .as_ref()
+        .unwrap()
+        .collected
+        .as_ref()
+        .unwrap()
+        .length;
+    assert_eq!(long, Span::seconds(20));
+}
