@@ -10,6 +10,7 @@
 //! ```
 
 use std::collections::{BTreeMap, VecDeque};
+use std::mem::take;
 
 use brunt_units::{Span, Time};
 use brunt_world::IoError;
@@ -34,7 +35,7 @@ pub(super) struct Fill {
     pub(super) admits: SmallVec<[u64; 2]>,
     /// Whether what it reads may stay: see [`Cache::lost_destages`].
     stays: bool,
-    pages: SmallVec<[(u32, Sectors); 4]>,
+    pages: SmallVec<[(u32, Sectors); 2]>,
     pub(super) jobs: u32,
     result: Result<(), IoError>,
 }
@@ -86,7 +87,7 @@ fn pages_of(
 ) -> impl Iterator<Item = (PageKey, Sectors)> {
     extent
         .split(page_sectors)
-        .map(move |(number, within)| (PageKey { group, number }, sectors(within)))
+        .map(move |(number, within)| (PageKey::new(group, number), sectors(within)))
 }
 
 fn sectors(within: Extent) -> Sectors {
@@ -161,7 +162,7 @@ impl Cache {
         for (key, wanted) in pages_of(self.page_sectors, group, extent) {
             let slot = self.pages.find(key);
             let known = slot.map_or(0, |slot| self.pages.page(slot).known());
-            lacking = widened(lacking, key.number * self.page_sectors, wanted & !known);
+            lacking = widened(lacking, key.number() * self.page_sectors, wanted & !known);
         }
         lacking
     }
@@ -190,7 +191,7 @@ impl Cache {
                 coming.push(slot);
             }
             let lacks = wanted & !valid & !filling;
-            missing = widened(missing, key.number * self.page_sectors, lacks);
+            missing = widened(missing, key.number() * self.page_sectors, lacks);
         }
         (missing, coming)
     }
@@ -298,10 +299,10 @@ impl Array {
             let is_due = self
                 .cache()
                 .pages
-                .due_within(group, key.number, key.number + 1)
+                .due_within(group, key.number(), key.number() + 1)
                 .next();
             if is_due.is_some() {
-                self.destage(group, key.number);
+                self.destage(group, key.number());
             }
         }
     }
@@ -391,14 +392,17 @@ impl Array {
         if fill.jobs > 0 {
             return;
         }
-        let fill = cache.fills.remove(key).expect("it is under way");
-        let (group, stays) = (fill.group, fill.stays && fill.result.is_ok());
-        for (slot, part) in fill.pages {
+        // What is needed of it is taken out: moving all of it costs more than everything else here.
+        let (group, request, result) = (fill.group, fill.request, fill.result);
+        let stays = fill.stays && result.is_ok();
+        let (pages, admits) = (take(&mut fill.pages), take(&mut fill.admits));
+        cache.fills.forget(key);
+        for (slot, part) in pages {
             #[cfg(test)]
-            if fill.result.is_ok() {
+            if result.is_ok() {
                 let page = self.cache().pages.page(slot).clone();
-                let first = page.key.number * self.cache().page_sectors;
-                self.note_filled(key, page.key.group, first, part & !page.valid);
+                let first = page.key.number() * self.cache().page_sectors;
+                self.note_filled(key, page.key.group(), first, part & !page.valid);
             }
             let cache = self.cache();
             cache.pages.change(slot, |page| {
@@ -408,13 +412,13 @@ impl Array {
                 }
             });
             // A page that is filled and clean may have gone for lack of room; whoever waited has seen it.
-            self.wake_waiting(slot, fill.result);
+            self.wake_waiting(slot, result);
         }
-        for number in fill.admits.into_iter().filter(|_| stays) {
+        for number in admits.into_iter().filter(|_| stays) {
             self.admit(group, number);
         }
-        if let Some(request) = fill.request {
-            self.part_ended(request, fill.result, breakdown);
+        if let Some(request) = request {
+            self.part_ended(request, result, breakdown);
         }
     }
 
@@ -474,7 +478,7 @@ mod tests {
     #[test]
     fn parts_of_pages_are_sets_of_sectors() {
         let parts: Vec<_> = pages_of(16, 2, Extent::new(12, 22)).collect();
-        let key = |number| PageKey { group: 2, number };
+        let key = |number| PageKey::new(2, number);
         assert_eq!(parts, [(key(0), 0xF000), (key(1), 0xFFFF), (key(2), 0x3)]);
         assert_eq!(sectors(Extent::new(0, 64)), u64::MAX);
     }

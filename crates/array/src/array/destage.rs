@@ -11,7 +11,7 @@ use super::jobs::{Extents, Owner};
 use super::{Array, Verb};
 use crate::Extent;
 use crate::cache::flush::Pressure;
-use crate::cache::pages::Sectors;
+use crate::cache::pages::{PageKey, Sectors};
 use crate::incident::NoteKind;
 use crate::slab::Key;
 
@@ -82,10 +82,7 @@ impl Array {
             .collect();
         let (mut extents, mut pages) = (Extents::new(), SmallVec::new());
         for page in due {
-            let key = crate::cache::pages::PageKey {
-                group,
-                number: page,
-            };
+            let key = PageKey::new(group, page);
             let slot = cache.pages.find(key).expect("it is due");
             cache.pages.change(slot, |page| {
                 page.destaging = page.dirty;
@@ -120,7 +117,7 @@ impl Array {
             #[cfg(test)]
             self.note_destaged(slot, keeps_old);
             let cache = self.cache();
-            numbers.push(cache.pages.page(slot).key.number);
+            numbers.push(cache.pages.page(slot).key.number());
             cache.pages.change(slot, |page| {
                 page.old &= !page.destaging;
                 if keeps_old {

@@ -203,9 +203,9 @@ impl Array {
     pub(super) fn note_destaged(&mut self, slot: u32, keeps_old: bool) {
         let cache = self.cache.as_ref().expect("it destages");
         let page = cache.pages.page(slot);
-        let first = page.key.number * cache.page_sectors;
+        let first = page.key.number() * cache.page_sectors;
         for bit in (0..64).filter(|bit| page.destaging >> bit & 1 == 1) {
-            let place = (page.key.group, first + bit);
+            let place = (page.key.group(), first + bit);
             let written = self.ledger.destaging.remove(&place).expect("it was");
             self.ledger.olds.remove(&place);
             if keeps_old && page.dirty >> bit & 1 == 1 {

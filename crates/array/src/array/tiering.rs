@@ -77,7 +77,7 @@ impl Array {
                 found.push((place, part));
                 continue;
             }
-            if tier.wants(PageKey { group, number }) {
+            if tier.wants(PageKey::new(group, number)) {
                 wanted.push(number);
             }
             match behind.last_mut() {
@@ -129,7 +129,7 @@ impl Array {
         let units = self.whole_pages(group, number);
         let Some(tier) = &mut self.tier else { return };
         if units != 0
-            && let Some(place) = tier.admit(PageKey { group, number })
+            && let Some(place) = tier.admit(PageKey::new(group, number))
         {
             self.write_place(group, number, place, units);
         }
@@ -153,7 +153,7 @@ impl Array {
             let units = units & self.whole_pages(group, number);
             let tier = self.tier.as_ref().expect("it is there");
             if units != 0
-                && let Some(place) = tier.resident(PageKey { group, number })
+                && let Some(place) = tier.resident(PageKey::new(group, number))
             {
                 self.write_place(group, number, place, units);
             }

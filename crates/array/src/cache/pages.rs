@@ -29,24 +29,45 @@ pub(crate) type Sectors = u64;
 /// The largest page: 64 sectors.
 pub const PAGE_SECTORS_MAX: u64 = 64;
 
-/// A page of a group.
+/// A page of a group, or a block of pages: the group in the upper 12 bits, the number along it in the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct PageKey {
-    pub(crate) group: u32,
+pub(crate) struct PageKey(u64);
+
+/// Bits of a page's number: enough for two exabytes in pages of 512 bytes.
+const NUMBER_BITS: u32 = 52;
+
+impl PageKey {
+    /// Page `number` of `group`.
+    pub(crate) fn new(group: u32, number: u64) -> Self {
+        debug_assert!(group < 1 << (64 - NUMBER_BITS) && number < 1 << NUMBER_BITS);
+        Self(u64::from(group) << NUMBER_BITS | number)
+    }
+
+    /// The group.
+    pub(crate) fn group(self) -> u32 {
+        u32::try_from(self.0 >> NUMBER_BITS).expect("12 bits")
+    }
+
     /// Counted along the group.
-    pub(crate) number: u64,
+    pub(crate) fn number(self) -> u64 {
+        self.0 & ((1 << NUMBER_BITS) - 1)
+    }
 }
 
 impl std::hash::Hash for PageKey {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        state.write_u64(self.number << 12 ^ u64::from(self.group));
+        state.write_u64(self.0);
     }
 }
 
 const NONE: u32 = u32::MAX;
+/// Instead of a newer page: this one is not in the order of last use.
+const OUTSIDE: u32 = u32::MAX - 1;
 
-/// A page that the cache holds.
+/// A page that the cache holds. It fills one line of the processor's cache: which pages are asked for is chance, so each line
+/// is one wait for memory.
 #[derive(Clone, Debug)]
+#[repr(align(64))]
 pub(crate) struct Page {
     pub(crate) key: PageKey,
     pub(crate) valid: Sectors,
@@ -56,8 +77,9 @@ pub(crate) struct Page {
     pub(crate) old: Sectors,
     newer: u32,
     older: u32,
-    in_order: bool,
 }
+
+const _: () = assert!(size_of::<Page>() == 64, "one line");
 
 impl Page {
     fn is_clean(&self) -> bool {
@@ -139,9 +161,8 @@ impl Pages {
             destaging: 0,
             filling: 0,
             old: 0,
-            newer: NONE,
+            newer: OUTSIDE,
             older: NONE,
-            in_order: false,
         };
         let slot = match self.free.pop() {
             Some(slot) => {
@@ -174,14 +195,14 @@ impl Pages {
         }
         match (was_due, is_due) {
             (false, true) => {
-                self.orders[key.group as usize].insert(key.number);
+                self.orders[key.group() as usize].insert(key.number());
             }
             (true, false) => {
-                self.orders[key.group as usize].remove(&key.number);
+                self.orders[key.group() as usize].remove(&key.number());
             }
             _ => {}
         }
-        if self.slots[slot as usize].in_order {
+        if self.slots[slot as usize].newer != OUTSIDE {
             self.unlink(slot);
         }
         match (had_old, has_old) {
@@ -243,7 +264,7 @@ impl Pages {
     fn link(&mut self, slot: u32) {
         let newest = self.newest;
         let page = &mut self.slots[slot as usize];
-        (page.newer, page.older, page.in_order) = (NONE, newest, true);
+        (page.newer, page.older) = (NONE, newest);
         if newest == NONE {
             self.oldest = slot;
         } else {
@@ -254,8 +275,8 @@ impl Pages {
 
     fn unlink(&mut self, slot: u32) {
         let page = &mut self.slots[slot as usize];
-        page.in_order = false;
-        let (newer, older) = (page.newer, page.older);
+        let newer = std::mem::replace(&mut page.newer, OUTSIDE);
+        let older = page.older;
         if newer == NONE {
             self.newest = older;
         } else {
@@ -278,7 +299,7 @@ mod tests {
     use super::*;
 
     fn key(number: u64) -> PageKey {
-        PageKey { group: 0, number }
+        PageKey::new(0, number)
     }
 
     fn fill(pages: &mut Pages, number: u64) -> u32 {

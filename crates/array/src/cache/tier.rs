@@ -171,7 +171,7 @@ impl Tier {
     /// The place of `part`, which lies in one block of `group`, if all of it is valid. It counts as used then.
     pub(crate) fn find(&mut self, group: u32, part: Extent) -> Option<u32> {
         let (number, units) = self.units(part);
-        let place = *self.index.get(&PageKey { group, number })?;
+        let place = *self.index.get(&PageKey::new(group, number))?;
         if self.blocks[place as usize].valid & units != units {
             return None;
         }
@@ -310,7 +310,7 @@ impl Tier {
             return;
         }
         for (number, within) in extent.split(self.block_sectors) {
-            let Some(place) = self.index.get(&PageKey { group, number }) else {
+            let Some(place) = self.index.get(&PageKey::new(group, number)) else {
                 continue;
             };
             let (_, units) = self.units(within);
@@ -399,7 +399,7 @@ mod tests {
     }
 
     fn key(number: u64) -> PageKey {
-        PageKey { group: 0, number }
+        PageKey::new(0, number)
     }
 
     /// Lets the whole of block `number` in.

@@ -53,8 +53,8 @@ pub struct DiskFigures {
 /// [`DiskFigures`] made ready: shared by all disks of one model.
 pub(crate) struct DiskModel {
     geometry: Geometry,
-    read_seek: SeekCurve,
-    write_seek: SeekCurve,
+    /// For reads and for writes.
+    seeks: [SeekCurve; 2],
     turn: u64,
     /// 2^32 turns-parts per nanosecond, times 2^20.
     angle_per_ns: u64,
@@ -75,8 +75,10 @@ impl DiskModel {
         let geometry = Geometry::new(&figures.shape);
         let cylinders = geometry.cylinders();
         Ok(Self {
-            read_seek: SeekCurve::new(&figures.read_seek, cylinders)?,
-            write_seek: SeekCurve::new(&figures.write_seek, cylinders)?,
+            seeks: [
+                SeekCurve::new(&figures.read_seek, cylinders)?,
+                SeekCurve::new(&figures.write_seek, cylinders)?,
+            ],
             geometry,
             turn: figures.turn.0,
             angle_per_ns: (1_u64 << 52).div_euclid(figures.turn.0),
@@ -96,7 +98,7 @@ impl DiskModel {
 
     /// Mean read seek over all pairs of cylinders.
     pub(crate) fn mean_read_seek(&self) -> Span {
-        Span::from_seconds(self.read_seek.mean() / 1e9)
+        Span::from_seconds(self.seeks[0].mean() / 1e9)
     }
 
     fn angle_after(&self, nanos: u64) -> u32 {
@@ -114,19 +116,10 @@ impl DiskModel {
 
     fn seek(&self, from: (u32, u32), to: &Place, write: bool) -> u32 {
         let distance = from.0.abs_diff(to.cylinder);
-        if distance == 0 {
-            return if from.1 == to.head {
-                0
-            } else {
-                self.head_switch
-            };
+        if distance == 0 && from.1 != to.head {
+            return self.head_switch;
         }
-        let curve = if write {
-            &self.write_seek
-        } else {
-            &self.read_seek
-        };
-        curve.nanos(distance)
+        self.seeks[usize::from(write)].nanos(distance)
     }
 
     /// Time for `sectors` to pass, from the first one under the head, and the track that holds the last.
@@ -191,21 +184,21 @@ impl HardDisk {
 
     /// The request of `waiting` that is served next, by its index.
     pub(crate) fn choose(&mut self, now: Time, policy: &Policy, waiting: &[Waiting]) -> usize {
+        if waiting.len() == 1 {
+            self.since_overdue = self.since_overdue.saturating_add(1);
+            return 0;
+        }
         let head = self.model.angle_after(now.0 + self.phase);
         let passing = self.cache.passing(now);
         let may_be_overdue = self.since_overdue + 1 >= OVERDUE_TURNS;
         let last = self.cache.last_sector();
-        let (chosen, was_overdue) =
-            policy.choose(now, waiting, last, may_be_overdue, |one, least| {
-                if !one.write && passing.contains(&one.extent.start) {
-                    return 0;
-                }
-                let seek = self.model.seek(self.track, &one.place, one.write);
-                if u64::from(seek) > least {
-                    return u64::MAX; // However little it had to turn.
-                }
-                u64::from(seek) + self.rotation(head, seek, one.place.angle)
-            });
+        let (chosen, was_overdue) = policy.choose(now, waiting, last, may_be_overdue, |one| {
+            if !one.write && passing.contains(&one.extent.start) {
+                return 0;
+            }
+            let seek = self.model.seek(self.track, &one.place, one.write);
+            u64::from(seek) + self.rotation(head, seek, one.place.angle)
+        });
         self.since_overdue = if was_overdue {
             0
         } else {

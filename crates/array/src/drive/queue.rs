@@ -73,34 +73,33 @@ impl Waiting {
 
 impl Policy {
     /// The index in `waiting` (not empty) of the one that is served at `now`, and whether it had waited too long, which
-    /// counts only if it `may_be_overdue`; `last` is the sector after the last request, `positioning` the nanoseconds to reach one; it may answer anything above the given least when they are more.
+    /// counts only if it `may_be_overdue`; `last` is the sector after the last request, `positioning` the nanoseconds to reach
+    /// one.
     pub(super) fn choose(
         &self,
         now: Time,
         waiting: &[Waiting],
         last: u64,
         may_be_overdue: bool,
-        positioning: impl Fn(&Waiting, u64) -> u64,
+        positioning: impl Fn(&Waiting) -> u64,
     ) -> (usize, bool) {
-        if waiting.len() == 1 {
-            return (0, false);
-        }
-        // One pass for both: whoever came first, and whoever is cheapest.
-        let (mut oldest, mut best) = (0, 0);
-        let mut least = u64::MAX;
+        // One pass for both, whoever came first and whoever is cheapest, that guesses nothing: ranks are numbers.
+        let (mut first, mut oldest) = (u64::MAX, 0);
+        let (mut least, mut best) = (u128::MAX, 0);
         for (at, one) in waiting.iter().enumerate() {
-            if one.number < waiting[oldest].number {
-                oldest = at;
-            }
             let cost = match self.order {
                 Order::Elevator => one.extent.start.wrapping_sub(last),
-                Order::Sptf => positioning(one, least),
+                Order::Sptf => positioning(one),
                 Order::Fcfs => one.number,
             };
-            let is_before = one.number < waiting[best].number;
-            if cost < least || cost == least && is_before {
-                (least, best) = (cost, at);
-            }
+            let rank = u128::from(cost) << 64 | u128::from(one.number);
+            (least, best) =
+                std::hint::select_unpredictable(rank < least, (rank, at), (least, best));
+            (first, oldest) = std::hint::select_unpredictable(
+                one.number < first,
+                (one.number, at),
+                (first, oldest),
+            );
         }
         if may_be_overdue && now - waiting[oldest].arrived > self.wait_max {
             (oldest, true)
@@ -130,7 +129,7 @@ mod tests {
                 order,
                 wait_max: Span(100),
             };
-            policy.choose(Time(now), &waiting, 100, may_be_overdue, |one, _| {
+            policy.choose(Time(now), &waiting, 100, may_be_overdue, |one| {
                 one.extent.start
             })
         };

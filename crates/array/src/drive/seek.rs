@@ -12,7 +12,8 @@
 //! evaluations give it exactly. Curve form: Ruemmler and Wilkes, "An introduction to disk drive modeling", 1994.
 //!
 //! A queue is searched for the shortest seek with every request, so the curve has to stay in the processor's cache: beyond
-//! [`NEAR`] cylinders, where it hardly bends, every sixteenth point is kept and the others lie on straight lines.
+//! [`NEAR`] cylinders, where it hardly bends, every sixteenth point is kept and the others lie on straight lines. Which part a
+//! distance falls in is chance, so both parts are looked up in the same way: a wrong guess costs the processor more than the rest.
 
 use brunt_units::Span;
 
@@ -58,10 +59,8 @@ const STEP: u32 = 1 << STEP_BITS;
 
 /// Seek times in nanoseconds by distance in cylinders; distance 0 takes none.
 pub(crate) struct SeekCurve {
-    /// Of distances from 0.
-    near: Box<[u32]>,
-    /// Of distances from [`NEAR`] in steps of [`STEP`], to the stroke and one beyond.
-    far: Box<[u32]>,
+    /// Of distances from 0 to [`NEAR`], and from there in steps of [`STEP`], to the stroke and one beyond.
+    points: Box<[u32]>,
     mean: f64,
 }
 
@@ -142,21 +141,19 @@ impl SeekCurve {
         };
         let count = cylinders.max(2);
         let steps = count.saturating_sub(NEAR).div_ceil(STEP) + 1;
+        let far = (0..=steps).map(|step| NEAR + step * STEP);
         Self {
-            near: (0..count.min(NEAR)).map(nanos).collect(),
-            far: (0..=steps).map(|step| nanos(NEAR + step * STEP)).collect(),
+            points: (0..NEAR).chain(far).map(nanos).collect(),
             mean: mean(count, nanos),
         }
     }
 
     /// Nanoseconds over `distance` cylinders.
     pub(crate) fn nanos(&self, distance: u32) -> u32 {
-        if let Some(nanos) = self.near.get(distance as usize) {
-            return *nanos;
-        }
-        let beyond = distance - NEAR;
-        let (step, rest) = ((beyond >> STEP_BITS) as usize, beyond % STEP);
-        let (before, after) = (self.far[step], self.far[step + 1]);
+        let beyond = distance.saturating_sub(NEAR);
+        let (steps, rest) = (beyond >> STEP_BITS, beyond % STEP);
+        let at = (distance.min(NEAR) + steps) as usize;
+        let (before, after) = (self.points[at], self.points[at + 1]);
         let between = u64::from(after - before) * u64::from(rest) + u64::from(STEP >> 1);
         before + u32::try_from(between >> STEP_BITS).expect("it lies between them")
     }

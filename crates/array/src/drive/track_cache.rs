@@ -52,9 +52,65 @@ pub(super) enum Found {
     Nothing,
 }
 
+/// How many segments touch which block, by the block's number in 256 classes; a block is as long as a segment can be, or longer.
+///
+/// Nearly every random read finds nothing here, and sixteen segments are looked through only when this says that one of them
+/// may have it. No segment is longer than a block, so it touches two at most.
+struct Touched {
+    counts: Box<[u32; 256]>,
+    block_bits: u32,
+}
+
+impl Touched {
+    fn new(segment_sectors: u64) -> Self {
+        Self {
+            counts: Box::new([0; 256]),
+            block_bits: segment_sectors.next_power_of_two().trailing_zeros(),
+        }
+    }
+
+    fn class(&self, sector: u64) -> usize {
+        usize::try_from((sector >> self.block_bits) % 256).expect("below 256")
+    }
+
+    /// The classes of the first and the last sector; the same one twice when they are in one block.
+    fn classes(&self, segment: Extent) -> [usize; 2] {
+        [segment.start, segment.end() - 1].map(|sector| self.class(sector))
+    }
+
+    fn add(&mut self, segment: Extent) {
+        if segment.length > 0 {
+            for class in self.classes(segment) {
+                self.counts[class] += 1;
+            }
+        }
+    }
+
+    fn remove(&mut self, segment: Extent) {
+        if segment.length > 0 {
+            for class in self.classes(segment) {
+                self.counts[class] -= 1;
+            }
+        }
+    }
+
+    /// Whether a segment may have `sector`.
+    fn may_have(&self, sector: u64) -> bool {
+        self.counts[self.class(sector)] > 0
+    }
+
+    /// Whether a segment may have some of `extent`.
+    fn may_touch(&self, extent: Extent) -> bool {
+        let is_long = extent.length >> self.block_bits > 0;
+        let [first, last] = self.classes(extent);
+        is_long || self.counts[first] > 0 || self.counts[last] > 0
+    }
+}
+
 /// Segments, and the one that grows.
 pub(super) struct TrackCache {
     segments: Vec<Extent>,
+    touched: Touched,
     oldest: usize,
     count: usize,
     segment_sectors: u64,
@@ -67,6 +123,7 @@ impl TrackCache {
     pub(super) fn new(segments: u32, segment_sectors: u32) -> Self {
         Self {
             segments: Vec::new(),
+            touched: Touched::new(u64::from(segment_sectors)),
             oldest: 0,
             count: segments as usize,
             segment_sectors: u64::from(segment_sectors),
@@ -109,7 +166,7 @@ impl TrackCache {
         }
         let holds =
             |segment: &Extent| segment.start <= extent.start && extent.end() <= segment.end();
-        if self.segments.iter().any(holds) {
+        if self.touched.may_have(extent.start) && self.segments.iter().any(holds) {
             return Found::There;
         }
         self.stop(time);
@@ -151,8 +208,12 @@ impl TrackCache {
     pub(super) fn write(&mut self, time: Time, extent: Extent) {
         self.stop(time);
         self.last = extent.end();
+        if !self.touched.may_touch(extent) {
+            return;
+        }
         for segment in &mut self.segments {
             if segment.overlap(extent).is_some() {
+                self.touched.remove(*segment);
                 *segment = Extent::default();
             }
         }
@@ -166,9 +227,11 @@ impl TrackCache {
         let end = growing.reached(time);
         let start = growing.start.max(end.saturating_sub(self.segment_sectors));
         let segment = Extent::new(start, end - start);
+        self.touched.add(segment);
         if self.segments.len() < self.count {
             self.segments.push(segment);
         } else {
+            self.touched.remove(self.segments[self.oldest]);
             self.segments[self.oldest] = segment;
             self.oldest = (self.oldest + 1) % self.count;
         }
@@ -225,5 +288,32 @@ mod tests {
         assert_eq!(cache.read(Time(2500), Extent::new(100, 14)), Found::Nothing);
         cache.write(Time(2600), Extent::new(104, 1));
         assert_eq!(cache.read(Time(2700), Extent::new(100, 4)), Found::Nothing);
+    }
+
+    #[test]
+    fn what_may_be_there_agrees_with_looking_through_all() {
+        let mut stream = brunt_world::random::Streams::new(5).named("segments");
+        let mut cache = TrackCache::new(4, 20);
+        let mut hits = 0;
+        for step in 0..50_000_u64 {
+            let now = Time(step * 1000);
+            let extent = Extent::new(stream.below(6000), 1 + stream.below(60));
+            if stream.percent(20) {
+                cache.write(now, extent);
+                let is_left = cache
+                    .segments
+                    .iter()
+                    .any(|one| one.overlap(extent).is_some());
+                assert!(!is_left, "{extent:?}");
+                continue;
+            }
+            cache.stop(now);
+            let holds = |one: &Extent| one.start <= extent.start && extent.end() <= one.end();
+            let expected = cache.segments.iter().any(holds);
+            assert_eq!(cache.read(now, extent) == Found::There, expected);
+            hits += u32::from(expected);
+            cache.read_on(extent, now, 10.0);
+        }
+        assert!(hits > 20, "{hits}");
     }
 }
