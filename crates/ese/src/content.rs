@@ -30,6 +30,15 @@ pub struct Sound {
     pub time: Option<DatabaseTime>,
 }
 
+/// What becomes of a single flipped bit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flips {
+    /// It is put right.
+    Correct,
+    /// The page is bad.
+    Leave,
+}
+
 /// What pages and log records are made of.
 pub trait Content: 'static {
     /// A cached page.
@@ -62,12 +71,14 @@ pub trait Content: 'static {
     fn arrived(segment: Segment) -> Self::Page;
     /// A page of zeros.
     fn zeroed(frames: &Frames, size: PageSize) -> Self::Page;
-    /// Judges the page that was read as page `number` of a file of `pages`, and corrects it if it can be.
+    /// Judges the page that was read as page `number` of a file of `pages`, and puts a flipped bit right if that is wanted. It is
+    /// not where the page may be torn: a mixture of two versions can look like a flipped bit somewhere else.
     fn verify(
         page: &mut Self::Page,
         number: PageNumber,
         pages: u32,
         size: PageSize,
+        flips: Flips,
     ) -> Result<Sound, PageFault>;
     /// A page on its way out, sealed as page `number` with a flush type, and still readable. `None` when an earlier write of
     /// it is still in flight.
@@ -150,11 +161,15 @@ impl Content for Bytes {
         number: PageNumber,
         pages: u32,
         size: PageSize,
+        flips: Flips,
     ) -> Result<Sound, PageFault> {
         let corrected = match checksum::is_sound(page, size, number) {
             true => false,
             false => match checksum::diagnose(page, size, number) {
                 Diagnosis::Sound => false,
+                Diagnosis::Correctable(_) if flips == Flips::Leave => {
+                    return Err(PageFault::Checksum);
+                }
                 Diagnosis::Correctable(flips) => {
                     flips
                         .repair(Rc::get_mut(page).expect("a page that just arrived is ours alone"));
@@ -240,7 +255,13 @@ impl Content for Ghost {
         0
     }
 
-    fn verify(page: &mut u8, _: PageNumber, _: u32, _: PageSize) -> Result<Sound, PageFault> {
+    fn verify(
+        page: &mut u8,
+        _: PageNumber,
+        _: u32,
+        _: PageSize,
+        _: Flips,
+    ) -> Result<Sound, PageFault> {
         Ok(Sound {
             corrected: false,
             flush_type: *page,

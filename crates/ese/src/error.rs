@@ -30,6 +30,10 @@ pub enum EngineError {
     /// The log stream failed: what was not durable before may be lost, and nothing more can be committed (ESE -510).
     #[error("the log cannot be written: {0} (ESE -510)")]
     LogFailed(IoError),
+    /// There is no space left for the next log file (ESE -529). Transactions that have changed something can end, nobody else can
+    /// begin to; when the reserves are used up, too, this is why the stream has stopped. Make room on the log's volume.
+    #[error("{}: no space left for the next log file (ESE -529)", .0.display())]
+    LogDiskFull(PathBuf),
     /// A file of the instance cannot be read, written or synced.
     #[error("{}: {error} (ESE {})", path.display(), io_code(*error))]
     File {
@@ -87,6 +91,24 @@ pub enum EngineError {
         /// What is wrong.
         what: &'static str,
     },
+}
+
+impl EngineError {
+    /// Whether a volume had no room.
+    pub fn is_full(&self) -> bool {
+        matches!(
+            self,
+            Self::LogDiskFull(_)
+                | Self::File {
+                    error: IoError::NoSpace,
+                    ..
+                }
+                | Self::Volume {
+                    error: VolumeError::NoSpace,
+                    ..
+                }
+        )
+    }
 }
 
 /// What can be wrong with a page that was read.

@@ -50,6 +50,8 @@ pub struct LogMeters {
     pub rolls: Meter,
     /// The part of each of them that waited for the next file to be formatted; zero unless formatting is too slow.
     pub roll_waits: Meter,
+    /// Reserve files that were asked for because the volume was full ([`crate::log::reserve`]).
+    pub reserves: Counter,
     /// Reads of log files.
     pub reads: Meter,
     /// Reads of log files for copies of the databases elsewhere.

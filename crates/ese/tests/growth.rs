@@ -16,16 +16,22 @@ use common::{SIZE, TABLE, database_path, open, options, tree_database};
 const BEGIN_PAGES: u64 = 24;
 const GROWTH_PAGES: u32 = 48;
 
-/// A world with one tree database on a volume of `bytes`.
+/// A world with one tree database on a volume of `bytes`; its logs lie on another.
 fn world(bytes: ByteSize) -> VirtualWorld {
     let mut store = Store::new();
     tree_database(&mut store, &database_path(0));
     VirtualWorld::new(VirtualOptions {
         store,
-        volumes: vec![VirtualVolume {
-            bytes: bytes.get(),
-            ..VirtualVolume::everything()
-        }],
+        volumes: vec![
+            VirtualVolume {
+                bytes: bytes.get(),
+                ..VirtualVolume::everything()
+            },
+            VirtualVolume {
+                path: "/log".into(),
+                ..VirtualVolume::everything()
+            },
+        ],
         ..VirtualOptions::new(5)
     })
 }
@@ -75,7 +81,7 @@ fn whoever_inserts_never_waits_for_growth() {
 
 #[test]
 fn a_full_volume_is_reported_to_who_needs_the_room() {
-    // Room for the database, its flush map and a handful of 64 KiB logs, not for much growth.
+    // Room for the database and its flush map, not for much growth.
     let mut world = world(ByteSize::mib(1));
     let inner = world.world.clone();
     world.executor.block_on(async move {

@@ -8,7 +8,7 @@
 //! | database | its header is sound and carries the marker |
 //! | `.edb-making` beside it | the same, or it is blank |
 //! | flush map beside it | it is our kind of map, or blank |
-//! | `edb*.log`, `edb.chk` in a log folder | its log signature carries the marker, or it is blank |
+//! | `edb*.log`, `edb*.jrs`, `edb.chk` in a log folder | its log signature carries the marker, or it is blank |
 //!
 //! Blank is what a crash leaves of a file that was being made: nothing, zeros, or the filling of a log. The engine holds
 //! the last three to the same, but only when it opens an instance.
@@ -220,7 +220,9 @@ async fn own_logs(world: &World, folder: &Path) -> Result<Vec<PathBuf>, RunError
         let path = folder.join(&name);
         let ours = match rest {
             ".chk" => checkpoint_is_ours(world, &path).await?,
-            _ if rest.ends_with(".log") => log_is_ours(world, &path).await?,
+            _ if rest.ends_with(".log") || rest.ends_with(".jrs") => {
+                log_is_ours(world, &path).await?
+            }
             _ => continue,
         };
         if !ours {

@@ -84,21 +84,22 @@ pub async fn open(
     frames: u32,
     options: InstanceOptions,
 ) -> Result<(Instance<Bytes>, RecoveryReport), EngineError> {
-    open_with(world, frames, options, None).await
+    let cache = CacheOptions::new(options.page_size, frames);
+    open_with(world, cache, options, None).await
 }
 
-/// The same, where bad pages are asked of `copies`.
+/// The same over a cache that is set up so, where bad pages are asked of `copies`.
 ///
 /// # Errors
 /// As [`Instance::open`].
 pub async fn open_with(
     world: &World,
-    frames: u32,
+    cache: CacheOptions,
     options: InstanceOptions,
     copies: Option<Rc<dyn Copies>>,
 ) -> Result<(Instance<Bytes>, RecoveryReport), EngineError> {
     let meters = Rc::new(MeterBoard::new(options.databases.len(), 1));
-    let cache = Cache::new(world, CacheOptions::new(options.page_size, frames), meters);
+    let cache = Cache::new(world, cache, meters);
     if let Some(copies) = copies {
         cache.patch_from(copies);
     }

@@ -4,13 +4,7 @@ use brunt_ese::log::Durability;
 use brunt_testkit::crash::{Configuration, Mistake, Proof, Proven, Search, Work};
 
 fn prove(seed: u64, steps: u64) -> Proven {
-    let proof = Proof {
-        seed,
-        first: 0,
-        steps,
-        mistake: None,
-    };
-    proof
+    Proof::new(seed, steps)
         .run(|_| true)
         .unwrap_or_else(|violation| panic!("{violation}"))
 }
@@ -28,6 +22,21 @@ fn nothing_is_lost_and_a_seed_is_repeated_to_the_byte() {
     assert!(coverage.torn_pages > 0, "{coverage:?}");
     assert!(coverage.undone > 0, "{coverage:?}");
     assert!(coverage.second_crashes > 50, "{coverage:?}");
+    assert!(coverage.spoiled > 0, "{coverage:?}");
+}
+
+/// Pages that rot while the power is off: nearly all are told from torn ones. `Proof` fails where a copy does not help.
+#[test]
+fn rot_is_told_from_tearing() {
+    let proof = Proof {
+        rot_percent: 100,
+        ..Proof::new(7, 1500)
+    };
+    let proven = proof.run(|_| true);
+    let coverage = proven.unwrap_or_else(|found| panic!("{found}")).coverage;
+    assert!(coverage.spoiled > 200, "{coverage:?}");
+    assert!(coverage.refused > 80, "{coverage:?}");
+    assert!(coverage.missed * 200 < coverage.spoiled, "{coverage:?}");
 }
 
 #[test]
@@ -68,10 +77,8 @@ fn what_a_killed_process_left_is_made_durable_before_it_is_trusted() {
 /// What a search of some hundred steps says when somebody makes `mistake`.
 fn caught(mistake: Mistake) -> String {
     let proof = Proof {
-        seed: 5,
-        first: 0,
-        steps: 2000,
         mistake: Some(mistake),
+        ..Proof::new(5, 2000)
     };
     let violation = proof.run(|_| true).expect_err("the mistake must be found");
     let text = violation.to_string();

@@ -11,6 +11,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use brunt_ese::cache::CacheOptions;
 use brunt_ese::content::Bytes;
 use brunt_ese::error::EngineError;
 use brunt_ese::format::page::{Page, PageFlags};
@@ -145,7 +146,13 @@ fn run(store: &Store, plan: Vec<Fault>, manners: &[Manner]) -> Run {
     struck.hold();
     let striking = struck.clone();
     let (ended, patches, counted) = made.executor.block_on(async move {
-        let opened = open_with(&world, FRAMES, options(1, 512), Some(shelf)).await;
+        let opened = open_with(
+            &world,
+            CacheOptions::new(SIZE, FRAMES),
+            options(1, 512),
+            Some(shelf),
+        )
+        .await;
         let (instance, _) = match opened {
             Ok(opened) => opened,
             Err(error) => return (Err(error), Vec::new(), (0, 0)),
@@ -326,7 +333,13 @@ fn maintenance_asks_for_what_nobody_else_needs() {
         move || store.fork(),
     );
     made.executor.block_on(async move {
-        let opened = open_with(&world, FRAMES, options(1, 512), Some(shelf)).await;
+        let opened = open_with(
+            &world,
+            CacheOptions::new(SIZE, FRAMES),
+            options(1, 512),
+            Some(shelf),
+        )
+        .await;
         let (instance, _) = opened.unwrap();
         let scan = instance.maintain(0, Throttle::ESE);
         while scan.findings().passes == 0 {
@@ -381,7 +394,13 @@ fn recovery_asks_for_what_the_log_does_not_have() {
             });
             let versions = versions.clone();
             made.executor.block_on(async move {
-                let opened = open_with(&world, FRAMES, options(1, 512), Some(shelf)).await;
+                let opened = open_with(
+                    &world,
+                    CacheOptions::new(SIZE, FRAMES),
+                    options(1, 512),
+                    Some(shelf),
+                )
+                .await;
                 let (instance, _) = opened?;
                 let wrong = compare(&instance, &versions).await?;
                 instance.close().await.map(|()| wrong)

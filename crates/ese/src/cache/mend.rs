@@ -17,7 +17,7 @@ use brunt_world::{Class, Io, IoError, Op, Segments, World};
 use super::frames::Phase;
 use super::past::tell;
 use super::{Cache, PageKey, Trust};
-use crate::content::Content;
+use crate::content::{Content, Flips};
 use crate::error::PageFault;
 use crate::format::flush_map::next_flush_type;
 use crate::patch::{Copies, Outcome, PATIENCE, Patch, REMEMBERED_MAX, Wanted};
@@ -162,10 +162,11 @@ impl<C: Content> Cache<C> {
         let mut page = C::arrived(offer.page);
         let (durable, pages) =
             self.with_database(key.database, |entry| (entry.log.durable(), entry.pages));
+        let size = self.0.options.page_size;
         let offered = Offered {
             signature: offer.signature,
             replayed: offer.replayed,
-            page: C::verify(&mut page, key.page, pages, self.0.options.page_size),
+            page: C::verify(&mut page, key.page, pages, size, Flips::Correct),
         };
         judge(&offered, &Demand { durable, ..demand })?;
         Ok(page)

@@ -141,6 +141,7 @@ struct CachedDatabase<C: Content> {
 }
 
 struct State<C: Content> {
+    page_size: PageSize,
     frames: FrameTable<C>,
     databases: Vec<CachedDatabase<C>>,
     /// Dirty frames of each instance by their oldest log position.
@@ -211,12 +212,14 @@ impl<C: Content> Cache<C> {
         let tasks = world.spawner.tasks();
         let frames = FrameTable::new(world, &options);
         let operations = options.frames.div_euclid(PINS_CHANGING);
+        let page_size = options.page_size;
         let cache = Self(Rc::new(Inner {
             available: Available::new(options.frames, options.start_percent, options.stop_percent),
             world: world.clone(),
             options,
             meters,
             state: RefCell::new(State {
+                page_size,
                 frames,
                 databases: Vec::new(),
                 dirty: Vec::new(),

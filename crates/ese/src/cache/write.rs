@@ -4,7 +4,7 @@
 //! submitted, as many as may be in flight, and each ends in a task of its own, so nobody waits for a device longer than
 //! they must.
 
-use brunt_units::{LogPosition, PageNumber};
+use brunt_units::{DatabaseTime, LogPosition, PageNumber};
 use brunt_world::{Class, Io, Op, Segments, Ticket};
 
 use super::frames::Phase;
@@ -312,12 +312,14 @@ impl<C: Content> State<C> {
         self.dirty[usize::from(instance)].position(frame).is_some()
     }
 
-    /// Whether the page may be written now: not in flight, and its log is durable.
+    /// Whether the page may be written now: not in flight, its log is durable, and it is no page that recovery found torn, which a
+    /// new checksum would call right.
     fn may_depart(&self, frame: u32) -> bool {
-        let durable = self.databases[usize::from(self.frames.key(frame).database)]
-            .log
-            .durable();
-        self.frames.phase(frame) == Phase::Resident && self.frames.last(frame) <= durable
+        let key = self.frames.key(frame);
+        let database = &self.databases[usize::from(key.database)];
+        self.frames.phase(frame) == Phase::Resident
+            && self.frames.last(frame) <= database.log.durable()
+            && !database.torn.contains(&key.page)
     }
 
     fn candidate(&self, key: PageKey, with_clean: bool) -> Option<Candidate> {
@@ -326,10 +328,16 @@ impl<C: Content> State<C> {
             .find(key)
             .filter(|frame| self.may_depart(*frame))?;
         let dirty = self.is_dirty(frame);
-        (dirty || with_clean).then_some(Candidate {
+        (dirty || with_clean && self.is_filled(frame)).then_some(Candidate {
             page: key.page,
             dirty,
         })
+    }
+
+    /// Whether the frame holds a page, and not memory that was claimed for one that nobody has made yet.
+    fn is_filled(&self, frame: u32) -> bool {
+        let page = self.frames.page(frame);
+        page.is_some_and(|page| C::time(page, self.page_size) != Some(DatabaseTime(0)))
     }
 
     /// The cached pages right below `seed` that may travel along, lowest first.

@@ -10,11 +10,12 @@
 //! * [`growth`]: making database files longer, ahead of need.
 //! * [`mod@flush_map`]: which write of each page was the last.
 //! * [`checkpoint`]: letting dirty pages go, and moving the point from which recovery starts.
-//! * [`recovery`]: redo, undo, clean-up.
+//! * [`recovery`]: redo, undo, clean-up; `assay`: whether a page is torn or rotten.
 //! * [`messages`]: the records of an open database.
 //! * [`open`], `start`, `close`, `abandon`: opening, also blank ones, closing, and leaving without; `ours`: whose files these are.
 
 mod abandon;
+mod assay;
 pub mod checkpoint;
 mod close;
 pub mod database;

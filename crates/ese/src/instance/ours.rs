@@ -7,6 +7,7 @@
 //! ```text
 //!   edb.log, edb00001.log ...   marker in the log signature, first sector
 //!   edbtmp.log                  the same, or zeros, or filling
+//!   edbres00001.jrs ...         the same
 //!   edb.chk                     marker in the log signature of either copy, or zeros
 //!   the databases' .jfm         our kind of map, or zeros
 //! ```
@@ -24,6 +25,7 @@ use crate::format::flush_map::{has_magic, path_beside};
 use crate::format::log_file::{FILL, SIGNATURE_AT as LOG_SIGNATURE_AT};
 use crate::format::stamp::Signature;
 use crate::log::LogFiles;
+use crate::log::reserve::{RESERVES, reserve_path};
 use crate::small_file::{file_error, name_error, read_at};
 
 const SECTOR: usize = 512;
@@ -54,6 +56,11 @@ pub(crate) async fn check_files<C: Content>(
         is_log(start) || is_blank(start)
     })
     .await?;
+    for number in 1..=RESERVES {
+        let place = files.place();
+        let path = reserve_path(&place.directory, &place.base, number);
+        check(world, &path, |start| is_log(start) || is_blank(start)).await?;
+    }
     check(world, &checkpoint_path(options), |start| {
         let (first, second) = start.split_at(start.len().min(CHECKPOINT_BYTES));
         is_blank(start)

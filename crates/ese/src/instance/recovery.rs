@@ -2,9 +2,9 @@
 //!
 //! *Redo* reads the log from the checkpoint and writes the recorded bytes into pages that lack them. A page says by its
 //! time what it has: at the record's *before* it lacks the change, at or past the record's time it has it, and anything
-//! else means that a write got lost which the device had promised to keep. Two kinds of pages are rebuilt without looking
-//! at what they hold: those that a record begins with zeros, and those whose last write was torn (see
-//! [`crate::page`] for why that is enough).
+//! else means that a write got lost which the device had promised to keep. Two kinds of pages are rebuilt without trusting
+//! that time: those that a record begins with zeros, and those whose last write was torn (see [`crate::page`] for why that is
+//! enough, and [`super::assay`] for how those are told from rotten ones).
 //!
 //! *Undo* takes back, newest first, what transactions without a commit have done, through the same trees and with log
 //! records of its own, so that a crash during recovery is an ordinary crash. *Clean-up* removes nodes that committed
@@ -15,6 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use brunt_units::{DatabaseTime, LogPosition, PageNumber};
 use brunt_world::Class;
 
+use super::assay::Turn;
 use super::transactions::{Node, Open, Undo};
 use super::{Instance, database::Database};
 use crate::cache::{Pin, Trust};
@@ -53,6 +54,10 @@ pub(crate) struct Redo {
     newest: u32,
     /// Databases that are known to be the ones the log means.
     known: BTreeSet<u8>,
+    /// The log files that are replayed.
+    pub(super) generations: Vec<u32>,
+    /// What the log does to pages that look torn and have not been needed yet.
+    pub(super) turns: BTreeMap<(u8, PageNumber), Vec<Turn>>,
     pub(crate) report: RecoveryReport,
 }
 
@@ -66,6 +71,7 @@ impl Instance<Bytes> {
     ) -> Result<Redo, EngineError> {
         let mut redo = Redo {
             known,
+            generations: generations.to_vec(),
             ..Redo::default()
         };
         let mut generations = generations.iter().copied().peekable();
@@ -98,11 +104,11 @@ impl Instance<Bytes> {
             // What still arrives is trusted as recovery trusts, so it must arrive before the torn pages are judged.
             self.0.cache.end_preread(database.number).await;
         }
-        self.judge_rebuilt(&mut redo).await?;
+        self.check_rebuilt()?;
         Ok(redo)
     }
 
-    async fn read_generation(&self, generation: u32) -> Result<Generation, EngineError> {
+    pub(super) async fn read_generation(&self, generation: u32) -> Result<Generation, EngineError> {
         let path = self.0.log.files().archived_path(generation);
         let bytes = read_whole(&self.0.world, Class::Recovery, &path).await?;
         Generation::read(&bytes).map_err(|_| EngineError::LogCorrupt {
@@ -242,8 +248,8 @@ impl Instance<Bytes> {
                 let entries: Option<Vec<PageChange<'_>>> =
                     PageChanges::new(image, self.0.options.page_size).collect();
                 let entries = entries.ok_or_else(|| corrupt("a change makes no sense"))?;
-                let entry = self.database(database);
-                redo.report.changes += self.apply(entry, &entries, time, appended).await?;
+                let changes = self.apply(redo, database, &entries, time, appended).await?;
+                redo.report.changes += changes;
                 redo.follow(transaction, located.start, database, role);
             }
         }
@@ -253,29 +259,34 @@ impl Instance<Bytes> {
     /// Brings the pages of one change up to it.
     async fn apply(
         &self,
-        database: &Database,
+        redo: &mut Redo,
+        number: u8,
         entries: &[PageChange<'_>],
         time: DatabaseTime,
         appended: Appended,
     ) -> Result<u64, EngineError> {
+        let database = self.database(number);
         let mut pins: Vec<Pin<Bytes>> = Vec::with_capacity(entries.len());
         let mut behind: Vec<PageNumber> = Vec::with_capacity(entries.len());
         for entry in entries.iter().filter(|entry| !entry.is_again) {
-            let number = database.number;
+            let cached = database.number;
             if entry.is_fresh {
-                pins.push(self.0.cache.claim(number, entry.page).await?);
-                self.0.cache.rebuilt(number, entry.page);
+                pins.push(self.0.cache.claim(cached, entry.page).await?);
+                self.0.cache.rebuilt(cached, entry.page);
                 behind.push(entry.page);
             } else {
                 pins.push(
                     self.0
                         .cache
-                        .fetch(number, entry.page, Trust::Recovering)
+                        .fetch(cached, entry.page, Trust::Recovering)
                         .await?,
                 );
+                if self.0.cache.is_torn(cached, entry.page) {
+                    self.rebuild(redo, number, entry.page, appended).await?;
+                }
                 let lacks = match self.is_behind(database, entry, time) {
                     // A write of it got lost: another copy may have it.
-                    Err(_) if self.0.cache.exchange(number, entry.page).await => {
+                    Err(_) if self.0.cache.exchange(cached, entry.page).await => {
                         self.is_behind(database, entry, time)
                     }
                     known => known,
@@ -284,7 +295,7 @@ impl Instance<Bytes> {
                     behind.push(entry.page);
                 }
             }
-            self.0.cache.forget_flush(number, entry.page);
+            self.0.cache.forget_flush(cached, entry.page);
         }
         let mut pages = self.0.cache.pages(database.number);
         for entry in entries.iter().filter(|entry| behind.contains(&entry.page)) {
@@ -305,9 +316,6 @@ impl Instance<Bytes> {
         entry: &PageChange<'_>,
         time: DatabaseTime,
     ) -> Result<bool, EngineError> {
-        if self.0.cache.is_torn(database.number, entry.page) {
-            return Ok(true);
-        }
         let pages = self.0.cache.pages(database.number);
         let bytes = pages.resident(entry.page).expect("it is pinned");
         let has = Page::new(bytes, self.0.options.page_size).database_time();
@@ -320,23 +328,11 @@ impl Instance<Bytes> {
         }
     }
 
-    /// A page that was torn is rebuilt now, or it was never merely torn.
-    async fn judge_rebuilt(&self, redo: &mut Redo) -> Result<(), EngineError> {
+    /// What looked torn has been rebuilt, or the log does not know of it and it was never merely torn.
+    fn check_rebuilt(&self) -> Result<(), EngineError> {
         for database in &self.0.databases {
-            for page in self.0.cache.take_torn(database.number) {
-                let _pin = self
-                    .0
-                    .cache
-                    .fetch(database.number, page, Trust::Recovering)
-                    .await?;
-                let pages = self.0.cache.pages(database.number);
-                let bytes = pages.resident(page).expect("it is pinned");
-                let sound = Page::new(bytes, self.0.options.page_size).check().is_ok();
-                drop(pages);
-                if !sound {
-                    return Err(self.page_error(database, page, PageFault::Checksum));
-                }
-                redo.report.torn_pages += 1;
+            if let Some(page) = self.0.cache.torn(database.number).first() {
+                return Err(self.page_error(database, *page, PageFault::Checksum));
             }
         }
         Ok(())

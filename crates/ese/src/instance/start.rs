@@ -98,6 +98,7 @@ impl<C: Content> Instance<C> {
         );
         let files = log_files(world, cache, &options, beginning.signature);
         let rolled = files.roll(beginning.generation).await?;
+        files.replenish().await?;
         let log_options = LogOptions {
             shape: options.log,
             buffer_bytes: log_buffer::capacity(

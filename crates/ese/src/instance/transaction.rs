@@ -60,7 +60,8 @@ impl Transaction<'_> {
     /// Inserts an entry.
     ///
     /// # Errors
-    /// [`EngineError::KeyDuplicate`]; [`EngineError::WriteConflict`] while a deleted entry of this key is not removed yet.
+    /// [`EngineError::KeyDuplicate`]; [`EngineError::WriteConflict`] while a deleted entry of this key is not removed yet;
+    /// [`EngineError::LogDiskFull`] for the first change of a transaction on a log volume that is full.
     pub async fn insert(
         &self,
         database: u8,
@@ -68,6 +69,7 @@ impl Transaction<'_> {
         key: &[u8],
         data: &[u8],
     ) -> Result<(), EngineError> {
+        self.may_change().await?;
         let sort_key = [key, data].concat();
         let by_data = self.orders_by_data(database, tree).await?;
         let at = NodeAt {
@@ -88,8 +90,9 @@ impl Transaction<'_> {
     /// Marks an entry deleted; it is removed after the commit. In a tree that orders by data, `key` is key and data.
     ///
     /// # Errors
-    /// [`EngineError::RecordNotFound`].
+    /// [`EngineError::RecordNotFound`]; [`EngineError::LogDiskFull`] as for [`Transaction::insert`].
     pub async fn delete(&self, database: u8, tree: TreeId, key: &[u8]) -> Result<(), EngineError> {
+        self.may_change().await?;
         let role = Role::Delete(NodeAt { tree, key });
         let marked = self.instance.change(database, self.number, role, |change| {
             tree::mark_deleted(change, tree, key).map(Step::Done)
@@ -103,7 +106,7 @@ impl Transaction<'_> {
     /// Replaces an entry's data. The entry must be locked, or another transaction could change it while this one waits.
     ///
     /// # Errors
-    /// [`EngineError::RecordNotFound`].
+    /// [`EngineError::RecordNotFound`]; [`EngineError::LogDiskFull`] as for [`Transaction::insert`].
     pub async fn replace(
         &self,
         database: u8,
@@ -111,6 +114,7 @@ impl Transaction<'_> {
         key: &[u8],
         data: &[u8],
     ) -> Result<(), EngineError> {
+        self.may_change().await?;
         let former = self
             .instance
             .read(database, tree, key)
@@ -155,6 +159,15 @@ impl Transaction<'_> {
     pub async fn take_back(self) -> Result<(), EngineError> {
         self.instance.take_back(self.number).await?;
         self.instance.carry_out(self.number).await
+    }
+
+    /// On a log volume that is full only transactions that have changed something go on.
+    async fn may_change(&self) -> Result<(), EngineError> {
+        let files = self.instance.0.log.files();
+        if files.is_low() && !self.instance.0.transactions.has_logged(self.number) {
+            files.check_room().await?;
+        }
+        Ok(())
     }
 
     async fn orders_by_data(&self, database: u8, tree: TreeId) -> Result<bool, EngineError> {

@@ -4,6 +4,7 @@
 //!   edb.log          the current generation
 //!   edbtmp.log       the next one, being formatted
 //!   edb00001.log ... older generations, by number in hexadecimal
+//!   edbres00001.jrs  reserves, for when the volume is full (see [`super::reserve`])
 //! ```
 //!
 //! Every file is filled with a pattern and gets its header before it is used, so that a log write never allocates. The
@@ -30,6 +31,7 @@ use brunt_world::sync::Event;
 use brunt_world::{Class, FileId, Io, Op, OpenMode, Segments, Task, VolumeError, World};
 
 use super::LogShape;
+use super::reserve::Reserves;
 use crate::content::Content;
 use crate::error::EngineError;
 use crate::format::log_file::{FILL, LOG_HEADER_BYTES, LogHeader, log_file_name};
@@ -87,6 +89,7 @@ struct Inner<C: Content> {
     spares: RefCell<VecDeque<u32>>,
     /// Generations before this one are given up.
     given_up: Cell<u32>,
+    reserves: Reserves,
     current: Cell<Option<FileId>>,
     created: Cell<Stamp>,
     content: std::marker::PhantomData<C>,
@@ -104,8 +107,10 @@ impl<C: Content> Clone for LogFiles<C> {
 impl<C: Content> LogFiles<C> {
     /// The files at `place`; nothing is touched yet.
     pub fn new(world: &World, place: LogPlace, meters: Rc<MeterBoard>) -> Self {
+        let bytes = place.shape.file_bytes() as u64;
         Self(Rc::new(Inner {
             world: world.clone(),
+            reserves: Reserves::new(world, &place.directory, &place.base, bytes),
             used: Cell::new(0),
             moved: Event::new(world.spawner.tasks()),
             next: RefCell::new(None),
@@ -146,6 +151,37 @@ impl<C: Content> LogFiles<C> {
             .place
             .directory
             .join(log_file_name(&self.0.place.base, generation))
+    }
+
+    /// Makes the reserves that are missing.
+    ///
+    /// # Errors
+    /// When a name fails for another reason than room.
+    pub async fn replenish(&self) -> Result<(), EngineError> {
+        self.0.reserves.replenish().await
+    }
+
+    /// Whether the volume has room for more log than what is needed to end in order. When it had none it is asked again.
+    ///
+    /// # Errors
+    /// [`EngineError::LogDiskFull`] when it has none; when a name fails.
+    pub async fn check_room(&self) -> Result<(), EngineError> {
+        if self.0.reserves.is_low() {
+            self.replenish().await?;
+        }
+        match self.0.reserves.is_low() {
+            true => Err(self.full()),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether only open transactions may go on.
+    pub fn is_low(&self) -> bool {
+        self.0.reserves.is_low()
+    }
+
+    fn full(&self) -> EngineError {
+        EngineError::LogDiskFull(self.0.place.directory.clone())
     }
 
     /// The time of day.
@@ -314,16 +350,25 @@ impl<C: Content> LogFiles<C> {
             Ok(()) | Err(VolumeError::NotFound) => {}
             Err(error) => return Err(name_error(&path)(error)),
         }
-        let spare = self.0.spares.borrow_mut().pop_front();
-        let reused = match spare {
-            Some(spare) => self.reuse(spare).await?,
-            None => None,
+        let mut obtained = self.obtain().await;
+        let file = loop {
+            let failed = match obtained {
+                Err(error) => error,
+                Ok(file) => match self.fill(file, &path).await {
+                    Ok(()) => break file,
+                    Err(error) => {
+                        // Open it would keep its room.
+                        let closed = self.0.world.volume.close(file).await;
+                        closed.map_err(name_error(&path))?;
+                        error
+                    }
+                },
+            };
+            obtained = match failed.is_full() {
+                true => Ok(self.take_reserve().await?),
+                false => return Err(failed),
+            };
         };
-        let file = match reused {
-            Some(file) => file,
-            None => self.create().await?,
-        };
-        self.fill(file, &path).await?;
         let created = self.stamp();
         let header = self
             .header(generation, created)
@@ -335,6 +380,33 @@ impl<C: Content> LogFiles<C> {
             .map_err(file_error(&path))?;
         self.sync(file, &path).await?;
         Ok(Prepared { file, created })
+    }
+
+    /// A file to become the next one: a given-up generation, or a new one.
+    async fn obtain(&self) -> Result<FileId, EngineError> {
+        let spare = self.0.spares.borrow_mut().pop_front();
+        let reused = match spare {
+            Some(spare) => self.reuse(spare).await?,
+            None => None,
+        };
+        match reused {
+            Some(file) => Ok(file),
+            None => self.create().await,
+        }
+    }
+
+    /// A reserve as the next file, in the place of one for which there was no room.
+    async fn take_reserve(&self) -> Result<FileId, EngineError> {
+        let path = self.next_path();
+        match self.0.world.volume.remove(&path).await {
+            Ok(()) | Err(VolumeError::NotFound) => {}
+            Err(error) => return Err(name_error(&path)(error)),
+        }
+        let number = self.0.place.number;
+        let meters = &self.0.meters;
+        meters.with(|meters| meters.logs[usize::from(number)].reserves.tick());
+        let taken = self.0.reserves.take(&path).await?;
+        taken.ok_or_else(|| self.full())
     }
 
     /// Makes the given-up generation `spare` the next file. `None` when it is gone or of another length.
@@ -364,7 +436,11 @@ impl<C: Content> LogFiles<C> {
         let file = volume.open(&path, OpenMode::CreateNew);
         let file = file.await.map_err(&named)?;
         let length = self.0.place.shape.file_bytes() as u64;
-        volume.allocate(file, length).await.map_err(&named)?;
+        let allocated = volume.allocate(file, length).await;
+        if allocated.is_err() {
+            volume.close(file).await.map_err(&named)?;
+        }
+        allocated.map_err(&named)?;
         // Or a torn first write could leave less than a block, which is taken for somebody else's.
         self.sync(file, &path).await?;
         Ok(file)

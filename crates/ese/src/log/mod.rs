@@ -4,12 +4,14 @@
 //! * [`buffer`]: appended, not yet written.
 //! * [`stream`]: group commit and flushing.
 //! * [`files`]: names, formatting ahead, rolling.
+//! * [`reserve`]: what is left when the volume is full.
 //! * [`reader`]: reading back.
 
 pub mod buffer;
 pub mod files;
 pub mod reader;
 pub mod record;
+pub mod reserve;
 pub mod stream;
 
 pub use buffer::Appended;

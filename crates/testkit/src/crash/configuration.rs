@@ -1,16 +1,27 @@
 //! What a story is made of: the work, the sizes of the engine, the manners of the world. All of it can be drawn.
 
 use std::fmt;
+use std::rc::Rc;
 
-use brunt_ese::instance::{Circular, InstanceOptions};
+use brunt_ese::cache::CacheOptions;
+use brunt_ese::content::Bytes;
+use brunt_ese::error::EngineError;
+use brunt_ese::instance::recovery::RecoveryReport;
+use brunt_ese::instance::{Circular, Instance, InstanceOptions};
 use brunt_ese::log::{Durability, LogShape};
+use brunt_ese::patch::Copies;
+use brunt_ese::policy::available::Freeing;
+use brunt_ese::policy::checkpoint::Pacing;
 use brunt_units::{ByteSize, PageSize, Span};
 use brunt_world::random::{Stream, Streams};
 use brunt_world::{Class, Frames, World};
-use brunt_world_virtual::{MemoryDevice, Store, VirtualOptions, VirtualWorld};
+use brunt_world_virtual::{MemoryDevice, Store, VirtualOptions, VirtualVolume, VirtualWorld};
 
-use crate::tiny::{blank_database_of, database_path, options, tree_database_of};
+use crate::tiny::{blank_database_of, database_path, open_with, options, tree_database_of};
 use crate::worlds::{without_log_write, without_syncs};
+
+/// What the checkpoint takes on the log's volume.
+const CHECKPOINT_ROOM: u64 = 8 << 10;
 
 /// Pages that blank databases begin with, and that [`Work::Pages`] changes.
 pub(super) const PAGES: u32 = 30;
@@ -64,6 +75,14 @@ pub struct Configuration {
     pub circular: Circular,
     /// How long lazy commits may wait.
     pub lazy_wait: Span,
+    /// How dirty pages are let go, for the checkpoint and for frames: in bursts, or in a trickle.
+    pub bursts: bool,
+    /// Clean pages that a write may carry along to join two runs.
+    pub gap_pages: u64,
+    /// Least pages that a database grows by.
+    pub growth_pages: u32,
+    /// Room on the log's volume, in log files, reserves included; `None` is more than anybody needs.
+    pub log_files: Option<u64>,
     /// How much longer than the shortest an I/O may take, in percent: above zero they complete out of order.
     pub jitter_percent: u32,
     /// Who does not keep their word.
@@ -91,6 +110,10 @@ impl Configuration {
             checkpoint_depth: ByteSize::kib(96),
             circular: Circular::Reuse,
             lazy_wait: Span::millis(30),
+            bursts: false,
+            gap_pages: 0,
+            growth_pages: 16,
+            log_files: None,
             jitter_percent: 0,
             mistake: None,
         }
@@ -101,8 +124,17 @@ impl Configuration {
         let streams = Streams::new(seed).part(&format!("round/{round}"));
         let mut draw = streams.named("configuration");
         let work = of(&mut draw, [Work::Records, Work::Records, Work::Pages]);
+        let killed = draw.percent(30);
+        // Only transactions can be refused; and a process that takes over needs room for more log.
+        let can_be_full = work == Work::Records && !killed;
         Self {
             work,
+            killed,
+            log_files: of(&mut draw, [None, None, None, Some(5), Some(6), Some(8)])
+                .filter(|_| can_be_full),
+            bursts: draw.percent(30),
+            gap_pages: of(&mut draw, [0, 0, 1, 4]),
+            growth_pages: of(&mut draw, [4, 16, 16, 64]),
             databases: of(&mut draw, [1, 2]),
             page_size: of(
                 &mut draw,
@@ -111,6 +143,7 @@ impl Configuration {
                     PageSize::KIB_4,
                     PageSize::KIB_8,
                     PageSize::KIB_16,
+                    PageSize::KIB_32,
                 ],
             ),
             segment: of(&mut draw, [512, 4096]),
@@ -118,7 +151,6 @@ impl Configuration {
                 &mut draw,
                 [Durability::WriteThrough, Durability::WriteThenSync],
             ),
-            killed: draw.percent(30),
             frames: of(&mut draw, [24, 32, 48]),
             buffer_units: of(&mut draw, [1, 16, 64]),
             checkpoint_depth: ByteSize::kib(of(&mut draw, [64, 96, 192])),
@@ -135,11 +167,14 @@ impl Configuration {
 
     /// How the engine is opened.
     pub(super) fn options(&self) -> InstanceOptions {
-        // Large pages need room for one change of each in a log file.
-        let log_bytes = if self.page_size.is_large() { 256 } else { 64 } << 10;
         InstanceOptions {
             page_size: self.page_size,
-            log: LogShape::new(self.segment, log_bytes),
+            log: LogShape::new(self.segment, self.log_bytes()),
+            pacing: match self.bursts {
+                true => Pacing::Burst { pages: 4 },
+                false => Pacing::TRICKLE,
+            },
+            growth_pages: self.growth_pages,
             durability: self.durability,
             log_buffer_units: self.buffer_units,
             checkpoint_depth: self.checkpoint_depth,
@@ -147,6 +182,33 @@ impl Configuration {
             lazy_wait: self.lazy_wait,
             ..options(self.databases.into(), self.segment)
         }
+    }
+
+    /// Large pages need room for some changes of each in a log file.
+    fn log_bytes(&self) -> usize {
+        let pages = self.page_size.bytes().div_euclid(PageSize::KIB_4.bytes());
+        pages.max(1) * (64 << 10)
+    }
+
+    /// How its cache is set up.
+    pub(super) fn cache_options(&self) -> CacheOptions {
+        CacheOptions {
+            freeing: match self.bursts {
+                true => Freeing::Burst,
+                false => Freeing::TRICKLE,
+            },
+            gap_bytes: self.gap_pages * self.page_size.bytes_u64(),
+            ..CacheOptions::new(self.page_size, self.frames)
+        }
+    }
+
+    /// Opens the instance.
+    pub(super) async fn open(
+        &self,
+        world: &World,
+        copies: Option<Rc<dyn Copies>>,
+    ) -> Result<(Instance<Bytes>, RecoveryReport), EngineError> {
+        open_with(world, self.cache_options(), self.options(), copies).await
     }
 
     /// The files that it begins with.
@@ -164,12 +226,28 @@ impl Configuration {
         store
     }
 
-    /// A world with these files.
-    pub(super) fn world_of(&self, store: Store, seed: u64, frames: &Frames) -> VirtualWorld {
+    /// A world with these files, and room for so many log files more than the configuration says.
+    pub(super) fn world_of(
+        &self,
+        store: Store,
+        seed: u64,
+        more_logs: u64,
+        frames: &Frames,
+    ) -> VirtualWorld {
+        let mut volumes = vec![VirtualVolume::everything()];
+        if let Some(files) = self.log_files {
+            let files = (files + more_logs) * self.log_bytes() as u64;
+            volumes.push(VirtualVolume {
+                path: options(1, self.segment).log_directory,
+                bytes: files + CHECKPOINT_ROOM,
+                ..VirtualVolume::everything()
+            });
+        }
         let stream = Streams::new(seed).named("device/0");
         VirtualWorld::new(VirtualOptions {
             store,
             frames: frames.clone(),
+            volumes,
             devices: vec![Box::new(MemoryDevice::new(stream, self.jitter_percent))],
             ..VirtualOptions::new(seed)
         })
@@ -214,6 +292,14 @@ impl fmt::Display for Configuration {
             self.lazy_wait,
             self.jitter_percent,
         )?;
+        let (gap, growth) = (self.gap_pages, self.growth_pages);
+        write!(f, ", gaps of {gap}, growth of {growth}")?;
+        if let Some(files) = self.log_files {
+            write!(f, ", room for {files} logs")?;
+        }
+        if self.bursts {
+            f.write_str(", bursts")?;
+        }
         if self.circular != Circular::Off {
             f.write_str(", circular")?;
         }

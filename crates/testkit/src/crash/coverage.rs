@@ -38,6 +38,8 @@ pub struct Coverage {
     pub stories: u64,
     /// Of them, those whose process was killed on its way.
     pub killed: u64,
+    /// Of them, those whose log volume was full for a while.
+    pub full: u64,
     /// I/Os and changes of names that the stories recorded.
     pub actions: u64,
     /// Times that an engine was opened on what a crash left.
@@ -48,6 +50,12 @@ pub struct Coverage {
     pub walks: u64,
     /// Writes, lengths and names that were not durable at a crash: each was kept, lost or torn.
     pub faults: u64,
+    /// Crash points at which a page was spoiled as well.
+    pub spoiled: u64,
+    /// Of them, those that the engine refused, having no other copy.
+    pub refused: u64,
+    /// And those whose page was taken for torn, so that something is wrong which only the oracle sees.
+    pub missed: u64,
     /// Pages that were rebuilt because their last write was torn.
     pub torn_pages: u64,
     /// Transactions that were taken back.

@@ -24,6 +24,7 @@
 //! * [`mod@story`]: running it; `pages` and `records` are the two kinds of work.
 //! * [`flush_types`]: an audit of the record: two different writes of a page in a row differ in their flush type.
 //! * [`recovery`]: opening what a crash left.
+//! * [`rot`]: pages that are spoiled while the power is off.
 //! * [`search`]: one story, cut everywhere; [`proof`]: many stories, a given number of steps; [`coverage`]: what that
 //!   has seen.
 
@@ -34,6 +35,7 @@ mod pages;
 pub mod proof;
 mod records;
 pub mod recovery;
+pub mod rot;
 pub mod search;
 pub mod story;
 

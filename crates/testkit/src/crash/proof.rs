@@ -33,6 +33,8 @@ pub struct Proof {
     pub steps: u64,
     /// Who does not keep their word: for tests of the search itself.
     pub mistake: Option<Mistake>,
+    /// At how many of a hundred crash points a page rots.
+    pub rot_percent: u32,
 }
 
 /// A search that found nothing.
@@ -97,7 +99,21 @@ struct Planned {
     depth: Depth,
 }
 
+/// Rot at each crash point would leave no time for what the contract allows.
+const ROT_PERCENT: u32 = 10;
+
 impl Proof {
+    /// The first `steps` of `seed`.
+    pub fn new(seed: u64, steps: u64) -> Self {
+        Self {
+            seed,
+            first: 0,
+            steps,
+            mistake: None,
+            rot_percent: ROT_PERCENT,
+        }
+    }
+
     /// All of it. `watch` sees the counts after each step, and ends the search by saying false.
     ///
     /// # Errors
@@ -146,6 +162,7 @@ impl Proof {
             .map_err(|what| violation(what, steps.start, None, &proven.coverage))?;
         proven.coverage.stories += 1;
         proven.coverage.killed += u64::from(configuration.killed);
+        proven.coverage.full += u64::from(story.refused > 0);
         proven.coverage.actions += story.journal.actions().len() as u64;
         proven.digest.mix(story.digest.value());
         let mut trial = Trial::new(&story, frames);
@@ -187,6 +204,7 @@ impl Proof {
             depth: Depth {
                 walk: draw.percent(25),
                 second: draw.percent(25).then(|| draw.bits()),
+                rot: draw.percent(self.rot_percent).then(|| draw.bits()),
             },
         }
     }

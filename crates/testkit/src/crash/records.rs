@@ -15,6 +15,7 @@ use brunt_ese::tree::{Cursor, TreeId};
 use brunt_units::Span;
 use brunt_world::random::{Stream, Streams};
 
+use super::recovery::Trouble;
 use super::story::{DURABLE, Stage};
 use super::{Configuration, Mistake, State};
 use crate::tiny::{INDEX, TABLE};
@@ -45,6 +46,8 @@ pub(super) async fn session(stage: Stage, number: u64) -> Result<(), EngineError
             match task.work(&transaction, mine.get(&record).copied()).await {
                 Ok(Some(after)) => drop(mine.insert(record, after)),
                 Ok(None) | Err(EngineError::WriteConflict) => {}
+                // Nobody begins to change anything then; who has begun goes on.
+                Err(EngineError::LogDiskFull(_)) => stage.refused.set(stage.refused.get() + 1),
                 Err(error) => return Err(error),
             }
             if draw.percent(10) {
@@ -156,16 +159,16 @@ fn folder(record: u32) -> Vec<u8> {
 /// What an open instance holds.
 ///
 /// # Errors
-/// In words, when a record is a mixture, table and index disagree, something was left behind, or the engine fails.
+/// When a record is a mixture, table and index disagree, something was left behind, or the engine fails.
 pub(super) async fn read(
     instance: &Instance<Bytes>,
     configuration: &Configuration,
-) -> Result<State, String> {
+) -> Result<State, Trouble> {
     let mut state = State::new();
     for (key, data) in scan(instance, 0, TABLE).await? {
         let version = data.first_chunk().map(|bytes| u64::from_le_bytes(*bytes));
         let version = version.filter(|version| data == content(*version));
-        let version = version.ok_or("a record is a mixture")?;
+        let version = version.ok_or_else(|| "a record is a mixture".to_owned())?;
         state.insert((0, number(&key)?), version);
     }
     let index = scan(instance, configuration.databases - 1, INDEX).await?;
@@ -173,7 +176,8 @@ pub(super) async fn read(
     let mut expected: Vec<u32> = state.keys().map(|(_, record)| *record).collect();
     expected.sort_by_key(|record| (folder(*record), *record));
     if index? != expected {
-        return Err("the index disagrees with the table".to_owned());
+        let what = "the index disagrees with the table";
+        return Err(Trouble::Wrong(what.to_owned()));
     }
     Ok(state)
 }
@@ -190,7 +194,7 @@ async fn scan(
     instance: &Instance<Bytes>,
     database: u8,
     tree: TreeId,
-) -> Result<Vec<(Vec<u8>, Vec<u8>)>, String> {
+) -> Result<Vec<(Vec<u8>, Vec<u8>)>, Trouble> {
     let mut cursor = Cursor::before(tree, &[]);
     let mut entries = Vec::new();
     loop {
@@ -201,10 +205,13 @@ async fn scan(
                 .map(|entry| (entry.deleted, entry.key.to_vec(), entry.data.to_vec()));
             Ok((entry, tried))
         });
-        let (entry, moved) = next.await.map_err(|error| error.to_string())?;
+        let (entry, moved) = next.await?;
         cursor = moved;
         match entry {
-            Some((true, ..)) => return Err("a deleted entry was left behind".to_owned()),
+            Some((true, ..)) => {
+                let what = "a deleted entry was left behind";
+                return Err(Trouble::Wrong(what.to_owned()));
+            }
             Some((false, key, data)) => entries.push((key, data)),
             None => return Ok(entries),
         }
@@ -214,11 +221,11 @@ async fn scan(
 /// Walks every tree and all space of every database.
 ///
 /// # Errors
-/// In words, when something is unsound.
+/// When something is unsound, or cannot be read.
 pub(super) async fn walk(
     instance: &Instance<Bytes>,
     configuration: &Configuration,
-) -> Result<(), String> {
+) -> Result<(), Trouble> {
     for database in 0..configuration.databases {
         let mut check = DatabaseCheck::new(&[TABLE, INDEX]);
         let checked = instance.look(database, |pages| match check.run(pages) {
@@ -226,7 +233,7 @@ pub(super) async fn walk(
             Err(CheckStop::Need(need)) => Err(need),
             Err(fault) => Ok(Err(format!("database {database} is unsound: {fault:?}"))),
         });
-        checked.await.map_err(|error| error.to_string())??;
+        checked.await??;
     }
     Ok(())
 }

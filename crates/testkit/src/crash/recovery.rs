@@ -4,16 +4,21 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
+use brunt_ese::error::EngineError;
 use brunt_ese::instance::recovery::RecoveryReport;
+use brunt_ese::patch::Copies;
 use brunt_world::Frames;
 use brunt_world_virtual::{Journal, Store};
 
 use super::{Configuration, State, Work, pages, records};
-use crate::tiny::open;
+use crate::copies::{Manner, Shelf};
 use crate::worlds::bounded;
 
 /// A recovery has some hundred I/Os; one with so many does not end.
 const IOS_MAX: u64 = 100_000;
+
+/// Log files that there is more room for than the story had: each opening begins one.
+const MORE_LOGS: u64 = 4;
 
 /// What a recovery came to.
 pub struct Recovery {
@@ -25,34 +30,70 @@ pub struct Recovery {
     pub journal: Journal,
 }
 
-/// Opens `image`, reads it, walks all its trees if `walk`, and closes it.
+/// What stood in the way of a recovery.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// The engine refused to go on, and said why.
+    Refused(String),
+    /// What was found is wrong, or the engine panicked.
+    Wrong(String),
+}
+
+impl Trouble {
+    /// In words.
+    pub fn words(self) -> String {
+        match self {
+            Self::Refused(what) | Self::Wrong(what) => what,
+        }
+    }
+}
+
+impl From<EngineError> for Trouble {
+    fn from(error: EngineError) -> Self {
+        Self::Refused(error.to_string())
+    }
+}
+
+impl From<String> for Trouble {
+    fn from(what: String) -> Self {
+        Self::Wrong(what)
+    }
+}
+
+/// Opens `image`, reads it, walks all its trees if `walk`, and closes it. Bad pages are asked of `copies`.
 ///
 /// # Errors
-/// In words, what stood in the way, a panic of the engine included.
+/// What stood in the way.
 pub fn recover(
     image: Store,
     configuration: &Configuration,
     walk: bool,
+    copies: Option<Store>,
     frames: &Frames,
-) -> Result<Recovery, String> {
-    let recover = || try_recover(image, configuration, walk, frames);
+) -> Result<Recovery, Trouble> {
+    let recover = || try_recover(image, configuration, walk, copies, frames);
     let recovered = catch_unwind(AssertUnwindSafe(recover));
-    recovered.unwrap_or_else(|panic| Err(panic_words(&*panic)))
+    recovered.unwrap_or_else(|panic| Err(Trouble::Wrong(panic_words(&*panic))))
 }
 
 fn try_recover(
     image: Store,
     configuration: &Configuration,
     walk: bool,
+    copies: Option<Store>,
     frames: &Frames,
-) -> Result<Recovery, String> {
-    let mut made = configuration.world_of(image, 1, frames);
+) -> Result<Recovery, Trouble> {
+    let mut made = configuration.world_of(image, 1, MORE_LOGS, frames);
     let world = bounded(&made.world, IOS_MAX);
     made.machine.start_recording();
     let kept = Rc::new(configuration.clone());
+    let shelf = copies.map(|latest| -> Rc<dyn Copies> {
+        let size = configuration.page_size;
+        let latest = move || latest.fork();
+        Shelf::new(frames, size, &[Manner::Faithful], Store::new(), latest)
+    });
     let opened = made.executor.block_on(async move {
-        let opened = open(&world, kept.frames, kept.options()).await;
-        let (instance, report) = opened.map_err(|error| format!("recovery failed: {error}"))?;
+        let (instance, report) = kept.open(&world, shelf).await?;
         let state = match kept.work {
             Work::Pages => None,
             Work::Records => Some(records::read(&instance, &kept).await?),
@@ -60,9 +101,8 @@ fn try_recover(
         if walk && kept.work == Work::Records {
             records::walk(&instance, &kept).await?;
         }
-        let closed = instance.close().await;
-        closed.map_err(|error| format!("closing after recovery failed: {error}"))?;
-        Ok::<_, String>((state, report))
+        instance.close().await?;
+        Ok::<_, Trouble>((state, report))
     });
     let (state, report) = opened?;
     let state = match state {

@@ -10,8 +10,8 @@ use brunt_world::random::Streams;
 use brunt_world_virtual::crash::{CrashImages, Sample};
 use brunt_world_virtual::{Digest, Step, Store};
 
-use super::recovery::{Recovery, recover};
-use super::{Configuration, Coverage, State, Story};
+use super::recovery::{Recovery, Trouble, recover};
+use super::{Configuration, Coverage, State, Story, Work, rot};
 
 /// One story, cut at regular distances.
 #[derive(Clone, Debug)]
@@ -42,6 +42,7 @@ impl Search {
                 let depth = Depth {
                     walk: true,
                     second: Some(u64::from(cut.0) << 8 | number),
+                    rot: None,
                 };
                 trial
                     .step(cut, sample, depth, &mut coverage)
@@ -59,6 +60,8 @@ pub(super) struct Depth {
     pub(super) walk: bool,
     /// Whether recovery is cut off, too, at a point drawn from this seed.
     pub(super) second: Option<u64>,
+    /// Whether a page rots meanwhile, one drawn from this seed.
+    pub(super) rot: Option<u64>,
 }
 
 /// A story on trial.
@@ -93,7 +96,12 @@ impl<'a> Trial<'a> {
         depth: Depth,
         coverage: &mut Coverage,
     ) -> Result<Digest, String> {
-        let image = self.images.image(cut, sample);
+        let mut image = self.images.image(cut, sample);
+        if let Some(seed) = depth.rot
+            && let Some(found) = self.step_with_rot(cut, &mut image, seed, coverage)
+        {
+            return found;
+        }
         coverage.steps += 1;
         coverage.faults += self.images.pending(cut) as u64;
         let files = image.digest().value();
@@ -112,6 +120,60 @@ impl<'a> Trial<'a> {
         coverage.saw_state(digest.value());
         digest.mix(files);
         Ok(digest)
+    }
+
+    /// One crash point whose files rot. `None` when nothing was spoiled.
+    ///
+    /// With another copy everything must be right. Without one the engine may refuse the files, and a page that it takes for torn
+    /// is counted: that is the limit of what can be known, and no promise.
+    fn step_with_rot(
+        &mut self,
+        cut: Step,
+        image: &mut Store,
+        seed: u64,
+        coverage: &mut Coverage,
+    ) -> Option<Result<Digest, String>> {
+        let configuration = &self.story.configuration;
+        if configuration.work != Work::Records {
+            return None;
+        }
+        let mut draw = Streams::new(seed).named("rot");
+        let (databases, size) = (configuration.databases, configuration.page_size);
+        let rot = rot::spoil(image, databases, size, &mut draw)?;
+        let has_copy = draw.percent(50);
+        let copies = has_copy.then(|| self.images.image(cut, Sample::Everything));
+        coverage.steps += 1;
+        coverage.spoiled += 1;
+        let mut digest = image.digest();
+        coverage.saw_image(digest.value());
+        let recovered = recover(image.fork(), configuration, true, copies, self.frames);
+        let in_words = |what: String| {
+            format!(
+                "{what} ({rot}, {})",
+                match has_copy {
+                    true => "with a copy",
+                    false => "without a copy",
+                }
+            )
+        };
+        let (possible, acknowledged) = self.story.possible(&self.images, cut);
+        let judged = recovered.and_then(|recovery| {
+            judge(&recovery.state, possible, acknowledged)?;
+            Ok(hash(&recovery.state).value())
+        });
+        match judged {
+            Ok(found) => {
+                coverage.saw_state(found);
+                digest.mix(found);
+            }
+            Err(trouble) if has_copy => return Some(Err(in_words(trouble.words()))),
+            Err(Trouble::Refused(_)) => coverage.refused += 1,
+            Err(Trouble::Wrong(what)) if what.starts_with("panic") => {
+                return Some(Err(in_words(what)));
+            }
+            Err(Trouble::Wrong(_)) => coverage.missed += 1,
+        }
+        Some(Ok(digest))
     }
 
     fn recover(
@@ -144,7 +206,8 @@ impl<'a> Trial<'a> {
         coverage: &mut Coverage,
         is_second: bool,
     ) -> Result<Recovery, String> {
-        let recovery = recover(image, &self.story.configuration, walk, self.frames)?;
+        let recovery = recover(image, &self.story.configuration, walk, None, self.frames);
+        let recovery = recovery.map_err(Trouble::words)?;
         coverage.saw_recovery(&recovery.report, is_second);
         coverage.walks += u64::from(walk);
         Ok(recovery)

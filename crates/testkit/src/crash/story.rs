@@ -16,9 +16,8 @@ use brunt_world::{Frames, World};
 use brunt_world_virtual::crash::CrashImages;
 use brunt_world_virtual::{Digest, Journal, Machine, Step, VirtualWorld};
 
-use super::recovery::{panic_words, recover};
+use super::recovery::{Trouble, panic_words, recover};
 use super::{Configuration, State, Work, flush_types, pages, records};
-use crate::tiny::open;
 use crate::worlds::{bounded, mortal};
 
 const SESSIONS: u64 = 3;
@@ -45,6 +44,8 @@ pub struct Story {
     pub journal: Journal,
     /// Everything that happened in the world, hashed.
     pub digest: Digest,
+    /// Changes that were refused because the log's volume was full.
+    pub refused: u64,
     /// The history of each process.
     histories: Vec<Vec<State>>,
 }
@@ -56,6 +57,8 @@ pub(super) struct Stage {
     pub(super) machine: Machine,
     pub(super) instance: Instance<Bytes>,
     pub(super) history: History,
+    /// Changes that were refused because the log's volume was full.
+    pub(super) refused: Rc<Cell<u64>>,
     pub(super) configuration: Rc<Configuration>,
 }
 
@@ -102,21 +105,23 @@ impl Story {
     pub fn run(configuration: &Configuration, frames: &Frames) -> Result<Self, String> {
         let kept = Rc::new(configuration.clone());
         let run = || {
-            let mut made = kept.world_of(kept.files(), kept.seed, frames);
+            let mut made = kept.world_of(kept.files(), kept.seed, 0, frames);
             made.machine.start_recording();
-            let histories = live(&mut made, &kept, frames)?;
+            let (histories, refused) = live(&mut made, &kept, frames)?;
             let journal = made.machine.stop_recording().expect("it was started");
-            Ok((histories, journal, made.machine.digest()))
+            let digest = made.machine.digest();
+            Ok((histories, refused, journal, digest))
         };
         let ran = catch_unwind(AssertUnwindSafe(run));
         let ran = ran.unwrap_or_else(|panic| Err(panic_words(&*panic)));
-        let (histories, journal, digest) =
+        let (histories, refused, journal, digest) =
             ran.map_err(|what| format!("before any crash: {what}"))?;
         flush_types::audit(&journal, configuration)?;
         Ok(Self {
             configuration: configuration.clone(),
             journal,
             digest,
+            refused,
             histories,
         })
     }
@@ -135,7 +140,7 @@ fn live(
     made: &mut VirtualWorld,
     configuration: &Rc<Configuration>,
     frames: &Frames,
-) -> Result<Vec<Vec<State>>, String> {
+) -> Result<(Vec<Vec<State>>, u64), String> {
     let world = bounded(&configuration.tampered(&made.world), IOS_MAX);
     let (machine, configuration) = (made.machine.clone(), Rc::clone(configuration));
     let frames = frames.clone();
@@ -145,31 +150,34 @@ fn live(
         let failed = |error: EngineError| error.to_string();
         if configuration.killed {
             let lived = live_and_die(&world, &machine, &configuration).await;
-            let left = recover(machine.store(), &configuration, true, &frames)?.state;
+            let left = recover(machine.store(), &configuration, true, None, &frames);
+            let left = left.map_err(Trouble::words)?.state;
             let kept = lived.iter().rposition(|known| *known == left);
             let kept = kept.ok_or("a process that died left a state that never was")?;
             history = lived[..=kept].to_vec();
             histories.push(lived);
             machine.mark(BEGAN, 0);
-            let opened = open(&world, configuration.frames, configuration.options()).await;
+            let opened = configuration.open(&world, None).await;
             opened.map_err(failed)?.0.close().await.map_err(failed)?;
         }
         machine.mark(BEGAN, 0);
-        let opened = open(&world, configuration.frames, configuration.options()).await;
+        let opened = configuration.open(&world, None).await;
         let (instance, _) = opened.map_err(failed)?;
         machine.mark(TOOK_OVER, 0);
         let history = Rc::new(RefCell::new(history));
+        let refused = Rc::<Cell<u64>>::default();
         let stage = Stage {
             world,
             machine,
             instance: instance.clone(),
             history: Rc::clone(&history),
+            refused: Rc::clone(&refused),
             configuration,
         };
         stage.work().await.map_err(failed)?;
         instance.close().await.map_err(failed)?;
         histories.push(history.take());
-        Ok(histories)
+        Ok((histories, refused.get()))
     })
 }
 
@@ -186,14 +194,14 @@ async fn live_and_die(
     let (its_machine, its_history) = (machine.clone(), Rc::clone(&history));
     let (its_configuration, its_end) = (Rc::clone(configuration), Rc::clone(&has_ended));
     drop(world.spawner.spawn(async move {
-        let options = its_configuration.options();
-        let opened = open(&mortal, its_configuration.frames, options).await;
+        let opened = its_configuration.open(&mortal, None).await;
         let (instance, _) = opened.expect("files as they were made");
         let stage = Stage {
             world: mortal,
             machine: its_machine,
             instance,
             history: its_history,
+            refused: Rc::default(),
             configuration: its_configuration,
         };
         stage.work().await.expect("a dying process sees no error");

@@ -44,6 +44,7 @@ fn counts(coverage: &Coverage) -> Value {
         "crash_points": coverage.steps,
         "stories": coverage.stories,
         "stories_killed": coverage.killed,
+        "stories_full": coverage.full,
         "actions": coverage.actions,
         "distinct_files": coverage.images(),
         "distinct_states": coverage.states(),
@@ -54,5 +55,8 @@ fn counts(coverage: &Coverage) -> Value {
         "walks": coverage.walks,
         "torn_pages": coverage.torn_pages,
         "transactions_undone": coverage.undone,
+        "spoiled_pages": coverage.spoiled,
+        "spoiled_pages_refused": coverage.refused,
+        "spoiled_pages_missed": coverage.missed,
     })
 }

@@ -71,10 +71,8 @@ pub fn run(args: &ProveArgs, output: &Output) -> io::Result<Exit> {
     let interrupt = Interrupt::listen()?;
     output.talk(&words::opening(args));
     let proof = Proof {
-        seed: args.seed,
         first: args.first,
-        steps: args.steps,
-        mistake: None,
+        ..Proof::new(args.seed, args.steps)
     };
     let begun = Instant::now();
     let mut progress = output.progress("prove");

@@ -86,8 +86,9 @@ fn counts(coverage: &Coverage, seconds: f64) -> String {
             "stories",
             c.stories,
             format!(
-                "{} killed in the middle; {} I/Os and changes of names",
+                "{} killed in the middle, {} with a full log volume; {} I/Os and changes of names",
                 grouped(c.killed),
+                grouped(c.full),
                 grouped(c.actions)
             ),
         ),
@@ -120,6 +121,15 @@ fn counts(coverage: &Coverage, seconds: f64) -> String {
             "repaired",
             c.torn_pages,
             format!("torn pages; {} transactions taken back", grouped(c.undone)),
+        ),
+        line(
+            "spoiled",
+            c.spoiled,
+            format!(
+                "pages, against the contract; {} refused, {} taken for torn, the others right",
+                grouped(c.refused),
+                grouped(c.missed)
+            ),
         ),
     ];
     lines.concat()

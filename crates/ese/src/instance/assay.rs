@@ -1,0 +1,417 @@
+//! Torn or rotten? A page that recovery finds with a wrong checksum, assayed before anything is built on it.
+//!
+//! A torn page is rebuilt from the log: each of its sectors is as it was in *some* version since the checkpoint, and the log
+//! has every byte in which those versions differ. A rotten page must not be: bytes that no log record writes would stay
+//! rotten, and get a new checksum that calls them right. Both look alike, so the log is asked, as far as it is durable:
+//!
+//! ```text
+//!   versions of the page    0 ----- 1 ----- 2 ----- 3       version 0 is what the first change in the log found
+//!   log, since checkpoint       c1      c2      c3          each change is bytes and places
+//!   found                   [ 1 | 1 | 2 | 0 | 1 ... ]       torn: sector 0 has the time and the checksum of version 1
+//! ```
+//!
+//! * The first sector holds the page's time. One that no version had is rot, or a write that got lost.
+//! * If all other sectors are of the first one's version or older, replaying up to it gives that version, byte for byte, and
+//!   the stored checksum must agree.
+//! * If it does not agree, a torn page has a sector of a *later* version: all that the log has written there up to that version
+//!   is there, and not as it was before. A page without such a sector is rotten, unless one bit explains it, which is then turned
+//!   back. Not before: three bits in which two versions differ can look like a flipped one somewhere else.
+//!
+//! A torn page is never taken for rotten; a rotten one that also happens to have such a sector is taken for torn.
+//! Records that change the page wholly, from zeros on, make its rot harmless.
+
+use brunt_units::{DatabaseTime, LogPosition, PageNumber, PageSize};
+
+use super::Instance;
+use super::recovery::Redo;
+use crate::content::Bytes;
+use crate::error::{EngineError, PageFault};
+use crate::format::checksum::{self, Diagnosis};
+use crate::format::page::{CHECKSUM_AT, DATABASE_TIME_AT, FLAGS_AT, NUMBER_AT, Page};
+use crate::log::{Appended, LogRecord};
+use crate::page::{PageChange, PageChanges, Pages};
+
+/// Storage writes sectors whole: the durability contract, see [`brunt_world::Disk`].
+const SECTOR: usize = 512;
+/// Checksums of the further blocks of a large page.
+const MORE_CHECKSUMS_AT: usize = 40;
+
+/// One record's part in a page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Turn {
+    /// What the page carried before.
+    pub(super) before: DatabaseTime,
+    /// What it carries afterwards.
+    pub(super) time: DatabaseTime,
+    /// Whether it begins with zeros.
+    pub(super) is_fresh: bool,
+    /// Bytes and where they go, in the order of writing.
+    pub(super) ranges: Vec<(usize, Vec<u8>)>,
+}
+
+impl Turn {
+    /// Adds one record's change, or more of the same record's.
+    fn add(turns: &mut Vec<Self>, change: &PageChange<'_>, time: DatabaseTime) {
+        let ranges = change
+            .ranges()
+            .map(|range| (range.offset, range.bytes.to_vec()));
+        match turns.last_mut().filter(|_| change.is_again) {
+            Some(turn) => turn.ranges.extend(ranges),
+            None => turns.push(Self {
+                before: change.before,
+                time,
+                is_fresh: change.is_fresh,
+                ranges: ranges.collect(),
+            }),
+        }
+    }
+
+    fn apply(&self, page: &mut [u8]) {
+        if self.is_fresh {
+            page.fill(0);
+        }
+        for (offset, bytes) in &self.ranges {
+            page[*offset..offset + bytes.len()].copy_from_slice(bytes);
+        }
+        page[DATABASE_TIME_AT..DATABASE_TIME_AT + 8].copy_from_slice(&self.time.0.to_le_bytes());
+    }
+}
+
+/// What an assay found.
+pub(super) enum Assay {
+    /// It was torn, or its rot is harmless: the page as the last turn left it.
+    Rebuilt(Vec<u8>),
+    /// One bit of a block was flipped: the same, with it turned back.
+    Corrected(Vec<u8>),
+    /// It is rotten.
+    Rotten,
+}
+
+/// What a page is whose checksum is wrong, when `turns` are what the log did to page `number`.
+pub(super) fn assay(found: &[u8], size: PageSize, number: PageNumber, turns: &[Turn]) -> Assay {
+    let Some(first) = turns.first() else {
+        return Assay::Rotten;
+    };
+    let rebuilt = |mut page: Vec<u8>, from: usize| {
+        turns[from..].iter().for_each(|turn| turn.apply(&mut page));
+        page
+    };
+    if turns.iter().any(|turn| turn.is_fresh) {
+        return Assay::Rebuilt(rebuilt(found.to_vec(), 0));
+    }
+    let has = Page::new(found, size).database_time();
+    let mut times = std::iter::once(first.before).chain(turns.iter().map(|turn| turn.time));
+    let Some(version) = times.position(|time| time == has) else {
+        return Assay::Rotten;
+    };
+    let mut page = version_of(found, size, &turns[..version]);
+    match checksum::diagnose(&page, size, number) {
+        Diagnosis::Sound => Assay::Rebuilt(rebuilt(page, version)),
+        _ if has_later_sector(found, turns, version) => Assay::Rebuilt(rebuilt(found.to_vec(), 0)),
+        Diagnosis::Correctable(flips) => {
+            flips.repair(&mut page);
+            Assay::Corrected(rebuilt(page, version))
+        }
+        _ => Assay::Rotten,
+    }
+}
+
+/// The page when `turns` have been replayed, which end at its own time, under the checksum and the flush type that it has.
+fn version_of(found: &[u8], size: PageSize, turns: &[Turn]) -> Vec<u8> {
+    let mut page = found.to_vec();
+    turns.iter().for_each(|turn| turn.apply(&mut page));
+    // No record knows these.
+    let mut keep = |from: usize, to: usize| page[from..to].copy_from_slice(&found[from..to]);
+    keep(CHECKSUM_AT, DATABASE_TIME_AT);
+    if size.is_large() {
+        keep(MORE_CHECKSUMS_AT, NUMBER_AT);
+    }
+    let flush_type = Page::new(found, size).flags().flush_type();
+    let flags = Page::new(&page, size).flags().with_flush_type(flush_type);
+    page[FLAGS_AT..FLAGS_AT + 4].copy_from_slice(&flags.0.to_le_bytes());
+    page
+}
+
+/// Whether a sector behind the first is as it was in a version after `version`, and not as in that one.
+fn has_later_sector(found: &[u8], turns: &[Turn], version: usize) -> bool {
+    // What the log has written so far; where it has written nothing nobody knows what stands there.
+    let mut written: Vec<Option<u8>> = vec![None; found.len()];
+    let write = |turn: &Turn, written: &mut Vec<Option<u8>>| {
+        for (offset, bytes) in &turn.ranges {
+            let places = &mut written[*offset..offset + bytes.len()];
+            places
+                .iter_mut()
+                .zip(bytes)
+                .for_each(|(place, byte)| *place = Some(*byte));
+        }
+    };
+    let (until, after) = turns.split_at(version);
+    until.iter().for_each(|turn| write(turn, &mut written));
+    let then = written.clone();
+    for turn in after {
+        write(turn, &mut written);
+        let sectors = written
+            .chunks(SECTOR)
+            .zip(then.chunks(SECTOR))
+            .zip(found.chunks(SECTOR));
+        let mut later = sectors.skip(1).filter(|((now, then), found)| {
+            let agrees = now
+                .iter()
+                .zip(*found)
+                .all(|(now, byte)| now.is_none_or(|now| now == *byte));
+            agrees && now != then
+        });
+        if later.next().is_some() {
+            return true;
+        }
+    }
+    false
+}
+
+impl Instance<Bytes> {
+    /// Rebuilds a page that looks torn, up to the end of the log, before the record at `appended` changes it. The page is pinned,
+    /// and no record before has changed it.
+    ///
+    /// At once, and not record by record: halfway it would have bytes of versions to come under the time of one that is past, and
+    /// if that were written and torn again nobody could tell it from rot.
+    ///
+    /// # Errors
+    /// [`EngineError::Page`] when it is rotten; when the log cannot be read.
+    pub(super) async fn rebuild(
+        &self,
+        redo: &mut Redo,
+        database: u8,
+        page: PageNumber,
+        appended: Appended,
+    ) -> Result<(), EngineError> {
+        let (entry, size) = (self.database(database), self.0.options.page_size);
+        if !redo.turns.contains_key(&(database, page)) {
+            self.gather(redo, database, appended.start).await?;
+        }
+        let turns = redo.turns.remove(&(database, page)).unwrap_or_default();
+        let mut pages = self.0.cache.pages(entry.number);
+        let found = pages.resident(page).expect("it is pinned");
+        let assayed = assay(found, size, page, &turns);
+        let is_corrected = matches!(assayed, Assay::Corrected(_));
+        let rebuilt = match assayed {
+            Assay::Rebuilt(bytes) | Assay::Corrected(bytes) => Some(bytes),
+            Assay::Rotten => None,
+        };
+        let rebuilt = rebuilt.filter(|bytes| Page::new(bytes, size).check().is_ok());
+        let (Some(rebuilt), Some(last)) = (rebuilt, turns.last()) else {
+            return Err(self.page_error(entry, page, PageFault::Checksum));
+        };
+        pages.change(page).copy_from_slice(&rebuilt);
+        drop(pages);
+        if is_corrected {
+            let meters = self.0.cache.meters();
+            meters.with(|meters| meters.corrected.tick());
+        }
+        self.0
+            .cache
+            .changed(entry.number, &[page], appended, last.time);
+        self.0.cache.rebuilt(entry.number, page);
+        redo.report.torn_pages += 1;
+        redo.report.changes += turns.len() as u64;
+        Ok(())
+    }
+
+    /// Looks through the log from `from` on for what it does to the pages of a database that are known to look torn.
+    async fn gather(
+        &self,
+        redo: &mut Redo,
+        database: u8,
+        from: LogPosition,
+    ) -> Result<(), EngineError> {
+        let torn = self.0.cache.torn(self.database(database).number);
+        let size = self.0.options.page_size;
+        for page in &torn {
+            redo.turns.entry((database, *page)).or_default().clear();
+        }
+        for generation in redo.generations.clone() {
+            if generation < from.generation {
+                continue;
+            }
+            let log = self.read_generation(generation).await?;
+            for located in log.records().filter(|record| record.start >= from) {
+                let Some(LogRecord::Change {
+                    database: of,
+                    time,
+                    image,
+                    ..
+                }) = located.record
+                else {
+                    continue;
+                };
+                let changes = PageChanges::new(image, size).flatten();
+                for change in changes.filter(|change| of == database && torn.contains(&change.page))
+                {
+                    let turns = redo.turns.entry((database, change.page)).or_default();
+                    Turn::add(turns, &change, time);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use brunt_world::random::{Stream, Streams};
+
+    use super::*;
+    use crate::format::page::PageFlags;
+
+    const PAGE: PageNumber = PageNumber(9);
+
+    /// Versions of a page as they would be written, and the turns between them.
+    ///
+    /// Of its ranges `news` percent hold something new; the others are what stands there already.
+    fn history(size: PageSize, news: u32, draw: &mut Stream) -> (Vec<Vec<u8>>, Vec<Turn>) {
+        let below =
+            |draw: &mut Stream, bound: usize| usize::try_from(draw.below(bound as u64)).unwrap();
+        let mut page = vec![0; size.bytes()];
+        draw.fill(&mut page);
+        let mut time = DatabaseTime(100);
+        let seal = |page: &mut Vec<u8>, time: DatabaseTime, draw: &mut Stream| {
+            page[8..16].copy_from_slice(&time.0.to_le_bytes());
+            let flush_type = u8::try_from(1 + draw.below(3)).unwrap();
+            let flags = PageFlags::ALWAYS.with_flush_type(flush_type);
+            page[FLAGS_AT..FLAGS_AT + 4].copy_from_slice(&flags.0.to_le_bytes());
+            checksum::seal(page, size, PAGE);
+            page.clone()
+        };
+        let (mut versions, mut turns) = (vec![seal(&mut page, time, draw)], Vec::new());
+        for _ in 0..1 + draw.below(5) {
+            let before = time;
+            time = DatabaseTime(time.0 + 1 + draw.below(9));
+            let ranges = (0..1 + draw.below(4)).map(|_| {
+                let length = 1 + below(draw, 90);
+                // The head of a page has its own rules.
+                let offset = 80 + below(draw, size.bytes() - length - 80);
+                let mut bytes = page[offset..offset + length].to_vec();
+                if draw.percent(news) {
+                    draw.fill(&mut bytes);
+                }
+                (offset, bytes)
+            });
+            let turn = Turn {
+                before,
+                time,
+                is_fresh: false,
+                ranges: ranges.collect(),
+            };
+            turn.apply(&mut page);
+            versions.push(seal(&mut page, time, draw));
+            turns.push(turn);
+        }
+        (versions, turns)
+    }
+
+    const SIZES: [PageSize; 3] = [PageSize::KIB_4, PageSize::KIB_8, PageSize::KIB_32];
+
+    /// Each sector from a version of its own: whatever is drawn, nobody calls it rotten.
+    #[test]
+    fn a_torn_page_is_never_rotten() {
+        let mut draw = Streams::new(1).named("torn");
+        let mut torn = 0;
+        for round in 0..3000 {
+            let size = SIZES[round % 3];
+            let (versions, turns) = history(size, 80, &mut draw);
+            let pick =
+                |draw: &mut Stream| usize::try_from(draw.below(versions.len() as u64)).unwrap();
+            let (one, other, share) = (pick(&mut draw), pick(&mut draw), draw.below(101));
+            let mut found = versions[one].clone();
+            for (number, sector) in found.chunks_mut(SECTOR).enumerate() {
+                let version = match draw.below(4) {
+                    0 => pick(&mut draw),
+                    _ if draw.below(100) < share => one,
+                    _ => other,
+                };
+                sector.copy_from_slice(&versions[version][number * SECTOR..][..SECTOR]);
+            }
+            torn += u32::from(!checksum::is_sound(&found, size, PAGE));
+            if !checksum::is_sound(&found, size, PAGE) {
+                // What a write adds, no record does.
+                let expected = version_of(&versions[0], size, &turns);
+                let Assay::Rebuilt(rebuilt) = assay(&found, size, PAGE, &turns) else {
+                    panic!("round {round}: called rotten");
+                };
+                assert!(rebuilt[80..] == expected[80..], "round {round}");
+            }
+        }
+        assert!(torn > 1000, "{torn} were torn");
+    }
+
+    /// A version as it was written, with rot where the log writes nothing.
+    #[test]
+    fn a_rotten_page_is_noticed() {
+        let mut draw = Streams::new(2).named("rotten");
+        for round in 0..1000 {
+            let size = SIZES[round % 3];
+            let (versions, turns) = history(size, 100, &mut draw);
+            let version = usize::try_from(draw.below(versions.len() as u64)).unwrap();
+            let mut found = versions[version].clone();
+            let logged = |at: usize| {
+                let mut ranges = turns.iter().flat_map(|turn| &turn.ranges);
+                ranges.any(|(offset, bytes)| (*offset..offset + bytes.len()).contains(&at))
+            };
+            let mut bad = 0;
+            while bad < 2 {
+                let at = 80 + usize::try_from(draw.below(size.bytes_u64() - 80)).unwrap();
+                if !logged(at) {
+                    found[at] ^= 1 << draw.below(8);
+                    bad += 1;
+                }
+            }
+            if !checksum::is_sound(&found, size, PAGE) {
+                let expected = version_of(&versions[version], size, &turns);
+                // Bits of two blocks of a large page are turned back.
+                let is_noticed = match assay(&found, size, PAGE, &turns) {
+                    Assay::Rotten => true,
+                    Assay::Corrected(page) => size.is_large() && page[80..] == expected[80..],
+                    Assay::Rebuilt(_) => false,
+                };
+                assert!(is_noticed, "round {round}");
+            }
+        }
+    }
+
+    #[test]
+    fn one_flipped_bit_is_turned_back() {
+        let mut draw = Streams::new(4).named("flipped");
+        for round in 0..300 {
+            let size = SIZES[round % 3];
+            let (versions, turns) = history(size, 100, &mut draw);
+            let version = usize::try_from(draw.below(versions.len() as u64)).unwrap();
+            let mut found = versions[version].clone();
+            let at = 80 + usize::try_from(draw.below(size.bytes_u64() - 80)).unwrap();
+            found[at] ^= 1 << draw.below(8);
+            let expected = version_of(&versions[version], size, &turns);
+            match assay(&found, size, PAGE, &turns) {
+                // In bytes that the log writes again it goes away by itself.
+                Assay::Rebuilt(rebuilt) | Assay::Corrected(rebuilt) => {
+                    assert!(rebuilt[80..] == expected[80..], "round {round}");
+                }
+                Assay::Rotten => panic!("round {round}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_time_that_no_version_had_is_rot_and_zeros_make_everything_harmless() {
+        let size = PageSize::KIB_4;
+        let (versions, mut turns) = history(size, 80, &mut Streams::new(3).named("times"));
+        let mut found = versions[0].clone();
+        found[3000] ^= 1;
+        found[8] ^= 0x80;
+        let zeros = vec![0; size.bytes()];
+        let is_rotten =
+            |page: &[u8], turns: &[Turn]| matches!(assay(page, size, PAGE, turns), Assay::Rotten);
+        assert!(is_rotten(&found, &turns) && is_rotten(&zeros, &turns));
+        assert!(is_rotten(&found, &[]), "no record touches it");
+        turns.last_mut().unwrap().is_fresh = true;
+        let assayed = assay(&found, size, PAGE, &turns);
+        assert!(matches!(assayed, Assay::Rebuilt(_)));
+    }
+}

@@ -1,0 +1,107 @@
+//! Storage that rots while the power is off: one page of what a crash left is spoiled before anybody opens it.
+//!
+//! The durability contract does not allow this, so recovery need not succeed; but it ought not to make a wrong state of it. A
+//! spoiled page looks like one whose last write was torn, and those recovery rebuilds from the log: it tells most of them
+//! apart (`brunt_ese`, instance/assay.rs), and with another copy of the database it gets all of them right.
+
+use std::fmt;
+
+use brunt_units::{PageNumber, PageSize};
+use brunt_world::random::Stream;
+use brunt_world_virtual::Store;
+
+use crate::tiny::database_path;
+
+/// What became of the page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decay {
+    /// Two bits are flipped, anywhere in it.
+    Bits,
+    /// One sector holds nonsense.
+    Sector,
+    /// It is all zeros.
+    Zeros,
+    /// It is another page.
+    Other,
+}
+
+/// A page that was spoiled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rot {
+    /// Of which database.
+    pub database: u8,
+    /// Which page.
+    pub page: PageNumber,
+    /// How.
+    pub decay: Decay,
+}
+
+impl fmt::Display for Rot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            database,
+            page,
+            decay,
+        } = self;
+        write!(f, "page {page} of database {database} spoiled ({decay:?})")
+    }
+}
+
+/// Spoils a page of `store`; `None` when the one that was drawn is blank, and nothing was done.
+pub(super) fn spoil(
+    store: &mut Store,
+    databases: u8,
+    size: PageSize,
+    draw: &mut Stream,
+) -> Option<Rot> {
+    let below = |draw: &mut Stream, bound: usize| {
+        usize::try_from(draw.below(bound as u64)).expect("below a length")
+    };
+    let database = u8::try_from(draw.below(databases.into())).expect("few databases");
+    let file = store.find(&database_path(database.into()))?;
+    let slots = store.length(file)?.div_euclid(size.bytes_u64());
+    let pages = u32::try_from(slots.checked_sub(2).filter(|pages| *pages > 1)?).ok()?;
+    let mut pick = || PageNumber(1 + u32::try_from(draw.below(pages.into())).expect("few pages"));
+    let (page, other) = (pick(), pick());
+    let mut bytes = vec![0; size.bytes()];
+    store.read(file, page.offset(size), &mut bytes);
+    if bytes.iter().all(|byte| *byte == 0) {
+        return None;
+    }
+    let decay = [
+        Decay::Bits,
+        Decay::Bits,
+        Decay::Sector,
+        Decay::Zeros,
+        Decay::Other,
+    ];
+    let decay = decay[below(draw, decay.len())];
+    match decay {
+        Decay::Bits => {
+            let bits = bytes.len() * 8;
+            let one = below(draw, bits);
+            let two = (one + 1 + below(draw, bits - 1)) % bits;
+            for bit in [one, two] {
+                bytes[bit.div_euclid(8)] ^= 1 << (bit % 8);
+            }
+        }
+        Decay::Sector => {
+            let start = 512 * below(draw, bytes.len().div_euclid(512));
+            draw.fill(&mut bytes[start..start + 512]);
+        }
+        Decay::Zeros => bytes.fill(0),
+        Decay::Other => {
+            let former = bytes.clone();
+            store.read(file, other.offset(size), &mut bytes);
+            if former == bytes {
+                return None;
+            }
+        }
+    }
+    store.write(file, page.offset(size), &bytes);
+    Some(Rot {
+        database,
+        page,
+        decay,
+    })
+}
