@@ -88,20 +88,29 @@ impl Checkpoint {
         Ok(bytes)
     }
 
-    /// Reads the first sound copy of a checkpoint file's bytes.
+    /// Reads a checkpoint file's bytes: the sound copy, or of two the one that is further on. The first is written first, so a
+    /// second that is further on means that the write of the first got lost, and logs that the first needs may be gone.
     ///
     /// # Errors
     /// [`CheckpointError`].
     pub fn find(file: &[u8]) -> Result<Self, CheckpointError> {
         let mut trouble = CheckpointError::NotCheckpoint;
+        let mut best: Option<Self> = None;
         for copy in file.chunks_exact(CHECKPOINT_BYTES).take(2) {
             match Self::read(copy) {
-                Ok(checkpoint) => return Ok(checkpoint),
+                Ok(found) => {
+                    let is_better = best.as_ref().is_none_or(|best| {
+                        found.signature == best.signature && found.position > best.position
+                    });
+                    if is_better {
+                        best = Some(found);
+                    }
+                }
                 Err(CheckpointError::NotCheckpoint) => {}
                 Err(other) => trouble = other,
             }
         }
-        Err(trouble)
+        best.ok_or(trouble)
     }
 
     /// Reads one copy.
@@ -150,6 +159,14 @@ mod tests {
             signature: Signature::ours(1, Stamp::default(), RunId(2)),
             attachments: Vec::new(),
         };
+        let newer = Checkpoint {
+            position: LogPosition::start_of(10),
+            ..checkpoint.clone()
+        };
+        let copies = [&checkpoint, &newer].map(|copy| copy.to_bytes().unwrap());
+        for file in [copies.concat(), [&copies[1][..], &copies[0]].concat()] {
+            assert_eq!(Checkpoint::find(&file).as_ref(), Ok(&newer));
+        }
         let mut file = checkpoint.to_bytes().unwrap().repeat(2);
         assert_eq!(Checkpoint::find(&file).as_ref(), Ok(&checkpoint));
         file[50] ^= 1;

@@ -240,7 +240,8 @@ impl DatabaseHeader {
 
     /// The header in the first bytes of a database file, up to [`HEADERS_BYTES_MAX`] of them.
     ///
-    /// The first copy decides if it is sound, then the second.
+    /// The first copy decides if it is sound, then the second. Of a database of ours the newer one decides: the first is written
+    /// first, so a second that is newer means that the write of the first got lost.
     ///
     /// # Errors
     /// [`HeaderError`] when neither copy is a header that we can read.
@@ -248,6 +249,11 @@ impl DatabaseHeader {
         let primary = Self::find_copy(start, HeaderCopy::Primary);
         let shadow = Self::find_copy(start, HeaderCopy::Shadow);
         match (primary, shadow) {
+            (Ok(primary), Ok(shadow)) if shadow.is_newer_than(&primary) => Ok(HeaderFound {
+                header: shadow,
+                copy: HeaderCopy::Shadow,
+                other: Some(Box::new(primary)),
+            }),
             (Ok(header), shadow) => Ok(HeaderFound {
                 header,
                 copy: HeaderCopy::Primary,
@@ -261,6 +267,15 @@ impl DatabaseHeader {
             // The shadow's place depends on the page size, so the primary's trouble says more.
             (Err(HeaderError::NotEse), Err(trouble)) | (Err(trouble), Err(_)) => Err(trouble),
         }
+    }
+
+    /// Whether this is a later header of the same database of ours: what a header says of time and log only ever grows.
+    fn is_newer_than(&self, other: &Self) -> bool {
+        let age = |header: &Self| {
+            let positions = [header.consistent, header.attached, header.detached];
+            (header.time, positions.into_iter().max())
+        };
+        self.is_ours() && self.signature == other.signature && age(self) > age(other)
     }
 
     /// The first page size at which one copy is sound.
@@ -464,6 +479,31 @@ mod tests {
             file[size.bytes() + 100] ^= 1;
             assert_eq!(DatabaseHeader::find(&file), Err(HeaderError::Checksum));
         }
+    }
+
+    #[test]
+    fn of_two_sound_copies_the_newer_decides() {
+        let size = PageSize::KIB_4;
+        let old = filled(size);
+        let mut new = old.clone();
+        new.state = DatabaseState::Clean;
+        new.detached.generation += 1;
+        let chosen = |first: &DatabaseHeader, second: &DatabaseHeader| {
+            let file = [first.to_bytes(), second.to_bytes()].concat();
+            let found = DatabaseHeader::find(&file).unwrap();
+            assert!(found.other.is_some());
+            (found.header, found.copy)
+        };
+        // Between the writes of the two copies, and after a write of the first that got lost.
+        assert_eq!(chosen(&new, &old), (new.clone(), HeaderCopy::Primary));
+        assert_eq!(chosen(&old, &new), (new.clone(), HeaderCopy::Shadow));
+        // Of other programs' files nothing is assumed.
+        let foreign = |header: &DatabaseHeader| DatabaseHeader {
+            signature: Signature::default(),
+            ..header.clone()
+        };
+        let (old, new) = (foreign(&old), foreign(&new));
+        assert_eq!(chosen(&old, &new), (old.clone(), HeaderCopy::Primary));
     }
 
     #[test]

@@ -10,6 +10,7 @@ use brunt_ese::error::EngineError;
 use brunt_ese::format::log_file::log_file_name;
 use brunt_ese::verify::verify;
 use brunt_testkit::tiny::{SIZE, database_path, open};
+use brunt_units::Span;
 use brunt_world::fault::{Fault, FaultKind, faulty};
 use brunt_world::{Class, Io, IoError, OpenMode, World};
 use brunt_world_virtual::crash::{CrashImages, Sample};
@@ -102,7 +103,7 @@ fn stream(prepared: &Prepared) -> (Copy, Versions) {
     let world = made.world.clone();
     let copy = made.executor.block_on(async move {
         let (instance, _) = open(&world, FRAMES, instance_options()).await?;
-        work(&instance, &kept).await?;
+        work(&world, Span::ZERO, &instance, &kept).await?;
         let mut copy = Copy::default();
         backup::read(&instance, 0, Reads::COPY, &mut copy).await?;
         instance.close().await?;

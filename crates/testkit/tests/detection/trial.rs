@@ -181,8 +181,10 @@ pub(crate) fn no_versions() -> Versions {
 }
 
 /// Replaces every record, then inserts one behind each, which splits leaves and branches. What was committed is in
-/// `versions`.
+/// `versions`. After each a `pause`: the checkpoint moves once a second.
 pub(crate) async fn work(
+    world: &World,
+    pause: Span,
     instance: &Instance<Bytes>,
     versions: &RefCell<BTreeMap<u32, u8>>,
 ) -> Result<(), EngineError> {
@@ -197,6 +199,7 @@ pub(crate) async fn work(
             };
             transaction.commit(Commit::Hard).await?;
             versions.borrow_mut().insert(number, version);
+            world.sleep(pause).await;
         }
     }
     Ok(())
@@ -233,6 +236,10 @@ pub(crate) fn try_fault(prepared: &Prepared, kind: FaultKind, place: Place) -> O
 
 fn run(prepared: &Prepared, fault: &Fault, place: Place) -> Outcome {
     let is_read_late = place.is_of_the_log();
+    let pause = match place {
+        Place::Checkpoint => Span::millis(5),
+        _ => Span::ZERO,
+    };
     let mut outcome = Outcome::struck(0);
     let versions = no_versions();
     let mut made = world_of(&prepared.store);
@@ -242,7 +249,7 @@ fn run(prepared: &Prepared, fault: &Fault, place: Place) -> Outcome {
     let kept = Rc::clone(&versions);
     let ended = made.executor.block_on(patiently(honest, async move {
         let (instance, _) = open(&world, FRAMES, instance_options()).await?;
-        work(&instance, &kept).await?;
+        work(&world, pause, &instance, &kept).await?;
         if !is_read_late {
             instance.close().await?;
         }

@@ -26,7 +26,7 @@ pub(crate) fn why(kind: FaultKind, place: Place, cell: &str) -> &'static str {
             Place::Header => of_the_header(kind, cell),
             Place::FlushMap => of_the_flush_map(kind),
             Place::LogSegment => of_the_log(kind),
-            Place::Checkpoint => of_the_checkpoint(kind, cell),
+            Place::Checkpoint => of_the_checkpoint(kind),
             Place::Copy => of_a_copy(kind, cell),
         },
     }
@@ -68,7 +68,7 @@ fn of_the_header(kind: FaultKind, cell: &str) -> &'static str {
             "the header of before the close says that it is open, and the log is replayed again"
         }
         FaultKind::Stale | FaultKind::Lost => {
-            "the first copy is sound and too old; pages of a later time than their database are refused"
+            "of two copies that are sound and differ the newer is taken, and verify notes that they differ"
         }
         _ => "there is a second copy, written when the first is durable",
     }
@@ -96,11 +96,12 @@ fn of_the_log(kind: FaultKind) -> &'static str {
     }
 }
 
-fn of_the_checkpoint(kind: FaultKind, cell: &str) -> &'static str {
+fn of_the_checkpoint(kind: FaultKind) -> &'static str {
     match kind {
         FaultKind::DroppedSync => "it is written through; nobody syncs it",
-        FaultKind::Stale if cell == "not met" => "nothing stood there before it was written",
-        FaultKind::Lost | FaultKind::Stale => "one that is too old makes recovery longer",
+        FaultKind::Lost | FaultKind::Stale => {
+            "of two copies that are sound and differ the one that is further on is taken"
+        }
         _ => "there is a second copy, and without any the oldest log is where recovery begins",
     }
 }
