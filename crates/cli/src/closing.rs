@@ -5,12 +5,16 @@
 
 use std::path::Path;
 
+use brunt_qualify::goal::TestKind;
 use brunt_report::result::{Outcome, Rule, RunResult, Verdict};
 use brunt_report::{decimals, grouped};
 
 use crate::columns::columns;
 use crate::exit::Exit;
 use crate::output::{Output, Tone};
+
+/// Kinds of tests that are about a rate of I/O.
+const LOAD: [&str; 2] = [TestKind::Performance.word(), TestKind::Stress.word()];
 
 /// How a run with `verdict` ends the program.
 pub fn exit(verdict: Verdict) -> Exit {
@@ -33,13 +37,13 @@ pub fn closing(result: &RunResult, folder: &Path, output: &Output) -> String {
 pub fn summary(result: &RunResult, report: &Path, output: &Output) -> String {
     let mut text = String::new();
     text.push_str(&verdict_line(result, output));
-    for rule in result
+    // Of a test that was stopped nothing is judged, whatever its rules say until then.
+    let is_judged = result.verdict == Verdict::Fail;
+    let failed = result
         .rules
         .iter()
-        .filter(|rule| rule.outcome == Outcome::Failed)
-    {
-        text.push_str(&failure(rule));
-    }
+        .filter(|rule| is_judged && rule.outcome == Outcome::Failed);
+    failed.for_each(|rule| text.push_str(&failure(rule)));
     for line in &result.details.found {
         text.push_str(&format!("\n{:14}{line}", ""));
     }
@@ -89,8 +93,9 @@ fn verdict_line(result: &RunResult, output: &Output) -> String {
         Some(target) => format!("target {}", decimals(target)),
         None => "no target set".to_owned(),
     };
-    // Of a test that was not carried through, the reason matters more than the rate until then.
+    // Of a test that was not carried through, the reason matters more than the rate until then; and a backup has no rate.
     let carried = matches!(result.verdict, Verdict::Pass | Verdict::Fail);
+    let carried = carried && LOAD.contains(&result.test.as_str());
     match result.achieved_iops.filter(|_| carried) {
         Some(rate) => {
             format!(

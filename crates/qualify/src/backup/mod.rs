@@ -31,8 +31,9 @@ use crate::plan::Plan;
 use crate::progress::{News, Stop};
 use crate::punctuality::Punctuality;
 use crate::rules::Ending;
-use crate::run::{Director, GaveUp, TELL};
+use crate::run::{Director, GaveUp};
 use crate::server::{Server, Table};
+use crate::telling::telling;
 use crate::test_run::{BackedUp, TestRun};
 use copying::CopySink;
 
@@ -116,15 +117,23 @@ impl Director<'_> {
             };
             tasks.push((at, self.world.spawner.spawn(read)));
         }
-        while tasks.iter().any(|(_, task)| !task.is_done()) {
-            self.world.sleep(TELL).await;
+        let all = async {
+            let mut all = Vec::new();
+            for (at, task) in tasks {
+                all.push((at, task.await));
+            }
+            all
+        };
+        let tell = || {
             let done = read_so_far(server).min(total);
             self.tell(News::BackingUp { done, total });
-        }
+        };
+        tell();
+        let all = telling(self.world, all, tell).await;
         run.delays = punctuality.end();
         let sizes = server.file_sizes();
-        for (at, task) in tasks {
-            let took = match task.await {
+        for (at, read) in all {
+            let took = match read {
                 Err(EngineError::Stopped) => continue,
                 other => other?,
             };

@@ -173,8 +173,13 @@ async fn finish(
 fn recovered(name: &str, opened: &Opened) -> String {
     let report = &opened.recovery;
     format!(
-        "{name}: recovered from {} log files in {:.1} s: {} changes repeated, {} transactions taken back, {} torn pages rebuilt",
+        "{name}: recovered from {} log {} in {:.1} s: {} changes repeated, {} transactions taken back, {} torn pages rebuilt",
         grouped(report.generations.into()),
+        if report.generations == 1 {
+            "file"
+        } else {
+            "files"
+        },
         opened.took.as_seconds(),
         grouped(report.changes),
         report.undone,

@@ -27,7 +27,7 @@ use minijinja::Environment;
 use minijinja::value::Serde;
 use serde::Serialize;
 
-use crate::result::{IoNumbers, RunResult, World};
+use crate::result::{IoNumbers, Quantity, RunResult, World};
 use crate::{Event, Run, decimals, grouped};
 use pictures::Picture;
 use table::Table;
@@ -124,13 +124,14 @@ fn subtitle(result: &RunResult) -> String {
     parts.join(", ")
 }
 
-/// `7,200 s` is said as hours.
+/// `7,200 s` are said as `2 hours`.
 fn length(seconds: f64) -> String {
-    match seconds {
-        seconds if seconds >= 7_200.0 => format!("{} hours", decimals(seconds / 3_600.0)),
-        seconds if seconds >= 600.0 => format!("{} min", decimals(seconds / 60.0)),
-        seconds => format!("{} s", decimals(seconds)),
-    }
+    let (number, unit) = match seconds {
+        seconds if seconds >= 7_200.0 => (seconds / 3_600.0, "hours"),
+        seconds if seconds >= 600.0 => (seconds / 60.0, "min"),
+        seconds => (seconds, "s"),
+    };
+    Quantity::new((number * 10.0).round() / 10.0, unit).to_string()
 }
 
 /// The file systems and their devices, each once.

@@ -138,8 +138,8 @@ fn spread(run: &Run) -> Plot {
         .collect();
     Plot {
         title: "How latencies are spread",
-        x: Axis::powers(low, high, "milliseconds; less than 0.001 stands there"),
-        y: Axis::from_zero(highest(&curves), "% of the I/Os in each step"),
+        x: Axis::powers(low, high, "ms (less than 0.001 at the edge)"),
+        y: Axis::from_zero(highest(&curves), "% of I/Os in each step"),
         curves,
         limits: vec![Limit {
             name: format!("read limit {limit}"),
