@@ -527,7 +527,7 @@ pub enum DesignError {
     #[error("a strip of {1} is no whole number of cache pages of {0}")]
     PageInStrip(ByteSize, ByteSize),
     /// The marks are not in order.
-    #[error("watermarks: low ({0} %) is below high ({1} %), and high at most 100 %")]
+    #[error("watermarks: low ({0} %) has to be below high ({1} %), and high at most 100 %")]
     Marks(u32, u32),
     /// The solid-state tier cannot be built.
     #[error("a solid-state tier {0}")]

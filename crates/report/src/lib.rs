@@ -31,7 +31,9 @@ mod unfinished;
 pub use counters::Counters;
 pub use event::Event;
 pub use folder::{FolderError, RunFolder};
-pub use html::{SweepPoint, report_html, sweep_html};
+pub use html::{
+    StorageInterval, StoragePage, StorageTable, SweepPoint, report_html, storage_html, sweep_html,
+};
 pub use number::{decimals, grouped};
 pub use result::RunResult;
 pub use run::{ReadError, Run};

@@ -16,10 +16,12 @@ mod escape;
 mod jetstress;
 mod pictures;
 mod plot;
+mod storage;
 mod sweep;
 mod table;
 mod tables;
 
+pub use storage::{StorageInterval, StoragePage, StorageTable, storage_html};
 pub use sweep::{SweepPoint, sweep_html};
 
 use brunt_units::ByteSize;

@@ -279,7 +279,8 @@ impl Plot {
             .iter()
             .map(|limit| ("limit".to_owned(), limit.name.as_str()));
         let mut x = 10.0;
-        for (class, name) in curves.chain(limits) {
+        // Several lines may share one name.
+        for (class, name) in curves.chain(limits).filter(|(_, name)| !name.is_empty()) {
             line(svg, &class, [x, 16.0, x + 20.0, 16.0]);
             label(svg, "start", [x + 24.0, 19.5], name);
             x += 34.0 + LETTER * name.chars().count() as f64;

@@ -6,10 +6,11 @@
 //! * `test`: a scenario with a mail server, such as `brunt run` takes, on an array: a run folder as after a real test.
 //! * `several`: many of them at once: `sweep`, `until_fail`, or many seeds; `points` has all cores work on them.
 //! * [`Headline`]: the figures that published tests print; [`predict`]: them, for a scenario.
-//! * `json`, `words`: a scenario with plain load; nothing is written.
+//! * `json`, `words`, `load_report`: a scenario with plain load: what it says, and the page it leaves.
 
 mod headline;
 mod json;
+mod load_report;
 mod points;
 mod several;
 mod sweep;
@@ -61,7 +62,7 @@ pub struct SimulateArgs {
     #[arg(long, value_name = "N")]
     pub sessions: Option<String>,
 
-    /// Folder that the run's own folder is made in (tests)
+    /// Folder that the run's own folder is made in
     #[arg(long, value_name = "DIR", default_value = "runs")]
     pub out: PathBuf,
 
@@ -149,7 +150,7 @@ pub enum SimulateError {
 pub fn run(args: &SimulateArgs, output: &Output) -> Result<Exit, SimulateError> {
     let source = Source::read(&args.scenario)?;
     if !source.is_test() {
-        return load(args, &source.load(args)?, output);
+        return load(args, &source, output);
     }
     if let Some(exit) = several::run(args, &source, output)? {
         return Ok(exit);
@@ -180,11 +181,8 @@ pub fn predict(
 }
 
 /// Plain load.
-fn load(
-    args: &SimulateArgs,
-    scenario: &ArrayScenario,
-    output: &Output,
-) -> Result<Exit, SimulateError> {
+fn load(args: &SimulateArgs, source: &Source, output: &Output) -> Result<Exit, SimulateError> {
+    let scenario = &source.load(args)?;
     output.talk(&words::opening(scenario));
     let mut progress = output.progress("simulate");
     let outcome = simulate(&scenario.simulation, |at| {
@@ -198,6 +196,8 @@ fn load(
     } else {
         output.data(&words::result(scenario, &outcome, output));
     }
+    let page = load_report::write(args, scenario, &source.text, &outcome)?;
+    output.talk(&format!("\n{:14}{}", "report", page.display()));
     Ok(match outcome.loss() {
         Some(_) => Exit::Failed,
         None => Exit::Passed,

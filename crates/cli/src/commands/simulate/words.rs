@@ -2,7 +2,7 @@
 
 use brunt_array::load::{Interval, Outcome, Side};
 use brunt_array::{ArrayDesign, Breakdown, GroupDesign, PagedDesign, SystemDesign};
-use brunt_report::{decimals, grouped};
+use brunt_report::{StorageTable, decimals, grouped};
 use brunt_stats::Percentile;
 use brunt_units::Span;
 
@@ -14,6 +14,64 @@ use crate::scenario::ArrayScenario;
 const TIER_COLUMN: usize = 8;
 /// More drives than this are told by group only.
 const DRIVES_SHOWN: usize = 24;
+
+/// What is simulated: groups, drives and LUNs in pages, for the page.
+pub(super) fn subject(scenario: &ArrayScenario) -> Vec<String> {
+    let design = &scenario.simulation.design;
+    let first = &design.arrays()[0];
+    let mut parts: Vec<String> = first.groups.iter().map(group_words).collect();
+    let drives = models(first).into_iter();
+    parts.extend(drives.map(|(count, title)| format!("{count} x {title}")));
+    if let SystemDesign::Paged(paged) = design {
+        parts.push(format!("{} such arrays", paged.members.len()));
+        parts.push(pages_words(paged));
+    }
+    parts.push(format!("{} of virtual time", scenario.simulation.duration));
+    parts
+}
+
+/// The tables of the page: those of the screen.
+pub(super) fn tables(scenario: &ArrayScenario, outcome: &Outcome) -> Vec<StorageTable> {
+    let design = &scenario.simulation.design;
+    let (head, rows) = match outcome.drives.len() > DRIVES_SHOWN {
+        true => group_rows(design, outcome),
+        false => drive_rows(design, outcome),
+    };
+    let of = |title, (head, rows): (Vec<&str>, Vec<Vec<String>>)| StorageTable {
+        title,
+        head: head.into_iter().map(str::to_owned).collect(),
+        rows,
+    };
+    let parts = Breakdown::NAMES.iter().zip(outcome.reads.parts_ms());
+    let parts = parts.zip(outcome.writes.parts_ms());
+    let parts = parts
+        .map(|((name, read), write)| vec![(*name).to_owned(), decimals(read), decimals(write)]);
+    let mut others: Vec<Vec<String>> = Vec::new();
+    for text in [
+        cache(outcome),
+        tier(outcome),
+        used(outcome),
+        busiest(outcome),
+    ] {
+        let lines = text.lines().filter(|line| !line.trim().is_empty());
+        others.extend(lines.map(|line| vec![words_of(line)]));
+    }
+    vec![
+        of("Reads and writes of hosts", side_rows(outcome)),
+        of(
+            "Where the time went",
+            (vec!["", "read ms", "write ms"], parts.collect()),
+        ),
+        of("Over time", interval_rows(outcome)),
+        of("Drives", (head, rows)),
+        of("Cache and front", (vec!["what was counted"], others)),
+    ]
+}
+
+/// A line of the screen without the spaces that align it.
+fn words_of(line: &str) -> String {
+    line.split_whitespace().collect::<Vec<_>>().join(" ")
+}
 
 /// The first lines: what is going to be simulated.
 pub(super) fn opening(scenario: &ArrayScenario) -> String {
@@ -142,7 +200,15 @@ fn verdict(outcome: &Outcome, output: &Output) -> String {
 }
 
 fn sides(outcome: &Outcome) -> String {
-    let head = [
+    let (head, rows) = side_rows(outcome);
+    columns(&head, &[1, 2, 3, 4, 5, 6], &rows)
+}
+
+/// The columns of a table, and its rows.
+type Rows = (Vec<&'static str>, Vec<Vec<String>>);
+
+fn side_rows(outcome: &Outcome) -> Rows {
+    let head = vec![
         "",
         "per second",
         "mean ms",
@@ -163,8 +229,8 @@ fn sides(outcome: &Outcome) -> String {
             grouped(side.errors),
         ]
     };
-    let rows = [row("reads", &outcome.reads), row("writes", &outcome.writes)];
-    columns(&head, &[1, 2, 3, 4, 5, 6], &rows)
+    let rows = vec![row("reads", &outcome.reads), row("writes", &outcome.writes)];
+    (head, rows)
 }
 
 fn where_time_went(outcome: &Outcome) -> String {
@@ -208,7 +274,13 @@ fn busiest(outcome: &Outcome) -> String {
 }
 
 fn over_time(outcome: &Outcome) -> String {
-    let head = [
+    let (head, rows) = interval_rows(outcome);
+    let figures: Vec<usize> = (0..head.len() - 1).collect();
+    columns(&head, &figures, &rows)
+}
+
+fn interval_rows(outcome: &Outcome) -> Rows {
+    let mut head = vec![
         "until",
         "reads/s",
         "writes/s",
@@ -235,7 +307,6 @@ fn over_time(outcome: &Outcome) -> String {
         rows.push(interval_row(interval, happened.join("; ")));
         since = interval.until;
     }
-    let mut head = head.to_vec();
     if outcome.tier.is_some() {
         head.insert(TIER_COLUMN, "tier hits");
         for (row, interval) in rows.iter_mut().zip(&outcome.intervals) {
@@ -243,8 +314,7 @@ fn over_time(outcome: &Outcome) -> String {
             row.insert(TIER_COLUMN, hits);
         }
     }
-    let figures: Vec<usize> = (0..head.len() - 1).collect();
-    columns(&head, &figures, &rows)
+    (head, rows)
 }
 
 fn interval_row(interval: &Interval, happened: String) -> Vec<String> {
@@ -265,9 +335,15 @@ fn interval_row(interval: &Interval, happened: String) -> Vec<String> {
 
 fn drives(design: &SystemDesign, outcome: &Outcome) -> String {
     if outcome.drives.len() > DRIVES_SHOWN {
-        return groups(design, outcome);
+        let (head, rows) = group_rows(design, outcome);
+        return columns(&head, &[1, 2, 3, 4, 5, 6], &rows);
     }
-    let head = [
+    let (head, rows) = drive_rows(design, outcome);
+    columns(&head, &[0, 2, 3, 4, 5, 6, 7, 8, 9], &rows)
+}
+
+fn drive_rows(design: &SystemDesign, outcome: &Outcome) -> Rows {
+    let head = vec![
         "drive",
         "in",
         "busy",
@@ -298,8 +374,7 @@ fn drives(design: &SystemDesign, outcome: &Outcome) -> String {
             each(drive.rotation),
         ]
     });
-    let rows: Vec<Vec<String>> = rows.collect();
-    columns(&head, &[0, 2, 3, 4, 5, 6, 7, 8, 9], &rows)
+    (head, rows.collect())
 }
 
 fn whose(design: &SystemDesign, drive: usize) -> String {
@@ -325,8 +400,8 @@ fn whose(design: &SystemDesign, drive: usize) -> String {
     "-".to_owned()
 }
 
-fn groups(design: &SystemDesign, outcome: &Outcome) -> String {
-    let head = [
+fn group_rows(design: &SystemDesign, outcome: &Outcome) -> Rows {
+    let head = vec![
         "group",
         "drives",
         "busy",
@@ -363,8 +438,7 @@ fn groups(design: &SystemDesign, outcome: &Outcome) -> String {
             decimals(count * mean(&|drive| per_second(drive.writes, drive.elapsed()))),
         ]
     });
-    let rows: Vec<Vec<String>> = rows.collect();
-    columns(&head, &[1, 2, 3, 4, 5, 6], &rows)
+    (head, rows.collect())
 }
 
 fn cache(outcome: &Outcome) -> String {

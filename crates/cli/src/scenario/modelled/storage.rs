@@ -23,7 +23,7 @@ pub struct ArrayPlan {
 }
 
 /// What arrays have here besides.
-const OWN_KEYS: [&str; 2] = ["name", "incident"];
+const OWN_KEYS: [&str; 3] = ["name", "incident", "pages"];
 
 pub(super) fn read(storage: &mut Section, folder: &Path) -> Result<Vec<ArrayPlan>, Refusal> {
     const EXAMPLE: &str = "[array] with [[array.drives]] and [[array.group]]";
@@ -63,6 +63,12 @@ fn read_one(node: Node, number: u32, several: bool, folder: &Path) -> Result<Arr
         false => "array".to_owned(),
     };
     let name = section.read_or("name", usual, section::text)?.value;
+    if let Some(pages) = section.take("pages") {
+        let refusal = pages
+            .place
+            .refuse("is for plain load: a test lies on LUNs that have their place");
+        return Err(refusal.hint("leave [array.pages] out, or say [[load]] instead of [test]"));
+    }
     let incidents = section.take("incident");
     let design = arrays::read_array(&mut section, folder)?;
     let incidents = incidents.map(|node| arrays::incidents_of(node, &design));

@@ -116,6 +116,13 @@ fn several_arrays_have_names_and_incidents_of_their_own() {
 }
 
 #[test]
+fn a_test_on_pages_is_refused() {
+    let pages = EXAMPLE.replace("\n[array]\n", "\n[array]\npages = { members = 2 }\n");
+    let refusal = refused(&pages);
+    assert!(refusal.contains("is for plain load"), "{refusal}");
+}
+
+#[test]
 fn a_test_is_told_from_plain_load() {
     assert!(ModelledScenario::is_meant("m.toml", EXAMPLE));
     let load = include_str!("../../../../../examples/arrays/raid10-healthy.toml");

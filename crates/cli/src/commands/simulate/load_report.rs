@@ -1,0 +1,138 @@
+//! The run folder of plain load: `report.html` for readers, `simulation.json` for programs.
+
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+use brunt_array::load::{Interval, Outcome, Side};
+use brunt_report::{RunFolder, StorageInterval, StoragePage, decimals, grouped, storage_html};
+use brunt_stats::Percentile;
+use brunt_units::Span;
+
+use super::{SimulateArgs, SimulateError, json, words};
+use crate::commands::run::timestamp;
+use crate::scenario::ArrayScenario;
+
+/// Writes the folder below `args.out`: the page in it.
+///
+/// # Errors
+/// [`SimulateError`] when it cannot be written.
+pub(super) fn write(
+    args: &SimulateArgs,
+    scenario: &ArrayScenario,
+    text: &str,
+    outcome: &Outcome,
+) -> Result<PathBuf, SimulateError> {
+    let begun = timestamp(SystemTime::now());
+    let folder = RunFolder::create(&args.out, begun, &scenario.name)?;
+    let page = page(args, scenario, text, outcome);
+    folder.write("report.html", storage_html(&page).as_bytes())?;
+    folder.write(
+        "simulation.json",
+        json::result(scenario, outcome).as_bytes(),
+    )?;
+    Ok(folder.file("report.html"))
+}
+
+fn page<'a>(
+    args: &SimulateArgs,
+    scenario: &'a ArrayScenario,
+    text: &'a str,
+    outcome: &Outcome,
+) -> StoragePage<'a> {
+    let since = Span(outcome.since.0).as_seconds();
+    let measured = |at: brunt_units::Time| Span(at.0).as_seconds() - since;
+    let incidents = scenario
+        .simulation
+        .incidents
+        .iter()
+        .map(|(at, _)| measured(*at));
+    let within = |at: &f64| (0.0..=outcome.elapsed().as_seconds()).contains(at);
+    let notes = outcome.notes.iter();
+    StoragePage {
+        name: &scenario.name,
+        is_lost: outcome.loss().is_some(),
+        sentence: sentence(outcome),
+        subtitle: words::subject(scenario).join("; "),
+        figures: figures(outcome),
+        intervals: outcome
+            .intervals
+            .iter()
+            .map(|one| interval(one, since))
+            .collect(),
+        incidents_s: incidents.filter(within).collect(),
+        notes: notes
+            .map(|note| (Span(note.at.0).to_string(), note.what.to_string()))
+            .collect(),
+        tables: words::tables(scenario, outcome),
+        command: command(args),
+        scenario: text,
+    }
+}
+
+/// What repeats it.
+fn command(args: &SimulateArgs) -> String {
+    let mut words = vec![format!("brunt simulate {}", args.scenario.display())];
+    let flags = [("--duration", &args.duration), ("--seed", &args.seed)];
+    for (flag, value) in flags {
+        words.extend(value.iter().map(|value| format!("{flag} {value}")));
+    }
+    words.extend(args.set.iter().map(|set| format!("--set {set}")));
+    words.join(" ")
+}
+
+/// What came of it, in a line.
+fn sentence(outcome: &Outcome) -> String {
+    let failed = outcome.reads.errors + outcome.writes.errors;
+    let mut text = match outcome.loss() {
+        Some(note) => format!("Data was lost: {} at {}.", note.what, Span(note.at.0)),
+        None => "No data was lost.".to_owned(),
+    };
+    if let Some((drive, share)) = outcome.busiest() {
+        text.push_str(&format!(
+            " The busiest drive ({drive}) worked {:.0} % of the time.",
+            share * 100.0
+        ));
+    }
+    if failed > 0 {
+        text.push_str(&format!(" {} requests failed.", grouped(failed)));
+    }
+    text
+}
+
+fn figures(outcome: &Outcome) -> Vec<(String, &'static str, &'static str)> {
+    let rate = |side: &Side| side.latencies.count() as f64 / outcome.elapsed().as_seconds();
+    let mean = |side: &Side| {
+        let mean = side.latencies.mean();
+        mean.map_or_else(|| "-".to_owned(), |mean| decimals(mean.as_millis()))
+    };
+    vec![
+        (decimals(rate(&outcome.reads)), "/s", "reads of hosts"),
+        (mean(&outcome.reads), "ms", "read, mean"),
+        (decimals(rate(&outcome.writes)), "/s", "writes of hosts"),
+        (mean(&outcome.writes), "ms", "write, mean"),
+    ]
+}
+
+fn interval(one: &Interval, since: f64) -> StorageInterval {
+    let length_s = one.length.as_seconds();
+    let rate = |side: &Side| side.latencies.count() as f64 / length_s;
+    let latency = |side: &Side| {
+        let mean = side.latencies.mean()?.as_millis();
+        Some((
+            mean,
+            side.latencies.percentile(Percentile::P99)?.as_millis(),
+        ))
+    };
+    let percent = |share: f64| share * 100.0;
+    StorageInterval {
+        begin_s: Span(one.until.0).as_seconds() - since - length_s,
+        length_s,
+        reads_per_s: rate(&one.reads),
+        writes_per_s: rate(&one.writes),
+        read_ms: latency(&one.reads),
+        write_ms: latency(&one.writes),
+        busiest_percent: percent(one.busiest.0),
+        dirty_percent: one.dirty.map(percent),
+        tier_percent: one.tier_hits.map(percent),
+    }
+}

@@ -1,0 +1,275 @@
+//! The page of plain load on modelled storage: what came of it, four pictures over time, what happened, and the tables.
+//!
+//! There is no mail server and no rule here, so there is no verdict of a qualification: only whether data was lost.
+
+use minijinja::Environment;
+use minijinja::value::Serde;
+use serde::Serialize;
+
+use super::plot::{Axis, Curve, Limit, Plot};
+use super::{STYLE, escape};
+
+const TEMPLATE: &str = include_str!("storage.html");
+
+/// A part of the measured time. Times are in seconds from when measuring began.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct StorageInterval {
+    /// When it began.
+    pub begin_s: f64,
+    /// How long it was.
+    pub length_s: f64,
+    /// Reads of hosts per second.
+    pub reads_per_s: f64,
+    /// Writes of hosts per second.
+    pub writes_per_s: f64,
+    /// Mean and 99th percentile of reads; none without reads.
+    pub read_ms: Option<(f64, f64)>,
+    /// The same of writes.
+    pub write_ms: Option<(f64, f64)>,
+    /// Utilisation of the busiest drive.
+    pub busiest_percent: f64,
+    /// Share of the write cache that drives lack; none without a cache.
+    pub dirty_percent: Option<f64>,
+    /// Share of the reads behind the cache that a solid-state tier answered; none without one.
+    pub tier_percent: Option<f64>,
+}
+
+/// A table with as many cells in each row as in its head.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct StorageTable {
+    /// Its title.
+    pub title: &'static str,
+    /// Names of its columns.
+    pub head: Vec<String>,
+    /// Its rows.
+    pub rows: Vec<Vec<String>>,
+}
+
+/// What stands on the page.
+#[derive(Clone, Debug, Default)]
+pub struct StoragePage<'a> {
+    /// The scenario's name.
+    pub name: &'a str,
+    /// Whether data was lost.
+    pub is_lost: bool,
+    /// What came of it.
+    pub sentence: String,
+    /// What was simulated.
+    pub subtitle: String,
+    /// Numbers beside it, each with its unit and what it is.
+    pub figures: Vec<(String, &'static str, &'static str)>,
+    /// The measured time, piece by piece.
+    pub intervals: Vec<StorageInterval>,
+    /// When something befell the storage, in seconds from when measuring began.
+    pub incidents_s: Vec<f64>,
+    /// What happened, each with when.
+    pub notes: Vec<(String, String)>,
+    /// Further tables.
+    pub tables: Vec<StorageTable>,
+    /// The command that makes it again.
+    pub command: String,
+    /// The scenario as it was written.
+    pub scenario: &'a str,
+}
+
+#[derive(Serialize)]
+struct Picture {
+    title: &'static str,
+    svg: String,
+}
+
+#[derive(Serialize)]
+struct Shown<'a> {
+    style: &'static str,
+    name: &'a str,
+    verdict: &'static str,
+    class: &'static str,
+    sentence: &'a str,
+    subtitle: &'a str,
+    figures: &'a [(String, &'static str, &'static str)],
+    pictures: Vec<Picture>,
+    notes: &'a [(String, String)],
+    tables: &'a [StorageTable],
+    command: &'a str,
+    scenario: &'a str,
+}
+
+/// The page as a file that needs nothing else.
+pub fn storage_html(page: &StoragePage<'_>) -> String {
+    let plots = [rates(page), reads(page), writes(page), shares(page)];
+    let drawn = plots.into_iter().map(|plot| Picture {
+        title: plot.title,
+        svg: plot.to_svg(),
+    });
+    let shown = Shown {
+        style: STYLE,
+        name: page.name,
+        verdict: if page.is_lost { "LOST" } else { "DONE" },
+        class: if page.is_lost { "fail" } else { "pass" },
+        sentence: &page.sentence,
+        subtitle: &page.subtitle,
+        figures: &page.figures,
+        pictures: drawn.collect(),
+        notes: &page.notes,
+        tables: &page.tables,
+        command: &page.command,
+        scenario: page.scenario,
+    };
+    let mut environment = Environment::new();
+    environment.set_formatter(escape::formatter);
+    environment
+        .add_template("storage.html", TEMPLATE)
+        .expect("the template is part of the program");
+    environment
+        .get_template("storage.html")
+        .and_then(|template| template.render(Serde(&shown)))
+        .expect("the template fits its data")
+}
+
+fn curve(
+    page: &StoragePage<'_>,
+    name: &'static str,
+    filled: bool,
+    number: impl Fn(&StorageInterval) -> Option<f64>,
+) -> Curve {
+    let point = |one: &StorageInterval| {
+        let middle = one.begin_s + one.length_s / 2.0;
+        (middle, number(one).unwrap_or(f64::NAN))
+    };
+    Curve {
+        name,
+        points: page.intervals.iter().map(point).collect(),
+        filled,
+    }
+}
+
+fn plot(page: &StoragePage<'_>, title: &'static str, curves: Vec<Curve>, y: Axis) -> Plot {
+    let end = |one: &StorageInterval| one.begin_s + one.length_s;
+    let incidents = page.incidents_s.iter().enumerate();
+    Plot {
+        title,
+        x: Axis::time(page.intervals.iter().map(end).fold(0.0, f64::max)),
+        y,
+        curves,
+        limits: incidents
+            .map(|(number, at)| Limit {
+                // One name for all.
+                name: if number == 0 {
+                    "incident".to_owned()
+                } else {
+                    String::new()
+                },
+                at: *at,
+                upright: true,
+            })
+            .collect(),
+    }
+}
+
+fn ends(curves: &[Curve]) -> (f64, f64) {
+    let all = curves.iter().flat_map(|curve| &curve.points);
+    all.map(|(_, y)| *y)
+        .filter(|y| *y > 0.0)
+        .fold((f64::INFINITY, 0.0), |(low, high), y| {
+            (low.min(y), high.max(y))
+        })
+}
+
+fn rates(page: &StoragePage<'_>) -> Plot {
+    let curves = vec![
+        curve(page, "reads", true, |one| Some(one.reads_per_s)),
+        curve(page, "writes", false, |one| Some(one.writes_per_s)),
+    ];
+    let y = Axis::from_zero(ends(&curves).1, "host I/Os per second");
+    plot(page, "I/Os per second", curves, y)
+}
+
+fn latencies(
+    page: &StoragePage<'_>,
+    title: &'static str,
+    of: fn(&StorageInterval) -> Option<(f64, f64)>,
+) -> Plot {
+    let curves = vec![
+        curve(page, "mean", false, |one| of(one).map(|two| two.0)),
+        curve(page, "p99", false, |one| of(one).map(|two| two.1)),
+    ];
+    let (low, high) = ends(&curves);
+    let y = Axis::powers(low.min(high.max(1.0)), high, "milliseconds");
+    plot(page, title, curves, y)
+}
+
+fn reads(page: &StoragePage<'_>) -> Plot {
+    latencies(page, "Read latency", |one| one.read_ms)
+}
+
+fn writes(page: &StoragePage<'_>) -> Plot {
+    latencies(page, "Write latency", |one| one.write_ms)
+}
+
+fn shares(page: &StoragePage<'_>) -> Plot {
+    let mut curves = vec![curve(page, "busiest drive", false, |one| {
+        Some(one.busiest_percent)
+    })];
+    let has = |of: fn(&StorageInterval) -> Option<f64>| {
+        page.intervals.iter().any(|one| of(one).is_some())
+    };
+    if has(|one| one.dirty_percent) {
+        curves.push(curve(page, "write cache", false, |one| one.dirty_percent));
+    }
+    if has(|one| one.tier_percent) {
+        curves.push(curve(page, "tier hits", false, |one| one.tier_percent));
+    }
+    plot(
+        page,
+        "How busy and how full",
+        curves,
+        Axis::from_zero(98.0, "percent"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_shows_what_it_is_given_and_escapes_it() {
+        let interval = |begin_s| StorageInterval {
+            begin_s,
+            length_s: 10.0,
+            reads_per_s: 100.0,
+            read_ms: Some((5.0, 20.0)),
+            busiest_percent: 40.0,
+            dirty_percent: Some(10.0),
+            ..StorageInterval::default()
+        };
+        let page = StoragePage {
+            name: "a <pool>",
+            is_lost: true,
+            intervals: vec![interval(0.0), interval(10.0)],
+            incidents_s: vec![3.0, 12.0],
+            notes: vec![("3 s".into(), "drive 4 failed".into())],
+            tables: vec![StorageTable {
+                title: "Drives",
+                head: vec!["drive".into()],
+                rows: vec![vec!["4 & 5".into()]],
+            }],
+            scenario: "size = \"<1>\"",
+            ..StoragePage::default()
+        };
+        let html = storage_html(&page);
+        assert_eq!(html.matches("<svg").count(), 4);
+        assert_eq!(html.matches("class=\"limit\"").count(), 8 + 4);
+        for part in [
+            "a &lt;pool&gt;",
+            "LOST",
+            "4 &amp; 5",
+            "drive 4 failed",
+            "&lt;1&gt;",
+        ] {
+            assert!(html.contains(part), "{part}");
+        }
+        assert!(
+            !html.contains("NaN") && html.contains("write cache") && !html.contains("tier hits")
+        );
+    }
+}
