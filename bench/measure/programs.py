@@ -28,8 +28,8 @@ def shown(command):
     return shlex.join(str(word) for word in command).replace(f"{HOME}/", "")
 
 
-def run(command):
-    """Runs a command, bounded in time; what it wrote to stdout."""
+def run(command, accept=(0,)):
+    """Runs a command, bounded in time; what it wrote to stdout. Other exit codes than these are failures."""
     command = [str(word) for word in command]
     try:
         done = subprocess.run(
@@ -39,14 +39,14 @@ def run(command):
         raise Failed(f"{shown(command)}: no end after {TIMEOUT_SECONDS} s") from error
     except OSError as error:
         raise Failed(f"{shown(command)}: {error}") from error
-    if done.returncode != 0:
+    if done.returncode not in accept:
         raise Failed(f"{shown(command)}: exit code {done.returncode}\n{done.stderr.strip()}")
     return done.stdout
 
 
-def run_json(command):
+def run_json(command, accept=(0,)):
     """Runs a command; the JSON it wrote last. fio may say something before."""
-    out = run(command)
+    out = run(command, accept)
     return json.loads(out[out.index("{") :])
 
 
