@@ -1,10 +1,13 @@
 //! The event queue: what happens when, in the order it was asked for.
 //!
-//! Invariant: the clock never goes back, and an event is never set before now.
+//! What is to happen now waits in a line beside the heap: devices finish requests the moment they look at them, which is
+//! every second event.
+//!
+//! Invariant: the clock never goes back, and an event is never set before now; it does not move while the line is not empty.
 
 use std::cell::{Cell, RefCell};
 use std::cmp::{Ordering, Reverse};
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 use std::rc::Rc;
 
 use brunt_units::Time;
@@ -53,6 +56,8 @@ impl Ord for Due {
 struct Inner {
     now: Cell<Time>,
     heap: RefCell<BinaryHeap<Reverse<Due>>>,
+    /// Events that were set for the moment that is now, by their numbers.
+    line: RefCell<VecDeque<(u64, Event)>>,
     count: Cell<u64>,
     digest: Cell<Digest>,
 }
@@ -79,6 +84,10 @@ impl Events {
         assert!(at >= self.now(), "an event before now");
         let number = self.0.count.get();
         self.0.count.set(number + 1);
+        if at == self.now() {
+            self.0.line.borrow_mut().push_back((number, event));
+            return;
+        }
         self.0
             .heap
             .borrow_mut()
@@ -87,12 +96,19 @@ impl Events {
 
     /// When the next event happens.
     pub(crate) fn next_at(&self) -> Option<Time> {
+        if !self.0.line.borrow().is_empty() {
+            return Some(self.now());
+        }
         self.0.heap.borrow().peek().map(|Reverse(due)| due.at)
     }
 
     /// Moves the clock.
     pub(crate) fn advance(&self, to: Time) {
         debug_assert!(to >= self.now(), "the clock goes back");
+        debug_assert!(
+            to == self.now() || self.0.line.borrow().is_empty(),
+            "something is left to happen"
+        );
         self.0.now.set(to);
         self.mix(to.0);
     }
@@ -100,12 +116,16 @@ impl Events {
     /// Takes the next event that is due now.
     pub(crate) fn pop_due(&self) -> Option<Event> {
         let mut heap = self.0.heap.borrow_mut();
-        if heap.peek()?.0.at > self.now() {
-            return None;
-        }
-        let Reverse(due) = heap.pop()?;
-        self.mix(due.number);
-        Some(due.event)
+        // What was set before its moment came was asked for before what waits in line.
+        let (number, event) = match heap.peek() {
+            Some(Reverse(due)) if due.at <= self.now() => {
+                let Reverse(due) = heap.pop()?;
+                (due.number, due.event)
+            }
+            _ => self.0.line.borrow_mut().pop_front()?,
+        };
+        self.mix(number);
+        Some(event)
     }
 
     /// Takes a word into the digest.
@@ -141,6 +161,25 @@ mod tests {
         assert_eq!(seen, [1, 3, 4, 0, 2]);
         assert_eq!(events.now(), Time(5));
         assert!(events.pop_due().is_none());
+    }
+
+    #[test]
+    fn what_is_set_for_now_comes_after_what_was_due_already() {
+        let events = Events::default();
+        let set = |at, token| events.set(Time(at), Event::Device { device: 0, token });
+        set(7, 0);
+        set(7, 1);
+        events.advance(Time(7));
+        let next = || match events.pop_due() {
+            Some(Event::Device { token, .. }) => Some(token),
+            _ => None,
+        };
+        assert_eq!(next(), Some(0));
+        set(7, 2);
+        set(8, 3);
+        assert_eq!(events.next_at(), Some(Time(7)));
+        assert_eq!([next(), next(), next()], [Some(1), Some(2), None]);
+        assert_eq!(events.next_at(), Some(Time(8)));
     }
 
     #[test]

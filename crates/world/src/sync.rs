@@ -10,6 +10,8 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
+use brunt_units::Time;
+
 use crate::{TaskId, Tasks};
 
 /// Something that happens again and again, and tasks that wait until a condition holds.
@@ -87,6 +89,36 @@ impl Drop for Place<'_> {
             let place = waiting.iter().position(|waiter| *waiter == task);
             waiting.remove(place.expect("the round has not ended"));
         }
+    }
+}
+
+/// The timer of one task that waits again and again for something to happen or a time to come.
+///
+/// A task that sets a timer for each of its waits leaves one behind whenever something happened before; a busy one leaves
+/// thousands, which all ring. An alarm rings at the time that is asked for or, having been set before, earlier.
+pub struct Alarm {
+    tasks: Tasks,
+    /// When the latest timer rings, or has rung.
+    rings: Cell<Time>,
+}
+
+impl Alarm {
+    /// An alarm of a task of `tasks`, not set.
+    pub fn new(tasks: &Tasks) -> Self {
+        Self {
+            tasks: tasks.clone(),
+            rings: Cell::new(Time::ZERO),
+        }
+    }
+
+    /// Wakes the running task, which is always the same, at `time` or before.
+    pub fn set(&self, now: Time, time: Time) {
+        let waits = self.rings.get() > now;
+        if waits && self.rings.get() <= time {
+            return;
+        }
+        self.rings.set(time);
+        self.tasks.wake_at(time, self.tasks.current());
     }
 }
 
@@ -242,6 +274,30 @@ mod tests {
         let tasks = Tasks::default();
         let mut executor = Executor::new(&tasks, Ticking(0));
         executor.block_on(async move { test(tasks).await });
+    }
+
+    #[test]
+    fn an_alarm_leaves_one_timer_however_often_it_is_set() {
+        run(async |tasks: Tasks| {
+            let alarm = Alarm::new(&tasks);
+            let mut polls = 0_u64;
+            poll_fn(|_| {
+                polls += 1;
+                // Woken a thousand times before its time has come, once in every tick.
+                alarm.set(Time(polls - 1), Time(5_000));
+                tasks.wake(tasks.current());
+                (polls == 1_000)
+                    .then_some(())
+                    .map_or(Poll::Pending, Poll::Ready)
+            })
+            .await;
+            assert_eq!(tasks.timers_set(), 1);
+            alarm.set(Time(1_000), Time(2_000));
+            alarm.set(Time(1_000), Time(5_000));
+            assert_eq!(tasks.timers_set(), 2, "one for an earlier time");
+            alarm.set(Time(2_000), Time(9_000));
+            assert_eq!(tasks.timers_set(), 3, "that one has rung");
+        });
     }
 
     /// Lets the tasks that are ready now run once.
