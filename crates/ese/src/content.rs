@@ -47,6 +47,8 @@ pub trait Content: 'static {
     type Image: Default;
     /// A spelled log record.
     type Record<'a>: Copy;
+    /// Whether one write of a page can be told from the next, so that a lost one is noticed.
+    const TELLS_WRITES: bool;
 
     /// Spelled bytes as a record.
     fn record(bytes: &[u8]) -> Self::Record<'_>;
@@ -105,6 +107,7 @@ impl Content for Bytes {
     type Page = BytesPage;
     type Image = Vec<u8>;
     type Record<'a> = &'a [u8];
+    const TELLS_WRITES: bool = true;
 
     fn record(bytes: &[u8]) -> &[u8] {
         bytes
@@ -224,6 +227,7 @@ impl Content for Ghost {
     type Page = u8;
     type Image = ();
     type Record<'a> = usize;
+    const TELLS_WRITES: bool = false;
 
     fn record(bytes: &[u8]) -> usize {
         bytes.len()

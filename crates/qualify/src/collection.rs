@@ -8,7 +8,7 @@ use crate::live::Gauge;
 use crate::load::{Load, RATE_MIN};
 use crate::progress::News;
 use crate::punctuality::Punctuality;
-use crate::run::{Director, LOOK, TELL, TICK};
+use crate::run::{Director, LOOK, TICK};
 use crate::sampling::Sampler;
 use crate::server::{Server, Table};
 use crate::test_run::TestRun;
@@ -68,7 +68,7 @@ impl Director<'_> {
             }
             self.tend(load);
             if now >= watch.tell_at {
-                watch.tell_at = now + TELL;
+                watch.tell_at = now + self.listener.wants_news_every();
                 let live = watch.gauge.read(now, board, sampler.is_over());
                 self.tell(News::Testing(live));
             }

@@ -75,8 +75,8 @@ pub struct Plan {
     pub load: LoadPlan,
     /// What storage must hold to pass.
     pub limits: Limits,
-    /// Whether branch pages are in memory always, in a test without content: see [`brunt_ese::twin`]. The engine itself reads them.
-    pub branches_in_memory: bool,
+    /// What a test without content leaves out. The engine itself does all of it.
+    pub twin: TwinPlan,
     /// How much the storage itself caches, if the scenario says so.
     pub array_cache: Option<ByteSize>,
     /// The log streams, at least one.
@@ -91,6 +91,15 @@ pub struct Plan {
     pub run: RunId,
     /// Milliseconds from the Unix epoch to the beginning of the world's clock.
     pub epoch_ms: u64,
+}
+
+/// What of the engine a test without content leaves out: see [`brunt_ese::twin`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TwinPlan {
+    /// Reads of branch pages, which are in memory always.
+    pub branches_in_memory: bool,
+    /// Writes of flush maps.
+    pub no_flush_maps: bool,
 }
 
 /// The engine's sizes.
@@ -303,7 +312,7 @@ impl Plan {
             engine: EnginePlan::of(profile, instances.len() as u64),
             load: LoadPlan::of(profile),
             limits: Limits::of(profile, TestKind::Performance),
-            branches_in_memory: false,
+            twin: TwinPlan::default(),
             array_cache: None,
             instances,
             faults: Vec::new(),
@@ -346,7 +355,7 @@ impl Plan {
             start_percent: self.engine.start_percent,
             stop_percent: self.engine.stop_percent,
             freeing: match self.engine.pacing {
-                CheckpointPacing::Burst => Freeing::Burst,
+                CheckpointPacing::Burst => Freeing::BURST,
                 CheckpointPacing::Trickle => Freeing::TRICKLE,
             },
             ..CacheOptions::new(self.engine.page, self.frames())

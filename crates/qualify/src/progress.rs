@@ -163,6 +163,11 @@ pub trait Listener {
     /// Something happened at `at`. Must return soon: the engine waits.
     fn tell(&self, at: Time, news: &News);
 
+    /// How often it wants to hear of a test under way. To look at all meters for it takes time.
+    fn wants_news_every(&self) -> Span {
+        crate::run::TELL
+    }
+
     /// A sample was closed, and these rows belong into the run's tables. Must return soon as well. Whoever keeps no tables
     /// lets them go.
     fn recorded(&self, _: &Recorded) {}

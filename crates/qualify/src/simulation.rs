@@ -2,6 +2,7 @@
 //!
 //! Left out is only what there is nothing to do for: databases are there at once, records are not compared, and pages are
 //! read after the test as a checksum reads them, to see how fast that is, but not judged; of large databases a part is read.
+//! A recovery replays what the twin has noted of its log.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -72,7 +73,9 @@ impl Director<'_> {
             TestKind::DatabaseBackup => {
                 self.back_up(&mut run, &server).await;
             }
-            TestKind::SoftRecovery => return Err(RunError::NotModelled("soft recovery")),
+            TestKind::SoftRecovery => {
+                self.recover(&mut run, &server, populations).await;
+            }
         }
         if run.ending == Ending::Complete {
             self.read_files(&mut run).await?;

@@ -22,16 +22,16 @@ use crate::punctuality::Punctuality;
 use crate::rules::Ending;
 use crate::run::{Director, GaveUp, TELL, TICK};
 use crate::sampling::Sampler;
-use crate::server::Server;
+use crate::server::{Server, Table};
 use crate::test_run::TestRun;
 use crate::verification;
 
 impl Director<'_> {
     /// The test itself. What must be in the databases then, unless something went wrong.
-    pub(crate) async fn recover(
+    pub(crate) async fn recover<T: Table>(
         &self,
         run: &mut TestRun,
-        server: &Rc<Server>,
+        server: &Rc<Server<T>>,
         populations: Vec<Population>,
     ) -> Option<Vec<Extent>> {
         let sessions = self.plan.sessions;
@@ -66,7 +66,12 @@ impl Director<'_> {
     }
 
     /// Lets sessions write until every instance has as many logs as are wanted. Whether they did.
-    async fn generate(&self, run: &mut TestRun, server: &Rc<Server>, load: &mut Load) -> bool {
+    async fn generate<T: Table>(
+        &self,
+        run: &mut TestRun,
+        server: &Rc<Server<T>>,
+        load: &mut Load<T>,
+    ) -> bool {
         let (board, page) = (server.board(), self.plan.engine.page.bytes_u64());
         let first = server.generations();
         let begun = self.now();
@@ -116,10 +121,10 @@ impl Director<'_> {
     }
 
     /// A clean end without a recovery, and why.
-    async fn ended_early(
+    async fn ended_early<T: Table>(
         &self,
         run: &TestRun,
-        server: &Rc<Server>,
+        server: &Rc<Server<T>>,
         outgrown: Option<String>,
     ) -> Ending {
         let closed = self.close(server).await;
@@ -138,16 +143,15 @@ impl Director<'_> {
         }
     }
 
-    async fn crash_and_recover(
+    async fn crash_and_recover<T: Table>(
         &self,
         run: &mut TestRun,
-        server: &Rc<Server>,
+        server: &Rc<Server<T>>,
     ) -> Result<(), brunt_ese::error::EngineError> {
-        let oracles = server.oracles();
         server.abandon().await?;
         run.attempted = true;
         self.note("the server was left without a shutdown; its logs are replayed".to_owned());
-        let again = Server::open(self.world, self.plan, self.listener, Some(oracles)).await?;
+        let again = T::reopen(self.world, self.plan, self.listener, server).await?;
         run.recoveries = again.recoveries().to_vec();
         run.last = again.file_sizes();
         again.close().await

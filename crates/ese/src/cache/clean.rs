@@ -8,6 +8,7 @@ use crate::content::Content;
 use crate::error::EngineError;
 use crate::log::{FlushReason, Log};
 use crate::policy::available::Demand;
+use brunt_world::sync::Alarm;
 use brunt_world::{Class, Io};
 
 /// How soon to look again when no frame could be freed and no write ends.
@@ -18,6 +19,7 @@ const RETRY: Span = Span::millis(10);
 impl<C: Content> Cache<C> {
     pub(super) async fn run_cleaner(self) {
         let mut cold = Cold::default();
+        let alarm = Alarm::new(self.0.world.spawner.tasks());
         while let Some(demand) = self.next_demand().await {
             self.look_for_cold(demand, &mut cold);
             if cold.evicted > 0 {
@@ -32,7 +34,8 @@ impl<C: Content> Cache<C> {
             };
             if cold.evicted == 0 && written == 0 {
                 // What is cold is pinned, in flight, or its log is: look again soon.
-                self.write_ended_by(self.0.world.clock.now() + RETRY).await;
+                let retry = self.0.world.clock.now() + RETRY;
+                self.wait_for(&self.0.write_ended, retry, &alarm).await;
             }
         }
     }
@@ -51,13 +54,13 @@ impl<C: Content> Cache<C> {
             return;
         };
         let state = &mut self.0.state.borrow_mut();
-        if std::mem::replace(&mut state.hastening[instance], true) {
+        if std::mem::replace(&mut state.instances[instance].hastening, true) {
             return;
         }
         let cache = self.clone();
         drop(self.0.world.spawner.spawn(async move {
             let flushed = log.flushed(end, FlushReason::Page).await;
-            cache.0.state.borrow_mut().hastening[instance] = false;
+            cache.0.state.borrow_mut().instances[instance].hastening = false;
             match flushed {
                 Ok(()) => cache.look_again(),
                 Err(error) => cache.fail(error),
@@ -98,11 +101,9 @@ impl<C: Content> Cache<C> {
             return Err(error);
         }
         let mut frames = Vec::new();
-        self.0.state.borrow_mut().dirty[usize::from(instance)].older_than(
-            position,
-            limit,
-            &mut frames,
-        );
+        self.0.state.borrow_mut().instances[usize::from(instance)]
+            .dirty
+            .older_than(position, limit, &mut frames);
         self.write_frames(&frames, After::Keep).await
     }
 
@@ -137,7 +138,7 @@ impl<C: Content> Cache<C> {
                     let flying = state.databases.iter().any(|database| {
                         database.instance == instance && !database.flying.is_empty()
                     });
-                    (!flying).then(|| Ok(state.dirty[usize::from(instance)].is_empty()))
+                    (!flying).then(|| Ok(state.instances[usize::from(instance)].dirty.is_empty()))
                 })
                 .await?;
             if done {
@@ -235,12 +236,13 @@ impl<C: Content> State<C> {
     /// Evicts the clean pages among the coldest `want` that need not wait for their log, and collects the dirty ones.
     pub(super) fn evict_clean(&mut self, want: u32, cold: &mut Cold<C>) {
         let mut chosen = Vec::with_capacity(want as usize);
-        cold.early.resize_with(self.dirty.len(), || None);
-        let (databases, dirty) = (&self.databases, &self.dirty);
+        cold.early.resize_with(self.instances.len(), || None);
+        let (databases, instances) = (&self.databases, &self.instances);
         let may_go = |frame, key: PageKey, last: LogPosition| {
             let database = &databases[usize::from(key.database)];
             let instance = usize::from(database.instance);
-            if dirty[instance].position(frame).is_none() || last <= database.log.durable() {
+            if instances[instance].dirty.position(frame).is_none() || last <= database.log.durable()
+            {
                 return true;
             }
             let early = &mut cold.early[instance];
@@ -260,7 +262,11 @@ impl<C: Content> State<C> {
         for frame in chosen {
             let key = self.frames.key(frame);
             let instance = self.databases[usize::from(key.database)].instance;
-            if self.dirty[usize::from(instance)].position(frame).is_some() {
+            if self.instances[usize::from(instance)]
+                .dirty
+                .position(frame)
+                .is_some()
+            {
                 cold.dirty.push(frame);
             } else {
                 self.frames.vacate(frame);

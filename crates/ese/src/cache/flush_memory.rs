@@ -8,21 +8,26 @@
 //! ```
 //!
 //! The two type bits are what the flush map on disk keeps ([`crate::format::flush_map`]); map pages that differ from the
-//! disk are remembered and written in one pass each time the checkpoint moves.
+//! disk are remembered and written in one pass each time the checkpoint moves. Where writes cannot be told apart, because
+//! pages have no content, only that is remembered.
 
 use std::collections::BTreeSet;
 
-use brunt_units::{DatabaseTime, PageNumber};
+use brunt_units::{DatabaseTime, PageNumber, PageSize};
 
+use crate::content::Content;
 use crate::format::flush_map::{
     MAP_PAGE_BYTES, MapPlace, PAGES_PER_MAP_PAGE, flush_type, seal_map_page, set_flush_types,
     sound_map_page,
 };
+use crate::policy::coalesce::{self, Limits, Run};
 use crate::policy::patch::low_bits;
 
 /// The memory of one database's page writes.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct FlushMemory {
+    /// Whether writes are told apart.
+    tells: bool,
     pages: Vec<u8>,
     /// Map pages that are not on disk as they stand here.
     dirty: BTreeSet<u32>,
@@ -30,10 +35,20 @@ pub struct FlushMemory {
 
 const TIME_KNOWN: u8 = 1 << 2;
 
+/// Map pages that one write carries, and those between that need none.
+const TOGETHER: Limits = Limits {
+    max_bytes: 512 << 10,
+    max_gap_bytes: 64 << 10,
+};
+
 impl FlushMemory {
-    /// Knows nothing.
-    pub fn new() -> Self {
-        Self::default()
+    /// Knows nothing yet; the pages are `C`'s.
+    pub fn new<C: Content>() -> Self {
+        Self {
+            tells: C::TELLS_WRITES,
+            pages: Vec::new(),
+            dirty: BTreeSet::new(),
+        }
     }
 
     /// What is known of a page's flush type; 0 is nothing.
@@ -43,13 +58,16 @@ impl FlushMemory {
 
     /// The page goes out with this flush type and time.
     pub fn written(&mut self, page: PageNumber, flush_type: u8, time: Option<DatabaseTime>) {
+        self.dirty.insert(MapPlace::of(page).map_page);
+        if !self.tells {
+            return;
+        }
         let at = page.0 as usize;
         if self.pages.len() <= at {
             self.pages.resize(at + 1, 0);
         }
         let time = time.map_or(0, |time| TIME_KNOWN | shifted_bits(time));
         self.pages[at] = (flush_type & 3) | time;
-        self.dirty.insert(MapPlace::of(page).map_page);
     }
 
     /// Takes over a map page from disk; one whose checksum fails teaches nothing.
@@ -67,20 +85,35 @@ impl FlushMemory {
         }
     }
 
-    /// The numbers of the map pages that have to be written; from here on they count as written.
-    pub fn take_dirty(&mut self) -> Vec<u32> {
-        std::mem::take(&mut self.dirty).into_iter().collect()
+    /// The map pages that have to be written, as few writes; from here on they count as written.
+    ///
+    /// In a large database nearly all of them change between two checkpoints, and one at a time they would cost as much as
+    /// the pages that they speak of. A few that have not changed are written again to join two runs.
+    pub fn take_dirty(&mut self) -> Vec<Run> {
+        let dirty = std::mem::take(&mut self.dirty).into_iter();
+        let dirty: Vec<_> = dirty.map(PageNumber).collect();
+        let mut runs = Vec::new();
+        coalesce::reads(&dirty, PageSize::KIB_8, TOGETHER, &mut runs);
+        runs
     }
 
-    /// A map page as it has to stand on disk.
-    pub fn render(&self, map_page: u32, time: DatabaseTime) -> Vec<u8> {
-        let mut bytes = vec![0; MAP_PAGE_BYTES];
+    /// Map pages as they have to stand on disk.
+    pub fn render(&self, run: Run, time: DatabaseTime) -> Vec<u8> {
+        let mut bytes = vec![0; run.count as usize * MAP_PAGE_BYTES];
+        if self.tells {
+            for (page, bytes) in run.pages().zip(bytes.chunks_exact_mut(MAP_PAGE_BYTES)) {
+                self.render_page(page.0, time, bytes);
+            }
+        }
+        bytes
+    }
+
+    fn render_page(&self, map_page: u32, time: DatabaseTime, bytes: &mut [u8]) {
         let first = (map_page * PAGES_PER_MAP_PAGE + 1) as usize;
         let known = self.pages.get(first..).unwrap_or_default();
         let count = known.len().min(PAGES_PER_MAP_PAGE as usize);
-        set_flush_types(&mut bytes, &known[..count]);
-        seal_map_page(&mut bytes, map_page, time);
-        bytes
+        set_flush_types(bytes, &known[..count]);
+        seal_map_page(bytes, map_page, time);
     }
 
     /// Nothing is known of the page any more.
@@ -121,10 +154,11 @@ fn shifted_bits(time: DatabaseTime) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::content::{Bytes, Ghost};
 
     #[test]
     fn what_is_rendered_is_learned() {
-        let mut memory = FlushMemory::new();
+        let mut memory = FlushMemory::new::<Bytes>();
         let pages = [
             PageNumber(1),
             PageNumber(PAGES_PER_MAP_PAGE),
@@ -133,19 +167,39 @@ mod tests {
         for (page, flush_type) in pages.into_iter().zip(1..) {
             memory.written(page, flush_type, Some(DatabaseTime(9)));
         }
-        assert_eq!(memory.take_dirty(), [0, 1]);
-        assert_eq!(memory.take_dirty(), [0; 0]);
-        let mut learned = FlushMemory::new();
-        learned.learn(0, &memory.render(0, DatabaseTime(9)));
-        let mut damaged = memory.render(1, DatabaseTime(9));
-        damaged[5000] ^= 4;
-        learned.learn(1, &damaged);
+        let run = |first, count| Run {
+            first: PageNumber(first),
+            count,
+        };
+        assert_eq!(memory.take_dirty(), [run(0, 2)]);
+        assert_eq!(memory.take_dirty(), []);
+        let mut learned = FlushMemory::new::<Bytes>();
+        let mut rendered = memory.render(run(0, 2), DatabaseTime(9));
+        rendered[MAP_PAGE_BYTES + 5000] ^= 4;
+        for (index, bytes) in (0..).zip(rendered.chunks_exact(MAP_PAGE_BYTES)) {
+            learned.learn(index, bytes);
+        }
         assert_eq!(pages.map(|page| learned.flush_type(page)), [1, 2, 0]);
     }
 
     #[test]
+    fn map_pages_that_are_near_each_other_are_written_together() {
+        let mut memory = FlushMemory::new::<Ghost>();
+        for map_page in [0, 1, 3, 12, 200] {
+            let page = PageNumber(map_page * PAGES_PER_MAP_PAGE + 7);
+            memory.written(page, 1, None);
+            assert_eq!(memory.flush_type(page), 0, "nothing to tell");
+        }
+        let runs = memory.take_dirty();
+        let seen: Vec<_> = runs.iter().map(|run| (run.first.0, run.count)).collect();
+        assert_eq!(seen, [(0, 13), (200, 1)]);
+        let bytes = memory.render(runs[0], DatabaseTime(1));
+        assert_eq!(bytes.len(), 13 * MAP_PAGE_BYTES);
+    }
+
+    #[test]
     fn a_lost_write_is_noticed_and_an_unknown_page_is_not_accused() {
-        let mut memory = FlushMemory::new();
+        let mut memory = FlushMemory::new::<Bytes>();
         let page = PageNumber(9);
         assert!(memory.agrees(page, 2, Some(DatabaseTime(5))));
         memory.written(page, 2, Some(DatabaseTime(100)));

@@ -43,7 +43,7 @@ use std::path::PathBuf;
 use std::rc::{Rc, Weak};
 
 use brunt_units::{DatabaseTime, LogPosition, PageNumber, PageSize, Span, Time};
-use brunt_world::sync::{Event, Limit};
+use brunt_world::sync::{Alarm, Event, Limit};
 use brunt_world::{FileId, World};
 
 use crate::content::Content;
@@ -140,14 +140,21 @@ struct CachedDatabase<C: Content> {
     ahead: Ahead,
 }
 
+/// What the databases of one log stream share.
+struct CachedInstance {
+    /// Dirty frames by their oldest log position.
+    dirty: DirtyOrder,
+    /// Whether the log is being flushed for pages that shall leave.
+    hastening: bool,
+    /// A write of one of its pages ended.
+    write_ended: Event,
+}
+
 struct State<C: Content> {
     page_size: PageSize,
     frames: FrameTable<C>,
     databases: Vec<CachedDatabase<C>>,
-    /// Dirty frames of each instance by their oldest log position.
-    dirty: Vec<DirtyOrder>,
-    /// Whether the log of each instance is being flushed for pages that shall leave.
-    hastening: Vec<bool>,
+    instances: Vec<CachedInstance>,
     /// Frames that will be free when their writes end.
     coming_free: u32,
     /// Those writes.
@@ -194,9 +201,9 @@ impl<C: Content> Clone for Cache<C> {
 impl<C: Content> State<C> {
     fn oldest_unwritten(&self, instance: u8) -> Option<LogPosition> {
         let dirty = self
-            .dirty
+            .instances
             .get(usize::from(instance))
-            .and_then(DirtyOrder::oldest);
+            .and_then(|instance| instance.dirty.oldest());
         let own = self
             .databases
             .iter()
@@ -222,8 +229,7 @@ impl<C: Content> Cache<C> {
                 page_size,
                 frames,
                 databases: Vec::new(),
-                dirty: Vec::new(),
-                hastening: Vec::new(),
+                instances: Vec::new(),
                 coming_free: 0,
                 freeing_writes: 0,
                 freeing: false,
@@ -264,9 +270,12 @@ impl<C: Content> Cache<C> {
         flush: FlushMemory,
     ) -> u8 {
         let mut state = self.0.state.borrow_mut();
-        while state.dirty.len() <= usize::from(instance) {
-            state.dirty.push(DirtyOrder::new(self.0.options.frames));
-            state.hastening.push(false);
+        while state.instances.len() <= usize::from(instance) {
+            state.instances.push(CachedInstance {
+                dirty: DirtyOrder::new(self.0.options.frames),
+                hastening: false,
+                write_ended: Event::new(self.0.world.spawner.tasks()),
+            });
         }
         state.databases.push(CachedDatabase {
             path,
@@ -302,7 +311,7 @@ impl<C: Content> Cache<C> {
         let state = &mut *state;
         let entry = &mut state.databases[usize::from(database)];
         entry.time = entry.time.max(time);
-        let order = &mut state.dirty[usize::from(entry.instance)];
+        let order = &mut state.instances[usize::from(entry.instance)].dirty;
         for page in touched {
             let frame = state
                 .frames
@@ -356,38 +365,66 @@ impl<C: Content> Cache<C> {
     /// Pages that are not on storage as they are in memory: dirty, or being written.
     pub fn unwritten(&self) -> u32 {
         let state = self.0.state.borrow();
-        let dirty: usize = state.dirty.iter().map(DirtyOrder::len).sum();
-        let flying: usize = state.databases.iter().map(|d| d.flying.len()).sum();
-        u32::try_from(dirty + flying).unwrap_or(u32::MAX)
+        let dirty = state.instances.iter().map(|instance| instance.dirty.len());
+        let flying = state.databases.iter().map(|database| database.flying.len());
+        u32::try_from(dirty.chain(flying).sum::<usize>()).unwrap_or(u32::MAX)
+    }
+
+    /// The pages of `database` that hold changes which no write has reached, each with the oldest of them.
+    pub(crate) fn unwritten_of(
+        &self,
+        database: u8,
+    ) -> impl Iterator<Item = (PageNumber, LogPosition)> {
+        let state = self.0.state.borrow();
+        let instance = state.databases[usize::from(database)].instance;
+        let order = &state.instances[usize::from(instance)].dirty;
+        let frames =
+            (0..self.0.options.frames).filter_map(|frame| Some((frame, order.position(frame)?)));
+        let own = frames.map(|(frame, oldest)| (state.frames.key(frame), oldest));
+        let own: Vec<_> = own
+            .filter(|(key, _)| key.database == database)
+            .map(|(key, oldest)| (key.page, oldest))
+            .collect();
+        own.into_iter()
     }
 
     /// Wakes who waits for a write to end, so that they look whether they should wait at all.
     pub(crate) fn look_again(&self) {
         self.0.write_ended.notify();
+        for instance in &self.0.state.borrow().instances {
+            instance.write_ended.notify();
+        }
     }
 
-    /// Waits until a write ends, or until `time`.
-    pub(crate) async fn write_ended_by(&self, time: Time) {
-        let tasks = self.0.world.spawner.tasks();
+    /// Waits until a write of `instance`, which has a database here, ends, or until `time`; or less.
+    pub(crate) async fn write_ended_by(&self, instance: u8, time: Time, alarm: &Alarm) {
+        let event = self.0.state.borrow().instances[usize::from(instance)]
+            .write_ended
+            .clone();
+        self.wait_for(&event, time, alarm).await;
+    }
+
+    /// Waits until `event` happens, or until `time`; or less, when the alarm was set for a time before.
+    async fn wait_for(&self, event: &Event, time: Time, alarm: &Alarm) {
         let mut looked = false;
         let again = || {
             if std::mem::replace(&mut looked, true) {
                 return Some(());
             }
-            tasks.wake_at(time, tasks.current());
+            alarm.set(self.0.world.clock.now(), time);
             None
         };
-        self.0.write_ended.wait(again).await;
+        event.wait(again).await;
     }
 
-    /// The map pages of `database` that have to be written, as they have to stand on disk.
+    /// The map pages of `database` that have to be written, as they have to stand on disk: the first of each run, and its bytes.
     pub fn take_flush_map(&self, database: u8) -> Vec<(u32, Vec<u8>)> {
         let mut state = self.0.state.borrow_mut();
         let entry = &mut state.databases[usize::from(database)];
         let dirty = entry.flush.take_dirty();
         dirty
             .into_iter()
-            .map(|page| (page, entry.flush.render(page, entry.time)))
+            .map(|run| (run.first.0, entry.flush.render(run, entry.time)))
             .collect()
     }
 

@@ -197,7 +197,7 @@ impl<C: Content> Cache<C> {
                 0 => entry.flush.flush_type(page),
                 known => known,
             };
-            let order = &state.dirty[usize::from(entry.instance)];
+            let order = &state.instances[usize::from(entry.instance)].dirty;
             let is_dirty = order.position(frame).is_some();
             let flush_type = if is_dirty {
                 next_flush_type(former)
@@ -212,7 +212,7 @@ impl<C: Content> Cache<C> {
         }
         tell(&mut state.watches, database, run);
         let entry = &mut state.databases[usize::from(database)];
-        let order = &mut state.dirty[usize::from(entry.instance)];
+        let order = &mut state.instances[usize::from(entry.instance)].dirty;
         let mut oldest = Vec::with_capacity(frames.len());
         for &frame in &frames {
             state.frames.set_phase(frame, Phase::Writing);
@@ -280,9 +280,10 @@ impl<C: Content> Cache<C> {
             Ok(()) => {}
             Err(error) => {
                 // What is on the disk is unknown: the pages stay dirty, the checkpoint stays where it is.
+                let order = &mut state_ref.instances[instance].dirty;
                 for (frame, position) in &departure.oldest {
-                    state_ref.dirty[instance].remove(*frame);
-                    state_ref.dirty[instance].insert(*frame, *position);
+                    order.remove(*frame);
+                    order.insert(*frame, *position);
                 }
                 let path = entry.path.clone();
                 state_ref.land(&departure);
@@ -292,6 +293,7 @@ impl<C: Content> Cache<C> {
             }
         }
         state_ref.land(&departure);
+        state_ref.instances[instance].write_ended.notify();
         drop(state);
         self.0.progress.notify();
         self.0.write_ended.notify();
@@ -309,7 +311,10 @@ impl<C: Content> CachedDatabase<C> {
 impl<C: Content> State<C> {
     pub(super) fn is_dirty(&self, frame: u32) -> bool {
         let instance = self.databases[usize::from(self.frames.key(frame).database)].instance;
-        self.dirty[usize::from(instance)].position(frame).is_some()
+        self.instances[usize::from(instance)]
+            .dirty
+            .position(frame)
+            .is_some()
     }
 
     /// Whether the page may be written now: not in flight, its log is durable, and it is no page that recovery found torn, which a

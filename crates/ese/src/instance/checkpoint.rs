@@ -6,6 +6,7 @@
 //! checkpoint are given up, but only when it is durable.
 
 use brunt_units::{LogPosition, Time};
+use brunt_world::sync::Alarm;
 use brunt_world::{Class, FileId, Io, OpenMode, VolumeError};
 
 use super::{Circular, Instance, database::Database};
@@ -23,6 +24,7 @@ impl<C: Content> Instance<C> {
         let now = self.0.world.clock.now();
         let mut pacing = policy::Checkpoint::new(self.0.options.pacing, now);
         let mut pass_at = now + policy::PASS_PERIOD;
+        let alarm = Alarm::new(self.0.world.spawner.tasks());
         let file = self.open_checkpoint().await?;
         while !self.0.closing.get() {
             self.let_go(&mut pacing).await?;
@@ -31,7 +33,8 @@ impl<C: Content> Instance<C> {
                 self.advance(file).await?;
                 pass_at = now + policy::PASS_PERIOD;
             }
-            self.pause_for_writes(pacing.next_look().min(pass_at)).await;
+            let look = pacing.next_look().min(pass_at);
+            self.pause_for_writes(look, &alarm).await;
         }
         self.0
             .world
@@ -65,9 +68,10 @@ impl<C: Content> Instance<C> {
     }
 
     /// Waits until `time`, until a write has ended, or until the instance closes.
-    async fn pause_for_writes(&self, time: Time) {
+    async fn pause_for_writes(&self, time: Time, alarm: &Alarm) {
         if !self.0.closing.get() {
-            self.0.cache.write_ended_by(time).await;
+            let instance = self.0.options.number;
+            self.0.cache.write_ended_by(instance, time, alarm).await;
         }
     }
 

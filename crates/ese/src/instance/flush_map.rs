@@ -11,7 +11,7 @@ use brunt_world::{Class, FileId, Io, OpenMode, VolumeError, World};
 use super::database::Found;
 use super::{Instance, database::Database};
 use crate::cache::FlushMemory;
-use crate::content::{Bytes, Content};
+use crate::content::{Bytes, Content, Ghost};
 use crate::error::EngineError;
 use crate::format::flush_map::{
     FlushMapHeader, MAP_PAGE_BYTES, has_magic, map_page_offset, path_beside,
@@ -20,16 +20,16 @@ use crate::format::stamp::Signature;
 use crate::small_file::{file_error, name_error, read_at, write_through};
 
 /// Opens a database's flush map, or makes a new one, and ties it to the header, which is to be written after this.
-pub(crate) async fn open(
+pub(crate) async fn open<C: Content>(
     world: &World,
     database: &Path,
     found: &mut Found,
 ) -> Result<(FileId, FlushMemory), EngineError> {
     let path = path_beside(database);
     match world.volume.open(&path, OpenMode::Write).await {
-        Ok(file) => match read(world, &path, file, found).await? {
+        Ok(file) => match read::<C>(world, &path, file, found).await? {
             Some(memory) => Ok((file, memory)),
-            None => start(world, &path, file, found).await,
+            None => start::<C>(world, &path, file, found).await,
         },
         Err(VolumeError::NotFound) => {
             let file = world
@@ -37,14 +37,14 @@ pub(crate) async fn open(
                 .open(&path, OpenMode::CreateNew)
                 .await
                 .map_err(name_error(&path))?;
-            start(world, &path, file, found).await
+            start::<C>(world, &path, file, found).await
         }
         Err(error) => Err(name_error(&path)(error)),
     }
 }
 
 /// What the map knows; `None` when it does not belong to the database, and an error when it is not a map of ours.
-async fn read(
+async fn read<C: Content>(
     world: &World,
     path: &Path,
     file: FileId,
@@ -68,7 +68,7 @@ async fn read(
     let header = pages.next().and_then(FlushMapHeader::read);
     match header {
         Some(header) if header.belongs_to(&found.header.signature, &found.header.flush_map) => {
-            let mut memory = FlushMemory::new();
+            let mut memory = FlushMemory::new::<C>();
             (0..)
                 .zip(pages)
                 .for_each(|(index, bytes)| memory.learn(index, bytes));
@@ -82,7 +82,7 @@ async fn read(
 }
 
 /// Begins a map that knows nothing.
-async fn start(
+async fn start<C: Content>(
     world: &World,
     path: &Path,
     file: FileId,
@@ -116,12 +116,25 @@ async fn start(
         .await
         .map_err(file_error(path))?;
     found.header.flush_map = flush;
-    Ok((file, FlushMemory::new()))
+    Ok((file, FlushMemory::new::<C>()))
+}
+
+impl Instance<Ghost> {
+    /// From here on flush maps are not written, as by engines that keep none on disk (it is an option of the
+    /// public source, `JET_paramPersistedLostFlushDetection`).
+    ///
+    /// Nothing is lost: pages without content cannot be told from what stood in their place before.
+    pub fn leave_flush_maps(&self) {
+        self.0.keeps_flush_maps.set(false);
+    }
 }
 
 impl<C: Content> Instance<C> {
     /// Makes the flush maps durable as they stand now.
     pub(crate) async fn write_flush_maps(&self) -> Result<(), EngineError> {
+        if !self.0.keeps_flush_maps.get() {
+            return Ok(());
+        }
         for entry in &self.0.databases {
             self.write_flush_map(entry)
                 .await
@@ -131,15 +144,15 @@ impl<C: Content> Instance<C> {
     }
 
     async fn write_flush_map(&self, entry: &Database) -> Result<(), brunt_world::IoError> {
-        let pages = self.0.cache.take_flush_map(entry.number);
-        if pages.is_empty() {
+        let runs = self.0.cache.take_flush_map(entry.number);
+        if runs.is_empty() {
             return Ok(());
         }
-        let mut writes = Vec::with_capacity(pages.len());
-        for (index, bytes) in pages {
+        let mut writes = Vec::with_capacity(runs.len());
+        for (first, bytes) in runs {
             let segment = C::outgoing(&self.0.world.frames, &bytes);
             let segments = brunt_world::Segments::from_buf([segment]);
-            let offset = map_page_offset(index);
+            let offset = map_page_offset(first);
             let io = Io::new(
                 Class::Metadata,
                 brunt_world::Op::Write,

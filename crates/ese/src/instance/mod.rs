@@ -26,7 +26,7 @@ pub mod open;
 pub mod operate;
 mod ours;
 pub mod recovery;
-mod start;
+pub(crate) mod start;
 pub mod transaction;
 pub mod transactions;
 
@@ -106,6 +106,8 @@ pub(crate) struct Inner<C: Content> {
     pub(crate) checkpoint_held: Cell<bool>,
     /// Log generations from which on backups need the log.
     pub(crate) holds: RefCell<Vec<u32>>,
+    /// Whether flush maps are written.
+    pub(crate) keeps_flush_maps: Cell<bool>,
     pub(crate) closing: Cell<bool>,
     /// Background tasks that run.
     pub(crate) background: Cell<u32>,

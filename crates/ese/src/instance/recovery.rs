@@ -29,7 +29,7 @@ use crate::small_file::read_whole;
 use crate::tree::{self, RemoveOutcome, Step, TreeId};
 
 /// Records whose pages are read ahead together.
-const WINDOW: usize = 64;
+pub(crate) const WINDOW: usize = 64;
 
 /// What a recovery did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -23,19 +23,20 @@ use crate::format::header::{DatabaseHeader, DatabaseState, LogsRequired};
 use crate::format::stamp::{SIGNATURE_BYTES, Signature, Stamp};
 use crate::log::files::LogPlace;
 use crate::log::{Appended, FlushReason, Log, LogFiles, LogOptions, LogRecord, record};
-use crate::policy::log_buffer;
+use crate::policy::checkpoint::Pacing;
+use crate::policy::{log_buffer, log_format};
 use crate::small_file::name_error;
 
 /// Where an instance's log goes on.
-pub(super) struct Beginning {
+pub(crate) struct Beginning {
     /// The generation to begin.
-    pub(super) generation: u32,
+    pub(crate) generation: u32,
     /// Where the log ended before.
-    pub(super) previous_end: LogPosition,
+    pub(crate) previous_end: LogPosition,
     /// The stream's signature, if it has one.
-    pub(super) signature: Option<Signature>,
+    pub(crate) signature: Option<Signature>,
     /// The checkpoint on disk.
-    pub(super) checkpoint: LogPosition,
+    pub(crate) checkpoint: LogPosition,
 }
 
 impl Beginning {
@@ -85,7 +86,7 @@ impl<C: Content> Instance<C> {
 
     /// An instance over databases that have been looked at, whose log goes on where `beginning` says. Nothing of its own
     /// runs yet but the log.
-    pub(super) async fn assemble(
+    pub(crate) async fn assemble(
         world: &World,
         cache: &Cache<C>,
         options: InstanceOptions,
@@ -121,7 +122,7 @@ impl<C: Content> Instance<C> {
         );
         let mut databases = Vec::with_capacity(found.len());
         for (path, mut found) in options.databases.iter().zip(found) {
-            let (map, memory) = flush_map::open(world, path, &mut found).await?;
+            let (map, memory) = flush_map::open::<C>(world, path, &mut found).await?;
             let (path, time) = (path.clone(), found.header.time);
             let number = cache.add_database(
                 path.clone(),
@@ -154,6 +155,7 @@ impl<C: Content> Instance<C> {
             replayed: Cell::new((0, 0)),
             checkpoint_held: Cell::new(false),
             holds: RefCell::default(),
+            keeps_flush_maps: Cell::new(true),
             closing: Cell::new(false),
             background: Cell::new(0),
             changed: Event::new(world.spawner.tasks()),
@@ -163,7 +165,7 @@ impl<C: Content> Instance<C> {
     }
 
     /// Says in headers and log that the databases are in use.
-    pub(super) async fn attach(&self) -> Result<(), EngineError> {
+    pub(crate) async fn attach(&self) -> Result<(), EngineError> {
         let stamp = self.0.log.files().stamp();
         for (index, entry) in (0_u8..).zip(&self.0.databases) {
             let time = self.0.cache.time(entry.number);
@@ -272,6 +274,10 @@ pub(super) fn log_files<C: Content>(
         shape: options.log,
         page_size: options.page_size,
         signature: signature.unwrap_or_else(|| Signature::ours(random, created, options.run)),
+        format_chunk: match options.pacing {
+            Pacing::Burst { .. } => log_format::OLD_CHUNK_BYTES,
+            Pacing::Trickle { .. } => log_format::CHUNK_BYTES,
+        },
         epoch_ms: options.epoch_ms,
     };
     LogFiles::new(world, place, Rc::clone(cache.meters()))

@@ -37,7 +37,7 @@ use crate::error::EngineError;
 use crate::format::log_file::{FILL, LOG_HEADER_BYTES, LogHeader, log_file_name};
 use crate::format::stamp::{Signature, Stamp};
 use crate::meter::MeterBoard;
-use crate::policy::log_format::{CHUNK_BYTES, format_now};
+use crate::policy::log_format::format_now;
 use crate::small_file::{file_error, name_error, write_through};
 
 /// Given-up generations that are kept to become the next files: more than a move of the checkpoint gives up at once.
@@ -58,6 +58,8 @@ pub struct LogPlace {
     pub page_size: PageSize,
     /// The stream's signature, with our marker.
     pub signature: Signature,
+    /// Bytes that a new file is formatted by at a time, a multiple of 4,096.
+    pub format_chunk: u64,
     /// Milliseconds from the Unix epoch to the beginning of the world's clock.
     pub epoch_ms: u64,
 }
@@ -454,7 +456,7 @@ impl<C: Content> LogFiles<C> {
 
     async fn fill(&self, file: FileId, path: &Path) -> Result<(), EngineError> {
         let length = self.0.place.shape.file_bytes() as u64;
-        let chunk = CHUNK_BYTES.min(length);
+        let chunk = self.0.place.format_chunk.min(length);
         let pattern = vec![FILL; usize::try_from(chunk).expect("a chunk")];
         let mut done = 0;
         while done < length {

@@ -9,7 +9,7 @@
 //!                      the limit|  free, the more  |
 //!                               |  writes at once  |
 //!   burst, idle        begin!   |  nothing to do   |  nothing to do
-//!   burst, running     all at once until stop      |  done
+//!   burst, running     so many at a time until stop|  done
 //! ```
 //!
 //! Both are shares of the *whole* cache maximum, also when several databases share it. Frames whose writes are under
@@ -24,6 +24,7 @@
 //! and 0.2 % in caches of more than 10,000 frames; an inconsistent pair is replaced by the defaults. That at least one
 //! and two frames are asked for, and stop stays above start, is ours: caches of 16 frames exist in tests only.
 
+use super::checkpoint::BURST_PAGES;
 use super::urgency::{WRITES_MAX, rise};
 
 /// ESE's share of the cache below which freeing begins.
@@ -41,8 +42,11 @@ const FLOOR_FRAMES: u32 = 10_000;
 /// How writes that free frames are spread over time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Freeing {
-    /// From start to stop, all at once.
-    Burst,
+    /// From start to stop, without a pause.
+    Burst {
+        /// Writes outstanding.
+        most: u32,
+    },
     /// Few at a time below stop, more towards start.
     Trickle {
         /// Most writes outstanding.
@@ -51,6 +55,8 @@ pub enum Freeing {
 }
 
 impl Freeing {
+    /// The older engines: as many at a time as their checkpoint writes.
+    pub const BURST: Self = Self::Burst { most: BURST_PAGES };
     /// The public engine: up to half of 1,024 outstanding I/Os.
     pub const TRICKLE: Self = Self::Trickle { most: WRITES_MAX };
 }
@@ -103,7 +109,7 @@ impl Available {
     pub fn demand(self, freeing: Freeing, free: u32, coming_free: u32, running: bool) -> Demand {
         let supply = free.saturating_add(coming_free);
         let (begin, writes) = match freeing {
-            Freeing::Burst => (self.start, u32::MAX),
+            Freeing::Burst { most } => (self.start, most),
             Freeing::Trickle { most } => (self.trickle_begin(), self.writes(free, most)),
         };
         let threshold = if running { self.stop } else { begin };
@@ -118,7 +124,7 @@ impl Available {
     /// Freeing can be wanted only when fewer than this many frames are free.
     pub fn begin(self, freeing: Freeing) -> u32 {
         match freeing {
-            Freeing::Burst => self.start,
+            Freeing::Burst { .. } => self.start,
             Freeing::Trickle { .. } => self.trickle_begin(),
         }
     }
@@ -181,8 +187,8 @@ mod tests {
     #[test]
     fn a_burst_runs_from_start_to_stop() {
         let frames = |free, coming, running| {
-            let demand = POOL.demand(Freeing::Burst, free, coming, running);
-            assert_eq!(demand.writes, u32::MAX);
+            let demand = POOL.demand(Freeing::BURST, free, coming, running);
+            assert_eq!(demand.writes, BURST_PAGES);
             demand.frames
         };
         assert_eq!(frames(10, 0, false), 0);
@@ -233,7 +239,7 @@ mod tests {
             let pool = Available::new(frames, draw(30), draw(40));
             assert!(0 < pool.start && pool.start < pool.stop && pool.stop < frames);
             let (free, coming) = (draw(u64::from(frames)), draw(50));
-            for freeing in [Freeing::Burst, Freeing::TRICKLE] {
+            for freeing in [Freeing::BURST, Freeing::TRICKLE] {
                 let demand = |free, running| pool.demand(freeing, free, coming, running).frames;
                 let most = demand(free, true);
                 assert_eq!(demand(free + most, true), 0);

@@ -37,6 +37,9 @@ pub const PASS_SLACK: Span = Span::seconds(1);
 /// How soon to look again when pages could not be written.
 pub const RETRY: Span = Span::millis(10);
 
+/// Pages that older engines write at a time: "a few tens".
+pub const BURST_PAGES: u32 = 32;
+
 /// The position one `depth` before `newest`, not before the first log file: what changed pages should not need any more.
 pub fn preferred(newest: LogPosition, depth: ByteSize, shape: LogShape) -> LogPosition {
     shape
@@ -62,7 +65,7 @@ pub enum Pacing {
 
 impl Pacing {
     /// The older engines: "a few tens of pages".
-    pub const BURST: Self = Self::Burst { pages: 32 };
+    pub const BURST: Self = Self::Burst { pages: BURST_PAGES };
     /// The newer ones: up to half of 1,024 outstanding I/Os.
     pub const TRICKLE: Self = Self::Trickle { most: WRITES_MAX };
 }

@@ -75,15 +75,16 @@ impl Leaves {
         self.count + self.count.div_ceil(self.fanout)
     }
 
-    /// Where the entry of `key` is.
-    pub(super) fn find(&self, key: u64) -> Leaf {
+    /// Where the entry of `key` is, which the tree was loaded with, or which was `inserted` later.
+    pub(super) fn find(&self, key: u64, inserted: bool) -> Leaf {
         let scaled = u128::from(key) * u128::from(self.count);
         #[expect(
             clippy::cast_possible_truncation,
             reason = "the low half is what is meant"
         )]
         let (index, within) = ((scaled >> 64) as u32, scaled as u64);
-        let index = index + u32::from(self.is_cut_off(key) && index + 1 < self.count);
+        let cut_off = !inserted && self.is_cut_off(key) && index + 1 < self.count;
+        let index = index + u32::from(cut_off);
         let page = match self.split.is_empty() {
             true => None,
             false => self.split.get(&index),
@@ -100,8 +101,8 @@ impl Leaves {
         }
     }
 
-    /// Whether an entry is on the next leaf although the key before it is on this one: where one leaf ends and the next begins is
-    /// as likely between neighbours as anywhere. (Of two neighbours the second has an odd key: `keys.rs` of the workload.)
+    /// Whether a loaded entry is on the next leaf although the key before it is on this one: where one leaf ends and the next begins
+    /// is as likely between neighbours as anywhere. One that is inserted comes to its neighbour, wherever that is. (Of two neighbours the second has an odd key: `keys.rs` of the workload.)
     fn is_cut_off(&self, key: u64) -> bool {
         let scattered = key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
         !key.is_multiple_of(2) && scattered.is_multiple_of(self.loaded.into())
@@ -158,7 +159,9 @@ mod tests {
         let tree = tree();
         assert_eq!((tree.count, tree.loaded_pages()), (1_001, 1_001 + 11));
         let mut random = Streams::new(3).named("keys");
-        let found: BTreeSet<_> = (0..60_000).map(|_| tree.find(random.bits()).page).collect();
+        let found: BTreeSet<_> = (0..60_000)
+            .map(|_| tree.find(random.bits(), false).page)
+            .collect();
         assert_eq!(found.len(), 1_001);
         let branches: BTreeSet<_> = (0..1_001)
             .map(|index| {
@@ -180,12 +183,12 @@ mod tests {
             (500 * width + width.div_euclid(8)) & !1,
             (500 * width + width.div_euclid(8) * 7) & !1,
         );
-        let leaf = tree.find(low);
-        assert_eq!(tree.find(high), leaf);
+        let leaf = tree.find(low, false);
+        assert_eq!(tree.find(high, false), leaf);
         tree.split(leaf, PageNumber(9_000));
-        assert_eq!(tree.find(low), leaf);
-        assert_eq!(tree.find(high).page, PageNumber(9_000));
-        assert_eq!(tree.branch(tree.find(high)), tree.branch(leaf));
+        assert_eq!(tree.find(low, false), leaf);
+        assert_eq!(tree.find(high, false).page, PageNumber(9_000));
+        assert_eq!(tree.branch(tree.find(high, false)), tree.branch(leaf));
         assert_eq!(tree.behind(leaf), Some(leaf.page.after(1)));
     }
 }

@@ -10,6 +10,7 @@
 //!    bodies    a run of pages, new ones at the end
 //!    space     extents out of the room behind       supply.rs
 //!    sizes     nodes on pages, records in the log   measure.rs
+//!    crash     what recovery reads and changes      journal.rs, recovery.rs
 //! ```
 //!
 //! An operation makes its pages resident one after the other, as the engine does, then logs and changes them at once, commits,
@@ -20,12 +21,15 @@
 //! ([`Layout::reads_branches`]), which is what published tests look like whose databases have more of them than frames.
 
 mod ends;
+mod journal;
 mod leaves;
 mod measure;
+mod recovery;
 mod supply;
 mod urn;
 
 use std::cell::RefCell;
+use std::rc::Rc;
 
 use brunt_units::PageNumber;
 use brunt_world::World;
@@ -41,8 +45,10 @@ use crate::instance::transaction::Commit;
 use crate::log::{Appended, FlushReason};
 use crate::policy::extension;
 use ends::Ends;
+pub use journal::Journal;
 use leaves::{Leaf, Leaves};
 pub use measure::Measure;
+pub use recovery::{Left, Reopening};
 use supply::{Supply, Taker};
 
 /// Root and two space trees of each of the three trees.
@@ -90,6 +96,9 @@ pub struct TwinTable {
     bodies: (PageNumber, u32),
     supply: RefCell<Supply>,
     random: RefCell<Stream>,
+    /// The first page behind the trees as they were loaded.
+    loaded: PageNumber,
+    journal: Option<Rc<RefCell<Journal>>>,
 }
 
 /// Where the trees of a layout lie.
@@ -166,7 +175,26 @@ impl TwinTable {
             bodies,
             supply: RefCell::new(Supply::new(end, owned)),
             random: RefCell::new(world.random.named(&name)),
+            loaded: end,
+            journal: None,
         }
+    }
+
+    /// The same table, whose changes are noted in its instance's journal.
+    #[must_use]
+    pub fn noting(self, journal: Rc<RefCell<Journal>>) -> Self {
+        Self {
+            journal: Some(journal),
+            ..self
+        }
+    }
+
+    /// Takes what was noted of the changes of its instance.
+    pub fn take_journal(&self) -> Journal {
+        self.journal
+            .as_ref()
+            .map(|journal| journal.take())
+            .unwrap_or_default()
     }
 
     /// The database's number within its instance.
@@ -178,8 +206,12 @@ impl TwinTable {
     ///
     /// # Errors
     /// When a page cannot be read.
-    pub async fn read(&self, instance: &Instance<Ghost>, key: u64) -> Result<(), EngineError> {
-        self.descend(instance, key).await.map(drop)
+    pub async fn read(
+        &self,
+        instance: &Instance<Ghost>,
+        record: TwinRecord,
+    ) -> Result<(), EngineError> {
+        self.descend(instance, record).await.map(drop)
     }
 
     /// Inserts a record and commits.
@@ -205,7 +237,7 @@ impl TwinTable {
         for _ in 0..body_pages {
             touched.push(self.fresh(instance, Taker::Bodies, &mut pins).await?);
         }
-        let (leaf, pin) = self.descend(instance, record.key).await?;
+        let (leaf, pin) = self.descend(instance, record).await?;
         pins.push(pin);
         touched.push(leaf.page);
         let splits = {
@@ -284,25 +316,27 @@ impl TwinTable {
         record: TwinRecord,
     ) -> Result<(Touched, Pins), EngineError> {
         instance.log().room().await?;
-        let (leaf, pin) = self.descend(instance, record.key).await?;
+        let (leaf, pin) = self.descend(instance, record).await?;
         Ok((smallvec![leaf.page], smallvec![pin]))
     }
 
-    /// The leaf of a key, pinned.
+    /// The leaf of a record, pinned.
     async fn descend(
         &self,
         instance: &Instance<Ghost>,
-        key: u64,
+        record: TwinRecord,
     ) -> Result<(Leaf, Pin<Ghost>), EngineError> {
+        let inserted = record.number >= self.layout.records;
+        let find = |records: &Leaves| records.find(record.key, inserted);
         if self.layout.reads_branches {
             let branch = {
                 let records = self.records.borrow();
-                records.branch(records.find(key))
+                records.branch(find(&records))
             };
             self.fetch(instance, branch).await?;
         }
         // A split may have moved it meanwhile.
-        let leaf = self.records.borrow().find(key);
+        let leaf = find(&self.records.borrow());
         Ok((leaf, self.fetch(instance, leaf.page).await?))
     }
 
@@ -443,6 +477,10 @@ impl TwinTable {
         instance
             .cache()
             .changed(self.number, touched, appended, time);
+        if let Some(journal) = &self.journal {
+            let mut journal = journal.borrow_mut();
+            journal.note(appended, self.database, touched, self.loaded);
+        }
         appended
     }
 

@@ -9,6 +9,7 @@ use brunt_ese::format::stamp::{RunId, Signature, Stamp};
 use brunt_ese::log::files::LogPlace;
 use brunt_ese::log::{Durability, Log, LogFiles, LogOptions, LogShape};
 use brunt_ese::meter::{LogMeters, MeterBoard};
+use brunt_ese::policy::log_format;
 use brunt_units::{LogPosition, PageSize, Span, Time};
 use brunt_world::{Class, IoError, World};
 use brunt_world_virtual::{
@@ -107,6 +108,7 @@ async fn begin(world: &World, options: LogOptions, meters: &Rc<MeterBoard>) -> L
         shape: options.shape,
         page_size: PageSize::KIB_4,
         signature: Signature::ours(7, stamp, RunId(1)),
+        format_chunk: log_format::CHUNK_BYTES,
         epoch_ms: 0,
     };
     let files = LogFiles::new(world, place, Rc::clone(meters));

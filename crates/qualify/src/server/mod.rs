@@ -28,7 +28,7 @@ use brunt_world::{FileId, World};
 
 use crate::oracle::Finding;
 use crate::plan::Plan;
-use crate::progress::Stop;
+use crate::progress::{Listener, Stop};
 use crate::sessions::{Performed, Target};
 use crate::test_run::Recovered;
 
@@ -67,6 +67,17 @@ pub trait Table: Sized + 'static {
         at: usize,
         stop: &Stop,
     ) -> impl Future<Output = Result<(), EngineError>>;
+
+    /// Opens the databases of `left`, a server that was abandoned, and recovers them.
+    ///
+    /// # Errors
+    /// The first that the engine reports.
+    fn reopen(
+        world: &World,
+        plan: &Plan,
+        listener: &dyn Listener,
+        left: &Server<Self>,
+    ) -> impl Future<Output = Result<Server<Self>, EngineError>>;
 
     /// Closes an instance, and so leaves databases that need no log.
     ///

@@ -5,16 +5,17 @@
 //! recover as well. Each has two log files in memory meanwhile, so no more than [`RECOVERING_MAX`] are at it at once; the time
 //! that another one waits for its turn is not counted.
 
-use brunt_ese::content::Bytes;
+use brunt_ese::content::{Bytes, Content, Ghost};
 use brunt_ese::error::EngineError;
 use brunt_ese::instance::open::Opening;
 use brunt_ese::instance::{Instance, recovery::RecoveryReport};
+use brunt_ese::twin::Reopening;
 use brunt_report::grouped;
 use brunt_units::Span;
 use brunt_world::World;
 use brunt_world::sync::Limit;
 
-use super::{Records, Server};
+use super::{Records, Server, Table};
 use crate::oracle::Oracle;
 use crate::plan::Plan;
 use crate::progress::{Listener, News};
@@ -25,10 +26,48 @@ use crate::test_run::Recovered;
 const RECOVERING_MAX: usize = 8;
 
 /// An instance that is open, and how that went.
-struct Opened {
-    instance: Instance<Bytes>,
+pub(super) struct Opened<C: Content> {
+    pub(super) instance: Instance<C>,
     recovery: RecoveryReport,
     took: Span,
+}
+
+/// An instance that has begun to open and may have to recover.
+pub(super) trait Begun: 'static {
+    /// What its pages are made of.
+    type Content: Content;
+
+    /// The instance: for its counters, until it is open.
+    fn instance(&self) -> &Instance<Self::Content>;
+
+    /// Recovers it, if it was not closed.
+    fn finish(
+        self,
+    ) -> impl Future<Output = Result<(Instance<Self::Content>, RecoveryReport), EngineError>>;
+}
+
+impl Begun for Opening {
+    type Content = Bytes;
+
+    fn instance(&self) -> &Instance<Bytes> {
+        self.instance()
+    }
+
+    async fn finish(self) -> Result<(Instance<Bytes>, RecoveryReport), EngineError> {
+        self.finish().await
+    }
+}
+
+impl Begun for Reopening {
+    type Content = Ghost;
+
+    fn instance(&self) -> &Instance<Ghost> {
+        self.instance()
+    }
+
+    async fn finish(self) -> Result<(Instance<Ghost>, RecoveryReport), EngineError> {
+        self.finish().await
+    }
 }
 
 impl Server {
@@ -48,11 +87,11 @@ impl Server {
         let unknown = || vec![Oracle::unknown(databases); databases];
         let mut oracles = oracles.unwrap_or_else(unknown).into_iter();
         let mut error = None;
-        for (index, opened) in open_all(world, plan, &server, listener)
-            .await
-            .into_iter()
-            .enumerate()
-        {
+        let begin = async |index| {
+            Instance::begin_opening(world, &server.cache, plan.instance_options(index)).await
+        };
+        let all = open_all(world, plan.instances.len(), listener, begin).await;
+        for (index, opened) in all.into_iter().enumerate() {
             let taken = match opened {
                 Ok(opened) => {
                     server.note_recovery(plan, index, &opened, listener);
@@ -70,24 +109,6 @@ impl Server {
         // The first error is the one to report.
         let _ = server.close().await;
         Err(error)
-    }
-
-    fn note_recovery(
-        &mut self,
-        plan: &Plan,
-        index: usize,
-        opened: &Opened,
-        listener: &dyn Listener,
-    ) {
-        self.recoveries.push(Recovered {
-            instance: index,
-            logs: opened.recovery.generations,
-            took: opened.took,
-        });
-        if opened.recovery.generations > 0 {
-            let note = recovered(&plan.instances[index].name, opened);
-            listener.tell(self.world.clock.now(), &News::Note(note));
-        }
     }
 
     /// The databases of an instance that is open.
@@ -110,21 +131,41 @@ impl Server {
     }
 }
 
-/// All instances of the plan in their order, up to the first that could not begin.
-async fn open_all(
+impl<T: Table> Server<T> {
+    pub(super) fn note_recovery(
+        &mut self,
+        plan: &Plan,
+        index: usize,
+        opened: &Opened<T::Content>,
+        listener: &dyn Listener,
+    ) {
+        self.recoveries.push(Recovered {
+            instance: index,
+            logs: opened.recovery.generations,
+            took: opened.took,
+        });
+        if opened.recovery.generations > 0 {
+            let note = recovered(&plan.instances[index].name, opened);
+            listener.tell(self.world.clock.now(), &News::Note(note));
+        }
+    }
+}
+
+/// So many instances in their order, up to the first that could not begin.
+pub(super) async fn open_all<B: Begun>(
     world: &World,
-    plan: &Plan,
-    server: &Server,
+    instances: usize,
     listener: &dyn Listener,
-) -> Vec<Result<Opened, EngineError>> {
+    mut begin: impl AsyncFnMut(usize) -> Result<B, EngineError>,
+) -> Vec<Result<Opened<B::Content>, EngineError>> {
     let at_once = Limit::new(world.spawner.tasks(), RECOVERING_MAX);
-    let (mut recovering, mut instances) = (Vec::new(), Vec::new());
+    let (mut recovering, mut open) = (Vec::new(), Vec::new());
     let mut refused = None;
-    for index in 0..plan.instances.len() {
+    for index in 0..instances {
         let begun = world.clock.now();
-        match Instance::begin_opening(world, &server.cache, plan.instance_options(index)).await {
+        match begin(index).await {
             Ok(opening) => {
-                instances.push(opening.instance().clone());
+                open.push(opening.instance().clone());
                 let took = world.clock.now() - begun;
                 let finish = finish(world.clone(), at_once.clone(), opening, took);
                 recovering.push(world.spawner.spawn(finish));
@@ -143,7 +184,7 @@ async fn open_all(
         all.into_iter().chain(refused).collect()
     };
     let tell = || {
-        let replayed = instances.iter().map(Instance::replayed);
+        let replayed = open.iter().map(Instance::replayed);
         let (done, logs) = replayed.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
         if logs > 0 {
             listener.tell(world.clock.now(), &News::Recovering { done, logs });
@@ -153,12 +194,12 @@ async fn open_all(
 }
 
 /// Recovers an instance when it is its turn. Beginning it `took` so long.
-async fn finish(
+async fn finish<B: Begun>(
     world: World,
     at_once: Limit,
-    opening: Opening,
+    opening: B,
     took: Span,
-) -> Result<Opened, EngineError> {
+) -> Result<Opened<B::Content>, EngineError> {
     let _turn = at_once.enter().await;
     let begun = world.clock.now();
     let (instance, recovery) = opening.finish().await?;
@@ -170,7 +211,7 @@ async fn finish(
     })
 }
 
-fn recovered(name: &str, opened: &Opened) -> String {
+fn recovered<C: Content>(name: &str, opened: &Opened<C>) -> String {
     let report = &opened.recovery;
     format!(
         "{name}: recovered from {} log {} in {:.1} s: {} changes repeated, {} transactions taken back, {} torn pages rebuilt",

@@ -17,7 +17,7 @@ use super::{Server, Table};
 use crate::backup;
 use crate::oracle::{Finding, Oracle};
 use crate::plan::Plan;
-use crate::progress::Stop;
+use crate::progress::{Listener, Stop};
 use crate::records::{Compared, Contents, Pads, StoredFields};
 use crate::witness::{Change, Hearing};
 
@@ -70,6 +70,15 @@ impl Table for Records {
         stop: &Stop,
     ) -> Result<(), EngineError> {
         backup::copy_or_read(world, plan, server, at, stop).await
+    }
+
+    async fn reopen(
+        world: &World,
+        plan: &Plan,
+        listener: &dyn Listener,
+        left: &Server,
+    ) -> Result<Server, EngineError> {
+        Server::open(world, plan, listener, Some(left.oracles())).await
     }
 
     async fn close(instance: Instance<Bytes>) -> Result<(), EngineError> {

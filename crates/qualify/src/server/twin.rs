@@ -3,11 +3,14 @@
 //! They are made in no time, whatever their size, hold as many records as a bulk load would put into them, and cannot be
 //! compared: nothing is in them. Everything else of a test is as it is with records.
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
 use brunt_ese::content::Ghost;
 use brunt_ese::error::EngineError;
 use brunt_ese::instance::Instance;
 use brunt_ese::instance::transaction::Commit as EngineCommit;
-use brunt_ese::twin::{Layout, Measure, TwinRecord, TwinTable};
+use brunt_ese::twin::{Journal, Layout, Measure, TwinRecord, TwinTable};
 use brunt_units::PageSize;
 use brunt_workload::content::Shape;
 use brunt_workload::keys::Population;
@@ -15,11 +18,13 @@ use brunt_workload::mix::{Commit, Kind};
 use brunt_workload::operations::Operation;
 use brunt_world::World;
 
+use super::opening::open_all;
 use super::{Server, Table};
 use crate::backup;
+use crate::goal::TestKind;
 use crate::oracle::Finding;
 use crate::plan::{DatabasePlan, Plan};
-use crate::progress::Stop;
+use crate::progress::{Listener, Stop};
 use crate::records::{Contents, FOLDERS};
 use crate::sizing::{self, FILL_PERCENT};
 
@@ -60,7 +65,7 @@ impl Table for Twin {
             Kind::Insert => self.table.insert(instance, record, commit).await?,
             Kind::Delete => self.table.delete(instance, record, commit).await?,
             Kind::Replace => self.table.replace(instance, record, commit).await?,
-            Kind::Read => self.table.read(instance, record.key).await?,
+            Kind::Read => self.table.read(instance, record).await?,
         }
         Ok(None)
     }
@@ -73,6 +78,32 @@ impl Table for Twin {
         stop: &Stop,
     ) -> Result<(), EngineError> {
         backup::read(plan, server, at, stop).await
+    }
+
+    async fn reopen(
+        world: &World,
+        plan: &Plan,
+        listener: &dyn Listener,
+        left: &Server<Self>,
+    ) -> Result<Server<Self>, EngineError> {
+        let mut server = Server::empty(world, plan);
+        let begin = async |index: usize| {
+            let own = left.databases.iter().find(|own| own.instance == index);
+            let journal = own.map(|own| own.table.take_journal());
+            let left = left.instances[index].left(journal.unwrap_or_default());
+            let options = plan.instance_options(index);
+            Instance::begin_reopening(world, &server.cache, options, left).await
+        };
+        let all = open_all(world, left.instances.len(), listener, begin).await;
+        for (index, opened) in all.into_iter().enumerate() {
+            let opened = opened?;
+            server.note_recovery(plan, index, &opened, listener);
+            if plan.twin.no_flush_maps {
+                opened.instance.leave_flush_maps();
+            }
+            server.instances.push(opened.instance);
+        }
+        Ok(server)
     }
 
     async fn close(instance: Instance<Ghost>) -> Result<(), EngineError> {
@@ -94,7 +125,15 @@ impl Server<Twin> {
             let pages: Vec<_> = layouts.iter().map(Layout::pages).collect();
             let options = plan.instance_options(index);
             let opened = Instance::start_blank(world, &server.cache, options, &pages).await?;
+            if plan.twin.no_flush_maps {
+                opened.leave_flush_maps();
+            }
+            let journal = Rc::new(RefCell::new(Journal::default()));
             for (number, layout) in (0..).zip(layouts) {
+                let mut table = TwinTable::new(world, &opened, number, layout);
+                if plan.kind == TestKind::SoftRecovery {
+                    table = table.noting(Rc::clone(&journal));
+                }
                 let signature = opened.databases()[usize::from(number)]
                     .header
                     .borrow()
@@ -103,7 +142,7 @@ impl Server<Twin> {
                 populations.push(Population::new(contents.mixer(), layout.records));
                 server.databases.push(Twin {
                     instance: index,
-                    table: TwinTable::new(world, &opened, number, layout),
+                    table,
                     contents,
                 });
             }
@@ -123,7 +162,7 @@ fn layout(plan: &Plan, database: &DatabasePlan) -> Layout {
         body_pages: sizing::apart_pages_per_record(plan.engine.page, shape),
         folders: u32::try_from(FOLDERS).expect("few folders"),
         free_pages: amount.free_pages,
-        reads_branches: !plan.branches_in_memory,
+        reads_branches: !plan.twin.branches_in_memory,
     }
 }
 

@@ -194,7 +194,7 @@ impl Configuration {
     pub(super) fn cache_options(&self) -> CacheOptions {
         CacheOptions {
             freeing: match self.bursts {
-                true => Freeing::Burst,
+                true => Freeing::BURST,
                 false => Freeing::TRICKLE,
             },
             gap_bytes: self.gap_pages * self.page_size.bytes_u64(),

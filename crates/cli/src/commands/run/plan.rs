@@ -4,7 +4,9 @@ use std::process;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use brunt_ese::format::stamp::RunId;
-use brunt_qualify::plan::{DatabasePlan, EnginePlan, InstancePlan, LoadPlan, Plan, circular};
+use brunt_qualify::plan::{
+    DatabasePlan, EnginePlan, InstancePlan, LoadPlan, Plan, TwinPlan, circular,
+};
 use brunt_qualify::witness::Hearing;
 use brunt_report::Timestamp;
 use brunt_units::Time;
@@ -44,7 +46,7 @@ pub fn plan(scenario: &Scenario, renew: bool, begun: SystemTime) -> Plan {
         engine: engine(scenario),
         load: load(scenario),
         limits: scenario.limits,
-        branches_in_memory: false,
+        twin: TwinPlan::default(),
         array_cache: scenario.array_cache,
         instances: instances.map(instance).collect(),
         faults: faults(scenario),

@@ -28,6 +28,7 @@ use brunt_qualify::error::RunError;
 use brunt_qualify::progress::Stop;
 use brunt_report::RunResult;
 use brunt_report::{FolderError, ReadError, TogetherError};
+use brunt_units::ByteSize;
 use clap::{Args, ValueEnum};
 
 pub use headline::{Headline, LogFigures};
@@ -141,6 +142,16 @@ pub enum SimulateError {
     /// It did not come to a test.
     #[error(transparent)]
     Test(#[from] RunError),
+    /// The engine itself was asked for, and its databases are too large to be kept.
+    #[error(
+        "`--engine bytes` keeps every byte in memory: databases of {needed}, and {there} is free\n  make `database_size` smaller, or leave `--engine` out: the twin keeps none"
+    )]
+    TooLarge {
+        /// Of all databases of all servers.
+        needed: ByteSize,
+        /// Memory that could be had.
+        there: ByteSize,
+    },
 }
 
 /// Simulates and says what came of it: [`Exit::Failed`] when data was lost.

@@ -4,6 +4,7 @@
 //! servers = ["HAIL", "SNOW"]          several mail servers on the same storage, if there are
 //! [test] [profile] [[instance]] ...   as for `brunt run`; every server does the same
 //! [twin]                              `branch_pages = "memory"`: they are never read; usually "read", like all pages
+//!                                     `flush_maps = "none"`: no flush map is written; usually "written", as the engine does
 //! [array]                             as for raw load; [[array]] with a `name` when there are several
 //! [volumes]                           which folder lies on which LUN
 //! "/db1" = "database 1"
@@ -19,6 +20,8 @@ mod toml_text;
 mod volumes;
 
 use std::path::Path;
+
+use brunt_qualify::plan::TwinPlan;
 
 use super::head::Head;
 use super::model::{Scenario, TOP_KEYS};
@@ -36,6 +39,9 @@ const STORAGE_KEYS: [&str; 5] = ["servers", "twin", "array", "volumes", "inciden
 /// Where the twin finds branch pages.
 const BRANCH_PAGES: [&str; 2] = ["read", "memory"];
 
+/// What the twin does with flush maps.
+const FLUSH_MAPS: [&str; 2] = ["written", "none"];
+
 /// More would be a data centre.
 const SERVERS_MAX: usize = 256;
 
@@ -46,8 +52,8 @@ pub struct ModelledScenario {
     pub scenario: Scenario,
     /// The servers, at least one.
     pub servers: Vec<String>,
-    /// Whether the twin takes branch pages to be in memory always.
-    pub branches_in_memory: bool,
+    /// What the twin leaves out.
+    pub twin: TwinPlan,
     /// The arrays, at least one.
     pub arrays: Vec<ArrayPlan>,
     /// Where folders lie.
@@ -102,16 +108,16 @@ impl ModelledScenario {
             Some(node) => read_servers(&node)?,
             None => vec![scenario.name.clone()],
         };
-        let branches_in_memory = match storage.take("twin") {
+        let twin = match storage.take("twin") {
             Some(node) => read_twin(node)?,
-            None => false,
+            None => TwinPlan::default(),
         };
         let arrays = storage::read(&mut storage, folder)?;
         let volumes = volumes::read(&mut storage, &scenario, &servers, &arrays)?;
         Ok(Self {
             scenario,
             servers,
-            branches_in_memory,
+            twin,
             arrays,
             volumes,
             storage: written,
@@ -150,10 +156,14 @@ fn split(root: &mut Node) -> Result<section::Section, Refusal> {
 }
 
 /// Whether branch pages are in memory always.
-fn read_twin(node: Node) -> Result<bool, Refusal> {
-    let mut twin = section::Section::new(node, "[twin]", &["branch_pages"])?;
+fn read_twin(node: Node) -> Result<TwinPlan, Refusal> {
+    let mut twin = section::Section::new(node, "[twin]", &["branch_pages", "flush_maps"])?;
     let branches = twin.read_or("branch_pages", 0, |node| section::word(node, &BRANCH_PAGES))?;
-    Ok(BRANCH_PAGES[branches.value] == "memory")
+    let maps = twin.read_or("flush_maps", 0, |node| section::word(node, &FLUSH_MAPS))?;
+    Ok(TwinPlan {
+        branches_in_memory: BRANCH_PAGES[branches.value] == "memory",
+        no_flush_maps: FLUSH_MAPS[maps.value] == "none",
+    })
 }
 
 fn read_servers(node: &Node) -> Result<Vec<String>, Refusal> {

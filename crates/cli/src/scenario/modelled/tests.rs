@@ -50,6 +50,22 @@ fn every_server_has_luns_and_folders_of_its_own() {
 }
 
 #[test]
+fn what_the_twin_leaves_out_is_said_by_name() {
+    let twin = |text: &str| parse(text, &[]).unwrap().twin;
+    assert_eq!(twin(EXAMPLE), TwinPlan::default());
+    let part = "\n[twin]\nbranch_pages = \"memory\"\nflush_maps = \"none\"\n[profile]";
+    let both = EXAMPLE.replacen("\n[profile]", part, 1);
+    let left_out = TwinPlan {
+        branches_in_memory: true,
+        no_flush_maps: true,
+    };
+    assert_eq!(twin(&both), left_out);
+    let said = refused(&both.replace("flush_maps = \"none\"", "flush_maps = \"non\""));
+    assert!(said.contains("`flush_maps = \"non\"`"), "{said}");
+    assert!(said.contains("did you mean \"none\"?"), "{said}");
+}
+
+#[test]
 fn the_resolved_text_is_the_same_scenario() {
     let one = parse(EXAMPLE, &["array.cache.write=64MiB"]).unwrap();
     let two = parse(&one.to_toml(), &[]).unwrap();

@@ -19,6 +19,7 @@ use crate::log::files::LogPlace;
 use crate::log::{Durability, Log, LogFiles, LogOptions, LogShape};
 use crate::meter::MeterBoard;
 use crate::page::Pages;
+use crate::policy::log_format;
 
 pub(super) const SIZE: PageSize = PageSize::KIB_4;
 /// Pages of the database.
@@ -193,6 +194,7 @@ impl Bench {
             shape,
             page_size: SIZE,
             signature: Signature::ours(1, Stamp::from_unix_millis(1), RunId(1)),
+            format_chunk: log_format::CHUNK_BYTES,
             epoch_ms: 1,
         };
         let files = LogFiles::new(&world, place, Rc::clone(&meters));
@@ -215,7 +217,7 @@ impl Bench {
             log.clone(),
             DatabaseTime(1),
             SIGNATURE,
-            FlushMemory::new(),
+            FlushMemory::new::<Bytes>(),
         );
         assert_eq!(number, 0);
         Self {

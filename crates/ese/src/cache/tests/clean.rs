@@ -77,7 +77,7 @@ async fn most_writes(bench: &Bench) -> u32 {
 
 #[test]
 fn a_trickle_has_few_writes_in_flight_and_a_burst_many() {
-    for (freeing, expected) in [(Freeing::TRICKLE, 1..=6), (Freeing::Burst, 12..=24)] {
+    for (freeing, expected) in [(Freeing::TRICKLE, 1..=6), (Freeing::BURST, 12..=24)] {
         let adjust = move |options: &mut crate::cache::CacheOptions| {
             options.freeing = freeing;
             (options.start_percent, options.stop_percent) = (10, 20);

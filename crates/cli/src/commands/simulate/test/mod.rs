@@ -30,6 +30,8 @@ use brunt_qualify::progress::Stop;
 use brunt_qualify::test_run::TestRun;
 use brunt_report::result::{Model, RunResult};
 use brunt_report::{Run, RunFolder, TogetherError, report_html, together};
+use brunt_units::ByteSize;
+use brunt_world_real::facts::memory_available;
 
 use super::{Engine, SimulateArgs, SimulateError};
 use crate::closing::exit;
@@ -123,6 +125,9 @@ pub(super) fn simulate(
     stop: &Stop,
 ) -> Result<Simulated, SimulateError> {
     let clock = Instant::now();
+    if engine == Engine::Bytes {
+        has_room(scenario)?;
+    }
     let mut storage = storage::build(scenario)?;
     let gauge = Rc::new(Gauge::new(storage.arrays.clone()));
     let mut servers = Vec::new();
@@ -149,6 +154,17 @@ pub(super) fn simulate(
         server.end()?;
     }
     Ok(Simulated { results, model })
+}
+
+/// Whether this machine can keep every byte of the databases.
+fn has_room(scenario: &ModelledScenario) -> Result<(), SimulateError> {
+    let databases = scenario.scenario.databases();
+    let each: u64 = databases.map(|database| database.size.value.get()).sum();
+    let needed = ByteSize::bytes(each.saturating_mul(scenario.servers.len() as u64));
+    match memory_available() {
+        Some(there) if needed > there => Err(SimulateError::TooLarge { needed, there }),
+        _ => Ok(()),
+    }
 }
 
 /// One task for each server, all in one world.

@@ -15,7 +15,7 @@ use brunt_report::result::{
     Backend, Durability, Machine, Origin, RunResult, Volume, World as Kind, WriteCache,
 };
 use brunt_report::{FolderError, RunFolder};
-use brunt_units::Time;
+use brunt_units::{Span, Time};
 use brunt_workload::keys::Mixer;
 use brunt_world::World;
 
@@ -196,6 +196,9 @@ struct Ears {
     checksum: bool,
 }
 
+/// How often servers tell of a test under way: what is slow to gather and told four times a second would take a tenth of the time.
+const TELL: Span = Span::seconds(5);
+
 impl Listener for Ears {
     fn tell(&self, at: Time, news: &News) {
         self.gauge.hear(at, news);
@@ -206,6 +209,10 @@ impl Listener for Ears {
         if let Some(watch) = &self.watch {
             watch.tell(at, news);
         }
+    }
+
+    fn wants_news_every(&self) -> Span {
+        TELL
     }
 
     fn recorded(&self, recorded: &Recorded) {
@@ -239,7 +246,7 @@ fn plan_of(scenario: &ModelledScenario, number: usize) -> Plan {
     let copy_to = plan.copy_to.as_deref().map(path);
     Plan {
         instances: instances.collect(),
-        branches_in_memory: scenario.branches_in_memory,
+        twin: scenario.twin,
         copy_to,
         // What this machine's devices have for sectors does not matter here.
         engine: EnginePlan {

@@ -1,0 +1,128 @@
+//! What the log of an instance without content says, as far as recovery will ask.
+//!
+//! The log of the twin has only a length. Recovery needs to know which pages each change touched, where the change stands in
+//! the log, and which pages were new with it: those are not read before they are written. That is kept here, a few bytes for
+//! each page of a change, and only in tests that end with a recovery.
+
+use std::collections::BTreeSet;
+
+use brunt_units::{LogPosition, PageNumber};
+
+use crate::log::Appended;
+
+/// The changes of one instance, in the order of its log.
+#[derive(Debug, Default)]
+pub struct Journal {
+    changes: Vec<Change>,
+    pages: Vec<Touched>,
+    /// Pages that a change has begun, by database.
+    begun: BTreeSet<(u8, PageNumber)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Change {
+    appended: Appended,
+    database: u8,
+    /// Where its pages begin; they end where those of the next begin.
+    first: usize,
+}
+
+/// A page of a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Touched {
+    pub(crate) page: PageNumber,
+    /// The change begins it: what stood there before does not matter.
+    pub(crate) is_fresh: bool,
+}
+
+/// A change as recovery reads it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Noted<'j> {
+    pub(crate) appended: Appended,
+    pub(crate) database: u8,
+    pub(crate) pages: &'j [Touched],
+}
+
+impl Journal {
+    /// A change of `touched` in `database`, whose trees were loaded with pages before `loaded`.
+    pub(super) fn note(
+        &mut self,
+        appended: Appended,
+        database: u8,
+        touched: &[PageNumber],
+        loaded: PageNumber,
+    ) {
+        self.changes.push(Change {
+            appended,
+            database,
+            first: self.pages.len(),
+        });
+        for &page in touched {
+            let is_fresh = page >= loaded && self.begun.insert((database, page));
+            self.pages.push(Touched { page, is_fresh });
+        }
+    }
+
+    /// The changes of `generation` from `from` on.
+    pub(crate) fn of_generation(
+        &self,
+        generation: u32,
+        from: LogPosition,
+    ) -> impl Iterator<Item = Noted<'_>> {
+        let from = from.max(LogPosition::start_of(generation));
+        let first = self
+            .changes
+            .partition_point(|change| change.appended.start < from);
+        let changes = (first..).zip(&self.changes[first..]);
+        changes
+            .take_while(move |(_, change)| change.appended.start.generation == generation)
+            .map(|(at, change)| {
+                let end = self.changes.get(at + 1);
+                let end = end.map_or(self.pages.len(), |next| next.first);
+                Noted {
+                    appended: change.appended,
+                    database: change.database,
+                    pages: &self.pages[change.first..end],
+                }
+            })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(generation: u32, segment: u16) -> Appended {
+        let start = LogPosition {
+            generation,
+            segment,
+            byte: 16,
+        };
+        Appended {
+            start,
+            end: LogPosition { byte: 90, ..start },
+        }
+    }
+
+    #[test]
+    fn a_page_is_fresh_once_in_each_database() {
+        let mut journal = Journal::default();
+        let loaded = PageNumber(100);
+        let pages = |numbers: &[u32]| numbers.iter().copied().map(PageNumber).collect::<Vec<_>>();
+        journal.note(at(3, 5), 0, &pages(&[7, 100]), loaded);
+        journal.note(at(3, 9), 1, &pages(&[100]), loaded);
+        journal.note(at(4, 2), 0, &pages(&[100, 8]), loaded);
+        let seen = |generation, from| {
+            let noted = journal.of_generation(generation, from);
+            noted
+                .flat_map(|noted| noted.pages)
+                .map(|touched| (touched.page.0, touched.is_fresh))
+                .collect::<Vec<_>>()
+        };
+        let all = LogPosition::default();
+        assert_eq!(seen(3, all), [(7, false), (100, true), (100, true)]);
+        assert_eq!(seen(3, at(3, 6).start), [(100, true)]);
+        assert_eq!(seen(4, all), [(100, false), (8, false)]);
+        assert_eq!(seen(5, all), []);
+    }
+}
