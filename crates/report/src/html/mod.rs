@@ -1,7 +1,8 @@
 //! The report for a reader: one HTML file that needs nothing else.
 //!
 //! Order: the verdict and why, four pictures, the tables that readers of Jetstress reports look for, the test log, and
-//! how it was made. The data for each part is prepared here; what it looks like stands in `report.html` and `style.css`.
+//! how it was made. The data for each part is prepared here; what it looks like stands in `head.html`, `report.html` and
+//! `style.css`.
 //!
 //! The tables of a Jetstress report are the page's only `fieldset`s, in that report's order; a value stands in the cell
 //! after its name, on the next line; numbers in them have a point and nothing else. Scripts that read such reports count
@@ -34,6 +35,7 @@ use crate::{Event, Run, decimals, grouped};
 use pictures::Picture;
 use table::Table;
 
+const HEAD: &str = include_str!("head.html");
 const TEMPLATE: &str = include_str!("report.html");
 const STYLE: &str = include_str!("style.css");
 
@@ -89,14 +91,21 @@ pub fn report_html(run: &Run) -> String {
         origin: tables::origin(result),
         scenario: &run.scenario,
     };
+    rendered(TEMPLATE, &page)
+}
+
+/// A page of a template; both templates begin with the same head.
+fn rendered(template: &str, page: &impl Serialize) -> String {
     let mut environment = Environment::new();
     environment.set_formatter(escape::formatter);
+    for (name, text) in [("head.html", HEAD), ("page.html", template)] {
+        environment
+            .add_template(name, text)
+            .expect("the template is part of the program");
+    }
     environment
-        .add_template("report.html", TEMPLATE)
-        .expect("the template is part of the program");
-    environment
-        .get_template("report.html")
-        .and_then(|template| template.render(Serde(&page)))
+        .get_template("page.html")
+        .and_then(|template| template.render(Serde(page)))
         .expect("the template fits its data")
 }
 

@@ -2,12 +2,10 @@
 //!
 //! There is no mail server and no rule here, so there is no verdict of a qualification: only whether data was lost.
 
-use minijinja::Environment;
-use minijinja::value::Serde;
 use serde::Serialize;
 
 use super::plot::{Axis, Curve, Limit, Plot};
-use super::{STYLE, escape};
+use super::{STYLE, rendered};
 
 const TEMPLATE: &str = include_str!("storage.html");
 
@@ -115,15 +113,7 @@ pub fn storage_html(page: &StoragePage<'_>) -> String {
         command: &page.command,
         scenario: page.scenario,
     };
-    let mut environment = Environment::new();
-    environment.set_formatter(escape::formatter);
-    environment
-        .add_template("storage.html", TEMPLATE)
-        .expect("the template is part of the program");
-    environment
-        .get_template("storage.html")
-        .and_then(|template| template.render(Serde(&shown)))
-        .expect("the template fits its data")
+    rendered(TEMPLATE, &shown)
 }
 
 fn curve(
