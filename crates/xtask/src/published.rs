@@ -87,6 +87,11 @@ impl Published {
     pub(crate) fn whole(&self) -> &Figures {
         &self.rows[0].figures
     }
+
+    /// Whether it is a test that replays logs.
+    pub(crate) fn replays_logs(&self) -> bool {
+        self.whole().recovery_s_per_log.is_some()
+    }
 }
 
 /// Where scenarios of published tests are.
@@ -112,6 +117,22 @@ pub(crate) fn only_predicted(published: &[Published]) -> Result<Vec<String>, Pub
     let names = files.filter_map(|path| Some(path.file_stem()?.to_string_lossy().into_owned()));
     let known = |name: &String| published.iter().any(|one| one.scenario == *name);
     Ok(names.filter(|name| !known(name)).collect())
+}
+
+/// Whether the scenario called `name` is one that replays logs.
+///
+/// # Errors
+/// [`PublishedError`] when it cannot be read.
+pub(crate) fn replays_logs(name: &str) -> Result<bool, PublishedError> {
+    let path = scenarios().join(format!("{name}.toml"));
+    let refuse = |what: String| PublishedError {
+        path: path.clone(),
+        what,
+    };
+    let text = fs::read_to_string(&path).map_err(|error| refuse(error.to_string()))?;
+    let scenario: toml::Table = toml::from_str(&text).map_err(|error| refuse(error.to_string()))?;
+    let kind = scenario.get("test").and_then(|test| test.get("kind"));
+    Ok(kind.and_then(toml::Value::as_str) == Some("soft-recovery"))
 }
 
 fn toml_files(folder: &PathBuf) -> Result<Vec<PathBuf>, PublishedError> {
@@ -168,10 +189,13 @@ mod tests {
             assert!(scenario.exists(), "{}", one.scenario);
             assert!(!one.source.title.is_empty() && !one.source.section.is_empty());
             assert_eq!(one.rows[0].name, "all");
+            assert_eq!(one.replays_logs(), replays_logs(&one.scenario).unwrap());
         }
         let predicted = only_predicted(&published).unwrap();
         assert!(predicted.contains(&"emc-cx4-960-backup".to_owned()));
         assert!(!predicted.contains(&"emc-cx3-20-performance".to_owned()));
+        assert!(replays_logs("emc-cx4-960-soft-recovery").unwrap());
+        assert!(!replays_logs("emc-cx4-960-backup").unwrap());
     }
 
     #[test]

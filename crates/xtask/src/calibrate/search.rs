@@ -84,7 +84,7 @@ impl Search<'_> {
 
 /// The test with these values.
 pub(super) fn request(test: &Published, values: &Values, lengths: Lengths) -> Request {
-    let mut request = closed(&test.scenario, lengths);
+    let mut request = closed(&test.scenario, test.replays_logs(), lengths);
     for (parameter, value) in PARAMETERS.iter().zip(values) {
         if parameter.matters(&test.system, &test.generation) {
             request.set.extend(parameter.set(*value));

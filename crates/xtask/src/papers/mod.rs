@@ -72,11 +72,13 @@ pub(crate) fn run(args: &PapersArgs) -> Result<(), TaskError> {
         measure: args.minutes,
     };
     tests.extend(all.into_iter().map(|one| known(one, lengths)));
-    tests.extend(predicted.iter().map(|name| Test {
-        published: None,
-        closed: closed(name, lengths),
-        paced: None,
-    }));
+    for name in &predicted {
+        tests.push(Test {
+            published: None,
+            closed: closed(name, published::replays_logs(name)?, lengths),
+            paced: None,
+        });
+    }
     tests.retain(|test| args.only.is_empty() || args.only.contains(&test.closed.scenario));
     let wanted = |test: &&Test| !args.skip.contains(&test.closed.scenario);
     let closed = tests.iter().filter(wanted);
@@ -98,7 +100,7 @@ pub(crate) fn run(args: &PapersArgs) -> Result<(), TaskError> {
 fn known(published: Published, lengths: Lengths) -> Test {
     let closed = Request {
         checksum: published.whole().checksum_mib_per_s.is_some(),
-        ..closed(&published.scenario, lengths)
+        ..closed(&published.scenario, published.replays_logs(), lengths)
     };
     let paced = paced(&published, &closed);
     Test {
@@ -109,9 +111,9 @@ fn known(published: Published, lengths: Lengths) -> Test {
 }
 
 /// The test as it is written, but for its length.
-pub(crate) fn closed(name: &str, lengths: Lengths) -> Request {
+pub(crate) fn closed(name: &str, replays_logs: bool, lengths: Lengths) -> Request {
     // A recovery is as long as its logs: a shorter one would not come to it.
-    let set = match name.contains("recovery") {
+    let set = match replays_logs {
         true => Vec::new(),
         false => vec![
             format!("test.min_warmup={}min", lengths.settle),
