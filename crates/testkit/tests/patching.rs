@@ -7,113 +7,49 @@
 //!               copies: what the engine wrote, or what stood there before
 //! ```
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use brunt_ese::cache::CacheOptions;
 use brunt_ese::content::Bytes;
 use brunt_ese::error::EngineError;
-use brunt_ese::format::page::{Page, PageFlags};
 use brunt_ese::instance::Instance;
-use brunt_ese::instance::transaction::Commit;
+use brunt_ese::instance::recovery::RecoveryReport;
 use brunt_ese::patch::{Outcome, Patch};
 use brunt_ese::policy::scan::Throttle;
 use brunt_ese::verify::verify;
 use brunt_testkit::copies::{Manner, Shelf};
 use brunt_testkit::ledger::recorded;
-use brunt_testkit::tiny::{SIZE, TABLE, database_path, open, open_with, options, tree_database};
+use brunt_testkit::records::{self, FRAMES, content, key, no_versions, work, world_of};
+use brunt_testkit::tiny::{SIZE, TABLE, database_path, open, open_with, options};
 use brunt_units::{PageNumber, Span};
 use brunt_world::World;
 use brunt_world::fault::{Fault, FaultKind, faulty};
-use brunt_world_virtual::{Store, VirtualOptions, VirtualWorld};
+use brunt_world_virtual::Store;
 
-const RECORDS: u32 = 600;
-const FRAMES: u32 = 24;
+/// Time after each record: work takes some seconds, and the checkpoint moves once a second.
+const PAUSE: Span = Span::millis(5);
 
-/// What was committed last of each record.
-type Versions = BTreeMap<u32, u8>;
-
-fn key(number: u32) -> Vec<u8> {
-    let mut key = vec![0x7F; 120];
-    key[..4].copy_from_slice(&number.to_be_bytes());
-    key
-}
-
-fn content(number: u32, version: u8) -> Vec<u8> {
-    let mut content = vec![version; 1900];
-    content[..4].copy_from_slice(&number.to_be_bytes());
-    content
-}
-
-fn world_of(store: &Store) -> VirtualWorld {
-    VirtualWorld::new(VirtualOptions {
-        store: store.fork(),
-        ..VirtualOptions::new(1)
-    })
-}
-
-/// Files with records 0, 2, 4, ..., and a leaf, a branch and the root of their tree.
+/// Files with records, and a leaf, a branch and the root of their tree.
 fn prepared() -> (Store, [PageNumber; 3]) {
-    let mut store = Store::new();
-    tree_database(&mut store, &database_path(0));
-    let mut made = world_of(&store);
-    let world = made.world.clone();
-    made.executor.block_on(async move {
-        let (instance, _) = open(&world, FRAMES, options(1, 512)).await.unwrap();
-        for number in 0..RECORDS {
-            let transaction = instance.begin();
-            let data = content(2 * number, 0);
-            transaction
-                .insert(0, TABLE, &key(2 * number), &data)
-                .await
-                .unwrap();
-            transaction.commit(Commit::Lazy).await.unwrap();
-        }
-        instance.close().await.unwrap();
-    });
-    let store = made.machine.store();
-    let bytes = store.get(&database_path(0)).unwrap();
-    let find = |is_leaf: bool| {
-        let pages = (1..).zip(bytes.chunks_exact(SIZE.bytes()).skip(2));
-        let wanted = pages.filter(|(_, bytes)| {
-            let page = Page::new(bytes, SIZE);
-            let flags = page.flags();
-            page.object() == TABLE.object
-                && !flags.has(PageFlags::ROOT)
-                && flags.has(PageFlags::LEAF) == is_leaf
-        });
-        PageNumber(wanted.last().expect("there is one").0)
-    };
-    let pages = [find(true), find(false), TABLE.root];
-    (store, pages)
+    let (store, [leaf, branch]) = records::prepared(options(1, 512));
+    (store, [leaf, branch, TABLE.root])
 }
 
-/// Some seconds of work: the checkpoint moves once a second.
-async fn work(
+/// Opens the database where bad pages are asked of `shelf`.
+async fn open_beside(
     world: &World,
-    instance: &Instance<Bytes>,
-    versions: &RefCell<Versions>,
-) -> Result<(), EngineError> {
-    for version in 1..3 {
-        for number in 0..RECORDS {
-            let transaction = instance.begin();
-            let number = 2 * number + u32::from(version == 2);
-            let (key, content) = (key(number), content(number, version));
-            match version {
-                1 => transaction.replace(0, TABLE, &key, &content).await?,
-                _ => transaction.insert(0, TABLE, &key, &content).await?,
-            };
-            transaction.commit(Commit::Hard).await?;
-            versions.borrow_mut().insert(number, version);
-            world.sleep(Span::millis(5)).await;
-        }
-    }
-    Ok(())
+    shelf: Rc<Shelf>,
+) -> Result<(Instance<Bytes>, RecoveryReport), EngineError> {
+    let cache = CacheOptions::new(SIZE, FRAMES);
+    open_with(world, cache, options(1, 512), Some(shelf)).await
 }
 
 /// Reads every record by its key: how many are not what was committed last.
-async fn compare(instance: &Instance<Bytes>, versions: &Versions) -> Result<usize, EngineError> {
+async fn compare(
+    instance: &Instance<Bytes>,
+    versions: &BTreeMap<u32, u8>,
+) -> Result<usize, EngineError> {
     let mut wrong = 0;
     for (number, version) in versions {
         let found = instance.read(0, TABLE, &key(*number)).await?;
@@ -129,15 +65,14 @@ struct Run {
     counted: (u64, u64),
     struck: u64,
     store: Store,
-    versions: Versions,
+    versions: BTreeMap<u32, u8>,
 }
 
 fn run(store: &Store, plan: Vec<Fault>, manners: &[Manner]) -> Run {
     let mut made = world_of(store);
     let (world, struck) = faulty(&made.world, plan);
     let (world, ledger) = recorded(&world, store.fork());
-    let known = (0..RECORDS).map(|number| (2 * number, 0)).collect();
-    let versions = Rc::new(RefCell::new(known));
+    let versions = no_versions();
     let kept = Rc::clone(&versions);
     let shelf = Shelf::new(&world.frames, SIZE, manners, store.fork(), move || {
         ledger.written()
@@ -146,19 +81,13 @@ fn run(store: &Store, plan: Vec<Fault>, manners: &[Manner]) -> Run {
     struck.hold();
     let striking = struck.clone();
     let (ended, patches, counted) = made.executor.block_on(async move {
-        let opened = open_with(
-            &world,
-            CacheOptions::new(SIZE, FRAMES),
-            options(1, 512),
-            Some(shelf),
-        )
-        .await;
+        let opened = open_beside(&world, shelf).await;
         let (instance, _) = match opened {
             Ok(opened) => opened,
             Err(error) => return (Err(error), Vec::new(), (0, 0)),
         };
         striking.release();
-        let mut ended = work(&world, &instance, &kept).await;
+        let mut ended = work(&world, PAUSE, &instance, &kept).await;
         if ended.is_ok() {
             let versions = kept.borrow().clone();
             let compared = compare(&instance, &versions).await;
@@ -333,13 +262,7 @@ fn maintenance_asks_for_what_nobody_else_needs() {
         move || store.fork(),
     );
     made.executor.block_on(async move {
-        let opened = open_with(
-            &world,
-            CacheOptions::new(SIZE, FRAMES),
-            options(1, 512),
-            Some(shelf),
-        )
-        .await;
+        let opened = open_beside(&world, shelf).await;
         let (instance, _) = opened.unwrap();
         let scan = instance.maintain(0, Throttle::ESE);
         while scan.findings().passes == 0 {
@@ -364,13 +287,12 @@ fn maintenance_asks_for_what_nobody_else_needs() {
 fn recovery_asks_for_what_the_log_does_not_have() {
     let (store, _) = prepared();
     // The process ends after its work, without closing.
-    let known = (0..RECORDS).map(|number| (2 * number, 0)).collect();
-    let versions: Rc<RefCell<Versions>> = Rc::new(RefCell::new(known));
+    let versions = no_versions();
     let mut made = world_of(&store);
     let (world, kept) = (made.world.clone(), Rc::clone(&versions));
     made.executor.block_on(async move {
         let (instance, _) = open(&world, FRAMES, options(1, 512)).await.unwrap();
-        work(&world, &instance, &kept).await.unwrap();
+        work(&world, PAUSE, &instance, &kept).await.unwrap();
     });
     let (left, versions) = (made.machine.store(), versions.borrow().clone());
     let [then, now] = [&store, &left].map(|store| store.get(&database_path(0)).unwrap());
@@ -394,13 +316,7 @@ fn recovery_asks_for_what_the_log_does_not_have() {
             });
             let versions = versions.clone();
             made.executor.block_on(async move {
-                let opened = open_with(
-                    &world,
-                    CacheOptions::new(SIZE, FRAMES),
-                    options(1, 512),
-                    Some(shelf),
-                )
-                .await;
+                let opened = open_beside(&world, shelf).await;
                 let (instance, _) = opened?;
                 let wrong = compare(&instance, &versions).await?;
                 instance.close().await.map(|()| wrong)

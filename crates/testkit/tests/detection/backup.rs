@@ -9,6 +9,7 @@ use brunt_ese::content::Bytes;
 use brunt_ese::error::EngineError;
 use brunt_ese::format::log_file::log_file_name;
 use brunt_ese::verify::verify;
+use brunt_testkit::records::{FRAMES, Versions, no_versions, work, world_of};
 use brunt_testkit::tiny::{SIZE, database_path, open};
 use brunt_units::Span;
 use brunt_world::fault::{Fault, FaultKind, faulty};
@@ -16,10 +17,7 @@ use brunt_world::{Class, Io, IoError, OpenMode, World};
 use brunt_world_virtual::crash::{CrashImages, Sample};
 use brunt_world_virtual::{Store, VirtualWorld};
 
-use super::trial::{
-    FRAMES, Outcome, Prepared, Versions, code, compare, instance_options, no_versions, noticed,
-    patiently, work, world_of,
-};
+use super::trial::{Outcome, Prepared, code, compare, instance_options, noticed, patiently};
 
 /// Bytes written and read at a time.
 const PIECE: usize = 64 << 10;

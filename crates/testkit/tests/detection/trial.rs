@@ -17,28 +17,23 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use brunt_ese::content::Bytes;
 use brunt_ese::error::EngineError;
 use brunt_ese::format::flush_map::{MAP_PAGE_BYTES, map_page_offset, path_beside};
-use brunt_ese::format::page::{Page, PageFlags};
-use brunt_ese::instance::transaction::Commit;
-use brunt_ese::instance::{Instance, InstanceOptions};
+use brunt_ese::instance::InstanceOptions;
 use brunt_ese::log::Durability;
 use brunt_ese::verify::verify;
-use brunt_testkit::tiny::{SIZE, TABLE, database_path, open, options, tree_database};
+use brunt_testkit::records::{
+    FRAMES, RECORDS, content, key, no_versions, prepared, work, world_of,
+};
+use brunt_testkit::tiny::{SIZE, TABLE, database_path, open, options};
 use brunt_units::{PageNumber, Span};
 use brunt_world::World;
 use brunt_world::fault::{Fault, FaultKind, faulty};
+use brunt_world_virtual::Store;
 use brunt_world_virtual::crash::{CrashImages, Sample};
-use brunt_world_virtual::{Store, VirtualOptions, VirtualWorld};
 
 use super::backup::try_copy;
 
-const RECORDS: u32 = 600;
-pub(crate) const FRAMES: u32 = 24;
-
-/// What was committed last of each record.
-pub(crate) type Versions = Rc<RefCell<BTreeMap<u32, u8>>>;
 /// Work takes some seconds; what takes so long hangs.
 const PATIENCE: Span = Span::seconds(600);
 
@@ -87,60 +82,13 @@ pub(crate) fn instance_options() -> InstanceOptions {
     }
 }
 
-fn key(number: u32) -> Vec<u8> {
-    let mut key = vec![0x7F; 120];
-    key[..4].copy_from_slice(&number.to_be_bytes());
-    key
-}
-
-fn content(number: u32, version: u8) -> Vec<u8> {
-    let mut content = vec![version; 1900];
-    content[..4].copy_from_slice(&number.to_be_bytes());
-    content
-}
-
-pub(crate) fn world_of(store: &Store) -> VirtualWorld {
-    VirtualWorld::new(VirtualOptions {
-        store: store.fork(),
-        ..VirtualOptions::new(1)
-    })
-}
-
-async fn insert_all(instance: &Instance<Bytes>) -> Result<(), EngineError> {
-    for number in 0..RECORDS {
-        let transaction = instance.begin();
-        let (key, content) = (key(2 * number), content(2 * number, 0));
-        transaction.insert(0, TABLE, &key, &content).await?;
-        transaction.commit(Commit::Lazy).await?;
-    }
-    Ok(())
-}
-
 impl Prepared {
     pub(crate) fn new() -> Self {
-        let mut store = Store::new();
-        tree_database(&mut store, &database_path(0));
-        let mut made = world_of(&store);
-        let world = made.world.clone();
-        made.executor.block_on(async move {
-            let (instance, _) = open(&world, FRAMES, instance_options()).await.unwrap();
-            insert_all(&instance).await.unwrap();
-            instance.close().await.unwrap();
-        });
-        let store = made.machine.store();
-        let bytes = store.get(&database_path(0)).unwrap();
-        let find = |wanted: fn(PageFlags) -> bool| {
-            let pages = (1..).zip(bytes.chunks_exact(SIZE.bytes()).skip(2));
-            let of_table = pages.filter(|(_, bytes)| {
-                let page = Page::new(bytes, SIZE);
-                page.object() == TABLE.object && wanted(page.flags())
-            });
-            PageNumber(of_table.last().expect("there is one").0)
-        };
+        let (store, [leaf, branch]) = prepared(instance_options());
         Self {
-            leaf: find(|flags| flags.has(PageFlags::LEAF) && !flags.has(PageFlags::ROOT)),
-            branch: find(|flags| !flags.has(PageFlags::LEAF) && !flags.has(PageFlags::ROOT)),
             store,
+            leaf,
+            branch,
         }
     }
 
@@ -172,37 +120,6 @@ impl Prepared {
         };
         Fault::new(kind, file, bytes)
     }
-}
-
-/// What is in the prepared database.
-pub(crate) fn no_versions() -> Versions {
-    let versions = (0..RECORDS).map(|number| (2 * number, 0));
-    Rc::new(RefCell::new(versions.collect()))
-}
-
-/// Replaces every record, then inserts one behind each, which splits leaves and branches. What was committed is in
-/// `versions`. After each a `pause`: the checkpoint moves once a second.
-pub(crate) async fn work(
-    world: &World,
-    pause: Span,
-    instance: &Instance<Bytes>,
-    versions: &RefCell<BTreeMap<u32, u8>>,
-) -> Result<(), EngineError> {
-    for version in 1..3 {
-        for number in 0..RECORDS {
-            let transaction = instance.begin();
-            let number = 2 * number + u32::from(version == 2);
-            let (key, content) = (key(number), content(number, version));
-            match version {
-                1 => transaction.replace(0, TABLE, &key, &content).await?,
-                _ => transaction.insert(0, TABLE, &key, &content).await?,
-            };
-            transaction.commit(Commit::Hard).await?;
-            versions.borrow_mut().insert(number, version);
-            world.sleep(pause).await;
-        }
-    }
-    Ok(())
 }
 
 /// What was noticed, where. Empty when nothing was.
