@@ -7,7 +7,7 @@ use brunt_world::{Class, FileId, Frames, Io, IoError, Op, OpenMode, Segment, Seg
 use crate::error::EngineError;
 
 /// Bytes read at a time.
-pub(crate) const CHUNK: u64 = 256 << 10;
+const CHUNK: u64 = 256 << 10;
 
 /// `error` of the file at `path`.
 pub(crate) fn file_error(path: &Path) -> impl Fn(IoError) -> EngineError {

@@ -260,13 +260,7 @@ impl<C: Content> State<C> {
         cold.dirty.clear();
         cold.evicted = 0;
         for frame in chosen {
-            let key = self.frames.key(frame);
-            let instance = self.databases[usize::from(key.database)].instance;
-            if self.instances[usize::from(instance)]
-                .dirty
-                .position(frame)
-                .is_some()
-            {
+            if self.is_dirty(frame) {
                 cold.dirty.push(frame);
             } else {
                 self.frames.vacate(frame);

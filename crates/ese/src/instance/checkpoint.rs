@@ -77,15 +77,13 @@ impl<C: Content> Instance<C> {
 
     /// Waits until `time`, or until the instance closes.
     pub(crate) async fn pause(&self, time: Time) {
-        let tasks = self.0.world.spawner.tasks();
-        let mut set = false;
+        let alarm = Alarm::new(self.0.world.spawner.tasks());
         self.0
             .changed
             .wait(|| {
-                if !std::mem::replace(&mut set, true) {
-                    tasks.wake_at(time, tasks.current());
-                }
-                (self.0.world.clock.now() >= time || self.0.closing.get()).then_some(())
+                let now = self.0.world.clock.now();
+                alarm.set(now, time);
+                (now >= time || self.0.closing.get()).then_some(())
             })
             .await;
     }

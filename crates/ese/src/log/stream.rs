@@ -15,7 +15,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use brunt_units::{LogPosition, Span, Time};
-use brunt_world::sync::Event;
+use brunt_world::sync::{Alarm, Event};
 use brunt_world::{Class, FileId, Io, IoError, Op, Segment, World};
 use smallvec::smallvec;
 
@@ -228,7 +228,8 @@ impl<C: Content> Log<C> {
     }
 
     async fn run_flusher(self) {
-        while let Some(chunk) = self.next_chunk().await {
+        let alarm = Alarm::new(self.0.world.spawner.tasks());
+        while let Some(chunk) = self.next_chunk(&alarm).await {
             if let Err(error) = self.flush(chunk).await {
                 *self.0.failure.borrow_mut() = Some(error);
                 self.0.progress.notify();
@@ -238,8 +239,7 @@ impl<C: Content> Log<C> {
     }
 
     /// Waits until there is reason to flush; `None` when the stream is closed and empty.
-    async fn next_chunk(&self) -> Option<Chunk<C>> {
-        let mut alarm = None;
+    async fn next_chunk(&self, alarm: &Alarm) -> Option<Chunk<C>> {
         self.0
             .work
             .wait(|| {
@@ -249,13 +249,8 @@ impl<C: Content> Log<C> {
                     return state.closing.then_some(None);
                 }
                 let now = self.0.world.clock.now();
-                if let Some(due) = state
-                    .lazy_due
-                    .filter(|due| *due > now && alarm != Some(*due))
-                {
-                    alarm = Some(due);
-                    let tasks = self.0.world.spawner.tasks();
-                    tasks.wake_at(due, tasks.current());
+                if let Some(due) = state.lazy_due.filter(|due| *due > now) {
+                    alarm.set(now, due);
                 }
                 let reason = flush_reason(now, &self.look(&state))?;
                 self.0.meter.flush(self.0.number, reason);

@@ -12,14 +12,13 @@
 //! change of the twin is one with its commit.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 use brunt_units::{LogPosition, PageNumber};
-use brunt_world::{Class, Io, Op, OpenMode, Segments, World};
+use brunt_world::{Class, OpenMode, World};
 
 use super::journal::{Journal, Noted};
 use crate::cache::{Cache, Trust};
-use crate::content::{Content, Ghost};
+use crate::content::Ghost;
 use crate::error::EngineError;
 use crate::format::header::DatabaseHeader;
 use crate::format::stamp::Signature;
@@ -27,7 +26,7 @@ use crate::instance::database::Found;
 use crate::instance::recovery::{RecoveryReport, WINDOW};
 use crate::instance::start::Beginning;
 use crate::instance::{Instance, InstanceOptions};
-use crate::small_file::{CHUNK, file_error, name_error};
+use crate::small_file::{name_error, read_whole};
 
 /// Log records of an operation: changes of a record and of its index entry, and the commit.
 const RECORDS: usize = 3;
@@ -128,7 +127,9 @@ impl Instance<Ghost> {
     /// Reads a log file whole.
     async fn read_log(&self, generation: u32) -> Result<(), EngineError> {
         let path = self.log().files().archived_path(generation);
-        read_ghost(&self.0.world, &path).await
+        read_whole(&self.0.world, Class::Recovery, &path)
+            .await
+            .map(drop)
     }
 
     fn preread_window(&self, window: &[Noted<'_>]) {
@@ -188,22 +189,4 @@ impl Reopening {
         instance.run_background(instance.clone().run_checkpoint());
         Ok((instance, report))
     }
-}
-
-/// Reads a file as [`crate::small_file::read_whole`] does, and keeps nothing.
-async fn read_ghost(world: &World, path: &Path) -> Result<(), EngineError> {
-    let file = world.volume.open(path, OpenMode::Read).await;
-    let file = file.map_err(name_error(path))?;
-    let length = world.volume.length(file).await.map_err(name_error(path))?;
-    let mut at = 0;
-    while at < length {
-        let piece = CHUNK.min(length - at);
-        let bytes = usize::try_from(piece).expect("a chunk");
-        let segments = Segments::from_buf([Ghost::incoming(&world.frames, bytes)]);
-        let io = Io::new(Class::Recovery, Op::Read, file, at, segments);
-        let read = world.disk.submit(io).await;
-        read.result.map_err(file_error(path))?;
-        at += piece;
-    }
-    world.volume.close(file).await.map_err(name_error(path))
 }
