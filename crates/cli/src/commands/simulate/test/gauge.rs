@@ -1,7 +1,8 @@
 //! What is measured on the arrays while servers collect.
 //!
 //! Measuring begins anew with every server that begins to collect, and ends when the first one ends: what lies between is
-//! the time in which all of them worked. In a recovery test it is the recovery.
+//! the time in which all of them worked. In a recovery test it is the recovery, which is told again and again while it
+//! goes on: from the first word of it to the verification after it.
 
 use std::cell::RefCell;
 
@@ -33,6 +34,7 @@ pub(super) struct Gauge {
 struct State {
     since: Time,
     until: Option<Time>,
+    recovering: bool,
     readings: Vec<Reading>,
 }
 
@@ -48,10 +50,14 @@ impl Gauge {
     pub(super) fn hear(&self, at: Time, news: &News) {
         match news {
             News::CollectionStarted if self.state.borrow().until.is_none() => self.begin(at),
-            News::Recovering { .. } => self.begin(at),
-            News::CollectionEnded | News::BackedUp { .. } | News::VerifyingRecords { .. } => {
-                self.end(at);
+            News::Recovering { .. } if !self.state.borrow().recovering => {
+                self.begin(at);
+                self.state.borrow_mut().recovering = true;
             }
+            News::CollectionEnded
+            | News::BackedUp { .. }
+            | News::VerifyingFiles { .. }
+            | News::VerifyingRecords { .. } => self.end(at),
             _ => {}
         }
     }
@@ -115,5 +121,50 @@ fn read(array: &SharedArray, length: Span) -> Reading {
             .map(|note| format!("{} at {}", note.what, Span(note.at.0)))
             .collect(),
         length,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brunt_units::ByteSize;
+
+    fn at(seconds: u64) -> Time {
+        Time::ZERO + Span::seconds(seconds)
+    }
+
+    fn recovering(done: u32) -> News {
+        News::Recovering { done, logs: 9 }
+    }
+
+    fn verifying() -> News {
+        News::VerifyingFiles {
+            done: ByteSize::mib(1),
+            total: ByteSize::mib(2),
+        }
+    }
+
+    #[test]
+    fn a_recovery_is_measured_from_its_first_word_to_the_verification() {
+        let gauge = Gauge::new(Vec::new());
+        gauge.hear(at(1), &News::CollectionStarted);
+        gauge.hear(at(10), &News::CollectionEnded);
+        gauge.hear(at(20), &recovering(0));
+        gauge.hear(at(25), &recovering(4));
+        gauge.hear(at(30), &recovering(9));
+        gauge.hear(at(33), &verifying());
+        gauge.hear(at(39), &verifying());
+        assert_eq!(gauge.measured(), Span::seconds(13));
+    }
+
+    #[test]
+    fn several_servers_are_measured_while_all_of_them_collect() {
+        let gauge = Gauge::new(Vec::new());
+        gauge.hear(at(1), &News::CollectionStarted);
+        gauge.hear(at(3), &News::CollectionStarted);
+        gauge.hear(at(8), &News::CollectionEnded);
+        gauge.hear(at(9), &News::CollectionEnded);
+        gauge.hear(at(10), &verifying());
+        assert_eq!(gauge.measured(), Span::seconds(5));
     }
 }
