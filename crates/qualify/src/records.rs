@@ -14,6 +14,7 @@
 //! fixed memory: it goes over the numbers several times and sorts those of one range of ids each time.
 
 use brunt_ese::format::stamp::Signature;
+use brunt_ese::instance::messages::ReadMessage;
 use brunt_workload::content::{Content, Part, Shape};
 use brunt_workload::keys::{Mixer, Record};
 
@@ -60,6 +61,18 @@ pub struct StoredFields<'a> {
     pub subject: &'a [u8],
     /// `Body`, if it was read.
     pub body: Option<&'a [u8]>,
+}
+
+impl<'m> From<&'m ReadMessage> for StoredFields<'m> {
+    fn from(message: &'m ReadMessage) -> Self {
+        Self {
+            folder: message.folder,
+            received: message.received,
+            version: message.version,
+            subject: &message.subject,
+            body: message.body.as_deref(),
+        }
+    }
 }
 
 impl Contents {

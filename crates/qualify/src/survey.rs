@@ -117,13 +117,7 @@ async fn sample(
             Ok(None) | Err(EngineError::Page { .. } | EngineError::Damaged { .. }) => continue,
             Err(error) => return Err(error),
         };
-        let stored = StoredFields {
-            folder: message.folder,
-            received: message.received,
-            version: message.version,
-            subject: &message.subject,
-            body: message.body.as_deref(),
-        };
+        let stored = StoredFields::from(&message);
         seen += 1;
         wrong += u64::from(contents.compare(record, &stored) == Compared::Wrong);
     }

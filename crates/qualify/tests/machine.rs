@@ -167,13 +167,6 @@ fn each_circumstance_that_flatters_is_a_reason() {
         "{reasons:?}"
     );
     // Two hours of it would do.
-    let long = test
-        .run
-        .as_ref()
-        .unwrap()
-        .collected
-        .as_ref()
-        .unwrap()
-        .length;
+    let long = test.collected().length;
     assert_eq!(long, Span::seconds(20));
 }

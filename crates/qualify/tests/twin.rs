@@ -20,14 +20,7 @@ const AGREE: f64 = 0.06;
 /// What an operation costs storage, by name; operations per second first.
 fn figures(left: &Left, plan: &Plan) -> Vec<(&'static str, f64)> {
     let result = left.result(plan);
-    let seconds = left
-        .run
-        .as_ref()
-        .unwrap()
-        .collected
-        .as_ref()
-        .unwrap()
-        .length;
+    let seconds = left.collected().length;
     let instances = &result.servers[0].instances;
     let operations: u64 = instances.iter().filter_map(|i| i.transactions).sum();
     let rate = operations as f64 / seconds.as_seconds();

@@ -85,13 +85,7 @@ async fn read(world: &World, plan: &Plan) -> Result<State, String> {
             let message = instance.read_message(table.messages(), id, true).await;
             let message = message.map_err(|error| error.to_string())?;
             let message = message.ok_or(format!("record {number} is in the tree and not found"))?;
-            let stored = StoredFields {
-                folder: message.folder,
-                received: message.received,
-                version: message.version,
-                subject: &message.subject,
-                body: message.body.as_deref(),
-            };
+            let stored = StoredFields::from(&message);
             match table.contents().compare(record, &stored) {
                 Compared::Version(version) => {
                     state.insert((table.instance_number(), table.database(), number), version);

@@ -5,11 +5,9 @@
 //! recover as well. Each has two log files in memory meanwhile, so no more than [`RECOVERING_MAX`] are at it at once; the time
 //! that another one waits for its turn is not counted.
 
-use brunt_ese::content::{Bytes, Content, Ghost};
+use brunt_ese::content::{Bytes, Content};
 use brunt_ese::error::EngineError;
-use brunt_ese::instance::open::Opening;
 use brunt_ese::instance::{Instance, recovery::RecoveryReport};
-use brunt_ese::twin::Reopening;
 use brunt_report::grouped;
 use brunt_units::Span;
 use brunt_world::World;
@@ -32,43 +30,8 @@ pub(super) struct Opened<C: Content> {
     took: Span,
 }
 
-/// An instance that has begun to open and may have to recover.
-pub(super) trait Begun: 'static {
-    /// What its pages are made of.
-    type Content: Content;
-
-    /// The instance: for its counters, until it is open.
-    fn instance(&self) -> &Instance<Self::Content>;
-
-    /// Recovers it, if it was not closed.
-    fn finish(
-        self,
-    ) -> impl Future<Output = Result<(Instance<Self::Content>, RecoveryReport), EngineError>>;
-}
-
-impl Begun for Opening {
-    type Content = Bytes;
-
-    fn instance(&self) -> &Instance<Bytes> {
-        self.instance()
-    }
-
-    async fn finish(self) -> Result<(Instance<Bytes>, RecoveryReport), EngineError> {
-        self.finish().await
-    }
-}
-
-impl Begun for Reopening {
-    type Content = Ghost;
-
-    fn instance(&self) -> &Instance<Ghost> {
-        self.instance()
-    }
-
-    async fn finish(self) -> Result<(Instance<Ghost>, RecoveryReport), EngineError> {
-        self.finish().await
-    }
-}
+/// What recovering an instance ends with, if it was not closed.
+type Recovering<C> = Result<(Instance<C>, RecoveryReport), EngineError>;
 
 impl Server {
     /// Opens all instances over one cache; those that were not closed are recovered. `oracles` know what all databases must
@@ -88,7 +51,9 @@ impl Server {
         let mut oracles = oracles.unwrap_or_else(unknown).into_iter();
         let mut error = None;
         let begin = async |index| {
-            Instance::begin_opening(world, &server.cache, plan.instance_options(index)).await
+            let options = plan.instance_options(index);
+            let opening = Instance::begin_opening(world, &server.cache, options).await?;
+            Ok((opening.instance().clone(), opening.finish()))
         };
         let all = open_all(world, plan.instances.len(), listener, begin).await;
         for (index, opened) in all.into_iter().enumerate() {
@@ -151,23 +116,27 @@ impl<T: Table> Server<T> {
     }
 }
 
-/// So many instances in their order, up to the first that could not begin.
-pub(super) async fn open_all<B: Begun>(
+/// So many instances in their order, up to the first that could not begin. Each is begun with what has to be done to open it.
+pub(super) async fn open_all<C, F>(
     world: &World,
     instances: usize,
     listener: &dyn Listener,
-    mut begin: impl AsyncFnMut(usize) -> Result<B, EngineError>,
-) -> Vec<Result<Opened<B::Content>, EngineError>> {
+    mut begin: impl AsyncFnMut(usize) -> Result<(Instance<C>, F), EngineError>,
+) -> Vec<Result<Opened<C>, EngineError>>
+where
+    C: Content,
+    F: Future<Output = Recovering<C>> + 'static,
+{
     let at_once = Limit::new(world.spawner.tasks(), RECOVERING_MAX);
     let (mut recovering, mut open) = (Vec::new(), Vec::new());
     let mut refused = None;
     for index in 0..instances {
         let begun = world.clock.now();
         match begin(index).await {
-            Ok(opening) => {
-                open.push(opening.instance().clone());
+            Ok((instance, recovery)) => {
+                open.push(instance);
                 let took = world.clock.now() - begun;
-                let finish = finish(world.clone(), at_once.clone(), opening, took);
+                let finish = finish(world.clone(), at_once.clone(), recovery, took);
                 recovering.push(world.spawner.spawn(finish));
             }
             Err(error) => {
@@ -194,15 +163,15 @@ pub(super) async fn open_all<B: Begun>(
 }
 
 /// Recovers an instance when it is its turn. Beginning it `took` so long.
-async fn finish<B: Begun>(
+async fn finish<C: Content>(
     world: World,
     at_once: Limit,
-    opening: B,
+    recovering: impl Future<Output = Recovering<C>>,
     took: Span,
-) -> Result<Opened<B::Content>, EngineError> {
+) -> Result<Opened<C>, EngineError> {
     let _turn = at_once.enter().await;
     let begun = world.clock.now();
-    let (instance, recovery) = opening.finish().await?;
+    let (instance, recovery) = recovering.await?;
     let took = took + (world.clock.now() - begun);
     Ok(Opened {
         instance,

@@ -232,13 +232,7 @@ impl Records {
     /// # Errors
     /// [`Finding::Stale`], [`Finding::Phantom`], [`Finding::Torn`].
     pub fn compare(&self, record: Record, message: &ReadMessage) -> Result<(), Finding> {
-        let stored = StoredFields {
-            folder: message.folder,
-            received: message.received,
-            version: message.version,
-            subject: &message.subject,
-            body: message.body.as_deref(),
-        };
+        let stored = StoredFields::from(message);
         match self.contents.compare(record, &stored) {
             Compared::Version(version) => self.oracle.borrow().judge(record, version),
             Compared::Wrong => Err(Finding::Torn),

@@ -92,7 +92,8 @@ impl Table for Twin {
             let journal = own.map(|own| own.table.take_journal());
             let left = left.instances[index].left(journal.unwrap_or_default());
             let options = plan.instance_options(index);
-            Instance::begin_reopening(world, &server.cache, options, left).await
+            let opening = Instance::begin_reopening(world, &server.cache, options, left).await?;
+            Ok((opening.instance().clone(), opening.finish()))
         };
         let all = open_all(world, left.instances.len(), listener, begin).await;
         for (index, opened) in all.into_iter().enumerate() {

@@ -14,7 +14,7 @@ use brunt_qualify::plan::{DatabasePlan, EnginePlan, InstancePlan, LoadPlan, Plan
 use brunt_qualify::progress::{Listener, News, Stop};
 use brunt_qualify::result::{Surroundings, result};
 use brunt_qualify::run::run;
-use brunt_qualify::sampling::Recorded;
+use brunt_qualify::sampling::{Collected, Recorded};
 use brunt_qualify::simulation::simulate;
 use brunt_qualify::test_run::TestRun;
 use brunt_report::RunResult;
@@ -192,6 +192,11 @@ impl Left {
     /// The result that is written down.
     pub(crate) fn result(&self, plan: &Plan) -> RunResult {
         self.result_on(plan, |_| {})
+    }
+
+    /// What was measured.
+    pub(crate) fn collected(&self) -> &Collected {
+        self.run.as_ref().unwrap().collected.as_ref().unwrap()
     }
 
     /// The same on a machine of which somebody tells more.
