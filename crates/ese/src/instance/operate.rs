@@ -139,7 +139,8 @@ impl Instance<Bytes> {
     ) -> Try<T> {
         let number = self.database(database).number;
         let mut pages = self.0.cache.pages(number);
-        let mut change = Change::new(&mut pages);
+        let claims = self.0.transactions.claims(database);
+        let mut change = Change::new(&mut pages).with_claims(claims.as_deref());
         let (outcome, transaction, role) = match work(&mut change) {
             Ok(Step::Done(value)) => (Try::Done(value), transaction, role),
             Ok(Step::Again) => (Try::Again, 0, Role::System),
@@ -152,6 +153,7 @@ impl Instance<Bytes> {
             }
         };
         let changed = change.finish();
+        drop(claims);
         if matches!(outcome, Try::Again) {
             // Extents leave the root in changes of their own.
             self.watch_root(database, &pages, &changed.touched);

@@ -1,16 +1,17 @@
 //! Transactions that are open, and what they have done.
 //!
-//! A transaction holds its undo steps in memory, newest last. It counts as open until its marked nodes have been removed
+//! A transaction holds its undo steps in memory, newest last, and with them claims on the room that undoing needs. It counts as open until its marked nodes have been removed
 //! after the commit, and recovery must start early enough to know of it until the log that says so is durable. Records
 //! are locked by key; a second transaction that wants a locked record is told so at once and never waits.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, Ref, RefCell};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use brunt_units::LogPosition;
 
 use crate::error::EngineError;
 use crate::log::{NodeAt, Role};
+use crate::page::Claims;
 use crate::tree::TreeId;
 
 /// What undoes one step.
@@ -85,6 +86,8 @@ pub struct Transactions {
     /// crash; in the order in which they ended.
     ending: RefCell<VecDeque<(LogPosition, LogPosition)>>,
     locks: RefCell<BTreeMap<Node, u32>>,
+    /// What the undo steps of all open ones claim, by database.
+    claims: RefCell<BTreeMap<u8, Claims>>,
 }
 
 impl Transactions {
@@ -95,6 +98,7 @@ impl Transactions {
             open: RefCell::default(),
             ending: RefCell::default(),
             locks: RefCell::default(),
+            claims: RefCell::default(),
         }
     }
 
@@ -113,6 +117,7 @@ impl Transactions {
 
     /// Takes over a transaction that recovery found.
     pub fn adopt(&self, number: u32, open: Open) {
+        open.steps.iter().for_each(|step| self.claim(step));
         self.open.borrow_mut().insert(number, open);
     }
 
@@ -143,7 +148,13 @@ impl Transactions {
         };
         entry.first.get_or_insert(start);
         match role {
-            Role::Undo => drop(entry.steps.pop()),
+            Role::Undo => {
+                if let Some(Undo::Replace(node, _)) = entry.steps.pop() {
+                    let mut claims = self.claims.borrow_mut();
+                    let claims = claims.entry(node.database).or_default();
+                    claims.take_back(node.tree.root, &node.key);
+                }
+            }
             Role::Cleanup(at) => {
                 entry.doomed.remove(&Node {
                     database,
@@ -151,8 +162,35 @@ impl Transactions {
                     key: at.key.to_vec(),
                 });
             }
-            _ => entry.steps.extend(Undo::of(database, role)),
+            _ => {
+                let step = Undo::of(database, role);
+                step.iter().for_each(|step| self.claim(step));
+                entry.steps.extend(step);
+            }
         }
+    }
+
+    /// A step that puts former data back claims room for it.
+    fn claim(&self, step: &Undo) {
+        if let Undo::Replace(node, former) = step {
+            let mut claims = self.claims.borrow_mut();
+            let claims = claims.entry(node.database).or_default();
+            claims.add(node.tree.root, &node.key, former.len());
+        }
+    }
+
+    /// A step that will not be undone claims nothing.
+    fn release(&self, step: &Undo) {
+        if let Undo::Replace(node, _) = step {
+            let mut claims = self.claims.borrow_mut();
+            let claims = claims.entry(node.database).or_default();
+            claims.release(node.tree.root, &node.key);
+        }
+    }
+
+    /// What open transactions claim in a database.
+    pub fn claims(&self, database: u8) -> Option<Ref<'_, Claims>> {
+        Ref::filter_map(self.claims.borrow(), |claims| claims.get(&database)).ok()
     }
 
     /// The newest step that is not undone.
@@ -187,6 +225,7 @@ impl Transactions {
     /// The transaction has committed; it stays open while nodes are to be removed.
     pub fn commit(&self, transaction: u32) {
         if let Some(open) = self.open.borrow_mut().get_mut(&transaction) {
+            open.steps.iter().for_each(|step| self.release(step));
             open.commit();
         }
     }

@@ -13,7 +13,7 @@
 
 use brunt_units::{DatabaseTime, PageNumber, PageSize};
 
-use super::PageEditor;
+use super::{Claims, PageEditor};
 use crate::format::page::{DATABASE_TIME_AT, Page};
 
 /// What must be brought about before an operation can go on. Nothing has been changed when one is returned.
@@ -65,6 +65,7 @@ const ENTRY_HEAD: usize = 4 + 1 + 2 + 8;
 /// A change being made. Drop it without [`Change::finish`] only if no page was edited.
 pub struct Change<'p, P: Pages> {
     pages: &'p mut P,
+    claims: Option<&'p Claims>,
     time: DatabaseTime,
     image: Vec<u8>,
     /// Where the open entry's head stands in the image.
@@ -78,11 +79,22 @@ impl<'p, P: Pages> Change<'p, P> {
         let time = pages.time().next();
         Self {
             pages,
+            claims: None,
             time,
             image: Vec::with_capacity(256),
             entry: None,
             touched: Vec::new(),
         }
+    }
+
+    /// A change that leaves room for what others claim.
+    pub fn with_claims(self, claims: Option<&'p Claims>) -> Self {
+        Self { claims, ..self }
+    }
+
+    /// What open transactions claim on the pages.
+    pub fn claims(&self) -> Option<&'p Claims> {
+        self.claims
     }
 
     /// The pages, for looking.

@@ -11,11 +11,13 @@
 //! anything; the caller makes it so and starts over.
 
 mod change;
+mod claims;
 mod edit;
 #[cfg(test)]
 pub(crate) mod memory;
 mod nodes;
 
 pub use change::{Change, Changed, Need, PageChange, PageChanges, Pages, Range};
+pub use claims::Claims;
 pub use edit::{PageEditor, node_cost};
 pub use nodes::Nodes;

@@ -1,5 +1,6 @@
 //! Putting entries into leaves.
 
+use super::claimed::Claimed;
 use super::split::{Edit, make_room, room_for};
 use super::{Site, Step, TreeId, descend, key_bytes_max, load, order};
 use crate::format::page::{PageFlags, TAG_BYTES, node_bytes_max};
@@ -66,7 +67,9 @@ pub(crate) fn insert_at<P: Pages>(
         }));
     }
     let leaf = descent.leaf();
-    if room_for(load(change.pages(), site.tree, leaf.page)?, key, data) {
+    let page = load(change.pages(), site.tree, leaf.page)?;
+    let claimed = Claimed::on(change, site.tree, page, leaf.page)?;
+    if room_for(page, claimed.all(), key, data) {
         change.edit(leaf.page).insert(leaf.index, key, data);
         return Ok(Step::Done(InsertOutcome::Inserted));
     }
@@ -137,7 +140,9 @@ fn replace_where<P: Pages>(
     }
     let old = page.item(leaf.index + 1);
     let old = old.map_err(|_| Need::Repair(leaf.page))?.len() + TAG_BYTES;
-    if node_cost(key, data) <= page.free() + old {
+    let claimed = Claimed::on(change, tree, page, leaf.page)?;
+    let of_others = claimed.all() - claimed.by(leaf.index);
+    if node_cost(key, data) + of_others <= page.free() + old {
         change.edit(leaf.page).replace(leaf.index, key, data);
         return Ok(Step::Done(ReplaceOutcome::Replaced));
     }

@@ -10,6 +10,7 @@
 
 use brunt_units::PageNumber;
 
+use super::claimed::Claimed;
 use super::find::{Visit, look_beside};
 use super::remove::{discard, is_sparse, link};
 use super::{Site, Step, TreeId, descend, load, node_at};
@@ -42,7 +43,7 @@ pub(crate) fn shrink_at<P: Pages>(
         if !is_sparse(page) {
             continue;
         }
-        if let Some(pair) = partner(change.pages(), site.tree, path[level - 1], page)? {
+        if let Some(pair) = partner(change, site.tree, path[level - 1])? {
             merge(change, site, pair)?;
             return Ok(Step::Again);
         }
@@ -57,38 +58,25 @@ struct Pair {
     right: PageNumber,
 }
 
-/// The neighbour to merge a sparse page with: the right one if it will do, or the left one.
+/// The neighbour to merge a child with: the right one if it will do, or the left one.
 fn partner<P: Pages>(
-    pages: &P,
+    change: &Change<'_, P>,
     tree: TreeId,
     parent: Visit,
-    sparse: Page<'_>,
 ) -> Result<Option<Pair>, Need> {
-    let page = load(pages, tree, parent.page)?;
+    let page = load(change.pages(), tree, parent.page)?;
     let child = |index: usize| -> Result<PageNumber, Need> {
         let child = node_at(page, parent.page, index)?.child();
         child.ok_or(Need::Repair(parent.page))
     };
-    let number = child(parent.index)?;
-    if parent.index + 1 < page.node_count() {
-        let right = child(parent.index + 1)?;
-        if fit(sparse, load(pages, tree, right)?) {
-            let left = number;
-            return Ok(Some(Pair {
-                parent,
-                left,
-                right,
-            }));
-        }
-    }
-    if let Some(index) = parent.index.checked_sub(1) {
-        let left = child(index)?;
-        if fit(load(pages, tree, left)?, sparse) {
+    let with_right = (parent.index + 1 < page.node_count()).then_some(parent.index);
+    for index in with_right.into_iter().chain(parent.index.checked_sub(1)) {
+        let (left, right) = (child(index)?, child(index + 1)?);
+        if fit(change, tree, left, right)? {
             let parent = Visit {
                 page: parent.page,
                 index,
             };
-            let right = number;
             return Ok(Some(Pair {
                 parent,
                 left,
@@ -99,14 +87,26 @@ fn partner<P: Pages>(
     Ok(None)
 }
 
-/// Whether the nodes of `right` fit behind those of `left`, with a quarter of the page to spare.
-fn fit(left: Page<'_>, right: Page<'_>) -> bool {
+/// Whether the nodes of `right` fit behind those of `left`, with all that is claimed and a quarter of the page to spare.
+fn fit<P: Pages>(
+    change: &Change<'_, P>,
+    tree: TreeId,
+    left: PageNumber,
+    right: PageNumber,
+) -> Result<bool, Need> {
+    let mut claimed = 0;
+    let mut read = |number| -> Result<Page<'_>, Need> {
+        let page = load(change.pages(), tree, number)?;
+        claimed += Claimed::on(change, tree, page, number)?.all();
+        Ok(page)
+    };
+    let (left, right) = (read(left)?, read(right)?);
     let Ok(nodes) = Nodes::of(right, 0..right.node_count()) else {
-        return false;
+        return Ok(false);
     };
     let spare = body_bytes(left.size()).div_euclid(4);
-    nodes.cost() + spare <= left.free()
-        && left.tag_count() + right.node_count() < TAG_COUNT_MASK.into()
+    Ok(nodes.cost() + claimed + spare <= left.free()
+        && left.tag_count() + right.node_count() < TAG_COUNT_MASK.into())
 }
 
 fn merge<P: Pages>(change: &mut Change<'_, P>, site: Site, pair: Pair) -> Result<(), Need> {
@@ -153,7 +153,8 @@ fn lower_root<P: Pages>(change: &mut Change<'_, P>, site: Site) -> Result<Step<(
     let child_page = load(change.pages(), site.tree, child)?;
     let nodes = Nodes::of(child_page, 0..child_page.node_count());
     let nodes = nodes.map_err(|_| Need::Repair(child))?;
-    if nodes.cost() > room {
+    let claimed = Claimed::on(change, site.tree, child_page, child)?;
+    if nodes.cost() + claimed.all() > room {
         return Ok(Step::Done(()));
     }
     let flags = child_page.flags().with(PageFlags::ROOT);

@@ -25,6 +25,7 @@
 
 pub mod bulk;
 pub mod check;
+mod claimed;
 mod cursor;
 #[cfg(test)]
 mod damage_tests;

@@ -9,14 +9,15 @@
 //! ```
 //!
 //! When R was a branch page and the last child, P's own last separators, which equal S, become K as well, on every level
-//! down to the leaves.
+//! down to the leaves. Where K is the longer one it might not fit there. Then S takes the place of K instead, on this page
+//! and on each above it up to the one where K is not the last: nothing lies between S and K any more. One of the two ways never
+//! needs more room than there is, so that taking an entry out, which undoing does, never splits a page of its tree.
 
 use brunt_units::PageNumber;
 use smallvec::SmallVec;
 
 use super::find::{Visit, look_beside};
-use super::split::split_branch;
-use super::{Site, Step, TreeId, descend, load, node_at};
+use super::{Step, TreeId, descend, load, node_at};
 use crate::format::page::{Page, PageFlags, body_bytes};
 use crate::page::{Change, Need, Pages};
 use crate::space;
@@ -87,55 +88,13 @@ fn unlink<P: Pages>(
     let leaf = load(change.pages(), tree, gone[0])?;
     let (previous, next) = (leaf.previous(), leaf.next());
     look_beside(change.pages(), tree, gone[0])?;
-    let stays = path[stays];
-    let page = load(change.pages(), tree, stays.page)?;
-    let (count, flags) = (page.node_count(), page.flags());
-    let before = match stays.index.checked_sub(1) {
-        Some(index) => node_at(page, stays.page, index)?.child(),
-        None => None,
-    };
-    let last_key = node_at(page, stays.page, count - 1)?.key.to_vec();
-    let mut edge = SmallVec::new();
-    if let Some(before) = before
-        && stays.index + 1 == count
-    {
-        let mut way: SmallVec<[Visit; 6]> = path[..path.len() - gone.len()].into();
-        way.last_mut().expect("the page that stays").index -= 1;
-        edge = right_edge(change.pages(), tree, before, gone.len() - 1)?;
-        for &visit in &edge {
-            way.push(visit);
-            if !takes_key(load(change.pages(), tree, visit.page)?, visit, &last_key)? {
-                split_branch(change, Site::ordinary(tree), &way)?;
-                return Ok(Step::Again);
-            }
-        }
-    }
+    let seam = Seam::of(change.pages(), tree, &path[..=stays], gone.len() - 1)?;
     if space::prepare_free(change, tree, &gone)? == Step::Again {
         return Ok(Step::Again);
     }
 
     link(change, previous, next);
-    for Visit { page, index } in edge {
-        let child = child_at(change.pages(), tree, Visit { page, index })?;
-        change
-            .edit(page)
-            .replace(index, &last_key, &child.0.to_le_bytes());
-    }
-    let mut editor = change.edit(stays.page);
-    if count == 1 {
-        // The root's only child went: the tree is empty.
-        editor.truncate(0);
-        editor.set_flags(
-            flags
-                .without(PageFlags::PARENT_OF_LEAF)
-                .with(PageFlags::LEAF),
-        );
-    } else if let Some(before) = before.filter(|_| stays.index + 1 == count) {
-        editor.overwrite(stays.index, 0, &before.0.to_le_bytes());
-        editor.remove(stays.index - 1);
-    } else {
-        editor.remove(stays.index);
-    }
+    seam.close(change);
     for page in gone {
         discard(change, page);
         space::free(change, tree, page);
@@ -143,15 +102,145 @@ fn unlink<P: Pages>(
     Ok(Step::Done(()))
 }
 
-/// The last nodes of a branch page and of the branch pages below it, `levels` in all.
+/// A node of a branch page that gets another separator and keeps its child.
+type Rename = (Visit, PageNumber);
+
+/// What happens to separators when a child goes: see the story of this file.
+struct Seam {
+    /// The page that loses the child, and the child's place on it.
+    at: Visit,
+    loses: Loses,
+}
+
+/// Which child goes.
+enum Loses {
+    /// The only one: only of a root.
+    Only(PageFlags),
+    /// One that has another behind it.
+    Inner,
+    /// The last one. The child before it takes over its node.
+    Last { before: PageNumber, names: Names },
+}
+
+/// Which of the two separators stays.
+enum Names {
+    /// That of the child that goes: nodes at the right edge below the child before it are renamed.
+    Later(Vec<u8>, SmallVec<[Rename; 6]>),
+    /// That of the child before it: nodes above are renamed.
+    Earlier(Vec<u8>, SmallVec<[Rename; 6]>),
+}
+
+impl Seam {
+    /// Looks at all that has to change when the child at the path's end goes, which has `levels` levels of branch pages.
+    fn of<P: Pages>(pages: &P, tree: TreeId, path: &[Visit], levels: usize) -> Result<Self, Need> {
+        let at = path[path.len() - 1];
+        let page = load(pages, tree, at.page)?;
+        let loses = match (at.index + 1 == page.node_count(), at.index.checked_sub(1)) {
+            (false, _) => Loses::Inner,
+            (true, None) => Loses::Only(page.flags()),
+            (true, Some(index)) => {
+                let before = child_at(pages, tree, Visit { index, ..at })?;
+                let names = Names::of(pages, tree, path, levels)?;
+                Loses::Last { before, names }
+            }
+        };
+        Ok(Self { at, loses })
+    }
+
+    /// Changes the separators and takes the child's node out.
+    fn close<P: Pages>(self, change: &mut Change<'_, P>) {
+        let Visit { page, index } = self.at;
+        match self.loses {
+            Loses::Only(flags) => {
+                // The tree is empty.
+                let mut editor = change.edit(page);
+                editor.truncate(0);
+                let leaf = flags.without(PageFlags::PARENT_OF_LEAF);
+                editor.set_flags(leaf.with(PageFlags::LEAF));
+            }
+            Loses::Inner => change.edit(page).remove(index),
+            Loses::Last { before, names } => {
+                let (key, renames) = match names {
+                    Names::Later(key, renames) => {
+                        let mut editor = change.edit(page);
+                        editor.overwrite(index, 0, &before.0.to_le_bytes());
+                        editor.remove(index - 1);
+                        (key, renames)
+                    }
+                    Names::Earlier(key, renames) => {
+                        change.edit(page).remove(index);
+                        (key, renames)
+                    }
+                };
+                for (Visit { page, index }, child) in renames {
+                    let mut editor = change.edit(page);
+                    editor.replace(index, &key, &child.0.to_le_bytes());
+                }
+            }
+        }
+    }
+}
+
+impl Names {
+    fn of<P: Pages>(pages: &P, tree: TreeId, path: &[Visit], levels: usize) -> Result<Self, Need> {
+        let at = path[path.len() - 1];
+        let page = load(pages, tree, at.page)?;
+        let later = node_at(page, at.page, at.index)?.key.to_vec();
+        let before = Visit {
+            index: at.index - 1,
+            ..at
+        };
+        let earlier = node_at(page, at.page, before.index)?.key.to_vec();
+        if levels == 0 || later.len() <= earlier.len() {
+            let edge = right_edge(pages, tree, before, levels)?;
+            return Ok(Self::Later(
+                later.clone(),
+                renames(pages, tree, &edge, &later)?,
+            ));
+        }
+        let mut above = SmallVec::<[Visit; 6]>::new();
+        for &visit in path[..path.len() - 1].iter().rev() {
+            above.push(visit);
+            if visit.index + 1 < load(pages, tree, visit.page)?.node_count() {
+                break;
+            }
+        }
+        Ok(Self::Earlier(
+            earlier.clone(),
+            renames(pages, tree, &above, &earlier)?,
+        ))
+    }
+}
+
+/// Nodes that are to have another key, which must fit.
+fn renames<P: Pages>(
+    pages: &P,
+    tree: TreeId,
+    visits: &[Visit],
+    key: &[u8],
+) -> Result<SmallVec<[Rename; 6]>, Need> {
+    let rename = |&visit: &Visit| {
+        let page = load(pages, tree, visit.page)?;
+        let node = node_at(page, visit.page, visit.index)?;
+        let grows = key.len().saturating_sub(node.key.suffix.len());
+        if grows > page.free() {
+            // It is as long as the key that it should have, on pages that make sense.
+            return Err(Need::Repair(visit.page));
+        }
+        Ok((visit, child_at(pages, tree, visit)?))
+    };
+    visits.iter().map(rename).collect()
+}
+
+/// The last nodes of the branch pages at the right edge below a node, `levels` in all.
 fn right_edge<P: Pages>(
     pages: &P,
     tree: TreeId,
-    top: PageNumber,
+    top: Visit,
     levels: usize,
 ) -> Result<SmallVec<[Visit; 6]>, Need> {
     let mut edge = SmallVec::new();
-    let mut number = top;
+    let mut number = child_at(pages, tree, top)?;
     for _ in 0..levels {
         let page = load(pages, tree, number)?;
         let last = page.node_count().checked_sub(1);
@@ -169,13 +258,6 @@ fn child_at<P: Pages>(pages: &P, tree: TreeId, visit: Visit) -> Result<PageNumbe
     let page = load(pages, tree, visit.page)?;
     let child = node_at(page, visit.page, visit.index)?.child();
     child.ok_or(Need::Repair(visit.page))
-}
-
-/// Whether a branch node can have another key.
-fn takes_key(page: Page<'_>, visit: Visit, key: &[u8]) -> Result<bool, Need> {
-    let node = node_at(page, visit.page, visit.index)?;
-    let grows = key.len().saturating_sub(node.key.suffix.len());
-    Ok(grows <= page.free())
 }
 
 /// Links two leaves, either of which may be none.

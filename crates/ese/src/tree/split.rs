@@ -14,6 +14,7 @@
 
 use brunt_units::PageNumber;
 
+use super::claimed::Claimed;
 use super::find::{Visit, look_behind};
 use super::split_point::Crowd;
 use super::{Site, Step, load, node_at, order};
@@ -36,9 +37,9 @@ pub(crate) struct Edit<'a> {
     pub(crate) data: &'a [u8],
 }
 
-/// Whether a node fits a page as it is.
-pub(crate) fn room_for(page: Page<'_>, key: &[u8], data: &[u8]) -> bool {
-    node_cost(key, data) <= page.free() && page.tag_count() < TAG_COUNT_MASK.into()
+/// Whether a node fits a page as it is, beside `claimed` bytes.
+pub(super) fn room_for(page: Page<'_>, claimed: usize, key: &[u8], data: &[u8]) -> bool {
+    node_cost(key, data) + claimed <= page.free() && page.tag_count() < TAG_COUNT_MASK.into()
 }
 
 /// Splits the leaf at the path's end and makes the edit, or makes only room for the next call.
@@ -53,7 +54,8 @@ pub(crate) fn make_room<P: Pages>(
         return grow_level(change, site, Some(edit));
     }
     let page = load(change.pages(), site.tree, leaf)?;
-    let crowd = LeafCrowd::new(page, leaf, edit)?;
+    let claimed = Claimed::on(change, site.tree, page, leaf)?;
+    let crowd = LeafCrowd::new(page, leaf, &claimed, edit)?;
     let Some(left) = crowd.split(page) else {
         return part_for(change, site, path, edit);
     };
@@ -79,7 +81,8 @@ pub(crate) fn make_room<P: Pages>(
     Ok(Step::Done(()))
 }
 
-/// The nodes of a leaf as they will be after an edit. "Place" counts these.
+/// The nodes of a leaf as they will be after an edit. "Place" counts these. Each costs what it takes or claims, so that either
+/// page keeps room for the claims on it.
 struct LeafCrowd<'p, 'e> {
     page: Page<'p>,
     number: PageNumber,
@@ -89,15 +92,21 @@ struct LeafCrowd<'p, 'e> {
 }
 
 impl<'p, 'e> LeafCrowd<'p, 'e> {
-    fn new(page: Page<'p>, number: PageNumber, edit: Edit<'e>) -> Result<Self, Need> {
+    fn new(
+        page: Page<'p>,
+        number: PageNumber,
+        claimed: &Claimed,
+        edit: Edit<'e>,
+    ) -> Result<Self, Need> {
         let mut costs = Vec::with_capacity(page.node_count() + 1);
         for index in 0..page.node_count() {
             let node = node_at(page, number, index)?;
-            costs.push(2 + node.key.len() + node.data.len() + TAG_BYTES);
+            let cost = 2 + node.key.len() + node.data.len() + TAG_BYTES;
+            costs.push(cost + claimed.by(index));
         }
         let cost = node_cost(edit.key, edit.data);
         if edit.replaces {
-            costs[edit.index] = cost;
+            costs[edit.index] = cost.max(costs[edit.index]);
         } else {
             costs.insert(edit.index, cost);
         }
@@ -250,8 +259,9 @@ fn part<P: Pages>(
     let page = load(change.pages(), site.tree, leaf)?;
     let count = page.node_count();
     let broken = |_| Need::Repair(leaf);
+    let claimed = Claimed::on(change, site.tree, page, leaf)?;
     let mut right = Nodes::of(page, kept..count).map_err(broken)?;
-    while right.cost() > body_bytes(page.size()) - TAG_BYTES {
+    while right.cost() + claimed.from(kept) > body_bytes(page.size()) - TAG_BYTES {
         kept += 1;
         right = Nodes::of(page, kept..count).map_err(broken)?;
     }
@@ -269,7 +279,7 @@ fn part<P: Pages>(
 }
 
 /// Splits a branch page that has no room for one more separator.
-pub(super) fn split_branch<P: Pages>(
+fn split_branch<P: Pages>(
     change: &mut Change<'_, P>,
     site: Site,
     path: &[Visit],
@@ -325,7 +335,7 @@ fn split_at<P: Pages>(
 ) -> Result<Step<()>, Need> {
     let (left, parent) = (path[path.len() - 1].page, path[path.len() - 2]);
     let parent_page = load(change.pages(), site.tree, parent.page)?;
-    if !room_for(parent_page, &cut.separator, &[0; CHILD_BYTES]) {
+    if !room_for(parent_page, 0, &cut.separator, &[0; CHILD_BYTES]) {
         split_branch(change, site, &path[..path.len() - 1])?;
         return Ok(Step::Again);
     }

@@ -22,6 +22,8 @@ pub(crate) struct Database {
     pub(crate) trees: Vec<TreeId>,
     /// Changes that only made room.
     pub(crate) structural: u64,
+    /// Times that a tree needed pages that nobody had.
+    pub(crate) growths: u64,
 }
 
 /// A tree's place in the database: below the database root, or below another tree.
@@ -37,6 +39,7 @@ impl Database {
             pages: MemoryPages::new(size),
             trees: Vec::new(),
             structural: 0,
+            growths: 0,
         };
         let count = u32::try_from(plans.len()).unwrap();
         let all = Extent::starting_at(PageNumber(1), 3 + 3 * count);
@@ -67,6 +70,7 @@ impl Database {
             pages,
             trees,
             structural: 0,
+            growths: 0,
         }
     }
 
@@ -124,7 +128,10 @@ impl Database {
             match self.attempt(&mut work) {
                 Ok(Step::Done(value)) => return Ok(value),
                 Ok(Step::Again) => self.structural += 1,
-                Err(Need::Growth(pages)) => self.grow(pages)?,
+                Err(Need::Growth(pages)) => {
+                    self.growths += 1;
+                    self.grow(pages)?;
+                }
                 Err(Need::Repair(page)) => return Err(page),
                 Err(Need::Page(page)) if !self.pages.exists(page) => return Err(page),
                 Err(need) => self.pages.fulfil(need),

@@ -94,6 +94,10 @@ impl Trial {
 
     fn insert(&mut self) {
         let (key, data) = (self.bytes(self.most.0), self.bytes(self.most.1));
+        self.insert_entry(key, data);
+    }
+
+    fn insert_entry(&mut self, key: Vec<u8>, data: Vec<u8>) {
         let whole = if self.by_data {
             [key.clone(), data.clone()].concat()
         } else {
@@ -152,15 +156,22 @@ impl Trial {
     }
 
     fn remove(&mut self) {
-        let Some(key) = self.any_key() else { return };
-        let tree = self.tree;
-        let outcome = self.database.run(|change| remove(change, tree, &key));
+        if let Some(key) = self.any_key() {
+            self.remove_entry(&key);
+        }
+    }
+
+    fn remove_entry(&mut self, key: &[u8]) {
+        let (tree, growths) = (self.tree, self.database.growths);
+        let outcome = self.database.run(|change| remove(change, tree, key));
         assert!(matches!(outcome, RemoveOutcome::Removed { .. }));
         if outcome == (RemoveOutcome::Removed { sparse: true }) {
-            self.database.run(|change| shrink(change, tree, &key));
+            self.database.run(|change| shrink(change, tree, key));
         }
-        self.oracle.remove(&key);
-        let again = self.database.run(|change| remove(change, tree, &key));
+        // Undoing an insert is a removal, on volumes that are full as well.
+        assert_eq!(self.database.growths, growths, "a removal needed pages");
+        self.oracle.remove(key);
+        let again = self.database.run(|change| remove(change, tree, key));
         assert_eq!(again, RemoveOutcome::NotFound);
     }
 
@@ -412,5 +423,38 @@ fn loading_in_order_fills_pages() {
 fn small_entries_and_long_separators() {
     for (seed, most) in [(1, (30, 60)), (2, (990, 5))] {
         Trial::new(seed, PageSize::KIB_4, false, most).work(2000);
+    }
+}
+
+/// Branch pages that lie between full ones go with their last leaf, and separators around them change. No removal takes a page,
+/// so none can fail on a volume that is full.
+#[test]
+fn removals_take_no_pages() {
+    for seed in 0..6 {
+        let mut trial = Trial::new(seed, PageSize::KIB_4, false, (9, 1500));
+        // In order, so that pages are full; in groups that differ late, so that separators are long, and of all lengths.
+        for group in 0_u8..60 {
+            let common = usize::try_from(50 + trial.draw.below(800)).unwrap();
+            for entry in 0..=u8::try_from(trial.draw.below(9)).unwrap() {
+                let key = [&[group], vec![2; common].as_slice(), &[entry, 9]].concat();
+                trial.insert_entry(key, vec![7; 1500]);
+            }
+        }
+        trial.agree();
+        assert!(trial.levels >= 4, "{} levels", trial.levels);
+        while !trial.oracle.is_empty() {
+            let group = u8::try_from(trial.draw.below(60)).unwrap();
+            let keys: Vec<_> = match trial.draw.percent(50) {
+                true => trial.oracle.range(vec![group]..).take(40).collect(),
+                false => trial.oracle.range(..vec![group]).rev().take(40).collect(),
+            };
+            let keys: Vec<_> = keys.into_iter().map(|(key, _)| key.clone()).collect();
+            for key in keys {
+                let pages = trial.database.check()[1].pages;
+                trial.remove_entry(&key);
+                assert!(trial.database.check()[1].pages <= pages);
+            }
+            trial.agree();
+        }
     }
 }
