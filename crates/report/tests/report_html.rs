@@ -87,6 +87,15 @@ fn logs_are_checked_by_the_folder() {
 }
 
 #[test]
+fn devices_are_named_and_what_they_do_not_tell_is_said() {
+    let html = report_html(&sample::run(true));
+    let drive = "<td>sdb</td><td>drive</td><td>MADE-UP MU3450857SS</td><td>3SK1X5CV</td><td>not told</td>\
+                 <td>419.19 GiB</td><td>turns</td><td>write through</td><td>mq-deadline, 256</td><td>512 in 4096</td>";
+    assert!(html.contains(drive));
+    assert!(html.contains("<td>/data/db2</td><td>no block device is known (xfs)</td>"));
+}
+
+#[test]
 fn the_page_needs_nothing_else() {
     let html = report_html(&sample::run(true));
     for outside in [

@@ -9,24 +9,26 @@ use std::str::FromStr;
 
 use brunt_units::ByteSize;
 
-mod device;
+mod block_device;
 mod diskstats;
 mod host;
-mod leaves;
 mod limits;
 mod load;
+mod place;
 mod process;
+mod stack;
 mod temperature;
 
-pub use device::{BlockDevice, Place, WriteCache, place};
+pub use block_device::{BlockDevice, Made, WriteCache};
 pub use diskstats::{DiskCounters, disk_counters};
 pub use host::{Host, host};
-pub use leaves::leaves;
 pub use limits::{GroupLimits, group_limits};
 pub use load::{
     Pressure, ProcessorTimes, memory_available, pressure, processor_times, thread_use, throttled,
 };
+pub use place::{Place, place};
 pub use process::{ProcessUse, huge_page_memory, process_use};
+pub use stack::{Stack, stack};
 pub use temperature::temperatures;
 
 /// The trimmed text of a small file, if it can be read and is not empty.

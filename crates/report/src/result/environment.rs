@@ -45,6 +45,40 @@ pub struct Volume {
     pub device_reads: Option<u64>,
     /// Reads of this run that the engine asked for on this volume.
     pub engine_reads: u64,
+    /// The device and what lies under it, from the top down to the drives; empty where the system knows of none.
+    #[serde(default)]
+    pub stack: Vec<Device>,
+}
+
+/// One block device under a volume, as it describes itself. Nothing is what it does not say.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Device {
+    /// What the kernel calls it: `sda`, `nvme0n1`, `dm-3`.
+    pub name: String,
+    /// What it is made of: `drive`, `raid10`, `vg0-mail (LVM)`, `file /srv/disk.img`.
+    pub made: String,
+    /// Whether nothing is known to lie under it.
+    pub is_leaf: bool,
+    /// Vendor and model.
+    pub model: Option<String>,
+    /// Serial number.
+    pub serial: Option<String>,
+    /// Revision of the firmware.
+    pub firmware: Option<String>,
+    /// Capacity.
+    pub capacity_bytes: Option<u64>,
+    /// Whether it says that it turns; hypervisors often say so of what does not.
+    pub is_rotational: Option<bool>,
+    /// Its write cache, as the kernel treats it.
+    pub write_cache: Option<WriteCache>,
+    /// The kernel's scheduler for it.
+    pub scheduler: Option<String>,
+    /// Requests that the kernel's queue in front of it holds, for each hardware queue.
+    pub queue_requests: Option<u32>,
+    /// Bytes in the smallest unit that it addresses.
+    pub logical_sector_bytes: Option<u32>,
+    /// Bytes in the smallest unit that it writes without reading.
+    pub physical_sector_bytes: Option<u32>,
 }
 
 /// What a device says about its write cache.

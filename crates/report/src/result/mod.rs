@@ -26,7 +26,7 @@ mod verdict;
 mod verification;
 
 pub use details::Details;
-pub use environment::{Backend, Durability, Machine, Origin, Volume, WriteCache};
+pub use environment::{Backend, Device, Durability, Machine, Origin, Volume, WriteCache};
 pub use instance::{Counts, Instance, InstanceDetails, LatencySummary, Measured};
 pub use io::{
     Bucket, DatabaseNumbers, Distribution, Flow, IoNumbers, LogNumbers, STEPS_PER_DECADE, Sample,

@@ -388,21 +388,40 @@ fn host() -> Vec<HostCounter> {
 }
 
 fn backend() -> Backend {
-    let volume = |mount: &str, device: &str, reads| Volume {
+    let volume = |mount: &str, device: &str, reads, stack| Volume {
         mount: mount.to_owned(),
         file_system: "xfs".to_owned(),
         device: device.to_owned(),
         device_reads: Some(reads + 112),
         engine_reads: reads,
+        stack,
     };
     Backend {
         name: "io_uring".to_owned(),
         remark: String::new(),
         direct: true,
         volumes: vec![
-            volume("/data/db1", "sdb", 91_044),
-            volume("/data/db2", "sdc", 90_712),
+            volume("/data/db1", "sdb", 91_044, vec![drive()]),
+            volume("/data/db2", "server:/db2", 90_712, Vec::new()),
         ],
+    }
+}
+
+fn drive() -> Device {
+    Device {
+        name: "sdb".to_owned(),
+        made: "drive".to_owned(),
+        is_leaf: true,
+        model: Some("MADE-UP MU3450857SS".to_owned()),
+        serial: Some("3SK1X5CV".to_owned()),
+        firmware: None,
+        capacity_bytes: Some(450_098_159_616),
+        is_rotational: Some(true),
+        write_cache: Some(WriteCache::WriteThrough),
+        scheduler: Some("mq-deadline".to_owned()),
+        queue_requests: Some(256),
+        logical_sector_bytes: Some(512),
+        physical_sector_bytes: Some(4_096),
     }
 }
 

@@ -7,9 +7,11 @@ use std::path::{Path, PathBuf};
 
 use brunt_qualify::plan::Plan;
 use brunt_qualify::result::{Surroundings, VolumeUse};
-use brunt_report::result::{Backend, Durability, Machine, Origin, Volume, World, WriteCache};
+use brunt_report::result::{
+    Backend, Device, Durability, Machine, Origin, Volume, World, WriteCache,
+};
 use brunt_units::ByteSize;
-use brunt_world_real::facts::{self, DiskCounters, Place};
+use brunt_world_real::facts::{self, BlockDevice, DiskCounters, Made, Place, Stack};
 use brunt_world_real::{Backend as RealBackend, Kind};
 use rustix::fs::statvfs;
 
@@ -18,8 +20,8 @@ use rustix::fs::statvfs;
 pub(super) struct Used {
     pub(super) place: Place,
     pub(super) bytes: Option<ByteSize>,
-    /// The lowest devices beneath, as the kernel calls them.
-    leaves: Vec<String>,
+    /// The device beneath and everything under it.
+    stack: Stack,
     databases: Vec<usize>,
     logs: Vec<usize>,
 }
@@ -36,7 +38,8 @@ impl Used {
 
     /// Reads of the lowest devices beneath, and what they brought; nothing where there is no device.
     fn reads(&self, counted: &DeviceCounts) -> Option<(u64, ByteSize)> {
-        let found = self.leaves.iter().filter_map(|leaf| counted.get(leaf));
+        let leaves = self.stack.leaves.iter();
+        let found = leaves.filter_map(|leaf| counted.get(leaf));
         let found: Vec<&DiskCounters> = found.collect();
         let bytes = found.iter().map(|device| device.read_bytes.get()).sum();
         let reads = found.iter().map(|device| device.reads).sum();
@@ -70,10 +73,10 @@ pub(super) fn places(plan: &Plan) -> Vec<Used> {
             bytes: statvfs(path)
                 .ok()
                 .map(|space| ByteSize::bytes(space.f_blocks.saturating_mul(space.f_frsize))),
-            leaves: place
+            stack: place
                 .device
                 .as_ref()
-                .map_or_else(Vec::new, |device| facts::leaves(&device.name)),
+                .map_or_else(Stack::default, |device| facts::stack(&device.name)),
             place,
             databases: Vec::new(),
             logs: Vec::new(),
@@ -93,7 +96,7 @@ pub(super) fn places(plan: &Plan) -> Vec<Used> {
 
 /// What the kernel calls the lowest devices beneath, each once.
 pub(super) fn devices(places: &[Used]) -> Vec<String> {
-    let leaves: BTreeSet<&String> = places.iter().flat_map(|used| &used.leaves).collect();
+    let leaves: BTreeSet<&String> = places.iter().flat_map(|used| &used.stack.leaves).collect();
     leaves.into_iter().cloned().collect()
 }
 
@@ -129,6 +132,12 @@ pub(super) fn surroundings(
             device: used.device_or_source(),
             device_reads: used.reads(counted).map(|(reads, _)| reads),
             engine_reads: 0,
+            stack: used
+                .stack
+                .devices
+                .iter()
+                .map(|device| described(device, &used.stack))
+                .collect(),
         },
         bytes: used.bytes,
         device_read: used.reads(counted).map(|(_, bytes)| bytes),
@@ -185,14 +194,54 @@ fn durability(log: &Path, at: usize, places: &[Used], backend: &RealBackend) -> 
     Durability {
         path: log.display().to_string(),
         method: format!("write-through ({call} with RWF_DSYNC)"),
-        write_cache: match device.and_then(|device| device.write_cache) {
-            Some(facts::WriteCache::WriteBack) => WriteCache::WriteBack,
-            Some(facts::WriteCache::WriteThrough) => WriteCache::WriteThrough,
-            None => WriteCache::Unknown,
-        },
+        write_cache: device
+            .and_then(|device| device.write_cache)
+            .map_or(WriteCache::Unknown, write_cache),
         fua: device.and_then(|device| device.fua),
         log_latency_ms_mean: None,
         flush_share: None,
+    }
+}
+
+fn write_cache(cache: facts::WriteCache) -> WriteCache {
+    match cache {
+        facts::WriteCache::WriteBack => WriteCache::WriteBack,
+        facts::WriteCache::WriteThrough => WriteCache::WriteThrough,
+    }
+}
+
+/// A device of a stack, for the result.
+fn described(device: &BlockDevice, stack: &Stack) -> Device {
+    Device {
+        name: device.name.clone(),
+        made: made(&device.made),
+        is_leaf: stack.leaves.contains(&device.name),
+        model: device.model.clone(),
+        serial: device.serial.clone(),
+        firmware: device.firmware.clone(),
+        capacity_bytes: device.capacity.map(ByteSize::get),
+        is_rotational: device.rotational,
+        write_cache: device.write_cache.map(write_cache),
+        scheduler: device.scheduler.clone(),
+        queue_requests: device.requests,
+        logical_sector_bytes: device.logical_sector,
+        physical_sector_bytes: device.physical_sector,
+    }
+}
+
+fn made(made: &Made) -> String {
+    match made {
+        Made::Drive => "drive".to_owned(),
+        Made::Mapped { name, by: Some(by) } => format!("{name} ({by})"),
+        Made::Mapped { name, by: None } => name.clone(),
+        Made::Raid { level } => level.clone(),
+        Made::Loop { file, direct } => {
+            let cached = match direct {
+                Some(false) => " through the page cache",
+                _ => "",
+            };
+            format!("file {}{cached}", file.display())
+        }
     }
 }
 

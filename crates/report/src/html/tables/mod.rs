@@ -1,6 +1,7 @@
-//! The tables that are our own: rules, I/O by file with percentiles, verification, durability, volumes, origin.
+//! The tables that are our own: rules, I/O by file with percentiles, verification, durability, volumes, devices, origin.
 
 mod checksum;
+mod devices;
 mod io;
 mod model;
 
@@ -50,6 +51,7 @@ pub(super) fn further(result: &RunResult) -> Vec<Table> {
         io::by_file(result),
         durability(result),
         volumes(result),
+        devices::devices(result),
     ]);
     tables
 }

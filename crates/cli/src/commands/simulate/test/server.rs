@@ -147,6 +147,7 @@ impl Server {
                 device: format!("{}, {}", array.name, array.design.luns[volume.lun].name),
                 device_reads: None,
                 engine_reads: 0,
+                stack: Vec::new(),
             },
             bytes: Some(volume.bytes),
             device_read: None,

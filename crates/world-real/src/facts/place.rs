@@ -4,17 +4,16 @@
 //! documentation, `Documentation/ABI/stable/sysfs-block`). File systems on several devices, such as btrfs, and those on
 //! none have no number there; then the mount's source is tried as the name of a device.
 //!
-//! Only the topmost device is looked at: of a logical volume, this says what the volume claims.
+//! Only the topmost device is looked at; [`super::stack`] goes on from there.
 
 use std::fs;
 use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use brunt_units::ByteSize;
 use rustix::fs::{major, minor};
 
-use super::{number, switch, text};
+use super::BlockDevice;
 
 /// Where a path lies.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,40 +30,6 @@ pub struct Place {
     pub mount_options: Option<String>,
     /// The device beneath, if there is exactly one.
     pub device: Option<BlockDevice>,
-}
-
-/// A block device, as it describes itself.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct BlockDevice {
-    /// Its name: `sda1`, `nvme0n1`, `dm-3`.
-    pub name: String,
-    /// The disk it is a part of; its own name if it is no partition. `/proc/diskstats` counts both.
-    pub disk: String,
-    /// What the disk does with a write before it says that it is done.
-    pub write_cache: Option<WriteCache>,
-    /// Whether a single write can ask to be durable (forced unit access).
-    pub fua: Option<bool>,
-    /// Whether it turns.
-    pub rotational: Option<bool>,
-    /// Bytes in the smallest unit it addresses.
-    pub logical_sector: Option<u32>,
-    /// Bytes in the smallest unit it writes without reading.
-    pub physical_sector: Option<u32>,
-    /// Its capacity.
-    pub capacity: Option<ByteSize>,
-    /// Its model, where it says so.
-    pub model: Option<String>,
-    /// The kernel's scheduler for it.
-    pub scheduler: Option<String>,
-}
-
-/// What a disk does with a write before it says that it is done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WriteCache {
-    /// Keeps it in a volatile cache: only a flush makes it durable.
-    WriteBack,
-    /// Makes it durable, or claims so.
-    WriteThrough,
 }
 
 /// Where `path`, which exists, lies.
@@ -84,9 +49,7 @@ pub fn place(path: &Path) -> io::Result<Place> {
         let own = Some(status.dev()).filter(|device| major(*device) != 0);
         own.or_else(|| device_at(&source?))
     };
-    let device = numbers.and_then(|numbers| {
-        block_device(Path::new("/sys/dev/block"), major(numbers), minor(numbers))
-    });
+    let device = numbers.and_then(|numbers| BlockDevice::numbered(major(numbers), minor(numbers)));
     Ok(Place {
         is_block_device,
         mount_point: mount.as_ref().map(|mount| mount.point.clone()),
@@ -156,49 +119,6 @@ fn unescaped(field: &str) -> String {
     plain
 }
 
-/// The device numbered `major:minor`, as described below `tree`.
-fn block_device(tree: &Path, major: u32, minor: u32) -> Option<BlockDevice> {
-    let own = fs::canonicalize(tree.join(format!("{major}:{minor}"))).ok()?;
-    let disk = if own.join("partition").exists() {
-        own.parent()?.to_owned()
-    } else {
-        own.clone()
-    };
-    let queue = disk.join("queue");
-    let write_cache = match text(&queue.join("write_cache")).as_deref() {
-        Some("write back") => Some(WriteCache::WriteBack),
-        Some("write through") => Some(WriteCache::WriteThrough),
-        _ => None,
-    };
-    // Always in units of 512 bytes, whatever the sectors of the device.
-    let sectors: Option<u64> = number(&own.join("size"));
-    Some(BlockDevice {
-        name: file_name(&own)?,
-        disk: file_name(&disk)?,
-        write_cache,
-        fua: switch(&queue.join("fua")),
-        rotational: switch(&queue.join("rotational")),
-        logical_sector: number(&queue.join("logical_block_size")),
-        physical_sector: number(&queue.join("physical_block_size")),
-        capacity: sectors.map(|sectors| ByteSize::bytes(sectors.saturating_mul(512))),
-        model: text(&disk.join("device/model")),
-        scheduler: text(&queue.join("scheduler")).and_then(|list| chosen(&list)),
-    })
-}
-
-fn file_name(path: &Path) -> Option<String> {
-    Some(path.file_name()?.to_string_lossy().into_owned())
-}
-
-/// The name in brackets: `none [mq-deadline] kyber`. A single name stands without.
-fn chosen(list: &str) -> Option<String> {
-    let bracketed = list
-        .split_once('[')
-        .and_then(|(_, rest)| rest.split_once(']'));
-    let name = bracketed.map_or(list, |(name, _)| name);
-    (!name.is_empty()).then(|| name.to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -232,39 +152,6 @@ garbage";
     fn escapes_are_undone_and_other_backslashes_stay() {
         assert_eq!(unescaped(r"a\040b\134c"), r"a b\c");
         assert_eq!(unescaped(r"a\9b\"), r"a\9b\");
-    }
-
-    #[test]
-    fn a_partition_has_its_disks_queue() {
-        let tree = tempfile::tempdir().unwrap();
-        let disk = tree.path().join("devices/sda");
-        let put = |path: &str, text: &str| {
-            let path = disk.join(path);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
-        };
-        put("sda2/partition", "2\n");
-        put("sda2/size", "2048\n");
-        put("queue/write_cache", "write back\n");
-        put("queue/fua", "1\n");
-        put("queue/rotational", "1\n");
-        put("queue/logical_block_size", "512\n");
-        put("queue/scheduler", "none [mq-deadline] kyber\n");
-        std::os::unix::fs::symlink(disk.join("sda2"), tree.path().join("8:2")).unwrap();
-        let device = block_device(tree.path(), 8, 2).unwrap();
-        let expected = BlockDevice {
-            name: "sda2".into(),
-            disk: "sda".into(),
-            write_cache: Some(WriteCache::WriteBack),
-            fua: Some(true),
-            rotational: Some(true),
-            logical_sector: Some(512),
-            capacity: Some(ByteSize::mib(1)),
-            scheduler: Some("mq-deadline".into()),
-            ..BlockDevice::default()
-        };
-        assert_eq!(device, expected);
-        assert_eq!(block_device(tree.path(), 8, 3), None);
     }
 
     #[test]

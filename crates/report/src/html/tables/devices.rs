@@ -1,0 +1,107 @@
+//! The devices under the databases and logs, each as it describes itself: what a report that is signed was measured on.
+
+use brunt_units::ByteSize;
+
+use super::{Row, Table};
+use crate::result::{Device, RunResult, Volume, WriteCache};
+
+const UNTOLD: &str = "not told";
+
+/// Every device under every volume, once for each server, from the top down.
+pub(super) fn devices(result: &RunResult) -> Table {
+    let mut rows = Vec::new();
+    for server in &result.servers {
+        let mut shown: Vec<&str> = Vec::new();
+        // A model's volumes have no devices, and no machine that could tell of them.
+        let volumes = &server.details.backend.volumes;
+        for volume in volumes
+            .iter()
+            .filter(|_| server.details.machine.processors > 0)
+        {
+            if volume.stack.is_empty() {
+                rows.push(unknown(volume));
+            }
+            for device in &volume.stack {
+                if !shown.contains(&device.name.as_str()) {
+                    shown.push(&device.name);
+                    rows.push(row(device));
+                }
+            }
+        }
+    }
+    let head = [
+        "Device",
+        "Made of",
+        "Model",
+        "Serial number",
+        "Firmware",
+        "Size",
+        "Media",
+        "Write cache",
+        "Scheduler, requests",
+        "Sector (bytes)",
+    ];
+    Table::grid("Devices", &head, rows).noted(
+        "As each device describes itself to the kernel; virtual and array drives often say little, and not always what is so. \
+         A logical volume, a RAID and a file come before what they are made of.",
+    )
+}
+
+/// A volume of which no device is known: a file server, memory, an overlay.
+fn unknown(volume: &Volume) -> Row {
+    let what = format!("no block device is known ({})", volume.file_system);
+    let mut cells = vec![volume.mount.clone(), what];
+    cells.extend(std::iter::repeat_n("-".to_owned(), 8));
+    Row::new(cells)
+}
+
+fn row(device: &Device) -> Row {
+    let told = |text: &Option<String>| text.clone().unwrap_or_else(|| UNTOLD.to_owned());
+    // Who made it is a question for drives only.
+    let identity = |text: &Option<String>| match (device.is_leaf, text) {
+        (false, None) => "-".to_owned(),
+        _ => told(text),
+    };
+    let size = device
+        .capacity_bytes
+        .map(|bytes| ByteSize::bytes(bytes).to_string());
+    let media = device.is_rotational.map(|turns| match turns {
+        true => "turns".to_owned(),
+        false => "solid state".to_owned(),
+    });
+    let cache = device.write_cache.map(|cache| match cache {
+        WriteCache::WriteBack => "write back".to_owned(),
+        WriteCache::WriteThrough => "write through".to_owned(),
+        WriteCache::Unknown => UNTOLD.to_owned(),
+    });
+    Row::new(vec![
+        device.name.clone(),
+        device.made.clone(),
+        identity(&device.model),
+        identity(&device.serial),
+        identity(&device.firmware),
+        told(&size),
+        told(&media),
+        told(&cache),
+        queue(device),
+        sectors(device),
+    ])
+}
+
+fn queue(device: &Device) -> String {
+    match (&device.scheduler, device.queue_requests) {
+        (Some(scheduler), Some(requests)) => format!("{scheduler}, {requests}"),
+        (Some(scheduler), None) => scheduler.clone(),
+        (None, Some(requests)) => requests.to_string(),
+        (None, None) => UNTOLD.to_owned(),
+    }
+}
+
+/// `512`, or `512 in 4096` where writes of one sector are read, changed and written.
+fn sectors(device: &Device) -> String {
+    match (device.logical_sector_bytes, device.physical_sector_bytes) {
+        (Some(logical), Some(physical)) if physical > logical => format!("{logical} in {physical}"),
+        (Some(logical), _) => logical.to_string(),
+        _ => UNTOLD.to_owned(),
+    }
+}
