@@ -156,6 +156,31 @@ fn mailboxes_give_sizes_and_target() {
 }
 
 #[test]
+fn a_second_size_that_says_something_else_is_refused() {
+    let mailboxes = [
+        "mailboxes.count=4000",
+        "mailboxes.quota=1GiB",
+        "mailboxes.io_per_s=0.1",
+    ];
+    let said = parse(SMALL, &mailboxes).unwrap_err();
+    for part in [
+        "t.toml:",
+        "`database_size = \"1 GiB\"`: the mailboxes make databases of 1000 GiB",
+        "keep `database_size` (with `target_io_per_s`) or the table [mailboxes]",
+    ] {
+        assert!(said.contains(part), "{said}");
+    }
+    let same = SMALL.replace("1 GiB", "1000 GiB");
+    let scenario = parse(&same, &mailboxes).unwrap();
+    assert_eq!(scenario.test.target().unwrap().io_per_s, 400.0);
+    let said = refused(&["throughput.capacity_percent=50"]);
+    assert!(
+        said.contains("`capacity_percent` sizes the databases already"),
+        "{said}"
+    );
+}
+
+#[test]
 fn capacity_gives_sizes_on_the_machine() {
     let folder = tempfile::tempdir().unwrap();
     for name in ["log1", "log2", "db"] {
@@ -204,10 +229,12 @@ fn a_share_of_the_most_is_found_and_paced() {
         "sizes are as they are written"
     );
     assert_eq!(with(&["throughput.throughput_percent=100"]).tune(), None);
-    let both = with(&[
+    let unsized_ones = SMALL.replace("database_size = \"1 GiB\"", "");
+    let both = [
         "throughput.throughput_percent=80",
         "throughput.capacity_percent=50",
-    ]);
+    ];
+    let both = parse(&unsized_ones, &both).unwrap();
     assert_eq!(both.capacity_percent.unwrap().value, 50);
     for (set, what) in [
         (

@@ -180,21 +180,22 @@ impl Scenario {
             instances: Vec::new(),
             faults: Vec::new(),
         };
-        scenario.read_instances(nodes, folder)?;
-        // Databases that all have a size of their own keep it, unless a share is asked for.
-        let is_sized = scenario
-            .databases()
-            .all(|database| database.size.value.get() > 0);
-        if is_sized && shares.is_some_and(|shares| !shares.has_capacity) {
-            scenario.capacity_percent = None;
-        }
+        let has_capacity = shares.is_some_and(|shares| shares.has_capacity);
+        scenario.read_instances(nodes, folder, has_capacity)?;
         let page = scenario.profile.page;
         scenario.faults = faults::read(planned, &scenario.instances, page)?;
         Ok(scenario)
     }
 
-    fn read_instances(&mut self, nodes: Vec<Node>, folder: &Path) -> Result<(), Refusal> {
+    /// `has_capacity` tells whether a share of the capacity was written, and is not only the usual one.
+    fn read_instances(
+        &mut self,
+        nodes: Vec<Node>,
+        folder: &Path,
+        has_capacity: bool,
+    ) -> Result<(), Refusal> {
         let mut unsized_databases = Vec::new();
+        let mut written = Vec::new();
         let mut databases = 0;
         for (number, node) in (1..).zip(nodes) {
             let place = node.place.clone();
@@ -204,15 +205,21 @@ impl Scenario {
                 let what = format!("more than {DATABASES_MAX} databases in the scenario");
                 return Err(place.refuse(what));
             }
-            if size.is_none() {
-                unsized_databases.push((self.instances.len(), place));
+            match size {
+                Some(size) => written.push(size),
+                None => unsized_databases.push((self.instances.len(), place)),
             }
             self.instances.push(instance);
         }
-        let each = self
-            .mailboxes
-            .as_ref()
-            .map(|all| all.database_size(databases as u64));
+        // Databases that all have a size of their own keep it.
+        if unsized_databases.is_empty() && !has_capacity {
+            self.capacity_percent = None;
+        }
+        let mailboxes = self.mailboxes.as_ref();
+        let each = mailboxes.map(|all| all.database_size(databases as u64));
+        for size in &written {
+            refuse_second_size(size, each, self.capacity_percent.as_ref())?;
+        }
         for (at, place) in unsized_databases {
             let value = match (each, &self.capacity_percent) {
                 (Some(each), _) => each,
@@ -349,6 +356,27 @@ fn read_mailboxes(top: &mut Section, test: &mut Test) -> Result<Option<Mailboxes
     }
     test.target_io_per_s = Some(mailboxes.target());
     Ok(Some(mailboxes))
+}
+
+/// A size that is written down beside something else that sizes databases says the same (as a resolved scenario does), or one of the
+/// two is not what was meant.
+fn refuse_second_size(
+    size: &Placed<ByteSize>,
+    by_mailboxes: Option<ByteSize>,
+    by_capacity: Option<&Placed<u64>>,
+) -> Result<(), Refusal> {
+    if let Some(each) = by_mailboxes.filter(|each| *each != size.value) {
+        let what = format!("the mailboxes make databases of {each}");
+        let hint = "keep `database_size` (with `target_io_per_s`) or the table [mailboxes]";
+        return Err(size.place.refuse(what).hint(hint));
+    }
+    if by_capacity.is_some() {
+        let refusal = size
+            .place
+            .refuse("`capacity_percent` sizes the databases already");
+        return Err(refusal.hint("keep `database_size` or `capacity_percent`"));
+    }
+    Ok(())
 }
 
 /// Reads `[throughput]`.

@@ -106,6 +106,13 @@ fn what_cannot_be_is_refused_where_it_stands() {
         "scheduling = \"station 0.5\"\ntarget_io_per_s = 100",
     );
     assert!(refused(&both).contains("paced already"));
+    let mailboxes =
+        format!("{EXAMPLE}\n[mailboxes]\ncount = 10\nquota = \"1 GiB\"\nio_per_s = 1\n");
+    let said = refused(&mailboxes);
+    assert!(
+        said.contains("the mailboxes make databases of 5 GiB"),
+        "{said}"
+    );
     let unknown = EXAMPLE.replace("scheduling = \"none\"", "scheduling = \"fair\"");
     assert!(refused(&unknown).contains("no way to hold sessions back"));
     let one_name = EXAMPLE.replace("name = \"log {}\"", "name = \"log\"");
