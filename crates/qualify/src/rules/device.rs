@@ -1,8 +1,8 @@
 //! Does the device agree? What the engine read against what the kernel saw the devices read.
 //!
 //! A file system may ignore the wish to bypass the page cache, and a cache beneath answers faster than any storage. The
-//! kernel counts what reached the devices: the leaves under device mapper, md and multipath, so that nothing is counted on the
-//! way. Bytes are compared, because the kernel splits and merges requests.
+//! kernel counts what reached the devices: the leaves under device mapper, md, multipath and loop devices, so that nothing is
+//! counted on the way. Bytes are compared, because the kernel splits and merges requests.
 //!
 //! | bytes at the device | means | outcome |
 //! | --- | --- | --- |

@@ -150,8 +150,8 @@ pub(super) fn surroundings(
         host: Vec::new(),
         backend: Backend {
             name: backend.kind.to_string(),
-            remark: remark(backend),
-            direct: backend.buffered_files.is_empty(),
+            remark: remark(backend, places),
+            direct: backend.buffered_files.is_empty() && cached_files(places).next().is_none(),
             volumes: Vec::new(),
         },
         volumes: places.iter().map(volume).collect(),
@@ -170,12 +170,29 @@ pub(super) fn surroundings(
     }
 }
 
-fn remark(backend: &RealBackend) -> String {
+/// Devices that are files whose I/O goes through the page cache, and these files.
+fn cached_files(places: &[Used]) -> impl Iterator<Item = (&str, &Path)> {
+    let devices = places.iter().flat_map(|used| &used.stack.devices);
+    devices.filter_map(|device| match &device.made {
+        Made::Loop { file, direct } if *direct == Some(false) => {
+            Some((device.name.as_str(), file.as_path()))
+        }
+        _ => None,
+    })
+}
+
+fn remark(backend: &RealBackend, places: &[Used]) -> String {
     let mut remarks = backend.refused.clone();
     for (folder, (files, why)) in &backend.buffered_files {
         let folder = folder.display();
         remarks.push(format!(
             "{files} files in {folder} through the page cache: {why}"
+        ));
+    }
+    for (device, file) in cached_files(places) {
+        let file = file.display();
+        remarks.push(format!(
+            "{device} is {file} through the page cache (losetup --direct-io=on bypasses it)"
         ));
     }
     if backend.allocations_unreserved > 0 {

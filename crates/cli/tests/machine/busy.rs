@@ -2,40 +2,14 @@
 //! storage's, and the result has to say so.
 
 use std::fs;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
-use serde_json::Value;
 use tempfile::TempDir;
+
+use super::{Ended, result_of, rule, scenario, turn};
 
 /// Others on the processor.
 const OTHERS: usize = 4;
-
-/// A process that is ended with its owner.
-struct Spinning(Child);
-
-impl Drop for Spinning {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-const SCENARIO: &str = r#"
-name = "busy"
-scratch = "scratch"
-[test]
-duration = "4s"
-min_warmup = "1s"
-sessions = 2
-operations_per_s = 200
-[profile]
-cache_min = "4 MiB"
-cache_max = "16 MiB"
-[[instance]]
-log = "log"
-databases = ["one.edb"]
-database_size = "32 MiB"
-"#;
 
 /// A command on the first processor that this program may use.
 fn on_one(program: &str) -> Command {
@@ -57,26 +31,22 @@ fn on_one(program: &str) -> Command {
 
 #[test]
 fn a_program_that_is_run_late_says_so() {
+    let _turn = turn();
     let home = TempDir::new().unwrap();
-    fs::write(home.path().join("busy.toml"), SCENARIO).unwrap();
     let others: Vec<_> = (0..OTHERS)
         .map(|_| {
             let mut spin = on_one("sh");
             spin.args(["-c", "while :; do :; done"]);
-            Spinning(spin.spawn().unwrap())
+            Ended(spin.spawn().unwrap())
         })
         .collect();
-    let output = on_one(env!("CARGO_BIN_EXE_brunt"))
-        .args(["run", "busy.toml", "--json"])
-        .current_dir(home.path())
-        .output()
-        .unwrap();
+    let text = scenario(
+        &home.path().join("scratch"),
+        "sessions = 2\noperations_per_s = 200",
+    );
+    let result = result_of(on_one(env!("CARGO_BIN_EXE_brunt")), home.path(), &text);
     drop(others);
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    let result: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{said}"));
-    let rules = result["rules"].as_array().unwrap();
-    let rule = |name: &str| rules.iter().find(|rule| rule["rule"] == name).unwrap();
-    let delay = rule("tester, delay p99");
+    let delay = rule(&result, "tester, delay p99");
     assert_eq!(delay["outcome"], "advisory", "{delay}");
     assert!(
         delay["remark"].as_str().unwrap().contains("was run late"),
