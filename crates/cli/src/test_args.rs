@@ -1,13 +1,14 @@
 //! The scenario and the flags that every testing command takes.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use brunt_report::Timestamp;
 
-use crate::scenario::{DEMO, Override, Place, Refusal, Scenario};
+use crate::scenario::{DEMO, Override, Place, Refusal, Scenario, is_modelled};
 
 /// What a testing command is told.
 #[derive(Args, Clone, Debug, Default)]
@@ -80,10 +81,11 @@ impl TestArgs {
             return Scenario::parse("demo.toml (built in)", DEMO, working_folder, &overrides);
         };
         let name = path.display().to_string();
-        let text = fs::read_to_string(path).map_err(|error| {
-            let refusal = Place::file(&name).refuse(format!("cannot be read: {error}"));
-            refusal.hint("without a scenario file, a small demo is run")
-        })?;
+        let text = fs::read_to_string(path).map_err(|error| unread(path, &error))?;
+        if is_modelled(&name, &text) {
+            let refusal = Place::file(&name).refuse("describes modelled storage");
+            return Err(refusal.hint(format!("that is for: brunt simulate {name}")));
+        }
         let file = working_folder.join(path);
         let folder = file.parent().unwrap_or(working_folder);
         Scenario::parse(&name, &text, folder, &overrides)
@@ -126,6 +128,25 @@ impl TestArgs {
             ));
         }
         Ok(overrides)
+    }
+}
+
+/// Why there is no scenario at `path`, and what to do about it.
+fn unread(path: &Path, error: &io::Error) -> Refusal {
+    let place = Place::file(&path.display().to_string());
+    let inside = path.join("scenario.toml");
+    match error.kind() {
+        io::ErrorKind::NotFound => place
+            .refuse("there is no such file")
+            .hint(format!(
+                "to have one written: brunt init {}",
+                path.display()
+            ))
+            .hint("without a scenario file, a small demo is run"),
+        io::ErrorKind::IsADirectory if inside.is_file() => place.refuse("is a folder").hint(
+            format!("to do that run again: brunt run {}", inside.display()),
+        ),
+        _ => place.refuse(format!("cannot be read: {error}")),
     }
 }
 
@@ -205,7 +226,7 @@ mod tests {
         let said = args.scenario(Path::new("/")).unwrap_err().to_string();
         assert_eq!(
             said,
-            "no-such.toml: cannot be read: No such file or directory (os error 2)\n  without a scenario file, a small demo is run"
+            "no-such.toml: there is no such file\n  to have one written: brunt init no-such.toml\n  without a scenario file, a small demo is run"
         );
     }
 }

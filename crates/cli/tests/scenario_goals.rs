@@ -42,6 +42,18 @@ fn refused(sets: &[&str]) -> String {
 }
 
 #[test]
+fn a_version_can_be_said_by_its_year() {
+    for set in ["profile.version=2010", "profile.version=exchange-2010"] {
+        assert_eq!(with(&[set]).profile.version, Version::Exchange2010);
+    }
+    let said = refused(&["profile.version=2014"]);
+    assert!(
+        said.contains("unknown version\n  known are exchange-2003,"),
+        "{said}"
+    );
+}
+
+#[test]
 fn every_version_brings_its_figures() {
     for version in Version::ALL {
         let name = format!("profile.version=exchange-{}", version.name());

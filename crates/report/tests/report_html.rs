@@ -92,7 +92,7 @@ fn devices_are_named_and_what_they_do_not_tell_is_said() {
     let drive = "<td>sdb</td><td>drive</td><td>MADE-UP MU3450857SS</td><td>3SK1X5CV</td><td>not told</td>\
                  <td>419.19 GiB</td><td>turns</td><td>write through</td><td>mq-deadline, 256</td><td>512 in 4096</td>";
     assert!(html.contains(drive));
-    assert!(html.contains("<td>/data/db2</td><td>no block device is known (xfs)</td>"));
+    assert!(html.contains("<td>/data/db2</td><td>no block device is known (nfs4)</td>"));
 }
 
 #[test]

@@ -47,6 +47,9 @@ pub enum ReportError {
     /// A run cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
+    /// A folder that runs are in.
+    #[error("{}: is not a run, but has runs in it\n  for example: brunt report {}", .0.display(), .1.display())]
+    Above(PathBuf, PathBuf),
     /// They do not belong together.
     #[error(transparent)]
     Together(#[from] TogetherError),
@@ -65,7 +68,7 @@ pub enum ReportError {
 /// # Errors
 /// [`ReportError`] when there is none.
 pub fn run(args: &ReportArgs, output: &Output) -> Result<Exit, ReportError> {
-    let runs: Result<Vec<Run>, ReadError> = args.runs.iter().map(|run| Run::read(run)).collect();
+    let runs: Result<Vec<Run>, ReportError> = args.runs.iter().map(|run| read(run)).collect();
     let run = together(runs?)?;
     let path = match (&args.out, args.runs.as_slice()) {
         (Some(path), _) => path.clone(),
@@ -80,6 +83,20 @@ pub fn run(args: &ReportArgs, output: &Output) -> Result<Exit, ReportError> {
         output.data(&summary(&run.result, &path, output));
     }
     Ok(Exit::Passed)
+}
+
+fn read(run: &Path) -> Result<Run, ReportError> {
+    Run::read(run).map_err(|error| match (&error, newest_below(run)) {
+        (ReadError::NoRun(_), Some(newest)) => ReportError::Above(run.to_owned(), newest),
+        _ => error.into(),
+    })
+}
+
+/// The newest run in a folder, by its name, which begins with the time.
+fn newest_below(folder: &Path) -> Option<PathBuf> {
+    let entries = fs::read_dir(folder).ok()?.flatten();
+    let runs = entries.map(|entry| entry.path());
+    runs.filter(|run| run.join("result.json").is_file()).max()
 }
 
 fn write(path: &Path, html: &str) -> Result<(), ReportError> {

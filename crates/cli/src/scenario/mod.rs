@@ -33,7 +33,7 @@ mod write;
 
 pub use arrays::ArrayScenario;
 pub use model::{DatabasePlan, InstancePlan, Scenario};
-pub use modelled::{ArrayPlan, ModelledScenario, VolumePlan};
+pub use modelled::{ArrayPlan, ModelledScenario, VolumePlan, is_modelled};
 pub use overrides::Override;
 pub use place::{Place, Placed, Refusal};
 pub use preflight::preflight;

@@ -8,7 +8,7 @@ use brunt_workload::profile::{CheckpointPacing, Maintenance, Version};
 
 use super::place::{Placed, Refusal};
 use super::section::{self, Section};
-use super::tree::Node;
+use super::tree::{Node, Value};
 
 /// The engine's sizes and its operations: those of the version, or what the scenario says instead.
 #[derive(Clone, Debug, PartialEq)]
@@ -247,8 +247,16 @@ fn check_log_holds(log_file: &Placed<ByteSize>, page: PageSize) -> Result<(), Re
     Err(refusal.hint(format!("a log file of {} is enough", ByteSize::kib(256))))
 }
 
+/// The year alone will do, as a text or a number.
 fn read_version(node: &Node) -> Result<Version, Refusal> {
-    section::text(node)?.parse().map_err(|_| {
+    let text = match &node.value {
+        Value::Integer(year) => year.to_string(),
+        _ => section::text(node)?,
+    };
+    let short = Version::ALL
+        .into_iter()
+        .find(|version| version.name() == text);
+    short.map_or_else(|| text.parse(), Ok).map_err(|_| {
         let known = Version::ALL.map(word).join(", ");
         node.place
             .refuse("unknown version")

@@ -17,7 +17,7 @@ use brunt_world_real::facts;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::{brunt, reasons, result_of, rule, scenario, skip, turn};
+use super::{TRIES, brunt, reasons, result_of, rule, scenario, skip, turn};
 
 const SIZE: u64 = 512 << 20;
 
@@ -122,16 +122,19 @@ fn said(program: &str, arguments: &[&Path]) -> Result<String, String> {
 
 #[test]
 fn a_cache_that_answers_instead_of_the_device_fails_the_test() {
+    const NAME: &str = "a_cache_that_answers_instead_of_the_device_fails_the_test";
     let _turn = turn();
     let volume = match Volume::new(false) {
         Ok(volume) => volume,
-        Err(why) => {
-            let name = "a_cache_that_answers_instead_of_the_device_fails_the_test";
-            return skip(name, &why);
-        }
+        Err(why) => return skip(NAME, &why),
     };
-    // As fast as it goes, and from memory that is fast: what others read on the drive meanwhile is little beside it.
-    let result = volume.run("sessions = 4");
+    // As fast as it goes, and from memory that is fast: what others read on the drive meanwhile is little beside it, mostly.
+    let run = || volume.run("sessions = 4");
+    let mut results = std::iter::repeat_with(run).take(TRIES);
+    let is_ours = |result: &Value| rule(result, "device agrees")["outcome"] != "advisory";
+    let Some(result) = results.find(is_ours) else {
+        return skip(NAME, "others read the drive all the time");
+    };
     let agrees = rule(&result, "device agrees");
     assert_eq!(agrees["outcome"], "failed", "{agrees}");
     assert_eq!(result["verdict"], "fail");

@@ -7,8 +7,8 @@
 //! | `group` | a control group limits processor time | to be root, and the controller `cpu` |
 //! | `loops` | a loop device whose file is cached; somebody else who reads its device | to be root, `losetup`, `mkfs.ext4` |
 //!
-//! What a machine does not allow is told to `./test` as skipped ([`skip`]), and is not counted as passed. Time that a hypervisor
-//! steals cannot be had on purpose; `qualify/tests/machine.rs` tells a test of it.
+//! What a machine does not allow, or others on it spoil each time, is told to `./test` as skipped ([`skip`]), and is not counted
+//! as passed. Time that a hypervisor steals cannot be had on purpose; `qualify/tests/machine.rs` tells a test of it.
 
 mod busy;
 mod group;
@@ -22,6 +22,9 @@ use std::process::{Child, Command};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
+
+/// How often something is tried that others on the machine may spoil.
+const TRIES: usize = 3;
 
 /// One test at a time does something to the machine.
 static TURN: Mutex<()> = Mutex::new(());

@@ -5,34 +5,48 @@ use std::path::Path;
 use brunt_world_real::facts;
 use serde_json::Value;
 
-use super::{brunt, reasons, result_of, rule, scenario, skip, turn};
+use super::{TRIES, brunt, reasons, result_of, rule, scenario, skip, turn};
 
 const MEMORY: &str = "/dev/shm";
-const TRIES: usize = 4;
+/// Time in which somebody waits for a processor, in percent of all time: more than that, and others want ours.
+const CONTESTED: f64 = 20.0;
 
 #[test]
 fn a_program_that_is_the_bottleneck_says_so() {
+    const NAME: &str = "a_program_that_is_the_bottleneck_says_so";
     let _turn = turn();
     let place = facts::place(Path::new(MEMORY)).ok();
     if place.and_then(|place| place.file_system).as_deref() != Some("tmpfs") {
-        let why = "no file system in memory at /dev/shm";
-        return skip("a_program_that_is_the_bottleneck_says_so", why);
+        return skip(NAME, "no file system in memory at /dev/shm");
     }
     let home = tempfile::tempdir_in(MEMORY).unwrap();
     let text = scenario(&home.path().join("scratch"), "sessions = 16");
     let run = || result_of(brunt(), home.path(), &text);
-    // Somebody else on this machine may take our processor away; not always.
-    let mut results = std::iter::repeat_with(run).take(TRIES);
+    let mut results = Vec::new();
     let is_busy = |result: &Value| rule(result, "tester, processor")["outcome"] == "advisory";
-    let result = results.find(is_busy);
-    let result = result.expect("nothing keeps the program from using a whole core");
-    let busy = rule(&result, "tester, processor");
+    while !results.last().is_some_and(is_busy) {
+        if results.len() == TRIES {
+            assert!(results.iter().all(is_contested), "{:#}", results[0]);
+            return skip(NAME, "others want the processors all the time");
+        }
+        results.push(run());
+    }
+    let result = &results[results.len() - 1];
+    let busy = rule(result, "tester, processor");
     assert!(busy["value"].as_f64() > Some(90.0), "{busy}");
-    let agrees = rule(&result, "device agrees");
+    let agrees = rule(result, "device agrees");
     assert_eq!(agrees["outcome"], "not measured", "{agrees}");
     assert_eq!(agrees["remark"], "no device is known under /dev/shm");
     assert!(
-        reasons(&result).contains("less than the machine's memory"),
+        reasons(result).contains("less than the machine's memory"),
         "{result}"
     );
+}
+
+/// Whether others wanted the processors of this machine while it ran; not known where the kernel does not count it.
+fn is_contested(result: &Value) -> bool {
+    let mut host = result["servers"][0]["host"].as_array().unwrap().iter();
+    let pressure = host.find(|counter| counter["counter"] == "pressure CPU (%)");
+    let waited = pressure.and_then(|counter| counter["avg"].as_f64());
+    waited.is_none_or(|percent| percent > CONTESTED)
 }

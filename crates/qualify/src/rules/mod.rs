@@ -264,7 +264,7 @@ fn records(verified: Option<RecordsVerified>, met: Findings, unjudged: &str) -> 
     }
     if let Some(found) = verified.filter(|found| found.known < found.checked) {
         remark += &format!(
-            ", of {} % also the version",
+            "; of {} % it is known which version it must be",
             share(found.known, found.checked)
         );
     }
@@ -475,7 +475,7 @@ mod tests {
         };
         let rule = records(Some(found), met, "");
         assert_eq!(rule.outcome, Outcome::Failed);
-        let wanted = "of 100,000, a sample of 2,000,000 (5.00 %), of 75.0 % also the version: \
+        let wanted = "of 100,000, a sample of 2,000,000 (5.00 %); of 75.0 % it is known which version it must be: \
                       2 lost, 1 stale, 0 that must not be there, 0 torn";
         assert_eq!(rule.remark, wanted);
         let met = records(None, met, "");

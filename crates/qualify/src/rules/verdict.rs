@@ -118,14 +118,14 @@ fn done(rules: &[Rule], evidence: &Evidence) -> String {
         let measured = rule.measured.as_ref()?;
         let remark = match rule.remark.as_str() {
             "" => String::new(),
-            remark => format!(", {remark}"),
+            remark => format!(" ({remark})"),
         };
-        Some(format!("{} {measured}{remark}", rule.name))
+        Some(format!("{}: {measured}{remark}", rule.name))
     });
     let all: Vec<String> = all.collect();
     match all.is_empty() {
         true => "Everything was done, and everything was there afterwards.".to_owned(),
-        false => format!("Everything was there afterwards: {}.", all.join("; ")),
+        false => format!("Everything was there afterwards; {}.", all.join("; ")),
     }
 }
 
@@ -237,7 +237,7 @@ mod tests {
         let rules = judge(TestKind::DatabaseBackup, &evidence, &limits);
         assert_eq!(
             sentence(&Ending::Complete, &rules, &evidence),
-            "Everything was there afterwards: databases backed up 2, 912 MiB/s over all of them."
+            "Everything was there afterwards; databases backed up: 2 (912 MiB/s over all of them)."
         );
     }
 }

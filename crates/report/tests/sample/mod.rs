@@ -402,7 +402,11 @@ fn backend() -> Backend {
         direct: true,
         volumes: vec![
             volume("/data/db1", "sdb", 91_044, vec![drive()]),
-            volume("/data/db2", "server:/db2", 90_712, Vec::new()),
+            Volume {
+                file_system: "nfs4".to_owned(),
+                device_reads: None,
+                ..volume("/data/db2", "server:/db2", 90_712, Vec::new())
+            },
         ],
     }
 }

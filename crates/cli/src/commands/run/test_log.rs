@@ -63,8 +63,7 @@ pub(crate) fn dispatch(plan: &Plan) -> Vec<String> {
         format!("{:.1} MB", share / f64::from(1 << 20))
     };
     let latency = |span: Span, of: &str| format!("{} msec/{of}", decimals(span.as_millis()));
-    let wanted = engine.cache_max.get() as f64 * 0.9;
-    vec![
+    let mut lines = vec![
         "Preparation done".to_owned(),
         "Dispatching transactions begins".to_owned(),
         format!(
@@ -99,10 +98,15 @@ pub(crate) fn dispatch(plan: &Plan) -> Vec<String> {
             "Performance logging begins (interval: {} ms)",
             plan.sample_interval().as_millis()
         ),
-        format!(
+    ];
+    // Logs are written from a cold cache on: nothing has to be attained.
+    if plan.kind.has_limits() {
+        let wanted = engine.cache_max.get() as f64 * 0.9;
+        lines.push(format!(
             "Attaining prerequisites: \\MSExchange Database(brunt)\\Database Cache Size, lower bound {wanted:.0}, upper bound none"
-        ),
-    ]
+        ));
+    }
+    lines
 }
 
 /// What the result adds, when everything is done.

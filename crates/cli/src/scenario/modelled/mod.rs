@@ -62,18 +62,24 @@ pub struct ModelledScenario {
     storage: String,
 }
 
+/// Whether `text` describes storage to be modelled, whatever is done on it. A text that is no TOML does not.
+pub fn is_modelled(file: &str, text: &str) -> bool {
+    top_keys(file, text).iter().any(|key| key == "array")
+}
+
+/// The keys at the top of `text`; none when it is no TOML.
+fn top_keys(file: &str, text: &str) -> Vec<String> {
+    match tree::parse(file, text).map(|root| root.value) {
+        Ok(Value::Table(entries)) => entries.into_iter().map(|(key, _)| key).collect(),
+        _ => Vec::new(),
+    }
+}
+
 impl ModelledScenario {
     /// Whether `text` describes a test on modelled storage, and not raw load on it. A text that is no TOML does neither.
     pub fn is_meant(file: &str, text: &str) -> bool {
-        let root = tree::parse(file, text).ok();
-        let Some(Node {
-            value: Value::Table(entries),
-            ..
-        }) = root
-        else {
-            return false;
-        };
-        let has = |name: &str| entries.iter().any(|(key, _)| key == name);
+        let keys = top_keys(file, text);
+        let has = |name: &str| keys.iter().any(|key| key == name);
         (has("instance") || has("test")) && !has("load")
     }
 
@@ -102,7 +108,10 @@ impl ModelledScenario {
             return Err(refusal.hint("with a modelled array, say `database_size`"));
         }
         if let Some(scratch) = &scenario.scratch {
-            return Err(scratch.place.refuse("is a folder of this machine"));
+            let refusal = scratch.place.refuse("is a folder of this machine");
+            return Err(refusal.hint(
+                "storage of this machine is tested by `brunt run`; here [array] and [volumes] say what to model",
+            ));
         }
         let servers = match storage.take("servers") {
             Some(node) => read_servers(&node)?,
