@@ -103,7 +103,7 @@ fn a_script_that_counts_finds_backup_and_recovery() {
     let recovery = rows(elements(&html, "fieldset")[0]);
     let sum = &recovery[databases + 2];
     assert_eq!(number(sum[1]) / number(sum[2]), 2.0);
-    assert!(html.contains("<b>0.50</b> s<span>for one log, mean"));
+    assert!(html.contains("<b>500</b> ms<span>for one log, mean"));
 }
 
 /// The line after the one that holds `name` in a cell of a row's head.

@@ -163,8 +163,12 @@ fn storage(result: &RunResult) -> Option<String> {
 /// What was put in the way on purpose, if anything was.
 fn faults(result: &RunResult) -> String {
     let faults = result.faults.iter().map(|fault| {
-        let struck = fault.struck.map_or("?".to_owned(), grouped);
-        format!("{} ({}), struck {struck} times", fault.fault, fault.file)
+        let struck = match fault.struck {
+            None => "it is not known how often".to_owned(),
+            Some(1) => "struck once".to_owned(),
+            Some(times) => format!("struck {} times", grouped(times)),
+        };
+        format!("{} ({}), {struck}", fault.fault, fault.file)
     });
     faults.collect::<Vec<_>>().join("; ")
 }
@@ -189,9 +193,14 @@ fn figures(result: &RunResult) -> Vec<Figure> {
     if !recoveries.is_empty() {
         let logs: u64 = recoveries.iter().map(|recovery| recovery.logs).sum();
         let seconds: f64 = recoveries.iter().map(|recovery| recovery.seconds).sum();
+        let each_ms = 1000.0 * seconds / logs.max(1) as f64;
         return vec![
-            figure(logs as f64, "logs", "replayed"),
-            figure(seconds / logs.max(1) as f64, "s", "for one log, mean"),
+            Figure {
+                number: grouped(logs),
+                unit: "logs",
+                label: "replayed",
+            },
+            figure(each_ms, "ms", "for one log, mean"),
         ];
     }
     load_figures(result)

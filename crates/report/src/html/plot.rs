@@ -20,6 +20,8 @@ use crate::decimals;
 
 const WIDTH: f64 = 560.0;
 const HEIGHT: f64 = 270.0;
+/// Half of what a point without neighbours is drawn as.
+const LONE: f64 = 5.0;
 const LEFT: f64 = 56.0;
 const RIGHT: f64 = WIDTH - 22.0;
 const TOP: f64 = 34.0;
@@ -234,23 +236,25 @@ impl Plot {
 
     fn draw_curve(&self, svg: &mut String, index: usize, curve: &Curve) {
         let place = |(x, y): &(f64, f64)| Some((self.x.x(*x)?, self.y.y(*y)?));
-        let mut path = String::new();
-        let mut ends: Option<(f64, f64)> = None;
-        let mut surface = String::new();
-        for point in &curve.points {
-            let Some((x, y)) = place(point) else {
-                close_surface(&mut surface, ends.take());
+        let places: Vec<Option<(f64, f64)>> = curve.points.iter().map(place).collect();
+        let (mut path, mut surface) = (String::new(), String::new());
+        for stretch in places.split(Option::is_none) {
+            let mut stretch: Vec<(f64, f64)> = stretch.iter().copied().flatten().collect();
+            // A point alone would not be seen.
+            if let [(x, y)] = stretch[..] {
+                stretch = vec![(x - LONE, y), (x + LONE, y)];
+            }
+            let (Some((first, _)), Some((last, _))) = (stretch.first(), stretch.last()) else {
                 continue;
             };
-            let verb = if ends.is_some() { 'L' } else { 'M' };
-            write!(path, "{verb}{x:.1} {y:.1}").expect("a string takes all");
-            if ends.is_none() {
-                write!(surface, "M{x:.1} {BOTTOM}").expect("a string takes all");
+            write!(surface, "M{first:.1} {BOTTOM}").expect("a string takes all");
+            for (at, (x, y)) in stretch.iter().enumerate() {
+                let verb = if at == 0 { 'M' } else { 'L' };
+                write!(path, "{verb}{x:.1} {y:.1}").expect("a string takes all");
+                write!(surface, "L{x:.1} {y:.1}").expect("a string takes all");
             }
-            write!(surface, "L{x:.1} {y:.1}").expect("a string takes all");
-            ends = Some((ends.map_or(x, |(first, _)| first), x));
+            write!(surface, "L{last:.1} {BOTTOM}Z").expect("a string takes all");
         }
-        close_surface(&mut surface, ends);
         if curve.filled {
             write!(svg, "<path class=\"surface c{index}\" d=\"{surface}\"/>")
                 .expect("a string takes all");
@@ -285,12 +289,6 @@ impl Plot {
             label(svg, "start", [x + 24.0, 19.5], name);
             x += 34.0 + LETTER * name.chars().count() as f64;
         }
-    }
-}
-
-fn close_surface(surface: &mut String, ends: Option<(f64, f64)>) {
-    if let Some((_, last)) = ends {
-        write!(surface, "L{last:.1} {BOTTOM}Z").expect("a string takes all");
     }
 }
 
@@ -357,6 +355,26 @@ mod tests {
         assert_eq!(log.y(10.0), Some((TOP + BOTTOM) / 2.0));
         assert_eq!(log.y(0.0), None);
         assert_eq!(log.y(f64::NAN), None);
+    }
+
+    #[test]
+    fn a_point_alone_is_seen() {
+        let plot = Plot {
+            title: "one sample",
+            x: Axis::time(2.0),
+            y: Axis::from_zero(10.0, "/s"),
+            curves: vec![Curve {
+                name: "reads",
+                points: vec![(1.0, 5.0)],
+                filled: false,
+            }],
+            limits: Vec::new(),
+        };
+        let middle = (LEFT + RIGHT) / 2.0;
+        let ends = [middle - LONE, middle + LONE].map(|x| format!("{x:.1} "));
+        let svg = plot.to_svg();
+        let (_, path) = svg.split_once("class=\"curve c0\" d=\"").unwrap();
+        assert!(ends.iter().all(|end| path.contains(end)), "{path}");
     }
 
     #[test]
