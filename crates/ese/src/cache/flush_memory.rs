@@ -116,13 +116,10 @@ impl FlushMemory {
         seal_map_page(bytes, map_page, time);
     }
 
-    /// Nothing is known of the page any more.
-    pub fn forget(&mut self, page: PageNumber) {
-        if let Some(byte) = self
-            .pages
-            .get_mut(page.0 as usize)
-            .filter(|byte| **byte != 0)
-        {
+    /// What was learned of the page counts no more. What was written since does: its time is known.
+    pub fn forget_learned(&mut self, page: PageNumber) {
+        let byte = self.pages.get_mut(page.0 as usize);
+        if let Some(byte) = byte.filter(|byte| **byte != 0 && **byte & TIME_KNOWN == 0) {
             *byte = 0;
             self.dirty.insert(MapPlace::of(page).map_page);
         }
@@ -216,7 +213,7 @@ mod tests {
         memory.written(page, 3, None);
         assert!(memory.agrees(page, 3, Some(DatabaseTime(1))));
         assert_eq!(memory.low_bits(page), None);
-        memory.forget(page);
+        memory.forget_learned(page);
         assert!(memory.agrees(page, 1, Some(DatabaseTime(0))));
     }
 }

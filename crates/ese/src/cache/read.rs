@@ -321,9 +321,9 @@ impl<C: Content> Cache<C> {
         self.with_database(database, |entry| entry.torn.clone())
     }
 
-    /// Nothing is known any more of the latest write of a page that recovery has met.
+    /// What the flush map said of a page that recovery has met counts no more; the crash came between the two.
     pub fn forget_flush(&self, database: u8, page: PageNumber) {
-        self.with_database(database, |entry| entry.flush.forget(page));
+        self.with_database(database, |entry| entry.flush.forget_learned(page));
     }
 
     pub(super) fn with_database<T>(

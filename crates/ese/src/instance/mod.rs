@@ -22,6 +22,7 @@ pub mod database;
 pub mod flush_map;
 pub mod growth;
 pub mod messages;
+mod mixtures;
 pub mod open;
 pub mod operate;
 mod ours;

@@ -4,7 +4,8 @@
 //! time what it has: at the record's *before* it lacks the change, at or past the record's time it has it, and anything
 //! else means that a write got lost which the device had promised to keep. Two kinds of pages are rebuilt without trusting
 //! that time: those that a record begins with zeros, and those whose last write was torn (see [`crate::page`] for why that is
-//! enough, and [`super::assay`] for how those are told from rotten ones).
+//! enough, and [`super::assay`] for how those are told from rotten ones). A page that was torn although its checksum is right is
+//! noticed by what the log says it should hold ([`super::mixtures`]).
 //!
 //! *Undo* takes back, newest first, what transactions without a commit have done, through the same trees and with log
 //! records of its own, so that a crash during recovery is an ordinary crash. *Clean-up* removes nodes that committed
@@ -16,6 +17,7 @@ use brunt_units::{DatabaseTime, LogPosition, PageNumber};
 use brunt_world::Class;
 
 use super::assay::Turn;
+use super::mixtures::Doubts;
 use super::transactions::{Node, Open, Undo};
 use super::{Instance, database::Database};
 use crate::cache::{Pin, Trust};
@@ -58,6 +60,8 @@ pub(crate) struct Redo {
     pub(super) generations: Vec<u32>,
     /// What the log does to pages that look torn and have not been needed yet.
     pub(super) turns: BTreeMap<(u8, PageNumber), Vec<Turn>>,
+    /// What pages lack that are of a later version.
+    doubts: Doubts,
     pub(crate) report: RecoveryReport,
 }
 
@@ -298,8 +302,27 @@ impl Instance<Bytes> {
             self.0.cache.forget_flush(cached, entry.page);
         }
         let mut pages = self.0.cache.pages(database.number);
-        for entry in entries.iter().filter(|entry| behind.contains(&entry.page)) {
-            entry.apply(pages.change(entry.page), time);
+        for entry in entries {
+            if behind.contains(&entry.page) {
+                entry.apply(pages.change(entry.page), time);
+            } else {
+                let page = pages.resident(entry.page).expect("it is pinned");
+                redo.doubts.pass(number, entry, page);
+            }
+        }
+        let passed = entries.iter().filter(|entry| !entry.is_again);
+        let passed: Vec<_> = passed
+            .map(|entry| entry.page)
+            .filter(|page| !behind.contains(page))
+            .collect();
+        for page in passed {
+            let found = pages.resident(page).expect("it is pinned");
+            let is_now = Page::new(found, self.0.options.page_size).database_time() == time;
+            if is_now && let Some(right) = redo.doubts.settle(number, page, found) {
+                pages.change(page).copy_from_slice(&right);
+                behind.push(page);
+                redo.report.torn_pages += 1;
+            }
         }
         drop(pages);
         self.0
@@ -361,7 +384,10 @@ impl Instance<Bytes> {
         let had_steps = self.0.transactions.last_step(transaction).is_some();
         while let Some(step) = self.0.transactions.last_step(transaction) {
             let left = self.0.transactions.steps_left(transaction);
-            let (Undo::Insert(node) | Undo::Delete(node) | Undo::Replace(node, _)) = &step;
+            let (Undo::Insert(node)
+            | Undo::Delete(node)
+            | Undo::Unmark(node)
+            | Undo::Replace(node, _)) = &step;
             match &step {
                 Undo::Insert(_) => {
                     self.remove(node.database, transaction, Role::Undo, node.tree, &node.key)
@@ -370,6 +396,12 @@ impl Instance<Bytes> {
                 Undo::Delete(_) => {
                     self.change(node.database, transaction, Role::Undo, |change| {
                         tree::clear_deleted(change, node.tree, &node.key).map(Step::Done)
+                    })
+                    .await?;
+                }
+                Undo::Unmark(_) => {
+                    self.change(node.database, transaction, Role::Undo, |change| {
+                        tree::mark_deleted(change, node.tree, &node.key).map(Step::Done)
                     })
                     .await?;
                 }

@@ -57,10 +57,11 @@ impl Transaction<'_> {
         self.instance.0.transactions.lock(self.number, node)
     }
 
-    /// Inserts an entry.
+    /// Inserts an entry. One of this key that the transaction itself has deleted becomes the new one.
     ///
     /// # Errors
-    /// [`EngineError::KeyDuplicate`]; [`EngineError::WriteConflict`] while a deleted entry of this key is not removed yet;
+    /// [`EngineError::KeyDuplicate`]; [`EngineError::WriteConflict`] while an entry of this key that somebody else has deleted
+    /// is not removed yet;
     /// [`EngineError::LogDiskFull`] for the first change of a transaction on a log volume that is full.
     pub async fn insert(
         &self,
@@ -83,7 +84,34 @@ impl Transaction<'_> {
         match inserted.await? {
             InsertOutcome::Inserted => Ok(()),
             InsertOutcome::Duplicate => Err(EngineError::KeyDuplicate),
-            InsertOutcome::Deleted => Err(EngineError::WriteConflict),
+            InsertOutcome::Deleted => {
+                let node = Node {
+                    database,
+                    tree,
+                    key: at.key.to_vec(),
+                };
+                if !self.instance.0.transactions.has_marked(self.number, &node) {
+                    return Err(EngineError::WriteConflict);
+                }
+                self.unmark(database, at).await?;
+                match by_data {
+                    true => Ok(()),
+                    false => self.replace(database, tree, key, data).await,
+                }
+            }
+        }
+    }
+
+    /// Takes back, going forwards, that the transaction has deleted an entry.
+    async fn unmark(&self, database: u8, at: NodeAt<'_>) -> Result<(), EngineError> {
+        let cleared = self
+            .instance
+            .change(database, self.number, Role::Unmark(at), |change| {
+                tree::clear_deleted(change, at.tree, at.key).map(Step::Done)
+            });
+        match cleared.await? {
+            MarkOutcome::Changed => Ok(()),
+            MarkOutcome::Unchanged | MarkOutcome::NotFound => Err(EngineError::RecordNotFound),
         }
     }
 

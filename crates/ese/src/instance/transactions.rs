@@ -21,6 +21,8 @@ pub enum Undo {
     Insert(Node),
     /// Clear the deletion mark.
     Delete(Node),
+    /// Set it again.
+    Unmark(Node),
     /// Put the former data back.
     Replace(Node, Vec<u8>),
 }
@@ -47,6 +49,7 @@ impl Undo {
         match role {
             Role::Insert(at) => Some(Self::Insert(node(at))),
             Role::Delete(at) => Some(Self::Delete(node(at))),
+            Role::Unmark(at) => Some(Self::Unmark(node(at))),
             Role::Replace(at, former) => Some(Self::Replace(node(at), former.to_vec())),
             Role::System | Role::Undo | Role::Cleanup(_) => None,
         }
@@ -69,11 +72,23 @@ pub struct Open {
 impl Open {
     /// The transaction has committed: its deletes are to be carried out, the rest is forgotten.
     pub fn commit(&mut self) {
-        let deletes = self.steps.drain(..).filter_map(|step| match step {
-            Undo::Delete(node) => Some(node),
-            Undo::Insert(_) | Undo::Replace(..) => None,
+        for step in self.steps.drain(..) {
+            match step {
+                Undo::Delete(node) => drop(self.doomed.insert(node)),
+                Undo::Unmark(node) => drop(self.doomed.remove(&node)),
+                Undo::Insert(_) | Undo::Replace(..) => {}
+            }
+        }
+    }
+
+    /// Whether the transaction has marked a node deleted, and not unmarked it since.
+    fn has_marked(&self, node: &Node) -> bool {
+        let newest = self.steps.iter().rev().find_map(|step| match step {
+            Undo::Delete(marked) if marked == node => Some(true),
+            Undo::Unmark(marked) if marked == node => Some(false),
+            _ => None,
         });
-        self.doomed.extend(deletes);
+        newest == Some(true)
     }
 }
 
@@ -196,6 +211,13 @@ impl Transactions {
     /// The newest step that is not undone.
     pub fn last_step(&self, transaction: u32) -> Option<Undo> {
         self.open.borrow().get(&transaction)?.steps.last().cloned()
+    }
+
+    /// Whether the transaction has marked a node deleted, and not unmarked it since.
+    pub fn has_marked(&self, transaction: u32, node: &Node) -> bool {
+        let open = self.open.borrow();
+        open.get(&transaction)
+            .is_some_and(|open| open.has_marked(node))
     }
 
     /// How many steps are left to undo.

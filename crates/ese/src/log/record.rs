@@ -97,6 +97,8 @@ pub enum Role<'a> {
     Delete(NodeAt<'a>),
     /// A node's data was replaced; undoing puts this back.
     Replace(NodeAt<'a>, &'a [u8]),
+    /// A node that the transaction had marked deleted is wanted again; undoing marks it once more.
+    Unmark(NodeAt<'a>),
     /// Undoes the newest of the transaction's steps that is not undone yet.
     Undo,
     /// Removes a node that a committed transaction had marked deleted.
@@ -236,6 +238,7 @@ fn put_role(out: &mut Vec<u8>, role: Role<'_>) {
         }
         Role::Undo => out.push(4),
         Role::Cleanup(node) => put_node(out, 5, node),
+        Role::Unmark(node) => put_node(out, 6, node),
     }
 }
 
@@ -293,6 +296,7 @@ impl<'a> Reader<'a> {
             3 => Role::Replace(self.node()?, self.bytes()?),
             4 => Role::Undo,
             5 => Role::Cleanup(self.node()?),
+            6 => Role::Unmark(self.node()?),
             _ => return None,
         })
     }
@@ -340,6 +344,7 @@ mod tests {
             change(Role::Replace(node, b"former")),
             change(Role::Undo),
             change(Role::Cleanup(node)),
+            change(Role::Unmark(node)),
             LogRecord::Commit { transaction: 9 },
             LogRecord::RolledBack { transaction: 9 },
             LogRecord::Grow {
