@@ -17,8 +17,15 @@ use brunt_world::random::{Stream, Streams};
 use brunt_world::{Class, Frames, World};
 use brunt_world_virtual::{MemoryDevice, Store, VirtualOptions, VirtualVolume, VirtualWorld};
 
+use super::messages;
 use crate::tiny::{blank_database_of, database_path, open_with, options, tree_database_of};
 use crate::worlds::{without_log_write, without_syncs};
+
+/// Log files that there is more room for at each opening, because it begins one.
+const MORE_LOGS: u64 = 4;
+
+/// What the flush map of a database takes on its volume: a header and a page, which is enough for thousands of pages.
+const MAP_ROOM: u64 = 16 << 10;
 
 /// What the checkpoint takes on the log's volume.
 const CHECKPOINT_ROOM: u64 = 8 << 10;
@@ -33,6 +40,8 @@ pub enum Work {
     Pages,
     /// Transactions on a table and its index: trees, space, undo and clean-up as well.
     Records,
+    /// Transactions on messages: catalog and long values as well.
+    Messages,
 }
 
 /// What somebody outside the engine does wrong, so that the search has something to find.
@@ -81,6 +90,12 @@ pub struct Configuration {
     pub gap_pages: u64,
     /// Least pages that a database grows by.
     pub growth_pages: u32,
+    /// How often the power has failed before: this many crashes were recovered and worked on.
+    pub generation: u64,
+    /// Pages that the databases can grow by together before their volume is full; `None` is more than anybody needs.
+    pub spare_pages: Option<u32>,
+    /// Bytes of the databases when they were made; known when a story has begun.
+    pub made_bytes: u64,
     /// Room on the log's volume, in log files, reserves included; `None` is more than anybody needs.
     pub log_files: Option<u64>,
     /// How much longer than the shortest an I/O may take, in percent: above zero they complete out of order.
@@ -95,7 +110,7 @@ impl Configuration {
     pub fn new(seed: u64, work: Work) -> Self {
         let (databases, frames) = match work {
             Work::Pages => (2, 16),
-            Work::Records => (1, 24),
+            Work::Records | Work::Messages => (1, 24),
         };
         Self {
             seed,
@@ -113,6 +128,9 @@ impl Configuration {
             bursts: false,
             gap_pages: 0,
             growth_pages: 16,
+            generation: 0,
+            spare_pages: None,
+            made_bytes: 0,
             log_files: None,
             jitter_percent: 0,
             mistake: None,
@@ -123,15 +141,21 @@ impl Configuration {
     pub fn draw(seed: u64, round: u64) -> Self {
         let streams = Streams::new(seed).part(&format!("round/{round}"));
         let mut draw = streams.named("configuration");
-        let work = of(&mut draw, [Work::Records, Work::Records, Work::Pages]);
+        let work = match draw.below(8) {
+            0..2 => Work::Pages,
+            2..6 => Work::Records,
+            _ => Work::Messages,
+        };
         let killed = draw.percent(30);
         // Only transactions can be refused; and a process that takes over needs room for more log.
-        let can_be_full = work == Work::Records && !killed;
+        let can_be_refused = work != Work::Pages;
         Self {
             work,
             killed,
             log_files: of(&mut draw, [None, None, None, Some(5), Some(6), Some(8)])
-                .filter(|_| can_be_full),
+                .filter(|_| can_be_refused && !killed),
+            spare_pages: of(&mut draw, [None, None, None, Some(0), Some(20), Some(40)])
+                .filter(|_| can_be_refused),
             bursts: draw.percent(30),
             gap_pages: of(&mut draw, [0, 0, 1, 4]),
             growth_pages: of(&mut draw, [4, 16, 16, 64]),
@@ -212,7 +236,10 @@ impl Configuration {
     }
 
     /// The files that it begins with.
-    pub(super) fn files(&self) -> Store {
+    pub(super) fn files(&self, frames: &Frames) -> Store {
+        if self.work == Work::Messages {
+            return messages::files(self.page_size, self.databases, frames);
+        }
         let mut store = Store::new();
         for database in 0..self.databases {
             let path = database_path(database.into());
@@ -220,29 +247,44 @@ impl Configuration {
                 Work::Pages => {
                     blank_database_of(self.page_size, &mut store, &path, PAGES as usize);
                 }
-                Work::Records => tree_database_of(self.page_size, &mut store, &path),
+                Work::Records | Work::Messages => {
+                    tree_database_of(self.page_size, &mut store, &path);
+                }
             }
         }
         store
     }
 
-    /// A world with these files, and room for so many log files more than the configuration says.
-    pub(super) fn world_of(
-        &self,
-        store: Store,
-        seed: u64,
-        more_logs: u64,
-        frames: &Frames,
-    ) -> VirtualWorld {
-        let mut volumes = vec![VirtualVolume::everything()];
+    /// Bytes of the databases in files that a story begins with.
+    pub(super) fn database_bytes(&self, store: &Store) -> u64 {
+        let length = |database: u8| store.length(store.find(&database_path(database.into()))?);
+        let lengths = (0..self.databases).filter_map(length);
+        lengths.sum()
+    }
+
+    /// The volumes, with room for so many log files more than the configuration says.
+    fn volumes(&self, more_logs: u64) -> Vec<VirtualVolume> {
+        let (mut data, mut log) = (VirtualVolume::everything(), VirtualVolume::everything());
+        log.path = options(1, self.segment).log_directory;
+        if let Some(pages) = self.spare_pages {
+            let spare = u64::from(pages) * self.page_size.bytes_u64();
+            data.bytes = self.made_bytes + u64::from(self.databases) * MAP_ROOM + spare;
+        }
         if let Some(files) = self.log_files {
             let files = (files + more_logs) * self.log_bytes() as u64;
-            volumes.push(VirtualVolume {
-                path: options(1, self.segment).log_directory,
-                bytes: files + CHECKPOINT_ROOM,
-                ..VirtualVolume::everything()
-            });
+            log.bytes = files + CHECKPOINT_ROOM;
         }
+        vec![data, log]
+    }
+
+    /// A world with these files. Each process that opened them before had room for some log files more.
+    pub(super) fn world_of(&self, store: Store, is_story: bool, frames: &Frames) -> VirtualWorld {
+        let opened = self.generation + u64::from(!is_story);
+        let volumes = self.volumes(MORE_LOGS * opened);
+        let seed = match is_story {
+            true => self.seed.wrapping_add(self.generation),
+            false => 1,
+        };
         let stream = Streams::new(seed).named("device/0");
         VirtualWorld::new(VirtualOptions {
             store,
@@ -274,6 +316,7 @@ impl fmt::Display for Configuration {
         let work = match self.work {
             Work::Pages => "pages",
             Work::Records => "records",
+            Work::Messages => "messages",
         };
         let durability = match self.durability {
             Durability::WriteThrough => "write-through",
@@ -296,6 +339,12 @@ impl fmt::Display for Configuration {
         write!(f, ", gaps of {gap}, growth of {growth}")?;
         if let Some(files) = self.log_files {
             write!(f, ", room for {files} logs")?;
+        }
+        if let Some(pages) = self.spare_pages {
+            write!(f, ", room for {pages} more pages")?;
+        }
+        if self.generation > 0 {
+            write!(f, ", generation {}", self.generation)?;
         }
         if self.bursts {
             f.write_str(", bursts")?;

@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 
 use brunt_ese::instance::recovery::RecoveryReport;
 
+use super::Story;
+
 /// The way a recovery took. Numbers above three count as three: the ways differ by none, one, a few.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Path {
@@ -38,8 +40,12 @@ pub struct Coverage {
     pub stories: u64,
     /// Of them, those whose process was killed on its way.
     pub killed: u64,
+    /// Of them, those that began with what a loss of power had left of another.
+    pub later: u64,
     /// Of them, those whose log volume was full for a while.
     pub full: u64,
+    /// Of them, those whose databases' volume was.
+    pub cramped: u64,
     /// I/Os and changes of names that the stories recorded.
     pub actions: u64,
     /// Times that an engine was opened on what a crash left.
@@ -80,6 +86,16 @@ impl Coverage {
     /// transactions taken back, after a crash of a running engine or of a recovery.
     pub fn paths(&self) -> u64 {
         self.paths.len() as u64
+    }
+
+    /// A story was run.
+    pub(super) fn saw_story(&mut self, story: &Story) {
+        self.stories += 1;
+        self.later += u64::from(story.configuration.generation > 0);
+        self.killed += u64::from(story.configuration.killed);
+        self.full += u64::from(story.refusals.log.get() > 0);
+        self.cramped += u64::from(story.refusals.databases.get() > 0);
+        self.actions += story.journal.actions().len() as u64;
     }
 
     /// These files were left.

@@ -11,6 +11,8 @@
 //!                       |
 //!                       v
 //!   judge: the state is one that was, and not older than the newest commit that was acknowledged before the cut
+//!                       |
+//!                       '--> sometimes the next generation: another Story on those files, which is cut likewise
 //! ```
 //!
 //! The oracle is an ordered list of small maps, one for each commit; content is a function of a version, so a mixture
@@ -21,7 +23,8 @@
 //! committed is in it; and every index agrees with its table.
 //!
 //! * [`configuration`]: what is run, drawn from a seed.
-//! * [`mod@story`]: running it; `pages` and `records` are the two kinds of work.
+//! * [`mod@story`]: running it; `pages`, `records` and `messages` are the three kinds of work, and `sessions` the
+//!   transactions that the latter two have in common.
 //! * [`flush_types`]: an audit of the record: two different writes of a page in a row differ in their flush type.
 //! * [`recovery`]: opening what a crash left.
 //! * [`rot`]: pages that are spoiled while the power is off.
@@ -31,12 +34,14 @@
 pub mod configuration;
 pub mod coverage;
 pub mod flush_types;
+mod messages;
 mod pages;
 pub mod proof;
 mod records;
 pub mod recovery;
 pub mod rot;
 pub mod search;
+mod sessions;
 pub mod story;
 
 use std::collections::BTreeMap;

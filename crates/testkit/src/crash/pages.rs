@@ -62,7 +62,7 @@ async fn change(stage: &Stage, database: u8, pages: &[u32]) -> Result<u64, Engin
                 change.pages().claimed(PageNumber(page))?;
             }
         }
-        let number = stage.history.borrow().len() as u64;
+        let number = stage.configuration.generation << 28 | stage.history.borrow().len() as u64;
         let data = value(number);
         for &page in pages {
             if next.insert((database, page), number).is_some() {

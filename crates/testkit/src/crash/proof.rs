@@ -2,21 +2,23 @@
 //!
 //! ```text
 //!   seed --> round 0: configuration, story, steps 0 .. 249
-//!        --> round 1: configuration, story, steps 250 .. 499
+//!        --> round 1: configuration, story --loss of power--> story --loss of power--> story, steps 250 .. 499
 //! ```
 //!
-//! Every step has a stream of its own, so a step is repeated by running its round's story and that step alone; the steps of
-//! a round are taken in the order of their cuts, because going forwards is cheap.
+//! A round has one to three generations: each later one begins with what a crash left of the one before, and goes on working.
+//! Its steps are spread over them. Every step has a stream of its own, so a step is repeated by running its round's stories and
+//! that step alone; the steps of a story are taken in the order of their cuts, because going forwards is cheap.
 
 use std::fmt;
 use std::ops::Range;
 
 use brunt_world::Frames;
-use brunt_world::random::Streams;
+use brunt_world::random::{Stream, Streams};
 use brunt_world_virtual::crash::Sample;
 use brunt_world_virtual::{Digest, Step};
 
 use super::search::{Depth, Trial};
+use super::story::Ruins;
 use super::{Configuration, Coverage, Mistake, Story};
 
 /// Steps of one story. More find less that is new; fewer spend the time on running stories.
@@ -144,68 +146,145 @@ impl Proof {
         proven: &mut Proven,
         watch: &mut impl FnMut(&Coverage) -> bool,
     ) -> Result<(), Box<Violation>> {
-        let configuration = Configuration {
+        let mut configuration = Configuration {
             mistake: self.mistake,
             ..Configuration::draw(self.seed, round)
         };
-        let violation = |what, step, crash, coverage: &Coverage| {
-            Box::new(Violation {
-                what,
-                configuration: configuration.clone(),
-                seed: self.seed,
-                step,
-                crash,
-                coverage: coverage.clone(),
-            })
-        };
-        let story = Story::run(&configuration, frames)
-            .map_err(|what| violation(what, steps.start, None, &proven.coverage))?;
-        proven.coverage.stories += 1;
-        proven.coverage.killed += u64::from(configuration.killed);
-        proven.coverage.full += u64::from(story.refused > 0);
-        proven.coverage.actions += story.journal.actions().len() as u64;
-        proven.digest.mix(story.digest.value());
-        let mut trial = Trial::new(&story, frames);
-        for step in self.plan(steps, &trial.cuts()) {
-            let found = trial.step(step.cut, step.sample, step.depth, &mut proven.coverage);
-            let found = found.map_err(|what| {
-                let crash = Some((step.cut, step.sample));
-                violation(what, step.number, crash, &proven.coverage)
+        let lives = Lives::plan(self.seed, round, steps);
+        let mut ruins: Option<Ruins> = None;
+        for generation in 0..lives.generations() {
+            configuration.generation = generation;
+            let violation = |what, step, crash, coverage: &Coverage| {
+                Box::new(Violation {
+                    what,
+                    configuration: configuration.clone(),
+                    seed: self.seed,
+                    step,
+                    crash,
+                    coverage: coverage.clone(),
+                })
+            };
+            let story = match ruins.take() {
+                None => Story::run(&configuration, frames),
+                Some(ruins) => Story::run_on(&configuration, ruins, frames),
+            };
+            let story = story.map_err(|what| {
+                let step = lives.first_step_from(generation);
+                violation(what, step, None, &proven.coverage)
             })?;
-            proven.digest.mix(found.value());
-            if !watch(&proven.coverage) {
-                proven.is_complete = false;
-                break;
+            proven.coverage.saw_story(&story);
+            proven.digest.mix(story.digest.value());
+            let mut trial = Trial::new(&story, frames);
+            let cuts = trial.cuts();
+            for step in self.plan(lives.steps(generation), &cuts) {
+                let found = trial.step(step.cut, step.sample, step.depth, &mut proven.coverage);
+                let found = found.map_err(|what| {
+                    let crash = Some((step.cut, step.sample));
+                    violation(what, step.number, crash, &proven.coverage)
+                })?;
+                proven.digest.mix(found.value());
+                if !watch(&proven.coverage) {
+                    proven.is_complete = false;
+                    return Ok(());
+                }
+            }
+            if generation + 1 < lives.generations() {
+                let (cut, sample) = lives.end_of(generation, &cuts);
+                let left = trial.lose_power(cut, sample).map_err(|what| {
+                    let step = lives.first_step_from(generation + 1);
+                    violation(what, step, Some((cut, sample)), &proven.coverage)
+                })?;
+                ruins = Some(left);
+                configuration = story.configuration;
             }
         }
         Ok(())
     }
 
     /// The steps in the order of their cuts.
-    fn plan(&self, steps: Range<u64>, cuts: &[Step]) -> Vec<Planned> {
-        let mut plan: Vec<_> = steps.map(|number| self.planned(number, cuts)).collect();
+    fn plan(&self, steps: &[u64], cuts: &[Step]) -> Vec<Planned> {
+        let planned = steps.iter().map(|number| self.planned(*number, cuts));
+        let mut plan: Vec<_> = planned.collect();
         plan.sort_by_key(|step| (step.cut, step.number));
         plan
     }
 
     fn planned(&self, number: u64, cuts: &[Step]) -> Planned {
         let mut draw = Streams::new(self.seed).named(&format!("step/{number}"));
-        let mut below =
-            |bound: usize| usize::try_from(draw.below(bound as u64)).expect("below a length");
-        let cut = cuts[below(cuts.len())];
-        let corner = Sample::CORNERS[below(Sample::CORNERS.len())];
+        let (cut, sample) = crash(&mut draw, cuts);
         Planned {
             number,
             cut,
-            sample: match draw.percent(40) {
-                true => corner,
-                false => Sample::Random(draw.bits()),
-            },
+            sample,
             depth: Depth {
                 walk: draw.percent(25),
                 second: draw.percent(25).then(|| draw.bits()),
                 rot: draw.percent(self.rot_percent).then(|| draw.bits()),
             },
         }
+    }
+}
+
+/// A crash: when, and what survives it.
+fn crash(draw: &mut Stream, cuts: &[Step]) -> (Step, Sample) {
+    let mut below =
+        |bound: usize| usize::try_from(draw.below(bound as u64)).expect("below a length");
+    let cut = cuts[below(cuts.len())];
+    let corner = Sample::CORNERS[below(Sample::CORNERS.len())];
+    let sample = match draw.percent(40) {
+        true => corner,
+        false => Sample::Random(draw.bits()),
+    };
+    (cut, sample)
+}
+
+/// Which generation of a round each of its steps cuts.
+struct Lives {
+    streams: Streams,
+    /// The steps of each generation, up to the last one that has any.
+    steps: Vec<Vec<u64>>,
+}
+
+impl Lives {
+    fn plan(seed: u64, round: u64, steps: Range<u64>) -> Self {
+        let streams = Streams::new(seed).part(&format!("round/{round}"));
+        let all = match streams.named("generations").below(6) {
+            0..3 => 1,
+            3..5 => 2,
+            _ => 3,
+        };
+        let mut lives = vec![Vec::new(); all];
+        for step in steps {
+            let mut draw = streams.named(&format!("generation of {step}"));
+            let generation = draw.below(all as u64);
+            lives[usize::try_from(generation).expect("three at most")].push(step);
+        }
+        let last = lives.iter().rposition(|steps| !steps.is_empty());
+        lives.truncate(last.map_or(1, |last| last + 1));
+        Self {
+            streams,
+            steps: lives,
+        }
+    }
+
+    fn generations(&self) -> u64 {
+        self.steps.len() as u64
+    }
+
+    fn steps(&self, generation: u64) -> &[u64] {
+        &self.steps[usize::try_from(generation).expect("three at most")]
+    }
+
+    /// The first step of this generation or a later one: with it alone everything before it goes the same way.
+    fn first_step_from(&self, generation: u64) -> u64 {
+        let later = generation..self.generations();
+        let first = later.filter_map(|generation| self.steps(generation).first());
+        *first.min().expect("the last generation has steps")
+    }
+
+    /// The loss of power that ends a generation, at one of `cuts`.
+    fn end_of(&self, generation: u64, cuts: &[Step]) -> (Step, Sample) {
+        let mut draw = self.streams.named(&format!("end of {generation}"));
+        crash(&mut draw, cuts)
     }
 }

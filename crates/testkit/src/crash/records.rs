@@ -1,136 +1,68 @@
-//! Work with transactions: a table and its index, sessions that insert, delete, replace, commit hard or lazily, or change
-//! their minds.
+//! Bare trees to work on: a table and its index.
 //!
-//! Table and index lie in one database, or in two of one instance: a transaction then is whole across both.
-
-use std::collections::BTreeMap;
+//! Table and index lie in one database, or in two of one instance: a transaction then is whole across both. Keys are long,
+//! so that trees are deep.
 
 use brunt_ese::content::Bytes;
 use brunt_ese::error::EngineError;
 use brunt_ese::instance::Instance;
-use brunt_ese::instance::transaction::{Commit, Transaction};
+use brunt_ese::instance::transaction::Transaction;
 use brunt_ese::space::check::DatabaseCheck;
 use brunt_ese::tree::check::CheckStop;
 use brunt_ese::tree::{Cursor, TreeId};
-use brunt_units::Span;
-use brunt_world::random::{Stream, Streams};
+use brunt_units::PageSize;
+use brunt_world::random::Streams;
 
 use super::recovery::Trouble;
-use super::story::{DURABLE, Stage};
-use super::{Configuration, Mistake, State};
+use super::sessions::{After, Desk, Task};
+use super::{Configuration, State};
 use crate::tiny::{INDEX, TABLE};
 
-const KEYS: u64 = 60;
-/// Transactions of a session.
-const BATCHES: u64 = 40;
-
-/// What a transaction makes of the records that it has locked: a version, or nothing.
-type Work = BTreeMap<u32, Option<u64>>;
-
-/// One session.
-pub(super) async fn session(stage: Stage, number: u64) -> Result<(), EngineError> {
-    let mut draw = stage.draw(number);
-    let index_in = stage.configuration.databases - 1;
-    let instance = stage.instance.clone();
-    for batch in 0..BATCHES {
-        let transaction = instance.begin();
-        let mut mine = Work::new();
-        for step in 0..=draw.below(4) {
-            let record = u32::try_from(draw.below(KEYS)).expect("few keys");
-            let task = Task {
-                record,
-                version: number << 40 | batch << 20 | step << 10 | 1,
-                choice: draw.below(3),
-                index_in,
-            };
-            match task.work(&transaction, mine.get(&record).copied()).await {
-                Ok(Some(after)) => drop(mine.insert(record, after)),
-                Ok(None) | Err(EngineError::WriteConflict) => {}
-                // Nobody begins to change anything then; who has begun goes on.
-                Err(EngineError::LogDiskFull(_)) => stage.refused.set(stage.refused.get() + 1),
-                Err(error) => return Err(error),
-            }
-            if draw.percent(10) {
-                stage.world.sleep(Span::millis(draw.below(50))).await;
-            }
-        }
-        if draw.percent(15) {
-            transaction.take_back().await?;
-        } else {
-            commit(&stage, &mut draw, transaction, mine).await?;
-        }
-    }
-    Ok(())
-}
-
-async fn commit(
-    stage: &Stage,
-    draw: &mut Stream,
-    transaction: Transaction<'_>,
-    mine: Work,
-) -> Result<(), EngineError> {
-    if mine.is_empty() {
-        // It logged nothing, so its commit promises nothing.
-        return transaction.commit(Commit::Hard).await;
-    }
-    let is_hard = draw.percent(40);
-    let number = stage.note(|state| {
-        for (record, after) in mine {
-            match after {
-                Some(version) => drop(state.insert((0, record), version)),
-                None => drop(state.remove(&(0, record))),
-            }
-        }
-    });
-    if is_hard && stage.configuration.mistake == Some(Mistake::AcknowledgeEarly) {
-        stage.machine.mark(DURABLE, number);
-    }
-    let commit = if is_hard { Commit::Hard } else { Commit::Lazy };
-    transaction.commit(commit).await?;
-    if is_hard {
-        stage.machine.mark(DURABLE, number);
-    }
-    Ok(())
-}
-
-/// One insert, delete or replace, whichever makes sense.
-struct Task {
-    record: u32,
-    version: u64,
-    choice: u64,
+/// Where sessions work.
+pub(super) struct Trees {
+    page_size: PageSize,
     index_in: u8,
 }
 
-impl Task {
-    /// What the record is then; `None` when nothing was done. `mine` is what this transaction has made of it before.
-    async fn work(
-        &self,
-        transaction: &Transaction<'_>,
-        mine: Option<Option<u64>>,
-    ) -> Result<Option<Option<u64>>, EngineError> {
-        let (key, data) = (key(self.record), content(self.version));
-        let folder = folder(self.record);
-        transaction.lock(0, TABLE, &key)?;
-        if mine == Some(None) {
-            return Ok(None); // We have deleted it ourselves; the entry is still there.
+impl Trees {
+    pub(super) fn of(configuration: &Configuration) -> Self {
+        Self {
+            page_size: configuration.page_size,
+            index_in: configuration.databases - 1,
         }
+    }
+}
+
+impl Desk for Trees {
+    const RECORDS: u64 = 60;
+
+    /// All records lie in the first.
+    fn databases(&self) -> u8 {
+        1
+    }
+
+    async fn work(&self, transaction: &Transaction<'_>, task: Task) -> Result<After, EngineError> {
+        let (_, record) = task.record;
+        let (key, folder) = (key(record), folder(record));
+        let data = content(task.version, self.page_size);
+        transaction.lock(0, TABLE, &key)?;
         let there = transaction.instance().read(0, TABLE, &key).await?.is_some();
-        match (there, self.choice) {
+        match (there, task.deletes) {
             (false, _) => {
                 transaction.insert(0, TABLE, &key, &data).await?;
                 let entry = transaction.insert(self.index_in, INDEX, &folder, &key);
                 entry.await?;
-                Ok(Some(Some(self.version)))
+                Ok(Some(task.version))
             }
-            (true, 0) => {
+            (true, true) => {
                 let entry = [folder, key.clone()].concat();
                 transaction.delete(self.index_in, INDEX, &entry).await?;
                 transaction.delete(0, TABLE, &key).await?;
-                Ok(Some(None))
+                Ok(None)
             }
-            (true, _) => {
+            (true, false) => {
                 transaction.replace(0, TABLE, &key, &data).await?;
-                Ok(Some(Some(self.version)))
+                Ok(Some(task.version))
             }
         }
     }
@@ -143,9 +75,11 @@ fn key(record: u32) -> Vec<u8> {
     key
 }
 
-fn content(version: u64) -> Vec<u8> {
+/// Some to a page, whatever its size.
+fn content(version: u64, size: PageSize) -> Vec<u8> {
     let mut draw = Streams::new(version).named("content");
-    let mut bytes = vec![0; usize::try_from(8 + draw.below(700)).expect("a small number")];
+    let most = size.bytes_u64().div_euclid(6);
+    let mut bytes = vec![0; usize::try_from(8 + draw.below(most)).expect("a small number")];
     draw.fill(&mut bytes);
     bytes[..8].copy_from_slice(&version.to_le_bytes());
     bytes
@@ -167,7 +101,7 @@ pub(super) async fn read(
     let mut state = State::new();
     for (key, data) in scan(instance, 0, TABLE).await? {
         let version = data.first_chunk().map(|bytes| u64::from_le_bytes(*bytes));
-        let version = version.filter(|version| data == content(*version));
+        let version = version.filter(|version| data == content(*version, configuration.page_size));
         let version = version.ok_or_else(|| "a record is a mixture".to_owned())?;
         state.insert((0, number(&key)?), version);
     }
@@ -189,8 +123,11 @@ fn number(key: &[u8]) -> Result<u32, String> {
         .ok_or_else(|| "a key was never written".to_owned())
 }
 
-/// All entries of a tree.
-async fn scan(
+/// All entries of a tree, none of which may be marked deleted.
+///
+/// # Errors
+/// When one is, or the engine fails.
+pub(super) async fn scan(
     instance: &Instance<Bytes>,
     database: u8,
     tree: TreeId,
@@ -218,22 +155,20 @@ async fn scan(
     }
 }
 
-/// Walks every tree and all space of every database.
+/// Walks every tree and all space of a database.
 ///
 /// # Errors
 /// When something is unsound, or cannot be read.
 pub(super) async fn walk(
     instance: &Instance<Bytes>,
-    configuration: &Configuration,
+    database: u8,
+    trees: &[TreeId],
 ) -> Result<(), Trouble> {
-    for database in 0..configuration.databases {
-        let mut check = DatabaseCheck::new(&[TABLE, INDEX]);
-        let checked = instance.look(database, |pages| match check.run(pages) {
-            Ok(_) => Ok(Ok(())),
-            Err(CheckStop::Need(need)) => Err(need),
-            Err(fault) => Ok(Err(format!("database {database} is unsound: {fault:?}"))),
-        });
-        checked.await??;
-    }
-    Ok(())
+    let mut check = DatabaseCheck::new(trees);
+    let checked = instance.look(database, |pages| match check.run(pages) {
+        Ok(_) => Ok(Ok(())),
+        Err(CheckStop::Need(need)) => Err(need),
+        Err(fault) => Ok(Err(format!("database {database} is unsound: {fault:?}"))),
+    });
+    Ok(checked.await??)
 }

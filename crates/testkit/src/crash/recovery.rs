@@ -4,21 +4,21 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
+use brunt_ese::content::Bytes;
 use brunt_ese::error::EngineError;
+use brunt_ese::instance::Instance;
 use brunt_ese::instance::recovery::RecoveryReport;
 use brunt_ese::patch::Copies;
 use brunt_world::Frames;
 use brunt_world_virtual::{Journal, Store};
 
-use super::{Configuration, State, Work, pages, records};
+use super::{Configuration, State, Work, messages, pages, records};
 use crate::copies::{Manner, Shelf};
+use crate::tiny::{INDEX, TABLE};
 use crate::worlds::bounded;
 
 /// A recovery has some hundred I/Os; one with so many does not end.
 const IOS_MAX: u64 = 100_000;
-
-/// Log files that there is more room for than the story had: each opening begins one.
-const MORE_LOGS: u64 = 4;
 
 /// What a recovery came to.
 pub struct Recovery {
@@ -54,6 +54,12 @@ impl From<EngineError> for Trouble {
     }
 }
 
+impl From<&str> for Trouble {
+    fn from(what: &str) -> Self {
+        Self::Wrong(what.to_owned())
+    }
+}
+
 impl From<String> for Trouble {
     fn from(what: String) -> Self {
         Self::Wrong(what)
@@ -83,7 +89,7 @@ fn try_recover(
     copies: Option<Store>,
     frames: &Frames,
 ) -> Result<Recovery, Trouble> {
-    let mut made = configuration.world_of(image, 1, MORE_LOGS, frames);
+    let mut made = configuration.world_of(image, false, frames);
     let world = bounded(&made.world, IOS_MAX);
     made.machine.start_recording();
     let kept = Rc::new(configuration.clone());
@@ -97,9 +103,10 @@ fn try_recover(
         let state = match kept.work {
             Work::Pages => None,
             Work::Records => Some(records::read(&instance, &kept).await?),
+            Work::Messages => Some(messages::read(&instance, &kept).await?),
         };
-        if walk && kept.work == Work::Records {
-            records::walk(&instance, &kept).await?;
+        if walk && kept.work != Work::Pages {
+            walk_all(&instance, &kept).await?;
         }
         instance.close().await?;
         Ok::<_, Trouble>((state, report))
@@ -115,6 +122,21 @@ fn try_recover(
         report,
         journal,
     })
+}
+
+/// Walks every tree and all space of every database.
+async fn walk_all(
+    instance: &Instance<Bytes>,
+    configuration: &Configuration,
+) -> Result<(), Trouble> {
+    for database in 0..configuration.databases {
+        let trees = match configuration.work {
+            Work::Messages => messages::trees(instance, database).await?,
+            Work::Records | Work::Pages => vec![TABLE, INDEX],
+        };
+        records::walk(instance, database, &trees).await?;
+    }
+    Ok(())
 }
 
 /// What a panic said.

@@ -11,6 +11,7 @@ use brunt_world_virtual::crash::{CrashImages, Sample};
 use brunt_world_virtual::{Digest, Step, Store};
 
 use super::recovery::{Recovery, Trouble, recover};
+use super::story::Ruins;
 use super::{Configuration, Coverage, State, Story, Work, rot};
 
 /// One story, cut at regular distances.
@@ -122,6 +123,17 @@ impl<'a> Trial<'a> {
         Ok(digest)
     }
 
+    /// A loss of power that the story's next generation begins with: what is left, and the state in it.
+    pub(super) fn lose_power(&mut self, cut: Step, sample: Sample) -> Result<Ruins, String> {
+        let files = self.images.image(cut, sample);
+        let configuration = &self.story.configuration;
+        let found = recover(files.fork(), configuration, true, None, self.frames);
+        let state = found.map_err(Trouble::words)?.state;
+        let (possible, acknowledged) = self.story.possible(&self.images, cut);
+        judge(&state, possible, acknowledged)?;
+        Ok(Ruins { files, state })
+    }
+
     /// One crash point whose files rot. `None` when nothing was spoiled.
     ///
     /// With another copy everything must be right. Without one the engine may refuse the files, and a page that it takes for torn
@@ -134,7 +146,7 @@ impl<'a> Trial<'a> {
         coverage: &mut Coverage,
     ) -> Option<Result<Digest, String>> {
         let configuration = &self.story.configuration;
-        if configuration.work != Work::Records {
+        if configuration.work == Work::Pages {
             return None;
         }
         let mut draw = Streams::new(seed).named("rot");

@@ -2,6 +2,8 @@
 //!
 //! When the process is killed in the middle, what its machine had been given still happens. A second process recovers and
 //! closes, a third goes on from the state that was found; each has a history of its own.
+//!
+//! A story may begin with what a loss of power left of another one. The state that was found there is then its first.
 
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,10 +16,13 @@ use brunt_units::Span;
 use brunt_world::random::Stream;
 use brunt_world::{Frames, World};
 use brunt_world_virtual::crash::CrashImages;
-use brunt_world_virtual::{Digest, Journal, Machine, Step, VirtualWorld};
+use brunt_world_virtual::{Digest, Journal, Machine, Step, Store, VirtualWorld};
 
+use super::messages::Tables;
+use super::records::Trees;
 use super::recovery::{Trouble, panic_words, recover};
-use super::{Configuration, State, Work, flush_types, pages, records};
+use super::sessions::session;
+use super::{Configuration, State, Work, flush_types, pages};
 use crate::worlds::{bounded, mortal};
 
 const SESSIONS: u64 = 3;
@@ -36,6 +41,21 @@ const TOOK_OVER: &str = "took over";
 /// The mark of a new process: what the one before remembered is gone.
 pub(super) const BEGAN: &str = "began";
 
+/// What a loss of power left, and the state in it.
+pub(super) struct Ruins {
+    pub(super) files: Store,
+    pub(super) state: State,
+}
+
+/// How often sessions were refused because a volume was full.
+#[derive(Debug, Default)]
+pub struct Refusals {
+    /// That of the log.
+    pub log: Cell<u64>,
+    /// That of the databases.
+    pub databases: Cell<u64>,
+}
+
 /// What happened.
 pub struct Story {
     /// What was run.
@@ -44,8 +64,8 @@ pub struct Story {
     pub journal: Journal,
     /// Everything that happened in the world, hashed.
     pub digest: Digest,
-    /// Changes that were refused because the log's volume was full.
-    pub refused: u64,
+    /// Changes that were refused.
+    pub refusals: Rc<Refusals>,
     /// The history of each process.
     histories: Vec<Vec<State>>,
 }
@@ -57,8 +77,7 @@ pub(super) struct Stage {
     pub(super) machine: Machine,
     pub(super) instance: Instance<Bytes>,
     pub(super) history: History,
-    /// Changes that were refused because the log's volume was full.
-    pub(super) refused: Rc<Cell<u64>>,
+    pub(super) refusals: Rc<Refusals>,
     pub(super) configuration: Rc<Configuration>,
 }
 
@@ -80,12 +99,18 @@ impl Stage {
     }
 
     async fn work(self) -> Result<(), EngineError> {
+        let tables = match self.configuration.work {
+            Work::Messages => Some(Tables::of(&self.instance, &self.configuration).await?),
+            Work::Pages | Work::Records => None,
+        };
         let start = |number| {
-            let stage = self.clone();
+            let (stage, tables) = (self.clone(), tables.clone());
             self.world.spawner.spawn(async move {
-                match stage.configuration.work {
-                    Work::Pages => pages::session(stage, number).await,
-                    Work::Records => records::session(stage, number).await,
+                let trees = Trees::of(&stage.configuration);
+                match (stage.configuration.work, tables) {
+                    (Work::Pages, _) => pages::session(stage, number).await,
+                    (_, Some(tables)) => session(stage, number, &tables).await,
+                    (_, None) => session(stage, number, &trees).await,
                 }
             })
         };
@@ -98,30 +123,47 @@ impl Stage {
 }
 
 impl Story {
-    /// Runs `configuration`.
+    /// Runs `configuration` from its beginning.
     ///
     /// # Errors
     /// In words: the engine failed or panicked although no crash had happened yet, or the record breaks a rule.
     pub fn run(configuration: &Configuration, frames: &Frames) -> Result<Self, String> {
+        let mut configuration = configuration.clone();
+        let files = configuration.files(frames);
+        configuration.made_bytes = configuration.database_bytes(&files);
+        let state = State::new();
+        Self::run_on(&configuration, Ruins { files, state }, frames)
+    }
+
+    /// Runs on with what a loss of power left.
+    ///
+    /// # Errors
+    /// As [`Story::run`].
+    pub(super) fn run_on(
+        configuration: &Configuration,
+        ruins: Ruins,
+        frames: &Frames,
+    ) -> Result<Self, String> {
         let kept = Rc::new(configuration.clone());
+        let refusals = Rc::<Refusals>::default();
         let run = || {
-            let mut made = kept.world_of(kept.files(), kept.seed, 0, frames);
+            let mut made = kept.world_of(ruins.files, true, frames);
             made.machine.start_recording();
-            let (histories, refused) = live(&mut made, &kept, frames)?;
+            let histories = live(&mut made, &kept, ruins.state, &refusals, frames)?;
             let journal = made.machine.stop_recording().expect("it was started");
             let digest = made.machine.digest();
-            Ok((histories, refused, journal, digest))
+            Ok((histories, journal, digest))
         };
         let ran = catch_unwind(AssertUnwindSafe(run));
         let ran = ran.unwrap_or_else(|panic| Err(panic_words(&*panic)));
-        let (histories, refused, journal, digest) =
+        let (histories, journal, digest) =
             ran.map_err(|what| format!("before any crash: {what}"))?;
         flush_types::audit(&journal, configuration)?;
         Ok(Self {
             configuration: configuration.clone(),
             journal,
             digest,
-            refused,
+            refusals,
             histories,
         })
     }
@@ -136,20 +178,23 @@ impl Story {
     }
 }
 
+/// The histories of all processes, the first of which begins with `first`.
 fn live(
     made: &mut VirtualWorld,
     configuration: &Rc<Configuration>,
+    first: State,
+    refusals: &Rc<Refusals>,
     frames: &Frames,
-) -> Result<(Vec<Vec<State>>, u64), String> {
+) -> Result<Vec<Vec<State>>, String> {
     let world = bounded(&configuration.tampered(&made.world), IOS_MAX);
     let (machine, configuration) = (made.machine.clone(), Rc::clone(configuration));
-    let frames = frames.clone();
+    let (frames, refusals) = (frames.clone(), Rc::clone(refusals));
     made.executor.block_on(async move {
         let mut histories = Vec::new();
-        let mut history = vec![State::new()];
+        let mut history = vec![first];
         let failed = |error: EngineError| error.to_string();
         if configuration.killed {
-            let lived = live_and_die(&world, &machine, &configuration).await;
+            let lived = live_and_die(&world, &machine, &configuration, history).await;
             let left = recover(machine.store(), &configuration, true, None, &frames);
             let left = left.map_err(Trouble::words)?.state;
             let kept = lived.iter().rposition(|known| *known == left);
@@ -165,19 +210,18 @@ fn live(
         let (instance, _) = opened.map_err(failed)?;
         machine.mark(TOOK_OVER, 0);
         let history = Rc::new(RefCell::new(history));
-        let refused = Rc::<Cell<u64>>::default();
         let stage = Stage {
             world,
             machine,
             instance: instance.clone(),
             history: Rc::clone(&history),
-            refused: Rc::clone(&refused),
+            refusals,
             configuration,
         };
         stage.work().await.map_err(failed)?;
         instance.close().await.map_err(failed)?;
         histories.push(history.take());
-        Ok((histories, refused.get()))
+        Ok(histories)
     })
 }
 
@@ -186,22 +230,23 @@ async fn live_and_die(
     world: &World,
     machine: &Machine,
     configuration: &Rc<Configuration>,
+    history: Vec<State>,
 ) -> Vec<State> {
     let ios = world.random.named("death").below(LIFE_MAX);
     let (mortal, left) = mortal(world, ios);
-    let history: History = Rc::new(RefCell::new(vec![State::new()]));
+    let history: History = Rc::new(RefCell::new(history));
     let has_ended = Rc::new(Cell::new(false));
     let (its_machine, its_history) = (machine.clone(), Rc::clone(&history));
     let (its_configuration, its_end) = (Rc::clone(configuration), Rc::clone(&has_ended));
     drop(world.spawner.spawn(async move {
         let opened = its_configuration.open(&mortal, None).await;
-        let (instance, _) = opened.expect("files as they were made");
+        let (instance, _) = opened.expect("files that can be opened");
         let stage = Stage {
             world: mortal,
             machine: its_machine,
             instance,
             history: its_history,
-            refused: Rc::default(),
+            refusals: Rc::default(),
             configuration: its_configuration,
         };
         stage.work().await.expect("a dying process sees no error");

@@ -86,11 +86,17 @@ fn counts(coverage: &Coverage, seconds: f64) -> String {
             "stories",
             c.stories,
             format!(
-                "{} killed in the middle, {} with a full log volume; {} I/Os and changes of names",
+                "{} on what another left, {} killed in the middle; volumes full: {} of logs, {} of databases",
+                grouped(c.later),
                 grouped(c.killed),
                 grouped(c.full),
-                grouped(c.actions)
+                grouped(c.cramped)
             ),
+        ),
+        line(
+            "actions",
+            c.actions,
+            "I/Os and changes of names that were recorded".to_owned(),
         ),
         line(
             "crashes",

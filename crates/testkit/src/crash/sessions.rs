@@ -1,0 +1,145 @@
+//! Sessions that work in transactions: they insert, delete, replace, commit hard or lazily, or change their minds.
+//!
+//! What a transaction works on is a *desk*: the bare trees of [`super::records`], or the messages of [`super::messages`]. A
+//! transaction that meets a full volume is taken back, and the session goes on with the next one.
+
+use std::collections::BTreeMap;
+
+use brunt_ese::error::EngineError;
+use brunt_ese::instance::transaction::{Commit, Transaction};
+use brunt_units::Span;
+use brunt_world::random::Stream;
+
+use super::Mistake;
+use super::story::{DURABLE, Stage};
+
+/// Transactions of a session.
+const BATCHES: u64 = 40;
+
+/// Names a record: its database and its number.
+pub(super) type Name = (u8, u32);
+
+/// What a record is: a version, or nothing.
+pub(super) type After = Option<u64>;
+
+/// What a transaction makes of the records that it has locked.
+type Made = BTreeMap<Name, After>;
+
+/// What transactions work on.
+pub(super) trait Desk {
+    /// How many records each database can have.
+    const RECORDS: u64;
+
+    /// Databases that records lie in.
+    fn databases(&self) -> u8;
+
+    /// Does the task: what the record is then.
+    async fn work(&self, transaction: &Transaction<'_>, task: Task) -> Result<After, EngineError>;
+}
+
+/// One insert, delete or replacement, whichever makes sense.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Task {
+    pub(super) record: Name,
+    /// The version that it would make; no other task has it.
+    pub(super) version: u64,
+    /// Whether a record that is there goes, rather than becomes another one.
+    pub(super) deletes: bool,
+}
+
+/// How the steps of a transaction end.
+enum Steps {
+    Done(Made),
+    /// There was no room for one.
+    Cramped,
+}
+
+/// One session.
+pub(super) async fn session(
+    stage: Stage,
+    number: u64,
+    desk: &impl Desk,
+) -> Result<(), EngineError> {
+    let mut draw = stage.draw(number);
+    let generation = stage.configuration.generation;
+    for batch in 0..BATCHES {
+        let first = generation << 28 | number << 26 | batch << 20;
+        let transaction = stage.instance.begin();
+        let steps = work(&stage, &mut draw, desk, &transaction, first).await?;
+        match steps {
+            Steps::Done(made) if !draw.percent(15) => {
+                commit(&stage, &mut draw, transaction, made).await?;
+            }
+            _ => transaction.take_back().await?,
+        }
+    }
+    Ok(())
+}
+
+async fn work<D: Desk>(
+    stage: &Stage,
+    draw: &mut Stream,
+    desk: &D,
+    transaction: &Transaction<'_>,
+    first: u64,
+) -> Result<Steps, EngineError> {
+    let mut made = Made::new();
+    for step in 0..=draw.below(4) {
+        let database = draw.below(desk.databases().into());
+        let record = (
+            u8::try_from(database).expect("few databases"),
+            u32::try_from(draw.below(D::RECORDS)).expect("few records"),
+        );
+        let task = Task {
+            record,
+            version: first | step << 16 | 1,
+            deletes: draw.below(3) == 0,
+        };
+        match desk.work(transaction, task).await {
+            Ok(after) => drop(made.insert(record, after)),
+            // Its lock was refused, so nothing has happened.
+            Err(EngineError::WriteConflict) => {}
+            // Nobody begins to change anything then; who has begun goes on.
+            Err(EngineError::LogDiskFull(_)) => stage.refusals.log.update(|count| count + 1),
+            Err(error) if error.is_full() => {
+                stage.refusals.databases.update(|count| count + 1);
+                return Ok(Steps::Cramped);
+            }
+            Err(error) => return Err(error),
+        }
+        if draw.percent(10) {
+            stage.world.sleep(Span::millis(draw.below(50))).await;
+        }
+    }
+    Ok(Steps::Done(made))
+}
+
+async fn commit(
+    stage: &Stage,
+    draw: &mut Stream,
+    transaction: Transaction<'_>,
+    made: Made,
+) -> Result<(), EngineError> {
+    if made.is_empty() {
+        // It logged nothing, so its commit promises nothing.
+        return transaction.commit(Commit::Hard).await;
+    }
+    let is_hard = draw.percent(40);
+    let number = stage.note(|state| {
+        for (record, after) in made {
+            match after {
+                Some(version) => drop(state.insert(record, version)),
+                None => drop(state.remove(&record)),
+            }
+        }
+    });
+    if is_hard && stage.configuration.mistake == Some(Mistake::AcknowledgeEarly) {
+        stage.machine.mark(DURABLE, number);
+    }
+    let commit = if is_hard { Commit::Hard } else { Commit::Lazy };
+    transaction.commit(commit).await?;
+    if is_hard {
+        stage.machine.mark(DURABLE, number);
+    }
+    Ok(())
+}
