@@ -104,7 +104,9 @@ impl Test {
             }
             duration => duration.map_or(PATIENCE, |duration| duration.value),
         };
-        let usual = Span(duration.0.div_euclid(WARM_UP_SHARE)).min(WARM_UP_MAX);
+        // Whole milliseconds read better where the scenario is shown.
+        let share = duration.0.div_euclid(WARM_UP_SHARE * 1_000_000);
+        let usual = Span::millis(share).min(WARM_UP_MAX);
         let min_warmup = section.read_or("min_warmup", usual, section::span)?;
         let precondition = section.read_or("precondition", 0.0, section::not_negative)?;
         let sessions = section.read("sessions", |node| section::integer(node, 1..=SESSIONS_MAX))?;

@@ -115,7 +115,7 @@ pub struct Durability {
 pub struct Origin {
     /// The command line.
     pub command: String,
-    /// The program's version, with its commit where it is known.
+    /// The program's version.
     pub version: String,
     /// The seed of all randomness.
     pub seed: u64,
