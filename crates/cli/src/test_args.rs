@@ -34,11 +34,11 @@ pub struct TestArgs {
     pub duration: Option<String>,
 
     /// Seed of all randomness
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub seed: Option<String>,
 
     /// Sessions in the pool
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub sessions: Option<String>,
 
     /// Find the sessions first: the fewest for the target, or without one the most that pass
