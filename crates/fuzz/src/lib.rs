@@ -10,10 +10,12 @@
 //! turn nearly every input away, a target looks at the bytes as they are *and* with the checksum made right again.
 //!
 //! * [`targets`]: what is tried; [`seal`]: checksums made right.
-//! * [`instance`]: an engine over files with a few bytes changed, the widest target.
+//! * [`instance`]: an engine over files with a few bytes changed, the widest target; [`messages`]: over pages that are sealed and
+//!   make no sense, which nothing is replayed over.
 //! * [`seeds`]: files that begin it; [`mutate`]: what becomes of them.
 
 pub mod instance;
+pub mod messages;
 pub mod mutate;
 pub mod seal;
 pub mod seeds;

@@ -17,7 +17,7 @@ use brunt_report::{Run, RunResult, report_html};
 use brunt_units::{PageNumber, PageSize};
 use brunt_world_virtual::Store;
 
-use crate::{instance, seal, seeds};
+use crate::{instance, messages, seal, seeds};
 
 /// A target: its name, what it does with bytes, and where mutation begins.
 pub struct Target {
@@ -30,7 +30,7 @@ pub struct Target {
 }
 
 /// All of them but the canary.
-pub const ALL: [Target; 9] = [
+pub const ALL: [Target; 10] = [
     Target {
         name: "page",
         run: page,
@@ -78,6 +78,11 @@ pub const ALL: [Target; 9] = [
         name: "instance",
         run: instance::run,
         seeds: instance::seeds,
+    },
+    Target {
+        name: "messages",
+        run: messages::run,
+        seeds: messages::seeds,
     },
 ];
 

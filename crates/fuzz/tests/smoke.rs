@@ -86,7 +86,7 @@ fn cargo_fuzz_has_every_target() {
         assert!(manifest.contains(&file), "{file} is not in the manifest");
         let text = fs::read_to_string(folder.join(&file)).unwrap();
         let call = match target.name {
-            "instance" => "instance::run(bytes)".to_owned(),
+            "instance" | "messages" => format!("{}::run(bytes)", target.name),
             name => format!("targets::{name}(bytes)"),
         };
         assert!(text.contains(&call), "{file}: {call}");
