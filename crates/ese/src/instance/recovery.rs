@@ -62,6 +62,8 @@ pub(crate) struct Redo {
     pub(super) turns: BTreeMap<(u8, PageNumber), Vec<Turn>>,
     /// What pages lack that are of a later version.
     doubts: Doubts,
+    /// The newest page met in each database.
+    newest_page: BTreeMap<u8, (DatabaseTime, PageNumber)>,
     pub(crate) report: RecoveryReport,
 }
 
@@ -109,7 +111,19 @@ impl Instance<Bytes> {
             self.0.cache.end_preread(database.number).await;
         }
         self.check_rebuilt()?;
+        self.check_times(&redo)?;
         Ok(redo)
+    }
+
+    /// No page is of a time that the log has not come to: pages are written when their log is durable.
+    fn check_times(&self, redo: &Redo) -> Result<(), EngineError> {
+        for (number, (has, page)) in &redo.newest_page {
+            let database = self.database(*number);
+            if *has > self.0.cache.time(database.number) {
+                return Err(self.page_error(database, *page, PageFault::TooNew));
+            }
+        }
+        Ok(())
     }
 
     pub(super) async fn read_generation(&self, generation: u32) -> Result<Generation, EngineError> {
@@ -317,7 +331,10 @@ impl Instance<Bytes> {
             .collect();
         for page in passed {
             let found = pages.resident(page).expect("it is pinned");
-            let is_now = Page::new(found, self.0.options.page_size).database_time() == time;
+            let has = Page::new(found, self.0.options.page_size).database_time();
+            let newest = redo.newest_page.entry(number).or_insert((has, page));
+            *newest = (has, page).max(*newest);
+            let is_now = has == time;
             if is_now && let Some(right) = redo.doubts.settle(number, page, found) {
                 pages.change(page).copy_from_slice(&right);
                 behind.push(page);
