@@ -321,6 +321,15 @@ impl<C: Content> Cache<C> {
         self.with_database(database, |entry| entry.torn.clone())
     }
 
+    /// The pages of a database that are in memory now.
+    pub(crate) fn resident_pages(&self, database: u8) -> Vec<PageNumber> {
+        let state = self.0.state.borrow();
+        let filled = (0..self.0.options.frames).filter(|frame| state.is_filled(*frame));
+        let keys = filled.map(|frame| state.frames.key(frame));
+        let own = keys.filter(|key| key.database == database);
+        own.map(|key| key.page).collect()
+    }
+
     /// What the flush map said of a page that recovery has met counts no more; the crash came between the two.
     pub fn forget_flush(&self, database: u8, page: PageNumber) {
         self.with_database(database, |entry| entry.flush.forget_learned(page));

@@ -340,7 +340,7 @@ impl<C: Content> State<C> {
     }
 
     /// Whether the frame holds a page, and not memory that was claimed for one that nobody has made yet.
-    fn is_filled(&self, frame: u32) -> bool {
+    pub(super) fn is_filled(&self, frame: u32) -> bool {
         let page = self.frames.page(frame);
         page.is_some_and(|page| C::time(page, self.page_size) != Some(DatabaseTime(0)))
     }

@@ -112,7 +112,28 @@ impl Instance<Bytes> {
         }
         self.check_rebuilt()?;
         self.check_times(&redo)?;
+        self.check_frames()?;
         Ok(redo)
+    }
+
+    /// What redo made of pages makes sense. Those that have left memory since are checked when they are read.
+    fn check_frames(&self) -> Result<(), EngineError> {
+        for database in &self.0.databases {
+            let numbers = self.0.cache.resident_pages(database.number);
+            let pages = self.0.cache.pages(database.number);
+            for page in numbers {
+                let Ok(bytes) = pages.resident(page) else {
+                    continue;
+                };
+                if Page::new(bytes, self.0.options.page_size)
+                    .check_frame()
+                    .is_err()
+                {
+                    return Err(self.page_error(database, page, PageFault::Structure));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// No page is of a time that the log has not come to: pages are written when their log is durable.
