@@ -290,6 +290,85 @@ fn losing_both_controllers_loses_what_was_in_the_cache_only() {
 }
 
 #[test]
+fn nobody_answers_when_no_controller_works() {
+    for cached in [true, false] {
+        let mut design = design(4, Level::Raid10);
+        if !cached {
+            design.cache = None;
+        }
+        let mut bench = Bench::new(&design);
+        bench.ask(Verb::Read, 1_000_000, 16);
+        bench.ask(Verb::Write, 2_000_000, 16);
+        let at = bench.array.now() + Span::micros(500);
+        for number in [0, 1, 1] {
+            bench
+                .array
+                .schedule_incident(at, Incident::ControllerFails(number));
+        }
+        bench.wait();
+        // The write is in the cache by then and was acknowledged; without one, nothing was.
+        let results: Vec<_> = bench
+            .done
+            .iter()
+            .map(|done| (done.verb, done.result))
+            .collect();
+        let write = if cached { Ok(()) } else { Err(IoError::Device) };
+        assert!(results.contains(&(Verb::Write, write)), "{results:?}");
+        assert!(
+            results.contains(&(Verb::Read, Err(IoError::Device))),
+            "{results:?}"
+        );
+        let failed = |note: &&brunt_array::Note| note.what == NoteKind::Controller(1, false);
+        assert_eq!(bench.array.notes().iter().filter(failed).count(), 1);
+    }
+}
+
+/// How long so many writes to different places take that come at once.
+fn burst(design: &ArrayDesign, count: u64) -> (Vec<Finished>, Span) {
+    let mut bench = Bench::new(design);
+    for number in 0..count {
+        bench.ask(Verb::Write, number * 40_960, 16);
+    }
+    bench.wait();
+    (bench.done, bench.array.now() - Time::ZERO)
+}
+
+#[test]
+fn a_burst_above_the_cache_waits_in_order_and_its_time_shows_it() {
+    let mut small = design(4, Level::Raid10);
+    small.cache.as_mut().unwrap().write = ByteSize::kib(512);
+    // Room for 64 pages.
+    let (done, _) = burst(&small, 200);
+    assert_eq!(done.len(), 200);
+    let (quick, slow) = done.split_at(64);
+    assert!(quick.iter().all(|one| one.breakdown.wait == Span::ZERO));
+    let mut longest = Span::ZERO;
+    for one in slow {
+        assert!(
+            one.at - one.submitted_at >= longest,
+            "in the order they came"
+        );
+        longest = one.at - one.submitted_at;
+        assert!(one.breakdown.wait > Span::ZERO);
+        assert_eq!(one.breakdown.total(), longest);
+    }
+    assert!(longest > Span::millis(100), "as slow as drives: {longest}");
+}
+
+#[test]
+fn a_cache_without_room_for_writes_lets_them_through_side_by_side() {
+    let mut none = design(8, Level::Raid10);
+    none.cache.as_mut().unwrap().write = ByteSize::bytes(0);
+    let mut without = none.clone();
+    without.cache = None;
+    let (through, direct) = (burst(&none, 64).1, burst(&without, 64).1);
+    assert!(
+        through < direct * 2,
+        "{through} and {direct} without a cache"
+    );
+}
+
+#[test]
 fn paths_stand_in_for_each_other() {
     let mut bench = Bench::new(&design(4, Level::Raid10));
     let write = |bench: &mut Bench| {

@@ -213,6 +213,113 @@ fn a_spare_that_fails_is_followed_by_the_next() {
     );
 }
 
+/// The texts of notes without the times in them.
+fn without_times(texts: Vec<String>) -> Vec<String> {
+    let cut = |text: &String| text.split(", after").next().unwrap_or(text).to_owned();
+    texts.iter().map(cut).collect()
+}
+
+#[test]
+fn a_mirror_pair_is_lost_with_both_and_two_pairs_lose_one_each() {
+    let design = small(6, 1, Level::Raid10);
+    let first = (500, Incident::DriveFails(0));
+    let other = run(&design, 60, &[first, (1_000, Incident::DriveFails(2))]);
+    assert_eq!(other.failed(), 0);
+    assert_eq!(
+        without_times(other.texts()),
+        [
+            "drive 0 failed",
+            "group: rebuilding drive 0 onto drive 6",
+            "drive 2 failed",
+            "group: nothing to rebuild drive 2 onto; it stays degraded",
+            "group: drive 0 is rebuilt",
+        ]
+    );
+    let same = run(&design, 60, &[first, (1_000, Incident::DriveFails(1))]);
+    assert!(same.failed() > 0);
+    let lost = same.notes.iter().find(|(_, what)| what.is_loss()).unwrap();
+    assert_eq!(
+        lost.1.to_string(),
+        "group lost: second failure during rebuild (33.333 % of its stripes)"
+    );
+    let mut after = same.done.iter().filter(|done| done.at > lost.0);
+    assert!(
+        after.any(|done| done.result.is_ok()),
+        "the other pairs go on"
+    );
+}
+
+#[test]
+fn a_spare_that_fails_while_it_is_copied_back_is_rebuilt_from_the_others() {
+    for level in [Level::Raid10, Level::Raid5] {
+        let design = small(6, 1, level);
+        let run = run(
+            &design,
+            200,
+            &[
+                (500, Incident::DriveFails(2)),
+                (40_000, Incident::DriveReturns(2)),
+                (40_500, Incident::DriveFails(6)),
+                (80_000, Incident::DriveReturns(6)),
+                (81_000, Incident::DriveFails(2)),
+                (120_000, Incident::DriveReturns(2)),
+                // The spare is free again by then, and takes the next one.
+                (160_000, Incident::DriveFails(4)),
+            ],
+        );
+        assert_eq!(run.failed(), 0, "{level:?}");
+        assert_eq!(
+            without_times(run.texts()),
+            [
+                "drive 2 failed",
+                "group: rebuilding drive 2 onto drive 6",
+                "group: drive 2 is rebuilt",
+                "drive 2 is back",
+                "group: copying to drive 2",
+                "drive 6 failed",
+                "group: rebuilding drive 6 onto drive 2",
+                "group: drive 6 is rebuilt",
+                "drive 6 is back",
+                "drive 2 failed",
+                "group: rebuilding drive 2 onto drive 6",
+                "group: drive 2 is rebuilt",
+                "drive 2 is back",
+                "group: copying to drive 2",
+                "group: copied to drive 2",
+                "drive 4 failed",
+                "group: rebuilding drive 4 onto drive 6",
+                "group: drive 4 is rebuilt",
+            ]
+        );
+    }
+}
+
+#[test]
+fn a_drive_that_returns_while_spares_change_gets_its_part_back() {
+    let design = small(5, 2, Level::Raid5);
+    let run = run(
+        &design,
+        120,
+        &[
+            (500, Incident::DriveFails(1)),
+            (40_000, Incident::DriveFails(5)),
+            (40_500, Incident::DriveReturns(1)),
+        ],
+    );
+    assert_eq!(run.failed(), 0);
+    assert_eq!(
+        without_times(run.texts())[3..],
+        [
+            "drive 5 failed",
+            "group: rebuilding drive 5 onto drive 6",
+            "drive 1 is back",
+            "group: drive 5 is rebuilt",
+            "group: copying to drive 1",
+            "group: copied to drive 1",
+        ]
+    );
+}
+
 #[test]
 fn a_slow_drive_slows_its_readers() {
     let mut design = small(1, 0, Level::Raid0);
@@ -345,4 +452,34 @@ fn a_pool_that_grows_moves_pieces_to_the_new_drive() {
         texts[2].starts_with("group: copied to drive 12"),
         "{texts:?}"
     );
+}
+
+#[test]
+fn a_pool_that_loses_drives_while_it_rebuilds_and_moves_says_when_it_has_done() {
+    let design = pool(14);
+    let run = run(
+        &design,
+        400,
+        &[
+            (500, Incident::DriveFails(3)),
+            // A drive that pieces of the first are being rebuilt onto.
+            (1_500, Incident::DriveFails(7)),
+            (100_000, Incident::DriveReturns(3)),
+            // A drive that pieces are being moved from.
+            (102_000, Incident::DriveFails(9)),
+        ],
+    );
+    assert_eq!(run.failed(), 0);
+    let texts = without_times(run.texts());
+    for text in [
+        "group: drive 3 is rebuilt",
+        "group: drive 7 is rebuilt",
+        "group: drive 9 is rebuilt",
+        "group: copied to drive 3",
+    ] {
+        let times = texts.iter().filter(|one| *one == text).count();
+        assert_eq!(times, 1, "{text}: {texts:?}");
+    }
+    let at = |text: &str| texts.iter().position(|one| one == text);
+    assert!(at("group: drive 9 is rebuilt") > at("group: rebuilding drive 9 onto all others"));
 }

@@ -146,8 +146,9 @@ impl Cache {
     /// Whether the pages of `extent` find room as dirty ones.
     fn has_room(&self, group: u32, extent: Extent) -> bool {
         let unwritten = self.pages.unwritten();
-        if unwritten == 0 {
-            return true; // However large it is.
+        if unwritten == 0 || self.write_pages == 0 {
+            // However large it is; and where nothing is ever to stay, nothing waits for room.
+            return true;
         }
         let new = pages_of(self.page_sectors, group, extent).filter(|(key, _)| {
             let slot = self.pages.find(*key);
@@ -455,6 +456,8 @@ impl Array {
         for request in waiting.into_values().flatten().chain(stalled) {
             self.part_ended(request, Err(IoError::Device), Breakdown::default());
         }
+        #[cfg(test)]
+        self.note_cache_lost();
         if pages > 0 {
             self.note(NoteKind::CacheLost { pages });
         }

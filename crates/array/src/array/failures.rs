@@ -83,6 +83,9 @@ impl Array {
     }
 
     fn set_controller(&mut self, number: usize, is_up: bool) {
+        if self.front.is_up(number) == is_up {
+            return;
+        }
         let ownerships = self.luns.iter_mut().map(|lun| &mut lun.ownership);
         self.front
             .set_controller(self.now, number, is_up, ownerships);
@@ -91,6 +94,9 @@ impl Array {
             .cache
             .as_ref()
             .is_some_and(|cache| cache.design.mirrored);
+        if self.front.working() == 0 {
+            self.fail_requests();
+        }
         if !is_up && (self.front.working() == 0 || !mirrored) {
             self.lose_cache();
         }
@@ -98,6 +104,9 @@ impl Array {
     }
 
     fn set_battery(&mut self, is_there: bool) {
+        if self.has_battery == is_there {
+            return;
+        }
         self.has_battery = is_there;
         self.note(NoteKind::Battery(is_there));
         self.review_write_back();
@@ -130,6 +139,9 @@ impl Array {
             }
         }
         self.look_for_targets();
+        for group in 0..self.groups.len() {
+            self.review_campaigns(u32::try_from(group).expect("few groups"));
+        }
     }
 
     fn lose_pieces(&mut self, group: usize, drive: u16) {
@@ -146,6 +158,11 @@ impl Array {
                 share: after as f64 / entry.chunks.len() as f64,
             };
             self.note(what);
+        }
+        if let Some(onto) = self.groups[group].copied_from(drive) {
+            // It goes on, from the others.
+            let onto = self.groups[group].slots.is_none().then_some(onto);
+            self.begin_campaign(group, CampaignKind::Rebuild, drive, onto);
         }
     }
 
@@ -220,7 +237,7 @@ impl Array {
             })
         };
         match onto {
-            Some(onto) => self.count_towards(group, CampaignKind::Rebuild, lost, onto, 1),
+            Some(onto) => self.begin_campaign(group, CampaignKind::Rebuild, lost, onto),
             None => {
                 let group = self.names[group].clone();
                 self.note_once(NoteKind::NoSpare { group, lost });
@@ -252,21 +269,13 @@ impl Array {
         }
     }
 
-    /// Counts `pieces` more that go from one drive `onto` another, or onto all.
-    fn count_towards(
-        &mut self,
-        group: usize,
-        kind: CampaignKind,
-        from: u16,
-        onto: Option<u16>,
-        pieces: u32,
-    ) {
+    /// Pieces go from one drive `onto` another, or onto all: notes it, unless others do already.
+    fn begin_campaign(&mut self, group: usize, kind: CampaignKind, from: u16, onto: Option<u16>) {
         let number = u32::try_from(group).expect("few groups");
-        let is_it = |campaign: &&mut Campaign| {
+        let is_it = |campaign: &Campaign| {
             (campaign.group, campaign.kind, campaign.from) == (number, kind, from)
         };
-        if let Some(campaign) = self.campaigns.iter_mut().find(is_it) {
-            campaign.left += pieces;
+        if self.campaigns.iter().any(is_it) {
             return;
         }
         self.campaigns.push(Campaign {
@@ -275,7 +284,7 @@ impl Array {
             from,
             onto,
             started_at: self.now,
-            left: pieces,
+            has_moved: false,
         });
         let group = self.names[group].clone();
         self.note(match (kind, onto) {
@@ -295,10 +304,9 @@ impl Array {
         }
         let entry = &mut self.groups[group as usize];
         if entry.pools(drive) {
-            let pieces = entry.rebalance(drive);
-            if pieces > 0 {
+            if entry.rebalance(drive) {
                 let kind = CampaignKind::Copyback;
-                self.count_towards(group as usize, kind, drive, Some(drive), pieces);
+                self.begin_campaign(group as usize, kind, drive, Some(drive));
             }
         } else if let Some((chunk, member)) = entry.away_from(drive) {
             let chunk = &mut entry.chunks[chunk as usize];
@@ -312,7 +320,7 @@ impl Array {
                 rows_done: 0,
             });
             chunk.look();
-            self.count_towards(group as usize, CampaignKind::Copyback, from, Some(drive), 1);
+            self.begin_campaign(group as usize, CampaignKind::Copyback, from, Some(drive));
         }
         self.start_repairs(group);
     }

@@ -100,6 +100,11 @@ impl Front {
         self.controllers.len()
     }
 
+    /// Whether this controller works.
+    pub(super) fn is_up(&self, controller: usize) -> bool {
+        self.controllers[controller].is_up
+    }
+
     /// Controllers that work.
     pub(super) fn working(&self) -> usize {
         self.controllers.iter().filter(|one| one.is_up).count()

@@ -484,6 +484,13 @@ impl Array {
         self.ledger.ios.insert(io, (spot, Moves::Write(contents)));
     }
 
+    /// Everything in the cache is gone.
+    pub(super) fn note_cache_lost(&mut self) {
+        self.ledger.cache.clear();
+        self.ledger.olds.clear();
+        self.ledger.destaging.clear();
+    }
+
     /// Everything on a drive is gone.
     pub(super) fn note_failed(&mut self, drive: u16) {
         self.ledger.drives.remove(&drive);

@@ -7,7 +7,10 @@
 //! One unit of rows at a time, and one repair to a chunk. Within the claim nobody writes, so what is computed is what is
 //! there; below the mark everybody writes the target too.
 //!
-//! A source that fails leads to other sources. A target that fails ends the repair, and another target is looked for.
+//! A source that fails leads to other sources, and makes a copy a rebuild. A target that fails ends the repair, and another
+//! target is looked for.
+//!
+//! A campaign has no count of its own: whether it has ended is read from the pieces, which change for many reasons.
 
 use std::ops::Range;
 
@@ -58,8 +61,8 @@ pub(super) struct Campaign {
     /// Where they go, if it is one drive.
     pub(super) onto: Option<u16>,
     pub(super) started_at: Time,
-    /// Pieces that are not there yet.
-    pub(super) left: u32,
+    /// Whether some piece has gone there.
+    pub(super) has_moved: bool,
 }
 
 impl Array {
@@ -256,6 +259,7 @@ impl Array {
             }
         }
         self.start_repairs(repair.group);
+        self.review_campaigns(repair.group);
     }
 
     /// A piece that was on drive `left` is on drive `onto` now.
@@ -265,18 +269,35 @@ impl Array {
         } else {
             CampaignKind::Rebuild
         };
-        let is_it = |campaign: &Campaign| {
+        let is_it = |campaign: &&mut Campaign| {
             // A pool's moves come from many drives.
             let is_route = campaign.from == left || was_good && campaign.onto == Some(onto);
             campaign.group == group && campaign.kind == kind && is_route
         };
-        let Some(at) = self.campaigns.iter().position(is_it) else {
-            return;
-        };
-        self.campaigns[at].left -= 1;
-        if self.campaigns[at].left == 0 {
+        if let Some(campaign) = self.campaigns.iter_mut().find(is_it) {
+            campaign.has_moved = true;
+        }
+    }
+
+    /// Ends the campaigns of `group` that have nothing left to do. One that has done nothing is not worth a note: its drives
+    /// have failed, and what became of its pieces is another campaign's, or lost.
+    pub(super) fn review_campaigns(&mut self, group: u32) {
+        loop {
+            let entry = &self.groups[group as usize];
+            let is_over = |campaign: &Campaign| {
+                campaign.group == group
+                    && match (campaign.kind, campaign.onto) {
+                        (CampaignKind::Copyback, Some(onto)) => !entry.moves_onto(onto),
+                        _ => !entry.rebuilds(campaign.from),
+                    }
+            };
+            let Some(at) = self.campaigns.iter().position(is_over) else {
+                return;
+            };
             let campaign = self.campaigns.remove(at);
-            self.campaign_ended(campaign);
+            if campaign.has_moved {
+                self.campaign_ended(campaign);
+            }
         }
     }
 
@@ -296,6 +317,10 @@ impl Array {
                 let lost = campaign.from;
                 self.note(NoteKind::RebuildEnded { group, lost, took });
                 self.copy_back(campaign.group, lost);
+                // The drive that was lost may have stood in for one that has returned meanwhile.
+                for home in self.groups[campaign.group as usize].homes_away() {
+                    self.copy_back(campaign.group, home);
+                }
             }
         }
     }

@@ -114,6 +114,12 @@ impl Array {
         self.part_ended(key, Ok(()), Breakdown::default());
     }
 
+    /// Nobody is left to answer: whatever is under way ends as it may, and for its host it has failed.
+    pub(super) fn fail_requests(&mut self) {
+        self.requests
+            .for_each(|request| request.result = Err(IoError::Device));
+    }
+
     fn split(&mut self, request: Key, group: u32, extent: Extent, verb: Verb) {
         // Stripes are found again from their numbers, so that the group is not borrowed while jobs start.
         let stripe_sectors = self.groups[group as usize].shape.data_sectors();

@@ -1,4 +1,5 @@
 //! Any sequence of writes, failures within redundancy, rebuilds and lost controllers: every acknowledged write is read back.
+//! And when all controllers are lost at once: only what was in the cache alone may be old, and whatever is read then stays.
 
 use std::collections::BTreeMap;
 
@@ -7,6 +8,7 @@ use brunt_world::random::{Stream, Streams};
 
 use crate::Extent;
 use crate::array::{Array, HostIo, Verb};
+use crate::cache::pages::PageKey;
 use crate::design::{ArrayDesign, CacheDesign, ControllerDesign, Level, ScanDesign, TierDesign};
 use crate::drive::library;
 use crate::incident::{Incident, Priority};
@@ -35,6 +37,11 @@ struct Tester {
     /// Of each place: the version that was acknowledged last, and whether a request is under way.
     acknowledged: Vec<u64>,
     is_busy: Vec<bool>,
+    /// Of each place: all versions that hosts wrote or tried to, and whether any of them may be there.
+    written: Vec<Vec<u64>>,
+    is_uncertain: Vec<bool>,
+    /// Whether all controllers have been lost at some time.
+    was_down: bool,
     /// The requests under way: first place, places, verb.
     under_way: BTreeMap<u64, (usize, usize, Verb)>,
     next_version: u64,
@@ -119,6 +126,9 @@ fn tester(seed: u64) -> Tester {
         stream,
         acknowledged: vec![0; places],
         is_busy: vec![false; places],
+        written: vec![vec![0]; places],
+        is_uncertain: vec![false; places],
+        was_down: false,
         under_way: BTreeMap::new(),
         next_version: 1,
         failed: Vec::new(),
@@ -151,6 +161,10 @@ impl Tester {
         let tag = self.next_version;
         self.next_version += 1;
         self.under_way.insert(tag, (first, count, verb));
+        if verb == Verb::Write {
+            let places = &mut self.written[first..first + count];
+            places.iter_mut().for_each(|versions| versions.push(tag));
+        }
         let extent = Extent::new(first as u64 * PLACE, count as u64 * PLACE);
         let now = self.array.now();
         self.array.submit(
@@ -169,30 +183,40 @@ impl Tester {
         for one in finished {
             let (first, count, verb) = self.under_way.remove(&one.tag).expect("it ends once");
             assert_eq!(one.breakdown.total(), one.at - one.submitted_at);
-            assert_eq!(
-                one.result,
-                Ok(()),
-                "everything is within redundancy: {:?}",
-                self.array.notes()
-            );
             self.is_busy[first..first + count].fill(false);
-            match verb {
-                Verb::Write => self.acknowledged[first..first + count].fill(one.tag),
-                Verb::Read => {
-                    let versions = self
-                        .array
-                        .ledger
-                        .answers
-                        .remove(&one.tag)
-                        .expect("it was answered");
-                    for (at, version) in versions.iter().enumerate() {
-                        let place = first + at.div_euclid(usize::try_from(PLACE).unwrap());
-                        assert_eq!(
-                            *version, self.acknowledged[place],
-                            "place {place}, sector {at}"
-                        );
-                    }
+            if one.result.is_err() {
+                assert!(
+                    self.was_down,
+                    "everything is within redundancy: {:?}",
+                    self.array.notes()
+                );
+                if verb == Verb::Write {
+                    self.is_uncertain[first..first + count].fill(true);
                 }
+                continue;
+            }
+            match verb {
+                Verb::Write => {
+                    self.acknowledged[first..first + count].fill(one.tag);
+                    self.is_uncertain[first..first + count].fill(false);
+                }
+                Verb::Read => self.check_answer(one.tag, first),
+            }
+        }
+    }
+
+    fn check_answer(&mut self, tag: u64, first: usize) {
+        let answers = &mut self.array.ledger.answers;
+        let versions = answers.remove(&tag).expect("it was answered");
+        for (at, version) in versions.iter().enumerate() {
+            let place = first + at.div_euclid(usize::try_from(PLACE).unwrap());
+            if self.is_uncertain[place] {
+                assert!(self.written[place].contains(version), "place {place}");
+            } else {
+                assert_eq!(
+                    *version, self.acknowledged[place],
+                    "place {place}, sector {at}"
+                );
             }
         }
     }
@@ -251,17 +275,21 @@ impl Tester {
         self.collect();
     }
 
-    fn run(&mut self) {
-        for step in 0..250 {
+    /// Hosts work for so many steps, while this and that befalls the array, or nothing does.
+    fn work(&mut self, steps: u32, peaceful: bool) {
+        for step in 0..steps {
             self.ask();
             self.collect();
-            if step % 10 == 3 {
+            if step % 10 == 3 && !peaceful {
                 self.befall();
             }
             let micros = [0, 200, 3000, 20_000][draw(&mut self.stream, 4)];
             self.pass(Span::micros(micros));
         }
-        // Everything comes to rest, and everything is read once more.
+    }
+
+    /// Everything comes to rest, and everything is read once more.
+    fn rest(&mut self) {
         self.pass(Span::seconds(30));
         assert!(self.under_way.is_empty(), "{:?}", self.array.notes());
         assert!(
@@ -276,6 +304,51 @@ impl Tester {
         }
         assert!(self.under_way.is_empty());
         assert!(usize::from(self.drives) <= self.array.drives.len());
+    }
+
+    fn run(&mut self) {
+        self.work(250, false);
+        self.rest();
+    }
+
+    /// All controllers fail at once, and return: what only the cache had is uncertain.
+    fn lose_controllers(&mut self) {
+        if let Some(cache) = &self.array.cache {
+            for (place, is_uncertain) in (0..).zip(&mut self.is_uncertain) {
+                let page = (place * PLACE).div_euclid(cache.page_sectors);
+                let slot = cache.pages.find(PageKey::new(0, page));
+                *is_uncertain |= slot.is_some_and(|slot| cache.pages.page(slot).is_unwritten());
+            }
+        }
+        self.was_down = true;
+        let now = self.array.now();
+        let back = now + Span::micros([100, 2000, 50_000][draw(&mut self.stream, 3)]);
+        for number in 0..self.array.front.controllers() {
+            let (fails, returns) = (
+                Incident::ControllerFails(number),
+                Incident::ControllerReturns(number),
+            );
+            self.array.schedule_incident(now, fails);
+            self.array.schedule_incident(back, returns);
+        }
+    }
+
+    /// From now on every place is what it is: reads each once, and holds the array to it.
+    fn settle(&mut self) {
+        self.pass(Span::seconds(30));
+        for place in 0..self.acknowledged.len() {
+            let tag = self.next_version;
+            self.submit(place, 1, Verb::Read);
+            while !self.array.ledger.answers.contains_key(&tag) {
+                let next = self.array.next_at().expect("it is answered");
+                self.array.advance(next);
+            }
+            let found = self.array.ledger.answers[&tag][0];
+            self.collect();
+            assert!(self.is_uncertain[place] || found == self.acknowledged[place]);
+            self.acknowledged[place] = found;
+            self.is_uncertain[place] = false;
+        }
     }
 }
 
@@ -292,4 +365,30 @@ fn every_acknowledged_write_is_read_back() {
     }
     assert!(incidents > 1000, "{incidents}");
     assert!(from_tier > 300, "{from_tier}");
+}
+
+#[test]
+fn what_only_the_cache_had_may_be_old_and_nothing_else() {
+    let (mut losses, mut old) = (0, 0);
+    for seed in 1000..1120 {
+        let mut tester = tester(seed);
+        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            tester.work(80, false);
+            tester.lose_controllers();
+            tester.work(80, true);
+            let before = tester.acknowledged.clone();
+            tester.settle();
+            tester.work(40, true);
+            tester.rest();
+            before
+        }));
+        let Ok(before) = outcome else {
+            panic!("seed {seed}: {:?}", tester.array.notes())
+        };
+        let notes = tester.array.notes().iter();
+        losses += notes.filter(|note| note.what.is_loss()).count();
+        old += usize::from(before != tester.acknowledged);
+    }
+    assert!(losses > 20, "{losses}");
+    assert!(old > 20, "{old}");
 }

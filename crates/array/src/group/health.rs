@@ -105,6 +105,46 @@ impl Group {
         })
     }
 
+    /// Drives that good pieces of a RAID group belong on and are away from, unless they are on their way.
+    pub(crate) fn homes_away(&self) -> Vec<u16> {
+        if self.slots.is_some() {
+            return Vec::new();
+        }
+        let pieces = self.chunks.iter().flat_map(|chunk| &chunk.pieces);
+        let away = pieces.filter(|piece| {
+            piece.home != piece.spot.drive && piece.is_good && piece.target.is_none()
+        });
+        away.map(|piece| piece.home).collect()
+    }
+
+    /// Whether something of what was on `drive` is lost there, and can be computed.
+    pub(crate) fn rebuilds(&self, drive: u16) -> bool {
+        (0..).zip(&self.chunks).any(|(number, chunk)| {
+            let mut pieces = chunk.pieces.iter();
+            pieces.any(|piece| !piece.is_good && piece.spot.drive == drive)
+                && self.chunk_survives(number)
+        })
+    }
+
+    /// Whether some good piece is being copied onto `drive`.
+    pub(crate) fn moves_onto(&self, drive: u16) -> bool {
+        let mut pieces = self.chunks.iter().flat_map(|chunk| &chunk.pieces);
+        pieces.any(|piece| {
+            let goes = |target: super::Target| target.spot.drive == drive;
+            piece.is_good && piece.target.is_some_and(goes)
+        })
+    }
+
+    /// Where a piece was being copied to from `drive`, which has failed; it can be computed.
+    pub(crate) fn copied_from(&self, drive: u16) -> Option<u16> {
+        (0..).zip(&self.chunks).find_map(|(number, chunk)| {
+            let lost = |piece: &&super::Piece| !piece.is_good && piece.spot.drive == drive;
+            let target = chunk.pieces.iter().filter(lost).find_map(|one| one.target);
+            let target = target.filter(|_| self.chunk_survives(number));
+            target.map(|target| target.spot.drive)
+        })
+    }
+
     /// The piece to be rebuilt or moved next: in the chunk that has lost most, of those that nobody repairs.
     pub(crate) fn next_repair(&self) -> Option<(u32, u32)> {
         if self.repairing.len() >= self.repair.at_once {

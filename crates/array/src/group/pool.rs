@@ -183,13 +183,13 @@ impl Group {
         true
     }
 
-    /// Gives pieces of the fullest drives targets on `drive`, until it is as full as they are: how many.
-    pub(crate) fn rebalance(&mut self, drive: u16) -> u32 {
+    /// Gives pieces of the fullest drives targets on `drive`, until it is as full as they are: whether there are any.
+    pub(crate) fn rebalance(&mut self, drive: u16) -> bool {
         let Some(slots) = &mut self.slots else {
-            return 0;
+            return false;
         };
         let mut freed: BTreeMap<u16, usize> = BTreeMap::new();
-        let mut moved = 0;
+        let mut moves = false;
         for chunk in &mut self.chunks {
             let uses = |piece: &Piece| piece.spot.drive == drive;
             if !chunk.is_plain || chunk.pieces.iter().any(uses) {
@@ -210,9 +210,9 @@ impl Group {
                 .expect("it has more free slots than others");
             piece.target = Some(Target { spot, rows_done: 0 });
             chunk.look();
-            moved += 1;
+            moves = true;
         }
-        moved
+        moves
     }
 }
 
