@@ -15,6 +15,8 @@ pub fn grouped(number: u64) -> String {
 
 /// A measured number with as many decimals as it deserves: `0.07`, `2.10`, `34.2`, `812`, `21,480`.
 pub fn decimals(number: f64) -> String {
+    // Nothing, whichever side it was rounded from.
+    let number = if number.abs() < 0.005 { 0.0 } else { number };
     match number.abs() {
         size if !size.is_finite() => "-".to_owned(),
         size if size < 9.995 => format!("{number:.2}"),
@@ -41,13 +43,14 @@ mod tests {
     #[test]
     fn a_number_shows_three_digits_or_its_integer_part() {
         let text = [
-            0.0, 0.074, 2.1, 9.994, 9.996, 34.2, 99.96, 812.4, 21480.2, -0.5,
+            0.0, 0.074, 2.1, 9.994, 9.996, 34.2, 99.96, 812.4, 21480.2, -0.5, -0.0,
         ]
         .map(decimals);
         assert_eq!(
             text,
             [
-                "0.00", "0.07", "2.10", "9.99", "10.0", "34.2", "100", "812", "21,480", "-0.50"
+                "0.00", "0.07", "2.10", "9.99", "10.0", "34.2", "100", "812", "21,480", "-0.50",
+                "0.00"
             ]
         );
     }
