@@ -106,7 +106,7 @@ async fn session<C: Changed>(world: World, instance: Instance<C>, known: Known, 
     let mut draw = world.random.named(&format!("session/{number}"));
     let (cache, log) = (instance.cache(), instance.log());
     let record = vec![7; 4000];
-    for _ in 0..150 {
+    for _ in 0..400 {
         let database = u8::try_from(draw.below(u64::from(DATABASES))).unwrap();
         let mut pages = BTreeSet::new();
         for _ in 0..=draw.below(3) {

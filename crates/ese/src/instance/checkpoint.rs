@@ -5,7 +5,7 @@
 //! when the first is durable, so a torn write never takes both. With circular logging the generations before the
 //! checkpoint are given up, but only when it is durable.
 
-use brunt_units::{LogPosition, Time};
+use brunt_units::{LogPosition, Span, Time};
 use brunt_world::sync::Alarm;
 use brunt_world::{Class, FileId, Io, OpenMode, VolumeError};
 
@@ -21,9 +21,9 @@ use crate::small_file::{file_error, name_error, write_through};
 impl<C: Content> Instance<C> {
     /// Runs until the instance closes or fails.
     pub(crate) async fn run_checkpoint(self) -> Result<(), EngineError> {
-        let now = self.0.world.clock.now();
-        let mut pacing = policy::Checkpoint::new(self.0.options.pacing, now);
-        let mut pass_at = now + policy::PASS_PERIOD;
+        let first = self.0.world.clock.now() + self.phase();
+        let mut pacing = policy::Checkpoint::new(self.0.options.pacing, first);
+        let mut pass_at = first + policy::PASS_PERIOD;
         let alarm = Alarm::new(self.0.world.spawner.tasks());
         let file = self.open_checkpoint().await?;
         while !self.0.closing.get() {
@@ -42,6 +42,13 @@ impl<C: Content> Instance<C> {
             .close(file)
             .await
             .map_err(name_error(&self.checkpoint_path()))
+    }
+
+    /// When in a period the passes of this instance begin: instances that open together would write together ever after.
+    fn phase(&self) -> Span {
+        let name = format!("checkpoint/{}", self.0.options.number);
+        let mut draw = self.0.world.random.named(&name);
+        Span::nanos(draw.below(policy::PASS_PERIOD.0))
     }
 
     /// Submits writes of pages that are older than the depth allows, as many as the pacing gives.

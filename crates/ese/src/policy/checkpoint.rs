@@ -83,18 +83,18 @@ pub struct Checkpoint {
 }
 
 impl Checkpoint {
-    /// A database whose first pass may begin at once.
+    /// A database whose first pass may begin at `first`.
     ///
     /// # Panics
     /// When the pacing allows no writes at all.
-    pub fn new(pacing: Pacing, now: Time) -> Self {
+    pub fn new(pacing: Pacing, first: Time) -> Self {
         let (Pacing::Burst { pages: most } | Pacing::Trickle { most }) = pacing;
         assert!(most > 0, "a checkpoint that writes nothing");
         Self {
             pacing,
             running: false,
-            earliest: now,
-            look: now,
+            earliest: first,
+            look: first,
         }
     }
 
