@@ -12,6 +12,7 @@ use brunt_ese::log::{Durability, LogShape};
 use brunt_ese::policy::available::Freeing;
 use brunt_ese::policy::checkpoint::Pacing;
 use brunt_ese::policy::scan::Throttle;
+pub use brunt_ese::twin::LogRecords;
 use brunt_stats::SAMPLE_INTERVAL;
 use brunt_units::{ByteSize, PageSize, Span, Time};
 use brunt_workload::content::Shape;
@@ -100,6 +101,8 @@ pub struct TwinPlan {
     pub branches_in_memory: bool,
     /// Writes of flush maps.
     pub no_flush_maps: bool,
+    /// What the log says of a change.
+    pub log_records: LogRecords,
 }
 
 /// The engine's sizes.

@@ -9,9 +9,12 @@
 //!    role     insert, delete, clean-up: 11 + key      replace: 13 + key + former data
 //!    page     node | tags that move | number of tags | free bytes | first free byte
 //! ```
+//!
+//! Engines of published tests spell their log otherwise: see [`super::nodes`].
 
 use brunt_units::PageSize;
 
+use super::nodes;
 use crate::format::long_value::chunk_bytes;
 use crate::format::page::{TAG_BYTES, body_bytes};
 use crate::table::message::{PRIMARY_KEY_BYTES, RECEIVED_KEY_BYTES, stays_inside};
@@ -44,6 +47,16 @@ const MARK: usize = ENTRY + RANGE + 1;
 /// A commit record.
 const COMMIT: usize = 4 + 4;
 
+/// What a log record says of a change.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LogRecords {
+    /// The bytes of pages that change, and what a replaced record was: as this engine writes its log.
+    #[default]
+    Ranges,
+    /// The node that is put in, marked or replaced: as the engine of Exchange writes it.
+    Nodes,
+}
+
 /// The sizes of one table's records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Measure {
@@ -55,11 +68,13 @@ pub struct Measure {
     pub short: usize,
     /// Bytes of a long pad.
     pub long: usize,
+    /// What its log says.
+    pub log: LogRecords,
 }
 
 impl Measure {
     /// The data of a record whose body has so many bytes.
-    fn record(&self, body: usize) -> usize {
+    pub(super) fn record(&self, body: usize) -> usize {
         let body = if stays_inside(self.page, body) {
             body
         } else {
@@ -131,6 +146,9 @@ impl Measure {
 
     /// Log of an insert: record, index entry with so many others behind it, body.
     pub fn insert_log(&self, body: usize, behind: u32) -> usize {
+        if self.log == LogRecords::Nodes {
+            return nodes::insert(self, body);
+        }
         let node = NODE_HEAD + PRIMARY_KEY_BYTES + self.record(body);
         let record =
             CHANGE + ROLE + PRIMARY_KEY_BYTES + Self::put(node, self.behind(self.record_cost()));
@@ -152,6 +170,9 @@ impl Measure {
 
     /// Log of a delete up to its commit: marks.
     pub fn delete_log(&self, body: usize) -> usize {
+        if self.log == LogRecords::Nodes {
+            return nodes::mark(self, body);
+        }
         let each = CHANGE + ROLE + MARK;
         2 * each
             + 2 * PRIMARY_KEY_BYTES
@@ -162,6 +183,9 @@ impl Measure {
 
     /// Log of what a delete does after its commit: entries go, so many others standing behind the one of the index.
     pub fn clean_up_log(&self, body: usize, behind: u32) -> usize {
+        if self.log == LogRecords::Nodes {
+            return nodes::clean_up(self, body);
+        }
         let each = CHANGE + ROLE;
         let record = each + PRIMARY_KEY_BYTES + Self::take(self.behind(self.record_cost()));
         let index = each + PRIMARY_KEY_BYTES + RECEIVED_KEY_BYTES + Self::take(behind);
@@ -169,7 +193,7 @@ impl Measure {
     }
 
     /// Nodes of a body that is apart.
-    fn chunks(&self, body: usize) -> usize {
+    pub(super) fn chunks(&self, body: usize) -> usize {
         match stays_inside(self.page, body) {
             true => 0,
             false => 1 + body.div_ceil(chunk_bytes(self.page)),
@@ -178,6 +202,9 @@ impl Measure {
 
     /// Log of a replacement: the former record and the new one.
     pub fn replace_log(&self, body: usize) -> usize {
+        if self.log == LogRecords::Nodes {
+            return nodes::replace(self, body);
+        }
         let record = self.record(body);
         let record =
             CHANGE + ROLE + PRIMARY_KEY_BYTES + 2 + record + ENTRY + RANGE + self.short + record
@@ -192,6 +219,9 @@ impl Measure {
 
     /// Log of a split of a leaf whose nodes take `cost` bytes each: half a page of nodes goes to the new page.
     pub fn split_log(&self, cost: usize) -> usize {
+        if self.log == LogRecords::Nodes {
+            return nodes::SPLIT;
+        }
         let moved = (self.full(cost) as usize * cost).div_euclid(2);
         // Left page, new page, parent, and the link of the page behind.
         moved + 4 * ENTRY + 8 * RANGE + Self::put(NODE_HEAD + 8, self.behind(Self::branch_cost(6)))
@@ -216,6 +246,7 @@ mod tests {
                 fill_percent: 80,
                 short: 200,
                 long: 800,
+                log: LogRecords::Ranges,
             };
             let plans = [Plan {
                 parent: TreeId::DATABASE,

@@ -9,7 +9,7 @@
 //!    index     two ends of every folder             ends.rs
 //!    bodies    a run of pages, new ones at the end
 //!    space     extents out of the room behind       supply.rs
-//!    sizes     nodes on pages, records in the log   measure.rs
+//!    sizes     nodes on pages, records in the log   measure.rs, nodes.rs
 //!    crash     what recovery reads and changes      journal.rs, recovery.rs
 //! ```
 //!
@@ -24,6 +24,7 @@ mod ends;
 mod journal;
 mod leaves;
 mod measure;
+mod nodes;
 mod recovery;
 mod supply;
 mod urn;
@@ -47,7 +48,7 @@ use crate::policy::extension;
 use ends::Ends;
 pub use journal::Journal;
 use leaves::{Leaf, Leaves};
-pub use measure::Measure;
+pub use measure::{LogRecords, Measure};
 pub use recovery::{Left, Reopening};
 use supply::{Supply, Taker};
 

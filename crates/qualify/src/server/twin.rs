@@ -11,8 +11,6 @@ use brunt_ese::error::EngineError;
 use brunt_ese::instance::Instance;
 use brunt_ese::instance::transaction::Commit as EngineCommit;
 use brunt_ese::twin::{Journal, Layout, Measure, TwinRecord, TwinTable};
-use brunt_units::PageSize;
-use brunt_workload::content::Shape;
 use brunt_workload::keys::Population;
 use brunt_workload::mix::{Commit, Kind};
 use brunt_workload::operations::Operation;
@@ -158,20 +156,17 @@ fn layout(plan: &Plan, database: &DatabasePlan) -> Layout {
     let shape = &plan.load.shape;
     let amount = sizing::amount(database.size, plan.engine.page, shape);
     Layout {
-        measure: measure(plan.engine.page, shape),
+        measure: Measure {
+            page: plan.engine.page,
+            fill_percent: FILL_PERCENT,
+            short: shape.short as usize,
+            long: shape.long as usize,
+            log: plan.twin.log_records,
+        },
         records: amount.records,
         body_pages: sizing::apart_pages_per_record(plan.engine.page, shape),
         folders: u32::try_from(FOLDERS).expect("few folders"),
         free_pages: amount.free_pages,
         reads_branches: !plan.twin.branches_in_memory,
-    }
-}
-
-fn measure(page: PageSize, shape: &Shape) -> Measure {
-    Measure {
-        page,
-        fill_percent: FILL_PERCENT,
-        short: shape.short as usize,
-        long: shape.long as usize,
     }
 }

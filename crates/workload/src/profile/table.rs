@@ -127,6 +127,10 @@ pub(super) const EXCHANGE_2007_EARLY: Profile = Profile {
     session_scope: found(SessionScope::Instance, "EMC 2007: 2 (per-storage group)"),
     strict: found(limits(20, 50, 10, 50), "EMC 2007"),
     lenient: found(limits(20, 100, 10, 100), "EMC 2007"),
+    long_pad: inferred(
+        1_000,
+        "EMC 2007: 1,003 logs of 1 MiB by 19,580 batches, 1,074 bytes for an operation",
+    ),
     ..EXCHANGE_2003
 };
 

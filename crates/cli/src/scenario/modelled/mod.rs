@@ -5,6 +5,7 @@
 //! [test] [profile] [[instance]] ...   as for `brunt run`; every server does the same
 //! [twin]                              `branch_pages = "memory"`: they are never read; usually "read", like all pages
 //!                                     `flush_maps = "none"`: no flush map is written; usually "written", as the engine does
+//!                                     `log_records = "nodes"`: the log names nodes, as that of Exchange; usually "ranges" of pages
 //! [array]                             as for raw load; [[array]] with a `name` when there are several
 //! [volumes]                           which folder lies on which LUN
 //! "/db1" = "database 1"
@@ -21,7 +22,7 @@ mod volumes;
 
 use std::path::Path;
 
-use brunt_qualify::plan::TwinPlan;
+use brunt_qualify::plan::{LogRecords, TwinPlan};
 
 use super::head::Head;
 use super::model::{Scenario, TOP_KEYS};
@@ -36,11 +37,17 @@ pub use volumes::VolumePlan;
 /// Keys of the storage, beside those of `brunt run`.
 const STORAGE_KEYS: [&str; 5] = ["servers", "twin", "array", "volumes", "incident"];
 
+/// Keys of `[twin]`.
+const TWIN_KEYS: [&str; 3] = ["branch_pages", "flush_maps", "log_records"];
+
 /// Where the twin finds branch pages.
 const BRANCH_PAGES: [&str; 2] = ["read", "memory"];
 
 /// What the twin does with flush maps.
 const FLUSH_MAPS: [&str; 2] = ["written", "none"];
+
+/// What the twin's log says of a change.
+const LOG_RECORDS: [&str; 2] = ["ranges", "nodes"];
 
 /// More would be a data centre.
 const SERVERS_MAX: usize = 256;
@@ -164,14 +171,19 @@ fn split(root: &mut Node) -> Result<section::Section, Refusal> {
     section::Section::new(Node { value, place }, "the scenario", &STORAGE_KEYS)
 }
 
-/// Whether branch pages are in memory always.
+/// What of the engine is left out or done otherwise.
 fn read_twin(node: Node) -> Result<TwinPlan, Refusal> {
-    let mut twin = section::Section::new(node, "[twin]", &["branch_pages", "flush_maps"])?;
+    let mut twin = section::Section::new(node, "[twin]", &TWIN_KEYS)?;
     let branches = twin.read_or("branch_pages", 0, |node| section::word(node, &BRANCH_PAGES))?;
     let maps = twin.read_or("flush_maps", 0, |node| section::word(node, &FLUSH_MAPS))?;
+    let log = twin.read_or("log_records", 0, |node| section::word(node, &LOG_RECORDS))?;
     Ok(TwinPlan {
         branches_in_memory: BRANCH_PAGES[branches.value] == "memory",
         no_flush_maps: FLUSH_MAPS[maps.value] == "none",
+        log_records: match LOG_RECORDS[log.value] {
+            "nodes" => LogRecords::Nodes,
+            _ => LogRecords::Ranges,
+        },
     })
 }
 

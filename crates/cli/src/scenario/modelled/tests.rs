@@ -53,11 +53,12 @@ fn every_server_has_luns_and_folders_of_its_own() {
 fn what_the_twin_leaves_out_is_said_by_name() {
     let twin = |text: &str| parse(text, &[]).unwrap().twin;
     assert_eq!(twin(EXAMPLE), TwinPlan::default());
-    let part = "\n[twin]\nbranch_pages = \"memory\"\nflush_maps = \"none\"\n[profile]";
+    let part = "\n[twin]\nbranch_pages = \"memory\"\nflush_maps = \"none\"\nlog_records = \"nodes\"\n[profile]";
     let both = EXAMPLE.replacen("\n[profile]", part, 1);
     let left_out = TwinPlan {
         branches_in_memory: true,
         no_flush_maps: true,
+        log_records: LogRecords::Nodes,
     };
     assert_eq!(twin(&both), left_out);
     let said = refused(&both.replace("flush_maps = \"none\"", "flush_maps = \"non\""));
