@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use brunt_units::{Span, Time};
+use brunt_units::{ByteSize, Span, Time};
 
 /// Something that happens at a time that the scenario names.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -13,8 +13,10 @@ pub enum Incident {
     DriveSlows(u16, f64),
     /// A failed drive is replaced by an empty one; a slow one is as fast as it was.
     DriveReturns(u16),
-    /// A drive that is in no group joins a pool, which moves pieces to it.
+    /// A drive that is in no group joins a pool, which has more room then and moves pieces to it.
     PoolGrows(usize, u16),
+    /// A LUN gets a larger size, zero for all that is free after it.
+    LunGrows(u32, ByteSize),
     /// Rebuilds of a group get another priority.
     RepairPriority(usize, Priority),
     /// A controller and its memory are gone.
@@ -125,6 +127,33 @@ pub enum NoteKind {
         group: String,
         /// The drive.
         drive: u16,
+        /// What LUNs may grow by.
+        room: ByteSize,
+    },
+    /// A drive was to join a pool and cannot.
+    PoolStays {
+        /// The pool.
+        group: String,
+        /// The drive.
+        drive: u16,
+        /// Why.
+        why: &'static str,
+    },
+    /// A LUN has a larger size.
+    LunGrew {
+        /// The LUN.
+        lun: String,
+        /// Its size now.
+        size: ByteSize,
+    },
+    /// A LUN was to have a larger size, and there is no room for it, or it is no larger.
+    LunStays {
+        /// The LUN.
+        lun: String,
+        /// Its size.
+        size: ByteSize,
+        /// The size that there is room for; `None` for any.
+        most: Option<ByteSize>,
     },
     /// A LUN was added that has what another one had.
     SnapshotTaken {
@@ -226,7 +255,28 @@ impl fmt::Display for NoteKind {
             Self::CopybackEnded { group, onto, took } => {
                 write!(f, "{group}: copied to drive {onto}, after {took}")
             }
-            Self::PoolGrew { group, drive } => write!(f, "{group}: drive {drive} has joined"),
+            Self::PoolGrew { group, drive, room } => {
+                write!(f, "{group}: drive {drive} has joined")?;
+                if room.get() > 0 {
+                    write!(f, ", {room} more for LUNs to grow into")?;
+                }
+                Ok(())
+            }
+            Self::PoolStays { group, drive, why } => {
+                write!(f, "{group}: drive {drive} cannot join: {why}")
+            }
+            Self::LunGrew { lun, size } => write!(f, "\"{lun}\" has grown to {size}"),
+            Self::LunStays { lun, size, most } => match most {
+                Some(most) if most > size => write!(
+                    f,
+                    "\"{lun}\" does not grow: it has {size}, and there is room for {most}"
+                ),
+                Some(_) => write!(
+                    f,
+                    "\"{lun}\" does not grow: it has {size}, and nothing is free after it"
+                ),
+                None => write!(f, "\"{lun}\" does not grow: it has {size}"),
+            },
             Self::SnapshotTaken { of, name } => write!(f, "\"{name}\" has what \"{of}\" has now"),
             Self::LunRemoved(name) => write!(f, "\"{name}\" removed"),
             Self::ThinFull => write!(f, "pool full: writes that need a new page fail"),

@@ -150,6 +150,9 @@ impl System {
             (Self::One(array), PagedIncident::Member(0, incident)) => {
                 array.schedule_incident(at, incident);
             }
+            (Self::One(array), PagedIncident::LunGrows(lun, size)) => {
+                array.schedule_incident(at, Incident::LunGrows(lun, size));
+            }
             (Self::One(_), other) => panic!("{other:?} cannot befall one array"),
             (Self::Paged(array), incident) => array.schedule_incident(at, incident),
         }
@@ -160,6 +163,14 @@ impl System {
         match self {
             Self::One(array) => array.now(),
             Self::Paged(array) => array.now(),
+        }
+    }
+
+    /// How often a LUN has grown.
+    pub(crate) fn lun_growths(&self) -> u32 {
+        match self {
+            Self::One(array) => array.lun_growths(),
+            Self::Paged(array) => array.lun_growths(),
         }
     }
 

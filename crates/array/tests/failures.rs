@@ -446,12 +446,85 @@ fn a_pool_that_grows_moves_pieces_to_the_new_drive() {
     let run = run(&design, 60, &[(500, Incident::PoolGrows(0, 12))]);
     assert_eq!(run.failed(), 0);
     let texts = run.texts();
+    // Its eight slots are not enough for a chunk.
     assert_eq!(texts[0], "group: drive 12 has joined");
     assert_eq!(texts[1], "group: copying to drive 12");
     assert!(
         texts[2].starts_with("group: copied to drive 12"),
         "{texts:?}"
     );
+}
+
+#[test]
+fn a_lun_grows_into_what_joined_and_no_further() {
+    let mut design = pool(12);
+    design.drives.extend(vec![design.drives[0].clone(); 3]);
+    let mut array = Array::new(&design, Streams::new(5)).unwrap();
+    let before = array.lun_size(0);
+    let larger = |mib: u64| ByteSize::bytes(before.get() + ByteSize::mib(mib).get());
+    let incidents = [
+        Incident::LunGrows(0, ByteSize::bytes(0)),
+        Incident::PoolGrows(0, 3),
+        Incident::PoolGrows(0, 12),
+        Incident::PoolGrows(0, 13),
+        Incident::LunGrows(0, larger(1024)),
+        Incident::LunGrows(0, larger(64)),
+        Incident::PoolGrows(0, 14),
+        Incident::LunGrows(0, ByteSize::bytes(0)),
+    ];
+    for (second, incident) in (1..).zip(incidents) {
+        array.schedule_incident(Time(Span::seconds(second * 100).0), incident);
+    }
+    array.advance(Time(Span::seconds(550).0));
+    let end = before.get().div_euclid(512);
+    let ask = |array: &mut Array, start| {
+        let extent = Extent::new(start, 16);
+        let (now, verb) = (array.now(), Verb::Write);
+        array.submit(
+            now,
+            HostIo {
+                lun: 0,
+                verb,
+                extent,
+                tag: 0,
+            },
+        );
+        array.advance(now + Span::seconds(1));
+        let done: Vec<Finished> = array.finished().collect();
+        done[0].result.is_ok()
+    };
+    assert!(!ask(&mut array, end), "it has not grown yet");
+    array.advance(Time(Span::seconds(650).0));
+    assert!(ask(&mut array, end));
+    assert!(!ask(&mut array, end + 64 * 2048));
+    array.advance(Time(Span::seconds(1000).0));
+    let texts = without_times(
+        array
+            .notes()
+            .iter()
+            .map(|note| note.what.to_string())
+            .collect(),
+    );
+    let moves = |text: &&String| !text.contains("cop");
+    let texts: Vec<&String> = texts.iter().filter(moves).collect();
+    assert_eq!(
+        texts,
+        [
+            &format!("\"lun\" does not grow: it has {before}, and nothing is free after it"),
+            "group: drive 3 cannot join: the drive is in use",
+            // Sixteen of 24 free slots are the reserve, and a chunk takes ten.
+            "group: drive 12 has joined",
+            "group: drive 13 has joined, 128 MiB more for LUNs to grow into",
+            &format!(
+                "\"lun\" does not grow: it has {before}, and there is room for {}",
+                larger(128)
+            ),
+            &format!("\"lun\" has grown to {}", larger(64)),
+            "group: drive 14 has joined, 128 MiB more for LUNs to grow into",
+            &format!("\"lun\" has grown to {}", larger(256)),
+        ]
+    );
+    assert_eq!(array.lun_size(0), larger(256));
 }
 
 #[test]

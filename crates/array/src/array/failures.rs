@@ -30,6 +30,7 @@ impl Array {
             Incident::PoolGrows(group, drive) => {
                 assert!(group < self.groups.len() && usize::from(drive) < self.drives.len());
             }
+            Incident::LunGrows(lun, _) => assert!((lun as usize) < self.luns.len()),
             Incident::ControllerFails(number) | Incident::ControllerReturns(number) => {
                 assert!(number < self.front.controllers());
             }
@@ -63,6 +64,7 @@ impl Array {
                 self.note(NoteKind::DriveSlowed(drive, times));
             }
             Incident::PoolGrows(group, drive) => self.grow_pool(group, drive),
+            Incident::LunGrows(lun, size) => self.grow_lun(lun, size),
             Incident::RepairPriority(group, priority) => {
                 let repair = &mut self.groups[group].repair;
                 (repair.priority, repair.critical) = (priority, priority);
@@ -187,25 +189,6 @@ impl Array {
         for group in 0..self.groups.len() {
             self.copy_back(u32::try_from(group).expect("few groups"), drive);
         }
-    }
-
-    /// `drive` joins a pool, unless it is in use, has failed, or is too small for it.
-    fn grow_pool(&mut self, group: usize, drive: u16) {
-        let in_tier = self.tier.as_ref().is_some_and(|tier| tier.uses(drive));
-        let is_used = in_tier || self.groups.iter().any(|group| group.uses(drive));
-        let one = &self.drives[usize::from(drive)];
-        if is_used || one.is_failed() || !self.groups[group].admits(one.sectors()) {
-            return;
-        }
-        self.spares.retain(|spare| *spare != drive);
-        self.groups[group].gain_slots(drive);
-        self.note(NoteKind::PoolGrew {
-            group: self.names[group].clone(),
-            drive,
-        });
-        // What had no room before may have some now.
-        self.look_for_targets();
-        self.copy_back(u32::try_from(group).expect("few groups"), drive);
     }
 
     /// Gives every lost piece that can be rebuilt a place to be rebuilt at.

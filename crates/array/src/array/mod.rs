@@ -16,6 +16,7 @@ mod caching;
 mod destage;
 mod failures;
 mod front;
+mod growth;
 mod jobs;
 #[cfg(test)]
 mod ledger;
@@ -134,6 +135,8 @@ pub struct Array {
     incidents: Vec<Incident>,
     notes: Vec<Note>,
     names: Vec<String>,
+    lun_names: Vec<String>,
+    lun_growths: u32,
     finished: Vec<Finished>,
     mirrors: Stream,
     placement: Stream,
@@ -205,6 +208,8 @@ impl Array {
                 .iter()
                 .map(|group| group.name.clone())
                 .collect(),
+            lun_names: design.luns.iter().map(|lun| lun.name.clone()).collect(),
+            lun_growths: 0,
             finished: Vec::new(),
             mirrors: streams.named("mirrors"),
             placement: streams.named("placement"),

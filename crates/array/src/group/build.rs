@@ -73,13 +73,14 @@ impl GroupDesign {
             .checked_div_euclid(piece_sectors)
             .ok_or_else(too_small)?;
         let per_drive = u32::try_from(per_drive).map_err(|_| DesignError::Piece(piece))?;
-        let mut slots = Slots::new(&self.drives, piece_sectors, per_drive);
         let preserved = preserved.map_or_else(
             || preservation_drives(self.drives.len()),
             |drives| drives as usize,
         );
         let width = shape.width as usize;
-        let chunks = slots.fill(width, preserved * per_drive as usize, stream);
+        let reserved = preserved * per_drive as usize;
+        let mut slots = Slots::new(&self.drives, piece_sectors, per_drive, reserved);
+        let chunks = slots.fill(width, stream);
         if chunks.is_empty() {
             return Err(too_small());
         }

@@ -40,16 +40,19 @@ pub fn preservation_drives(drives: usize) -> usize {
 pub(crate) struct Slots {
     piece_sectors: u64,
     per_drive: u32,
+    /// Slots that stay free for rebuilding.
+    reserved: usize,
     /// Free slots of each drive that is there.
     free: BTreeMap<u16, BTreeSet<u32>>,
 }
 
 impl Slots {
-    pub(super) fn new(drives: &[u16], piece_sectors: u64, per_drive: u32) -> Self {
+    pub(super) fn new(drives: &[u16], piece_sectors: u64, per_drive: u32, reserved: usize) -> Self {
         let all = || (0..per_drive).collect::<BTreeSet<u32>>();
         Self {
             piece_sectors,
             per_drive,
+            reserved,
             free: drives.iter().map(|drive| (*drive, all())).collect(),
         }
     }
@@ -90,29 +93,27 @@ impl Slots {
         self.take(best[drawn])
     }
 
-    /// The chunks of an empty pool: as many as fit beside `reserved` slots.
-    pub(super) fn fill(
-        &mut self,
-        width: usize,
-        reserved: usize,
-        stream: &mut Stream,
-    ) -> Vec<Chunk> {
-        let all = self.free.len() * self.per_drive as usize;
-        let count = all.saturating_sub(reserved).div_euclid(width);
-        let mut chunks = Vec::with_capacity(count);
-        'chunks: for _ in 0..count {
-            let mut taken: Vec<u16> = Vec::with_capacity(width);
-            let mut pieces = Vec::with_capacity(width);
-            for _ in 0..width {
-                let Some(spot) = self.place(&taken, stream) else {
-                    break 'chunks;
-                };
-                taken.push(spot.drive);
-                pieces.push(Piece::at(spot));
-            }
-            chunks.push(Chunk::new(pieces));
+    /// Chunks of free slots: as many as fit beside the reserved ones.
+    pub(super) fn fill(&mut self, width: usize, stream: &mut Stream) -> Vec<Chunk> {
+        let all: usize = self.free.values().map(BTreeSet::len).sum();
+        let count = all.saturating_sub(self.reserved).div_euclid(width);
+        (0..count)
+            .map_while(|_| self.chunk(width, stream))
+            .collect()
+    }
+
+    /// A chunk on `width` different drives, if so many have a free slot.
+    fn chunk(&mut self, width: usize, stream: &mut Stream) -> Option<Chunk> {
+        let mut spots: Vec<Spot> = Vec::with_capacity(width);
+        while spots.len() < width {
+            let taken: Vec<u16> = spots.iter().map(|spot| spot.drive).collect();
+            let Some(spot) = self.place(&taken, stream) else {
+                spots.into_iter().for_each(|spot| self.give(spot));
+                return None;
+            };
+            spots.push(spot);
         }
-        chunks
+        Some(Chunk::new(spots.into_iter().map(Piece::at).collect()))
     }
 
     /// The drive is gone with its slots.
@@ -143,6 +144,16 @@ impl Group {
         self.slots
             .as_ref()
             .is_some_and(|slots| u64::from(slots.per_drive) * slots.piece_sectors <= sectors)
+    }
+
+    /// Makes room for data of the slots of a pool that need not stay free: the sectors that it has more. They come after
+    /// all others.
+    pub(crate) fn extend(&mut self, stream: &mut Stream) -> u64 {
+        let (before, width) = (self.sectors(), self.shape.width as usize);
+        if let Some(slots) = &mut self.slots {
+            self.chunks.extend(slots.fill(width, stream));
+        }
+        self.sectors() - before
     }
 
     /// Everything on `drive` is gone: its slots with it.
@@ -227,9 +238,9 @@ mod tests {
         let mut stream = Streams::new(1).named("pool");
         for drives in [11_u16, 12, 24, 60] {
             let numbers: Vec<u16> = (0..drives).collect();
-            let mut slots = Slots::new(&numbers, 1000, 100);
             let reserved = preservation_drives(usize::from(drives)) * 100;
-            let chunks = slots.fill(10, reserved, &mut stream);
+            let mut slots = Slots::new(&numbers, 1000, 100, reserved);
+            let chunks = slots.fill(10, &mut stream);
             let free: Vec<usize> = numbers.iter().map(|drive| slots.free_on(*drive)).collect();
             let least = free.iter().min().unwrap();
             assert!(free.iter().all(|free| free - least <= 2), "{free:?}");

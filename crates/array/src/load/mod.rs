@@ -77,6 +77,7 @@ pub fn simulate(
     let mut run = Run {
         array,
         sources,
+        growths_seen: 0,
         measuring: Measuring::new(),
     };
     run.start();
@@ -97,6 +98,7 @@ pub fn simulate(
 struct Run {
     array: System,
     sources: Vec<Source>,
+    growths_seen: u32,
     measuring: Measuring,
 }
 
@@ -110,6 +112,13 @@ impl Run {
     }
 
     fn ask(&mut self, number: usize, now: Time) {
+        let growths = self.array.lun_growths();
+        if growths != self.growths_seen {
+            self.growths_seen = growths;
+            for source in &mut self.sources {
+                source.see_sizes(&self.array);
+            }
+        }
         let (lun, verb, extent) = self.sources[number].draw();
         let tag = number as u64;
         self.array.submit(

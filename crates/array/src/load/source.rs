@@ -87,7 +87,6 @@ pub(super) struct Source {
 
 impl Source {
     pub(super) fn new(stream: Stream, array: &System, random: random::Stream) -> Self {
-        let sectors_of = |lun| array.lun_size(lun).get().div_euclid(512);
         let mut source = Self {
             places: Vec::new(),
             sectors: 0,
@@ -98,20 +97,35 @@ impl Source {
             stream,
         };
         match &source.stream.access {
-            Access::Random { luns, sectors, .. } => {
-                let mut places = 0;
-                for lun in luns {
-                    places += sectors_of(*lun).div_euclid(*sectors);
-                    source.places.push((*lun, places));
-                }
+            Access::Random { luns, .. } => {
+                source.places = luns.iter().map(|lun| (*lun, 0)).collect();
             }
-            Access::Sequential { lun, .. } => source.sectors = sectors_of(*lun),
+            Access::Sequential { .. } => {}
             Access::Trace(entries) => source.next = entries.first().map(|entry| entry.at),
         }
+        source.see_sizes(array);
         if let Pace::Rate(_) = source.stream.pace {
             source.asked(Time::ZERO);
         }
         source
+    }
+
+    /// Looks how large LUNs are, at the beginning and when one has grown. One that is gone is asked for what it had.
+    pub(super) fn see_sizes(&mut self, array: &System) {
+        let sectors_of = |lun| array.lun_size(lun).get().div_euclid(512);
+        match &self.stream.access {
+            Access::Random { sectors, .. } => {
+                let (mut before, mut all) = (0, 0);
+                for (lun, places) in &mut self.places {
+                    let own = *places - before;
+                    before = *places;
+                    all += own.max(sectors_of(*lun).div_euclid(*sectors));
+                    *places = all;
+                }
+            }
+            Access::Sequential { lun, .. } => self.sectors = self.sectors.max(sectors_of(*lun)),
+            Access::Trace(_) => {}
+        }
     }
 
     pub(super) fn is_closed(&self) -> bool {

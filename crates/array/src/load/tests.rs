@@ -126,3 +126,35 @@ fn equal_seeds_give_equal_outcomes() {
     };
     assert_eq!(run(), run());
 }
+
+#[test]
+fn a_load_goes_over_what_a_lun_has_grown_by() {
+    let simulation = simulation(Vec::new());
+    let mut array = simulation.design.build(Streams::new(1)).unwrap();
+    let mut source = Source::new(
+        random(Pace::Outstanding(1), 100),
+        &array,
+        Streams::new(1).named("load"),
+    );
+    let mut last = |array: &System| {
+        source.see_sizes(array);
+        let drawn = (0..2000).map(|_| source.draw());
+        let second = drawn.filter(|(lun, ..)| *lun == 1);
+        let places: Vec<u64> = second.map(|(_, _, extent)| extent.end()).collect();
+        (places.len(), places.into_iter().max().unwrap())
+    };
+    // Of 10 and 30 GiB, and then of 10 and 90.
+    let gib = |count: u64| ByteSize::gib(count).get().div_euclid(512);
+    let before = last(&array);
+    assert!(
+        (1400..1600).contains(&before.0) && before.1 <= gib(30),
+        "{before:?}"
+    );
+    let grows = Incident::LunGrows(1, ByteSize::gib(90));
+    array.schedule_incident(Time::ZERO, grows.into());
+    array.advance(Time::ZERO);
+    assert_eq!(array.lun_growths(), 1);
+    let after = last(&array);
+    assert!(after.0 > 1700, "{after:?}");
+    assert!((gib(80)..=gib(90)).contains(&after.1), "{after:?}");
+}

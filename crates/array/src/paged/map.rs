@@ -148,6 +148,15 @@ impl PageMap {
         u32::try_from(self.luns.len() - 1).expect("few LUNs")
     }
 
+    /// Makes a LUN so large; there is nothing on what it has more.
+    pub(super) fn grow(&mut self, lun: u32, sectors: u64) {
+        let pages = usize::try_from(sectors.div_ceil(self.page_sectors)).expect("addressable");
+        let lun = self.luns[lun as usize].as_mut().expect("it is there");
+        assert!(sectors >= lun.sectors, "a LUN shrinks");
+        lun.pages.resize(pages, None);
+        lun.sectors = sectors;
+    }
+
     /// Gives every page of `lun` a slot and declares it written.
     pub(super) fn fill(&mut self, lun: u32) -> Result<(), Full> {
         for page in 0..self.pages(lun) {

@@ -45,6 +45,8 @@ pub enum PagedIncident {
     Remove(u32),
     /// A member takes part from now on.
     MemberJoins(usize),
+    /// A LUN gets a larger size; what is new gets room when it is first written.
+    LunGrows(u32, ByteSize),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,6 +99,7 @@ pub struct PagedArray {
     /// What reading zeros takes: the way in and out, and the processor.
     zeros_take: Span,
     is_full: bool,
+    lun_growths: u32,
     #[cfg(test)]
     bytes: tests::Bytes,
 }
@@ -133,6 +136,7 @@ impl PagedArray {
             finished: Vec::new(),
             zeros_take,
             is_full: false,
+            lun_growths: 0,
             #[cfg(test)]
             bytes: tests::Bytes::default(),
         };
@@ -191,7 +195,32 @@ impl PagedArray {
                 self.look_for_room();
                 self.even_out();
             }
+            PagedIncident::LunGrows(lun, size) => self.grow_lun(lun, size),
         }
+    }
+
+    fn grow_lun(&mut self, lun: u32, size: ByteSize) {
+        let Some(sectors) = self.map.sectors(lun) else {
+            return;
+        };
+        let (name, before) = (self.names[lun as usize].clone(), self.lun_size(lun));
+        let wanted = size.get().div_ceil(512);
+        if wanted <= sectors {
+            let (size, most) = (before, None);
+            return self.note(NoteKind::LunStays {
+                lun: name,
+                size,
+                most,
+            });
+        }
+        self.map.grow(lun, wanted);
+        self.lun_growths += 1;
+        self.note(NoteKind::LunGrew { lun: name, size });
+    }
+
+    /// How often a LUN has grown.
+    pub(crate) fn lun_growths(&self) -> u32 {
+        self.lun_growths
     }
 
     /// Whether pages are free again, after something was given back.

@@ -410,6 +410,43 @@ fn the_room_of_a_removed_snapshot_comes_back() {
 }
 
 #[test]
+fn a_lun_that_grows_takes_room_when_it_is_written() {
+    let mut design = design(1, 20, true);
+    design.balance = None;
+    let mut array = PagedArray::new(&design, Streams::new(1)).unwrap();
+    let (before, used) = (array.lun_size(0), array.used_shares());
+    let end = before.get().div_euclid(512);
+    array.submit(Time::ZERO, write(0, end, 8));
+    let refused = array.finished().next().map(|one| one.result);
+    assert_eq!(refused, Some(Err(IoError::PastEnd)));
+    let larger = ByteSize::bytes(before.get() * 2);
+    for size in [before, larger] {
+        let now = array.now();
+        array.schedule_incident(now, PagedIncident::LunGrows(0, size));
+    }
+    wait_for_all(&mut array);
+    assert_eq!(
+        (array.lun_size(0), array.used_shares()),
+        (larger, used.clone())
+    );
+    let now = array.now();
+    array.submit(now, write(0, end, 8));
+    assert_eq!(wait_for_all(&mut array)[0].result, Ok(()));
+    assert!(array.used_shares()[0] > used[0]);
+    let texts: Vec<String> = array
+        .notes()
+        .iter()
+        .map(|note| note.what.to_string())
+        .collect();
+    let name = &design.luns[0].name;
+    let expected = [
+        format!("\"{name}\" does not grow: it has {before}"),
+        format!("\"{name}\" has grown to {larger}"),
+    ];
+    assert_eq!(texts, expected);
+}
+
+#[test]
 fn pages_go_to_a_member_that_joins() {
     let mut design = design(2, 12, false);
     design.later = vec![1];

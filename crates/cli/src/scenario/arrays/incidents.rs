@@ -1,19 +1,22 @@
 //! `[[incident]]`: what befalls the array, and when.
 
-use brunt_array::{ArrayDesign, Incident, PagedDesign, PagedIncident, Priority, SystemDesign};
-use brunt_units::Time;
+use brunt_array::{
+    ArrayDesign, Incident, Level, PagedDesign, PagedIncident, Priority, SystemDesign,
+};
+use brunt_units::{ByteSize, Time};
 
 use super::super::place::{Placed, Refusal};
 use super::super::section::{self, Section};
 use super::super::tree::Node;
 use super::{groups, tables};
 
-const KEYS: [&str; 11] = [
+const KEYS: [&str; 12] = [
     "at",
     "what",
     "member",
     "lun",
     "name",
+    "size",
     "drive",
     "times",
     "group",
@@ -21,7 +24,8 @@ const KEYS: [&str; 11] = [
     "controller",
     "path",
 ];
-const WORDS: [&str; 14] = [
+const WORDS: [&str; 15] = [
+    "lun grows",
     "drive fails",
     "drive slows",
     "drive returns",
@@ -38,7 +42,7 @@ const WORDS: [&str; 14] = [
     "member joins",
 ];
 /// From here on, what befalls LUNs in pages only.
-const PAGED_FROM: usize = 11;
+const PAGED_FROM: usize = 12;
 
 pub(super) fn read(
     top: &mut Section,
@@ -89,12 +93,16 @@ fn read_one(
         what,
     } = entry;
     let incident = match design {
+        _ if WORDS[what.value] == "lun grows" => {
+            let lun = read_lun(&mut section, luns)?;
+            PagedIncident::LunGrows(lun, read_size(&mut section, design, lun)?)
+        }
         SystemDesign::One(_) if what.value >= PAGED_FROM => {
             return Err(what
                 .place
                 .refuse("is for LUNs in pages: there is no [array.pages]"));
         }
-        SystemDesign::One(array) => of_array(&mut section, what.value, array)?.into(),
+        SystemDesign::One(array) => of_array(&mut section, &what, array)?.into(),
         SystemDesign::Paged(paged) if what.value >= PAGED_FROM => {
             of_pages(&mut section, what.value, paged, luns)?
         }
@@ -103,7 +111,7 @@ fn read_one(
                 1 => 0,
                 count => which(&mut section, "member", count)?,
             };
-            let incident = of_array(&mut section, what.value, &paged.members[member])?;
+            let incident = of_array(&mut section, &what, &paged.members[member])?;
             PagedIncident::Member(member, incident)
         }
     };
@@ -162,7 +170,30 @@ fn read_lun(section: &mut Section, luns: &[String]) -> Result<u32, Refusal> {
     Ok(u32::try_from(number).expect("few LUNs"))
 }
 
-fn of_array(section: &mut Section, what: usize, design: &ArrayDesign) -> Result<Incident, Refusal> {
+/// What a LUN is to grow to: in pages it must be said, and otherwise it is all that is free without it.
+fn read_size(section: &mut Section, design: &SystemDesign, lun: u32) -> Result<ByteSize, Refusal> {
+    let size = section.read("size", section::size)?;
+    let before = match design {
+        SystemDesign::One(array) => array.luns.get(lun as usize).map(|lun| lun.size),
+        SystemDesign::Paged(paged) => paged.luns.get(lun as usize).map(|lun| lun.size),
+    };
+    match (size, before, design) {
+        (Some(size), Some(before), _) if size.value <= before => {
+            let what = format!("is not more than the {before} that the LUN has");
+            Err(size.place.refuse(what))
+        }
+        (Some(size), ..) => Ok(size.value),
+        (None, _, SystemDesign::One(_)) => Ok(ByteSize::bytes(0)),
+        (None, _, SystemDesign::Paged(_)) => Err(section.lacks("size", "size = \"2 TB\"")),
+    }
+}
+
+fn of_array(
+    section: &mut Section,
+    what: &Placed<usize>,
+    design: &ArrayDesign,
+) -> Result<Incident, Refusal> {
+    let (place, what) = (&what.place, what.value);
     let drives = design.drives.len();
     let controllers = design.controller.count as usize;
     let ports = controllers * design.front.ports as usize;
@@ -181,6 +212,12 @@ fn of_array(section: &mut Section, what: usize, design: &ArrayDesign) -> Result<
         "rebuild priority" => read_priority(section, design)?,
         "pool grows" => {
             let group = read_group(section, design)?;
+            if !matches!(design.groups[group].level, Level::Pool { .. }) {
+                let name = &design.groups[group].name;
+                return Err(place.refuse(format!(
+                    "is for pools: \"{name}\" is a RAID group, which keeps its drives"
+                )));
+            }
             Incident::PoolGrows(group, drive(section)?)
         }
         "controller fails" => Incident::ControllerFails(which(section, "controller", controllers)?),

@@ -157,20 +157,24 @@ pub(super) fn array_section(node: Node, more: &[&str]) -> Result<Section, Refusa
     Section::new(node, "[array]", &keys)
 }
 
-/// What befalls an array, from the list `node`.
+/// What befalls an array that a test works on, from the list `node`. Its volumes keep the size that they begin with.
 pub(super) fn incidents_of(
     node: Node,
     design: &ArrayDesign,
 ) -> Result<Vec<(Time, Incident)>, Refusal> {
     let place = node.place.clone();
     let value = Value::Table(vec![("incident".to_owned(), node)]);
+    let list_place = place.clone();
     let mut list = Section::new(Node { value, place }, "the scenario", &["incident"])?;
     let all = incidents::read(&mut list, &design.clone().into())?;
     let of_array = all.into_iter().map(|(at, incident)| match incident {
-        PagedIncident::Member(_, incident) => (at, incident),
+        PagedIncident::Member(_, incident) => Ok((at, incident)),
+        PagedIncident::LunGrows(..) => Err(list_place
+            .refuse("lets a LUN grow, and the volumes of a test keep their size")
+            .hint("LUNs grow under plain load: [[load]] instead of [test]")),
         other => unreachable!("{other:?} is refused where there is no [array.pages]"),
     });
-    Ok(of_array.collect())
+    of_array.collect()
 }
 
 /// The array that a table describes.

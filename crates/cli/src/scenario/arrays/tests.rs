@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use brunt_units::ByteSize;
+
 use super::*;
 
 fn parse(text: &str) -> Result<ArrayScenario, Refusal> {
@@ -172,6 +174,27 @@ fn pages_go_over_members_and_snapshots_can_be_named() {
     let snapshot = format!("{SMALL}[[incident]]\nat = \"1s\"\nwhat = \"snapshot\"\n");
     let refusal = parse(&snapshot).err().unwrap().to_string();
     assert!(refusal.contains("there is no [array.pages]"), "{refusal}");
+}
+
+#[test]
+fn a_lun_can_grow_and_only_a_pool_takes_drives() {
+    let incident = |scenario: &str, text: &str| {
+        let text = format!("{scenario}[[incident]]\nat = \"1s\"\n{text}\n");
+        let read = parse(&text).map(|read| read.simulation.incidents[0].1.clone());
+        read.map_err(|refusal| refusal.to_string())
+    };
+    let grows = |size: u64| PagedIncident::LunGrows(0, ByteSize::gib(size));
+    let what = "what = \"lun grows\"";
+    assert_eq!(incident(SMALL, what), Ok(grows(0)));
+    let sized = format!("{what}\nsize = \"2 GiB\"");
+    assert_eq!(incident(SMALL, &sized), Ok(grows(2)));
+    let less = incident(PAGED, &sized).unwrap_err();
+    assert!(less.contains("is not more than the 93.13 GiB"), "{less}");
+    let unsaid = incident(PAGED, what).unwrap_err();
+    assert!(unsaid.contains("lacks `size`"), "{unsaid}");
+    let raid = "what = \"pool grows\"\ngroup = \"data\"\ndrive = 11";
+    let raid = incident(SMALL, raid).unwrap_err();
+    assert!(raid.contains("\"data\" is a RAID group"), "{raid}");
 }
 
 #[test]

@@ -135,6 +135,8 @@ fn several_arrays_have_names_and_incidents_of_their_own() {
     let names: Vec<_> = scenario.arrays.iter().map(|a| a.name.as_str()).collect();
     assert_eq!(names, ["array 1", "b"]);
     assert_eq!(scenario.arrays[1].incidents.len(), 1);
+    let grows = text.replace("what = \"drive fails\"\ndrive = 0", "what = \"lun grows\"");
+    assert!(refused(&grows).contains("the volumes of a test keep their size"));
     let same = text.replace("\"other database ", "\"database ");
     assert!(refused(&same).contains("is there twice, on \"array 1\" and on \"b\""));
 }
