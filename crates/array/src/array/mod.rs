@@ -295,11 +295,7 @@ impl Array {
     /// Counts of the cache, if there is one.
     pub fn cache_stats(&self) -> Option<CacheStats> {
         let cache = self.cache.as_ref()?;
-        Some(CacheStats {
-            unwritten: cache.pages.unwritten(),
-            write_pages: cache.write_pages,
-            ..cache.stats
-        })
+        Some(cache.stats.of(cache.pages.unwritten(), cache.write_pages))
     }
 
     /// Shares of the time since measuring began, 0 to 1: of each controller's processor, of each port's busier direction,

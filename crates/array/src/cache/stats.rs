@@ -27,9 +27,24 @@ pub struct CacheStats {
     pub unwritten: u64,
     /// Pages of the write cache.
     pub write_pages: u64,
+    /// The most of the write cache that drives lacked something of, in percent: of several caches, that of the fullest.
+    /// Nothing where a write cache has no pages.
+    pub fullest_percent: u32,
 }
 
 impl CacheStats {
+    /// With what is known of the cache itself: pages that drives lack something of, and the room for them.
+    pub(crate) fn of(self, unwritten: u64, write_pages: u64) -> Self {
+        // To the nearest percent.
+        let share = (self.unwritten_most * 200 + write_pages).checked_div_euclid(2 * write_pages);
+        Self {
+            unwritten,
+            write_pages,
+            fullest_percent: share.map_or(0, |share| u32::try_from(share).unwrap_or(u32::MAX)),
+            ..self
+        }
+    }
+
     /// Of two caches together.
     pub(crate) fn and(&self, other: &Self) -> Self {
         Self {
@@ -45,6 +60,26 @@ impl CacheStats {
             unwritten_most: self.unwritten_most + other.unwritten_most,
             unwritten: self.unwritten + other.unwritten,
             write_pages: self.write_pages + other.write_pages,
+            fullest_percent: self.fullest_percent.max(other.fullest_percent),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fullest_of_two_counts_and_none_without_room() {
+        let cache = |unwritten_most, write_pages| {
+            let stats = CacheStats {
+                unwritten_most,
+                ..CacheStats::default()
+            };
+            stats.of(1, write_pages)
+        };
+        let both = cache(100, 100).and(&cache(10, 100));
+        assert_eq!((both.fullest_percent, both.unwritten_most), (100, 110));
+        assert_eq!(cache(8, 0).fullest_percent, 0);
     }
 }

@@ -448,14 +448,16 @@ fn cache(outcome: &Outcome) -> String {
     let reads = cache.read_hits + cache.read_misses;
     let hits = cache.read_hits as f64 / reads.max(1) as f64;
     let each = cache.destaged_pages as f64 / cache.destages.max(1) as f64;
-    let full = cache.unwritten_most as f64 / cache.write_pages.max(1) as f64;
+    let dirty = match cache.write_pages {
+        0 => "no room for dirty ones".to_owned(),
+        _ => format!("at most {} % dirty", cache.fullest_percent),
+    };
     let line = format!(
-        "read hits {}; writes {}, of which {} waited for room; {} pages a destage; at most {} dirty",
+        "read hits {}; writes {}, of which {} waited for room; {} pages a destage; {dirty}",
         percent(hits),
         grouped(cache.writes),
         grouped(cache.stalled),
         decimals(each),
-        percent(full),
     );
     let mut text = format!("\n{:14}{line}\n", "cache");
     if cache.parity_reads + cache.parity_reads_spared > 0 {

@@ -142,7 +142,10 @@ fn drive(stats: &DriveStats) -> DriveNumbers {
 }
 
 fn cache(stats: &CacheStats, seconds: f64) -> CacheNumbers {
-    let share = |part: u64, whole: u64| part as f64 / whole.max(1) as f64;
+    let share = |part: u64, whole: u64| match whole {
+        0 => 0.0,
+        _ => part as f64 / whole as f64,
+    };
     CacheNumbers {
         read_hits: share(stats.read_hits, stats.read_hits + stats.read_misses),
         dirty: share(stats.unwritten, stats.write_pages),
