@@ -331,8 +331,10 @@ fn space_header<P: Pages>(pages: &P, tree: TreeId) -> Result<SpaceHeader, CheckS
 
 /// The space of a tree with one extent and a bit map.
 fn single(tree: TreeId, header: SpaceHeader, free: u32) -> TreeSpace {
-    let pages = header.pages.max(1);
-    let available = (0..pages - 1).filter(|bit| free >> bit & 1 == 1);
+    // A damaged header may say more pages than there are, or than it has bits.
+    let pages = header.pages.clamp(1, u32::MAX - tree.root.0);
+    let bits = 0..(pages - 1).min(u32::BITS);
+    let available = bits.filter(|bit| free >> bit & 1 == 1);
     TreeSpace {
         tree,
         parent: header.parent,
@@ -341,5 +343,29 @@ fn single(tree: TreeId, header: SpaceHeader, free: u32) -> TreeSpace {
             .map(|bit| Extent::starting_at(tree.root.after(1 + bit), 1))
             .collect(),
         used: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_that_says_more_pages_than_it_has_bits_frees_none_of_them() {
+        let free = 0x8000_0001;
+        for pages in [33, 34, 1 << 20, u32::MAX] {
+            let header = SpaceHeader {
+                pages,
+                parent: PageNumber(1),
+                non_unique: false,
+                second_version: false,
+                kind: SpaceKind::Single { free },
+            };
+            let tree = TreeId {
+                root: PageNumber(7),
+                ..TreeId::DATABASE
+            };
+            assert_eq!(single(tree, header, free).available.len(), 2, "{pages}");
+        }
     }
 }
