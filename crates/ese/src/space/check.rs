@@ -81,6 +81,9 @@ impl Visitor for ExtentList {
     }
 }
 
+/// Pages of the largest database that is checked, for which 128 MiB of memory are needed; a damaged extent may say more.
+const PAGES_MAX: usize = 1 << 24;
+
 /// What is known of each page: the place of its owner among the trees, and whether it was accounted for.
 #[derive(Default)]
 struct Ledger {
@@ -93,6 +96,9 @@ impl Ledger {
     /// Gives a page from one owner to the next.
     fn hand_over(&mut self, page: PageNumber, from: u32, to: u32) -> Result<(), TreeProblem> {
         let index = page.0 as usize;
+        if index >= PAGES_MAX {
+            return Err(TreeProblem::Extent);
+        }
         if index >= self.pages.len() && from == Self::NOBODY {
             self.pages.resize(index + 1, (Self::NOBODY, false));
         }
@@ -142,7 +148,7 @@ fn extent_pages(extent: Extent) -> impl Iterator<Item = PageNumber> {
 }
 
 impl DatabaseCheck {
-    /// A check of the database that holds `trees`, not counting the database root.
+    /// A check of the database that holds `trees`, not counting the database root. It may have 16,777,215 pages; more are a fault.
     pub fn new(trees: &[TreeId]) -> Self {
         let mut all = vec![TreeId::DATABASE];
         all.extend_from_slice(trees);
@@ -349,6 +355,15 @@ fn single(tree: TreeId, header: SpaceHeader, free: u32) -> TreeSpace {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_extent_without_end_takes_no_memory_without_end() {
+        let mut ledger = Ledger::default();
+        let last = PageNumber(u32::MAX);
+        let booked = ledger.hand_over(last, Ledger::NOBODY, 0);
+        assert_eq!(booked, Err(TreeProblem::Extent));
+        assert!(ledger.pages.is_empty());
+    }
 
     #[test]
     fn a_header_that_says_more_pages_than_it_has_bits_frees_none_of_them() {
