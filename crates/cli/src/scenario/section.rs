@@ -199,6 +199,15 @@ pub(super) fn switch(node: &Node) -> Result<bool, Refusal> {
     }
 }
 
+/// What one word of a fixed list stands for.
+pub(super) fn choice<T: Copy, const N: usize>(
+    node: &Node,
+    choices: &[(&str, T); N],
+) -> Result<T, Refusal> {
+    let at = word(node, &choices.map(|(word, _)| word))?;
+    Ok(choices[at].1)
+}
+
 /// One word of a fixed list; its index.
 pub(super) fn word(node: &Node, words: &[&str]) -> Result<usize, Refusal> {
     let written = text(node)?;

@@ -84,11 +84,10 @@ fn from_file(node: &Node, folder: &Path) -> Result<DriveModel, Refusal> {
 }
 
 pub(super) fn read_policy(array: &mut Section) -> Result<Policy, Refusal> {
-    let words = ORDERS.map(|(word, _)| word);
-    let order = array.read_or("queue", 0, |node| section::word(node, &words))?;
+    let order = array.read_or("queue", ORDERS[0].1, |node| section::choice(node, &ORDERS))?;
     let wait_max = array.read_or("wait_max", Span::millis(500), above_zero)?;
     Ok(Policy {
-        order: ORDERS[order.value].1,
+        order: order.value,
         wait_max: wait_max.value,
     })
 }

@@ -120,14 +120,13 @@ pub(super) fn read_front(array: &mut Section) -> Result<FrontDesign, Refusal> {
     let words = TRANSPORTS.map(|one| one.word);
     let transport = section.read_or("transport", 0, |node| section::word(node, &words))?;
     let usual = &TRANSPORTS[transport.value];
-    let words = PATHS.map(|(word, _)| word);
-    let paths = section.read_or("paths", 0, |node| section::word(node, &words))?;
+    let paths = section.read_or("paths", PATHS[0].1, |node| section::choice(node, &PATHS))?;
     Ok(FrontDesign {
         host_stack: spend(&mut section, "host_stack", usual.host_stack)?,
         ports: count(&mut section, "ports", 1, 64)?,
         port_bytes_per_s: rate(&mut section, "port_rate", usual.bytes_per_s)?,
         latency: spend(&mut section, "latency", usual.latency)?,
-        paths: PATHS[paths.value].1,
+        paths: paths.value,
     })
 }
 
@@ -156,8 +155,9 @@ pub(super) fn read_cache(array: &mut Section) -> Result<Option<CacheDesign>, Ref
     let size = |section: &mut Section, key: &str, usual: ByteSize| -> Result<ByteSize, Refusal> {
         Ok(section.read_or(key, usual, section::size)?.value)
     };
-    let words = FLUSHES.map(|(word, _)| word);
-    let flush = section.read_or("flush", 0, |node| section::word(node, &words))?;
+    let flush = section.read_or("flush", FLUSHES[0].1, |node| {
+        section::choice(node, &FLUSHES)
+    })?;
     Ok(Some(CacheDesign {
         page: size(&mut section, "page", usual.page)?,
         write: size(&mut section, "write", usual.write)?,
@@ -165,7 +165,7 @@ pub(super) fn read_cache(array: &mut Section) -> Result<Option<CacheDesign>, Ref
         marks: Watermarks {
             low: count(&mut section, "low", usual.marks.low, 100)?,
             high: count(&mut section, "high", usual.marks.high, 100)?,
-            policy: FLUSHES[flush.value].1,
+            policy: flush.value,
         },
         idle_after: spend(&mut section, "idle_after", usual.idle_after)?,
         destages_per_drive: count(

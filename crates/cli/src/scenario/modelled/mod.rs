@@ -40,14 +40,15 @@ const STORAGE_KEYS: [&str; 5] = ["servers", "twin", "array", "volumes", "inciden
 /// Keys of `[twin]`.
 const TWIN_KEYS: [&str; 3] = ["branch_pages", "flush_maps", "log_records"];
 
-/// Where the twin finds branch pages.
-const BRANCH_PAGES: [&str; 2] = ["read", "memory"];
+/// Whether the twin has branch pages in memory.
+const BRANCH_PAGES: [(&str, bool); 2] = [("read", false), ("memory", true)];
 
-/// What the twin does with flush maps.
-const FLUSH_MAPS: [&str; 2] = ["written", "none"];
+/// Whether the twin leaves flush maps out.
+const FLUSH_MAPS: [(&str, bool); 2] = [("written", false), ("none", true)];
 
 /// What the twin's log says of a change.
-const LOG_RECORDS: [&str; 2] = ["ranges", "nodes"];
+const LOG_RECORDS: [(&str, LogRecords); 2] =
+    [("ranges", LogRecords::Ranges), ("nodes", LogRecords::Nodes)];
 
 /// More would be a data centre.
 const SERVERS_MAX: usize = 256;
@@ -174,16 +175,19 @@ fn split(root: &mut Node) -> Result<section::Section, Refusal> {
 /// What of the engine is left out or done otherwise.
 fn read_twin(node: Node) -> Result<TwinPlan, Refusal> {
     let mut twin = section::Section::new(node, "[twin]", &TWIN_KEYS)?;
-    let branches = twin.read_or("branch_pages", 0, |node| section::word(node, &BRANCH_PAGES))?;
-    let maps = twin.read_or("flush_maps", 0, |node| section::word(node, &FLUSH_MAPS))?;
-    let log = twin.read_or("log_records", 0, |node| section::word(node, &LOG_RECORDS))?;
+    let branches = twin.read_or("branch_pages", false, |node| {
+        section::choice(node, &BRANCH_PAGES)
+    })?;
+    let maps = twin.read_or("flush_maps", false, |node| {
+        section::choice(node, &FLUSH_MAPS)
+    })?;
+    let log = twin.read_or("log_records", LogRecords::Ranges, |node| {
+        section::choice(node, &LOG_RECORDS)
+    })?;
     Ok(TwinPlan {
-        branches_in_memory: BRANCH_PAGES[branches.value] == "memory",
-        no_flush_maps: FLUSH_MAPS[maps.value] == "none",
-        log_records: match LOG_RECORDS[log.value] {
-            "nodes" => LogRecords::Nodes,
-            _ => LogRecords::Ranges,
-        },
+        branches_in_memory: branches.value,
+        no_flush_maps: maps.value,
+        log_records: log.value,
     })
 }
 
