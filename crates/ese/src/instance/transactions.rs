@@ -4,7 +4,7 @@
 //! after the commit, and recovery must start early enough to know of it until the log that says so is durable. Records
 //! are locked by key; a second transaction that wants a locked record is told so at once and never waits.
 
-use std::cell::{Cell, Ref, RefCell};
+use std::cell::{Cell, Ref, RefCell, RefMut};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use brunt_units::LogPosition;
@@ -165,9 +165,7 @@ impl Transactions {
         match role {
             Role::Undo => {
                 if let Some(Undo::Replace(node, _)) = entry.steps.pop() {
-                    let mut claims = self.claims.borrow_mut();
-                    let claims = claims.entry(node.database).or_default();
-                    claims.take_back(node.tree.root, &node.key);
+                    self.claims_near(&node).take_back(node.tree.root, &node.key);
                 }
             }
             Role::Cleanup(at) => {
@@ -188,19 +186,23 @@ impl Transactions {
     /// A step that puts former data back claims room for it.
     fn claim(&self, step: &Undo) {
         if let Undo::Replace(node, former) = step {
-            let mut claims = self.claims.borrow_mut();
-            let claims = claims.entry(node.database).or_default();
-            claims.add(node.tree.root, &node.key, former.len());
+            self.claims_near(node)
+                .add(node.tree.root, &node.key, former.len());
         }
     }
 
     /// A step that will not be undone claims nothing.
     fn release(&self, step: &Undo) {
         if let Undo::Replace(node, _) = step {
-            let mut claims = self.claims.borrow_mut();
-            let claims = claims.entry(node.database).or_default();
-            claims.release(node.tree.root, &node.key);
+            self.claims_near(node).release(node.tree.root, &node.key);
         }
+    }
+
+    /// What is claimed in a node's database, to change it.
+    fn claims_near(&self, node: &Node) -> RefMut<'_, Claims> {
+        RefMut::map(self.claims.borrow_mut(), |claims| {
+            claims.entry(node.database).or_default()
+        })
     }
 
     /// What open transactions claim in a database.
