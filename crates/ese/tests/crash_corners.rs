@@ -10,7 +10,7 @@ use brunt_world::World;
 use brunt_world_virtual::crash::{CrashImages, Sample};
 use brunt_world_virtual::journal::Action;
 use brunt_world_virtual::{Journal, Store, VirtualOptions, VirtualWorld};
-use common::{TABLE, database_path, open, options, tree_database};
+use common::{TABLE, open, options, tree_files};
 
 const FRAMES: u32 = 24;
 
@@ -24,10 +24,8 @@ fn patient() -> InstanceOptions {
 
 /// Runs `work` on an open instance; gives what it says, and what happened to the files.
 fn live<T: 'static>(work: impl AsyncFnOnce(World, Instance<Bytes>) -> T + 'static) -> (T, Journal) {
-    let mut store = Store::new();
-    tree_database(&mut store, &database_path(0));
     let mut virtual_world = VirtualWorld::new(VirtualOptions {
-        store,
+        store: tree_files(),
         ..VirtualOptions::new(1)
     });
     let world = virtual_world.world.clone();

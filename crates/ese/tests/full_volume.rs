@@ -11,7 +11,7 @@ use brunt_ese::instance::transaction::{Commit, Transaction};
 use brunt_ese::instance::{Instance, InstanceOptions};
 use brunt_units::ByteSize;
 use brunt_world_virtual::{Store, VirtualOptions, VirtualVolume, VirtualWorld};
-use common::{TABLE, database_path, open, options, tree_database};
+use common::{TABLE, open, options, tree_files};
 
 const FRAMES: u32 = 64;
 const LONG: usize = 700;
@@ -31,12 +31,6 @@ fn world_of(store: Store) -> VirtualWorld {
         volumes: vec![data, log],
         ..VirtualOptions::new(5)
     })
-}
-
-fn files() -> Store {
-    let mut store = Store::new();
-    tree_database(&mut store, &database_path(0));
-    store
 }
 
 fn setup() -> InstanceOptions {
@@ -90,7 +84,7 @@ async fn holds(instance: &Instance<Bytes>, numbers: impl Iterator<Item = u32>, l
 
 #[test]
 fn room_that_a_transaction_gave_up_is_there_when_it_is_taken_back() {
-    let mut world = world_of(files());
+    let mut world = world_of(tree_files());
     let inner = world.world.clone();
     world.executor.block_on(async move {
         let (instance, _) = open(&inner, FRAMES, setup()).await.unwrap();
@@ -109,7 +103,7 @@ fn room_that_a_transaction_gave_up_is_there_when_it_is_taken_back() {
 
 #[test]
 fn room_that_a_transaction_gave_up_is_everybodys_when_it_has_committed() {
-    let mut world = world_of(files());
+    let mut world = world_of(tree_files());
     let inner = world.world.clone();
     world.executor.block_on(async move {
         let (instance, _) = open(&inner, FRAMES, setup()).await.unwrap();
@@ -129,7 +123,7 @@ fn room_that_a_transaction_gave_up_is_everybodys_when_it_has_committed() {
 /// Whoever claims room may use it: longer again, and longer than ever where there is more.
 #[test]
 fn a_transaction_uses_the_room_that_it_claims() {
-    let mut world = world_of(files());
+    let mut world = world_of(tree_files());
     let inner = world.world.clone();
     world.executor.block_on(async move {
         let (instance, _) = open(&inner, FRAMES, setup()).await.unwrap();
@@ -149,7 +143,7 @@ fn a_transaction_uses_the_room_that_it_claims() {
 
 #[test]
 fn recovery_takes_back_on_a_full_volume() {
-    let mut world = world_of(files());
+    let mut world = world_of(tree_files());
     let (inner, machine) = (world.world.clone(), world.machine.clone());
     let end = world.executor.block_on(async move {
         let (instance, _) = open(&inner, FRAMES, setup()).await.unwrap();

@@ -9,8 +9,8 @@ use brunt_ese::instance::Instance;
 use brunt_ese::instance::transaction::Commit;
 use brunt_units::{ByteSize, Span};
 use brunt_world::{IoError, VolumeError};
-use brunt_world_virtual::{Store, VirtualOptions, VirtualVolume, VirtualWorld};
-use common::{SIZE, TABLE, database_path, open, options, tree_database};
+use brunt_world_virtual::{VirtualOptions, VirtualVolume, VirtualWorld};
+use common::{SIZE, TABLE, database_path, open, options, tree_files};
 
 /// Pages the database begins with.
 const BEGIN_PAGES: u64 = 24;
@@ -18,10 +18,8 @@ const GROWTH_PAGES: u32 = 48;
 
 /// A world with one tree database on a volume of `bytes`; its logs lie on another.
 fn world(bytes: ByteSize) -> VirtualWorld {
-    let mut store = Store::new();
-    tree_database(&mut store, &database_path(0));
     VirtualWorld::new(VirtualOptions {
-        store,
+        store: tree_files(),
         volumes: vec![
             VirtualVolume {
                 bytes: bytes.get(),

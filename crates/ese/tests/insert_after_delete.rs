@@ -11,7 +11,7 @@ use brunt_ese::instance::transaction::{Commit, Transaction};
 use brunt_ese::tree::TreeId;
 use brunt_world::World;
 use brunt_world_virtual::{Store, VirtualOptions, VirtualWorld};
-use common::{INDEX, TABLE, database_path, open, options, tree_database};
+use common::{INDEX, TABLE, open, options, tree_files};
 
 const KEY: &[u8] = b"key";
 const ENTRY: &[u8] = b"folderkey";
@@ -21,12 +21,6 @@ fn world_of(store: Store) -> VirtualWorld {
         store,
         ..VirtualOptions::new(5)
     })
-}
-
-fn files() -> Store {
-    let mut store = Store::new();
-    tree_database(&mut store, &database_path(0));
-    store
 }
 
 async fn opened(world: &World) -> Instance<Bytes> {
@@ -62,7 +56,7 @@ async fn found(instance: &Instance<Bytes>, tree: TreeId, key: &[u8]) -> Option<V
 
 #[test]
 fn it_stays_when_the_transaction_commits() {
-    let mut world = world_of(files());
+    let mut world = world_of(tree_files());
     let inner = world.world.clone();
     world.executor.block_on(async move {
         let instance = begin_with_one(&inner).await;
@@ -82,7 +76,7 @@ fn it_stays_when_the_transaction_commits() {
 
 #[test]
 fn it_is_as_it_was_when_the_transaction_is_taken_back() {
-    let mut world = world_of(files());
+    let mut world = world_of(tree_files());
     let inner = world.world.clone();
     world.executor.block_on(async move {
         let instance = begin_with_one(&inner).await;
@@ -105,7 +99,7 @@ fn it_is_as_it_was_when_the_transaction_is_taken_back() {
 #[test]
 fn recovery_knows_it_too() {
     for commits in [true, false] {
-        let mut world = world_of(files());
+        let mut world = world_of(tree_files());
         let (inner, machine) = (world.world.clone(), world.machine.clone());
         world.executor.block_on(async move {
             let instance = begin_with_one(&inner).await;

@@ -12,7 +12,7 @@ use brunt_units::Span;
 use brunt_world::World;
 use brunt_world::random::Stream;
 use brunt_world_virtual::{Store, VirtualOptions, VirtualVolume, VirtualWorld};
-use common::{INDEX, TABLE, database_path, open, options, tree_database};
+use common::{INDEX, TABLE, database_path, open, options, tree_database, tree_files};
 
 const SESSIONS: u64 = 12;
 const FRAMES: u32 = 16;
@@ -48,10 +48,8 @@ async fn session(instance: Instance<Bytes>, mut draw: Stream) -> u64 {
 
 /// Runs `test` on an instance with the smallest cache, over a database that holds two empty trees.
 fn on_a_tree(test: impl AsyncFnOnce(World, Instance<Bytes>) + 'static) {
-    let mut store = Store::new();
-    tree_database(&mut store, &database_path(0));
     let mut virtual_world = VirtualWorld::new(VirtualOptions {
-        store,
+        store: tree_files(),
         ..VirtualOptions::new(3)
     });
     let world = virtual_world.world.clone();

@@ -12,7 +12,7 @@ use brunt_ese::instance::{Circular, Instance, InstanceOptions};
 use brunt_ese::log::reserve::{RESERVES, reserve_path};
 use brunt_units::ByteSize;
 use brunt_world_virtual::{Store, VirtualOptions, VirtualVolume, VirtualWorld};
-use common::{TABLE, database_path, open, options, tree_database};
+use common::{TABLE, database_path, open, options, tree_files};
 
 const LOG: ByteSize = ByteSize::kib(64);
 const FRAMES: u32 = 32;
@@ -29,12 +29,6 @@ fn world_of(store: Store, logs: u64) -> VirtualWorld {
         volumes: vec![VirtualVolume::everything(), log],
         ..VirtualOptions::new(5)
     })
-}
-
-fn files() -> Store {
-    let mut store = Store::new();
-    tree_database(&mut store, &database_path(0));
-    store
 }
 
 fn setup() -> InstanceOptions {
@@ -85,7 +79,7 @@ fn state(store: &Store) -> DatabaseState {
 
 #[test]
 fn reserves_are_there_from_the_first_moment_and_stay() {
-    let mut world = world_of(files(), 100);
+    let mut world = world_of(tree_files(), 100);
     let inner = world.world.clone();
     world.executor.block_on(async move {
         let (instance, _) = open(&inner, FRAMES, setup()).await.unwrap();
@@ -100,7 +94,7 @@ fn reserves_are_there_from_the_first_moment_and_stay() {
 
 #[test]
 fn what_has_begun_ends_and_the_databases_close_clean() {
-    let mut world = world_of(files(), 9);
+    let mut world = world_of(tree_files(), 9);
     let inner = world.world.clone();
     let records = world.executor.block_on(async move {
         let (instance, _) = open(&inner, FRAMES, setup()).await.unwrap();
@@ -148,7 +142,7 @@ fn what_has_begun_ends_and_the_databases_close_clean() {
 /// The process dies while the volume is full: it is opened again with no more room than there was.
 #[test]
 fn a_full_volume_is_recovered_as_it_is() {
-    let mut world = world_of(files(), 9);
+    let mut world = world_of(tree_files(), 9);
     let inner = world.world.clone();
     let records = world.executor.block_on(async move {
         let (instance, _) = open(&inner, FRAMES, setup()).await.unwrap();
@@ -171,7 +165,7 @@ fn a_full_volume_is_recovered_as_it_is() {
 /// Somebody takes old logs away, as a backup does: work goes on by itself.
 #[test]
 fn work_goes_on_when_there_is_room_again() {
-    let mut world = world_of(files(), 9);
+    let mut world = world_of(tree_files(), 9);
     let inner = world.world.clone();
     world.executor.block_on(async move {
         let (instance, _) = open(&inner, FRAMES, setup()).await.unwrap();
@@ -194,7 +188,7 @@ fn work_goes_on_when_there_is_room_again() {
 /// there when somebody has made room.
 #[test]
 fn reserves_are_not_without_end() {
-    let mut world = world_of(files(), 9);
+    let mut world = world_of(tree_files(), 9);
     let inner = world.world.clone();
     world.executor.block_on(async move {
         let (instance, _) = open(&inner, FRAMES, setup()).await.unwrap();
@@ -229,7 +223,7 @@ fn reserves_are_not_without_end() {
 #[test]
 fn a_reserve_of_somebody_else_is_refused() {
     let path = reserve_path(Path::new("/log"), "edb", 2);
-    let mut store = files();
+    let mut store = tree_files();
     store.put(&path, &[7; 8192]);
     let mut world = world_of(store, 100);
     let inner = world.world.clone();

@@ -10,8 +10,8 @@ use brunt_ese::instance::transaction::Commit;
 use brunt_ese::instance::{Instance, InstanceOptions};
 use brunt_units::Span;
 use brunt_world::random::Stream;
-use brunt_world_virtual::{Store, VirtualOptions, VirtualWorld};
-use common::{INDEX, TABLE, database_path, open, options, tree_database};
+use brunt_world_virtual::{VirtualOptions, VirtualWorld};
+use common::{INDEX, TABLE, open, options, tree_files};
 
 const SESSIONS: u64 = 8;
 const ROUNDS: u64 = 150;
@@ -52,10 +52,8 @@ async fn session(instance: Instance<Bytes>, number: u64, mut draw: Stream) {
 }
 
 fn work(seed: u64, frames: u32) {
-    let mut store = Store::new();
-    tree_database(&mut store, &database_path(0));
     let mut virtual_world = VirtualWorld::new(VirtualOptions {
-        store,
+        store: tree_files(),
         ..VirtualOptions::new(seed)
     });
     let world = virtual_world.world.clone();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use brunt_cli::scenario::{DEMO, TEMPLATE};
 use brunt_ese::instance::transaction::Commit;
-use brunt_testkit::tiny::{SIZE, TABLE, database_path, open, options, tree_database};
+use brunt_testkit::tiny::{SIZE, TABLE, open, options, tree_files};
 use brunt_world::Frames;
 use brunt_world::random::Streams;
 use brunt_world_virtual::{Store, VirtualOptions, VirtualWorld};
@@ -45,9 +45,7 @@ pub(crate) fn key(number: u64) -> Vec<u8> {
 }
 
 fn make() -> Store {
-    let mut store = Store::new();
-    tree_database(&mut store, &database_path(0));
-    let mut made = world(store);
+    let mut made = world(tree_files());
     let world = made.world.clone();
     made.executor.block_on(async move {
         let mut draw = Streams::new(1).named("seeds");

@@ -14,7 +14,7 @@ use brunt_units::{PageNumber, Span};
 use brunt_world::World;
 use brunt_world_virtual::{Store, VirtualOptions, VirtualWorld};
 
-use crate::tiny::{SIZE, TABLE, database_path, open, tree_database};
+use crate::tiny::{SIZE, TABLE, database_path, open, tree_files};
 
 /// Records of a prepared database, whose numbers are even, and of those that work inserts.
 pub const RECORDS: u32 = 600;
@@ -52,9 +52,7 @@ pub fn world_of(store: &Store) -> VirtualWorld {
 /// # Panics
 /// When the engine fails.
 pub fn prepared(options: InstanceOptions) -> (Store, [PageNumber; 2]) {
-    let mut store = Store::new();
-    tree_database(&mut store, &database_path(0));
-    let mut made = world_of(&store);
+    let mut made = world_of(&tree_files());
     let world = made.world.clone();
     made.executor.block_on(async move {
         let (instance, _) = open(&world, FRAMES, options).await.unwrap();

@@ -122,7 +122,14 @@ pub fn tree_database(store: &mut Store, path: &Path) {
     tree_database_of(SIZE, store, path);
 }
 
-/// The same with pages of `size`. Every tree has its root and its two space trees.
+/// The files of an instance with that database, the first one.
+pub fn tree_files() -> Store {
+    let mut store = Store::new();
+    tree_database(&mut store, &database_path(0));
+    store
+}
+
+/// A database as [`tree_database`]'s with pages of `size`. Every tree has its root and its two space trees.
 pub fn tree_database_of(size: PageSize, store: &mut Store, path: &Path) {
     blank_database_of(size, store, path, 24);
     let file = store.find(path).expect("just made");
