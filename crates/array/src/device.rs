@@ -10,7 +10,7 @@ use brunt_units::Time;
 use brunt_world::{Class, IoError, Op};
 use brunt_world_virtual::{Agenda, Device, Inode, Request, RequestId, SECTOR_BYTES};
 
-use crate::file_map::FileMap;
+use crate::file_map::{FileMap, Full};
 use crate::{Extent, HostIo, System, Tally, Verb};
 
 /// A request of the world, of which `parts` are in the array.
@@ -64,6 +64,14 @@ impl ArrayDevice {
         self.tally.begin(self.array.now());
     }
 
+    /// Declares that all files there are now were written before anything began. Thin LUNs give what is never written no room,
+    /// and read it as zeros, and the files of tests without content are never written.
+    pub fn assume_written(&mut self) {
+        for (lun, files) in (0..).zip(&self.files) {
+            self.array.assume_written(lun, &files.in_use());
+        }
+    }
+
     /// The array.
     pub fn array(&mut self) -> &mut System {
         &mut self.array
@@ -102,8 +110,16 @@ impl ArrayDevice {
             request.offset.div_euclid(SECTOR_BYTES),
             request.length.div_euclid(SECTOR_BYTES),
         );
-        let Ok(parts) = self.files[lun as usize].find(request.file, extent) else {
-            return agenda.finish_at(now, request.id, Err(IoError::NoSpace));
+        let files = &mut self.files[lun as usize];
+        let parts = match verb {
+            // What is past a file's end is the world's to refuse, and takes no room.
+            Verb::Read => Ok(files.there(request.file, extent)),
+            Verb::Write => files.find(request.file, extent),
+        };
+        let parts = match parts {
+            Ok(parts) if parts.is_empty() => return agenda.finish_at(now, request.id, Ok(())),
+            Ok(parts) => parts,
+            Err(Full) => return agenda.finish_at(now, request.id, Err(IoError::NoSpace)),
         };
         let slot = request.id.slot();
         if self.under.len() <= slot {

@@ -6,7 +6,7 @@
 //!
 //! Invariant: a unit belongs to one file at most.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use brunt_world_virtual::Inode;
 
@@ -59,6 +59,19 @@ impl FileMap {
         Ok(())
     }
 
+    /// What files have of the LUN.
+    pub(crate) fn in_use(&self) -> Vec<Extent> {
+        let units: BTreeSet<u64> = self.files.values().flatten().copied().collect();
+        let mut runs: Vec<Extent> = Vec::new();
+        for unit in units {
+            match runs.last_mut() {
+                Some(last) if last.end() == unit * UNIT => last.length += UNIT,
+                _ => runs.push(Extent::new(unit * UNIT, UNIT)),
+            }
+        }
+        runs
+    }
+
     /// The file is gone.
     pub(crate) fn remove(&mut self, file: Inode) {
         for unit in self.files.remove(&file).unwrap_or_default() {
@@ -86,7 +99,15 @@ impl FileMap {
         if extent.end() > has * UNIT {
             self.resize(file, extent.end())?;
         }
-        let units = &self.files[&file];
+        Ok(self.there(file, extent))
+    }
+
+    /// Where `extent` of the file lies, as far as the file reaches.
+    pub(crate) fn there(&self, file: Inode, extent: Extent) -> Vec<Extent> {
+        let units: &[u64] = self.files.get(&file).map_or(&[], |units| units);
+        let Some(extent) = extent.overlap(Extent::new(0, units.len() as u64 * UNIT)) else {
+            return Vec::new();
+        };
         let mut found: Vec<Extent> = Vec::new();
         for (number, part) in extent.split(UNIT) {
             let unit = units[usize::try_from(number).expect("a file has few units")];
@@ -96,14 +117,12 @@ impl FileMap {
                 _ => found.push(Extent::new(start, part.length)),
             }
         }
-        Ok(found)
+        found
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use brunt_world::random::Streams;
 
     use super::*;
@@ -113,11 +132,13 @@ mod tests {
         let mut map = FileMap::new(100 * UNIT);
         map.resize(Inode(1), 10 * UNIT).unwrap();
         map.resize(Inode(2), 5 * UNIT).unwrap();
+        assert_eq!(map.in_use(), [Extent::new(0, 15 * UNIT)]);
         assert_eq!(
             map.find(Inode(2), Extent::new(UNIT - 8, 16)),
             Ok(vec![Extent::new(11 * UNIT - 8, 16)])
         );
         map.remove(Inode(1));
+        assert_eq!(map.in_use(), [Extent::new(10 * UNIT, 5 * UNIT)]);
         map.resize(Inode(3), 85 * UNIT).unwrap();
         let all = map.find(Inode(3), Extent::new(0, 85 * UNIT)).unwrap();
         assert_eq!(
@@ -125,6 +146,10 @@ mod tests {
             [Extent::new(0, 10 * UNIT), Extent::new(15 * UNIT, 75 * UNIT)]
         );
         assert_eq!(map.find(Inode(4), Extent::new(0, 11 * UNIT)), Err(Full));
+        let end = Extent::new(85 * UNIT - 8, 16);
+        let last = Extent::new(90 * UNIT - 8, 8);
+        assert_eq!(map.there(Inode(3), end), [last], "it ends there");
+        assert_eq!(map.there(Inode(9), end), [], "nobody knows it");
     }
 
     #[test]

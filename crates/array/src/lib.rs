@@ -42,7 +42,8 @@ pub use extent::Extent;
 pub use group::{POOL_DRIVES_MIN, Protection, StripeShape, WIDTH_MAX, preservation_drives};
 pub use incident::{Incident, Note, NoteKind, Priority};
 pub use paged::{
-    BalanceDesign, PagedArray, PagedDesign, PagedError, PagedIncident, PagedLunDesign,
+    BalanceDesign, LunRoom, PageStats, PagedArray, PagedDesign, PagedError, PagedIncident,
+    PagedLunDesign,
 };
 pub use shared::SharedArray;
 pub use system::{System, SystemDesign, SystemError};

@@ -7,8 +7,8 @@ use crate::cache::{CacheStats, TierStats};
 use crate::design::{ArrayDesign, DesignError, GroupDesign};
 use crate::drive::DriveStats;
 use crate::incident::{Incident, Note};
-use crate::paged::{PagedArray, PagedDesign, PagedError, PagedIncident};
-use crate::{Array, Finished, HostIo};
+use crate::paged::{LunRoom, PageStats, PagedArray, PagedDesign, PagedError, PagedIncident};
+use crate::{Array, Extent, Finished, HostIo};
 
 /// What a [`System`] is to be made of.
 #[derive(Clone)]
@@ -206,9 +206,43 @@ impl System {
         }
     }
 
+    /// What happened to pages since measuring began, the LUNs and their room; nothing for one array.
+    pub fn pages(&self) -> Option<(PageStats, Vec<LunRoom>)> {
+        match self {
+            Self::One(_) => None,
+            Self::Paged(array) => Some((array.stats().clone(), array.lun_rooms())),
+        }
+    }
+
+    /// Room for pages that nobody has yet; nothing for one array.
+    pub fn free_room(&self) -> Option<ByteSize> {
+        match self {
+            Self::One(_) => None,
+            Self::Paged(array) => Some(array.free_room()),
+        }
+    }
+
+    /// Declares that `extents` of a LUN were written before anything began: they have room, and lie on drives.
+    pub(crate) fn assume_written(&mut self, lun: u32, extents: &[Extent]) {
+        if let Self::Paged(array) = self {
+            array.assume_written(lun, extents);
+        }
+    }
+
+    /// Share of the room of all members that take part which is in use, 0 to 1; nothing for one array.
+    pub fn used_share(&self) -> Option<f64> {
+        match self {
+            Self::One(_) => None,
+            Self::Paged(array) => Some(array.used_share()),
+        }
+    }
+
     /// Starts measuring anew, now.
     pub fn forget_stats(&mut self) {
-        self.arrays().iter_mut().for_each(Array::forget_stats);
+        match self {
+            Self::One(array) => array.forget_stats(),
+            Self::Paged(array) => array.forget_stats(),
+        }
     }
 
     /// What was measured on each drive of each array, up to now.

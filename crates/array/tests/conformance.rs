@@ -4,7 +4,8 @@ use std::path::Path;
 
 use brunt_array::drive::library;
 use brunt_array::{
-    Array, ArrayDesign, ArrayDevice, CacheDesign, ControllerDesign, Incident, Level,
+    Array, ArrayDesign, ArrayDevice, BalanceDesign, CacheDesign, ControllerDesign, Incident, Level,
+    PagedArray, PagedDesign, PagedIncident, PagedLunDesign,
 };
 use brunt_units::{ByteSize, Span, Time};
 use brunt_world::conformance;
@@ -86,6 +87,57 @@ fn an_array_with_a_cache_conforms_while_parts_of_it_fail() {
         made.executor.block_on(future);
     }
     let mut made = VirtualWorld::new(behind_a_cache(2));
+    let all = conformance::run(made.world.clone(), "/data".into());
+    made.executor.block_on(all);
+    assert_eq!(made.machine.in_flight(), 0);
+}
+
+/// A thin LUN over three mirrored pairs. While the suite runs, a snapshot is taken and removed, a drive fails, and one of the pairs
+/// joins.
+fn in_pages(seed: u64) -> VirtualOptions {
+    let model = library::find("cheetah-15k5-146-fc").unwrap();
+    let mut member = ArrayDesign::one_group(&model, 2, Level::Raid10);
+    member.groups[0].drive_size = Some(ByteSize::mib(64));
+    let design = PagedDesign {
+        members: vec![member; 3],
+        later: vec![2],
+        page: ByteSize::kib(256),
+        grain: ByteSize::kib(16),
+        luns: vec![PagedLunDesign {
+            name: "thin".into(),
+            size: ByteSize::gib(1),
+            is_thin: true,
+        }],
+        balance: Some(BalanceDesign {
+            every: Span::millis(20),
+            gap: Span::micros(100),
+            pages: 4,
+            unit: ByteSize::kib(64),
+        }),
+    };
+    let mut array = PagedArray::new(&design, Streams::new(seed).part("array")).unwrap();
+    for (at, incident) in [
+        (2, PagedIncident::Snapshot(0, "before".into())),
+        (5, PagedIncident::Member(0, Incident::DriveFails(1))),
+        (8, PagedIncident::MemberJoins(2)),
+        (15, PagedIncident::Remove(1)),
+    ] {
+        array.schedule_incident(Time(Span::millis(at).0), incident);
+    }
+    VirtualOptions {
+        devices: vec![Box::new(ArrayDevice::new(array, &[(0, 0)]))],
+        ..VirtualOptions::new(seed)
+    }
+}
+
+#[test]
+fn a_thin_lun_conforms_whatever_befalls_its_pool() {
+    for check in conformance::checks() {
+        let mut made = VirtualWorld::new(in_pages(1));
+        let future = check.start(&made.world, Path::new("/data"));
+        made.executor.block_on(future);
+    }
+    let mut made = VirtualWorld::new(in_pages(2));
     let all = conformance::run(made.world.clone(), "/data".into());
     made.executor.block_on(all);
     assert_eq!(made.machine.in_flight(), 0);

@@ -6,7 +6,7 @@ use brunt_units::{Span, Time};
 use crate::drive::DriveStats;
 use crate::incident::Note;
 use crate::system::{System, SystemDesign};
-use crate::{CacheStats, Finished, TierStats, Verb};
+use crate::{CacheStats, Finished, LunRoom, PageStats, TierStats, Verb};
 
 /// Reads or writes of hosts.
 #[derive(Clone, Debug, Default)]
@@ -65,6 +65,8 @@ pub struct Interval {
     /// Share of the reads that missed the cache in it which the solid-state tier answered, 0 to 1; without a tier, or such
     /// reads, none.
     pub tier_hits: Option<f64>,
+    /// Share of all members' room in use at its end, 0 to 1; nothing for one array.
+    pub room: Option<f64>,
 }
 
 /// What came of a simulation.
@@ -94,8 +96,12 @@ pub struct Outcome {
     pub ports: Vec<f64>,
     /// Utilisation of the link between controllers, 0 to 1.
     pub between: f64,
-    /// Share of each member's room in use at the end, 0 to 1; nothing for one array.
+    /// Share of each member's room in use when measuring began, 0 to 1; nothing for one array.
+    pub used_before: Vec<f64>,
+    /// The same at the end.
     pub used: Vec<f64>,
+    /// What happened to pages, and the LUNs at the end; nothing for one array.
+    pub pages: Option<(PageStats, Vec<LunRoom>)>,
     /// Everything that was noted, from the beginning.
     pub notes: Vec<Note>,
     /// Requests to drives, from the beginning.
@@ -138,6 +144,7 @@ pub(super) struct Measuring {
     intervals: Vec<Interval>,
     busy_before: Vec<Span>,
     tier_before: TierStats,
+    used_before: Vec<f64>,
 }
 
 impl Measuring {
@@ -150,6 +157,7 @@ impl Measuring {
             intervals: Vec::new(),
             busy_before: Vec::new(),
             tier_before: TierStats::default(),
+            used_before: Vec::new(),
         }
     }
 
@@ -157,6 +165,7 @@ impl Measuring {
     pub(super) fn begin(&mut self, array: &mut System) {
         array.forget_stats();
         (self.since, self.interval_since) = (array.now(), array.now());
+        self.used_before = array.used_shares();
         self.busy_before = vec![Span::ZERO; array.drive_stats().len()];
     }
 
@@ -191,6 +200,7 @@ impl Measuring {
             busiest: (share, drive),
             dirty: cache.map(|cache| cache.unwritten as f64 / cache.write_pages as f64),
             tier_hits,
+            room: array.used_share(),
         });
         self.busy_before = busy;
         self.interval_since = now;
@@ -227,7 +237,9 @@ impl Measuring {
             ports,
             between,
             notes: array.notes(),
+            used_before: self.used_before,
             used: array.used_shares(),
+            pages: array.pages(),
             device_ios: array.device_ios(),
             drives,
         }

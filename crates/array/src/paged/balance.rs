@@ -49,6 +49,8 @@ struct Move {
     /// The first grain that has not been looked at.
     next: usize,
     since: Time,
+    /// Whether it goes to another member; otherwise it gets what it lacks.
+    is_away: bool,
 }
 
 /// What is measured and moved.
@@ -189,10 +191,12 @@ impl PagedArray {
     /// Begins the next move that can be made, if none is under way.
     fn move_next(&mut self) {
         while self.balance.moves.len() == 0 {
-            let (at, node) = match self.balance.planned.pop_front() {
-                None => return,
-                Some(Plan::Move(at, to)) => (at, self.map.begin_move(at.0, at.1, to)),
-                Some(Plan::MakeWhole(at)) => (at, self.map.begin_merge(at.0, at.1)),
+            let Some(plan) = self.balance.planned.pop_front() else {
+                return;
+            };
+            let (at, node) = match plan {
+                Plan::Move(at, to) => (at, self.map.begin_move(at.0, at.1, to)),
+                Plan::MakeWhole(at) => (at, self.map.begin_merge(at.0, at.1)),
             };
             let Some(node) = node else {
                 continue;
@@ -204,6 +208,7 @@ impl PagedArray {
                 node,
                 next: 0,
                 since: self.now,
+                is_away: matches!(plan, Plan::Move(..)),
             });
             self.copy_unit(moving);
         }
@@ -222,7 +227,14 @@ impl PagedArray {
                 moving.next = grains.end;
                 self.start_copy(key, at, node, &grains);
             }
-            None => self.end_move(key),
+            None => {
+                let count = match moving.is_away {
+                    true => &mut self.stats.moved,
+                    false => &mut self.stats.made_whole,
+                };
+                *count += 1;
+                self.end_move(key);
+            }
         }
     }
 

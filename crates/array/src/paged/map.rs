@@ -138,6 +138,15 @@ impl PageMap {
         1.0 - room.free.len() as f64 / f64::from(room.slots.max(1))
     }
 
+    /// Share of the slots of all open members in use, 0 to 1.
+    pub(super) fn used_share_of_open(&self) -> f64 {
+        let open = self.rooms.iter().filter(|room| room.is_open);
+        let (free, slots) = open.fold((0.0, 0.0), |(free, slots), room| {
+            (free + room.free.len() as f64, slots + f64::from(room.slots))
+        });
+        1.0 - free / f64::max(slots, 1.0)
+    }
+
     /// Adds a LUN of `sectors` with nothing on it.
     pub(super) fn add_lun(&mut self, sectors: u64) -> u32 {
         let pages = usize::try_from(sectors.div_ceil(self.page_sectors)).expect("addressable");
@@ -159,10 +168,14 @@ impl PageMap {
 
     /// Gives every page of `lun` a slot and declares it written.
     pub(super) fn fill(&mut self, lun: u32) -> Result<(), Full> {
-        for page in 0..self.pages(lun) {
-            let node = self.own(lun, page)?;
-            self.node_mut(node).has = None;
-        }
+        (0..self.pages(lun)).try_for_each(|page| self.fill_page(lun, page))
+    }
+
+    /// Gives a page a slot, unless it has one, and declares it written.
+    pub(super) fn fill_page(&mut self, lun: u32, page: u32) -> Result<(), Full> {
+        let node = self.own(lun, page)?;
+        let grains = self.grains(Extent::new(0, self.page_sectors));
+        self.written(node, grains);
         Ok(())
     }
 
@@ -200,6 +213,12 @@ impl PageMap {
     pub(super) fn pages(&self, lun: u32) -> u32 {
         let lun = self.luns[lun as usize].as_ref();
         u32::try_from(lun.map_or(0, |lun| lun.pages.len())).expect("few pages")
+    }
+
+    /// How many pages of a LUN lie somewhere.
+    pub(super) fn pages_with_room(&self, lun: u32) -> u64 {
+        let lun = self.luns[lun as usize].as_ref();
+        lun.map_or(0, |lun| lun.pages.iter().flatten().count() as u64)
     }
 
     fn entry(&self, lun: u32, page: u32) -> Option<NodeId> {
@@ -272,12 +291,17 @@ impl PageMap {
 
     /// The node that writes to a page go to: the one there is when nobody shares it, or a new one.
     pub(super) fn own(&mut self, lun: u32, page: u32) -> Result<NodeId, Full> {
-        let parent = self.entry(lun, page);
-        if let Some(node) = parent.filter(|node| self.node(*node).refs == 1) {
+        if let Some(node) = self.sole(lun, page) {
             return Ok(node);
         }
         let slot = self.take_slot().ok_or(Full)?;
-        Ok(self.put_before(lun, page, parent, slot))
+        Ok(self.put_before(lun, page, self.entry(lun, page), slot))
+    }
+
+    /// The node of a page, if nobody shares it.
+    pub(super) fn sole(&self, lun: u32, page: u32) -> Option<NodeId> {
+        let node = self.entry(lun, page);
+        node.filter(|node| self.node(*node).refs == 1)
     }
 
     /// Begins to move a page to `member`: the node to be filled. `None` when it is not whole, is shared, or is there
@@ -301,8 +325,8 @@ impl PageMap {
 
     /// Whether these grains can be written where they are.
     pub(super) fn is_own(&self, lun: u32, page: u32, grains: Range<usize>) -> bool {
-        let node = self.entry(lun, page);
-        node.is_some_and(|node| self.node(node).refs == 1 && self.has_all(node, grains))
+        let node = self.sole(lun, page);
+        node.is_some_and(|node| self.has_all(node, grains))
     }
 
     /// Pages whose node lacks something that nobody but that node needs any more.

@@ -14,6 +14,7 @@ mod balance;
 mod design;
 mod map;
 mod parts;
+mod stats;
 #[cfg(test)]
 mod tests;
 mod traffic;
@@ -32,6 +33,7 @@ use balance::Balance;
 pub use design::{BalanceDesign, PagedDesign, PagedError, PagedLunDesign};
 use map::{PageMap, WORKING_ROOM};
 use parts::{Part, PartOwner, Sub};
+pub use stats::{LunRoom, PageStats};
 use traffic::Traffic;
 
 /// What befalls a paged array.
@@ -92,6 +94,7 @@ pub struct PagedArray {
     parts: Slab<Part>,
     subs: Slab<Sub>,
     balance: Balance,
+    stats: PageStats,
     incidents: Vec<PagedIncident>,
     notes: Vec<Note>,
     names: Vec<String>,
@@ -124,6 +127,7 @@ impl PagedArray {
             now: Time::ZERO,
             schedule: Schedule::default(),
             balance: Balance::new(design.balance, members.len()),
+            stats: PageStats::new(members.len()),
             members,
             map,
             traffic: Traffic::default(),
@@ -374,10 +378,18 @@ impl PagedArray {
         ByteSize::bytes(Extent::new(0, sectors).bytes())
     }
 
-    /// Share of each member's room in use, 0 to 1.
-    pub fn used_shares(&self) -> Vec<f64> {
-        let members = 0..self.members.len();
-        members.map(|member| self.map.used_share(member)).collect()
+    /// Declares that what hosts have put at `extents` of a LUN is written already: pages get room as they would with a write, and
+    /// no time passes. Without room for all, the pool is full, and the rest stays as it is.
+    pub(crate) fn assume_written(&mut self, lun: u32, extents: &[Extent]) {
+        let size = self.map.sectors(lun).unwrap_or(0);
+        for extent in extents.iter().filter(|extent| extent.end() <= size) {
+            for (page, _) in extent.split(self.map.page_sectors) {
+                let page = u32::try_from(page).expect("few pages");
+                if self.map.fill_page(lun, page).is_err() {
+                    return self.note_full();
+                }
+            }
+        }
     }
 }
 

@@ -156,6 +156,7 @@ impl PagedArray {
         let part = &self.parts[key];
         let runs = self.map.resolve(part.at.0, part.at.1, part.within);
         if runs.iter().all(|run| run.from.is_none()) {
+            self.stats.zeros += 1;
             let at = self.now + self.zeros_take;
             return self.schedule.set(at, Event::Zeros(key));
         }
@@ -200,6 +201,10 @@ impl PagedArray {
         io.tag = sub.bits();
         #[cfg(test)]
         self.note_asked(sub);
+        match kind {
+            SubKind::Data(_) => self.stats.asked[member] += 1,
+            SubKind::Metadata => self.stats.map_writes += 1,
+        }
         self.members[member].submit(self.now, io);
     }
 
@@ -229,11 +234,17 @@ impl PagedArray {
             self.parts[key].result = Err(IoError::Device);
             return self.part_ended(key);
         }
+        let had_room = self.map.sole(at.0, at.1).is_some();
+        if is_new {
+            self.count_new(at, within);
+        }
         let Ok(node) = self.map.own(at.0, at.1) else {
             self.note_full();
+            self.stats.refused += 1;
             self.parts[key].result = Err(IoError::NoSpace);
             return self.part_ended(key);
         };
+        self.stats.allocated += u64::from(!had_room);
         self.map.pin(node);
         let part = &mut self.parts[key];
         part.node = Some(node);
@@ -247,7 +258,19 @@ impl PagedArray {
             .into_iter()
             .flat_map(|extent| self.map.resolve_from(Some(node), extent))
             .collect();
+        let read = runs.iter().filter(|run| run.from.is_some());
+        self.stats.around_sectors += read.map(|run| run.within.length).sum::<u64>();
         self.read_runs(key, &runs);
+    }
+
+    /// A write of a host goes where there was nothing, or where it may not be put in place.
+    fn count_new(&mut self, at: PageAt, within: Extent) {
+        let lies = self.map.resolve(at.0, at.1, within);
+        if lies.iter().all(|run| run.from.is_none()) {
+            self.stats.first_writes += 1;
+        } else {
+            self.stats.redirected += 1;
+        }
     }
 
     /// What is written when `within` is new on `node`, and what of that is to be read: what is around it in its first and
@@ -280,6 +303,7 @@ impl PagedArray {
             return self.part_ended(key);
         }
         let runs = self.map.resolve_from(Some(node), part.whole);
+        self.stats.copied_sectors += part.whole.length;
         self.read_runs(key, &runs);
     }
 
@@ -370,7 +394,7 @@ impl PagedArray {
         }
     }
 
-    fn note_full(&mut self) {
+    pub(super) fn note_full(&mut self) {
         if !std::mem::replace(&mut self.is_full, true) {
             self.note(NoteKind::ThinFull);
         }

@@ -10,6 +10,7 @@ use brunt_world::IoError;
 use brunt_world::random::{Stream, Streams};
 
 use super::parts::{Sub, SubKind};
+use super::stats::PageStats;
 use super::{
     BalanceDesign, PagedArray, PagedDesign, PagedError, PagedIncident, PagedLunDesign, PartOwner,
 };
@@ -388,6 +389,50 @@ fn a_write_after_a_snapshot_costs_two_reads_and_the_map_and_after_that_nothing()
         "what is around it is read from the old page"
     );
     assert_eq!(cost(&mut array), 2);
+    // Sectors 0 to 4 and 10 to 15 of two grains of eight, read once.
+    let expected = PageStats {
+        allocated: 2,
+        first_writes: 1,
+        redirected: 1,
+        around_sectors: 5 + 6,
+        map_writes: 2,
+        asked: vec![4 + 2],
+        ..PageStats::default()
+    };
+    assert_eq!(array.stats(), &expected);
+    array.forget_stats();
+    assert_eq!(array.stats(), &PageStats::new(1));
+}
+
+#[test]
+fn what_was_there_before_costs_no_time_and_lies_on_drives() {
+    let mut design = design(1, 20, true);
+    design.balance = None;
+    let mut array = PagedArray::new(&design, Streams::new(1)).unwrap();
+    let room = array.free_room();
+    // From the middle of the first page to the middle of the third.
+    array.assume_written(0, &[Extent::new(20, 96)]);
+    assert_eq!((array.now(), array.next_at()), (Time::ZERO, None));
+    let three = ByteSize::kib(3 * 24);
+    assert_eq!(array.lun_rooms()[0].has, three);
+    assert_eq!(room.get() - array.free_room().get(), three.get());
+    array.assume_written(0, &[Extent::new(40, 8)]);
+    assert_eq!(array.lun_rooms()[0].has, three, "that page has its room");
+    let read = |at| HostIo {
+        verb: Verb::Read,
+        ..write(0, at, 8)
+    };
+    array.submit(Time::ZERO, read(100));
+    array.submit(Time::ZERO, read(200));
+    assert_eq!(wait_for_all(&mut array).len(), 2);
+    assert_eq!(array.stats().zeros, 1, "only the second was never written");
+    assert_eq!(array.members()[0].device_ios(), 1);
+    assert_eq!(array.stats().allocated, 0, "no host's write did it");
+    // Eight pages are more than there are.
+    let mut small = PagedArray::new(&self::design(1, 6, true), Streams::new(1)).unwrap();
+    small.assume_written(0, &[Extent::new(0, 8 * 48)]);
+    assert_eq!(small.free_room(), ByteSize::bytes(0));
+    assert_eq!(small.notes()[0].what, NoteKind::ThinFull);
 }
 
 #[test]
@@ -407,6 +452,10 @@ fn the_room_of_a_removed_snapshot_comes_back() {
     array.schedule_incident(now, PagedIncident::Remove(1));
     wait_for_all(&mut array);
     assert_eq!(array.used_shares(), before);
+    // Every page was shared; of each, the grain of the write is new, and the other five are copied.
+    let stats = array.stats();
+    assert_eq!((stats.redirected, stats.made_whole), (4, 4));
+    assert_eq!((stats.moved, stats.copied_sectors), (0, 4 * 5 * 8));
 }
 
 #[test]
@@ -459,6 +508,13 @@ fn pages_go_to_a_member_that_joins() {
     assert!(
         (shares[0] - shares[1]).abs() < 0.1 && shares[1] > 0.0,
         "{shares:?}"
+    );
+    let stats = array.stats();
+    assert_eq!((stats.moved, stats.copied_sectors), (4, 4 * 48));
+    assert_eq!(
+        (stats.redirected, stats.made_whole),
+        (0, 0),
+        "no host wrote"
     );
 }
 
