@@ -62,6 +62,7 @@ impl Director<'_> {
         }
         let started = self.now();
         let (server, populations) = Server::make(self.world, self.plan).await?;
+        self.tell(News::Assumed);
         let server = Rc::new(server);
         server.name_files(|file, path| self.recorder.name(file, path));
         let mut run = TestRun::new(self.plan, started, &server);

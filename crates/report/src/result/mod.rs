@@ -19,6 +19,7 @@ mod environment;
 mod instance;
 mod io;
 mod model;
+mod pages;
 mod server;
 mod setup;
 mod tuning;
@@ -36,6 +37,7 @@ pub use model::{
     ArrayNumbers, AskedNumbers, CacheNumbers, DriveNumbers, GroupNumbers, LunNumbers, Model,
     PartNumbers, SessionTime,
 };
+pub use pages::{MemberNumbers, PagesNumbers, RoomNumbers};
 pub use server::{Backup, HostCounter, Recovery, Server, ServerDetails, Watched};
 pub use setup::{Limits, Setup, Times};
 pub use tuning::{Trial, Tuning};

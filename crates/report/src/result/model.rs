@@ -5,6 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::PagesNumbers;
+
 /// The model behind a run in virtual time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Model {
@@ -56,6 +58,9 @@ pub struct ArrayNumbers {
     pub link_between: f64,
     /// The cache, if it has one.
     pub cache: Option<CacheNumbers>,
+    /// LUNs in pages, if it has them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pages: Option<PagesNumbers>,
     /// What happened to it.
     pub notes: Vec<String>,
 }

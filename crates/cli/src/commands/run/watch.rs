@@ -214,7 +214,7 @@ impl Listener for Watch {
                 self.clear();
                 self.output.talk(&format!("{:13} {note}", "note"));
             }
-            News::Dispatching => {}
+            News::Dispatching | News::Assumed => {}
             News::Creating { done, total } => {
                 self.show_bytes(Phase::Create, *done, *total, "");
             }

@@ -6,6 +6,7 @@ use brunt_stats::Percentile;
 use brunt_units::{Span, Time};
 use serde_json::{Map, Value, json};
 
+use super::words;
 use crate::scenario::ArrayScenario;
 
 /// The whole result, on several lines.
@@ -27,6 +28,7 @@ pub(super) fn result(scenario: &ArrayScenario, outcome: &Outcome) -> String {
         "ports": { "utilisation": outcome.ports },
         "cache": outcome.cache.as_ref().map(cache),
         "tier": outcome.tier.as_ref().map(tier),
+        "pages": words::pages_of(scenario, outcome),
         "intervals": intervals(outcome),
         "notes": notes(outcome),
         "device_ios": outcome.device_ios,
@@ -132,6 +134,7 @@ fn intervals(outcome: &Outcome) -> Value {
             "busiest_utilisation": interval.busiest.0,
             "dirty_share": interval.dirty,
             "tier_hit_share": interval.tier_hits,
+            "room_used_share": interval.room,
         })
     });
     intervals.collect()

@@ -7,10 +7,12 @@
 //! * `several`: many of them at once: `sweep`, `until_fail`, or many seeds; `points` has all cores work on them.
 //! * [`Headline`]: the figures that published tests print; [`predict`]: them, for a scenario.
 //! * `json`, `words`, `load_report`: a scenario with plain load: what it says, and the page it leaves.
+//! * `pages`: what both say of LUNs in pages.
 
 mod headline;
 mod json;
 mod load_report;
+mod pages;
 mod points;
 mod several;
 mod sweep;
@@ -22,8 +24,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use brunt_array::SystemError;
 use brunt_array::load::simulate;
-use brunt_array::{DesignError, SystemError};
 use brunt_qualify::error::RunError;
 use brunt_qualify::progress::Stop;
 use brunt_report::RunResult;
@@ -121,9 +123,6 @@ pub enum SimulateError {
     /// The scenario is wrong.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// The array cannot be built.
-    #[error(transparent)]
-    Design(#[from] DesignError),
     /// The array, or the arrays, cannot be built.
     #[error(transparent)]
     Arrays(#[from] SystemError),

@@ -1,17 +1,19 @@
 //! What a simulation says, on one screen where it can.
 
 use brunt_array::load::{Interval, Outcome, Side};
-use brunt_array::{ArrayDesign, Breakdown, GroupDesign, PagedDesign, SystemDesign};
+use brunt_array::{ArrayDesign, Breakdown, GroupDesign, SystemDesign};
+use brunt_report::result::PagesNumbers;
 use brunt_report::{StorageTable, decimals, grouped};
 use brunt_stats::Percentile;
 use brunt_units::Span;
 
+use super::pages;
 use crate::columns::columns;
 use crate::output::{Output, Tone};
 use crate::scenario::ArrayScenario;
 
-/// Where the tier's column stands, if there is a tier: before what happened.
-const TIER_COLUMN: usize = 8;
+/// Where columns of a tier and of LUNs in pages stand, if there are such: before what happened.
+const MORE_COLUMNS: usize = 8;
 /// More drives than this are told by group only.
 const DRIVES_SHOWN: usize = 24;
 
@@ -22,10 +24,10 @@ pub(super) fn subject(scenario: &ArrayScenario) -> Vec<String> {
     let mut parts: Vec<String> = first.groups.iter().map(group_words).collect();
     let drives = models(first).into_iter();
     parts.extend(drives.map(|(count, title)| format!("{count} x {title}")));
-    if let SystemDesign::Paged(paged) = design {
-        parts.push(format!("{} such arrays", paged.members.len()));
-        parts.push(pages_words(paged));
+    if design.arrays().len() > 1 {
+        parts.push(format!("{} such arrays", design.arrays().len()));
     }
+    parts.extend(pages::described(design));
     parts.push(format!("{} of virtual time", scenario.simulation.duration));
     parts
 }
@@ -50,7 +52,7 @@ pub(super) fn tables(scenario: &ArrayScenario, outcome: &Outcome) -> Vec<Storage
     for text in [
         cache(outcome),
         tier(outcome),
-        used(outcome),
+        room(scenario, outcome),
         busiest(outcome),
     ] {
         let lines = text.lines().filter(|line| !line.trim().is_empty());
@@ -89,10 +91,7 @@ pub(super) fn opening(scenario: &ArrayScenario) -> String {
         simulation.duration,
         simulation.seed,
     );
-    let times = match &simulation.design {
-        SystemDesign::One(_) => String::new(),
-        SystemDesign::Paged(paged) => format!("{} times ", paged.members.len()),
-    };
+    let times = pages::times(&simulation.design);
     text.push_str(&format!("{:14}{times}{}", "array", groups.join("; ")));
     if let Some(tier) = &design.tier {
         text.push_str(&format!("; {} as a flash tier", tier.drives.len()));
@@ -103,25 +102,11 @@ pub(super) fn opening(scenario: &ArrayScenario) -> String {
     for (count, title) in models(design) {
         text.push_str(&format!("\n{:14}{times}{count} x {title}", "drives"));
     }
-    if let SystemDesign::Paged(paged) = &simulation.design {
-        text.push_str(&format!("\n{:14}{}", "LUNs", pages_words(paged)));
+    if let Some(pages) = pages::described(&simulation.design) {
+        text.push_str(&format!("\n{:14}{pages}", "LUNs"));
     }
     text.push('\n');
     text
-}
-
-/// LUNs in pages: how large, which are thin, whether they are balanced.
-fn pages_words(paged: &PagedDesign) -> String {
-    let luns = paged.luns.iter().map(|lun| {
-        let thin = if lun.is_thin { ", thin" } else { "" };
-        format!("\"{}\" {}{thin}", lun.name, lun.size)
-    });
-    let luns: Vec<String> = luns.collect();
-    let balance = match paged.balance {
-        Some(balance) => format!("members compared every {}", balance.every),
-        None => "pages stay where they are".to_owned(),
-    };
-    format!("{}; pages of {}; {balance}", luns.join("; "), paged.page)
 }
 
 fn group_words(group: &GroupDesign) -> String {
@@ -159,7 +144,7 @@ pub(super) fn result(scenario: &ArrayScenario, outcome: &Outcome, output: &Outpu
     text.push_str(&indented(&drives(&scenario.simulation.design, outcome)));
     text.push_str(&cache(outcome));
     text.push_str(&tier(outcome));
-    text.push_str(&used(outcome));
+    text.push_str(&room(scenario, outcome));
     text.push_str(&notes(outcome));
     text.trim_end().to_owned()
 }
@@ -307,12 +292,18 @@ fn interval_rows(outcome: &Outcome) -> Rows {
         rows.push(interval_row(interval, happened.join("; ")));
         since = interval.until;
     }
-    if outcome.tier.is_some() {
-        head.insert(TIER_COLUMN, "tier hits");
+    let share = |share: Option<f64>| share.map_or_else(|| "-".to_owned(), percent);
+    let mut insert = |name, of: &dyn Fn(&Interval) -> Option<f64>| {
+        head.insert(MORE_COLUMNS, name);
         for (row, interval) in rows.iter_mut().zip(&outcome.intervals) {
-            let hits = interval.tier_hits.map_or_else(|| "-".to_owned(), percent);
-            row.insert(TIER_COLUMN, hits);
+            row.insert(MORE_COLUMNS, share(of(interval)));
         }
+    };
+    if outcome.pages.is_some() {
+        insert("room", &|interval| interval.room);
+    }
+    if outcome.tier.is_some() {
+        insert("tier hits", &|interval| interval.tier_hits);
     }
     (head, rows)
 }
@@ -487,17 +478,20 @@ fn tier(outcome: &Outcome) -> String {
     format!("\n{:14}{line}\n", "flash tier")
 }
 
-/// How full the members of a pool are.
-fn used(outcome: &Outcome) -> String {
-    if outcome.used.is_empty() {
-        return String::new();
+/// LUNs in pages: how full the members are, and what became of pages.
+fn room(scenario: &ArrayScenario, outcome: &Outcome) -> String {
+    match pages_of(scenario, outcome) {
+        Some(pages) => format!("\n{}", pages::lines(&pages)),
+        None => String::new(),
     }
-    let shares: Vec<String> = outcome.used.iter().map(|share| percent(*share)).collect();
-    format!(
-        "\n{:14}pages in use by member: {}\n",
-        "room",
-        shares.join(", ")
-    )
+}
+
+/// The same as numbers; nothing for one array.
+pub(super) fn pages_of(scenario: &ArrayScenario, outcome: &Outcome) -> Option<PagesNumbers> {
+    let used = (&outcome.used_before[..], &outcome.used[..]);
+    let seconds = outcome.elapsed().as_seconds();
+    let stats = outcome.pages.as_ref()?;
+    pages::numbers(&scenario.simulation.design, stats, used, seconds)
 }
 
 fn notes(outcome: &Outcome) -> String {

@@ -23,7 +23,7 @@ mod trace;
 use std::path::Path;
 
 use brunt_array::load::Simulation;
-use brunt_array::{Array, ArrayDesign, DesignError, Incident, PagedIncident};
+use brunt_array::{Array, ArrayDesign, DesignError, PagedIncident, SystemDesign};
 use brunt_units::{Span, Time};
 use brunt_world::random::Streams;
 
@@ -92,7 +92,7 @@ impl ArrayScenario {
         let Some(node) = top.take("array") else {
             return Err(top.lacks("array", "[array] with [[array.drives]] and [[array.group]]"));
         };
-        let design = pages::read(&mut array_section(node, &["pages"])?, folder)?;
+        let design = read_system(&mut array_section(node, &["pages"])?, folder)?;
         let streams = load::read(&mut top, &design.lun_names(), folder)?;
         let incidents = incidents::read(&mut top, &design)?;
         let simulation = Simulation {
@@ -157,28 +157,33 @@ pub(super) fn array_section(node: Node, more: &[&str]) -> Result<Section, Refusa
     Section::new(node, "[array]", &keys)
 }
 
-/// What befalls an array that a test works on, from the list `node`. Its volumes keep the size that they begin with.
+/// What befalls the storage that a test works on, from the list `node`. Its volumes keep the size that they begin with.
 pub(super) fn incidents_of(
     node: Node,
-    design: &ArrayDesign,
-) -> Result<Vec<(Time, Incident)>, Refusal> {
+    design: &SystemDesign,
+) -> Result<Vec<(Time, PagedIncident)>, Refusal> {
     let place = node.place.clone();
     let value = Value::Table(vec![("incident".to_owned(), node)]);
     let list_place = place.clone();
     let mut list = Section::new(Node { value, place }, "the scenario", &["incident"])?;
-    let all = incidents::read(&mut list, &design.clone().into())?;
-    let of_array = all.into_iter().map(|(at, incident)| match incident {
-        PagedIncident::Member(_, incident) => Ok((at, incident)),
-        PagedIncident::LunGrows(..) => Err(list_place
+    let all = incidents::read(&mut list, design)?;
+    let grows =
+        |(_, incident): &(Time, PagedIncident)| matches!(incident, PagedIncident::LunGrows(..));
+    if all.iter().any(grows) {
+        return Err(list_place
             .refuse("lets a LUN grow, and the volumes of a test keep their size")
-            .hint("LUNs grow under plain load: [[load]] instead of [test]")),
-        other => unreachable!("{other:?} is refused where there is no [array.pages]"),
-    });
-    of_array.collect()
+            .hint("LUNs grow under plain load: [[load]] instead of [test]"));
+    }
+    Ok(all)
 }
 
-/// The array that a table describes.
-pub(super) fn read_array(section: &mut Section, folder: &Path) -> Result<ArrayDesign, Refusal> {
+/// What the table of an array describes: one, or several under one map of pages.
+pub(super) fn read_system(section: &mut Section, folder: &Path) -> Result<SystemDesign, Refusal> {
+    pages::read(section, folder)
+}
+
+/// The array that a table describes, whatever is made of it.
+fn read_array(section: &mut Section, folder: &Path) -> Result<ArrayDesign, Refusal> {
     let place = section.place().clone();
     let drives = drives::read(section, folder)?;
     let policy = drives::read_policy(section)?;

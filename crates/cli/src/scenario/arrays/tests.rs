@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use brunt_array::Incident;
 use brunt_units::ByteSize;
 
 use super::*;

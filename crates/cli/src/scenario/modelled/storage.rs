@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use brunt_array::{ArrayDesign, Incident};
+use brunt_array::{PagedIncident, SystemDesign};
 use brunt_units::Time;
 
 use super::super::arrays;
@@ -16,10 +16,10 @@ use super::super::tree::{Node, Value};
 pub struct ArrayPlan {
     /// What it is called; no two have the same name.
     pub name: String,
-    /// What it is made of.
-    pub design: ArrayDesign,
+    /// What it is made of: an array, or several under one map of pages.
+    pub design: SystemDesign,
     /// What befalls it, counted from the begin of the simulation.
-    pub incidents: Vec<(Time, Incident)>,
+    pub incidents: Vec<(Time, PagedIncident)>,
 }
 
 /// What arrays have here besides.
@@ -63,14 +63,8 @@ fn read_one(node: Node, number: u32, several: bool, folder: &Path) -> Result<Arr
         false => "array".to_owned(),
     };
     let name = section.read_or("name", usual, section::text)?.value;
-    if let Some(pages) = section.take("pages") {
-        let refusal = pages
-            .place
-            .refuse("is for plain load: a test lies on LUNs that have their place");
-        return Err(refusal.hint("leave [array.pages] out, or say [[load]] instead of [test]"));
-    }
     let incidents = section.take("incident");
-    let design = arrays::read_array(&mut section, folder)?;
+    let design = arrays::read_system(&mut section, folder)?;
     let incidents = incidents.map(|node| arrays::incidents_of(node, &design));
     Ok(ArrayPlan {
         name,
@@ -88,11 +82,11 @@ fn check_names(plans: &[ArrayPlan], place: &Place) -> Result<(), Refusal> {
             return Err(place.refuse(format!("there are two arrays called \"{}\"", plan.name)));
         }
         names.push(&plan.name);
-        for lun in &plan.design.luns {
-            if let Some(other) = luns.insert(&lun.name, &plan.name) {
+        for lun in plan.design.lun_names() {
+            if let Some(other) = luns.insert(lun, &plan.name) {
                 let what = format!(
-                    "LUN \"{}\" is there twice, on \"{other}\" and on \"{}\"",
-                    lun.name, plan.name
+                    "LUN \"{lun}\" is there twice, on \"{other}\" and on \"{}\"",
+                    plan.name
                 );
                 return Err(place.refuse(what));
             }

@@ -1,10 +1,13 @@
 use std::path::PathBuf;
 
+use brunt_array::PagedIncident;
 use brunt_units::ByteSize;
 
 use super::*;
 
 const EXAMPLE: &str = include_str!("../../../../../examples/mail-on-array.toml");
+
+const POOL: &str = include_str!("../../../../../examples/mail-on-pool.toml");
 
 fn parse(text: &str, set: &[&str]) -> Result<ModelledScenario, String> {
     let overrides = set.iter().map(|set| Override::of_set(set).unwrap());
@@ -73,7 +76,10 @@ fn the_resolved_text_is_the_same_scenario() {
     assert_eq!(two.scenario, one.scenario);
     assert_eq!(two.volumes, one.volumes);
     assert_eq!(two.to_toml(), one.to_toml());
-    assert_eq!(two.arrays[0].design.cache.unwrap().write, ByteSize::mib(64));
+    assert_eq!(
+        two.arrays[0].design.arrays()[0].cache.unwrap().write,
+        ByteSize::mib(64)
+    );
 }
 
 #[test]
@@ -142,10 +148,44 @@ fn several_arrays_have_names_and_incidents_of_their_own() {
 }
 
 #[test]
-fn a_test_on_pages_is_refused() {
-    let pages = EXAMPLE.replace("\n[array]\n", "\n[array]\npages = { members = 2 }\n");
-    let refusal = refused(&pages);
-    assert!(refusal.contains("is for plain load"), "{refusal}");
+fn a_test_lies_on_pages_of_a_pool() {
+    let scenario = parse(POOL, &[]).unwrap();
+    let array = &scenario.arrays[0];
+    assert_eq!(array.design.arrays().len(), 4);
+    assert_eq!(array.incidents.len(), 5);
+    let removed = array.incidents.last().map(|(_, incident)| incident.clone());
+    assert_eq!(removed, Some(PagedIncident::Remove(3)), "the snapshot");
+    let logs = scenario.volumes.iter().filter(|volume| volume.lun == 2);
+    assert!(logs.clone().all(|volume| volume.bytes == ByteSize::gib(20)));
+    assert_eq!(logs.count(), 2);
+    let again = parse(&scenario.to_toml(), &[]).unwrap();
+    assert_eq!(again.volumes, scenario.volumes);
+    assert_eq!(again.arrays[0].incidents, array.incidents);
+    let grows = "what = \"lun grows\"\nlun = \"logs\"\nsize = \"30 GiB\"";
+    let grows = POOL.replace("what = \"member joins\"\nmember = 3", grows);
+    let said = refused(&grows);
+    assert!(
+        said.contains("the volumes of a test keep their size"),
+        "{said}"
+    );
+    let large = POOL.replacen("\"12 GiB\"", "\"50 GiB\"", 1);
+    let said = refused(&large);
+    assert!(
+        said.contains("do not fit on LUN \"databases 1\" of 40 GiB"),
+        "{said}"
+    );
+    let thick = POOL.replace("thin = true", "thin = false");
+    let said = refused(&thick);
+    assert!(
+        said.contains("LUN \"databases 2\" of 40 GiB does not fit"),
+        "{said}"
+    );
+    let two = POOL
+        .replace("name = \"raid10\"\n", "")
+        .replace("drives = 6", "drives = 4")
+        + "
+[[array.group]]\nlevel = \"raid1\"\ndrives = 2\n";
+    assert!(refused(&two).contains("lie on one group of a member, and there are 2"));
 }
 
 #[test]

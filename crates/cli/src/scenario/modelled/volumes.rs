@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use brunt_array::Array;
+use brunt_array::{System, SystemDesign};
 use brunt_units::ByteSize;
 use brunt_world::random::Streams;
 
@@ -41,7 +41,8 @@ pub(super) fn read(
     servers: &[String],
     arrays: &[ArrayPlan],
 ) -> Result<Vec<VolumePlan>, Refusal> {
-    let luns = luns(arrays);
+    let built: Vec<System> = arrays.iter().map(build).collect();
+    let luns = luns(arrays, &built);
     let Some(node) = storage.take("volumes") else {
         return Err(storage.lacks("volumes", "[volumes] with \"/db1\" = \"name of a LUN\""));
     };
@@ -66,17 +67,22 @@ pub(super) fn read(
         }
     }
     check(scenario, servers.len(), &volumes, arrays)?;
+    check_thin(scenario, servers.len(), &volumes, arrays, &built)?;
     Ok(volumes)
 }
 
+fn build(plan: &ArrayPlan) -> System {
+    let built = plan.design.build(Streams::new(1));
+    built.expect("it was built when read")
+}
+
 /// Every LUN by its name. Its size is what the array makes of it.
-fn luns(arrays: &[ArrayPlan]) -> BTreeMap<&str, Lun> {
+fn luns<'p>(arrays: &'p [ArrayPlan], built: &[System]) -> BTreeMap<&'p str, Lun> {
     let mut luns = BTreeMap::new();
-    for (array, plan) in arrays.iter().enumerate() {
-        let built = Array::new(&plan.design, Streams::new(1)).expect("it was built when read");
-        for (number, lun) in (0..).zip(&plan.design.luns) {
+    for (array, (plan, built)) in arrays.iter().zip(built).enumerate() {
+        for (number, name) in (0..).zip(plan.design.lun_names()) {
             let at = usize::try_from(number).expect("few LUNs");
-            luns.insert(lun.name.as_str(), (array, at, built.lun_size(number)));
+            luns.insert(name, (array, at, built.lun_size(number)));
         }
     }
     luns
@@ -130,11 +136,10 @@ fn check(
             let bytes = used.entry((volume.array, volume.lun)).or_default();
             *bytes = bytes.saturating_add(database.size.value.get());
             if *bytes > volume.bytes.get() {
-                let lun = &arrays[volume.array].design.luns[volume.lun];
+                let lun = arrays[volume.array].design.lun_names()[volume.lun];
                 let what = format!(
-                    "databases of {} do not fit on LUN \"{}\" of {}",
+                    "databases of {} do not fit on LUN \"{lun}\" of {}",
                     ByteSize::bytes(*bytes),
-                    lun.name,
                     volume.bytes
                 );
                 return Err(database
@@ -146,6 +151,44 @@ fn check(
         }
         if let Some(folder) = &scenario.test.copy_to {
             place(volumes, server, folder)?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether the pools beneath thin LUNs have room for the databases that a test begins with. Whether what they grow by has some is
+/// the test's affair.
+fn check_thin(
+    scenario: &Scenario,
+    servers: usize,
+    volumes: &[VolumePlan],
+    arrays: &[ArrayPlan],
+    built: &[System],
+) -> Result<(), Refusal> {
+    for (number, (array, built)) in arrays.iter().zip(built).enumerate() {
+        let SystemDesign::Paged(pages) = &array.design else {
+            continue;
+        };
+        let (mut bytes, mut last) = (0_u64, None);
+        for server in 0..servers {
+            for database in scenario.databases() {
+                let volume = place(volumes, server, &database.path)?;
+                if volume.array == number && pages.luns[volume.lun].is_thin {
+                    bytes = bytes.saturating_add(database.size.value.get());
+                    last = Some(&database.size.place);
+                }
+            }
+        }
+        let room = built.free_room().unwrap_or_default();
+        if let Some(last) = last.filter(|_| bytes > room.get()) {
+            let what = format!(
+                "databases of {} lie on thin LUNs, and the pool of \"{}\" has room for {room}",
+                ByteSize::bytes(bytes),
+                array.name,
+            );
+            return Err(last
+                .refuse(what)
+                .hint("make them smaller, or the pool larger"));
         }
     }
     Ok(())

@@ -2,7 +2,7 @@
 
 use crate::decimals;
 use crate::html::table::{Row, Table};
-use crate::result::{AskedNumbers, Model, RunResult};
+use crate::result::{AskedNumbers, Model, PagesNumbers, RunResult};
 
 /// The tables of the model, if there is one.
 pub(super) fn model(result: &RunResult) -> Vec<Table> {
@@ -15,6 +15,8 @@ pub(super) fn model(result: &RunResult) -> Vec<Table> {
         groups(model),
         busy(model),
         luns(model),
+        pages(model),
+        happened(model),
         drives(model),
     ]
 }
@@ -125,7 +127,6 @@ fn busy(model: &Model) -> Table {
             cache(|cache| percent(cache.dirty_max)),
             cache(|cache| decimals(cache.stalled_per_s)),
             cache(|cache| decimals(cache.pages_per_destage)),
-            array.notes.join("; "),
         ])
     });
     let head = [
@@ -138,7 +139,6 @@ fn busy(model: &Model) -> Table {
         "At most",
         "Writes that waited per second",
         "Pages in a destage",
-        "Notes",
     ];
     Table::grid("Controllers, ports and caches", &head, rows.collect())
 }
@@ -165,6 +165,33 @@ fn luns(model: &Model) -> Table {
         "Write (ms)",
     ];
     Table::grid("LUNs", &head, rows.collect())
+}
+
+/// LUNs in pages; nothing without.
+fn pages(model: &Model) -> Table {
+    let several = model.arrays.len() > 1;
+    let rows = model.arrays.iter().flat_map(|array| {
+        let told = array.pages.iter().flat_map(PagesNumbers::told);
+        told.map(move |(what, line)| match several {
+            true => Row::new(vec![array.name.clone(), what.to_owned(), line]),
+            false => Row::new(vec![what.to_owned(), line]),
+        })
+    });
+    let head: &[&str] = match several {
+        true => &["Array", "What", "While it was measured"],
+        false => &["What", "While it was measured"],
+    };
+    Table::grid("LUNs in pages", head, rows.collect())
+}
+
+/// What befell the arrays, from the begin of the simulation on.
+fn happened(model: &Model) -> Table {
+    let rows = model.arrays.iter().flat_map(|array| {
+        let notes = array.notes.iter();
+        notes.map(|note| Row::new(vec![array.name.clone(), note.clone()]))
+    });
+    let head = ["Array", "What happened"];
+    Table::grid("What befell the storage", &head, rows.collect())
 }
 
 fn drives(model: &Model) -> Table {

@@ -7,7 +7,7 @@
 use std::cell::RefCell;
 
 use brunt_array::drive::DriveStats;
-use brunt_array::{CacheStats, SharedArray, Tally};
+use brunt_array::{CacheStats, LunRoom, PageStats, SharedArray, Tally};
 use brunt_qualify::progress::News;
 use brunt_units::{Span, Time};
 
@@ -20,8 +20,18 @@ pub(super) struct Reading {
     pub(super) controllers: Vec<f64>,
     pub(super) ports: Vec<f64>,
     pub(super) between: f64,
+    /// What happened to pages, and how full members were when it began and at the end; nothing for one array.
+    pub(super) pages: Option<PagesReading>,
     pub(super) notes: Vec<String>,
     pub(super) length: Span,
+}
+
+/// What was measured on LUNs in pages.
+#[derive(Clone, Debug)]
+pub(super) struct PagesReading {
+    pub(super) stats: (PageStats, Vec<LunRoom>),
+    pub(super) used_before: Vec<f64>,
+    pub(super) used: Vec<f64>,
 }
 
 /// Measures the arrays.
@@ -33,6 +43,8 @@ pub(super) struct Gauge {
 #[derive(Default)]
 struct State {
     since: Time,
+    /// How full the members of each array were then.
+    used_before: Vec<Vec<f64>>,
     until: Option<Time>,
     recovering: bool,
     readings: Vec<Reading>,
@@ -49,6 +61,7 @@ impl Gauge {
     /// A server tells what it does.
     pub(super) fn hear(&self, at: Time, news: &News) {
         match news {
+            News::Assumed => self.assume_written(),
             News::CollectionStarted if self.state.borrow().until.is_none() => self.begin(at),
             News::Recovering { .. } if !self.state.borrow().recovering => {
                 self.begin(at);
@@ -62,12 +75,21 @@ impl Gauge {
         }
     }
 
-    fn begin(&self, at: Time) {
+    fn assume_written(&self) {
         for array in &self.arrays {
-            array.device().begin_measuring();
+            array.device().assume_written();
         }
+    }
+
+    fn begin(&self, at: Time) {
+        let begin = |array: &SharedArray| {
+            let mut device = array.device();
+            device.begin_measuring();
+            device.array().used_shares()
+        };
         *self.state.borrow_mut() = State {
             since: at,
+            used_before: self.arrays.iter().map(begin).collect(),
             ..State::default()
         };
     }
@@ -79,10 +101,11 @@ impl Gauge {
         }
         state.until = Some(at);
         let length = at - state.since;
+        let mut before = std::mem::take(&mut state.used_before).into_iter();
         state.readings = self
             .arrays
             .iter()
-            .map(|array| read(array, length))
+            .map(|array| read(array, before.next(), length))
             .collect();
     }
 
@@ -103,7 +126,8 @@ impl Gauge {
     }
 }
 
-fn read(array: &SharedArray, length: Span) -> Reading {
+/// What was measured on `array`; its members were empty when measuring did not begin.
+fn read(array: &SharedArray, used_before: Option<Vec<f64>>, length: Span) -> Reading {
     let mut device = array.device();
     let tally = device.tally().clone();
     let array = device.array();
@@ -115,6 +139,14 @@ fn read(array: &SharedArray, length: Span) -> Reading {
         controllers,
         ports,
         between,
+        pages: array.pages().map(|stats| {
+            let used = array.used_shares();
+            PagesReading {
+                stats,
+                used_before: used_before.unwrap_or_else(|| vec![0.0; used.len()]),
+                used,
+            }
+        }),
         notes: array
             .notes()
             .iter()

@@ -2,7 +2,7 @@
 
 use brunt_array::drive::DriveStats;
 use brunt_array::load::Side;
-use brunt_array::{Asked, Breakdown, CacheStats, GroupDesign};
+use brunt_array::{Asked, Breakdown, CacheStats, GroupDesign, SystemDesign};
 use brunt_report::result::{
     ArrayNumbers, AskedNumbers, CacheNumbers, DriveNumbers, GroupNumbers, LunNumbers, PartNumbers,
 };
@@ -10,6 +10,7 @@ use brunt_units::Span;
 use brunt_world::Class;
 
 use super::gauge::Reading;
+use crate::commands::simulate::pages;
 use crate::scenario::{ArrayPlan, ModelledScenario};
 
 /// The numbers of every array of `scenario`.
@@ -21,24 +22,20 @@ pub(super) fn arrays(scenario: &ModelledScenario, readings: &[Reading]) -> Vec<A
 fn array(plan: &ArrayPlan, reading: &Reading) -> ArrayNumbers {
     let seconds = reading.length.as_seconds().max(f64::MIN_POSITIVE);
     let luns = luns(plan, reading, seconds);
-    let groups = plan.design.groups.iter().enumerate();
     ArrayNumbers {
         name: plan.name.clone(),
         asked: asked(reading, seconds),
-        groups: groups
-            .map(|(number, design)| {
-                let own = plan.design.luns.iter().zip(&luns);
-                let own = own.filter(|(lun, _)| lun.group == number);
-                let front = own.map(|(_, lun)| lun.reads_per_s + lun.writes_per_s).sum();
-                group(design, front, &reading.drives)
-            })
-            .collect(),
+        groups: groups(plan, reading, &luns, seconds),
         luns,
         drives: reading.drives.iter().map(drive).collect(),
         controllers: reading.controllers.clone(),
         ports: reading.ports.clone(),
         link_between: reading.between,
         cache: reading.cache.as_ref().map(|stats| cache(stats, seconds)),
+        pages: reading.pages.as_ref().and_then(|read| {
+            let used = (&read.used_before[..], &read.used[..]);
+            pages::numbers(&plan.design, &read.stats, used, seconds)
+        }),
         notes: reading.notes.clone(),
     }
 }
@@ -88,15 +85,16 @@ fn one_purpose(what: String, side: &Side, seconds: f64) -> AskedNumbers {
 }
 
 fn luns(plan: &ArrayPlan, reading: &Reading, seconds: f64) -> Vec<LunNumbers> {
-    let mut sums = vec![Asked::default(); plan.design.luns.len()];
+    let names = plan.design.lun_names();
+    let mut sums = vec![Asked::default(); names.len()];
     for (lun, _, asked) in reading.tally.luns() {
         let sum = &mut sums[lun as usize];
         sum.reads.merge(&asked.reads);
         sum.writes.merge(&asked.writes);
     }
-    let luns = plan.design.luns.iter().zip(&sums);
-    luns.map(|(lun, sum)| LunNumbers {
-        name: lun.name.clone(),
+    let luns = names.into_iter().zip(&sums);
+    luns.map(|(name, sum)| LunNumbers {
+        name: name.to_owned(),
         reads_per_s: sum.reads.latencies.count() as f64 / seconds,
         writes_per_s: sum.writes.latencies.count() as f64 / seconds,
         read_ms_mean: sum.reads.latencies.mean().map(Span::as_millis),
@@ -105,7 +103,43 @@ fn luns(plan: &ArrayPlan, reading: &Reading, seconds: f64) -> Vec<LunNumbers> {
     .collect()
 }
 
-fn group(design: &GroupDesign, front_per_s: f64, drives: &[DriveStats]) -> GroupNumbers {
+/// The groups of an array, or of all arrays beneath a map of pages, each with what is asked of it.
+fn groups(
+    plan: &ArrayPlan,
+    reading: &Reading,
+    luns: &[LunNumbers],
+    seconds: f64,
+) -> Vec<GroupNumbers> {
+    let groups = plan.design.groups().into_iter().enumerate();
+    let front = |number: usize| match (&plan.design, &reading.pages) {
+        (SystemDesign::One(design), _) => {
+            let own = design.luns.iter().zip(luns);
+            let own = own.filter(|(lun, _)| lun.group == number);
+            own.map(|(_, lun)| lun.reads_per_s + lun.writes_per_s).sum()
+        }
+        // A member has one group.
+        (SystemDesign::Paged(_), Some(pages)) => pages.stats.0.asked[number] as f64 / seconds,
+        (SystemDesign::Paged(_), None) => 0.0,
+    };
+    let name = |number: usize, group: &GroupDesign| match plan.design.arrays().len() {
+        1 => group.name.clone(),
+        _ => format!("{} of member {number}", group.name),
+    };
+    groups
+        .map(|(number, (first, design))| {
+            let drives = &reading.drives[first..];
+            group(name(number, design), design, front(number), drives)
+        })
+        .collect()
+}
+
+/// `drives` are those of the group's array, and maybe more after them.
+fn group(
+    name: String,
+    design: &GroupDesign,
+    front_per_s: f64,
+    drives: &[DriveStats],
+) -> GroupNumbers {
     let own: Vec<DriveNumbers> = design
         .drives
         .iter()
@@ -116,7 +150,7 @@ fn group(design: &GroupDesign, front_per_s: f64, drives: &[DriveStats]) -> Group
     // Times are weighed by the drives' requests.
     let all = sum(|drive| drive.reads_per_s + drive.writes_per_s).max(f64::MIN_POSITIVE);
     GroupNumbers {
-        name: design.name.clone(),
+        name,
         level: design.level.word(),
         drives: own.len(),
         utilisation: sum(|drive| drive.utilisation) / count,

@@ -144,7 +144,7 @@ impl Server {
             volume: Volume {
                 mount: path.display().to_string(),
                 file_system: "1 MiB extents".to_owned(),
-                device: format!("{}, {}", array.name, array.design.luns[volume.lun].name),
+                device: format!("{}, {}", array.name, array.design.lun_names()[volume.lun]),
                 device_reads: None,
                 engine_reads: 0,
                 stack: Vec::new(),

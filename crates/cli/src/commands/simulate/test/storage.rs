@@ -1,6 +1,6 @@
 //! The virtual world of a scenario: its arrays, and the servers' folders on their LUNs.
 
-use brunt_array::{Array, ArrayDevice, DesignError, SharedArray};
+use brunt_array::{ArrayDevice, SharedArray, SystemError};
 use brunt_units::Span;
 use brunt_world::random::Streams;
 use brunt_world_virtual::{Device, VirtualOptions, VirtualVolume, VirtualWorld};
@@ -20,16 +20,16 @@ pub(super) struct Storage {
 /// Builds the arrays of `scenario` and puts every folder on its LUN.
 ///
 /// # Errors
-/// [`DesignError`] when an array cannot be built; scenarios are checked before.
-pub(super) fn build(scenario: &ModelledScenario) -> Result<Storage, DesignError> {
+/// [`SystemError`] when an array cannot be built; scenarios are checked before.
+pub(super) fn build(scenario: &ModelledScenario) -> Result<Storage, SystemError> {
     let seed = scenario.scenario.test.seed;
     let random = Streams::new(seed).part("array");
     let mut arrays = Vec::new();
     for (number, plan) in scenario.arrays.iter().enumerate() {
         let streams = random.part(&number.to_string());
-        let mut array = Array::new(&plan.design, streams)?;
+        let mut array = plan.design.build(streams)?;
         for (at, incident) in &plan.incidents {
-            array.schedule_incident(*at, *incident);
+            array.schedule_incident(*at, incident.clone());
         }
         let luns = luns_of(scenario, number);
         arrays.push(SharedArray::new(ArrayDevice::new(array, &luns)));

@@ -2,18 +2,20 @@
 
 use std::path::Path;
 
-use brunt_report::decimals;
 use brunt_report::result::{AskedNumbers, IoNumbers, Model, Outcome, RunResult, Server};
+use brunt_report::{decimals, grouped};
 
 use crate::closing::summary;
 use crate::columns::columns;
-use crate::commands::simulate::Engine;
+use crate::commands::simulate::{Engine, pages};
 use crate::opening;
 use crate::output::Output;
 use crate::scenario::ModelledScenario;
 
 /// More groups than this are told in the report only.
 const GROUPS_SHOWN: usize = 12;
+/// More of what happened is told in the report only.
+const NOTES_SHOWN: usize = 20;
 
 /// The first lines: what is tested, on what.
 pub(super) fn opening(scenario: &ModelledScenario, engine: Engine) -> String {
@@ -28,8 +30,8 @@ pub(super) fn opening(scenario: &ModelledScenario, engine: Engine) -> String {
     }
     lines.extend(opening::goal(&scenario.scenario).map(|goal| format!("{:14}{goal}", "target")));
     for array in &scenario.arrays {
-        let groups: Vec<String> = array
-            .design
+        let first = &array.design.arrays()[0];
+        let groups: Vec<String> = first
             .groups
             .iter()
             .map(|group| {
@@ -42,11 +44,14 @@ pub(super) fn opening(scenario: &ModelledScenario, engine: Engine) -> String {
             })
             .collect();
         lines.push(format!(
-            "{:14}{}: {}",
+            "{:14}{}: {}{}",
             "storage",
             array.name,
+            pages::times(&array.design),
             groups.join("; ")
         ));
+        let pages = pages::described(&array.design);
+        lines.extend(pages.map(|pages| format!("{:14}{pages}", "LUNs")));
     }
     let seed = scenario.scenario.test.seed;
     lines.push(format!("{:14}{}, seed {seed}\n", "engine", engine.word()));
@@ -134,6 +139,8 @@ fn model(result: &RunResult) -> String {
     for line in groups(model).lines() {
         text.push_str(&format!("  {line}\n"));
     }
+    text.push_str(&pools(model));
+    text.push_str(&happened(model));
     let speed = model.measured_s / model.wall_seconds.max(f64::MIN_POSITIVE);
     text.push_str(&format!(
         "\n{:14}{} s of virtual time measured in {} s altogether ({} times as fast)",
@@ -175,6 +182,44 @@ fn busiest(model: &Model) -> String {
         most(model.busiest(|array| array.ports.clone())),
         most(dirty),
     )
+}
+
+/// What became of pages, on arrays that have LUNs in pages.
+fn pools(model: &Model) -> String {
+    let mut text = String::new();
+    for array in &model.arrays {
+        let Some(pages) = &array.pages else {
+            continue;
+        };
+        text.push('\n');
+        if model.arrays.len() > 1 {
+            text.push_str(&format!("{}\n", array.name));
+        }
+        text.push_str(&pages::lines(pages));
+    }
+    text
+}
+
+/// What befell the storage, from the begin of the simulation on.
+fn happened(model: &Model) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for array in &model.arrays {
+        let name = match model.arrays.len() {
+            1 => String::new(),
+            _ => format!("{}: ", array.name),
+        };
+        lines.extend(array.notes.iter().map(|note| format!("{name}{note}")));
+    }
+    if lines.is_empty() {
+        return String::new();
+    }
+    let more = lines.len().saturating_sub(NOTES_SHOWN);
+    lines.truncate(NOTES_SHOWN);
+    if more > 0 {
+        lines.push(format!("and {} more, in the report", grouped(more as u64)));
+    }
+    let lines: String = lines.iter().map(|line| format!("  {line}\n")).collect();
+    format!("\nwhat happened, from the begin of the simulation\n{lines}")
 }
 
 fn groups(model: &Model) -> String {

@@ -1,0 +1,253 @@
+//! LUNs in pages that lie on several arrays: how full those are, and what moving, thin LUNs and snapshots cost.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{decimals, grouped};
+
+/// What happened to pages while it was measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PagesNumbers {
+    /// Bytes of a page.
+    pub page_bytes: u64,
+    /// The arrays that the pages lie on.
+    pub members: Vec<MemberNumbers>,
+    /// The LUNs at the end, snapshots among them.
+    pub luns: Vec<RoomNumbers>,
+    /// Reads of hosts, by page, of what nobody has written. No drive is asked.
+    pub zeros: u64,
+    /// Pages that got room for a write of a host.
+    pub allocated: u64,
+    /// Writes of hosts, by page, to what nobody had written.
+    pub first_writes: u64,
+    /// Writes of hosts, by page, that went to another place because a snapshot has what they change, or the page was moving.
+    pub redirected: u64,
+    /// Bytes that both read around their data.
+    pub around_bytes: u64,
+    /// Writes of the map of pages.
+    pub map_writes: u64,
+    /// Writes of hosts, by page, that found no room.
+    pub refused: u64,
+    /// Pages that lie on another array now.
+    pub moved: u64,
+    /// Pages that got what they lacked, because a LUN behind them was removed.
+    pub made_whole: u64,
+    /// Bytes that were copied for both.
+    pub copied_bytes: u64,
+}
+
+/// One array among those that pages lie on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MemberNumbers {
+    /// Share of its room in use when measuring began, 0 to 1.
+    pub used_before: f64,
+    /// The same at the end.
+    pub used: f64,
+    /// Requests for data to it per second, whatever they were for.
+    pub asked_per_s: f64,
+}
+
+/// One LUN in pages.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RoomNumbers {
+    /// What the scenario calls it.
+    pub name: String,
+    /// How large hosts see it.
+    pub bytes: u64,
+    /// Bytes of its pages that lie somewhere, its own and those that it shares.
+    pub room_bytes: u64,
+}
+
+impl PagesNumbers {
+    /// What happened, one thing after the other: what it is about, and a line. What did not happen is left out.
+    pub fn told(&self) -> Vec<(&'static str, String)> {
+        let mut told = vec![("room", self.room())];
+        let luns = self.luns.iter().map(|lun| ("", lun.told()));
+        told.extend(luns);
+        let lines = [
+            ("pages moved", self.moving()),
+            ("snapshots", self.redirecting()),
+            ("thin LUNs", self.thin()),
+        ];
+        let lines = lines.into_iter();
+        told.extend(lines.filter_map(|(what, line)| Some((what, line?))));
+        told
+    }
+
+    fn room(&self) -> String {
+        let members = self.members.iter();
+        let of = |(number, member): (usize, &MemberNumbers)| {
+            let (before, after) = (percent(member.used_before), percent(member.used));
+            let change = match before == after {
+                true => after,
+                false => format!("{before} to {after}"),
+            };
+            match self.members.len() {
+                1 => change,
+                _ => format!("member {number} {change}"),
+            }
+        };
+        let members: Vec<String> = members.enumerate().map(of).collect();
+        format!("in use: {}", members.join(", "))
+    }
+
+    fn moving(&self) -> Option<String> {
+        let mut parts = Vec::new();
+        if self.moved > 0 {
+            parts.push(format!("{} to another member", grouped(self.moved)));
+        }
+        if self.made_whole > 0 {
+            let many = grouped(self.made_whole);
+            parts.push(format!("{many} made whole after a LUN was removed"));
+        }
+        let copied = bytes(self.copied_bytes);
+        parts.push(match parts.is_empty() {
+            true => format!("none yet, {copied} of one copied"),
+            false => format!("{copied} copied"),
+        });
+        (self.copied_bytes > 0).then(|| parts.join("; "))
+    }
+
+    fn redirecting(&self) -> Option<String> {
+        let many = grouped(self.redirected);
+        (self.redirected > 0).then(|| {
+            format!(
+                "{many} writes to pages that are shared or moving; {}",
+                self.overhead()
+            )
+        })
+    }
+
+    fn thin(&self) -> Option<String> {
+        let mut parts = Vec::new();
+        if self.first_writes > 0 {
+            let many = grouped(self.first_writes);
+            let mut first = format!("{many} writes to what nobody had written");
+            if self.redirected == 0 {
+                first.push_str(&format!("; {}", self.overhead()));
+            }
+            parts.push(first);
+        }
+        for (count, what) in [
+            (self.allocated, "pages got room"),
+            (self.zeros, "reads of zeros"),
+            (self.refused, "writes found no room"),
+        ] {
+            if count > 0 {
+                parts.push(format!("{} {what}", grouped(count)));
+            }
+        }
+        (!parts.is_empty()).then(|| parts.join("; "))
+    }
+
+    /// What redirected writes, and those to what nobody had written, cost together.
+    fn overhead(&self) -> String {
+        format!(
+            "{} read around such writes, {} writes of the map",
+            bytes(self.around_bytes),
+            grouped(self.map_writes)
+        )
+    }
+}
+
+impl RoomNumbers {
+    fn told(&self) -> String {
+        let share = self.room_bytes as f64 / self.bytes.max(1) as f64;
+        format!(
+            "\"{}\" has pages for {} of {} ({})",
+            self.name,
+            bytes(self.room_bytes),
+            bytes(self.bytes),
+            percent(share.min(1.0))
+        )
+    }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.0} %", share * 100.0)
+}
+
+/// So many bytes, in the largest unit of which there is one.
+fn bytes(count: u64) -> String {
+    const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
+    let mut size = count as f64 / 1024.0;
+    let mut unit = 0;
+    while size >= 1024.0 && unit + 1 < UNITS.len() {
+        size /= 1024.0;
+        unit += 1;
+    }
+    format!("{} {}", decimals(size), UNITS[unit])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn member(used_before: f64, used: f64) -> MemberNumbers {
+        MemberNumbers {
+            used_before,
+            used,
+            asked_per_s: 100.0,
+        }
+    }
+
+    fn quiet() -> PagesNumbers {
+        PagesNumbers {
+            page_bytes: 1 << 20,
+            members: vec![member(0.5, 0.5)],
+            luns: vec![RoomNumbers {
+                name: "mail".into(),
+                bytes: 40 << 30,
+                room_bytes: 10 << 30,
+            }],
+            zeros: 0,
+            allocated: 0,
+            first_writes: 0,
+            redirected: 0,
+            around_bytes: 0,
+            map_writes: 0,
+            refused: 0,
+            moved: 0,
+            made_whole: 0,
+            copied_bytes: 0,
+        }
+    }
+
+    #[test]
+    fn what_did_not_happen_is_left_out() {
+        let told = quiet().told();
+        assert_eq!(told[0], ("room", "in use: 50 %".to_owned()));
+        let lun = "\"mail\" has pages for 10.0 GiB of 40.0 GiB (25 %)";
+        assert_eq!(told[1], ("", lun.to_owned()));
+        assert_eq!(told.len(), 2);
+    }
+
+    #[test]
+    fn every_cost_is_told_once() {
+        let busy = PagesNumbers {
+            members: vec![member(0.5, 0.6), member(0.0, 0.0)],
+            redirected: 1200,
+            first_writes: 7,
+            around_bytes: 3 << 20,
+            map_writes: 1207,
+            refused: 2,
+            moved: 3,
+            copied_bytes: 3 << 20,
+            ..quiet()
+        };
+        let told = busy.told();
+        let of = |what: &str| {
+            let one = told.iter().find(|(name, _)| *name == what);
+            one.map(|(_, line)| line.clone()).unwrap()
+        };
+        assert_eq!(of("room"), "in use: member 0 50 % to 60 %, member 1 0 %");
+        assert_eq!(of("pages moved"), "3 to another member; 3.00 MiB copied");
+        assert_eq!(
+            of("snapshots"),
+            "1,200 writes to pages that are shared or moving; 3.00 MiB read around such writes, 1,207 writes of the map"
+        );
+        assert_eq!(
+            of("thin LUNs"),
+            "7 writes to what nobody had written; 2 writes found no room"
+        );
+    }
+}
