@@ -1,14 +1,22 @@
-//! A short try of every target, with inputs that are the same every time; `BRUNT_FUZZ=N` tries N times as many.
+//! A short try of every target, with inputs that are the same every time.
 //!
-//! Memory is watched from outside: a target that takes a length for granted would ask for gigabytes.
+//! ```text
+//!    BRUNT_FUZZ=N              N times as many inputs
+//!    BRUNT_FUZZ_TARGET=NAME    that target alone
+//!    BRUNT_FUZZ_INPUT=PATH     that input alone
+//! ```
+//!
+//! Memory is watched from outside: a target that takes a length for granted would ask for gigabytes. Each input is written
+//! down before it is tried, so that one with which the process dies can be tried again.
 
+use std::env;
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use brunt_fuzz::mutate::mutate;
 use brunt_fuzz::targets::{ALL, CANARY, Target};
-use brunt_world::random::Streams;
+use brunt_world::random::{Stream, Streams};
 
 /// Inputs of each target, times `BRUNT_FUZZ`.
 const INPUTS: u64 = 300;
@@ -16,16 +24,21 @@ const INPUTS: u64 = 300;
 const MEMORY_MAX: u64 = 1 << 30;
 
 fn inputs() -> u64 {
-    let times = std::env::var("BRUNT_FUZZ").map_or(1, |text| text.parse().unwrap());
+    let times = env::var("BRUNT_FUZZ").map_or(1, |text| text.parse().unwrap());
     INPUTS * times
 }
 
-/// Tries mutated seeds; the first input that makes the target panic, and what it said.
-fn attempt(target: &Target, inputs: u64) -> Option<(Vec<u8>, String)> {
+/// Where the input lies that `target` is at, or was at last.
+fn kept(target: &Target) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(target.name)
+}
+
+/// Tries mutated seeds up to the first that makes the target panic or take too much, and says what it was.
+fn attempt(target: &Target, inputs: u64) -> Result<(), String> {
     let seeds = (target.seeds)();
     assert!(!seeds.is_empty(), "{} has no seeds", target.name);
     let mut draw = Streams::new(1).named(target.name);
-    let pick = |draw: &mut brunt_world::random::Stream| {
+    let pick = |draw: &mut Stream| {
         let at = draw.below(seeds.len() as u64);
         &seeds[usize::try_from(at).unwrap()]
     };
@@ -35,14 +48,24 @@ fn attempt(target: &Target, inputs: u64) -> Option<(Vec<u8>, String)> {
             0 => seed.clone(),
             _ => mutate(&mut draw, seed, other),
         };
-        let tried = catch_unwind(AssertUnwindSafe(|| (target.run)(&input)));
-        if let Err(panic) = tried {
-            let said = panic.downcast_ref::<String>().cloned();
-            let said = said.or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_owned()));
-            return Some((input, said.unwrap_or_default()));
-        }
+        attempt_one(target, &input)?;
     }
-    None
+    Ok(())
+}
+
+fn attempt_one(target: &Target, input: &[u8]) -> Result<(), String> {
+    fs::write(kept(target), input).unwrap();
+    let tried = catch_unwind(AssertUnwindSafe(|| (target.run)(input)));
+    if let Err(panic) = tried {
+        let said = panic.downcast_ref::<String>().cloned();
+        let said = said.or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_owned()));
+        return Err(said.unwrap_or_default());
+    }
+    let peak = memory_peak();
+    if peak > MEMORY_MAX {
+        return Err(format!("{peak} bytes of memory"));
+    }
+    Ok(())
 }
 
 /// The most memory that this process has had; `proc_pid_status(5)`.
@@ -55,25 +78,32 @@ fn memory_peak() -> u64 {
 
 #[test]
 fn no_target_panics_and_none_takes_memory_without_end() {
-    for target in &ALL {
-        if let Some((input, said)) = attempt(target, inputs()) {
-            let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join(target.name);
-            fs::write(&kept, input).unwrap();
+    let wanted = env::var("BRUNT_FUZZ_TARGET").ok();
+    let input = env::var("BRUNT_FUZZ_INPUT").ok();
+    let is_wanted = |target: &&Target| wanted.as_deref().is_none_or(|name| name == target.name);
+    let targets: Vec<&Target> = ALL.iter().filter(is_wanted).collect();
+    assert!(!targets.is_empty(), "no target is called {wanted:?}");
+    for target in targets {
+        let tried = match &input {
+            Some(path) => attempt_one(target, &fs::read(path).unwrap()),
+            None => attempt(target, inputs()),
+        };
+        if let Err(said) = tried {
+            let kept = kept(target);
             panic!(
                 "{}: {said}\nthe input is in {}",
                 target.name,
                 kept.display()
             );
         }
-        let peak = memory_peak();
-        assert!(peak < MEMORY_MAX, "{}: {peak} bytes of memory", target.name);
+        println!("{}: {} MiB at most", target.name, memory_peak() >> 20);
     }
 }
 
 #[test]
 fn the_canary_is_heard() {
     let found = attempt(&CANARY, 2_000);
-    assert_eq!(found.unwrap().1, "the canary is dead");
+    assert_eq!(found, Err("the canary is dead".to_owned()));
 }
 
 #[test]
