@@ -51,6 +51,11 @@ impl Pages for AllPages {
         self.size
     }
 
+    fn last(&self) -> PageNumber {
+        let pages = self.bytes.len().div_euclid(self.size.bytes());
+        PageNumber(u32::try_from(pages).expect("a small database"))
+    }
+
     fn resident(&self, page: PageNumber) -> Result<&[u8], Need> {
         let start = (page.0 as usize - 1) * self.size.bytes();
         Ok(&self.bytes[start..start + self.size.bytes()])

@@ -63,6 +63,10 @@ impl Pages for CachedPages<'_> {
         self.size
     }
 
+    fn last(&self) -> PageNumber {
+        PageNumber(self.state.databases[usize::from(self.database)].pages)
+    }
+
     fn resident(&self, page: PageNumber) -> Result<&[u8], Need> {
         let frame = self.frame(page).ok_or(Need::Page(page))?;
         let mut used = self.used.borrow_mut();

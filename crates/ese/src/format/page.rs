@@ -149,6 +149,14 @@ impl PageFlags {
         Self(self.0 & !flags.0)
     }
 
+    /// Those that say what tree a page belongs to. All pages of a tree have the same.
+    #[must_use]
+    pub const fn kind(self) -> Self {
+        let kinds = Self::SPACE_TREE.with(Self::INDEX);
+        let kinds = kinds.with(Self::LONG_VALUE).with(Self::NON_UNIQUE);
+        Self(self.0 & kinds.0)
+    }
+
     /// The flush type: 1, 2, 3 in turn, one step with each write of the page; 0 is unknown.
     pub const fn flush_type(self) -> u8 {
         (self.0 >> Self::FLUSH_TYPE_SHIFT & 3) as u8

@@ -14,7 +14,8 @@ use crate::content::{Bytes, Content};
 use crate::error::{EngineError, PageFault};
 use crate::log::{LogRecord, Role, record};
 use crate::page::{Change, Need};
-use crate::tree::Step;
+use crate::tree::{Step, TreeId};
+use brunt_units::PageNumber;
 use brunt_world::sync::Permit;
 
 /// Pages that a look keeps pinned.
@@ -31,6 +32,10 @@ pub(super) enum Leave {
     /// It acts for one that has a permit.
     Given,
 }
+
+/// Steps that one change may take to make room: pages and extents for a split on every level, and for the space trees of each
+/// owner, are some hundred. More of them lead nowhere.
+const STEPS_MAX: u32 = 1000;
 
 /// What an operation keeps pinned.
 struct Hold {
@@ -52,7 +57,8 @@ impl Hold {
 /// How a try ended.
 enum Try<T> {
     Done(T),
-    Again,
+    /// A step was made, which touched this page last.
+    Again(PageNumber),
     Need(Need),
 }
 
@@ -95,7 +101,8 @@ impl Instance<Bytes> {
     /// `role` for `transaction`, structural ones before it as the system's.
     ///
     /// # Errors
-    /// When a page cannot be read, the log cannot be written or the database not grow.
+    /// When a page cannot be read, the log cannot be written or the database not grow; [`PageFault::Structure`], of the page
+    /// that was changed last, when there is no end of steps.
     pub async fn change<T>(
         &self,
         database: u8,
@@ -116,18 +123,26 @@ impl Instance<Bytes> {
         mut work: impl FnMut(&mut Change<'_, CachedPages<'_>>) -> Result<Step<T>, Need>,
     ) -> Result<T, EngineError> {
         let mut hold = Hold::new(leave);
-        loop {
+        let (mut steps, mut last) = (0, TreeId::DATABASE.root);
+        while steps < STEPS_MAX {
             if let Some(error) = self.failure() {
                 return Err(error);
             }
             self.0.log.room().await?;
             match self.attempt(database, transaction, role, &mut work) {
                 Try::Done(value) => return Ok(value),
-                // The next step wants other pages, and finds those it shares with this one in memory.
-                Try::Again => hold.pins.clear(),
-                Try::Need(need) => self.fulfil(database, need, &mut hold).await?,
+                Try::Again(touched) => {
+                    (steps, last) = (steps + 1, touched);
+                    // The next step wants other pages, and finds those it shares with this one in memory.
+                    hold.pins.clear();
+                }
+                Try::Need(need) => {
+                    steps += u32::from(matches!(need, Need::Growth(_)));
+                    self.fulfil(database, need, &mut hold).await?;
+                }
             }
         }
+        Err(self.page_error(self.database(database), last, PageFault::Structure))
     }
 
     fn attempt<T>(
@@ -143,7 +158,11 @@ impl Instance<Bytes> {
         let mut change = Change::new(&mut pages).with_claims(claims.as_deref());
         let (outcome, transaction, role) = match work(&mut change) {
             Ok(Step::Done(value)) => (Try::Done(value), transaction, role),
-            Ok(Step::Again) => (Try::Again, 0, Role::System),
+            Ok(Step::Again) => {
+                let last = change.touched().last().copied();
+                let last = last.unwrap_or(TreeId::DATABASE.root);
+                (Try::Again(last), 0, Role::System)
+            }
             Err(need) => {
                 assert!(
                     change.is_empty(),
@@ -154,7 +173,7 @@ impl Instance<Bytes> {
         };
         let changed = change.finish();
         drop(claims);
-        if matches!(outcome, Try::Again) {
+        if matches!(outcome, Try::Again(_)) {
             // Extents leave the root in changes of their own.
             self.watch_root(database, &pages, &changed.touched);
         }

@@ -35,6 +35,9 @@ pub trait Pages {
     /// The size of every page.
     fn page_size(&self) -> PageSize;
 
+    /// The last page that the file has. What leads beyond it, on a page, is damage.
+    fn last(&self) -> PageNumber;
+
     /// A page's bytes.
     ///
     /// # Errors
@@ -114,6 +117,11 @@ impl<'p, P: Pages> Change<'p, P> {
     /// The time every touched page will carry.
     pub fn time(&self) -> DatabaseTime {
         self.time
+    }
+
+    /// The pages that were edited, in the order in which they first were.
+    pub(crate) fn touched(&self) -> &[PageNumber] {
+        &self.touched
     }
 
     /// Whether any page was edited.

@@ -13,6 +13,7 @@ pub(crate) struct MemoryPages {
     time: DatabaseTime,
     pages: BTreeMap<PageNumber, Vec<u8>>,
     absent: BTreeSet<PageNumber>,
+    last: PageNumber,
     /// Images of all changes with their times.
     pub(crate) log: Vec<(DatabaseTime, Vec<u8>)>,
 }
@@ -25,6 +26,7 @@ impl MemoryPages {
             time: DatabaseTime(0),
             pages,
             absent,
+            last: PageNumber(u32::MAX),
             log: Vec::new(),
         }
     }
@@ -84,6 +86,11 @@ impl MemoryPages {
         self.time = time;
     }
 
+    /// Ends the file behind a page; one that was never ended has every page.
+    pub(crate) fn end_behind(&mut self, last: PageNumber) {
+        self.last = last;
+    }
+
     /// Whether there is such a page, in memory or not.
     pub(crate) fn exists(&self, page: PageNumber) -> bool {
         self.pages.contains_key(&page)
@@ -119,6 +126,10 @@ impl MemoryPages {
 impl Pages for MemoryPages {
     fn page_size(&self) -> PageSize {
         self.size
+    }
+
+    fn last(&self) -> PageNumber {
+        self.last
     }
 
     fn resident(&self, page: PageNumber) -> Result<&[u8], Need> {

@@ -7,7 +7,7 @@ use brunt_units::PageNumber;
 use super::extents::{Place, take_first};
 use super::{Extents, Space, SplitBuffer, extent_pages, extents, obtain};
 use crate::page::{Change, Need, Pages};
-use crate::tree::{Site, Step, levels, load, shrink_at};
+use crate::tree::{Site, Step, levels, shrink_at};
 
 /// A page found for a tree, with memory for it. It is the tree's once [taken](Self::take).
 #[derive(Clone, Copy, Debug)]
@@ -51,8 +51,7 @@ pub(crate) fn reserve<P: Pages>(
 ) -> Result<Step<Grant>, Need> {
     let space = Space::of(change.pages(), site.owner)?;
     let root = space.available.root;
-    let page = load(change.pages(), space.available, root)?;
-    let mut buffer = SplitBuffer::of(page).ok_or(Need::Repair(root))?;
+    let mut buffer = SplitBuffer::load(change.pages(), space)?;
     if !site.is_space() && !is_enough(change.pages(), space, buffer, 1)? {
         let owned = extents::owned_pages(change.pages(), space)?;
         obtain(change, site.owner, extent_pages(owned))?;

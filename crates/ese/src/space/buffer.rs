@@ -43,6 +43,18 @@ impl SplitBuffer {
         sensible.then_some(Self { runs })
     }
 
+    /// The split buffer for the space trees of `space`. What it names lies in the file.
+    ///
+    /// # Errors
+    /// [`Need::Page`]; [`Need::Repair`].
+    pub(super) fn load<P: Pages>(pages: &P, space: Space) -> Result<Self, Need> {
+        let root = space.available.root;
+        let buffer = Self::of(load(pages, space.available, root)?);
+        buffer
+            .filter(|buffer| buffer.runs().all(|run| run.last <= pages.last()))
+            .ok_or(Need::Repair(root))
+    }
+
     /// The 16 bytes of tag 0.
     pub(crate) fn to_bytes(self) -> [u8; SPLIT_BUFFER_BYTES] {
         let mut bytes = [0; SPLIT_BUFFER_BYTES];
@@ -88,11 +100,10 @@ impl SplitBuffer {
 /// Puts a page that a space tree needs no more into the split buffer. The available-extents root is resident.
 pub(crate) fn put_into_buffer<P: Pages>(change: &mut Change<'_, P>, site: Site, page: PageNumber) {
     let outcome = Space::of(change.pages(), site.owner).and_then(|space| {
-        let root = space.available.root;
-        let root_page = load(change.pages(), space.available, root)?;
-        let mut buffer = SplitBuffer::of(root_page).ok_or(Need::Repair(root))?;
+        let mut buffer = SplitBuffer::load(change.pages(), space)?;
         buffer.put(page);
-        change.edit(root).set_external_header(&buffer.to_bytes());
+        let mut root = change.edit(space.available.root);
+        root.set_external_header(&buffer.to_bytes());
         Ok(())
     });
     outcome.expect("the root was read when the change began");

@@ -3,11 +3,14 @@
 //! An extent's key is its last page, so the extent that holds page `n`, or the next one above it, is the first whose key is
 //! not below `n`. A new extent is joined with neighbours on the same leaf; across the edge of a leaf it is not, which costs
 //! a node now and then and saves moving separators.
+//!
+//! Space trees say how far a file has to grow and which pages are nobody's, so what they say is believed only as far as the
+//! file goes: an extent beyond its end, or one that is not above the one before it, is damage.
 
 use brunt_units::PageNumber;
 
 use super::Space;
-use crate::format::page::TAG_BYTES;
+use crate::format::page::{Page, PageFlags, TAG_BYTES};
 use crate::format::space::Extent;
 use crate::page::{Change, Need, Pages};
 use crate::tree::{Site, Step, TreeId, descend, insert_at, load, node_at, split_leaf};
@@ -39,6 +42,9 @@ impl<'p, P: Pages> Extents<'p, P> {
     /// The extents of `tree` from its first one on.
     pub(crate) fn of(pages: &'p P, tree: TreeId) -> Result<Self, Need> {
         let leaf = descend(pages, tree, &[])?.leaf().page;
+        if !load(pages, tree, leaf)?.flags().has(PageFlags::SPACE_TREE) {
+            return Err(Need::Repair(leaf));
+        }
         Ok(Self {
             pages,
             tree,
@@ -61,14 +67,15 @@ impl<'p, P: Pages> Extents<'p, P> {
                 continue;
             }
             self.index += 1;
-            let node = node_at(page, leaf, index)?;
-            if node.is_deleted() {
+            let extent = extent_at(self.pages, page, leaf, index)?;
+            // Deleted or not: else links could lead round in circles.
+            if extent.first() <= self.last {
+                return Err(Need::Repair(leaf));
+            }
+            self.last = extent.last;
+            if node_at(page, leaf, index)?.is_deleted() {
                 continue;
             }
-            let extent = Extent::from_node(node.key, node.data);
-            let above = extent.filter(|extent| extent.first() > self.last);
-            let extent = above.ok_or(Need::Repair(leaf))?;
-            self.last = extent.last;
             let is_alone = leaf != self.tree.root && page.node_count() == 1;
             return Ok(Some(Place {
                 extent,
@@ -90,8 +97,40 @@ impl<'p, P: Pages> Extents<'p, P> {
     }
 }
 
+/// The extent of a node, which lies in the file.
+fn extent_at<P: Pages>(
+    pages: &P,
+    page: Page<'_>,
+    leaf: PageNumber,
+    index: usize,
+) -> Result<Extent, Need> {
+    let node = node_at(page, leaf, index)?;
+    Extent::from_node(node.key, node.data)
+        .filter(|extent| extent.last <= pages.last())
+        .ok_or(Need::Repair(leaf))
+}
+
+/// [`prepare`] for an extent that becomes owned and available.
+pub(crate) fn prepare_gain<P: Pages>(
+    change: &mut Change<'_, P>,
+    space: Space,
+    extent: Extent,
+) -> Result<Step<()>, Need> {
+    for site in [space.owned_site(), space.available_site()] {
+        if prepare(change, site, extent, 1)? == Step::Again {
+            return Ok(Step::Again);
+        }
+    }
+    let leaf = |tree| Ok(descend(change.pages(), tree, &extent.key())?.leaf().page);
+    let (owned, available) = (leaf(space.owned)?, leaf(space.available)?);
+    match owned == available {
+        true => Err(Need::Repair(owned)),
+        false => Ok(Step::Done(())),
+    }
+}
+
 /// Sees to it that `count` extents like `extent` can be [added](add) to a space tree: splits the leaf when it must. Pages
-/// that are there already mean damage.
+/// that are there already mean damage, and so do neighbours that are no extents.
 pub(crate) fn prepare<P: Pages>(
     change: &mut Change<'_, P>,
     site: Site,
@@ -101,12 +140,11 @@ pub(crate) fn prepare<P: Pages>(
     let descent = descend(change.pages(), site.tree, &extent.key())?;
     let at = descent.leaf();
     let leaf = load(change.pages(), site.tree, at.page)?;
-    if at.index < leaf.node_count() {
-        let node = node_at(leaf, at.page, at.index)?;
-        let above = Extent::from_node(node.key, node.data);
-        above
-            .filter(|above| above.first() > extent.last)
-            .ok_or(Need::Repair(at.page))?;
+    let read = |index| extent_at(change.pages(), leaf, at.page, index);
+    let overlaps_above = at.index < leaf.node_count() && read(at.index)?.first() <= extent.last;
+    let overlaps_below = at.index > 0 && read(at.index - 1)?.last >= extent.first();
+    if overlaps_above || overlaps_below {
+        return Err(Need::Repair(at.page));
     }
     if leaf.free() >= EXTENT_COST * count {
         return Ok(Step::Done(()));
@@ -150,13 +188,10 @@ fn add_joined<P: Pages>(
     let at = descend(change.pages(), site.tree, &extent.key())?.leaf();
     let page = load(change.pages(), site.tree, at.page)?;
     let read = |index: usize| -> Result<Option<Extent>, Need> {
-        if index >= page.node_count() {
-            return Ok(None);
+        match index < page.node_count() {
+            true => extent_at(change.pages(), page, at.page, index).map(Some),
+            false => Ok(None),
         }
-        let node = node_at(page, at.page, index)?;
-        Extent::from_node(node.key, node.data)
-            .map(Some)
-            .ok_or(Need::Repair(at.page))
     };
     let below = match at.index.checked_sub(1) {
         Some(index) => read(index)?.filter(|below| below.last.after(1) == extent.first()),

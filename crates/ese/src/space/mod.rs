@@ -26,6 +26,8 @@
 mod allocate;
 mod buffer;
 pub mod check;
+#[cfg(test)]
+mod damage_tests;
 mod extents;
 mod free;
 mod obtain;
@@ -40,7 +42,7 @@ pub use obtain::{grow, last_page, obtain};
 
 use brunt_units::PageNumber;
 
-use crate::format::page::Page;
+use crate::format::page::{Page, PageFlags};
 use crate::page::{Need, Pages};
 use crate::tree::{Site, TreeId, load};
 
@@ -78,12 +80,21 @@ impl Space {
     pub(crate) fn of<P: Pages>(pages: &P, owner: TreeId) -> Result<Self, Need> {
         let root = load(pages, owner, owner.root)?;
         let broken = Need::Repair(owner.root);
+        if root.flags().has(PageFlags::SPACE_TREE) {
+            return Err(broken);
+        }
         let header = root.space_header().map_err(|_| broken)?;
-        let owned_root = header.owned_root().ok_or(broken)?;
+        // The other space tree has the page behind it.
+        let owned_root = header.owned_root().filter(|root| *root < pages.last());
+        let owned_root = owned_root.ok_or(broken)?;
         let space_tree = |root| TreeId {
             root,
             object: owner.object,
         };
+        // A tree that calls itself the database root would grow the file without end: what is gained is the other's.
+        if header.parent.is_some() == (owner == TreeId::DATABASE) {
+            return Err(broken);
+        }
         let parent = match header.parent {
             PageNumber::NONE => None,
             root => {

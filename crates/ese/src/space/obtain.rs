@@ -3,11 +3,11 @@
 use brunt_units::PageNumber;
 
 use super::allocate::is_enough;
-use super::extents::{Place, add, owned_pages, prepare, take_first};
+use super::extents::{Place, add, owned_pages, prepare_gain, take_first};
 use super::{Extents, Space, SplitBuffer, extent_pages};
 use crate::format::space::Extent;
 use crate::page::{Change, Need, Pages};
-use crate::tree::{Step, TreeId, load};
+use crate::tree::{Step, TreeId};
 
 /// Database, table, index: no tree has more above it.
 const DEPTH_MAX: u32 = 4;
@@ -47,10 +47,8 @@ fn obtain_below<P: Pages>(
         return obtain_below(change, parent, wanted, depth - 1);
     };
     let extent = Extent::starting_at(place.extent.first(), pages);
-    for site in [space.owned_site(), space.available_site()] {
-        if prepare(change, site, extent, 1)? == Step::Again {
-            return Ok(());
-        }
+    if prepare_gain(change, space, extent)? == Step::Again {
+        return Ok(());
     }
     let extent = take_first(change, place, pages);
     add(change, space.owned_site(), extent, false);
@@ -60,9 +58,7 @@ fn obtain_below<P: Pages>(
 
 /// The first extent of which `pages` pages can be taken.
 fn fitting<P: Pages>(pages: &P, space: Space, wanted: u32) -> Result<Option<Place>, Need> {
-    let root = space.available.root;
-    let page = load(pages, space.available, root)?;
-    let buffer = SplitBuffer::of(page).ok_or(Need::Repair(root))?;
+    let buffer = SplitBuffer::load(pages, space)?;
     if !is_enough(pages, space, buffer, wanted)? {
         return Ok(None);
     }
@@ -91,10 +87,8 @@ pub fn grow<P: Pages>(
 ) -> Result<Step<PageNumber>, Need> {
     let space = Space::of(change.pages(), root)?;
     let extent = Extent::starting_at(last_owned(change.pages(), space)?.after(1), pages);
-    for site in [space.owned_site(), space.available_site()] {
-        if prepare(change, site, extent, 1)? == Step::Again {
-            return Ok(Step::Again);
-        }
+    if prepare_gain(change, space, extent)? == Step::Again {
+        return Ok(Step::Again);
     }
     add(change, space.owned_site(), extent, true);
     add(change, space.available_site(), extent, true);

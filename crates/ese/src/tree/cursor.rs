@@ -3,6 +3,10 @@
 //! A cursor holds no page. It remembers the entry it returned last, and where: while that page has not been changed, the
 //! next entry lies beside it; otherwise the cursor seeks. Every change stamps the pages it touches, those it empties
 //! included, with a new database time, so an unchanged time means an unchanged place.
+//!
+//! Entries come in order, whatever the pages say: where links lead back, or round in circles, that is damage.
+
+use std::cmp::Ordering;
 
 use brunt_units::{DatabaseTime, PageNumber};
 
@@ -90,6 +94,7 @@ impl Cursor {
         loop {
             let page = load(pages, self.tree, number)?;
             if index < page.node_count() {
+                self.is_ahead(page, number, index, Ordering::Greater)?;
                 return self.stand(page, number, index).map(Some);
             }
             self.has_nodes(page, number)?;
@@ -120,6 +125,7 @@ impl Cursor {
         loop {
             let page = load(pages, self.tree, number)?;
             if index > 0 {
+                self.is_ahead(page, number, index - 1, Ordering::Less)?;
                 return self.stand(page, number, index - 1).map(Some);
             }
             number = page.previous();
@@ -143,6 +149,26 @@ impl Cursor {
         match page.node_count() {
             0 if number != self.tree.root => Err(Need::Repair(number)),
             _ => Ok(()),
+        }
+    }
+
+    /// A node to go to must be `ahead` of the cursor; one that the cursor is before may be where it was told to begin.
+    fn is_ahead(
+        &self,
+        page: Page<'_>,
+        number: PageNumber,
+        index: usize,
+        ahead: Ordering,
+    ) -> Result<(), Need> {
+        let (key, begins) = match &self.place {
+            Place::End => return Ok(()),
+            Place::Before(key) => (key, ahead == Ordering::Greater),
+            Place::On(key, _) => (key, false),
+        };
+        let found = order::compare(node_at(page, number, index)?, order::is_by_data(page), key);
+        match found == ahead || (begins && found == Ordering::Equal) {
+            true => Ok(()),
+            false => Err(Need::Repair(number)),
         }
     }
 

@@ -5,7 +5,8 @@ use brunt_world::random::{Stream, Streams};
 
 use super::testing::{Database, Plan};
 use super::*;
-use crate::format::page::{Page, PageFlags};
+use crate::format::page::{FLAGS_AT, NEXT_AT, PREVIOUS_AT, Page, PageFlags};
+use crate::page::Need;
 
 fn key(draw: &mut Stream) -> Vec<u8> {
     let mut key = vec![3; usize::try_from(draw.below(200)).unwrap()];
@@ -83,6 +84,77 @@ fn damaged_trees_are_reported() {
         }
     }
     assert!(found > 100, "{found} damages found");
+}
+
+/// The leaves of a tree of two levels, in order.
+fn leaves(database: &mut Database) -> Vec<PageNumber> {
+    let tree = database.trees[0];
+    let mut leaves = vec![database.look(|pages| seek(pages, tree, &[])).page];
+    loop {
+        let last = *leaves.last().unwrap();
+        match Page::new(database.pages.bytes(last), PageSize::KIB_4).next() {
+            PageNumber::NONE => return leaves,
+            next => leaves.push(next),
+        }
+    }
+}
+
+#[test]
+fn links_that_lead_round_in_circles_end_at_the_page_that_they_lead_to() {
+    let mut draw = Streams::new(2).named("circles");
+    let mut database = database(&mut draw);
+    let tree = database.trees[0];
+    let leaves = leaves(&mut database);
+    let (first, third, last) = (leaves[0], leaves[2], leaves[leaves.len() - 1]);
+    for (page, at, to) in [(last, NEXT_AT, third), (first, PREVIOUS_AT, third)] {
+        let mut bytes = database.pages.bytes(page).to_vec();
+        bytes[at..at + 4].copy_from_slice(&to.0.to_le_bytes());
+        database.pages.put(page, bytes);
+    }
+    let (mut forth, mut back) = (Cursor::before(tree, &[]), Cursor::at_end(tree));
+    let mut count = 0;
+    let refused = loop {
+        match forth.next(&database.pages) {
+            Ok(entry) => count += u32::from(entry.is_some()),
+            Err(need) => break need,
+        }
+    };
+    assert_eq!((refused, count), (Need::Repair(third), 400));
+    let refused = loop {
+        match back.previous(&database.pages) {
+            Ok(entry) => assert!(entry.is_some(), "no end before the circle"),
+            Err(need) => break need,
+        }
+    };
+    assert_eq!(refused, Need::Repair(third));
+}
+
+#[test]
+fn a_flag_that_makes_data_part_of_the_order_is_not_believed_of_one_page() {
+    let mut draw = Streams::new(3).named("flags");
+    let mut database = database(&mut draw);
+    let tree = database.trees[0];
+    let leaf = leaves(&mut database)[1];
+    let key = node_at(
+        Page::new(database.pages.bytes(leaf), PageSize::KIB_4),
+        leaf,
+        0,
+    );
+    let key = key.unwrap().key.to_vec();
+    set_flags(&mut database, leaf, PageFlags::NON_UNIQUE);
+    let replaced = database.try_run(|change| replace(change, tree, &key, &[1; 300]));
+    assert_eq!(replaced.map(|_| ()), Err(leaf));
+    // Of the root neither: keys with their data are longer than any key may be.
+    set_flags(&mut database, tree.root, PageFlags::NON_UNIQUE);
+    let inserted = database.try_run(|change| insert(change, tree, &key, &[1; 1200]));
+    assert_eq!(inserted.map(|_| ()), Err(tree.root));
+}
+
+fn set_flags(database: &mut Database, page: PageNumber, more: PageFlags) {
+    let mut bytes = database.pages.bytes(page).to_vec();
+    let flags = Page::new(&bytes, PageSize::KIB_4).flags().with(more);
+    bytes[FLAGS_AT..FLAGS_AT + 4].copy_from_slice(&flags.0.to_le_bytes());
+    database.pages.put(page, bytes);
 }
 
 /// Goes twenty entries on.

@@ -184,12 +184,14 @@ fn walk<P: Pages>(
     let mut path = SmallVec::new();
     let mut number = tree.root;
     let mut leaf_expected = None;
+    let mut kind = None;
     loop {
         let page = load(pages, tree, number)?;
         let flags = page.flags();
         let is_leaf = flags.has(PageFlags::LEAF);
         let misplaced = leaf_expected.is_some_and(|expected| expected != is_leaf)
-            || flags.has(PageFlags::ROOT) != path.is_empty();
+            || flags.has(PageFlags::ROOT) != path.is_empty()
+            || *kind.get_or_insert(flags.kind()) != flags.kind();
         if misplaced || path.len() == LEVELS_MAX || (!is_leaf && page.node_count() == 0) {
             return Err(Need::Repair(number));
         }

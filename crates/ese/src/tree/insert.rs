@@ -34,7 +34,8 @@ pub enum ReplaceOutcome {
 /// [`Need`], of any kind.
 ///
 /// # Panics
-/// When the key is empty or longer than [`key_bytes_max`], the data is empty, or both are more than a page holds.
+/// When the key is empty or longer than [`key_bytes_max`], the data is empty, or both are more than a page holds. A key that is
+/// too long only together with its data, in a tree whose keys are not unique, is [`Need::Repair`].
 pub fn insert<P: Pages>(
     change: &mut Change<'_, P>,
     tree: TreeId,
@@ -53,11 +54,16 @@ pub(crate) fn insert_at<P: Pages>(
     let root = load(change.pages(), site.tree, site.tree.root)?;
     let by_data = root.flags().has(PageFlags::NON_UNIQUE);
     let target = order::sort_key(key, data, by_data);
+    let longest = key_bytes_max(root.size());
     assert!(
-        !key.is_empty() && target.len() <= key_bytes_max(root.size()),
+        !key.is_empty() && key.len() <= longest,
         "a key of {} bytes",
-        target.len()
+        key.len()
     );
+    if target.len() > longest {
+        // The data is no part of the key, whatever the root says.
+        return Err(Need::Repair(site.tree.root));
+    }
     assert_size(change, key, data);
     let descent = descend(change.pages(), site.tree, &target)?;
     if descent.exact {
@@ -91,7 +97,7 @@ pub(crate) fn insert_at<P: Pages>(
 /// [`Need`], of any kind.
 ///
 /// # Panics
-/// When the tree's keys are not unique: its data is part of the order. Like [`insert`] for the data.
+/// Like [`insert`] for the data. In a tree whose keys are not unique data is part of the order: [`Need::Repair`].
 pub fn replace<P: Pages>(
     change: &mut Change<'_, P>,
     tree: TreeId,
@@ -128,10 +134,10 @@ fn replace_where<P: Pages>(
     let descent = descend(change.pages(), tree, key)?;
     let leaf = descent.leaf();
     let page = load(change.pages(), tree, leaf.page)?;
-    assert!(
-        !page.flags().has(PageFlags::NON_UNIQUE),
-        "data that orders entries is not replaced"
-    );
+    if page.flags().has(PageFlags::NON_UNIQUE) {
+        // Data that orders entries is not replaced: nobody asks for that, so the flag is wrong.
+        return Err(Need::Repair(leaf.page));
+    }
     if !descent.exact {
         return Ok(Step::Done(ReplaceOutcome::NotFound));
     }

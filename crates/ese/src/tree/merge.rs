@@ -14,8 +14,8 @@ use super::claimed::Claimed;
 use super::find::{Visit, look_beside};
 use super::remove::{discard, is_sparse, link};
 use super::{Site, Step, TreeId, descend, load, node_at};
-use crate::format::page::{Page, PageFlags, TAG_COUNT_MASK, body_bytes};
-use crate::page::{Change, Need, Nodes, Pages, node_cost};
+use crate::format::page::{Page, PageFlags, TAG_BYTES, TAG_COUNT_MASK, body_bytes};
+use crate::page::{Change, Need, Nodes, Pages};
 use crate::space;
 
 /// Gives room back around the place of `key`: merges a page with a neighbour or lowers the root, and returns
@@ -117,6 +117,11 @@ fn merge<P: Pages>(change: &mut Change<'_, P>, site: Site, pair: Pair) -> Result
     } = pair;
     let page = load(change.pages(), site.tree, right)?;
     let (is_leaf, next) = (page.flags().has(PageFlags::LEAF), page.next());
+    let beside = load(change.pages(), site.tree, left)?.flags();
+    let alike = beside.has(PageFlags::LEAF) == is_leaf && beside.kind() == page.flags().kind();
+    if left == right || !alike {
+        return Err(Need::Repair(parent.page));
+    }
     if is_leaf {
         look_beside(change.pages(), site.tree, right)?;
         if page.previous() != left {
@@ -148,7 +153,8 @@ fn lower_root<P: Pages>(change: &mut Change<'_, P>, site: Site) -> Result<Step<(
     }
     let broken = Need::Repair(root);
     let only = node_at(page, root, 0)?;
-    let room = page.free() + node_cost(&only.key.to_vec(), only.data);
+    let item = page.item(1).map_err(|_| broken)?;
+    let room = page.free() + item.len() + TAG_BYTES;
     let child = only.child().ok_or(broken)?;
     let child_page = load(change.pages(), site.tree, child)?;
     let nodes = Nodes::of(child_page, 0..child_page.node_count());

@@ -18,7 +18,7 @@ use smallvec::SmallVec;
 
 use super::find::{Visit, look_beside};
 use super::{Step, TreeId, descend, load, node_at};
-use crate::format::page::{Page, PageFlags, body_bytes};
+use crate::format::page::{NODE_LENGTH_MASK, Page, PageFlags, body_bytes};
 use crate::page::{Change, Need, Pages};
 use crate::space;
 
@@ -223,7 +223,7 @@ fn renames<P: Pages>(
         let page = load(pages, tree, visit.page)?;
         let node = node_at(page, visit.page, visit.index)?;
         let grows = key.len().saturating_sub(node.key.suffix.len());
-        if grows > page.free() {
+        if grows > page.free() || key.len() > NODE_LENGTH_MASK.into() {
             // It is as long as the key that it should have, on pages that make sense.
             return Err(Need::Repair(visit.page));
         }

@@ -19,7 +19,9 @@ use super::find::{Visit, look_behind};
 use super::split_point::Crowd;
 use super::{Site, Step, load, node_at, order};
 use crate::format::node::{Key, NodeFlags};
-use crate::format::page::{Page, PageFlags, TAG_BYTES, TAG_COUNT_MASK, body_bytes};
+use crate::format::page::{
+    NODE_LENGTH_MASK, Page, PageFlags, TAG_BYTES, TAG_COUNT_MASK, body_bytes,
+};
 use crate::page::{Change, Need, Nodes, Pages, node_cost};
 use crate::space;
 
@@ -334,6 +336,9 @@ fn split_at<P: Pages>(
     cut: &Cut,
 ) -> Result<Step<()>, Need> {
     let (left, parent) = (path[path.len() - 1].page, path[path.len() - 2]);
+    if cut.separator.len() > NODE_LENGTH_MASK.into() {
+        return Err(Need::Repair(left));
+    }
     let parent_page = load(change.pages(), site.tree, parent.page)?;
     if !room_for(parent_page, 0, &cut.separator, &[0; CHILD_BYTES]) {
         split_branch(change, site, &path[..path.len() - 1])?;
