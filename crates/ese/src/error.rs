@@ -59,6 +59,18 @@ pub enum EngineError {
     /// There is no record with this key (ESE -1601).
     #[error("there is no record with this key (ESE -1601)")]
     RecordNotFound,
+    /// A page is whole and holds a record or a part of a long value that makes no sense. The record cannot be read; others can.
+    #[error("{}: page {page} (offset {offset}): {what} (ESE -1206)", database.display())]
+    Record {
+        /// The database file.
+        database: PathBuf,
+        /// The page.
+        page: PageNumber,
+        /// Its first byte in the file.
+        offset: u64,
+        /// What makes no sense.
+        what: &'static str,
+    },
     /// The log cannot be replayed (ESE -501); databases are untouched since the checkpoint.
     #[error("{}: log damaged at {at}: {what} (ESE -501)", path.display())]
     LogCorrupt {

@@ -170,7 +170,7 @@ impl Database {
         match survey::count(world, &self.server, self.index).await {
             Ok(there) => Ok((there + lost).saturating_sub(self.expected)),
             // What cannot be read has been found before, and cannot be counted.
-            Err(EngineError::Page { .. } | EngineError::Damaged { .. }) => Ok(0),
+            Err(EngineError::Page { .. } | EngineError::Record { .. }) => Ok(0),
             Err(error) => Err(error),
         }
     }
@@ -184,7 +184,7 @@ impl Database {
             let id = Contents::id(*record);
             match instance.read_message(table.messages(), id, false).await {
                 Ok(Some(_)) => undead += 1,
-                Ok(None) | Err(EngineError::Page { .. } | EngineError::Damaged { .. }) => {}
+                Ok(None) | Err(EngineError::Page { .. } | EngineError::Record { .. }) => {}
                 Err(error) => return Err(error),
             }
             self.server.rest().await;
@@ -248,7 +248,7 @@ async fn read(
             let finding = match message {
                 Ok(Some(message)) => table.compare(record, &message).err(),
                 Ok(None) | Err(EngineError::Page { .. }) => Some(Finding::Lost),
-                Err(EngineError::Damaged { .. }) => Some(Finding::Torn),
+                Err(EngineError::Record { .. }) => Some(Finding::Torn),
                 Err(error) => return Err(error),
             };
             let is_known = table.oracle().version(record).is_some();

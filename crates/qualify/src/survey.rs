@@ -14,7 +14,7 @@ use brunt_ese::content::Bytes;
 use brunt_ese::error::EngineError;
 use brunt_ese::instance::Instance;
 use brunt_ese::instance::messages::MessageTable;
-use brunt_ese::page::Pages;
+use brunt_ese::page::{Need, Pages};
 use brunt_ese::table::message::{Message, primary_key};
 use brunt_ese::tree::{Cursor, TreeId};
 use brunt_units::Span;
@@ -114,7 +114,7 @@ async fn sample(
         let id = Contents::id(record);
         let message = match instance.read_message(messages, id, true).await {
             Ok(Some(message)) => message,
-            Ok(None) | Err(EngineError::Page { .. } | EngineError::Damaged { .. }) => continue,
+            Ok(None) | Err(EngineError::Page { .. } | EngineError::Record { .. }) => continue,
             Err(error) => return Err(error),
         };
         let stored = StoredFields::from(&message);
@@ -162,31 +162,25 @@ async fn walk(
         let look = instance.look(database, |pages| {
             for _ in 0..TURN.0 {
                 let Some(entry) = cursor.next(pages)? else {
-                    return Ok(Some(true));
+                    return Ok(true);
                 };
                 if entry.key.compare(&end).is_gt() {
-                    return Ok(Some(true));
+                    return Ok(true);
                 }
                 if entry.deleted {
                     continue;
                 }
                 match Message::decode(entry.data, pages.page_size()) {
                     Ok(message) => see(&message),
-                    Err(_) => return Ok(None),
+                    Err(_) => return Err(Need::Repair(entry.page)),
                 }
             }
-            Ok(Some(false))
+            Ok(false)
         });
-        match look.await? {
-            Some(true) => return Ok(()),
-            Some(false) => world.clock.spend(TURN.1).await,
-            None => {
-                return Err(EngineError::Damaged {
-                    path: instance.databases()[usize::from(database)].path.clone(),
-                    what: "a record makes no sense",
-                });
-            }
+        if look.await? {
+            return Ok(());
         }
+        world.clock.spend(TURN.1).await;
     }
 }
 

@@ -31,6 +31,9 @@ pub const fn chunk_bytes(size: PageSize) -> usize {
 }
 
 impl LongValueId {
+    /// The last one: chunks have keys of eight bytes up to here, and longer ones beyond.
+    pub const LAST: Self = Self(u32::MAX >> 1);
+
     /// The key of the value's root node.
     pub fn root_key(self) -> [u8; 4] {
         self.0.to_be_bytes()

@@ -2,6 +2,8 @@
 
 use std::cell::Cell;
 
+use brunt_units::PageNumber;
+
 use super::Instance;
 use super::transaction::Transaction;
 use crate::content::Bytes;
@@ -10,6 +12,9 @@ use crate::format::long_value::{LongValueId, LongValueRoot, chunk_bytes};
 use crate::table::message::{Body, Message, primary_key};
 use crate::table::operations::{self, NewMessage, OperationKind, Stored, TreeOperation};
 use crate::table::{CatalogRead, Messages};
+
+/// Bytes that are set aside at once for a body that is to be read, whatever its root says.
+const BODY_FORESEEN: usize = 1 << 20;
 
 /// The table of one database.
 #[derive(Debug)]
@@ -61,9 +66,13 @@ impl MessageTable {
         self.trees
     }
 
-    fn next_body(&self) -> LongValueId {
-        self.last_body.set(self.last_body.get() + 1);
-        LongValueId(self.last_body.get())
+    /// The next id; nothing once all have been used, or a page says so.
+    fn next_body(&self) -> Option<LongValueId> {
+        let next = LongValueId(self.last_body.get() + 1);
+        (next <= LongValueId::LAST).then(|| {
+            self.last_body.set(next.0);
+            next
+        })
     }
 }
 
@@ -103,13 +112,12 @@ impl Instance<Bytes> {
         id: i64,
         with_body: bool,
     ) -> Result<Option<ReadMessage>, EngineError> {
-        let Some(record) = self
-            .read(table.database, table.trees.records, &primary_key(id))
-            .await?
-        else {
+        let key = primary_key(id);
+        let read = self.read_at(table.database, table.trees.records, &key);
+        let (page, Some(record)) = read.await? else {
             return Ok(None);
         };
-        let message = self.decode(table, &record)?;
+        let message = self.decode(table, id, page, &record)?;
         let body = match message.body {
             Body::Inside(body) => Some(body.to_vec()),
             Body::Apart(id) if with_body => Some(self.read_body(table, id).await?),
@@ -133,15 +141,20 @@ impl Instance<Bytes> {
         }))
     }
 
+    /// The message `id`, as it stands on a page.
     fn decode<'r>(
         &self,
         table: &MessageTable,
+        id: i64,
+        page: PageNumber,
         record: &'r [u8],
     ) -> Result<Message<'r>, EngineError> {
-        Message::decode(record, self.0.options.page_size).map_err(|_| EngineError::Damaged {
-            path: self.database(table.database).path.clone(),
-            what: "a record makes no sense",
-        })
+        let damaged = |what| self.record_error(self.database(table.database), page, what);
+        let message = Message::decode(record, self.0.options.page_size);
+        match message.map_err(|_| damaged("a record makes no sense"))? {
+            message if message.id == id => Ok(message),
+            _ => Err(damaged("a record has the id of another")),
+        }
     }
 
     async fn read_body(
@@ -150,33 +163,37 @@ impl Instance<Bytes> {
         id: LongValueId,
     ) -> Result<Vec<u8>, EngineError> {
         let bytes = self.body_bytes(table, id).await? as usize;
-        let mut body = Vec::with_capacity(bytes);
+        let mut body = Vec::with_capacity(bytes.min(BODY_FORESEEN));
         while body.len() < bytes {
-            let offset = u32::try_from(body.len()).expect("a body is below 2 GiB");
-            let chunk = self
-                .read(table.database, table.trees.bodies, &id.chunk_key(offset))
-                .await?;
+            let offset = u32::try_from(body.len()).expect("below the length, which has 32 bits");
+            let key = id.chunk_key(offset);
+            let read = self.read_at(table.database, table.trees.bodies, &key);
+            let (page, chunk) = read.await?;
             let expected = (bytes - body.len()).min(chunk_bytes(self.0.options.page_size));
             let chunk = chunk.filter(|chunk| chunk.len() == expected);
-            body.extend_from_slice(&chunk.ok_or_else(|| self.torn_body(table))?);
+            body.extend_from_slice(&chunk.ok_or_else(|| self.torn_body(table, page))?);
         }
         Ok(body)
     }
 
+    /// The length of a body, as its root says it. It is shorter than the file that it lies in.
     async fn body_bytes(&self, table: &MessageTable, id: LongValueId) -> Result<u32, EngineError> {
-        let root = self
-            .read(table.database, table.trees.bodies, &id.root_key())
-            .await?;
+        let key = id.root_key();
+        let read = self.read_at(table.database, table.trees.bodies, &key);
+        let (page, root) = read.await?;
         let root = root.and_then(|data| LongValueRoot::from_bytes(&data));
-        root.map(|root| root.bytes)
-            .ok_or_else(|| self.torn_body(table))
+        let bytes = root.ok_or_else(|| self.torn_body(table, page))?.bytes;
+        let database = self.database(table.database);
+        let file = PageNumber(database.pages.get()).offset(self.0.options.page_size);
+        match u64::from(bytes) < file {
+            true => Ok(bytes),
+            false => Err(self.record_error(database, page, "a long value longer than its file")),
+        }
     }
 
-    fn torn_body(&self, table: &MessageTable) -> EngineError {
-        EngineError::Damaged {
-            path: self.database(table.database).path.clone(),
-            what: "a long value lacks a part",
-        }
+    fn torn_body(&self, table: &MessageTable, page: PageNumber) -> EngineError {
+        let database = self.database(table.database);
+        self.record_error(database, page, "a long value lacks a part")
     }
 }
 
@@ -192,11 +209,9 @@ impl Transaction<'_> {
     ) -> Result<(), EngineError> {
         self.lock(table.database, table.trees.records, &primary_key(new.id))?;
         let size = self.instance().options().page_size;
-        self.run(
-            table,
-            operations::insert(&table.trees, size, &new.with_body(table.next_body())),
-        )
-        .await
+        let new = new.with_body(self.next_body(table)?);
+        self.run(table, operations::insert(&table.trees, size, &new))
+            .await
     }
 
     /// Deletes a message.
@@ -204,8 +219,8 @@ impl Transaction<'_> {
     /// # Errors
     /// [`EngineError::RecordNotFound`], [`EngineError::WriteConflict`].
     pub async fn delete_message(&self, table: &MessageTable, id: i64) -> Result<(), EngineError> {
-        let record = self.locked_record(table, id).await?;
-        let old = self.stored(table, &record).await?;
+        let (page, record) = self.locked_record(table, id).await?;
+        let old = self.stored(table, id, page, &record).await?;
         let size = self.instance().options().page_size;
         self.run(table, operations::delete(&table.trees, size, &old))
             .await
@@ -220,30 +235,44 @@ impl Transaction<'_> {
         table: &MessageTable,
         new: &NewContent<'_>,
     ) -> Result<(), EngineError> {
-        let record = self.locked_record(table, new.id).await?;
-        let old = self.stored(table, &record).await?;
+        let (page, record) = self.locked_record(table, new.id).await?;
+        let old = self.stored(table, new.id, page, &record).await?;
         let size = self.instance().options().page_size;
-        let new = new.with_body(table.next_body());
+        let new = new.with_body(self.next_body(table)?);
         self.run(table, operations::replace(&table.trees, size, &old, &new))
             .await
     }
 
-    async fn locked_record(&self, table: &MessageTable, id: i64) -> Result<Vec<u8>, EngineError> {
+    /// A message's record, and the page it is on.
+    async fn locked_record(
+        &self,
+        table: &MessageTable,
+        id: i64,
+    ) -> Result<(PageNumber, Vec<u8>), EngineError> {
         let key = primary_key(id);
         self.lock(table.database, table.trees.records, &key)?;
-        let record = self
+        let (page, record) = self
             .instance()
-            .read(table.database, table.trees.records, &key)
+            .read_at(table.database, table.trees.records, &key)
             .await?;
-        record.ok_or(EngineError::RecordNotFound)
+        Ok((page, record.ok_or(EngineError::RecordNotFound)?))
+    }
+
+    fn next_body(&self, table: &MessageTable) -> Result<LongValueId, EngineError> {
+        table.next_body().ok_or_else(|| EngineError::Damaged {
+            path: self.instance().database(table.database).path.clone(),
+            what: "its long values have used all ids",
+        })
     }
 
     async fn stored<'r>(
         &self,
         table: &MessageTable,
+        id: i64,
+        page: PageNumber,
         record: &'r [u8],
     ) -> Result<Stored<'r>, EngineError> {
-        let message = self.instance().decode(table, record)?;
+        let message = self.instance().decode(table, id, page, record)?;
         let body_bytes = match message.body {
             Body::Inside(_) => 0,
             Body::Apart(id) => self.instance().body_bytes(table, id).await?,

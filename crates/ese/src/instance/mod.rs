@@ -172,6 +172,20 @@ impl<C: Content> Instance<C> {
             .or_else(|| self.0.cache.failure())
     }
 
+    pub(super) fn record_error(
+        &self,
+        database: &Database,
+        page: PageNumber,
+        what: &'static str,
+    ) -> EngineError {
+        EngineError::Record {
+            database: database.path.clone(),
+            page,
+            offset: page.offset(self.0.options.page_size),
+            what,
+        }
+    }
+
     pub(crate) fn page_error(
         &self,
         database: &Database,

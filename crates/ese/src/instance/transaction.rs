@@ -1,5 +1,7 @@
 //! A transaction as its session sees it: begin, change, commit or take back.
 
+use brunt_units::PageNumber;
+
 use super::Instance;
 use super::transactions::Node;
 use crate::content::Bytes;
@@ -216,12 +218,23 @@ impl Instance<Bytes> {
         tree: TreeId,
         key: &[u8],
     ) -> Result<Option<Vec<u8>>, EngineError> {
+        Ok(self.read_at(database, tree, key).await?.1)
+    }
+
+    /// [`Self::read`], and the leaf where the entry is or would be.
+    pub(super) async fn read_at(
+        &self,
+        database: u8,
+        tree: TreeId,
+        key: &[u8],
+    ) -> Result<(PageNumber, Option<Vec<u8>>), EngineError> {
         self.look(database, |pages| {
             let found = tree::seek(pages, tree, key)?;
-            if !found.exact || found.deleted {
-                return Ok(None);
-            }
-            found.data(pages).map(|data| Some(data.to_vec()))
+            let data = match found.exact && !found.deleted {
+                true => Some(found.data(pages)?.to_vec()),
+                false => None,
+            };
+            Ok((found.page, data))
         })
         .await
     }

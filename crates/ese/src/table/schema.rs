@@ -184,8 +184,12 @@ impl Messages {
             return Ok(None);
         };
         match LongValueKey::from_key(entry.key) {
-            Some(LongValueKey::Root(id) | LongValueKey::Chunk(id, _)) => Ok(Some(id)),
-            None => Err(Need::Repair(entry.page)),
+            Some(LongValueKey::Root(id) | LongValueKey::Chunk(id, _))
+                if id <= LongValueId::LAST =>
+            {
+                Ok(Some(id))
+            }
+            _ => Err(Need::Repair(entry.page)),
         }
     }
 }
