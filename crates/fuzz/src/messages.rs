@@ -1,19 +1,20 @@
 //! An engine over a clean database of messages whose pages contradict themselves or one another.
 //!
 //! Every checksum is right, and nothing is replayed over the damage: catalog, records, an index, long values and all space are met
-//! as the pages say they are. Verifying, reading, changing, walking all trees and closing end with an answer or an error.
+//! as the pages say they are. Verifying, reading, changing, walking all trees both ways and closing end with an answer or an error.
 //!
 //! Input: changes of eight bytes each.
 //!
 //! ```text
-//!    0  what is changed, modulo 6: any two bytes, a field of the header, a tag, the first bytes of an item, a
-//!       page number anywhere, the whole page
+//!    0  what is changed, modulo 7: any two bytes, a field of the header, a tag, the first bytes of an item, a
+//!       page number anywhere, the whole page, the number that ends an item: a child, pages, a length
 //!    1  which of them             2  the page: u16             4  where, or which other page: u16        6  the new bytes: u16
 //! ```
 
 use std::cell::OnceCell;
 use std::ops::Range;
 
+use brunt_ese::cache::CachedPages;
 use brunt_ese::content::Bytes;
 use brunt_ese::create::{CreateOptions, MessageSource, create_database};
 use brunt_ese::error::EngineError;
@@ -23,10 +24,11 @@ use brunt_ese::format::stamp::{Signature, Stamp};
 use brunt_ese::instance::Instance;
 use brunt_ese::instance::messages::{MessageTable, NewContent};
 use brunt_ese::instance::transaction::Commit;
+use brunt_ese::page::Need;
 use brunt_ese::space::check::DatabaseCheck;
 use brunt_ese::table::{CatalogRead, read_catalog};
-use brunt_ese::tree::TreeId;
 use brunt_ese::tree::check::CheckStop;
+use brunt_ese::tree::{Cursor, TreeId};
 use brunt_ese::verify::verify;
 use brunt_testkit::tiny::{RUN, database_path, open, options};
 use brunt_testkit::worlds::bounded;
@@ -44,8 +46,10 @@ const IOS_MAX: u64 = 100_000;
 const MESSAGES: u64 = 60;
 /// Operations on what could be opened.
 const OPERATIONS: u64 = 40;
+/// No tree of so few messages has so many.
+const ENTRIES_MAX: u64 = 100_000;
 /// Kinds of changes.
-const KINDS: u8 = 6;
+const KINDS: u8 = 7;
 
 /// Changes of each kind on pages all over the database; mutation makes more of them.
 pub fn seeds() -> Vec<Vec<u8>> {
@@ -174,8 +178,16 @@ fn damage(store: &mut Store, change: &[u8]) {
             page[places.clone()].copy_from_slice(&other.0.to_le_bytes());
             at(places.start, 0)
         }
-        _ => {
+        5 => {
             store.read(file, other.offset(PAGE), &mut page);
+            at(0, 0)
+        }
+        _ => {
+            let tag = Page::new(&page, PAGE).tag(which % tags.max(1));
+            let end = tag.map_or(size, |tag| header_bytes(PAGE) + tag.offset + tag.size);
+            let end = end.clamp(4, size);
+            let number = i32::from(i16::from_le_bytes([new[0], new[1]]));
+            page[end - 4..end].copy_from_slice(&number.to_le_bytes());
             at(0, 0)
         }
     };
@@ -273,5 +285,35 @@ async fn walk(instance: &Instance<Bytes>) -> Result<(), EngineError> {
             break;
         }
     }
+    for tree in trees {
+        go_through(instance, Cursor::before(tree, &[]), |cursor, pages| {
+            cursor.next(pages).map(|entry| entry.is_some())
+        })
+        .await?;
+        go_through(instance, Cursor::at_end(tree), |cursor, pages| {
+            cursor.previous(pages).map(|entry| entry.is_some())
+        })
+        .await?;
+    }
     Ok(())
+}
+
+/// A step through a tree; whether there was another entry.
+type Way = fn(&mut Cursor, &CachedPages<'_>) -> Result<bool, Need>;
+
+async fn go_through(
+    instance: &Instance<Bytes>,
+    mut cursor: Cursor,
+    way: Way,
+) -> Result<(), EngineError> {
+    let mut entries = 0;
+    loop {
+        let look = instance.look(0, |pages| way(&mut cursor, pages));
+        match look.await {
+            Ok(true) => entries += 1,
+            Ok(false) | Err(EngineError::Page { .. }) => return Ok(()),
+            Err(error) => return Err(error),
+        }
+        assert!(entries < ENTRIES_MAX, "a tree without end");
+    }
 }
