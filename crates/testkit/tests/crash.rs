@@ -39,6 +39,7 @@ fn nothing_is_lost_on_full_volumes() {
             every: 37,
             first_sample: seed,
             samples: 2,
+            deep_every: 1,
         };
         let coverage = search
             .run()
@@ -70,6 +71,7 @@ fn all_kinds_of_work_survive_every_crash() {
                 every,
                 first_sample: seed,
                 samples: 4,
+                deep_every: 1,
             };
             search
                 .run()
@@ -92,6 +94,7 @@ fn what_a_killed_process_left_is_made_durable_before_it_is_trusted() {
         every: 2,
         first_sample: 3,
         samples: 1,
+        deep_every: 1,
     };
     search.run().unwrap();
 }

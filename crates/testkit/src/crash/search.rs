@@ -25,6 +25,8 @@ pub struct Search {
     pub first_sample: u64,
     /// Samples at each cut.
     pub samples: u64,
+    /// Each how manieth of them has all trees and all space walked, and its recovery cut off as well.
+    pub deep_every: u64,
 }
 
 impl Search {
@@ -33,24 +35,36 @@ impl Search {
     /// # Errors
     /// The first violation in words.
     pub fn run(&self) -> Result<Coverage, String> {
-        let frames = Frames::in_memory();
-        let story = Story::run(&self.configuration, &frames)?;
         let mut coverage = Coverage::default();
-        let mut trial = Trial::new(&story, &frames);
+        self.run_on(&Frames::in_memory(), &mut coverage)?;
+        Ok(coverage)
+    }
+
+    /// The same with these frames, beside what others have seen.
+    ///
+    /// # Errors
+    /// As [`Search::run`].
+    pub fn run_on(&self, frames: &Frames, coverage: &mut Coverage) -> Result<(), String> {
+        let story = Story::run(&self.configuration, frames)?;
+        coverage.saw_story(&story);
+        let mut trial = Trial::new(&story, frames);
+        let mut steps = 0_u64;
         for cut in trial.cuts().into_iter().step_by(self.every) {
             for number in self.first_sample..self.first_sample + self.samples {
                 let sample = Sample::nth(number);
+                let is_deep = steps.is_multiple_of(self.deep_every);
+                steps += 1;
                 let depth = Depth {
-                    walk: true,
-                    second: Some(u64::from(cut.0) << 8 | number),
+                    walk: is_deep,
+                    second: is_deep.then_some(u64::from(cut.0) << 8 | number),
                     rot: None,
                 };
                 trial
-                    .step(cut, sample, depth, &mut coverage)
+                    .step(cut, sample, depth, coverage)
                     .map_err(|what| format!("{what} (cut {}, {sample:?})", cut.0))?;
             }
         }
-        Ok(coverage)
+        Ok(())
     }
 }
 
