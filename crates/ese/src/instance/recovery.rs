@@ -4,8 +4,8 @@
 //! time what it has: at the record's *before* it lacks the change, at or past the record's time it has it, and anything
 //! else means that a write got lost which the device had promised to keep. Two kinds of pages are rebuilt without trusting
 //! that time: those that a record begins with zeros, and those whose last write was torn (see [`crate::page`] for why that is
-//! enough, and [`super::assay`] for how those are told from rotten ones). A page that was torn although its checksum is right is
-//! noticed by what the log says it should hold ([`super::mixtures`]).
+//! enough, and `assay` for how those are told from rotten ones). A page that was torn although its checksum is right is
+//! noticed by what the log says it should hold (`mixtures`).
 //!
 //! *Undo* takes back, newest first, what transactions without a commit have done, through the same trees and with log
 //! records of its own, so that a crash during recovery is an ordinary crash. *Clean-up* removes nodes that committed
