@@ -28,12 +28,31 @@ pub enum EngineError {
         fault: PageFault,
     },
     /// The log stream failed: what was not durable before may be lost, and nothing more can be committed (ESE -510).
-    #[error("the log cannot be written: {0} (ESE -510)")]
-    LogFailed(IoError),
+    #[error("{}: the log cannot be written at offset {offset}: {error} (ESE -510)", path.display())]
+    LogFailed {
+        /// The log file.
+        path: PathBuf,
+        /// Where in it.
+        offset: u64,
+        /// What the world said.
+        error: IoError,
+    },
     /// There is no space left for the next log file (ESE -529). Transactions that have changed something can end, nobody else can
     /// begin to; when the reserves are used up, too, this is why the stream has stopped. Make room on the log's volume.
     #[error("{}: no space left for the next log file (ESE -529)", .0.display())]
     LogDiskFull(PathBuf),
+    /// Pages cannot be written; what is on the disk in their place is unknown. Without room it is [`EngineError::File`].
+    #[error("{}: page {page} (offset {offset}): the write failed: {error} (ESE {})", database.display(), io_code(*error))]
+    Write {
+        /// The database file.
+        database: PathBuf,
+        /// The first page of the write.
+        page: PageNumber,
+        /// Its first byte in the file.
+        offset: u64,
+        /// What the world said.
+        error: IoError,
+    },
     /// A file of the instance cannot be read, written or synced.
     #[error("{}: {error} (ESE {})", path.display(), io_code(*error))]
     File {

@@ -210,7 +210,9 @@ fn is_storage_fault(error: &EngineError) -> bool {
     use brunt_world::IoError::{Device, Medium, Other, PastEnd};
     match error {
         EngineError::Page { fault, .. } => !matches!(fault, PageFault::Structure),
-        EngineError::LogFailed(error) | EngineError::File { error, .. } => {
+        EngineError::LogFailed { error, .. }
+        | EngineError::Write { error, .. }
+        | EngineError::File { error, .. } => {
             matches!(error, Device | Medium | PastEnd | Other(_))
         }
         _ => false,

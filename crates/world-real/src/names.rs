@@ -37,11 +37,14 @@ pub(crate) fn open(
         OpenMode::Write => OFlags::RDWR,
         OpenMode::CreateNew => OFlags::RDWR | OFlags::CREATE | OFlags::EXCL,
     };
+    // Before it is opened: a pipe would keep whoever opens it waiting for its other end.
+    if fs::stat(path).is_ok_and(|status| !is_regular(&status)) {
+        return Err(not_regular());
+    }
     let readable = Mode::RUSR | Mode::WUSR | Mode::RGRP | Mode::ROTH;
     let file = fs::open(path, flags | OFlags::CLOEXEC, readable).map_err(refusal)?;
-    let status = fs::fstat(&file).map_err(refusal)?;
-    if FileType::from_raw_mode(status.st_mode) != FileType::RegularFile {
-        return Err(VolumeError::Other("not a regular file".into()));
+    if !is_regular(&fs::fstat(&file).map_err(refusal)?) {
+        return Err(not_regular());
     }
     let access = if direct {
         make_direct(&file)
@@ -49,6 +52,14 @@ pub(crate) fn open(
         Access::Buffered("direct I/O was switched off".into())
     };
     Ok((file, access))
+}
+
+fn is_regular(status: &fs::Stat) -> bool {
+    FileType::from_raw_mode(status.st_mode) == FileType::RegularFile
+}
+
+fn not_regular() -> VolumeError {
+    VolumeError::Other("not a regular file".into())
 }
 
 fn make_direct(file: &OwnedFd) -> Access {
@@ -185,7 +196,10 @@ mod tests {
         assert_eq!(opened(&path, OpenMode::Write), Err(VolumeError::NotFound));
         assert_eq!(opened(&path, OpenMode::CreateNew), Ok(()));
         assert_eq!(opened(&path, OpenMode::CreateNew), Err(VolumeError::Exists));
-        for other in [folder.path(), Path::new("/dev/null")] {
+        // Opening a pipe that nobody writes to would wait for ever.
+        let pipe = folder.path().join("pipe");
+        fs::mknodat(fs::CWD, &pipe, FileType::Fifo, Mode::RUSR, 0).unwrap();
+        for other in [folder.path(), Path::new("/dev/null"), &pipe] {
             assert!(matches!(
                 opened(other, OpenMode::Read),
                 Err(VolumeError::Other(_))

@@ -5,7 +5,7 @@
 //! they must.
 
 use brunt_units::{DatabaseTime, LogPosition, PageNumber};
-use brunt_world::{Class, Io, Op, Segments, Ticket};
+use brunt_world::{Class, Io, IoError, Op, Segments, Ticket};
 
 use super::frames::Phase;
 use super::past::tell;
@@ -28,6 +28,8 @@ pub(crate) enum After {
 /// A run on its way out.
 struct Departure {
     database: u8,
+    /// The first page of the run.
+    first: PageNumber,
     frames: Vec<u32>,
     /// The oldest position each dirty page of the run needed.
     oldest: Vec<(u32, LogPosition)>,
@@ -248,6 +250,7 @@ impl<C: Content> Cache<C> {
             ticket,
             Departure {
                 database,
+                first: run.first,
                 frames,
                 oldest,
                 write,
@@ -285,10 +288,18 @@ impl<C: Content> Cache<C> {
                     order.remove(*frame);
                     order.insert(*frame, *position);
                 }
-                let path = entry.path.clone();
+                let (path, page) = (entry.path.clone(), departure.first);
                 state_ref.land(&departure);
                 drop(state);
-                self.fail(EngineError::File { path, error });
+                self.fail(match error {
+                    IoError::NoSpace => EngineError::File { path, error },
+                    error => EngineError::Write {
+                        database: path,
+                        page,
+                        offset: page.offset(self.0.options.page_size),
+                        error,
+                    },
+                });
                 return;
             }
         }

@@ -170,7 +170,7 @@ pub enum HeaderError {
     #[error("not an ESE database (no signature in either header copy)")]
     NotEse,
     /// The signature is there; the checksum fails in both copies at every page size.
-    #[error("neither header copy has a valid checksum")]
+    #[error("neither header copy has a valid checksum (ESE -1018)")]
     Checksum,
     /// A version no engine since 2000 writes.
     #[error("format version {0:#x} is not 0x620")]

@@ -122,7 +122,7 @@ pub enum LogHeaderError {
     #[error("not an ESE log file")]
     NotLog,
     /// The checksum fails.
-    #[error("the log header's checksum is wrong")]
+    #[error("the log header's checksum is wrong (ESE -501)")]
     Checksum,
     /// A log of a genuine engine, whose payload we do not know.
     #[error("a log of format {major}.{minor}, written by another program")]
@@ -136,7 +136,7 @@ pub enum LogHeaderError {
     #[error("a log of format {0}; this release reads format 1")]
     Minor(u32),
     /// The checksum holds and the words make no sense.
-    #[error("the log header contradicts itself")]
+    #[error("the log header contradicts itself (ESE -501)")]
     Contradiction,
 }
 

@@ -289,9 +289,13 @@ impl<C: Content> Log<C> {
         let (start, end) = (chunk.start, chunk.end);
         let written = self.0.files.stamp();
         let segment = C::seal_log(&self.0.world.frames, chunk, shape, written);
-        self.write(shape.segment_offset(start) as u64, segment)
-            .await
-            .map_err(EngineError::LogFailed)?;
+        let offset = shape.segment_offset(start) as u64;
+        let written = self.write(offset, segment).await;
+        written.map_err(|error| EngineError::LogFailed {
+            path: self.0.files.current_path(),
+            offset,
+            error,
+        })?;
         self.0
             .files
             .used(shape.segment_offset(shape.next_border(end)));

@@ -40,10 +40,17 @@ fn everyone_who_waits_is_told_and_nothing_is_written_any_more() {
         }
         stage.world.sleep(Span::millis(100)).await;
         stage.fail(Class::Log);
-        let expected = EngineError::LogFailed(IoError::Device);
+        let mut told = Vec::new();
         for session in sessions {
-            assert_eq!(session.await, expected);
+            told.push(session.await);
         }
+        let expected = told[0].clone();
+        let EngineError::LogFailed { path, error, .. } = &expected else {
+            panic!("{expected}");
+        };
+        assert!(path.ends_with("edb.log"));
+        assert_eq!(*error, IoError::Device);
+        assert!(told.iter().all(|error| *error == expected));
         let (durable, writes) = (stage.log.durable(), stage.requests_of(Class::Log).len());
         assert_eq!(stage.log.failure(), Some(expected.clone()));
         assert_eq!(stage.log.room().await, Err(expected.clone()));

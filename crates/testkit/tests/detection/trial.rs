@@ -328,7 +328,7 @@ async fn patiently_read(world: World) -> Option<Result<Found, EngineError>> {
 pub(crate) fn code(error: &EngineError) -> String {
     match error {
         EngineError::Page { fault, .. } => format!("{fault} ({})", fault.code()),
-        EngineError::LogFailed(_) => "the log cannot be written (-510)".to_owned(),
+        EngineError::LogFailed { .. } => "the log cannot be written (-510)".to_owned(),
         EngineError::LogCorrupt { what, .. } => format!("log damaged, {what} (-501)"),
         other => {
             let text = other.to_string();

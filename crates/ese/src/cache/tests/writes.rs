@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use brunt_units::{LogPosition, Span};
+use brunt_units::{LogPosition, PageNumber, Span};
 use brunt_world::{Class, Op};
 
 use super::bench::{BYTE_AT, PAGES, SIZE, run};
@@ -133,12 +133,17 @@ fn a_failed_write_or_sync_stops_the_cache_and_keeps_the_position() {
             let synced = bench.cache.sync(0).await;
             assert_eq!(synced.is_err(), op == Op::Sync);
             assert_eq!(bench.cache.oldest_needed(0), needed);
-            let failure = bench.cache.failure();
-            assert!(
-                matches!(failure, Some(EngineError::File { .. })),
-                "{failure:?}"
-            );
-            assert_eq!(bench.look(50).await.unwrap_err(), failure.unwrap());
+            let failure = bench.cache.failure().unwrap();
+            match op {
+                Op::Write => {
+                    let told = failure.to_string();
+                    let place = format!("page 3 (offset {})", PageNumber(3).offset(SIZE));
+                    assert!(told.contains(&place), "{told}");
+                    assert!(told.ends_with("(ESE -1022)"), "{told}");
+                }
+                _ => assert!(matches!(failure, EngineError::File { .. }), "{failure:?}"),
+            }
+            assert_eq!(bench.look(50).await.unwrap_err(), failure);
         });
     }
 }
@@ -150,7 +155,7 @@ fn a_failed_log_stops_page_writes() {
         bench.probe.fail_next(Class::Log, Op::WriteThrough);
         let failed = bench.write_all().await;
         assert!(
-            matches!(failed, Err(EngineError::LogFailed(_))),
+            matches!(failed, Err(EngineError::LogFailed { .. })),
             "{failed:?}"
         );
         assert!(bench.probe.seen(Class::Database, Op::Write).is_empty());
