@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use brunt_units::{ByteSize, Span, Time};
+use brunt_units::{ByteSize, Span, Time, grouped};
 
 /// Something that happens at a time that the scenario names.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -227,11 +227,26 @@ impl NoteKind {
     }
 }
 
+/// So many pages.
+fn pages_words(count: u64) -> String {
+    match count {
+        1 => "1 page".to_owned(),
+        _ => format!("{} pages", grouped(count)),
+    }
+}
+
 /// First, second, third, ...
 fn ordinal(number: u32) -> String {
     let words = ["no", "first", "second", "third", "fourth", "fifth", "sixth"];
     let word = words.get(number as usize);
-    word.map_or_else(|| format!("{number}th"), |word| (*word).to_owned())
+    let suffix = match (number % 100, number % 10) {
+        (11..=13, _) => "th",
+        (_, 1) => "st",
+        (_, 2) => "nd",
+        (_, 3) => "rd",
+        _ => "th",
+    };
+    word.map_or_else(|| format!("{number}{suffix}"), |word| (*word).to_owned())
 }
 
 impl fmt::Display for NoteKind {
@@ -283,7 +298,8 @@ impl fmt::Display for NoteKind {
             Self::MemberJoined(member) => write!(f, "member {member} has joined"),
             Self::PagesExchanged { from, to, pages } => write!(
                 f,
-                "member {from} is slower than member {to}: {pages} pages change places"
+                "member {from} is slower than member {to}: {} change places",
+                pages_words(u64::from(*pages))
             ),
             Self::Member(member, what) => write!(f, "member {member}: {what}"),
             Self::NoSpare { group, lost } => {
@@ -325,7 +341,8 @@ impl fmt::Display for NoteKind {
             Self::CacheLost { pages } => {
                 write!(
                     f,
-                    "{pages} pages of the write cache lost: acknowledged writes are gone"
+                    "{} of the write cache lost: acknowledged writes are gone",
+                    pages_words(*pages)
                 )
             }
             Self::DataLost {
@@ -342,5 +359,20 @@ impl fmt::Display for NoteKind {
                 Ok(())
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_told_as_people_do() {
+        let lost = |pages| NoteKind::CacheLost { pages }.to_string();
+        assert!(lost(1).starts_with("1 page of the write cache lost"));
+        assert!(lost(2188).starts_with("2,188 pages of the write cache lost"));
+        let words = [1, 6, 7, 12, 21, 112, 103].map(ordinal);
+        let expected = ["first", "sixth", "7th", "12th", "21st", "112th", "103rd"];
+        assert_eq!(words, expected);
     }
 }

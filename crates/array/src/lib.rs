@@ -27,6 +27,7 @@ mod paged;
 mod schedule;
 mod shared;
 mod slab;
+mod standing;
 mod system;
 mod tally;
 
@@ -46,5 +47,6 @@ pub use paged::{
     PagedLunDesign,
 };
 pub use shared::SharedArray;
+pub use standing::{Standing, Unfinished};
 pub use system::{System, SystemDesign, SystemError};
 pub use tally::{Asked, Tally};

@@ -8,7 +8,7 @@ use crate::design::{ArrayDesign, DesignError, GroupDesign};
 use crate::drive::DriveStats;
 use crate::incident::{Incident, Note};
 use crate::paged::{LunRoom, PageStats, PagedArray, PagedDesign, PagedError, PagedIncident};
-use crate::{Array, Extent, Finished, HostIo};
+use crate::{Array, Extent, Finished, HostIo, Standing, Unfinished};
 
 /// What a [`System`] is to be made of.
 #[derive(Clone)]
@@ -198,6 +198,31 @@ impl System {
         }
     }
 
+    /// How many notes there are.
+    pub(crate) fn notes_count(&self) -> usize {
+        match self {
+            Self::One(array) => array.notes().len(),
+            Self::Paged(array) => array.notes_count(),
+        }
+    }
+
+    /// How the worst group of all arrays is; see [`Array::standing`].
+    pub fn standing(&self) -> Standing {
+        let arrays = match self {
+            Self::One(array) => std::slice::from_ref(&**array),
+            Self::Paged(array) => array.members(),
+        };
+        arrays.iter().map(Array::standing).max().unwrap_or_default()
+    }
+
+    /// The repairs of all arrays that are under way.
+    pub fn unfinished(&self) -> Vec<Unfinished> {
+        match self {
+            Self::One(array) => array.unfinished(),
+            Self::Paged(array) => array.unfinished(),
+        }
+    }
+
     /// Share of each member's room in use, 0 to 1; nothing for one array.
     pub fn used_shares(&self) -> Vec<f64> {
         match self {
@@ -210,7 +235,7 @@ impl System {
     pub fn pages(&self) -> Option<(PageStats, Vec<LunRoom>)> {
         match self {
             Self::One(_) => None,
-            Self::Paged(array) => Some((array.stats().clone(), array.lun_rooms())),
+            Self::Paged(array) => Some((array.stats(), array.lun_rooms())),
         }
     }
 

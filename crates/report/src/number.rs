@@ -1,17 +1,6 @@
 //! Numbers as people read them.
 
-/// An integer with a comma between groups of three digits.
-pub fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len().div_ceil(3));
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
+pub use brunt_units::grouped;
 
 /// A measured number with as many decimals as it deserves: `0.07`, `2.10`, `34.2`, `812`, `21,480`.
 pub fn decimals(number: f64) -> String {
@@ -33,12 +22,6 @@ pub fn decimals(number: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn digits_come_in_threes() {
-        let text = [0, 999, 1000, 32_768, 1_234_567].map(grouped);
-        assert_eq!(text, ["0", "999", "1,000", "32,768", "1,234,567"]);
-    }
 
     #[test]
     fn a_number_shows_three_digits_or_its_integer_part() {

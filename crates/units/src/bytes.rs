@@ -149,7 +149,8 @@ fn hint(number: &str, unit: &str) -> String {
     }
 }
 
-fn grouped(number: u64) -> String {
+/// An integer with a comma between groups of three digits, as people read it.
+pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {
@@ -164,6 +165,12 @@ fn grouped(number: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn digits_come_in_threes() {
+        let text = [0, 999, 1000, 32_768, 1_234_567].map(grouped);
+        assert_eq!(text, ["0", "999", "1,000", "32,768", "1,234,567"]);
+    }
 
     #[test]
     fn reads_what_it_prints() {

@@ -261,14 +261,17 @@ impl Array {
         if self.campaigns.iter().any(is_it) {
             return;
         }
-        self.campaigns.push(Campaign {
+        let mut campaign = Campaign {
             group: number,
             kind,
             from,
             onto,
             started_at: self.now,
+            rows: 0,
             has_moved: false,
-        });
+        };
+        campaign.rows = self.rows_left(&campaign);
+        self.campaigns.push(campaign);
         let group = self.names[group].clone();
         self.note(match (kind, onto) {
             (CampaignKind::Copyback, Some(onto)) => NoteKind::CopybackStarted { group, onto },

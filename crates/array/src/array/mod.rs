@@ -20,6 +20,7 @@ mod growth;
 mod jobs;
 #[cfg(test)]
 mod ledger;
+mod progress;
 mod repair;
 mod requests;
 mod scan;

@@ -61,6 +61,8 @@ pub(super) struct Campaign {
     /// Where they go, if it is one drive.
     pub(super) onto: Option<u16>,
     pub(super) started_at: Time,
+    /// Rows of strips that there were to write then.
+    pub(super) rows: u64,
     /// Whether some piece has gone there.
     pub(super) has_moved: bool,
 }

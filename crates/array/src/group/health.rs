@@ -135,6 +135,30 @@ impl Group {
         })
     }
 
+    /// Rows that pieces lost on `drive` lack where they go, or would go, of those that can be computed.
+    pub(crate) fn rows_to_rebuild(&self, drive: u16) -> u64 {
+        let lost = |piece: &super::Piece| !piece.is_good && piece.spot.drive == drive;
+        let chunks = (0..).zip(&self.chunks);
+        let chunks = chunks.filter(|(number, _)| self.chunk_survives(*number));
+        let pieces = chunks.flat_map(|(_, chunk)| &chunk.pieces);
+        self.rows_lacking(pieces.filter(|piece| lost(piece)))
+    }
+
+    /// Rows that good pieces on their way to `drive` lack there.
+    pub(crate) fn rows_to_move(&self, drive: u16) -> u64 {
+        let goes = |piece: &super::Piece| {
+            let there = |target: super::Target| target.spot.drive == drive;
+            piece.is_good && piece.target.is_some_and(there)
+        };
+        let pieces = self.chunks.iter().flat_map(|chunk| &chunk.pieces);
+        self.rows_lacking(pieces.filter(|piece| goes(piece)))
+    }
+
+    fn rows_lacking<'p>(&self, pieces: impl Iterator<Item = &'p super::Piece>) -> u64 {
+        let done = |piece: &super::Piece| piece.target.map_or(0, |target| target.rows_done);
+        pieces.map(|piece| self.rows_per_chunk - done(piece)).sum()
+    }
+
     /// Where a piece was being copied to from `drive`, which has failed; it can be computed.
     pub(crate) fn copied_from(&self, drive: u16) -> Option<u16> {
         (0..).zip(&self.chunks).find_map(|(number, chunk)| {

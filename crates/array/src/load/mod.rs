@@ -14,7 +14,7 @@ use brunt_units::{Span, Time};
 use brunt_world::random::Streams;
 use smallvec::SmallVec;
 
-pub use outcome::{Interval, Outcome, Side};
+pub use outcome::{Interval, Outcome, Phase, Side};
 pub use source::{Access, Pace, Stream, TraceEntry};
 
 use crate::paged::PagedIncident;
@@ -78,7 +78,7 @@ pub fn simulate(
         array,
         sources,
         growths_seen: 0,
-        measuring: Measuring::new(),
+        measuring: Measuring::new(!simulation.incidents.is_empty()),
     };
     run.start();
     run.until(begin, false);
@@ -162,7 +162,7 @@ impl Run {
         loop {
             let done: SmallVec<[Finished; 8]> = self.array.finished().collect();
             if done.is_empty() {
-                return;
+                break;
             }
             for one in done {
                 if measured {
@@ -170,6 +170,9 @@ impl Run {
                 }
                 self.answered(&one);
             }
+        }
+        if measured {
+            self.measuring.look(&self.array);
         }
     }
 

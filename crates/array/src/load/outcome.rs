@@ -6,7 +6,7 @@ use brunt_units::{Span, Time};
 use crate::drive::DriveStats;
 use crate::incident::Note;
 use crate::system::{System, SystemDesign};
-use crate::{CacheStats, Finished, LunRoom, PageStats, TierStats, Verb};
+use crate::{CacheStats, Finished, LunRoom, PageStats, Standing, TierStats, Unfinished, Verb};
 
 /// Reads or writes of hosts.
 #[derive(Clone, Debug, Default)]
@@ -69,6 +69,33 @@ pub struct Interval {
     pub room: Option<f64>,
 }
 
+/// A part of the measured time in which the groups were in one state.
+#[derive(Clone, Debug)]
+pub struct Phase {
+    /// How they were.
+    pub standing: Standing,
+    /// When it began.
+    pub since: Time,
+    /// When it ended.
+    pub until: Time,
+    /// Reads that were answered in it.
+    pub reads: Side,
+    /// Writes that were answered in it.
+    pub writes: Side,
+}
+
+impl Phase {
+    fn new(standing: Standing, since: Time) -> Self {
+        Self {
+            standing,
+            since,
+            until: since,
+            reads: Side::default(),
+            writes: Side::default(),
+        }
+    }
+}
+
 /// What came of a simulation.
 #[derive(Clone, Debug)]
 pub struct Outcome {
@@ -82,6 +109,10 @@ pub struct Outcome {
     pub writes: Side,
     /// The measured time, piece by piece.
     pub intervals: Vec<Interval>,
+    /// The measured time by how the groups were, in order; nothing when nothing befalls the array.
+    pub phases: Vec<Phase>,
+    /// Repairs that had not ended.
+    pub unfinished: Vec<Unfinished>,
     /// Each drive.
     pub drives: Vec<DriveStats>,
     /// Mean utilisation of each group's drives, 0 to 1.
@@ -145,11 +176,18 @@ pub(super) struct Measuring {
     busy_before: Vec<Span>,
     tier_before: TierStats,
     used_before: Vec<f64>,
+    /// Whether phases are told from each other, which takes time with every answer.
+    has_phases: bool,
+    phases: Vec<Phase>,
+    notes_seen: usize,
 }
 
 impl Measuring {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(has_phases: bool) -> Self {
         Self {
+            has_phases,
+            phases: Vec::new(),
+            notes_seen: 0,
             since: Time::ZERO,
             interval_since: Time::ZERO,
             total: (Side::default(), Side::default()),
@@ -167,6 +205,24 @@ impl Measuring {
         (self.since, self.interval_since) = (array.now(), array.now());
         self.used_before = array.used_shares();
         self.busy_before = vec![Span::ZERO; array.drive_stats().len()];
+        if self.has_phases {
+            self.notes_seen = array.notes_count();
+            self.phases = vec![Phase::new(array.standing(), array.now())];
+        }
+    }
+
+    /// Looks whether the groups are in another state since the last call. That is worth a look when something was noted.
+    pub(super) fn look(&mut self, array: &System) {
+        let notes = array.notes_count();
+        let Some(phase) = self.phases.last_mut().filter(|_| notes != self.notes_seen) else {
+            return;
+        };
+        self.notes_seen = notes;
+        let standing = array.standing();
+        if standing != phase.standing {
+            phase.until = array.now();
+            self.phases.push(Phase::new(standing, array.now()));
+        }
     }
 
     pub(super) fn count(&mut self, one: &Finished) {
@@ -175,6 +231,12 @@ impl Measuring {
             Verb::Write => &mut self.interval.1,
         };
         side.count(one);
+        if let Some(phase) = self.phases.last_mut() {
+            match one.verb {
+                Verb::Read => phase.reads.count(one),
+                Verb::Write => phase.writes.count(one),
+            }
+        }
     }
 
     pub(super) fn close_interval(&mut self, array: &mut System) {
@@ -214,7 +276,11 @@ impl Measuring {
         (hits + misses > 0).then(|| hits as f64 / (hits + misses) as f64)
     }
 
-    pub(super) fn finish(self, array: &mut System, design: &SystemDesign) -> Outcome {
+    pub(super) fn finish(mut self, array: &mut System, design: &SystemDesign) -> Outcome {
+        if let Some(phase) = self.phases.last_mut() {
+            phase.until = array.now();
+        }
+        self.phases.retain(|phase| phase.until > phase.since);
         let drives = array.drive_stats();
         let (controllers, ports, between) = array.front_utilisations();
         let groups = design.groups().into_iter().map(|(first, group)| {
@@ -230,6 +296,8 @@ impl Measuring {
             reads: self.total.0,
             writes: self.total.1,
             intervals: self.intervals,
+            phases: self.phases,
+            unfinished: array.unfinished(),
             groups: groups.collect(),
             cache: array.cache_stats(),
             tier: array.tier_stats(),

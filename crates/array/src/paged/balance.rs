@@ -188,6 +188,11 @@ impl PagedArray {
         self.move_next();
     }
 
+    /// Pages that are to be moved or made whole, the one that is at it among them.
+    pub(super) fn pages_planned(&self) -> u64 {
+        (self.balance.planned.len() + self.balance.moves.len()) as u64
+    }
+
     /// Begins the next move that can be made, if none is under way.
     fn move_next(&mut self) {
         while self.balance.moves.len() == 0 {

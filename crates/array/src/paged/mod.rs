@@ -28,7 +28,7 @@ use crate::breakdown::Breakdown;
 use crate::incident::{Incident, Note, NoteKind};
 use crate::schedule::Schedule;
 use crate::slab::{Key, Slab};
-use crate::{Array, Extent, Finished, HostIo};
+use crate::{Array, Extent, Finished, HostIo, Unfinished};
 use balance::Balance;
 pub use design::{BalanceDesign, PagedDesign, PagedError, PagedLunDesign};
 use map::{PageMap, WORKING_ROOM};
@@ -248,6 +248,25 @@ impl PagedArray {
         }
         notes.sort_by_key(|note| note.at);
         notes
+    }
+
+    /// How many notes there are.
+    pub(crate) fn notes_count(&self) -> usize {
+        let members = self.members.iter().map(|member| member.notes().len());
+        self.notes.len() + members.sum::<usize>()
+    }
+
+    /// The repairs of all members that are under way.
+    pub fn unfinished(&self) -> Vec<Unfinished> {
+        let members = self.members.iter().enumerate();
+        let all = members.flat_map(|(number, member)| {
+            let own = member.unfinished().into_iter();
+            own.map(move |one| Unfinished {
+                member: Some(number),
+                ..one
+            })
+        });
+        all.collect()
     }
 
     /// Takes a request at `now`. What lies past the LUN's end fails with [`IoError::PastEnd`], a write that needs room when

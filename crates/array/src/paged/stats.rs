@@ -29,6 +29,8 @@ pub struct PageStats {
     pub moved: u64,
     /// Pages that got what they lacked, because whatever was behind them is gone.
     pub made_whole: u64,
+    /// Pages that are to be moved or made whole still.
+    pub planned: u64,
     /// Sectors that were copied for both.
     pub copied_sectors: u64,
     /// Requests to each member for data, whatever they were for.
@@ -64,8 +66,11 @@ impl PagedArray {
     }
 
     /// What happened to pages since measuring began.
-    pub fn stats(&self) -> &PageStats {
-        &self.stats
+    pub fn stats(&self) -> PageStats {
+        PageStats {
+            planned: self.pages_planned(),
+            ..self.stats.clone()
+        }
     }
 
     /// The LUNs that are there, in the order of their numbers.

@@ -399,9 +399,9 @@ fn a_write_after_a_snapshot_costs_two_reads_and_the_map_and_after_that_nothing()
         asked: vec![4 + 2],
         ..PageStats::default()
     };
-    assert_eq!(array.stats(), &expected);
+    assert_eq!(array.stats(), expected);
     array.forget_stats();
-    assert_eq!(array.stats(), &PageStats::new(1));
+    assert_eq!(array.stats(), PageStats::new(1));
 }
 
 #[test]

@@ -30,6 +30,8 @@ pub struct StorageInterval {
     pub dirty_percent: Option<f64>,
     /// Share of the reads behind the cache that a solid-state tier answered; none without one.
     pub tier_percent: Option<f64>,
+    /// Share of a pool's room in use at its end, percent; without LUNs in pages none.
+    pub room_percent: Option<f64>,
 }
 
 /// A table with as many cells in each row as in its head.
@@ -208,6 +210,9 @@ fn shares(page: &StoragePage<'_>) -> Plot {
     }
     if has(|one| one.tier_percent) {
         curves.push(curve(page, "tier hits", false, |one| one.tier_percent));
+    }
+    if has(|one| one.room_percent) {
+        curves.push(curve(page, "room in use", false, |one| one.room_percent));
     }
     plot(
         page,

@@ -31,6 +31,9 @@ pub struct PagesNumbers {
     pub moved: u64,
     /// Pages that got what they lacked, because a LUN behind them was removed.
     pub made_whole: u64,
+    /// Pages that were to be moved or made whole still.
+    #[serde(default)]
+    pub planned: u64,
     /// Bytes that were copied for both.
     pub copied_bytes: u64,
 }
@@ -99,12 +102,11 @@ impl PagesNumbers {
             let many = grouped(self.made_whole);
             parts.push(format!("{many} made whole after a LUN was removed"));
         }
-        let copied = bytes(self.copied_bytes);
-        parts.push(match parts.is_empty() {
-            true => format!("none yet, {copied} of one copied"),
-            false => format!("{copied} copied"),
-        });
-        (self.copied_bytes > 0).then(|| parts.join("; "))
+        if self.planned > 0 {
+            parts.push(format!("{} still to go", grouped(self.planned)));
+        }
+        parts.push(format!("{} copied", bytes(self.copied_bytes)));
+        (self.copied_bytes > 0 || self.planned > 0).then(|| parts.join("; "))
     }
 
     fn redirecting(&self) -> Option<String> {
@@ -208,6 +210,7 @@ mod tests {
             refused: 0,
             moved: 0,
             made_whole: 0,
+            planned: 0,
             copied_bytes: 0,
         }
     }
@@ -231,6 +234,7 @@ mod tests {
             map_writes: 1207,
             refused: 2,
             moved: 3,
+            planned: 1200,
             copied_bytes: 3 << 20,
             ..quiet()
         };
@@ -240,7 +244,10 @@ mod tests {
             one.map(|(_, line)| line.clone()).unwrap()
         };
         assert_eq!(of("room"), "in use: member 0 50 % to 60 %, member 1 0 %");
-        assert_eq!(of("pages moved"), "3 to another member; 3.00 MiB copied");
+        assert_eq!(
+            of("pages moved"),
+            "3 to another member; 1,200 still to go; 3.00 MiB copied"
+        );
         assert_eq!(
             of("snapshots"),
             "1,200 writes to pages that are shared or moving; 3.00 MiB read around such writes, 1,207 writes of the map"

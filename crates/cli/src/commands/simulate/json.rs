@@ -30,7 +30,9 @@ pub(super) fn result(scenario: &ArrayScenario, outcome: &Outcome) -> String {
         "tier": outcome.tier.as_ref().map(tier),
         "pages": words::pages_of(scenario, outcome),
         "intervals": intervals(outcome),
+        "phases": phases(outcome),
         "notes": notes(outcome),
+        "unfinished": unfinished(outcome),
         "device_ios": outcome.device_ios,
     });
     serde_json::to_string_pretty(&value).expect("numbers and texts can be written")
@@ -138,6 +140,31 @@ fn intervals(outcome: &Outcome) -> Value {
         })
     });
     intervals.collect()
+}
+
+fn phases(outcome: &Outcome) -> Value {
+    let phases = outcome.phases.iter().map(|phase| {
+        let length = phase.until - phase.since;
+        json!({
+            "groups": phase.standing.word(),
+            "since_s": seconds(phase.since),
+            "until_s": seconds(phase.until),
+            "reads": side(&phase.reads, length),
+            "writes": side(&phase.writes, length),
+        })
+    });
+    phases.collect()
+}
+
+fn unfinished(outcome: &Outcome) -> Value {
+    let unfinished = outcome.unfinished.iter().map(|one| {
+        json!({
+            "what": one.to_string(),
+            "done_share": one.done,
+            "left_s": one.left.map(Span::as_seconds),
+        })
+    });
+    unfinished.collect()
 }
 
 fn notes(outcome: &Outcome) -> Value {

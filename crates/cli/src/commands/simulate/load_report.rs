@@ -8,7 +8,7 @@ use brunt_report::{RunFolder, StorageInterval, StoragePage, decimals, grouped, s
 use brunt_stats::Percentile;
 use brunt_units::Span;
 
-use super::{SimulateArgs, SimulateError, json, words};
+use super::{SimulateArgs, SimulateError, json, phases, words};
 use crate::commands::run::timestamp;
 use crate::scenario::ArrayScenario;
 
@@ -47,7 +47,6 @@ fn page<'a>(
         .iter()
         .map(|(at, _)| measured(*at));
     let within = |at: &f64| (0.0..=outcome.elapsed().as_seconds()).contains(at);
-    let notes = outcome.notes.iter();
     StoragePage {
         name: &scenario.name,
         is_lost: outcome.loss().is_some(),
@@ -60,9 +59,7 @@ fn page<'a>(
             .map(|one| interval(one, since))
             .collect(),
         incidents_s: incidents.filter(within).collect(),
-        notes: notes
-            .map(|note| (Span(note.at.0).to_string(), note.what.to_string()))
-            .collect(),
+        notes: words::happened(outcome),
         tables: words::tables(scenario, outcome),
         command: command(args),
         scenario: text,
@@ -92,6 +89,9 @@ fn sentence(outcome: &Outcome) -> String {
             " The busiest drive ({drive}) worked {:.0} % of the time.",
             share * 100.0
         ));
+    }
+    if let Some(reads) = phases::sentence(outcome) {
+        text.push_str(&format!(" {reads}"));
     }
     if failed > 0 {
         text.push_str(&format!(" {} requests failed.", grouped(failed)));
@@ -134,5 +134,6 @@ fn interval(one: &Interval, since: f64) -> StorageInterval {
         busiest_percent: percent(one.busiest.0),
         dirty_percent: one.dirty.map(percent),
         tier_percent: one.tier_hits.map(percent),
+        room_percent: one.room.map(percent),
     }
 }

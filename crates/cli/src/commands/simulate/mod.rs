@@ -7,12 +7,14 @@
 //! * `several`: many of them at once: `sweep`, `until_fail`, or many seeds; `points` has all cores work on them.
 //! * [`Headline`]: the figures that published tests print; [`predict`]: them, for a scenario.
 //! * `json`, `words`, `load_report`: a scenario with plain load: what it says, and the page it leaves.
-//! * `pages`: what both say of LUNs in pages.
+//! * `pages`: what both say of LUNs in pages. `drives`, `phases`: what plain load says of drives, and of rebuilds and their like.
 
+mod drives;
 mod headline;
 mod json;
 mod load_report;
 mod pages;
+mod phases;
 mod points;
 mod several;
 mod sweep;

@@ -74,6 +74,7 @@ pub(super) fn numbers(
         refused: stats.refused,
         moved: stats.moved,
         made_whole: stats.made_whole,
+        planned: stats.planned,
         copied_bytes: bytes(stats.copied_sectors),
     })
 }

@@ -1,21 +1,19 @@
 //! What a simulation says, on one screen where it can.
 
 use brunt_array::load::{Interval, Outcome, Side};
-use brunt_array::{ArrayDesign, Breakdown, GroupDesign, SystemDesign};
+use brunt_array::{ArrayDesign, Breakdown, GroupDesign};
 use brunt_report::result::PagesNumbers;
 use brunt_report::{StorageTable, decimals, grouped};
 use brunt_stats::Percentile;
 use brunt_units::Span;
 
-use super::pages;
+use super::{drives, pages, phases};
 use crate::columns::columns;
 use crate::output::{Output, Tone};
 use crate::scenario::ArrayScenario;
 
 /// Where columns of a tier and of LUNs in pages stand, if there are such: before what happened.
 const MORE_COLUMNS: usize = 8;
-/// More drives than this are told by group only.
-const DRIVES_SHOWN: usize = 24;
 
 /// What is simulated: groups, drives and LUNs in pages, for the page.
 pub(super) fn subject(scenario: &ArrayScenario) -> Vec<String> {
@@ -35,10 +33,6 @@ pub(super) fn subject(scenario: &ArrayScenario) -> Vec<String> {
 /// The tables of the page: those of the screen.
 pub(super) fn tables(scenario: &ArrayScenario, outcome: &Outcome) -> Vec<StorageTable> {
     let design = &scenario.simulation.design;
-    let (head, rows) = match outcome.drives.len() > DRIVES_SHOWN {
-        true => group_rows(design, outcome),
-        false => drive_rows(design, outcome),
-    };
     let of = |title, (head, rows): (Vec<&str>, Vec<Vec<String>>)| StorageTable {
         title,
         head: head.into_iter().map(str::to_owned).collect(),
@@ -64,10 +58,19 @@ pub(super) fn tables(scenario: &ArrayScenario, outcome: &Outcome) -> Vec<Storage
             "Where the time went",
             (vec!["", "read ms", "write ms"], parts.collect()),
         ),
-        of("Over time", interval_rows(outcome)),
-        of("Drives", (head, rows)),
+        of("Over time", unbroken(interval_rows(outcome))),
+        of("As the groups were", unbroken(phases::rows(outcome))),
+        of("Drives", drives::rows(design, outcome)),
         of("Cache and front", (vec!["what was counted"], others)),
     ]
+}
+
+/// Rows whose first two cells are not broken into lines: times.
+fn unbroken((head, mut rows): Rows) -> Rows {
+    for cell in rows.iter_mut().flat_map(|row| row.iter_mut().take(2)) {
+        *cell = cell.replace(' ', "\u{a0}");
+    }
+    (head, rows)
 }
 
 /// A line of the screen without the spaces that align it.
@@ -141,7 +144,13 @@ pub(super) fn result(scenario: &ArrayScenario, outcome: &Outcome, output: &Outpu
     text.push('\n');
     text.push_str(&indented(&over_time(outcome)));
     text.push('\n');
-    text.push_str(&indented(&drives(&scenario.simulation.design, outcome)));
+    if outcome.phases.len() > 1 {
+        let (head, rows) = phases::rows(outcome);
+        text.push_str(&indented(&columns(&head, &phases::FIGURES, &rows)));
+        text.push('\n');
+    }
+    let drives = drives::table(&scenario.simulation.design, outcome);
+    text.push_str(&indented(&drives));
     text.push_str(&cache(outcome));
     text.push_str(&tier(outcome));
     text.push_str(&room(scenario, outcome));
@@ -153,15 +162,15 @@ fn indented(table: &str) -> String {
     table.lines().map(|line| format!("  {line}\n")).collect()
 }
 
-fn per_second(count: u64, span: Span) -> f64 {
+pub(super) fn per_second(count: u64, span: Span) -> f64 {
     count as f64 / span.as_seconds()
 }
 
-fn millis(span: Option<Span>) -> String {
+pub(super) fn millis(span: Option<Span>) -> String {
     span.map_or_else(|| "-".to_owned(), |span| decimals(span.as_millis()))
 }
 
-fn percent(share: f64) -> String {
+pub(super) fn percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
 }
 
@@ -190,7 +199,7 @@ fn sides(outcome: &Outcome) -> String {
 }
 
 /// The columns of a table, and its rows.
-type Rows = (Vec<&'static str>, Vec<Vec<String>>);
+pub(super) type Rows = (Vec<&'static str>, Vec<Vec<String>>);
 
 fn side_rows(outcome: &Outcome) -> Rows {
     let head = vec![
@@ -279,11 +288,17 @@ fn interval_rows(outcome: &Outcome) -> Rows {
     let mut since = outcome.since;
     let mut rows = Vec::new();
     for interval in &outcome.intervals {
-        let happened = outcome.notes.iter().filter(|note| {
-            let is_first = since == outcome.since;
-            (note.at > since || is_first) && note.at <= interval.until
-        });
-        let mut happened: Vec<String> = happened.map(|note| note.what.to_string()).collect();
+        let is_first = since == outcome.since;
+        let happened = outcome
+            .notes
+            .iter()
+            .filter(|note| (note.at > since || is_first) && note.at <= interval.until);
+        let mut happened: Vec<String> = happened
+            .map(|note| match note.at < outcome.since {
+                true => format!("before: {}", note.what),
+                false => note.what.to_string(),
+            })
+            .collect();
         if happened.len() > 2 {
             let more = happened.len() - 2;
             happened.truncate(2);
@@ -322,114 +337,6 @@ fn interval_row(interval: &Interval, happened: String) -> Vec<String> {
         interval.dirty.map_or_else(|| "-".to_owned(), percent),
         happened,
     ]
-}
-
-fn drives(design: &SystemDesign, outcome: &Outcome) -> String {
-    if outcome.drives.len() > DRIVES_SHOWN {
-        let (head, rows) = group_rows(design, outcome);
-        return columns(&head, &[1, 2, 3, 4, 5, 6], &rows);
-    }
-    let (head, rows) = drive_rows(design, outcome);
-    columns(&head, &[0, 2, 3, 4, 5, 6, 7, 8, 9], &rows)
-}
-
-fn drive_rows(design: &SystemDesign, outcome: &Outcome) -> Rows {
-    let head = vec![
-        "drive",
-        "in",
-        "busy",
-        "queue",
-        "service ms",
-        "response ms",
-        "reads/s",
-        "writes/s",
-        "seek ms",
-        "rotation ms",
-    ];
-    let rows = outcome.drives.iter().enumerate().map(|(number, drive)| {
-        let elapsed = drive.elapsed();
-        let each = |span: Span| match drive.reads + drive.writes {
-            0 => "-".to_owned(),
-            count => decimals(span.as_millis() / count as f64),
-        };
-        vec![
-            number.to_string(),
-            whose(design, number),
-            percent(drive.utilisation()),
-            decimals(drive.queue()),
-            decimals(drive.service_ms()),
-            decimals(drive.response_ms()),
-            decimals(per_second(drive.reads, elapsed)),
-            decimals(per_second(drive.writes, elapsed)),
-            each(drive.seek),
-            each(drive.rotation),
-        ]
-    });
-    (head, rows.collect())
-}
-
-fn whose(design: &SystemDesign, drive: usize) -> String {
-    let mut first = 0;
-    for array in design.arrays() {
-        let is_it = |one: &u16| first + usize::from(*one) == drive;
-        if let Some(group) = array
-            .groups
-            .iter()
-            .find(|group| group.drives.iter().any(is_it))
-        {
-            return group.name.clone();
-        }
-        let mut tier = array.tier.iter().flat_map(|tier| &tier.drives);
-        if tier.any(is_it) {
-            return "flash tier".to_owned();
-        }
-        if array.spares.iter().any(is_it) {
-            return "spare".to_owned();
-        }
-        first += array.drives.len();
-    }
-    "-".to_owned()
-}
-
-fn group_rows(design: &SystemDesign, outcome: &Outcome) -> Rows {
-    let head = vec![
-        "group",
-        "drives",
-        "busy",
-        "queue",
-        "service ms",
-        "reads/s",
-        "writes/s",
-    ];
-    let groups = design.groups();
-    let mut member = 0;
-    let is_many = design.arrays().len() > 1;
-    let rows = groups.into_iter().map(|(first, group)| {
-        let count = group.drives.len() as f64;
-        let members = || {
-            let drives = group.drives.iter();
-            drives.map(|one| &outcome.drives[first + usize::from(*one)])
-        };
-        let name = if is_many {
-            format!("{} of member {member}", group.name)
-        } else {
-            group.name.clone()
-        };
-        member += 1;
-        let mean = |of: &dyn Fn(&brunt_array::drive::DriveStats) -> f64| {
-            members().map(of).sum::<f64>() / count
-        };
-        vec![
-            name,
-            group.drives.len().to_string(),
-            percent(mean(&|drive| drive.utilisation())),
-            decimals(mean(&|drive| drive.queue())),
-            decimals(mean(&|drive| drive.service_ms())),
-            decimals(count * mean(&|drive| per_second(drive.reads, drive.elapsed()))),
-            decimals(count * mean(&|drive| per_second(drive.writes, drive.elapsed()))),
-        ]
-    });
-    (head, rows.collect())
 }
 
 fn cache(outcome: &Outcome) -> String {
@@ -495,12 +402,20 @@ pub(super) fn pages_of(scenario: &ArrayScenario, outcome: &Outcome) -> Option<Pa
 }
 
 fn notes(outcome: &Outcome) -> String {
-    if outcome.notes.is_empty() {
+    let all = happened(outcome);
+    if all.is_empty() {
         return String::new();
     }
-    let lines = outcome.notes.iter().map(|note| {
-        let at = Span(note.at.0).to_string();
-        format!("  {at:>14}  {}\n", note.what)
-    });
+    let lines = all.iter().map(|(at, what)| format!("  {at:>14}  {what}\n"));
     format!("\nwhat happened\n{}", lines.collect::<String>())
+}
+
+/// What happened when, and what has not ended.
+pub(super) fn happened(outcome: &Outcome) -> Vec<(String, String)> {
+    let notes = outcome.notes.iter();
+    let notes = notes.map(|note| (Span(note.at.0).to_string(), note.what.to_string()));
+    let end = Span(outcome.until.0).to_string();
+    let unfinished = outcome.unfinished.iter();
+    let unfinished = unfinished.map(|one| (end.clone(), one.to_string()));
+    notes.chain(unfinished).collect()
 }

@@ -7,7 +7,7 @@
 use std::cell::RefCell;
 
 use brunt_array::drive::DriveStats;
-use brunt_array::{CacheStats, LunRoom, PageStats, SharedArray, Tally};
+use brunt_array::{CacheStats, LunRoom, PageStats, SharedArray, System, Tally};
 use brunt_qualify::progress::News;
 use brunt_units::{Span, Time};
 
@@ -147,13 +147,17 @@ fn read(array: &SharedArray, used_before: Option<Vec<f64>>, length: Span) -> Rea
                 used,
             }
         }),
-        notes: array
-            .notes()
-            .iter()
-            .map(|note| format!("{} at {}", note.what, Span(note.at.0)))
-            .collect(),
+        notes: notes(array),
         length,
     }
+}
+
+/// What was noted, and what has not ended.
+fn notes(array: &mut System) -> Vec<String> {
+    let notes = array.notes().into_iter();
+    let notes = notes.map(|note| format!("{} at {}", note.what, Span(note.at.0)));
+    let unfinished = array.unfinished().into_iter();
+    notes.chain(unfinished.map(|one| one.to_string())).collect()
 }
 
 #[cfg(test)]
