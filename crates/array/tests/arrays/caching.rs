@@ -2,12 +2,14 @@
 
 use brunt_array::drive::library;
 use brunt_array::{
-    Array, ArrayDesign, CacheDesign, ControllerDesign, Extent, Finished, FrontDesign, HostIo,
-    Incident, Level, NoteKind, PathPolicy, Verb,
+    Array, ArrayDesign, CacheDesign, ControllerDesign, Extent, Finished, FrontDesign, Incident,
+    Level, NoteKind, PathPolicy, Verb,
 };
 use brunt_units::{ByteSize, Span, Time};
 use brunt_world::IoError;
 use brunt_world::random::{Stream, Streams};
+
+use super::hosts::{answers, ask};
 
 fn design(drives: u16, level: Level) -> ArrayDesign {
     let model = library::find("cheetah-15k5-146-fc").unwrap();
@@ -51,17 +53,7 @@ impl Bench {
     }
 
     fn ask(&mut self, verb: Verb, start: u64, length: u64) {
-        let now = self.array.now();
-        let extent = Extent::new(start, length);
-        self.array.submit(
-            now,
-            HostIo {
-                lun: 0,
-                verb,
-                extent,
-                tag: 0,
-            },
-        );
+        ask(&mut self.array, verb, Extent::new(start, length), 0);
     }
 
     /// Lets time pass until everything asked for has ended.
@@ -70,15 +62,13 @@ impl Bench {
             let next = self.array.next_at().expect("something is going on");
             self.array.advance(next);
         }
-        self.done.extend(self.array.finished());
+        self.done.extend(answers(&mut self.array));
         *self.done.last().unwrap()
     }
 
     fn one(&mut self, verb: Verb, start: u64, length: u64) -> Finished {
         self.ask(verb, start, length);
-        let one = self.wait();
-        assert_eq!(one.breakdown.total(), one.at - one.submitted_at, "{one:?}");
-        one
+        self.wait()
     }
 
     fn pass(&mut self, span: Span) {

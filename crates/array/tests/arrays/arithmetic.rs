@@ -1,11 +1,11 @@
 //! Each model against arithmetic that can be done by hand.
 
 use brunt_array::drive::{DriveModel, DriveStats, Order, library};
-use brunt_array::{Array, ArrayDesign, Extent, Finished, HostIo, Level, Verb};
+use brunt_array::{Array, ArrayDesign, Extent, Finished, Level, Verb};
 use brunt_units::{Span, Time};
 use brunt_world::random::{Stream, Streams};
 
-const SECTORS: u64 = 16;
+use super::hosts::{SECTORS, answers, ask};
 
 fn cheetah() -> DriveModel {
     library::find("cheetah-15k5-146-fc").unwrap()
@@ -48,20 +48,12 @@ fn closed_loop(
     let mut array = Array::new(design, streams.part("array")).unwrap();
     let mut stream = streams.named("load");
     let sectors = array.lun_size(0).get().div_euclid(512);
-    let mut ask = |array: &mut Array, now, tag| {
+    let mut ask_next = |array: &mut Array, tag| {
         let (verb, extent) = draw(&mut stream, sectors);
-        array.submit(
-            now,
-            HostIo {
-                lun: 0,
-                verb,
-                extent,
-                tag,
-            },
-        );
+        ask(array, verb, extent, tag);
     };
     for tag in 0..depth {
-        ask(&mut array, Time::ZERO, tag);
+        ask_next(&mut array, tag);
     }
     let settled = Time(span.0.div_euclid(10));
     let end = settled + span;
@@ -74,12 +66,10 @@ fn closed_loop(
             done.clear();
         }
         array.advance(now);
-        let finished: Vec<Finished> = array.finished().collect();
-        for one in finished {
-            assert_eq!(one.breakdown.total(), one.at - one.submitted_at, "{one:?}");
+        for one in answers(&mut array) {
             assert_eq!(one.result, Ok(()));
             done.push(one);
-            ask(&mut array, now, one.tag);
+            ask_next(&mut array, one.tag);
         }
     }
     array.advance(end);
@@ -195,13 +185,7 @@ fn the_nearest_of_many_is_served_first() {
             let sectors = array.lun_size(0).get().div_euclid(512);
             for tag in 0..=u64::from(others) {
                 let (verb, extent) = anywhere(Verb::Read)(&mut stream, sectors);
-                let io = HostIo {
-                    lun: 0,
-                    verb,
-                    extent,
-                    tag,
-                };
-                array.submit(Time::ZERO, io);
+                ask(&mut array, verb, extent, tag);
             }
             let mut ends: Vec<Time> = Vec::new();
             while ends.len() < 2 {
