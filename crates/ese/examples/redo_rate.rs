@@ -1,8 +1,9 @@
-//! How fast the log is replayed: `redo_rate DIRECTORY LOGS` prints one line of JSON.
+//! How fast the log is replayed: `redo_rate DIRECTORY LOGS [written]` prints one line of JSON.
 //!
 //! Makes a small database in DIRECTORY, replaces its messages with lazy commits until LOGS log files of 1 MiB are full,
 //! and drops the engine as it stands, as a crash would. The checkpoint is so deep that it has not moved, and the cache so
-//! large that redo reads each page once. Then opens the database again in a new world. The clock runs until it is open.
+//! large that redo reads each page once. With `written` all pages are written before, so that redo finds everything done, and has to
+//! make sure of it. Then opens the database again in a new world. The clock runs until it is open.
 
 #![expect(
     clippy::print_stdout,
@@ -29,7 +30,12 @@ use mailbox::{Mailbox, Opening, Pads};
 const DATABASE_BYTES: u64 = 32 << 20;
 
 /// Works until `logs` log files are full, and makes the log durable.
-async fn work(world: World, opening: Rc<Opening>, logs: u32) -> Result<(), EngineError> {
+async fn work(
+    world: World,
+    opening: Rc<Opening>,
+    logs: u32,
+    written: bool,
+) -> Result<(), EngineError> {
     let mailbox = Mailbox::new(DATABASE_BYTES);
     mailbox::create(&world, &opening.database(), &mailbox, DATABASE_BYTES).await?;
     let (instance, _) = opening.open(&world).await?;
@@ -46,7 +52,12 @@ async fn work(world: World, opening: Rc<Opening>, logs: u32) -> Result<(), Engin
         world.clock.spend(brunt_units::Span::micros(10)).await;
     }
     let log = instance.log();
-    log.flushed(log.tail(), FlushReason::Drain).await
+    log.flushed(log.tail(), FlushReason::Drain).await?;
+    if written {
+        instance.cache().write_all(0).await?;
+        instance.cache().sync(0).await?;
+    }
+    Ok(())
 }
 
 /// Opens what was left behind.
@@ -71,10 +82,10 @@ async fn recover(world: World, opening: Rc<Opening>) -> Result<serde_json::Value
     }))
 }
 
-fn run(opening: Opening, logs: u32) -> Result<serde_json::Value, EngineError> {
+fn run(opening: Opening, logs: u32, written: bool) -> Result<serde_json::Value, EngineError> {
     let opening = Rc::new(opening);
     let mut real = RealWorld::new(&Options::default()).expect("a real world");
-    let task = work(real.world.clone(), Rc::clone(&opening), logs);
+    let task = work(real.world.clone(), Rc::clone(&opening), logs, written);
     real.executor.block_on(task)?;
     drop(real);
     let mut real = RealWorld::new(&Options::default()).expect("a real world");
@@ -84,9 +95,13 @@ fn run(opening: Opening, logs: u32) -> Result<serde_json::Value, EngineError> {
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let [directory, logs] = words.as_slice() else {
-        eprintln!("redo_rate DIRECTORY LOGS");
-        return ExitCode::from(2);
+    let (directory, logs, written) = match words.as_slice() {
+        [directory, logs] => (directory, logs, false),
+        [directory, logs, word] if word == "written" => (directory, logs, true),
+        _ => {
+            eprintln!("redo_rate DIRECTORY LOGS [written]");
+            return ExitCode::from(2);
+        }
     };
     let Ok(logs) = logs.parse() else {
         eprintln!("`{logs}` is no number of log files");
@@ -98,7 +113,7 @@ fn main() -> ExitCode {
         checkpoint_depth: ByteSize::gib(16),
         circular: Circular::Off,
     };
-    match run(opening, logs) {
+    match run(opening, logs, written) {
         Ok(result) => {
             println!("{result}");
             ExitCode::SUCCESS
