@@ -160,10 +160,9 @@ impl One<'_> {
     }
 
     fn only(&mut self, kind: FaultKind) -> Result<Option<Direction>, Refusal> {
-        let words = DIRECTIONS.map(|(word, _)| word);
         let read = self
             .section
-            .read("only", |node| section::word(node, &words))?;
+            .read("only", |node| section::choice(node, &DIRECTIONS))?;
         let strikes_both = matches!(
             kind,
             FaultKind::DeviceError | FaultKind::Stuck | FaultKind::Slow(_)
@@ -173,7 +172,7 @@ impl One<'_> {
                 "{} can strike nothing else, or needs both",
                 word(kind)
             ))),
-            read => Ok(read.map(|at| DIRECTIONS[at.value].1)),
+            read => Ok(read.map(|only| only.value)),
         }
     }
 

@@ -418,9 +418,9 @@ pub(super) fn percent(value: u64) -> u32 {
 
 fn read_backend(top: &mut Section) -> Result<Choice, Refusal> {
     let mut section = section(top, "engine", &ENGINE_KEYS)?;
-    let words = BACKENDS.map(|(word, _)| word);
-    let at = section.read_or("backend", 0, |node| section::word(node, &words))?;
-    Ok(BACKENDS[at.value].1)
+    let usual = BACKENDS[0].1;
+    let backend = section.read_or("backend", usual, |node| section::choice(node, &BACKENDS))?;
+    Ok(backend.value)
 }
 
 fn instance_nodes(top: &mut Section) -> Result<Vec<Node>, Refusal> {

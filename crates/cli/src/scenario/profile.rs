@@ -137,13 +137,9 @@ impl Profile {
         let circular_logging = switch("circular_logging", usual.circular_logging)?.value;
         let background_maintenance =
             switch("background_maintenance", usual.background_maintenance)?.value;
-        let words = CHECKPOINT_WRITES.map(|(word, _)| word);
-        let at = CHECKPOINT_WRITES
-            .iter()
-            .position(|(_, pacing)| *pacing == usual.checkpoint_writes)
-            .expect("every pacing has a word");
-        let pacing =
-            section.read_or("checkpoint_writes", at, |node| section::word(node, &words))?;
+        let pacing = section.read_or("checkpoint_writes", usual.checkpoint_writes, |node| {
+            section::choice(node, &CHECKPOINT_WRITES)
+        })?;
         let batch = u64::from(usual.batch_operations);
         let batch = section.read_or("batch_operations", batch, |node| {
             section::integer(node, 1..=BATCH_MAX)
@@ -157,7 +153,7 @@ impl Profile {
             cache_max: cache_max.value,
             checkpoint_depth: checkpoint_depth.value,
             circular_logging,
-            checkpoint_writes: CHECKPOINT_WRITES[pacing.value].1,
+            checkpoint_writes: pacing.value,
             background_maintenance,
             maintenance: read_maintenance(section, usual.maintenance, page.value)?,
             mix: read_mix(section, usual.mix)?,

@@ -91,10 +91,10 @@ const WARM_UP_MAX: Span = Span::seconds(300);
 impl Test {
     /// Reads `[test]`.
     pub(super) fn read(section: &mut Section) -> Result<Self, Refusal> {
-        let words = TestKind::ALL.map(TestKind::word);
-        let kind = section.read_or("kind", 0, |node| section::word(node, &words))?;
+        let kinds = TestKind::ALL.map(|kind| (kind.word(), kind));
+        let kind = section.read_or("kind", kinds[0].1, |node| section::choice(node, &kinds))?;
         let duration = section.read("duration", section::span)?;
-        let kind = TestKind::ALL[kind.value];
+        let kind = kind.value;
         let duration = match duration {
             None if kind.has_limits() => {
                 return Err(section.lacks("duration", "duration = \"2h\""));
@@ -129,8 +129,9 @@ impl Test {
             let refusal = scheduling.place.refuse("the sessions are paced already");
             return Err(refusal.hint("keep `scheduling`, or the target or rate that paces them"));
         }
-        let growths = GROWTHS.map(|(word, _)| word);
-        let growth = section.read_or("growth", 0, |node| section::word(node, &growths))?;
+        let growth = section.read_or("growth", GROWTHS[0].1, |node| {
+            section::choice(node, &GROWTHS)
+        })?;
         let copies = section.read_or("copies", 1, |node| section::integer(node, 1..=COPIES_MAX))?;
         let logs = section.read_or("logs", u64::from(LOGS), |node| {
             section::integer(node, 1..=LOGS_MAX)
@@ -167,7 +168,7 @@ impl Test {
             headroom_percent: small(headroom.value),
             operations_per_s: operations.map(|rate| rate.value),
             scheduling: scheduling.value,
-            growth: GROWTHS[growth.value].1,
+            growth: growth.value,
             copies: small(copies.value),
             logs: small(logs.value),
             copy_to,

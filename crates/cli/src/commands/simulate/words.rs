@@ -5,7 +5,7 @@ use brunt_array::{ArrayDesign, Breakdown, GroupDesign};
 use brunt_report::result::PagesNumbers;
 use brunt_report::{StorageTable, decimals, grouped};
 use brunt_stats::Percentile;
-use brunt_units::Span;
+use brunt_units::{Span, Time};
 
 use super::{drives, pages, phases};
 use crate::columns::columns;
@@ -108,8 +108,24 @@ pub(super) fn opening(scenario: &ArrayScenario) -> String {
     if let Some(pages) = pages::described(&simulation.design) {
         text.push_str(&format!("\n{:14}{pages}", "LUNs"));
     }
+    let end = Time::ZERO + simulation.warm_up + simulation.duration;
+    let times = simulation.incidents.iter().map(|(at, _)| *at);
+    if let Some(late) = too_late(times, end) {
+        text.push_str(&format!("\n{:14}{late}", "note"));
+    }
     text.push('\n');
     text
+}
+
+/// That some incidents of those at `times` come after `end`, if they do.
+pub(super) fn too_late(times: impl Iterator<Item = Time>, end: Time) -> Option<String> {
+    let late: Vec<Time> = times.filter(|at| *at > end).collect();
+    let first = late.iter().min()?;
+    let first = Span(first.0);
+    Some(match late.len() {
+        1 => format!("an incident at {first} comes after the end"),
+        many => format!("{many} incidents come after the end, the first at {first}"),
+    })
 }
 
 fn group_words(group: &GroupDesign) -> String {

@@ -158,10 +158,21 @@ pub(super) fn read_cache(array: &mut Section) -> Result<Option<CacheDesign>, Ref
     let flush = section.read_or("flush", FLUSHES[0].1, |node| {
         section::choice(node, &FLUSHES)
     })?;
+    let page = size(&mut section, "page", usual.page)?;
+    let room = |section: &mut Section, key: &str, usual: ByteSize| -> Result<ByteSize, Refusal> {
+        let room = section.read_or(key, usual, section::size)?;
+        match room.value.get() {
+            1.. if room.value < page => {
+                let what = format!("has no room for a page of {page}");
+                Err(room.place.refuse(what).hint("0 B is for no room at all"))
+            }
+            _ => Ok(room.value),
+        }
+    };
     Ok(Some(CacheDesign {
-        page: size(&mut section, "page", usual.page)?,
-        write: size(&mut section, "write", usual.write)?,
-        read: size(&mut section, "read", usual.read)?,
+        page,
+        write: room(&mut section, "write", usual.write)?,
+        read: room(&mut section, "read", usual.read)?,
         marks: Watermarks {
             low: count(&mut section, "low", usual.marks.low, 100)?,
             high: count(&mut section, "high", usual.marks.high, 100)?,

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use brunt_array::drive::DriveModel;
 use brunt_array::{
-    GroupDesign, Level, LunDesign, MirrorChoice, Priority, RepairDesign, TierDesign,
+    DesignError, GroupDesign, Level, LunDesign, MirrorChoice, Priority, RepairDesign, TierDesign,
 };
 use brunt_units::ByteSize;
 
@@ -44,16 +45,21 @@ pub(super) struct Parts {
     pub(super) groups: Vec<GroupDesign>,
     pub(super) spares: Vec<u16>,
     pub(super) luns: Vec<LunDesign>,
+    pub(super) group_places: BTreeMap<String, Place>,
     pub(super) lun_places: BTreeMap<String, Place>,
     pub(super) tier: Option<TierDesign>,
     pub(super) tier_place: Option<Place>,
 }
 
-pub(super) fn read(array: &mut Section, drives: usize) -> Result<Parts, Refusal> {
-    let mut next = 0;
+pub(super) fn read(array: &mut Section, models: &[DriveModel]) -> Result<Parts, Refusal> {
+    let (mut next, drives) = (0, models.len());
     let mut groups: Vec<GroupDesign> = Vec::new();
+    let mut group_places = BTreeMap::new();
     for node in tables(array, "group")? {
-        groups.extend(read_groups(node, groups.len(), &mut next, drives)?);
+        let place = node.place.clone();
+        let alike = read_groups(node, groups.len(), &mut next, models)?;
+        group_places.extend(alike.iter().map(|one| (one.name.clone(), place.clone())));
+        groups.extend(alike);
     }
     if groups.is_empty() {
         return Err(array.lacks(
@@ -91,6 +97,7 @@ pub(super) fn read(array: &mut Section, drives: usize) -> Result<Parts, Refusal>
         groups,
         spares,
         luns,
+        group_places,
         lun_places,
         tier,
         tier_place,
@@ -116,7 +123,7 @@ fn read_groups(
     node: Node,
     index: usize,
     next: &mut usize,
-    drives: usize,
+    models: &[DriveModel],
 ) -> Result<Vec<GroupDesign>, Refusal> {
     let mut section = Section::new(node, "[[array.group]]", &GROUP_KEYS)?;
     let name = section
@@ -128,7 +135,7 @@ fn read_groups(
     let count = count.ok_or_else(|| section.lacks("drives", "drives = 5"))?;
     let each = read_each(&mut section, &name)?.unwrap_or_else(|| vec![String::new()]);
     let own = usize::try_from(count.value).expect("in range");
-    let wanted = own * each.len();
+    let (wanted, drives) = (own * each.len(), models.len());
     if wanted > drives - *next {
         let left = drives - *next;
         let what = format!("but only {left} of {drives} drives are left for \"{name}\"");
@@ -141,23 +148,28 @@ fn read_groups(
     } else {
         ByteSize::kib(64)
     };
-    let words = MIRRORS.map(|(word, _)| word);
-    let mirror = section.read_or("mirror", 0, |node| section::word(node, &words))?;
+    let strip = section.read_or("strip", strip, section::size)?;
+    let mirror = section.read_or("mirror", MIRRORS[0].1, |node| {
+        section::choice(node, &MIRRORS)
+    })?;
+    let taken = &models[*next..*next + wanted];
     let group = GroupDesign {
         name,
         level,
         drives: (*next..*next + own).map(number).collect(),
-        drive_size: section
-            .read("drive_size", section::size)?
-            .map(|size| size.value),
-        strip: section.read_or("strip", strip, section::size)?.value,
-        mirror_choice: MIRRORS[mirror.value].1,
+        drive_size: read_drive_size(&mut section, taken)?,
+        strip: strip.value,
+        mirror_choice: mirror.value,
         repair: read_repair(&mut section)?,
     };
     // Whether so many drives make such a group is blamed on their number.
-    group
-        .check()
-        .map_err(|error| count.place.refuse(error.to_string()))?;
+    group.check().map_err(|error| {
+        let blamed = match &error {
+            DesignError::Strip(_) => &strip.place,
+            _ => &count.place,
+        };
+        blamed.refuse(error.to_string())
+    })?;
     let alike = each.iter().map(|each| {
         let drives = (*next..*next + own).map(number).collect();
         *next += own;
@@ -168,6 +180,25 @@ fn read_groups(
         }
     });
     Ok(alike.collect())
+}
+
+/// How much of each of `drives` a group takes, if not all.
+fn read_drive_size(
+    section: &mut Section,
+    drives: &[DriveModel],
+) -> Result<Option<ByteSize>, Refusal> {
+    let Some(size) = section.read("drive_size", section::size)? else {
+        return Ok(None);
+    };
+    let smallest = drives.iter().map(DriveModel::sectors).min().unwrap_or(0);
+    let smallest = ByteSize::bytes(smallest * 512);
+    match size.value.get() {
+        0 => Err(size.place.refuse("is nothing")),
+        more if more > smallest.get() => Err(size
+            .place
+            .refuse(format!("is more than the {smallest} of its smallest drive"))),
+        _ => Ok(Some(size.value)),
+    }
 }
 
 /// The names of `each`, if it is there; `name` has to tell them apart.
@@ -230,10 +261,9 @@ fn read_level(section: &mut Section, word: usize) -> Result<Level, Refusal> {
 
 fn read_repair(section: &mut Section) -> Result<RepairDesign, Refusal> {
     let usual = RepairDesign::default();
-    let words = Priority::WORDS.map(|(word, _)| word);
     let mut priority = |key: &str, usual: Priority| -> Result<Priority, Refusal> {
-        let written = section.read(key, |node| section::word(node, &words))?;
-        Ok(written.map_or(usual, |at| Priority::WORDS[at.value].1))
+        let written = section.read_or(key, usual, |node| section::choice(node, &Priority::WORDS));
+        Ok(written?.value)
     };
     let degraded = priority("rebuild_priority", usual.priority)?;
     let critical = priority("critical_priority", usual.critical)?;
@@ -260,6 +290,10 @@ fn read_luns(
     let each = read_each(&mut section, &name)?.unwrap_or_else(|| vec![String::new()]);
     let group = section.take("group");
     let size = section.read("size", section::size)?;
+    if let Some(size) = size.as_ref().filter(|size| size.value.get() == 0) {
+        let refusal = size.place.refuse("is nothing");
+        return Err(refusal.hint("without a `size`, a LUN takes all that is left of its group"));
+    }
     let controller = section.read("controller", |node| section::integer(node, 0..=1))?;
     let place = size.as_ref().map_or(own, |size| size.place.clone());
     let mut luns = Vec::new();

@@ -8,6 +8,7 @@ use brunt_units::{ByteSize, Time};
 use super::super::place::{Placed, Refusal};
 use super::super::section::{self, Section};
 use super::super::tree::Node;
+use super::course::Course;
 use super::{groups, tables};
 
 const KEYS: [&str; 12] = [
@@ -41,6 +42,8 @@ const WORDS: [&str; 15] = [
     "remove lun",
     "member joins",
 ];
+/// A drive so much slower does nothing in the time of a simulation.
+const TIMES_MAX: f64 = 1e6;
 /// From here on, what befalls LUNs in pages only.
 const PAGED_FROM: usize = 12;
 
@@ -55,12 +58,20 @@ pub(super) fn read(
     }
     entries.sort_by_key(|entry| entry.at);
     let names = design.lun_names().into_iter().map(str::to_owned);
-    let mut luns: Vec<String> = names.collect();
-    let all = entries
-        .into_iter()
-        .map(|entry| read_one(entry, design, &mut luns));
+    let mut luns = Luns(names.map(Some).collect());
+    let mut course = Course::default();
+    let all = entries.into_iter().map(|entry| {
+        let place = entry.what.place.clone();
+        let (at, incident) = read_one(entry, design, &mut luns)?;
+        let can_be = course.follow(&incident);
+        can_be.map_err(|why| place.refuse(why))?;
+        Ok((at, incident))
+    });
     all.collect()
 }
+
+/// The names of LUNs by their numbers; nothing for those that were removed.
+struct Luns(Vec<Option<String>>);
 
 /// An incident of which time and kind are known.
 struct Entry {
@@ -85,7 +96,7 @@ fn read_head(node: Node) -> Result<Entry, Refusal> {
 fn read_one(
     entry: Entry,
     design: &SystemDesign,
-    luns: &mut Vec<String>,
+    luns: &mut Luns,
 ) -> Result<(Time, PagedIncident), Refusal> {
     let Entry {
         mut section,
@@ -133,7 +144,7 @@ fn of_pages(
     section: &mut Section,
     what: usize,
     design: &PagedDesign,
-    luns: &mut Vec<String>,
+    luns: &mut Luns,
 ) -> Result<PagedIncident, Refusal> {
     if WORDS[what] == "member joins" {
         let member = section.read("member", |node| {
@@ -148,26 +159,37 @@ fn of_pages(
         };
     }
     let lun = read_lun(section, luns)?;
+    let Luns(luns) = luns;
     if WORDS[what] == "remove lun" {
+        luns[lun as usize] = None;
         return Ok(PagedIncident::Remove(lun));
     }
-    let of = luns[lun as usize].clone();
+    let of = luns[lun as usize].clone().expect("it was found");
     let name = section.read("name", section::text)?;
     let usual = format!("{of}@{}", luns.len());
-    if let Some(name) = name.as_ref().filter(|name| luns.contains(&name.value)) {
+    let is_taken = |name: &&Placed<String>| luns.iter().flatten().any(|one| *one == name.value);
+    if let Some(name) = name.as_ref().filter(is_taken) {
         return Err(name.place.refuse("is the name of another LUN"));
     }
     let name = name.map_or(usual, |name| name.value);
-    luns.push(name.clone());
+    luns.push(Some(name.clone()));
     Ok(PagedIncident::Snapshot(lun, name))
 }
 
-/// The LUN that is named; the first without a name.
-fn read_lun(section: &mut Section, luns: &[String]) -> Result<u32, Refusal> {
-    let names: Vec<&str> = luns.iter().map(String::as_str).collect();
-    let lun = section.read("lun", |node| groups::find(node, &names, "LUN"))?;
-    let number = lun.map_or(0, |lun| lun.value);
-    Ok(u32::try_from(number).expect("few LUNs"))
+/// The LUN that is named, of those that are there then; the first without a name.
+fn read_lun(section: &mut Section, Luns(luns): &Luns) -> Result<u32, Refusal> {
+    let there = luns.iter().zip(0..);
+    let there = there.filter_map(|(name, number)| Some((name.as_deref()?, number)));
+    let (names, numbers): (Vec<&str>, Vec<u32>) = there.unzip();
+    let lun = section.read("lun", |node| groups::find(node, &names, "LUN then"))?;
+    match (lun, names.first()) {
+        (Some(lun), _) => Ok(numbers[lun.value]),
+        (None, Some(first)) if numbers[0] > 0 => {
+            Err(section.lacks("lun", &format!("lun = \"{first}\"")))
+        }
+        (None, Some(_)) => Ok(0),
+        (None, None) => Err(section.place().refuse("no LUN is left then")),
+    }
 }
 
 /// What a LUN is to grow to: in pages it must be said, and otherwise it is all that is free without it.
@@ -224,6 +246,9 @@ fn of_array(
         "controller returns" => {
             Incident::ControllerReturns(which(section, "controller", controllers)?)
         }
+        "battery lost" | "battery returns" if design.cache.is_none() => {
+            return Err(place.refuse("is for a cache: there is no [array.cache]"));
+        }
         "battery lost" => Incident::BatteryLost,
         "battery returns" => Incident::BatteryReturns,
         "path down" => Incident::PathDown(which(section, "path", ports)?),
@@ -232,12 +257,14 @@ fn of_array(
 }
 
 fn at_least_one(times: &Placed<f64>) -> Result<f64, Refusal> {
-    if times.value >= 1.0 {
-        Ok(times.value)
-    } else {
-        Err(times
+    match times.value {
+        less if less < 1.0 => Err(times
             .place
-            .refuse("is less than 1: a slow drive is not faster"))
+            .refuse("is less than 1: a slow drive is not faster")),
+        more if more > TIMES_MAX => Err(times
+            .place
+            .refuse(format!("is more than {TIMES_MAX}: let the drive fail"))),
+        times => Ok(times),
     }
 }
 
@@ -270,11 +297,7 @@ fn read_group(section: &mut Section, design: &ArrayDesign) -> Result<usize, Refu
 
 fn read_priority(section: &mut Section, design: &ArrayDesign) -> Result<Incident, Refusal> {
     let group = read_group(section, design)?;
-    let words = Priority::WORDS.map(|(word, _)| word);
-    let priority = section.read("priority", |node| section::word(node, &words))?;
+    let priority = section.read("priority", |node| section::choice(node, &Priority::WORDS))?;
     let priority = priority.ok_or_else(|| section.lacks("priority", "priority = \"low\""))?;
-    Ok(Incident::RepairPriority(
-        group,
-        Priority::WORDS[priority.value].1,
-    ))
+    Ok(Incident::RepairPriority(group, priority.value))
 }

@@ -118,11 +118,10 @@ fn sequential(section: &mut Section, names: &[&str]) -> Result<Access, Refusal> 
         }
         (None, []) => unreachable!("an array has a LUN"),
     };
-    let words = VERBS.map(|(word, _)| word);
-    let verb = section.read_or("verb", 0, |node| section::word(node, &words))?;
+    let verb = section.read_or("verb", VERBS[0].1, |node| section::choice(node, &VERBS))?;
     Ok(Access::Sequential {
         lun,
-        verb: VERBS[verb.value].1,
+        verb: verb.value,
         sectors: sectors(section)?,
     })
 }

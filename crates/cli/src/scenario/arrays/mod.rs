@@ -11,6 +11,7 @@
 //! Drives are numbered in the order in which they are written, from 0. Groups take them in that order, then the solid-state
 //! tier, then the spares.
 
+mod course;
 mod drives;
 mod front;
 mod groups;
@@ -187,7 +188,7 @@ fn read_array(section: &mut Section, folder: &Path) -> Result<ArrayDesign, Refus
     let place = section.place().clone();
     let drives = drives::read(section, folder)?;
     let policy = drives::read_policy(section)?;
-    let parts = groups::read(section, drives.len())?;
+    let parts = groups::read(section, &drives)?;
     let design = ArrayDesign {
         drives,
         policy,
@@ -205,6 +206,7 @@ fn read_array(section: &mut Section, folder: &Path) -> Result<ArrayDesign, Refus
         let blamed = match &error {
             DesignError::Lun { lun, .. } | DesignError::NoGroup(lun) => parts.lun_places.get(lun),
             DesignError::Tier(_) => parts.tier_place.as_ref(),
+            DesignError::TooSmall(group) => parts.group_places.get(group),
             _ => None,
         };
         return Err(blamed.unwrap_or(&place).refuse(error.to_string()));

@@ -82,21 +82,24 @@ fn read_pages(
     }
     let count = usize::try_from(members.value).expect("in range");
     let later = usize::try_from(later.value).expect("in range");
+    let grain = section.read_or("grain", ByteSize::kib(64), section::size)?;
     Ok(PagedDesign {
         members: vec![member; count],
         later: (count - later..count).collect(),
         page: section
             .read_or("size", ByteSize::mib(15), section::size)?
             .value,
-        grain: section
-            .read_or("grain", ByteSize::kib(64), section::size)?
-            .value,
+        grain: grain.value,
         luns,
-        balance: read_balance(section)?,
+        balance: read_balance(section, count, grain.value)?,
     })
 }
 
-fn read_balance(section: &mut Section) -> Result<Option<BalanceDesign>, Refusal> {
+fn read_balance(
+    section: &mut Section,
+    members: usize,
+    grain: ByteSize,
+) -> Result<Option<BalanceDesign>, Refusal> {
     let usual = BalanceDesign::default();
     let Some(every) = section.read("balance_every", above_zero)? else {
         for key in ["balance_gap", "balance_pages", "balance_unit"] {
@@ -108,18 +111,26 @@ fn read_balance(section: &mut Section) -> Result<Option<BalanceDesign>, Refusal>
         }
         return Ok(None);
     };
+    if members < 2 {
+        return Err(every
+            .place
+            .refuse("compares members, and there is only one"));
+    }
     let pages = section.read_or("balance_pages", u64::from(usual.pages), |node| {
         section::integer(node, 1..=10_000)
     })?;
+    let unit = section.read_or("balance_unit", usual.unit, section::size)?;
+    if unit.value < grain {
+        let what = format!("is less than a grain of {grain}, and nothing smaller is copied");
+        return Err(unit.place.refuse(what));
+    }
     Ok(Some(BalanceDesign {
         every: every.value,
         gap: section
             .read_or("balance_gap", usual.gap, section::span)?
             .value,
         pages: u32::try_from(pages.value).expect("in range"),
-        unit: section
-            .read_or("balance_unit", usual.unit, section::size)?
-            .value,
+        unit: unit.value,
     }))
 }
 

@@ -160,6 +160,16 @@ fn pages_go_over_members_and_snapshots_can_be_named() {
         ("balance_every", "balance_gap", "needs `balance_every`"),
         ("thin = true", "group = \"group 0\"", "`group`"),
         (
+            "balance_every = \"5min\"",
+            "balance_every = \"5min\"\nbalance_unit = \"4 KiB\"",
+            "`balance_unit = \"4 KiB\"`: is less than a grain of 64 KiB",
+        ),
+        (
+            "members = 3\nlater = 1",
+            "members = 1",
+            "`balance_every = \"5min\"`: compares members, and there is only one",
+        ),
+        (
             "drives = 4",
             "drives = 2\n[[array.group]]\nlevel = \"raid1\"\ndrives = 2",
             "there are 2",
@@ -175,6 +185,108 @@ fn pages_go_over_members_and_snapshots_can_be_named() {
     let snapshot = format!("{SMALL}[[incident]]\nat = \"1s\"\nwhat = \"snapshot\"\n");
     let refusal = parse(&snapshot).err().unwrap().to_string();
     assert!(refusal.contains("there is no [array.pages]"), "{refusal}");
+}
+
+#[test]
+fn what_befalls_luns_follows_what_befell_them() {
+    let refused = |incidents: &[(&str, &str)]| {
+        let mut text = PAGED[..PAGED.find("[[incident]]").unwrap()].to_owned();
+        for (at, what) in incidents {
+            text.push_str(&format!("[[incident]]\nat = \"{at}\"\n{what}\n"));
+        }
+        let refusal = parse(&text).err().map(|refusal| refusal.to_string());
+        refusal.unwrap_or_default()
+    };
+    let (removes, snapshot) = ("what = \"remove lun\"", "what = \"snapshot\"\nname = \"s\"");
+    assert_eq!(refused(&[("2s", removes), ("1s", snapshot)]), "");
+    let twice = refused(&[("1s", removes), ("2s", removes)]);
+    assert!(
+        twice.contains("`[[incident]]`: no LUN is left then"),
+        "{twice}"
+    );
+    let gone = format!("{removes}\nlun = \"mail\"");
+    let again = refused(&[("1s", snapshot), ("2s", &gone), ("3s", &gone)]);
+    assert!(
+        again.contains("there is no LUN then called \"mail\"\n  there is s"),
+        "{again}"
+    );
+    let unsaid = refused(&[("1s", snapshot), ("2s", &gone), ("3s", removes)]);
+    assert!(
+        unsaid.contains("lacks `lun`\n  for example: lun = \"s\""),
+        "{unsaid}"
+    );
+    let joins = "what = \"member joins\"\nmember = 2";
+    let joined = refused(&[("1s", joins), ("2s", joins)]);
+    assert!(
+        joined.contains("`what = \"member joins\"`: member 2 has joined before"),
+        "{joined}"
+    );
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_where_it_stands() {
+    let incident = |what: &str| format!("[[incident]]\nat = \"1s\"\n{what}\n");
+    for (change, words) in [
+        (
+            incident("what = \"drive returns\"\ndrive = 0"),
+            "drive 0 has neither failed nor become slow before",
+        ),
+        (
+            incident("what = \"battery lost\""),
+            "is for a cache: there is no [array.cache]",
+        ),
+        (
+            incident("what = \"drive slows\"\ndrive = 0\ntimes = 1e300"),
+            "is more than 1000000: let the drive fail",
+        ),
+    ] {
+        let refusal = parse(&format!("{SMALL}{change}"))
+            .err()
+            .unwrap()
+            .to_string();
+        assert!(refusal.contains(words), "{refusal}");
+    }
+    for (group, words) in [
+        (
+            "drive_size = \"900 GB\"",
+            "`drive_size = \"900 GB\"`: is more than the 136.73 GiB of its smallest drive",
+        ),
+        (
+            "drive_size = \"0 GB\"",
+            "`drive_size = \"0 GB\"`: is nothing",
+        ),
+        (
+            "strip = \"1000 B\"",
+            "`strip = \"1000 B\"`: a strip of 1000 B is no whole number of sectors",
+        ),
+        (
+            "drive_size = \"4 KiB\"",
+            "`[[array.group]]`: group \"logs\" has no room for a stripe",
+        ),
+    ] {
+        let text = SMALL.replacen(
+            "[[array.group]]\n",
+            &format!("[[array.group]]\n{group}\n"),
+            1,
+        );
+        let refusal = parse(&text).err().expect(words).to_string();
+        assert!(refusal.contains(words), "{refusal}");
+    }
+    for (from, to, words) in [
+        (
+            "[array]\n",
+            "[array]\ncache = { write = \"1 B\" }\n",
+            "has no room for a page of 8 KiB",
+        ),
+        (
+            "size = \"1 GiB\"",
+            "size = \"0 B\"",
+            "is nothing\n  without a `size`, a LUN takes all that is left",
+        ),
+    ] {
+        let refusal = parse(&SMALL.replace(from, to)).err().expect(words);
+        assert!(refusal.to_string().contains(words), "{refusal}");
+    }
 }
 
 #[test]

@@ -23,6 +23,8 @@ pub(super) struct Reading {
     /// What happened to pages, and how full members were when it began and at the end; nothing for one array.
     pub(super) pages: Option<PagesReading>,
     pub(super) notes: Vec<String>,
+    /// When measuring ended.
+    pub(super) until: Time,
     pub(super) length: Span,
 }
 
@@ -148,6 +150,7 @@ fn read(array: &SharedArray, used_before: Option<Vec<f64>>, length: Span) -> Rea
             }
         }),
         notes: notes(array),
+        until: array.now(),
         length,
     }
 }

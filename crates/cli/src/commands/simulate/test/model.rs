@@ -10,7 +10,7 @@ use brunt_units::Span;
 use brunt_world::Class;
 
 use super::gauge::Reading;
-use crate::commands::simulate::pages;
+use crate::commands::simulate::{pages, words};
 use crate::scenario::{ArrayPlan, ModelledScenario};
 
 /// The numbers of every array of `scenario`.
@@ -36,8 +36,15 @@ fn array(plan: &ArrayPlan, reading: &Reading) -> ArrayNumbers {
             let used = (&read.used_before[..], &read.used[..]);
             pages::numbers(&plan.design, &read.stats, used, seconds)
         }),
-        notes: reading.notes.clone(),
+        notes: notes(plan, reading),
     }
+}
+
+/// What happened, and whether something was to happen after what was measured.
+fn notes(plan: &ArrayPlan, reading: &Reading) -> Vec<String> {
+    let times = plan.incidents.iter().map(|(at, _)| *at);
+    let late = words::too_late(times, reading.until);
+    reading.notes.iter().cloned().chain(late).collect()
 }
 
 /// Who asks, in words.
