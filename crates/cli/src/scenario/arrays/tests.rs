@@ -339,3 +339,63 @@ fn every_example_is_read() {
     }
     assert_eq!(count, 13);
 }
+
+/// What is in a drive is rate times response, and it is busy as long as what it serves takes: in every example, whatever befalls
+/// it. Minutes are seconds, so that everything happens that the example has.
+#[test]
+fn the_laws_of_queues_hold_in_every_example() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/arrays");
+    let (mut drives_seen, mut paths) = (0, Vec::new());
+    paths.extend(
+        std::fs::read_dir(&folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().path()),
+    );
+    paths.sort();
+    for path in paths {
+        let text = std::fs::read_to_string(&path)
+            .unwrap()
+            .replace("min\"", "s\"");
+        let name = path.display().to_string();
+        let mut simulation = ArrayScenario::parse(&name, &text, &folder, &[])
+            .unwrap()
+            .simulation;
+        // Long enough for what is under way at both ends to weigh little.
+        simulation.duration = simulation.duration.max(Span::seconds(30));
+        let outcome = brunt_array::load::simulate(&simulation, |_| true).unwrap();
+        let models = simulation
+            .design
+            .arrays()
+            .iter()
+            .flat_map(|array| &array.drives);
+        for (number, (drive, model)) in outcome.drives.iter().zip(models).enumerate() {
+            let requests = (drive.reads + drive.writes) as f64;
+            if requests < 500.0 {
+                continue;
+            }
+            drives_seen += 1;
+            let rate = requests / drive.elapsed().as_seconds();
+            let near = |what: &str, one: f64, two: f64| {
+                let apart = (one / two - 1.0).abs();
+                assert!(
+                    apart < 0.03,
+                    "{name}, drive {number}, {what}: {one:.4} and {two:.4}"
+                );
+            };
+            near("Little", drive.queue(), rate * drive.response_ms() / 1e3);
+            // A solid-state drive serves many at once. A disk is busy with the parts of what it serves, and with the overhead
+            // of a request where it has idled before.
+            if !model.is_solid_state() {
+                let parts = (drive.seek + drive.rotation + drive.transfer).as_seconds();
+                let overhead = requests * model.overhead().as_seconds();
+                let busy = drive.busy.as_seconds();
+                let fits = parts * 0.999 <= busy && busy <= (parts + overhead) * 1.001;
+                assert!(
+                    fits,
+                    "{name}, drive {number}: {busy} of {parts} and {overhead}"
+                );
+            }
+        }
+    }
+    assert!(drives_seen > 90, "{drives_seen}");
+}
