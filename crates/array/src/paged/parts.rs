@@ -265,11 +265,13 @@ impl PagedArray {
 
     /// A write of a host goes where there was nothing, or where it may not be put in place.
     fn count_new(&mut self, at: PageAt, within: Extent) {
+        let own = self.map.sole(at.0, at.1);
+        let is_elsewhere = |run: &Run| run.from.is_some_and(|(node, _)| Some(node) != own);
         let lies = self.map.resolve(at.0, at.1, within);
-        if lies.iter().all(|run| run.from.is_none()) {
-            self.stats.first_writes += 1;
-        } else {
+        if lies.iter().any(is_elsewhere) {
             self.stats.redirected += 1;
+        } else {
+            self.stats.first_writes += 1;
         }
     }
 

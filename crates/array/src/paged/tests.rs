@@ -405,6 +405,20 @@ fn a_write_after_a_snapshot_costs_two_reads_and_the_map_and_after_that_nothing()
 }
 
 #[test]
+fn a_write_that_goes_on_past_what_was_written_is_redirected_from_nowhere() {
+    let mut design = design(1, 20, true);
+    design.balance = None;
+    let mut array = PagedArray::new(&design, Streams::new(1)).unwrap();
+    for start in [0, 4] {
+        let now = array.now();
+        array.submit(now, write(0, start, 8));
+        wait_for_all(&mut array);
+    }
+    let stats = array.stats();
+    assert_eq!((stats.first_writes, stats.redirected), (2, 0));
+}
+
+#[test]
 fn what_was_there_before_costs_no_time_and_lies_on_drives() {
     let mut design = design(1, 20, true);
     design.balance = None;

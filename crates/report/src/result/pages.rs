@@ -143,11 +143,12 @@ impl PagesNumbers {
 
     /// What redirected writes, and those to what nobody had written, cost together.
     fn overhead(&self) -> String {
-        format!(
-            "{} read around such writes, {} writes of the map",
-            bytes(self.around_bytes),
-            grouped(self.map_writes)
-        )
+        let around = match self.around_bytes {
+            0 => "nothing".to_owned(),
+            around => bytes(around),
+        };
+        let map = grouped(self.map_writes);
+        format!("{around} read around such writes, {map} writes of the map")
     }
 }
 

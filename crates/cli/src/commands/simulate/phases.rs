@@ -14,13 +14,18 @@ use super::words::{millis, per_second};
 /// The columns of [`rows`] that are figures.
 pub(super) const FIGURES: [usize; 9] = [0, 1, 3, 4, 5, 6, 7, 8, 9];
 
-/// A row for each phase, with its head; no rows when nothing befell the array.
+/// A row for each phase, with its head; no rows when there was only one.
 pub(super) fn rows(outcome: &Outcome) -> (Vec<&'static str>, Vec<Vec<String>>) {
     let head = vec![
         "from", "until", "groups", "reads/s", "read ms", "p99 ms", "writes/s", "write ms",
         "p99 ms", "errors",
     ];
-    (head, outcome.phases.iter().map(row).collect())
+    let rows = match &outcome.phases[..] {
+        // One phase is all of the time, which is told already.
+        [] | [_] => Vec::new(),
+        several => several.iter().map(row).collect(),
+    };
+    (head, rows)
 }
 
 fn row(phase: &Phase) -> Vec<String> {

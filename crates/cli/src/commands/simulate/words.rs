@@ -160,8 +160,8 @@ pub(super) fn result(scenario: &ArrayScenario, outcome: &Outcome, output: &Outpu
     text.push('\n');
     text.push_str(&indented(&over_time(outcome)));
     text.push('\n');
-    if outcome.phases.len() > 1 {
-        let (head, rows) = phases::rows(outcome);
+    let (head, rows) = phases::rows(outcome);
+    if !rows.is_empty() {
         text.push_str(&indented(&columns(&head, &phases::FIGURES, &rows)));
         text.push('\n');
     }
