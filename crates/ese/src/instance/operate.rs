@@ -37,6 +37,10 @@ pub(super) enum Leave {
 /// owner, are some hundred. More of them lead nowhere.
 const STEPS_MAX: u32 = 1000;
 
+/// Growths of the file that one change may wait for. One brings what it needs, and others may be quicker to take that; a file that
+/// grows for the same change over and over grows for nothing.
+const GROWTHS_MAX: u32 = 100;
+
 /// What an operation keeps pinned.
 struct Hold {
     leave: Leave,
@@ -123,8 +127,8 @@ impl Instance<Bytes> {
         mut work: impl FnMut(&mut Change<'_, CachedPages<'_>>) -> Result<Step<T>, Need>,
     ) -> Result<T, EngineError> {
         let mut hold = Hold::new(leave);
-        let (mut steps, mut last) = (0, TreeId::DATABASE.root);
-        while steps < STEPS_MAX {
+        let (mut steps, mut growths, mut last) = (0, 0, TreeId::DATABASE.root);
+        while steps < STEPS_MAX && growths < GROWTHS_MAX {
             if let Some(error) = self.failure() {
                 return Err(error);
             }
@@ -137,7 +141,7 @@ impl Instance<Bytes> {
                     hold.pins.clear();
                 }
                 Try::Need(need) => {
-                    steps += u32::from(matches!(need, Need::Growth(_)));
+                    growths += u32::from(matches!(need, Need::Growth(_)));
                     self.fulfil(database, need, &mut hold).await?;
                 }
             }
