@@ -189,6 +189,7 @@ fn kind(kind: &FileKind) -> String {
     match kind {
         FileKind::Database { page_size, .. } => format!("database, {page_size} pages"),
         FileKind::Log { generation } => format!("log {generation:X}"),
+        FileKind::BlankLog => "log, not written yet".to_owned(),
         FileKind::Checkpoint => "checkpoint".to_owned(),
         FileKind::FlushMap => "flush map".to_owned(),
     }
@@ -303,6 +304,7 @@ fn judged_line(report: &FileReport) -> JudgedLine {
             Some(state_word(*state)),
         ),
         FileKind::Log { .. } => ("log", None, None),
+        FileKind::BlankLog => ("blank log", None, None),
         FileKind::Checkpoint => ("checkpoint", None, None),
         FileKind::FlushMap => ("flush map", None, None),
     };

@@ -43,6 +43,32 @@ pub(super) async fn verify(source: &Source, start: &[u8]) -> Result<FileReport, 
     Ok(pass.finish(source.length))
 }
 
+/// Judges a log file without a header, whose first bytes are fill. `None` when something else follows.
+pub(super) async fn verify_blank(source: &Source) -> Option<FileReport> {
+    let mut report = FileReport::new(source.path.clone(), source.length, FileKind::BlankLog);
+    let mut stream = source.stream(0..source.readable, UNIT);
+    while let Some((offset, bytes)) = stream.next().await {
+        match bytes {
+            // One that is being made ahead ends with zeros.
+            Ok(bytes) if bytes.iter().all(|byte| [FILL, 0].contains(byte)) => {
+                report.pages_seen += bytes.len().div_euclid(UNIT) as u64;
+            }
+            Ok(_) => return None,
+            Err(error) => {
+                let number = u16::try_from(offset.div_euclid(UNIT as u64)).ok()?;
+                report.pages_seen += 1;
+                report.find(Place::Segment(number), offset, Fault::Device(error));
+            }
+        }
+    }
+    Some(report)
+}
+
+/// Whether a file that begins so may be one.
+pub(super) fn is_blank(start: &[u8]) -> bool {
+    !start.is_empty() && start.iter().take(UNIT).all(|byte| *byte == FILL)
+}
+
 /// Bytes that are given up when a read fails: one large segment, or eight small ones.
 const UNIT: usize = 4096;
 

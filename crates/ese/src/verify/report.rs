@@ -31,6 +31,8 @@ pub enum FileKind {
         /// Its generation.
         generation: u32,
     },
+    /// A log file that nothing was written to yet: a reserve, or one that is made ahead.
+    BlankLog,
     /// A checkpoint file.
     Checkpoint,
     /// A flush map of ours.

@@ -248,6 +248,18 @@ fn files_of_other_kinds_are_refused() {
     assert!(matches!(missing, Err(VerifyError::Open(_))));
 }
 
+#[test]
+fn a_log_that_was_never_written_is_one() {
+    let report = verify_bytes(&[FILL; 65536]).unwrap();
+    assert_eq!(report.kind, FileKind::BlankLog);
+    assert!(report.is_intact());
+    let mut half = [FILL; 65536];
+    half[8192..].fill(0);
+    assert_eq!(verify_bytes(&half).unwrap().kind, FileKind::BlankLog);
+    half[30_000] = 1;
+    assert_eq!(verify_bytes(&half).unwrap_err(), VerifyError::NotEse);
+}
+
 /// A database with its flush map; `map_type` is what the map says of page 31.
 fn with_flush_map(map_type: u8, change: impl FnOnce(&mut FlushMapHeader)) -> FileReport {
     let size = PageSize::KIB_4;
