@@ -8,6 +8,8 @@
 //! * anything else: damaged, wherever it lies. In a log that was being written when the world ended this can be the torn
 //!   end, which recovery replaces.
 
+use std::path::Path;
+
 use brunt_world::IoError;
 
 use super::report::{Fault, FileKind, FileReport, Note, Place};
@@ -43,7 +45,7 @@ pub(super) async fn verify(source: &Source, start: &[u8]) -> Result<FileReport, 
     Ok(pass.finish(source.length))
 }
 
-/// Judges a log file without a header, whose first bytes are fill. `None` when something else follows.
+/// Judges a log file without a header, which [is blank](is_blank) at its beginning. `None` when something else follows.
 pub(super) async fn verify_blank(source: &Source) -> Option<FileReport> {
     let mut report = FileReport::new(source.path.clone(), source.length, FileKind::BlankLog);
     let mut stream = source.stream(0..source.readable, UNIT);
@@ -64,9 +66,11 @@ pub(super) async fn verify_blank(source: &Source) -> Option<FileReport> {
     Some(report)
 }
 
-/// Whether a file that begins so may be one.
-pub(super) fn is_blank(start: &[u8]) -> bool {
-    !start.is_empty() && start.iter().take(UNIT).all(|byte| *byte == FILL)
+/// Whether a file that begins so may be one: with fill, or with nothing when it is called a reserve.
+pub(super) fn is_blank(path: &Path, start: &[u8]) -> bool {
+    let begins_with = |value| start.iter().take(UNIT).all(|byte| *byte == value);
+    let is_reserve = path.extension().is_some_and(|end| end == "jrs");
+    !start.is_empty() && (begins_with(FILL) || (is_reserve && begins_with(0)))
 }
 
 /// Bytes that are given up when a read fails: one large segment, or eight small ones.

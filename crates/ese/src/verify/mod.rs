@@ -5,7 +5,7 @@
 //!              database (any program's)  header copies → owned space → every owned page, 256 KiB reads, 8 in flight
 //!                                        → blank pages that a tree reaches
 //!              log, checkpoint, flush map (ours)   every segment, copy, map page
-//!              fill from the first byte on         a log that was never written, if all of it is
+//!              fill, or zeros in a reserve         a log that was never written, if all of it is
 //!              anything else             [`VerifyError`], nothing judged
 //! ```
 //!
@@ -126,7 +126,7 @@ async fn judge(source: &Source) -> Result<FileReport, VerifyError> {
             let judged = companion::verify_flush_map(source, &start).await;
             judged.ok_or(unknown)
         }
-        _ if log::is_blank(&start) => log::verify_blank(source).await.ok_or(unknown),
+        _ if log::is_blank(&source.path, &start) => log::verify_blank(source).await.ok_or(unknown),
         _ => Err(unknown),
     }
 }

@@ -258,6 +258,11 @@ fn a_log_that_was_never_written_is_one() {
     assert_eq!(verify_bytes(&half).unwrap().kind, FileKind::BlankLog);
     half[30_000] = 1;
     assert_eq!(verify_bytes(&half).unwrap_err(), VerifyError::NotEse);
+    // Of a reserve only the room is there.
+    let zeros = [0; 65536];
+    let reserve = verify_in(options(&[("edbres00001.jrs", &zeros)]), "edbres00001.jrs");
+    assert_eq!(reserve.unwrap().kind, FileKind::BlankLog);
+    assert_eq!(verify_bytes(&zeros).unwrap_err(), VerifyError::NotEse);
 }
 
 /// A database with its flush map; `map_type` is what the map says of page 31.

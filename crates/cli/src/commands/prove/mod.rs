@@ -38,7 +38,7 @@ pub struct ProveArgs {
     pub first: u64,
 
     /// Crash points to recover and compare
-    #[arg(long, value_name = "M", default_value_t = 2000)]
+    #[arg(long, value_name = "M", default_value_t = 2000, value_parser = clap::value_parser!(u64).range(1..))]
     pub steps: u64,
 
     /// Print the result as JSON on stdout
