@@ -234,7 +234,7 @@ impl Begin {
             pool => world.random.part(&format!("load/{pool}")),
         };
         let workload = Workload::new(shape, load.mix, populations, RECENT, streams)
-            .reading_again(load.shape.beside_percent);
+            .reading_again(load.reads_again_percent);
         let scheduling = self.pacer.map_or(load.scheduling, paced);
         let scheduler = Scheduler::new(scheduling, instances, world.clock.now());
         let server = Rc::clone(server);

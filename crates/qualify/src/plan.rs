@@ -151,6 +151,8 @@ pub struct LoadPlan {
     pub scheduling: Scheduling,
     /// How records are made.
     pub shape: Shape,
+    /// Reads that go to the record that their session touched last, in percent.
+    pub reads_again_percent: u32,
     /// Computing that one operation costs in a virtual world.
     pub cost: Span,
 }
@@ -261,6 +263,7 @@ impl LoadPlan {
                 beside_percent: profile.beside_percent.value,
                 ..Shape::JETSTRESS
             },
+            reads_again_percent: profile.reads_again_percent.value,
             cost: OPERATION_COST,
         }
     }

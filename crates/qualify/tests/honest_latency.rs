@@ -44,10 +44,11 @@ fn reads(scheduling: Scheduling, sessions: u32) -> Plan {
         shape: Shape {
             long: 50,
             large_one_in: 0,
-            // A read of what was read before would find it in memory.
             beside_percent: 0,
             ..plan.load.shape
         },
+        // A read of what was read before would find it in memory.
+        reads_again_percent: 0,
         ..plan.load
     };
     for instance in &mut plan.instances {

@@ -48,8 +48,8 @@ pub struct Shape {
     pub compressible_percent: u32,
     /// Share of the records whose parts are those of one record, in percent.
     pub duplicate_percent: u32,
-    /// Share of the records whose key lies beside that of the record before them, in percent, at most 50; as many reads go to the
-    /// record that was touched last. See [`crate::keys`].
+    /// Share of the records whose key lies beside that of the record before them, in percent, at most 50. See
+    /// [`crate::keys`].
     pub beside_percent: u32,
 }
 

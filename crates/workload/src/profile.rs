@@ -232,6 +232,8 @@ pub struct Profile {
     pub instance_choice: Figure<InstanceChoice>,
     /// Records that lie beside the one inserted before them, in percent.
     pub beside_percent: Figure<u32>,
+    /// Reads that go to the record that their session touched last, in percent.
+    pub reads_again_percent: Figure<u32>,
     /// Bytes in the short pad of a record.
     pub short_pad: Figure<u32>,
     /// Bytes in the long pad of a record.

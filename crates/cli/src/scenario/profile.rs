@@ -37,11 +37,13 @@ pub struct Profile {
     pub maintenance: Maintenance,
     /// Shares of operations and of lazy commits.
     pub mix: Mix,
+    /// Reads that go to the record that their session touched last, in percent.
+    pub reads_again_percent: u32,
     /// Operations that a session does on one instance before it goes to the next.
     pub batch_operations: u32,
 }
 
-pub(super) const KEYS: [&str; 17] = [
+pub(super) const KEYS: [&str; 18] = [
     "version",
     "page",
     "log_file",
@@ -58,6 +60,7 @@ pub(super) const KEYS: [&str; 17] = [
     "delete_percent",
     "replace_percent",
     "lazy_percent",
+    "reads_again_percent",
     "batch_operations",
 ];
 
@@ -112,6 +115,7 @@ impl Profile {
             background_maintenance: figures.maintenance.value.is_some(),
             maintenance: figures.maintenance.value.unwrap_or(MAINTENANCE),
             mix: figures.mix.value,
+            reads_again_percent: figures.reads_again_percent.value,
             batch_operations: figures.batch_operations.value,
         }
     }
@@ -144,6 +148,10 @@ impl Profile {
         let batch = section.read_or("batch_operations", batch, |node| {
             section::integer(node, 1..=BATCH_MAX)
         })?;
+        let again = u64::from(usual.reads_again_percent);
+        let again = section.read_or("reads_again_percent", again, |node| {
+            section::integer(node, 0..=100)
+        })?;
         let profile = Self {
             version: usual.version,
             page: page.value,
@@ -157,6 +165,7 @@ impl Profile {
             background_maintenance,
             maintenance: read_maintenance(section, usual.maintenance, page.value)?,
             mix: read_mix(section, usual.mix)?,
+            reads_again_percent: u32::try_from(again.value).expect("in range"),
             batch_operations: u32::try_from(batch.value).expect("in range"),
         };
         profile.check_cache(&cache_min, &cache_max)?;

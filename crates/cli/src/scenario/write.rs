@@ -139,6 +139,7 @@ impl Scenario {
             writeln!(out, "{key} = {}", profile.mix.percent(kind))?;
         }
         writeln!(out, "lazy_percent = {}", profile.mix.lazy_percent())?;
+        writeln!(out, "reads_again_percent = {}", profile.reads_again_percent)?;
         writeln!(out, "batch_operations = {}", profile.batch_operations)
     }
 

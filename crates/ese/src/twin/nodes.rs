@@ -85,14 +85,21 @@ mod tests {
             measure.replace_log(long),
         ];
         let each = mix.iter().zip(logged);
-        each.map(|(share, bytes)| share * bytes as f64).sum()
+        let operations: f64 = each.map(|(share, bytes)| share * bytes as f64).sum();
+        // A leaf is filled to ln 2 between two splits.
+        let cost = measure.record_cost();
+        let splits = mix[0] * cost as f64 / (page.bytes() as f64 * std::f64::consts::LN_2);
+        operations + splits * measure.split_log(cost) as f64
     }
 
+    /// With one large message in a thousand, and as many deletes as inserts, which is how a test holds its databases. What log
+    /// writes add at their ends is left out: a run's log is longer by a sixth to a fifth.
     #[test]
     fn published_tests_logged_as_much_for_an_operation() {
-        let early = per_operation(PageSize::KIB_8, 1_000, [0.25, 0.10, 0.50]);
-        assert!((early / 1_074.0 - 1.0).abs() < 0.06, "2007: {early}");
-        let late = per_operation(PageSize::KIB_32, 2_000, [0.40, 0.20, 0.05]);
-        assert!((late / 1_114.0 - 1.0).abs() < 0.06, "2013: {late}");
+        let mean = |long: usize| long + ((16_usize << 10) + (256 << 10)).div_ceil(2_000);
+        let early = per_operation(PageSize::KIB_8, mean(800), [0.175, 0.175, 0.50]);
+        assert!((0.8..1.0).contains(&(early / 1_074.0)), "2007: {early}");
+        let late = per_operation(PageSize::KIB_32, mean(2_000), [0.30, 0.30, 0.05]);
+        assert!((0.8..1.0).contains(&(late / 1_114.0)), "2013: {late}");
     }
 }

@@ -71,6 +71,7 @@ fn load(scenario: &Scenario) -> LoadPlan {
         mix: profile.mix,
         batch: profile.batch_operations,
         shape: scenario.records,
+        reads_again_percent: profile.reads_again_percent,
         scheduling: scenario
             .test
             .operations_per_s
