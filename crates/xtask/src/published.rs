@@ -88,10 +88,24 @@ impl Published {
         &self.rows[0].figures
     }
 
-    /// Whether it is a test that replays logs.
-    pub(crate) fn replays_logs(&self) -> bool {
-        self.whole().recovery_s_per_log.is_some()
+    /// What kind of test it is.
+    pub(crate) fn outline(&self) -> Outline {
+        let servers = self.rows.iter();
+        let servers = servers.filter(|row| row.server.is_some() && row.instances.is_none());
+        Outline {
+            replays_logs: self.whole().recovery_s_per_log.is_some(),
+            servers: servers.count().max(1),
+        }
     }
+}
+
+/// What kind of test a scenario is, as far as its length depends on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Outline {
+    /// Whether it replays logs.
+    pub(crate) replays_logs: bool,
+    /// Servers that it tests together, at least one.
+    pub(crate) servers: usize,
 }
 
 /// Where scenarios of published tests are.
@@ -119,11 +133,11 @@ pub(crate) fn only_predicted(published: &[Published]) -> Result<Vec<String>, Pub
     Ok(names.filter(|name| !known(name)).collect())
 }
 
-/// Whether the scenario called `name` is one that replays logs.
+/// What kind of test the scenario called `name` is.
 ///
 /// # Errors
 /// [`PublishedError`] when it cannot be read.
-pub(crate) fn replays_logs(name: &str) -> Result<bool, PublishedError> {
+pub(crate) fn outline(name: &str) -> Result<Outline, PublishedError> {
     let path = scenarios().join(format!("{name}.toml"));
     let refuse = |what: String| PublishedError {
         path: path.clone(),
@@ -132,7 +146,11 @@ pub(crate) fn replays_logs(name: &str) -> Result<bool, PublishedError> {
     let text = fs::read_to_string(&path).map_err(|error| refuse(error.to_string()))?;
     let scenario: toml::Table = toml::from_str(&text).map_err(|error| refuse(error.to_string()))?;
     let kind = scenario.get("test").and_then(|test| test.get("kind"));
-    Ok(kind.and_then(toml::Value::as_str) == Some("soft-recovery"))
+    let servers = scenario.get("servers").and_then(toml::Value::as_array);
+    Ok(Outline {
+        replays_logs: kind.and_then(toml::Value::as_str) == Some("soft-recovery"),
+        servers: servers.map_or(1, Vec::len),
+    })
 }
 
 fn toml_files(folder: &PathBuf) -> Result<Vec<PathBuf>, PublishedError> {
@@ -189,13 +207,13 @@ mod tests {
             assert!(scenario.exists(), "{}", one.scenario);
             assert!(!one.source.title.is_empty() && !one.source.section.is_empty());
             assert_eq!(one.rows[0].name, "all");
-            assert_eq!(one.replays_logs(), replays_logs(&one.scenario).unwrap());
+            assert_eq!(one.outline(), outline(&one.scenario).unwrap());
         }
         let predicted = only_predicted(&published).unwrap();
         assert!(predicted.contains(&"emc-cx4-960-backup".to_owned()));
         assert!(!predicted.contains(&"emc-cx3-20-performance".to_owned()));
-        assert!(replays_logs("emc-cx4-960-soft-recovery").unwrap());
-        assert!(!replays_logs("emc-cx4-960-backup").unwrap());
+        assert!(outline("emc-cx4-960-soft-recovery").unwrap().replays_logs);
+        assert!(!outline("emc-cx4-960-backup").unwrap().replays_logs);
     }
 
     #[test]

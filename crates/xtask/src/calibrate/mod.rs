@@ -1,7 +1,7 @@
 //! `cargo xtask calibrate`: fits what no paper prints, and says how wrong each system is when it is left out.
 //!
 //! The headline is the leave-one-out error: a system is predicted with the generation's parameters of the others and the
-//! starting values of its own array, as a system of which nothing is known would be. What a fit can reach is shown after it.
+//! assumed values of its own array, as a system of which nothing is known would be. What a fit can reach is shown after it.
 
 mod parameters;
 mod search;
@@ -25,15 +25,10 @@ pub(crate) struct CalibrateArgs {
     #[arg(value_name = "ROW")]
     rows: Vec<String>,
 
-    /// Minutes of virtual time that are measured
-    #[arg(long, default_value_t = 5)]
-    minutes: u32,
+    #[command(flatten)]
+    lengths: Lengths,
 
-    /// Minutes of virtual time before that
-    #[arg(long, default_value_t = 10)]
-    settle: u32,
-
-    /// Rounds of the search, with smaller and smaller steps: 1 to 4
+    /// Rounds of the search, with smaller and smaller steps: 1 to 4. A search begins with what the scenarios say
     #[arg(long, default_value_t = 3)]
     rounds: usize,
 }
@@ -45,10 +40,7 @@ pub(crate) struct CalibrateArgs {
 pub(crate) fn run(args: &CalibrateArgs) -> Result<(), TaskError> {
     let tests = wanted(published::all()?, &args.rows)?;
     let mut predictions = Predictions::default();
-    let lengths = Lengths {
-        settle: args.settle,
-        measure: args.minutes,
-    };
+    let lengths = args.lengths;
     let search = |tests: Vec<_>| Search {
         tests,
         lengths,
@@ -113,7 +105,11 @@ fn left_out(mut values: Values, others: &[&Published]) -> Values {
     let fitted = values;
     for at in 0..PARAMETERS.len() {
         let one = &PARAMETERS[at];
-        if told(at) || matches!(one.scope, Scope::System(_)) {
+        if told(at) {
+            continue;
+        }
+        values[at] = one.assumed;
+        if !matches!(one.scope, Scope::Generation(_)) {
             continue;
         }
         let same = (0..PARAMETERS.len()).filter(|other| PARAMETERS[*other].kind == one.kind);
@@ -199,6 +195,30 @@ mod tests {
         let mut values = starts();
         values[0] = 0.4;
         assert_eq!(left_out(values, &others)[1], 0.4);
-        assert_eq!(left_out(values, &others)[2], PARAMETERS[2].start);
+        assert_eq!(left_out(values, &others)[2], PARAMETERS[2].assumed);
+    }
+
+    #[test]
+    fn scenarios_say_what_was_fitted() {
+        for test in wanted(published::all().unwrap(), &[]).unwrap() {
+            let path = published::scenarios().join(format!("{}.toml", test.scenario));
+            let scenario: toml::Value =
+                toml::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+            let own = PARAMETERS.iter();
+            let own = own.filter(|one| one.matters(&test.system, &test.generation));
+            for (key, fitted) in own.flat_map(|one| one.set(one.fitted)).map(|set| {
+                let (key, value) = set.split_once('=').unwrap();
+                (key.to_owned(), value.to_owned())
+            }) {
+                let said = key.split('.').fold(&scenario, |at, part| match at {
+                    toml::Value::Array(list) => &list[part.parse::<usize>().unwrap()],
+                    table => &table[part],
+                });
+                let said = said
+                    .as_str()
+                    .map_or_else(|| said.to_string(), str::to_owned);
+                assert_eq!(said, fitted, "{key} of {}", test.scenario);
+            }
+        }
     }
 }

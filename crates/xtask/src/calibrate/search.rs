@@ -13,12 +13,12 @@ use crate::published::Published;
 /// A value for each of [`PARAMETERS`].
 pub(super) type Values = [f64; PARAMETERS.len()];
 
-/// Factors of the steps of each round.
-const STEPS: [f64; 4] = [1.6, 1.3, 1.15, 1.07];
+/// Factors of the steps of each round: of few rounds, the last ones.
+pub(super) const STEPS: [f64; 4] = [1.6, 1.3, 1.15, 1.07];
 
 /// The values that a fit begins with.
 pub(super) fn starts() -> Values {
-    PARAMETERS.map(|parameter| parameter.start)
+    PARAMETERS.map(|parameter| parameter.fitted)
 }
 
 /// Fits parameters to `tests`.
@@ -39,7 +39,7 @@ impl Search<'_> {
         predictions: &mut Predictions,
     ) -> Result<Values, TaskError> {
         self.make(&[values], predictions);
-        for step in STEPS.iter().take(self.rounds) {
+        for step in &STEPS[STEPS.len().saturating_sub(self.rounds)..] {
             for at in 0..PARAMETERS.len() {
                 let parameter = &PARAMETERS[at];
                 let matters = |test: &&Published| parameter.matters(&test.system, &test.generation);
@@ -84,7 +84,7 @@ impl Search<'_> {
 
 /// The test with these values.
 pub(super) fn request(test: &Published, values: &Values, lengths: Lengths) -> Request {
-    let mut request = closed(&test.scenario, test.replays_logs(), lengths);
+    let mut request = closed(&test.scenario, test.outline(), lengths);
     for (parameter, value) in PARAMETERS.iter().zip(values) {
         if parameter.matters(&test.system, &test.generation) {
             request.set.extend(parameter.set(*value));

@@ -33,8 +33,9 @@ pub(super) fn page(tests: &[Test], predictions: &Predictions, lengths: Lengths) 
     let mut text = HEAD.to_owned();
     writeln!(
         text,
-        "\nEvery prediction measures {} minutes of virtual time, after {} in which array and cache settle.\n\n## Tests that may be fitted on",
-        lengths.measure, lengths.settle
+        "\nPredictions measure {} minutes of virtual time, those of several servers together {}, after {} in which array and cache settle; \
+        recoveries are as long as they take.\n\n## Tests that may be fitted on",
+        lengths.minutes, lengths.group_minutes, lengths.settle
     )
     .expect("a string takes all");
     for test in tests {

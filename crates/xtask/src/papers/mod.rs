@@ -13,19 +13,14 @@ use clap::Args;
 
 use crate::TaskError;
 use crate::predictions::{Predictions, Request};
-use crate::published::{self, Published};
+use crate::published::{self, Outline, Published};
 use crate::{root, say};
 
 /// What `papers` is told.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct PapersArgs {
-    /// Minutes of virtual time that are measured
-    #[arg(long, default_value_t = 10)]
-    minutes: u32,
-
-    /// Minutes of virtual time before that, in which array and cache settle
-    #[arg(long, default_value_t = 10)]
-    settle: u32,
+    #[command(flatten)]
+    lengths: Lengths,
 
     /// Tests that are not simulated this time, because they take long
     #[arg(long, value_name = "NAME")]
@@ -41,12 +36,32 @@ pub(crate) struct PapersArgs {
 }
 
 /// Minutes of virtual time.
-#[derive(Clone, Copy, Debug)]
+///
+/// An array goes through what is dirty in its cache once in five or ten minutes, from one end of its volumes to the other: what is
+/// measured in less differs by where it was meanwhile. The servers of a group differ in that, so their means need less.
+#[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct Lengths {
-    /// In which nothing counts.
+    /// Minutes of virtual time in which array and cache settle
+    #[arg(long, default_value_t = 10)]
     pub(crate) settle: u32,
-    /// That are measured.
-    pub(crate) measure: u32,
+
+    /// Minutes of virtual time after that which are measured of one server
+    #[arg(long, default_value_t = 30)]
+    pub(crate) minutes: u32,
+
+    /// Minutes that are measured of several servers together, which takes as many times longer
+    #[arg(long, default_value_t = 5)]
+    pub(crate) group_minutes: u32,
+}
+
+impl Lengths {
+    /// What is measured of so many servers.
+    fn measured(self, servers: usize) -> u32 {
+        match servers {
+            0 | 1 => self.minutes,
+            _ => self.group_minutes,
+        }
+    }
 }
 
 /// One test and how it is simulated.
@@ -67,15 +82,12 @@ pub(crate) fn run(args: &PapersArgs) -> Result<(), TaskError> {
     let all = published::all()?;
     let mut tests: Vec<Test> = Vec::new();
     let predicted = published::only_predicted(&all)?;
-    let lengths = Lengths {
-        settle: args.settle,
-        measure: args.minutes,
-    };
+    let lengths = args.lengths;
     tests.extend(all.into_iter().map(|one| known(one, lengths)));
     for name in &predicted {
         tests.push(Test {
             published: None,
-            closed: closed(name, published::replays_logs(name)?, lengths),
+            closed: closed(name, published::outline(name)?, lengths),
             paced: None,
         });
     }
@@ -100,7 +112,7 @@ pub(crate) fn run(args: &PapersArgs) -> Result<(), TaskError> {
 fn known(published: Published, lengths: Lengths) -> Test {
     let closed = Request {
         checksum: published.whole().checksum_mib_per_s.is_some(),
-        ..closed(&published.scenario, published.replays_logs(), lengths)
+        ..closed(&published.scenario, published.outline(), lengths)
     };
     let paced = paced(&published, &closed);
     Test {
@@ -111,13 +123,13 @@ fn known(published: Published, lengths: Lengths) -> Test {
 }
 
 /// The test as it is written, but for its length.
-pub(crate) fn closed(name: &str, replays_logs: bool, lengths: Lengths) -> Request {
+pub(crate) fn closed(name: &str, outline: Outline, lengths: Lengths) -> Request {
     // A recovery is as long as its logs: a shorter one would not come to it.
-    let set = match replays_logs {
+    let set = match outline.replays_logs {
         true => Vec::new(),
         false => vec![
             format!("test.min_warmup={}min", lengths.settle),
-            format!("test.duration={}min", lengths.measure),
+            format!("test.duration={}min", lengths.measured(outline.servers)),
         ],
     };
     Request {
@@ -130,9 +142,7 @@ pub(crate) fn closed(name: &str, replays_logs: bool, lengths: Lengths) -> Reques
 /// The same at the rate that was published. A rate is that of each server.
 fn paced(published: &Published, closed: &Request) -> Option<Request> {
     let rate = published.whole().io_per_s?;
-    let servers = published.rows.iter();
-    let servers = servers.filter(|row| row.server.is_some() && row.instances.is_none());
-    let each = rate / servers.count().max(1) as f64;
+    let each = rate / published.outline().servers as f64;
     let mut request = closed.clone();
     request.checksum = false;
     request.set.extend([
