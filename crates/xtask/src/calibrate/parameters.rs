@@ -74,7 +74,7 @@ const fn station(name: &'static str, generation: &'static str, fitted: f64) -> P
 }
 
 pub(crate) const PARAMETERS: [Parameter; 9] = [
-    station("station factor, 2007", "2007", 0.33),
+    station("station factor, 2007", "2007", 0.34),
     station("station factor, 2013", "2013", 0.78),
     Parameter {
         name: "lazy commits, 2013, %",
@@ -112,14 +112,14 @@ pub(crate) const PARAMETERS: [Parameter; 9] = [
         "write to data, PS5000XV, us",
         "EqualLogic PS5000XV",
         "write",
-        [150.0, 218.0],
+        [150.0, 215.0],
         DATA_WRITE,
     ),
     controller(
         "write to logs, PS5000XV, us",
         "EqualLogic PS5000XV",
         "write to logs",
-        [150.0, 266.0],
+        [150.0, 271.0],
         &["array.4.controller.write={}us"],
     ),
     Parameter {
