@@ -123,9 +123,14 @@ fn done(rules: &[Rule], evidence: &Evidence) -> String {
         Some(format!("{}: {measured}{remark}", rule.name))
     });
     let all: Vec<String> = all.collect();
-    match all.is_empty() {
-        true => "Everything was done, and everything was there afterwards.".to_owned(),
-        false => format!("Everything was there afterwards; {}.", all.join("; ")),
+    // A prediction has nothing to compare.
+    let mut compared = rules.iter().filter(|rule| rule.name == RECORDS);
+    let compared = compared.any(|rule| rule.measured.is_some());
+    match (compared, all.is_empty()) {
+        (true, true) => "Everything was done, and everything was there afterwards.".to_owned(),
+        (true, false) => format!("Everything was there afterwards; {}.", all.join("; ")),
+        (false, true) => "Everything was done.".to_owned(),
+        (false, false) => format!("Everything was done; {}.", all.join("; ")),
     }
 }
 
@@ -156,7 +161,7 @@ mod tests {
     use super::*;
     use crate::goal::{Target, TestKind};
     use crate::plan::Limits;
-    use crate::rules::{Done, Samples, StreamLatency, judge};
+    use crate::rules::{Done, RecordsVerified, Samples, StreamLatency, judge};
 
     fn judged(evidence: &Evidence) -> Vec<Rule> {
         let limits = Limits::of(Version::Exchange2013.profile(), TestKind::Performance);
@@ -224,20 +229,33 @@ mod tests {
 
     #[test]
     fn a_backup_says_how_fast_it_was() {
-        let evidence = Evidence {
+        let evidence = |records| Evidence {
             done: vec![Done {
                 what: "databases backed up",
                 wanted: 2,
                 done: Some(2),
                 remark: "912 MiB/s over all of them".to_owned(),
             }],
+            records,
             ..Evidence::default()
         };
-        let limits = Limits::of(Version::Exchange2013.profile(), TestKind::DatabaseBackup);
-        let rules = judge(TestKind::DatabaseBackup, &evidence, &limits);
+        let said = |evidence: Evidence| {
+            let limits = Limits::of(Version::Exchange2013.profile(), TestKind::DatabaseBackup);
+            let rules = judge(TestKind::DatabaseBackup, &evidence, &limits);
+            sentence(&Ending::Complete, &rules, &evidence)
+        };
         assert_eq!(
-            sentence(&Ending::Complete, &rules, &evidence),
+            said(evidence(Some(RecordsVerified {
+                expected: 1_000,
+                checked: 1_000,
+                known: 1_000,
+                ..RecordsVerified::default()
+            }))),
             "Everything was there afterwards; databases backed up: 2 (912 MiB/s over all of them)."
+        );
+        assert_eq!(
+            said(evidence(None)),
+            "Everything was done; databases backed up: 2 (912 MiB/s over all of them)."
         );
     }
 }
