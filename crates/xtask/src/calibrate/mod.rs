@@ -1,7 +1,7 @@
 //! `cargo xtask calibrate`: fits what no paper prints, and says how wrong each system is when it is left out.
 //!
-//! The headline is the leave-one-out error: a system is predicted with the generation's parameters of the others and the
-//! assumed values of its own array, as a system of which nothing is known would be. What a fit can reach is shown after it.
+//! The headline is the leave-one-out error: a system is predicted with the parameters of its generation as the others have them, and
+//! with means of the others for its own array, as a system of which nothing is known would be. What a fit can reach is shown after it.
 
 mod parameters;
 mod search;
@@ -15,7 +15,7 @@ use crate::papers::Lengths;
 use crate::predictions::Predictions;
 use crate::published::{self, Published};
 use crate::{TaskError, say};
-use parameters::{PARAMETERS, Scope};
+use parameters::PARAMETERS;
 use search::{Search, Values, request, starts};
 
 /// What `calibrate` is told.
@@ -48,9 +48,7 @@ pub(crate) fn run(args: &CalibrateArgs) -> Result<(), TaskError> {
     };
     let whole = search(tests.iter().collect());
     let fitted = whole.fit(starts(), &mut predictions)?;
-    say(
-        "leave one system out: parameters of its generation from the others, its own array as assumed\n",
-    );
+    say("leave one system out: what is fitted takes the mean of the others\n");
     for system in systems(&tests) {
         let others = tests.iter().filter(|test| test.system != system);
         let others = search(others.collect());
@@ -95,31 +93,24 @@ fn systems(tests: &[Published]) -> BTreeSet<String> {
     tests.iter().map(|test| test.system.clone()).collect()
 }
 
-/// A parameter of a generation that no other system tells takes the value of the generations that are known.
-fn left_out(mut values: Values, others: &[&Published]) -> Values {
+/// A parameter that none of the others tells takes the mean of those of its kind that they do tell, or what is assumed without any.
+fn left_out(fitted: Values, others: &[&Published]) -> Values {
     let told = |at: usize| {
         let parameter = &PARAMETERS[at];
         let mut tests = others.iter();
         tests.any(|test| parameter.matters(&test.system, &test.generation))
     };
-    let fitted = values;
-    for at in 0..PARAMETERS.len() {
-        let one = &PARAMETERS[at];
-        if told(at) {
-            continue;
-        }
-        values[at] = one.assumed;
-        if !matches!(one.scope, Scope::Generation(_)) {
-            continue;
-        }
+    let mut values = fitted;
+    for (at, one) in PARAMETERS.iter().enumerate().filter(|(at, _)| !told(*at)) {
         let same = (0..PARAMETERS.len()).filter(|other| PARAMETERS[*other].kind == one.kind);
         let known: Vec<f64> = same
             .filter(|other| told(*other))
-            .map(|o| fitted[o])
+            .map(|other| fitted[other])
             .collect();
-        if !known.is_empty() {
-            values[at] = one.possible(known.iter().sum::<f64>() / known.len() as f64);
-        }
+        values[at] = match known.len() {
+            0 => one.assumed,
+            some => one.possible(known.iter().sum::<f64>() / some as f64),
+        };
     }
     values
 }

@@ -118,7 +118,7 @@ pub(crate) const PARAMETERS: [Parameter; 9] = [
     controller(
         "write to logs, PS5000XV, us",
         "EqualLogic PS5000XV",
-        "write to logs",
+        "write",
         [150.0, 271.0],
         &["array.4.controller.write={}us"],
     ),
