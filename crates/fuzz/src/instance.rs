@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use brunt_ese::content::Bytes;
 use brunt_ese::error::EngineError;
 use brunt_ese::format::checksum::{seal, seal_block, seal_header};
+use brunt_ese::format::log_file::seal_segment;
 use brunt_ese::instance::Instance;
 use brunt_ese::instance::transaction::Commit;
 use brunt_ese::tree::Cursor;
@@ -104,7 +105,10 @@ fn make_right(path: &Path, number: u32, unit: &mut [u8]) {
         Some("edb") if number < 2 => seal_header(unit),
         Some("edb") => seal(unit, PAGE, PageNumber(number - 1)),
         // The header of a log is eight of its segments long, and stays damaged.
-        Some("log") => seal_block(unit, number),
+        Some("log") => {
+            let number = u16::try_from(number).expect("segments have 16-bit numbers");
+            seal_segment(unit, number);
+        }
         Some("chk") => seal_header(unit),
         _ if number == 0 => seal_header(unit),
         _ => seal_block(unit, number),

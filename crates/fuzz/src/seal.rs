@@ -1,6 +1,7 @@
 //! Checksums made right again, so that what lies behind them is tried as well.
 
 use brunt_ese::format::checksum::{seal, seal_block, seal_header};
+use brunt_ese::format::log_file::seal_segment;
 use brunt_units::{PageNumber, PageSize};
 
 /// Headers of logs, checkpoints and flush maps.
@@ -28,7 +29,7 @@ pub fn log(bytes: &mut [u8], segment: usize) {
     header(bytes, HEADER);
     let first = HEADER.div_euclid(segment);
     let segments = (0..).zip(bytes.chunks_exact_mut(segment)).skip(first);
-    segments.for_each(|(number, segment)| seal_block(segment, number));
+    segments.for_each(|(number, segment)| seal_segment(segment, number));
 }
 
 /// Seals both copies of a checkpoint.

@@ -7,10 +7,10 @@
 //!      8    2  bytes in a segment                         16   8  date
 //!     10    2  segments that the header takes             24   2  payload bytes in use            (ours)
 //!     12    2  segments in the file                       26   2  where the first record begins   (ours)
-//!     14    2  page size of the databases, 0 = 4,096      28   8  zero
-//!     16    8  date of creation                           36   4  flags, 0x2000
-//!     24    8  date of the previous generation            40      payload
-//!     32   12  version: major, minor, update
+//!     14    2  page size of the databases, 0 = 4,096      28   4  CRC-32 of the payload in use       (ours)
+//!     16    8  date of creation                           32   4  zero
+//!     24    8  date of the previous generation            36   4  flags, 0x2000
+//!     32   12  version: major, minor, update              40      payload
 //!     44   28  signature of the stream; ours carries the marker
 //!    640    8  checkpoint when the file was created
 //!    667    4  file type 3
@@ -18,9 +18,12 @@
 //! ```
 //!
 //! Segments are numbered from the start of the file; the header takes the first numbers. Where places are shared with
-//! genuine logs the meaning is theirs. What differs: segments may be 512 bytes, the reserved words at 24 and 26 of a
+//! genuine logs the meaning is theirs. What differs: segments may be 512 bytes, the reserved words at 24, 26 and 28 of a
 //! segment are used, and what lies in the payload is our own. Therefore the **major version is `brnt`**, which a genuine
 //! engine refuses before it looks any further (it knows majors up to 8).
+//!
+//! XE alone does not notice every torn segment: it is made of parities, and a sector of [`FILL`] has the same ones as a sector of
+//! zeros. Where zeros of a record were to go into a sector that did not arrive, the record would be read with [`FILL`] in it.
 //!
 //! A segment that was never written holds [`FILL`] or zeroes or an older generation's segment. The last, partly
 //! filled segment may be written twice: the second time in the next place, still sealed under its own number.
@@ -46,8 +49,8 @@ pub const FILL: u8 = 0xDA;
 pub const LOG_FILE_TYPE: u32 = 3;
 /// The major version of our logs: no genuine engine knows it.
 pub const LOG_MAJOR: u32 = u32::from_le_bytes(*b"brnt");
-/// The minor version: one more whenever records change their meaning.
-pub const LOG_MINOR: u32 = 1;
+/// The minor version: one more whenever segments or records change their meaning.
+pub const LOG_MINOR: u32 = 2;
 /// The highest major version that genuine engines write.
 pub const GENUINE_LOG_MAJOR_MAX: u32 = 8;
 
@@ -55,6 +58,8 @@ pub const GENUINE_LOG_MAJOR_MAX: u32 = 8;
 pub const SIGNATURE_AT: usize = 44;
 const CHECKPOINT_AT: usize = 640;
 const ATTACHMENTS_AT: usize = 671;
+const USED_AT: usize = 24;
+const PAYLOAD_CRC_AT: usize = 28;
 const SEGMENT_FLAGS_AT: usize = 36;
 const SEGMENT_FLAGS: u32 = 0x2000;
 
@@ -133,7 +138,7 @@ pub enum LogHeaderError {
         minor: u32,
     },
     /// One of ours from another release.
-    #[error("a log of format {0}; this release reads format 1")]
+    #[error("a log of format {0}; this release reads format {LOG_MINOR}")]
     Minor(u32),
     /// The checksum holds and the words make no sense.
     #[error("the log header contradicts itself (ESE -501)")]
@@ -257,14 +262,14 @@ impl SegmentHeader {
         segment[..SEGMENT_HEADER_BYTES].fill(0);
         put(segment, 8, &self.position.to_bytes());
         put(segment, 16, &self.written.to_bytes());
-        put_u16(segment, 24, self.used);
+        put_u16(segment, USED_AT, self.used);
         put_u16(segment, 26, self.first_record);
         put_u32(segment, SEGMENT_FLAGS_AT, SEGMENT_FLAGS);
-        seal_block(segment, self.position.segment.into());
+        seal_segment(segment, self.position.segment);
     }
 
     /// The header of a sound segment with number `number`, which need not be where it lies: see the [module](self).
-    /// `None` when the checksum fails, or holds and the words contradict it.
+    /// `None` when a checksum fails, or holds and the words contradict it.
     ///
     /// # Panics
     /// When `segment` is not 512 or 4,096 bytes long.
@@ -273,7 +278,7 @@ impl SegmentHeader {
         let header = Self {
             position: LogPosition::from_bytes(array_at(segment, 8)),
             written: Stamp::from_bytes(array_at(segment, 16)),
-            used: u16_at(segment, 24),
+            used: u16_at(segment, USED_AT),
             first_record: u16_at(segment, 26),
         };
         let sensible = header.position.segment == number
@@ -281,8 +286,29 @@ impl SegmentHeader {
             && usize::from(header.used) <= size.payload_bytes()
             && usize::from(header.first_record) < size.bytes();
         let flagged = u32_at(segment, SEGMENT_FLAGS_AT) & SEGMENT_FLAGS != 0;
-        (sensible && flagged && block_is_sound(segment, number.into())).then_some(header)
+        let is_sound = sensible
+            && flagged
+            && block_is_sound(segment, number.into())
+            && u32_at(segment, PAYLOAD_CRC_AT) == payload_crc(segment);
+        is_sound.then_some(header)
     }
+}
+
+/// Makes both checksums of a segment right, whatever its words say.
+///
+/// # Panics
+/// When `segment` is shorter than its header.
+pub fn seal_segment(segment: &mut [u8], number: u16) {
+    let crc = payload_crc(segment);
+    put_u32(segment, PAYLOAD_CRC_AT, crc);
+    seal_block(segment, number.into());
+}
+
+/// The CRC of the payload in use, or of all of it when more is said to be.
+fn payload_crc(segment: &[u8]) -> u32 {
+    let payload = &segment[SEGMENT_HEADER_BYTES..];
+    let used = usize::from(u16_at(segment, USED_AT));
+    crc32fast::hash(payload.get(..used).unwrap_or(payload))
 }
 
 /// The name of generation `generation` of the stream `base`: five hexadecimal digits, eight from 0x100000 on.
@@ -365,13 +391,32 @@ mod tests {
     }
 
     #[test]
+    fn a_sector_of_fill_in_the_place_of_one_of_zeros_is_noticed() {
+        let header = SegmentHeader {
+            position: LogPosition {
+                generation: 3,
+                segment: 9,
+                byte: 0,
+            },
+            written: Stamp::from_unix_millis(1),
+            used: 476,
+            first_record: 40,
+        };
+        let mut segment = vec![0; SegmentSize::BYTES_4096.bytes()];
+        header.seal(&mut segment);
+        segment[512..1024].fill(FILL);
+        assert!(block_is_sound(&segment, 9), "XE does not notice it");
+        assert_eq!(SegmentHeader::read(&segment, 9), None);
+    }
+
+    #[test]
     fn any_segment_is_read_without_a_panic() {
         let mut random = Streams::new(7).named("segments");
         let mut segment = [0; 512];
         for number in 0..500 {
             random.fill(&mut segment);
             if number & 1 == 1 {
-                seal_block(&mut segment, number.into());
+                seal_segment(&mut segment, number);
             }
             let _ = SegmentHeader::read(&segment, number);
         }

@@ -172,10 +172,12 @@ mod tests {
             }
         }
 
-        /// Appends a change that is `length` bytes long in all.
+        /// Appends a change that is `length` bytes long in all, of zeros or of anything.
         fn append(&mut self, length: usize, draw: &mut Stream) {
             let mut image = vec![0; length - 18];
-            draw.fill(&mut image);
+            if draw.percent(70) {
+                draw.fill(&mut image);
+            }
             let change = LogRecord::Change {
                 database: 1,
                 time: DatabaseTime(self.records.len() as u64),
