@@ -24,7 +24,6 @@ mod group;
 mod incident;
 pub mod load;
 mod paged;
-mod schedule;
 mod shared;
 mod slab;
 mod standing;

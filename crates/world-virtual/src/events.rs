@@ -6,12 +6,11 @@
 //! Invariant: the clock never goes back, and an event is never set before now; it does not move while the line is not empty.
 
 use std::cell::{Cell, RefCell};
-use std::cmp::{Ordering, Reverse};
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 use brunt_units::Time;
-use brunt_world::IoError;
+use brunt_world::{Due, IoError, Schedule};
 
 use crate::{Digest, RequestId};
 
@@ -26,39 +25,12 @@ pub(crate) enum Event {
     Answer(u32),
 }
 
-struct Due {
-    at: Time,
-    number: u64,
-    event: Event,
-}
-
-impl PartialEq for Due {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl Eq for Due {}
-
-impl PartialOrd for Due {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Due {
-    fn cmp(&self, other: &Self) -> Ordering {
-        (self.at, self.number).cmp(&(other.at, other.number))
-    }
-}
-
 #[derive(Default)]
 struct Inner {
     now: Cell<Time>,
-    heap: RefCell<BinaryHeap<Reverse<Due>>>,
+    heap: RefCell<Schedule<Event>>,
     /// Events that were set for the moment that is now, by their numbers.
     line: RefCell<VecDeque<(u64, Event)>>,
-    count: Cell<u64>,
     digest: Cell<Digest>,
 }
 
@@ -73,7 +45,7 @@ impl Events {
 
     /// Events asked for so far.
     pub(crate) fn count(&self) -> u64 {
-        self.0.count.get()
+        self.0.heap.borrow().count()
     }
 
     /// Lets `event` happen at `at`.
@@ -82,16 +54,13 @@ impl Events {
     /// When `at` has passed.
     pub(crate) fn set(&self, at: Time, event: Event) {
         assert!(at >= self.now(), "an event before now");
-        let number = self.0.count.get();
-        self.0.count.set(number + 1);
+        let mut heap = self.0.heap.borrow_mut();
         if at == self.now() {
+            let number = heap.take_number();
             self.0.line.borrow_mut().push_back((number, event));
-            return;
+        } else {
+            heap.set(at, event);
         }
-        self.0
-            .heap
-            .borrow_mut()
-            .push(Reverse(Due { at, number, event }));
     }
 
     /// When the next event happens.
@@ -99,7 +68,7 @@ impl Events {
         if !self.0.line.borrow().is_empty() {
             return Some(self.now());
         }
-        self.0.heap.borrow().peek().map(|Reverse(due)| due.at)
+        self.0.heap.borrow().next_at()
     }
 
     /// Moves the clock.
@@ -115,14 +84,11 @@ impl Events {
 
     /// Takes the next event that is due now.
     pub(crate) fn pop_due(&self) -> Option<Event> {
-        let mut heap = self.0.heap.borrow_mut();
         // What was set before its moment came was asked for before what waits in line.
-        let (number, event) = match heap.peek() {
-            Some(Reverse(due)) if due.at <= self.now() => {
-                let Reverse(due) = heap.pop()?;
-                (due.number, due.event)
-            }
-            _ => self.0.line.borrow_mut().pop_front()?,
+        let due = self.0.heap.borrow_mut().pop(self.now());
+        let (number, event) = match due {
+            Some(Due { number, event, .. }) => (number, event),
+            None => self.0.line.borrow_mut().pop_front()?,
         };
         self.mix(number);
         Some(event)

@@ -8,14 +8,16 @@
 //! Events at equal times run in the order they were asked for: timers carry a counter.
 
 use std::cell::{Cell, RefCell};
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 use brunt_units::Time;
+
+use crate::Schedule;
+use crate::event::Ready;
 
 /// Names a task: a slot and how often it was used before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -27,9 +29,8 @@ pub struct TaskId {
 #[derive(Default)]
 struct Queues {
     current: Cell<Option<TaskId>>,
-    ready: RefCell<VecDeque<TaskId>>,
-    timers: RefCell<BinaryHeap<Reverse<(Time, u64, TaskId)>>>,
-    timer_count: Cell<u64>,
+    ready: RefCell<VecDeque<Ready>>,
+    timers: RefCell<Schedule<TaskId>>,
     spawned: RefCell<Vec<Pin<Box<dyn Future<Output = ()>>>>>,
 }
 
@@ -51,22 +52,22 @@ impl Tasks {
 
     /// Puts `task` at the end of the ready queue. Waking a task that is ready or has ended is harmless.
     pub fn wake(&self, task: TaskId) {
-        self.0.ready.borrow_mut().push_back(task);
+        self.make_ready(Ready::Task(task));
+    }
+
+    /// Puts somebody at the end of the ready queue.
+    pub(crate) fn make_ready(&self, ready: Ready) {
+        self.0.ready.borrow_mut().push_back(ready);
     }
 
     /// Wakes `task` when the clock reaches `time`.
     pub fn wake_at(&self, time: Time, task: TaskId) {
-        let count = self.0.timer_count.get();
-        self.0.timer_count.set(count + 1);
-        self.0
-            .timers
-            .borrow_mut()
-            .push(Reverse((time, count, task)));
+        self.0.timers.borrow_mut().set(time, task);
     }
 
     /// Timers set so far: the virtual world's unit of work.
     pub fn timers_set(&self) -> u64 {
-        self.0.timer_count.get()
+        self.0.timers.borrow().count()
     }
 }
 
@@ -205,7 +206,10 @@ impl<R: Reactor> Executor<R> {
             self.adopt();
             let next = self.tasks.0.ready.borrow_mut().pop_front();
             match next {
-                Some(task) => {
+                Some(ready) => {
+                    let Some(task) = ready.task() else {
+                        continue;
+                    };
                     self.poll(task);
                     // Where time passes by itself, a ready queue that never runs dry must not hold timers back.
                     if self.reactor.now() > self.fired_at {
@@ -213,13 +217,7 @@ impl<R: Reactor> Executor<R> {
                     }
                 }
                 None => {
-                    let timer = self
-                        .tasks
-                        .0
-                        .timers
-                        .borrow()
-                        .peek()
-                        .map(|Reverse((time, ..))| *time);
+                    let timer = self.tasks.0.timers.borrow().next_at();
                     let parked = self.reactor.park(timer);
                     assert_eq!(
                         parked,
@@ -302,12 +300,8 @@ impl<R: Reactor> Executor<R> {
         let now = self.reactor.now();
         self.fired_at = now;
         let mut timers = self.tasks.0.timers.borrow_mut();
-        while let Some(Reverse((time, _, task))) = timers.peek().copied() {
-            if time > now {
-                break;
-            }
-            timers.pop();
-            self.tasks.wake(task);
+        while let Some(due) = timers.pop(now) {
+            self.tasks.wake(due.event);
         }
     }
 }

@@ -19,6 +19,7 @@
 //! * [`Executor`]: one thread, one ready queue; [`Reactor`] is what a world puts beneath it.
 //! * [`random`]: named streams of one seed.
 //! * [`conformance`]: what every implementation must pass.
+//! * [`schedule`]: what happens when.
 //! * [`fault`]: a plan of faults around any disk.
 //!
 //! Invariant: wakers are not used. Everything that waits asks the executor which task is running
@@ -28,10 +29,12 @@
 pub mod clock;
 pub mod conformance;
 mod disk;
+mod event;
 mod executor;
 pub mod fault;
 mod frame;
 pub mod random;
+pub mod schedule;
 pub mod sync;
 mod ticket;
 mod volume;
@@ -40,6 +43,7 @@ pub use clock::{Clock, Sleep, Spend};
 pub use disk::{Class, Disk, Io, IoError, Op, Segment, Segments};
 pub use executor::{Executor, Parked, Reactor, Spawner, Task, TaskId, Tasks};
 pub use frame::{Frame, FramePlace, Frames, SLAB_BYTES, SlabSource};
+pub use schedule::{Due, Schedule};
 pub use ticket::{Completion, Ticket, TicketId, Tickets};
 pub use volume::{Answer, Answering, FileId, OpenMode, Space, Volume, VolumeError, answer};
 

@@ -5,92 +5,15 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use brunt_units::Time;
 
+pub use crate::event::{Event, Sign, Until};
 use crate::{TaskId, Tasks};
-
-/// Something that happens again and again, and tasks that wait until a condition holds.
-#[derive(Clone)]
-pub struct Event(Rc<Happening>);
-
-struct Happening {
-    tasks: Tasks,
-    /// How often it happened.
-    round: Cell<u64>,
-    /// Who waits for the next round, first come first.
-    waiting: RefCell<Vec<TaskId>>,
-}
-
-impl Event {
-    /// An event for tasks of `tasks`.
-    pub fn new(tasks: &Tasks) -> Self {
-        Self(Rc::new(Happening {
-            tasks: tasks.clone(),
-            round: Cell::new(0),
-            waiting: RefCell::default(),
-        }))
-    }
-
-    /// It happened: everyone who waits looks at their condition again, first come first.
-    pub fn notify(&self) {
-        self.0.round.set(self.0.round.get() + 1);
-        for task in self.0.waiting.borrow_mut().drain(..) {
-            self.0.tasks.wake(task);
-        }
-    }
-
-    /// Waits until `condition` gives a value; it is tried now and after every [`Self::notify`].
-    pub async fn wait<T>(&self, mut condition: impl FnMut() -> Option<T>) -> T {
-        let mut place = Place {
-            event: &self.0,
-            taken: None,
-        };
-        poll_fn(|_| match condition() {
-            Some(value) => Poll::Ready(value),
-            None => {
-                place.take();
-                Poll::Pending
-            }
-        })
-        .await
-    }
-}
-
-/// A waiter's place in the queue of one round.
-struct Place<'a> {
-    event: &'a Happening,
-    taken: Option<(u64, TaskId)>,
-}
-
-impl Place<'_> {
-    /// Queues the running task, once a round however often it is polled.
-    fn take(&mut self) {
-        let round = self.event.round.get();
-        if self.taken.is_none_or(|(taken, _)| taken != round) {
-            let task = self.event.tasks.current();
-            self.event.waiting.borrow_mut().push(task);
-            self.taken = Some((round, task));
-        }
-    }
-}
-
-impl Drop for Place<'_> {
-    fn drop(&mut self) {
-        let Some((round, task)) = self.taken else {
-            return;
-        };
-        if round == self.event.round.get() {
-            let mut waiting = self.event.waiting.borrow_mut();
-            let place = waiting.iter().position(|waiter| *waiter == task);
-            waiting.remove(place.expect("the round has not ended"));
-        }
-    }
-}
 
 /// The timer of one task that waits again and again for something to happen or a time to come.
 ///
@@ -262,7 +185,8 @@ impl Drop for Permit {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
+    use std::future::poll_fn;
     use std::pin::pin;
 
     use super::*;
@@ -270,7 +194,7 @@ mod tests {
     use crate::random::Streams;
     use crate::{Executor, Spawner};
 
-    fn run(test: impl AsyncFnOnce(Tasks) + 'static) {
+    pub(crate) fn run(test: impl AsyncFnOnce(Tasks) + 'static) {
         let tasks = Tasks::default();
         let mut executor = Executor::new(&tasks, Ticking(0));
         executor.block_on(async move { test(tasks).await });
@@ -301,7 +225,7 @@ mod tests {
     }
 
     /// Lets the tasks that are ready now run once.
-    async fn pause(tasks: &Tasks) {
+    pub(crate) async fn pause(tasks: &Tasks) {
         let mut is_late = false;
         poll_fn(|_| {
             if !std::mem::replace(&mut is_late, true) {
@@ -314,7 +238,7 @@ mod tests {
     }
 
     /// Polls `future` up to `patience` times, then drops it.
-    async fn patiently<T>(
+    pub(crate) async fn patiently<T>(
         tasks: &Tasks,
         patience: u64,
         future: impl Future<Output = T>,
@@ -425,62 +349,5 @@ mod tests {
                 assert_eq!(state.unused.len(), state.slots.len());
             });
         }
-    }
-
-    #[test]
-    fn an_event_wakes_everyone_in_order_until_their_condition_holds() {
-        run(async |tasks| {
-            let event = Event::new(&tasks);
-            let level = Rc::new(Cell::new(0));
-            let order = Rc::new(RefCell::new(Vec::new()));
-            let spawner = Spawner::new(&tasks);
-            let waiters: Vec<_> = [3, 1, 2, 1]
-                .into_iter()
-                .enumerate()
-                .map(|(number, wanted)| {
-                    let (event, level) = (event.clone(), Rc::clone(&level));
-                    let order = Rc::clone(&order);
-                    spawner.spawn(async move {
-                        let reached = || (level.get() >= wanted).then(|| level.get());
-                        let seen = event.wait(reached).await;
-                        order.borrow_mut().push((number, seen));
-                    })
-                })
-                .collect();
-            for now in 1..=3 {
-                pause(&tasks).await;
-                level.set(now);
-                event.notify();
-            }
-            for waiter in waiters {
-                waiter.await;
-            }
-            assert_eq!(*order.borrow(), [(1, 1), (3, 1), (2, 2), (0, 3)]);
-        });
-    }
-
-    #[test]
-    fn a_waiter_stands_in_the_queue_once_and_leaves_it_when_dropped() {
-        run(async |tasks| {
-            let event = Event::new(&tasks);
-            let count = event.clone();
-            let never = event.wait(|| {
-                assert!(count.0.waiting.borrow().len() <= 1);
-                None::<()>
-            });
-            assert!(patiently(&tasks, 5, never).await.is_none());
-            assert!(event.0.waiting.borrow().is_empty());
-            let mut is_second = false;
-            let second = || std::mem::replace(&mut is_second, true).then_some(());
-            let woken = event.wait(second);
-            let spawner = Spawner::new(&tasks);
-            let (later, ringer) = (tasks.clone(), event.clone());
-            drop(spawner.spawn(async move {
-                pause(&later).await;
-                ringer.notify();
-            }));
-            woken.await;
-            assert!(event.0.waiting.borrow().is_empty());
-        });
     }
 }

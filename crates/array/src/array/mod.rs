@@ -27,8 +27,8 @@ mod scan;
 mod tiering;
 
 use brunt_units::{ByteSize, Time};
-use brunt_world::IoError;
 use brunt_world::random::{Stream, Streams};
+use brunt_world::{IoError, Schedule};
 
 use crate::Extent;
 use crate::breakdown::Breakdown;
@@ -38,7 +38,6 @@ use crate::design::{ArrayDesign, DesignError, MirrorChoice};
 use crate::drive::{Drive, DriveStats};
 use crate::group::Group;
 use crate::incident::{Incident, Note};
-use crate::schedule::Schedule;
 use crate::slab::{Key, Slab};
 use caching::Cache;
 use front::{Front, Ownership};
@@ -234,9 +233,9 @@ impl Array {
     /// When `to` has passed.
     pub fn advance(&mut self, to: Time) {
         assert!(to >= self.now, "time goes back");
-        while let Some((at, event)) = self.schedule.pop(to) {
-            self.now = at;
-            match event {
+        while let Some(due) = self.schedule.pop(to) {
+            self.now = due.at;
+            match due.event {
                 Event::Device(io) => self.device_ended(io),
                 Event::NextUnit(repair) => self.next_unit(repair),
                 Event::Incident(number) => self.befall(number),

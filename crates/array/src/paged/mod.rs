@@ -20,13 +20,12 @@ mod tests;
 mod traffic;
 
 use brunt_units::{ByteSize, Span, Time};
-use brunt_world::IoError;
 use brunt_world::random::Streams;
+use brunt_world::{Due, IoError, Schedule};
 use smallvec::SmallVec;
 
 use crate::breakdown::Breakdown;
 use crate::incident::{Incident, Note, NoteKind};
-use crate::schedule::Schedule;
 use crate::slab::{Key, Slab};
 use crate::{Array, Extent, Finished, HostIo, Unfinished};
 use balance::Balance;
@@ -348,7 +347,7 @@ impl PagedArray {
                 }
             }
             self.collect();
-            while let Some((_, event)) = self.schedule.pop(next) {
+            while let Some(Due { event, .. }) = self.schedule.pop(next) {
                 match event {
                     Event::Incident(number) => self.befall(number),
                     Event::Zeros(part) => self.part_ended(part),

@@ -1,6 +1,7 @@
-//! The one event heap of an array.
+//! What happens when: a heap of events.
 //!
-//! Events come by time, and at equal times in the order they were asked for.
+//! Events come by time, and at equal times in the order they were asked for. An executor's timers are kept in one, a virtual
+//! world's events in another, and each modelled array has its own.
 //!
 //! ```text
 //!    0
@@ -14,11 +15,15 @@
 
 use brunt_units::Time;
 
-#[derive(Clone, Copy)]
-struct Due<E> {
-    at: Time,
-    number: u64,
-    event: E,
+/// Something that happens at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Due<E> {
+    /// When.
+    pub at: Time,
+    /// How many were asked for before it.
+    pub number: u64,
+    /// What.
+    pub event: E,
 }
 
 impl<E> Due<E> {
@@ -30,8 +35,8 @@ impl<E> Due<E> {
 
 const CHILDREN: usize = 4;
 
-/// What happens when.
-pub(crate) struct Schedule<E> {
+/// What happens when; see the [module](self).
+pub struct Schedule<E> {
     heap: Vec<Due<E>>,
     /// The first entry has happened, and its place is free.
     is_open: bool,
@@ -50,9 +55,8 @@ impl<E> Default for Schedule<E> {
 
 impl<E: Copy> Schedule<E> {
     /// Lets `event` happen at `at`.
-    pub(crate) fn set(&mut self, at: Time, event: E) {
-        let number = self.count;
-        self.count += 1;
+    pub fn set(&mut self, at: Time, event: E) {
+        let number = self.take_number();
         let due = Due { at, number, event };
         if std::mem::take(&mut self.is_open) {
             self.sink(due);
@@ -62,8 +66,15 @@ impl<E: Copy> Schedule<E> {
         }
     }
 
+    /// Takes the number of an event that is kept elsewhere.
+    pub fn take_number(&mut self) -> u64 {
+        let number = self.count;
+        self.count += 1;
+        number
+    }
+
     /// When the next event happens.
-    pub(crate) fn next_at(&self) -> Option<Time> {
+    pub fn next_at(&self) -> Option<Time> {
         if self.is_open {
             let children = self.heap.iter().skip(1).take(CHILDREN);
             return children.map(|due| due.at).min();
@@ -72,23 +83,20 @@ impl<E: Copy> Schedule<E> {
     }
 
     /// The next event, if it is not after `until`.
-    pub(crate) fn pop(&mut self, until: Time) -> Option<(Time, E)> {
+    pub fn pop(&mut self, until: Time) -> Option<Due<E>> {
         if std::mem::take(&mut self.is_open) {
             let last = self.heap.pop().expect("the open place is one");
             if !self.heap.is_empty() {
                 self.sink(last);
             }
         }
-        let first = self.heap.first()?;
-        if first.at > until {
-            return None;
-        }
-        self.is_open = true;
-        Some((first.at, first.event))
+        let first = self.heap.first().filter(|due| due.at <= until).copied();
+        self.is_open = first.is_some();
+        first
     }
 
     /// Events asked for so far.
-    pub(crate) fn count(&self) -> u64 {
+    pub fn count(&self) -> u64 {
         self.count
     }
 
@@ -140,9 +148,8 @@ fn first_child<E>(heap: &[Due<E>], at: usize) -> Option<(usize, u128)> {
 mod tests {
     use std::collections::BTreeSet;
 
-    use brunt_world::random::Streams;
-
     use super::*;
+    use crate::random::Streams;
 
     #[test]
     fn events_come_by_time_then_in_order() {
@@ -151,8 +158,8 @@ mod tests {
             schedule.set(Time(at), event);
         }
         let mut seen = String::new();
-        while let Some((_, event)) = schedule.pop(Time(5)) {
-            seen.push(event);
+        while let Some(due) = schedule.pop(Time(5)) {
+            seen.push(due.event);
         }
         assert_eq!(seen, "bdac");
         assert_eq!(schedule.next_at(), Some(Time(9)));
@@ -172,7 +179,7 @@ mod tests {
                 let until = now + stream.below(60);
                 let expected = sorted.first().copied().filter(|(at, _)| *at <= until);
                 let got = schedule.pop(Time(until));
-                assert_eq!(got.map(|(at, event)| (at.0, event)), expected);
+                assert_eq!(got.map(|due| (due.at.0, due.event)), expected);
                 if let Some(first) = expected {
                     sorted.remove(&first);
                     now = first.0;
