@@ -61,7 +61,7 @@ pub(super) struct Cache {
     /// Destages whose memory is gone, and which may still be writing: what is read meanwhile may be older than what drives
     /// will hold, and must not be taken for it later.
     pub(super) lost_destages: usize,
-    /// Requests that wait for a page to be filled or written.
+    /// Requests that wait for a page to be filled or written; the page knows whether there are any.
     pub(super) waiting: BTreeMap<u32, SmallVec<[Key; 2]>>,
     pub(super) streams: Vec<Streams>,
     /// Of each group: where the elevator is, how many destages it has, how many it may have.
@@ -292,7 +292,7 @@ impl Array {
             return;
         }
         for (_, slot) in &touched {
-            cache.waiting.entry(*slot).or_default().push(request);
+            cache.wait_for(*slot, request);
         }
         self.requests[request].jobs += u32::try_from(touched.len()).expect("few pages");
         for (key, _) in touched {
@@ -314,7 +314,7 @@ impl Array {
         let (missing, coming) = cache.look_up(group, extent);
         let is_hit = missing.is_none() && coming.is_empty();
         for slot in &coming {
-            cache.waiting.entry(*slot).or_default().push(request);
+            cache.wait_for(*slot, request);
         }
         if is_hit {
             cache.stats.read_hits += 1;
@@ -426,13 +426,12 @@ impl Array {
     /// Tells who waits for a page that there is nothing more to wait for, if so.
     pub(super) fn wake_waiting(&mut self, slot: u32, result: Result<(), IoError>) {
         let cache = self.cache();
-        if cache.waiting.is_empty() {
-            return;
-        }
         let page = cache.pages.page(slot);
-        if page.is_unwritten() && !cache.write_back || page.filling != 0 {
+        let goes_on = page.is_unwritten() && !cache.write_back || page.filling != 0;
+        if goes_on || !page.is_awaited {
             return;
         }
+        cache.pages.set_awaited(slot, false);
         for request in cache.waiting.remove(&slot).unwrap_or_default() {
             self.part_ended(request, result, Breakdown::default());
         }
@@ -465,6 +464,12 @@ impl Array {
 }
 
 impl Cache {
+    /// The request waits for a page, which is being filled or written.
+    fn wait_for(&mut self, slot: u32, request: Key) {
+        self.pages.set_awaited(slot, true);
+        self.waiting.entry(slot).or_default().push(request);
+    }
+
     /// The pages of `extent` have been used.
     fn touch(&mut self, group: u32, extent: Extent) {
         for (key, _) in pages_of(self.page_sectors, group, extent) {

@@ -77,6 +77,8 @@ pub(crate) struct Page {
     pub(crate) old: Sectors,
     newer: u32,
     older: u32,
+    /// Whether a request waits for it.
+    pub(crate) is_awaited: bool,
 }
 
 const _: () = assert!(size_of::<Page>() == 64, "one line");
@@ -137,6 +139,11 @@ impl Pages {
         &self.slots[slot as usize]
     }
 
+    /// Says whether a request waits for a page.
+    pub(crate) fn set_awaited(&mut self, slot: u32, is_awaited: bool) {
+        self.slots[slot as usize].is_awaited = is_awaited;
+    }
+
     /// Pages that the drives lack something of.
     pub(crate) fn unwritten(&self) -> u64 {
         self.unwritten
@@ -163,6 +170,7 @@ impl Pages {
             old: 0,
             newer: OUTSIDE,
             older: NONE,
+            is_awaited: false,
         };
         let slot = match self.free.pop() {
             Some(slot) => {
