@@ -4,23 +4,42 @@
 //! once lie in one piece, one after the other, as on a fresh file system; the units of a file that is gone are used
 //! again.
 //!
+//! A file is kept as its pieces, which are few, and not as its units, of which a large one has tens of thousands.
+//!
 //! Invariant: a unit belongs to one file at most.
+//! Invariant: a file's pieces follow each other without gaps within the file, and never on the LUN.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use brunt_world_virtual::Inode;
+use smallvec::SmallVec;
 
 use crate::Extent;
 
 /// Sectors of a unit: 1 MiB.
 const UNIT: u64 = 2048;
 
+/// Units of a file that lie one after the other.
+#[derive(Clone, Copy)]
+struct Piece {
+    /// Its first unit, counted along the file.
+    from: u64,
+    /// Its first unit, counted along the LUN.
+    first: u64,
+    length: u64,
+}
+
+/// The pieces of a file, in its order.
+type Pieces = Vec<Piece>;
+
+/// Where a part of a file lies: in one place, nearly always.
+pub(crate) type Places = SmallVec<[Extent; 1]>;
+
 /// The files of one LUN.
 pub(crate) struct FileMap {
     /// First unit of each free run, and its length.
     free: BTreeMap<u64, u64>,
-    /// The units of each file, in its order.
-    files: BTreeMap<Inode, Vec<u64>>,
+    files: BTreeMap<Inode, Pieces>,
 }
 
 /// The LUN has no free unit.
@@ -40,53 +59,81 @@ impl FileMap {
     /// The file is `sectors` long from now on.
     pub(crate) fn resize(&mut self, file: Inode, sectors: u64) -> Result<(), Full> {
         let wanted = sectors.div_ceil(UNIT);
-        let mut units = self.files.remove(&file).unwrap_or_default();
-        while (units.len() as u64) < wanted {
-            let Some((first, length)) = self.free.pop_first() else {
-                self.files.insert(file, units);
-                return Err(Full);
-            };
-            let taken = length.min(wanted - units.len() as u64);
-            units.extend(first..first + taken);
+        let mut pieces = self.files.remove(&file).unwrap_or_default();
+        let result = self.grow(&mut pieces, wanted);
+        self.shrink(&mut pieces, wanted);
+        self.files.insert(file, pieces);
+        result
+    }
+
+    /// Takes free units, the lowest first, until the file has `wanted`.
+    fn grow(&mut self, pieces: &mut Pieces, wanted: u64) -> Result<(), Full> {
+        while units(pieces) < wanted {
+            let (from, lacks) = (units(pieces), wanted - units(pieces));
+            let (first, length) = self.free.pop_first().ok_or(Full)?;
+            let taken = length.min(lacks);
             if taken < length {
                 self.free.insert(first + taken, length - taken);
             }
+            match pieces.last_mut() {
+                Some(last) if last.first + last.length == first => last.length += taken,
+                _ => pieces.push(Piece {
+                    from,
+                    first,
+                    length: taken,
+                }),
+            }
         }
-        while units.len() as u64 > wanted {
-            self.give_back(units.pop().expect("there are more than wanted"));
-        }
-        self.files.insert(file, units);
         Ok(())
+    }
+
+    /// Gives units back, the file's last first, until it has `wanted`.
+    fn shrink(&mut self, pieces: &mut Pieces, wanted: u64) {
+        while let Some(last) = pieces.last_mut()
+            && last.from + last.length > wanted
+        {
+            let stays = wanted.saturating_sub(last.from);
+            let (first, length) = (last.first + stays, last.length - stays);
+            last.length = stays;
+            if stays == 0 {
+                pieces.pop();
+            }
+            self.give_back(first, length);
+        }
     }
 
     /// What files have of the LUN.
     pub(crate) fn in_use(&self) -> Vec<Extent> {
-        let units: BTreeSet<u64> = self.files.values().flatten().copied().collect();
-        let mut runs: Vec<Extent> = Vec::new();
-        for unit in units {
-            match runs.last_mut() {
-                Some(last) if last.end() == unit * UNIT => last.length += UNIT,
-                _ => runs.push(Extent::new(unit * UNIT, UNIT)),
+        let pieces = self.files.values().flatten();
+        let mut runs: Vec<Extent> = pieces
+            .map(|piece| Extent::new(piece.first * UNIT, piece.length * UNIT))
+            .collect();
+        runs.sort_unstable();
+        runs.dedup_by(|next, run| {
+            let joins = run.end() == next.start;
+            if joins {
+                run.length += next.length;
             }
-        }
+            joins
+        });
         runs
     }
 
     /// The file is gone.
     pub(crate) fn remove(&mut self, file: Inode) {
-        for unit in self.files.remove(&file).unwrap_or_default() {
-            self.give_back(unit);
+        for piece in self.files.remove(&file).unwrap_or_default() {
+            self.give_back(piece.first, piece.length);
         }
     }
 
-    fn give_back(&mut self, unit: u64) {
-        let (mut first, mut length) = (unit, 1);
-        if let Some(after) = self.free.remove(&(unit + 1)) {
+    /// The units of a run belong to nobody.
+    fn give_back(&mut self, mut first: u64, mut length: u64) {
+        if let Some(after) = self.free.remove(&(first + length)) {
             length += after;
         }
-        let before = self.free.range(..unit).next_back();
+        let before = self.free.range(..first).next_back();
         if let Some((start, before)) = before.map(|(start, length)| (*start, *length))
-            && start + before == unit
+            && start + before == first
         {
             (first, length) = (start, length + before);
         }
@@ -94,8 +141,8 @@ impl FileMap {
     }
 
     /// Where `extent` of the file lies, growing the file when it reaches past its units.
-    pub(crate) fn find(&mut self, file: Inode, extent: Extent) -> Result<Vec<Extent>, Full> {
-        let has = self.files.get(&file).map_or(0, |units| units.len() as u64);
+    pub(crate) fn find(&mut self, file: Inode, extent: Extent) -> Result<Places, Full> {
+        let has = self.files.get(&file).map_or(0, units);
         if extent.end() > has * UNIT {
             self.resize(file, extent.end())?;
         }
@@ -103,29 +150,36 @@ impl FileMap {
     }
 
     /// Where `extent` of the file lies, as far as the file reaches.
-    pub(crate) fn there(&self, file: Inode, extent: Extent) -> Vec<Extent> {
-        let units: &[u64] = self.files.get(&file).map_or(&[], |units| units);
-        let Some(extent) = extent.overlap(Extent::new(0, units.len() as u64 * UNIT)) else {
-            return Vec::new();
-        };
-        let mut found: Vec<Extent> = Vec::new();
-        for (number, part) in extent.split(UNIT) {
-            let unit = units[usize::try_from(number).expect("a file has few units")];
-            let start = unit * UNIT + part.start;
-            match found.last_mut() {
-                Some(last) if last.end() == start => last.length += part.length,
-                _ => found.push(Extent::new(start, part.length)),
-            }
-        }
-        found
+    pub(crate) fn there(&self, file: Inode, extent: Extent) -> Places {
+        let pieces: &[Piece] = self.files.get(&file).map_or(&[], |pieces| pieces);
+        let before = pieces.partition_point(|piece| piece.from * UNIT <= extent.start);
+        let holding = pieces[before.saturating_sub(1)..].iter();
+        let parts = holding.map_while(|piece| {
+            let held = Extent::new(piece.from * UNIT, piece.length * UNIT);
+            let part = extent.overlap(held)?;
+            let start = piece.first * UNIT + (part.start - held.start);
+            Some(Extent::new(start, part.length))
+        });
+        parts.collect()
     }
+}
+
+/// Units that a file has.
+fn units(pieces: &Pieces) -> u64 {
+    pieces.last().map_or(0, |last| last.from + last.length)
 }
 
 #[cfg(test)]
 mod tests {
     use brunt_world::random::Streams;
 
+    use std::collections::BTreeSet;
+
     use super::*;
+
+    fn places(extents: &[Extent]) -> Places {
+        Places::from_slice(extents)
+    }
 
     #[test]
     fn files_made_at_once_lie_in_one_piece() {
@@ -135,42 +189,79 @@ mod tests {
         assert_eq!(map.in_use(), [Extent::new(0, 15 * UNIT)]);
         assert_eq!(
             map.find(Inode(2), Extent::new(UNIT - 8, 16)),
-            Ok(vec![Extent::new(11 * UNIT - 8, 16)])
+            Ok(places(&[Extent::new(11 * UNIT - 8, 16)]))
         );
         map.remove(Inode(1));
         assert_eq!(map.in_use(), [Extent::new(10 * UNIT, 5 * UNIT)]);
         map.resize(Inode(3), 85 * UNIT).unwrap();
         let all = map.find(Inode(3), Extent::new(0, 85 * UNIT)).unwrap();
-        assert_eq!(
-            all,
-            [Extent::new(0, 10 * UNIT), Extent::new(15 * UNIT, 75 * UNIT)]
-        );
+        let pieces = [Extent::new(0, 10 * UNIT), Extent::new(15 * UNIT, 75 * UNIT)];
+        assert_eq!(all, places(&pieces));
         assert_eq!(map.find(Inode(4), Extent::new(0, 11 * UNIT)), Err(Full));
         let end = Extent::new(85 * UNIT - 8, 16);
         let last = Extent::new(90 * UNIT - 8, 8);
-        assert_eq!(map.there(Inode(3), end), [last], "it ends there");
-        assert_eq!(map.there(Inode(9), end), [], "nobody knows it");
+        assert_eq!(map.there(Inode(3), end), places(&[last]), "it ends there");
+        assert_eq!(map.there(Inode(9), end), places(&[]), "nobody knows it");
+    }
+
+    /// What a map of single units would say.
+    #[derive(Default)]
+    struct Oracle {
+        files: BTreeMap<Inode, Vec<u64>>,
+    }
+
+    impl Oracle {
+        fn resize(&mut self, file: Inode, wanted: u64, all: u64) -> Result<(), Full> {
+            let mut units = self.files.remove(&file).unwrap_or_default();
+            let used: BTreeSet<u64> = self.files.values().flatten().copied().collect();
+            let mut free = (0..all).filter(|unit| !used.contains(unit) && !units.contains(unit));
+            let missing = wanted.saturating_sub(units.len() as u64);
+            let more: Vec<u64> = free
+                .by_ref()
+                .take(usize::try_from(missing).unwrap())
+                .collect();
+            let result = if more.len() as u64 == missing {
+                Ok(())
+            } else {
+                Err(Full)
+            };
+            units.extend(more);
+            units.truncate(usize::try_from(wanted).unwrap());
+            self.files.insert(file, units);
+            result
+        }
     }
 
     #[test]
-    fn no_unit_has_two_owners() {
+    fn it_agrees_with_a_map_of_single_units() {
         let mut stream = Streams::new(2).named("files");
-        let mut map = FileMap::new(50 * UNIT);
-        for _ in 0..2000 {
+        let (mut map, mut oracle) = (FileMap::new(50 * UNIT), Oracle::default());
+        for _ in 0..3000 {
             let file = Inode(u32::try_from(stream.below(6)).unwrap());
             if stream.percent(30) {
                 map.remove(file);
+                oracle.files.remove(&file);
             } else {
-                let _ = map.resize(file, stream.below(20 * UNIT));
+                let sectors = stream.below(20 * UNIT);
+                let expected = oracle.resize(file, sectors.div_ceil(UNIT), 50);
+                assert_eq!(map.resize(file, sectors), expected);
             }
-            let owned = map.files.values().flatten().copied();
-            let free = map
-                .free
-                .iter()
-                .flat_map(|(first, length)| *first..first + length);
-            let all: Vec<u64> = owned.chain(free).collect();
-            assert_eq!(all.len(), 50);
-            assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), 50);
+            let free: u64 = map.free.values().sum();
+            let used: u64 = map.in_use().iter().map(|run| run.length).sum();
+            assert_eq!(free * UNIT + used, 50 * UNIT, "a unit has one owner");
+            let extent = Extent::new(stream.below(12 * UNIT), 1 + stream.below(9 * UNIT));
+            let units: &[u64] = oracle.files.get(&file).map_or(&[], |units| units);
+            let mut expected: Vec<u64> = Vec::new();
+            for (unit, part) in extent.split(UNIT) {
+                if let Some(unit) = units.get(usize::try_from(unit).unwrap()) {
+                    expected.extend((part.start..part.end()).map(|sector| unit * UNIT + sector));
+                }
+            }
+            let places = map.there(file, extent);
+            let found: Vec<u64> = places.iter().flat_map(|at| at.start..at.end()).collect();
+            assert_eq!(found, expected);
+            let apart = places.windows(2).all(|two| two[0].end() != two[1].start);
+            assert!(apart, "{places:?} could be fewer");
         }
     }
 }
