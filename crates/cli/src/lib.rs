@@ -6,12 +6,14 @@
 //! * [`output`]: everything it says; [`opening`] and [`closing`]: the first and the last lines of a run; [`columns`]:
 //!   tables.
 //! * [`exit`]: how it ends; [`interrupt`]: how it is stopped.
+//! * [`huge_pages`]: asked for before predictions.
 
 pub mod args;
 pub mod closing;
 pub mod columns;
 pub mod commands;
 pub mod exit;
+pub mod huge_pages;
 pub mod interrupt;
 pub mod opening;
 pub mod output;
@@ -32,6 +34,7 @@ pub fn main() -> ExitCode {
     let (output, result) = match &arguments.command {
         Command::Run(args) => carry_out(args.quiet, |output| commands::run::run(args, output)),
         Command::Simulate(args) => {
+            huge_pages::ask();
             carry_out(args.quiet, |output| commands::simulate::run(args, output))
         }
         Command::Report(args) => {

@@ -94,7 +94,9 @@ pub(crate) fn say(text: &str) {
 }
 
 fn main() -> ExitCode {
-    let done = match Arguments::parse().command {
+    let command = Arguments::parse().command;
+    brunt_cli::huge_pages::ask();
+    let done = match command {
         Command::Papers(args) => papers::run(&args),
         Command::Calibrate(args) => calibrate::run(&args),
     };
