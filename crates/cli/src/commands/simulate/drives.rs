@@ -6,6 +6,7 @@ use brunt_array::load::Outcome;
 use brunt_report::decimals;
 use brunt_units::Span;
 
+use super::pages;
 use super::words::{Rows, per_second, percent};
 use crate::columns::columns;
 
@@ -101,24 +102,16 @@ fn group_rows(design: &SystemDesign, outcome: &Outcome) -> Rows {
         "reads/s",
         "writes/s",
     ];
-    let groups = design.groups();
-    let mut member = 0;
-    let several = design.arrays().len() > 1;
-    let rows = groups.into_iter().map(|(first, group)| {
+    let groups = design.groups().into_iter().enumerate();
+    let rows = groups.map(|(number, (first, group))| {
         let count = group.drives.len() as f64;
         let members = || {
             let drives = group.drives.iter();
             drives.map(|one| &outcome.drives[first + usize::from(*one)])
         };
-        let name = if several {
-            format!("{} of member {member}", group.name)
-        } else {
-            group.name.clone()
-        };
-        member += 1;
         let mean = |of: &dyn Fn(&DriveStats) -> f64| members().map(of).sum::<f64>() / count;
         vec![
-            name,
+            pages::group_name(design, number, group),
             group.drives.len().to_string(),
             percent(mean(&|drive| drive.utilisation())),
             decimals(mean(&|drive| drive.queue())),

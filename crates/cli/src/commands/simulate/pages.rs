@@ -1,6 +1,6 @@
 //! LUNs in pages: what is going to be simulated, and what became of them, for plain load and for tests alike.
 
-use brunt_array::{LunRoom, PageStats, PagedDesign, SystemDesign};
+use brunt_array::{GroupDesign, LunRoom, PageStats, PagedDesign, SystemDesign};
 use brunt_report::result::{MemberNumbers, PagesNumbers, RoomNumbers};
 
 /// How many arrays of a kind there are, in words before the words for one; nothing for a single one.
@@ -8,6 +8,14 @@ pub(super) fn times(design: &SystemDesign) -> String {
     match design.arrays().len() {
         1 => String::new(),
         count => format!("{count} times "),
+    }
+}
+
+/// What the group of the `member`-th array is called: by the array as well where there are several.
+pub(super) fn group_name(design: &SystemDesign, member: usize, group: &GroupDesign) -> String {
+    match design.arrays().len() {
+        1 => group.name.clone(),
+        _ => format!("{} of member {member}", group.name),
     }
 }
 

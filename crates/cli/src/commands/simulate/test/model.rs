@@ -128,14 +128,15 @@ fn groups(
         (SystemDesign::Paged(_), Some(pages)) => pages.stats.0.asked[number] as f64 / seconds,
         (SystemDesign::Paged(_), None) => 0.0,
     };
-    let name = |number: usize, group: &GroupDesign| match plan.design.arrays().len() {
-        1 => group.name.clone(),
-        _ => format!("{} of member {number}", group.name),
-    };
     groups
         .map(|(number, (first, design))| {
             let drives = &reading.drives[first..];
-            group(name(number, design), design, front(number), drives)
+            group(
+                pages::group_name(&plan.design, number, design),
+                design,
+                front(number),
+                drives,
+            )
         })
         .collect()
 }
