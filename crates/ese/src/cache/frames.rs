@@ -1,9 +1,11 @@
 //! The table of frames: what each holds, who pins it, where a page is.
 
+use std::collections::BTreeMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 use brunt_units::{LogPosition, Time};
 use brunt_world::World;
+use brunt_world::sync::Sign;
 use hashbrown::HashMap;
 
 use super::{CacheOptions, PageKey};
@@ -26,17 +28,24 @@ pub(super) enum Phase {
     Writing,
 }
 
+/// One frame. Who looks at one of these needs most of them, and together they are one line of memory.
+struct Frame<P> {
+    key: PageKey,
+    /// One past the newest log record of the page.
+    last: LogPosition,
+    pins: u32,
+    phase: Phase,
+    page: Option<P>,
+}
+
 /// All frames of a cache, by number.
 pub(super) struct FrameTable<C: Content> {
-    keys: Vec<PageKey>,
-    phases: Vec<Phase>,
-    pins: Vec<u32>,
-    /// One past the newest log record of the page.
-    last: Vec<LogPosition>,
-    pages: Vec<Option<C::Page>>,
+    frames: Vec<Frame<C::Page>>,
     index: HashMap<PageKey, u32, BuildHasherDefault<KeyHasher>>,
     free: Vec<u32>,
     replacement: Replacement,
+    /// Of frames that are being read into, what those wait for who want the page.
+    arrivals: BTreeMap<u32, Sign>,
 }
 
 impl<C: Content> FrameTable<C> {
@@ -56,15 +65,19 @@ impl<C: Content> FrameTable<C> {
             database: 0,
             page: brunt_units::PageNumber::NONE,
         };
+        let free = || Frame {
+            key: nowhere,
+            last: LogPosition::default(),
+            pins: 0,
+            phase: Phase::Free,
+            page: None,
+        };
         Self {
-            keys: vec![nowhere; count],
-            phases: vec![Phase::Free; count],
-            pins: vec![0; count],
-            last: vec![LogPosition::default(); count],
-            pages: std::iter::repeat_with(|| None).take(count).collect(),
+            frames: std::iter::repeat_with(free).take(count).collect(),
             index: HashMap::default(),
             free: (0..options.frames).rev().collect(),
             replacement: Replacement::new(options.frames, lru_k),
+            arrivals: BTreeMap::new(),
         }
     }
 
@@ -87,13 +100,15 @@ impl<C: Content> FrameTable<C> {
         now: Time,
     ) -> Option<u32> {
         let frame = self.free.pop()?;
-        let at = frame as usize;
-        debug_assert!(self.phases[at] == Phase::Free && self.pins[at] == 0);
-        self.keys[at] = key;
-        self.phases[at] = phase;
-        self.pins[at] = 1;
-        self.last[at] = LogPosition::default();
-        self.pages[at] = page;
+        let entry = &mut self.frames[frame as usize];
+        debug_assert!(entry.phase == Phase::Free && entry.pins == 0);
+        *entry = Frame {
+            key,
+            last: LogPosition::default(),
+            pins: 1,
+            phase,
+            page,
+        };
         let former = self.index.insert(key, frame);
         assert!(former.is_none(), "{key:?} is in two frames");
         self.replacement.admit(
@@ -106,50 +121,73 @@ impl<C: Content> FrameTable<C> {
 
     /// Forgets every page, so that its memory can serve somebody else.
     pub(super) fn give_back(&mut self) {
-        self.pages.fill_with(|| None);
+        self.frames.iter_mut().for_each(|frame| frame.page = None);
     }
 
     /// Makes a frame free.
     pub(super) fn vacate(&mut self, frame: u32) {
-        let at = frame as usize;
-        assert!(self.pins[at] == 0, "an evicted page is not pinned");
-        self.index.remove(&self.keys[at]);
-        self.phases[at] = Phase::Free;
-        self.pages[at] = None;
+        let entry = &mut self.frames[frame as usize];
+        assert!(entry.pins == 0, "an evicted page is not pinned");
+        self.index.remove(&entry.key);
+        entry.page = None;
+        self.set_phase(frame, Phase::Free);
         self.replacement.evict(frame);
         self.free.push(frame);
     }
 
     pub(super) fn key(&self, frame: u32) -> PageKey {
-        self.keys[frame as usize]
+        self.frames[frame as usize].key
     }
 
     pub(super) fn phase(&self, frame: u32) -> Phase {
-        self.phases[frame as usize]
+        self.frames[frame as usize].phase
     }
 
     pub(super) fn set_phase(&mut self, frame: u32, phase: Phase) {
-        self.phases[frame as usize] = phase;
+        let before = std::mem::replace(&mut self.frames[frame as usize].phase, phase);
+        if before == Phase::Reading
+            && let Some(sign) = self.arrivals.remove(&frame)
+        {
+            sign.show();
+        }
+    }
+
+    /// Shown when the read into `frame` has ended, or has no end any more.
+    pub(super) fn arrival(&mut self, frame: u32) -> Sign {
+        debug_assert!(self.phase(frame) == Phase::Reading);
+        self.arrivals.entry(frame).or_default().clone()
+    }
+
+    /// Nobody is to wait for a read any longer.
+    pub(super) fn show_arrivals(&mut self) {
+        std::mem::take(&mut self.arrivals)
+            .into_values()
+            .for_each(|sign| sign.show());
     }
 
     pub(super) fn pin(&mut self, frame: u32) {
-        self.pins[frame as usize] += 1;
+        self.frames[frame as usize].pins += 1;
     }
 
     pub(super) fn unpin(&mut self, frame: u32) {
-        self.pins[frame as usize] -= 1;
+        self.frames[frame as usize].pins -= 1;
     }
 
     pub(super) fn is_pinned(&self, frame: u32) -> bool {
-        self.pins[frame as usize] > 0
+        self.frames[frame as usize].pins > 0
     }
 
     pub(super) fn last(&self, frame: u32) -> LogPosition {
-        self.last[frame as usize]
+        self.frames[frame as usize].last
     }
 
     pub(super) fn set_last(&mut self, frame: u32, end: LogPosition) {
-        self.last[frame as usize] = end;
+        self.frames[frame as usize].last = end;
+    }
+
+    /// The page will be asked for soon.
+    pub(super) fn promise(&mut self, frame: u32, now: Time) {
+        self.replacement.promise(frame, now);
     }
 
     pub(super) fn touch(&mut self, frame: u32, now: Time) {
@@ -157,11 +195,11 @@ impl<C: Content> FrameTable<C> {
     }
 
     pub(super) fn page(&self, frame: u32) -> Option<&C::Page> {
-        self.pages[frame as usize].as_ref()
+        self.frames[frame as usize].page.as_ref()
     }
 
     pub(super) fn page_mut(&mut self, frame: u32) -> &mut Option<C::Page> {
-        &mut self.pages[frame as usize]
+        &mut self.frames[frame as usize].page
     }
 
     /// The coldest frames that could be given up: resident, not pinned, and `may_go` with their page and its newest log
@@ -173,10 +211,10 @@ impl<C: Content> FrameTable<C> {
         out: &mut Vec<u32>,
     ) {
         let mut eligible = |frame: u32| {
-            let at = frame as usize;
-            self.phases[at] == Phase::Resident
-                && self.pins[at] == 0
-                && may_go(frame, self.keys[at], self.last[at])
+            let entry = &self.frames[frame as usize];
+            entry.phase == Phase::Resident
+                && entry.pins == 0
+                && may_go(frame, entry.key, entry.last)
         };
         self.replacement.coldest(want, &mut eligible, out);
     }

@@ -7,7 +7,7 @@
 //!                              ^                              (changing it meanwhile changes a copy)
 //! ```
 //!
-//! * `frames`: the table of frames, structure of arrays.
+//! * `frames`: the table of frames.
 //! * `read`: finding and reading pages, stalls.
 //! * `preread`: reading pages before they are asked for.
 //! * `mend`: getting bad pages from other copies.
@@ -468,6 +468,7 @@ impl<C: Content> Cache<C> {
 
     fn fail(&self, error: EngineError) {
         self.0.failure.borrow_mut().get_or_insert(error);
+        self.0.state.borrow_mut().frames.show_arrivals();
         self.0.progress.notify();
         self.0.demand.notify();
     }

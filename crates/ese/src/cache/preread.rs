@@ -1,6 +1,6 @@
 //! Reading pages before they are asked for: many pages in few reads.
 //!
-//! What is wanted is collected for each database, put in order and joined into runs by [`crate::policy::preread`]; few reads
+//! What is wanted is collected for each database, put in order and joined into runs by [`crate::policy::preread`]; so many reads
 //! are in flight, and when one ends the next begins. Each page is judged as if it had been read alone.
 //!
 //! A preread is a favour: it takes a frame only while more than enough are free, a page that turns out bad is dropped, and
@@ -13,7 +13,7 @@ use super::frames::Phase;
 use super::{Cache, PageKey, Trust};
 use crate::content::Content;
 use crate::policy::coalesce::{Limits, Run};
-use crate::policy::preread::{IN_FLIGHT, Preread};
+use crate::policy::preread::{self, Changed, IN_FLIGHT, IN_FLIGHT_RECOVERY, Preread};
 
 /// What is wanted of one database ahead of need.
 #[derive(Debug)]
@@ -29,6 +29,14 @@ impl Ahead {
             wanted: Preread::new(),
             trust: Trust::Verified,
             in_flight: 0,
+        }
+    }
+
+    /// How many reads may be in flight.
+    fn most(&self) -> u32 {
+        match self.trust {
+            Trust::Recovering => IN_FLIGHT_RECOVERY,
+            _ => IN_FLIGHT,
         }
     }
 
@@ -50,7 +58,7 @@ struct Arrival {
 
 impl<C: Content> Cache<C> {
     /// Reads pages that will be needed soon, in the background. Those that fail are read again, and reported, when they
-    /// are asked for; those there is no room for are forgotten.
+    /// are asked for; those there is no room for are forgotten, but in a recovery wait until there is.
     pub fn preread(&self, database: u8, pages: impl IntoIterator<Item = PageNumber>, trust: Trust) {
         self.with_database(database, |entry| {
             entry.ahead.trust = trust;
@@ -59,6 +67,27 @@ impl<C: Content> Cache<C> {
             }
         });
         self.read_ahead(database);
+    }
+
+    /// The records that recovery replays next, whose pages it asks for, and those after them. `changes` appends the pages of a
+    /// record.
+    pub(crate) fn preread_batch<'r, R>(
+        &self,
+        records: &'r [R],
+        changes: impl FnMut(&R, &mut Vec<Changed>),
+    ) -> (&'r [R], &'r [R]) {
+        let (batch, later, missing) = {
+            let frames = &self.0.state.borrow().frames;
+            preread::batch(records, changes, |(database, page)| {
+                frames.find(PageKey { database, page }).is_some()
+            })
+        };
+        let missing: Vec<_> = missing.into_iter().collect();
+        for own in missing.chunk_by(|one, other| one.0 == other.0) {
+            let pages = own.iter().map(|(_, page)| *page);
+            self.preread(own[0].0, pages, Trust::Recovering);
+        }
+        (batch, later)
     }
 
     /// Forgets what is wanted and not begun, and waits for what is begun.
@@ -90,17 +119,18 @@ impl<C: Content> Cache<C> {
                 }
                 cached
             };
-            let (size, in_flight) = (self.0.options.page_size, ahead.in_flight);
+            let (size, in_flight, most) = (self.0.options.page_size, ahead.in_flight, ahead.most());
             ahead
                 .wanted
-                .issue(in_flight, IN_FLIGHT, size, limits, &mut cached, &mut runs);
+                .issue(in_flight, most, size, limits, &mut cached, &mut runs);
             ahead.trust
         };
         for run in runs {
             let wanted = missing.iter().copied().filter(|page| run.contains(*page));
-            let Some((ticket, arrival)) = self.begin(database, run, trust, wanted.collect()) else {
-                self.with_database(database, |entry| entry.ahead.wanted.clear());
-                return;
+            let wanted: Vec<_> = wanted.collect();
+            let Some((ticket, arrival)) = self.begin(database, run, trust, &wanted) else {
+                self.put_off(database, &wanted);
+                continue;
             };
             drop(
                 self.0
@@ -111,28 +141,43 @@ impl<C: Content> Cache<C> {
         }
     }
 
+    /// There is no room for pages that were going to be read. Recovery will need them: they are looked at again when a read ends or
+    /// more is wanted. Others may have changed their minds by then.
+    fn put_off(&self, database: u8, pages: &[PageNumber]) {
+        self.with_database(database, |entry| match entry.ahead.trust {
+            Trust::Recovering => {
+                let ahead = &mut entry.ahead;
+                pages.iter().for_each(|page| ahead.wanted.want(*page));
+            }
+            _ => entry.ahead.wanted.clear(),
+        });
+    }
+
     /// Takes frames for the `wanted` pages of a run and submits its read. `None` when frames are short.
     fn begin(
         &self,
         database: u8,
         run: Run,
         trust: Trust,
-        wanted: Vec<PageNumber>,
+        wanted: &[PageNumber],
     ) -> Option<(Ticket, Arrival)> {
         let size = self.0.options.page_size;
         let now = self.0.world.clock.now();
         let mut state = self.0.state.borrow_mut();
         let state = &mut *state;
         let count = u32::try_from(wanted.len()).expect("a run is short");
+        self.0.demand.notify();
         if state.frames.free() < self.0.available.start + count {
             return None;
         }
         let mut occupy = |page| {
             let key = PageKey { database, page };
             let frame = state.frames.occupy(key, Phase::Reading, None, now);
-            (page, frame.expect("enough frames are free"))
+            let frame = frame.expect("enough frames are free");
+            state.frames.promise(frame, now);
+            (page, frame)
         };
-        let frames = wanted.into_iter().map(&mut occupy).collect();
+        let frames = wanted.iter().copied().map(&mut occupy).collect();
         let entry = &mut state.databases[usize::from(database)];
         entry.ahead.in_flight += 1;
         let segments: Segments = run

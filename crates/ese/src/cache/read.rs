@@ -5,8 +5,10 @@
 //! Source: microsoft/Extensible-Storage-Engine, dev/ese/src/ese/bf.cxx (allocation of a buffer).
 
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 
 use brunt_units::PageNumber;
+use brunt_world::sync::{Sign, Until};
 use brunt_world::{Class, Io, IoError, Op, Segments};
 
 use super::clean::Cold;
@@ -60,8 +62,8 @@ enum Found {
     Here(u32),
     /// A frame for it, pinned; the page must be read.
     Read(u32),
-    /// Somebody else is reading it.
-    Coming,
+    /// Somebody else is reading it, and shows this when it is here.
+    Coming(Sign),
     /// No frame is free.
     Stalled,
 }
@@ -85,7 +87,7 @@ impl<C: Content> Cache<C> {
                 self.0.meters.with(|meters| meters.page_hits.tick());
                 Ok(self.pinned(frame))
             }
-            Found::Coming | Found::Stalled => unreachable!("waited for"),
+            Found::Coming(_) | Found::Stalled => unreachable!("waited for"),
         }
     }
 
@@ -99,7 +101,7 @@ impl<C: Content> Cache<C> {
             .await?
         {
             Found::Read(frame) | Found::Here(frame) => Ok(self.pinned(frame)),
-            Found::Coming | Found::Stalled => unreachable!("waited for"),
+            Found::Coming(_) | Found::Stalled => unreachable!("waited for"),
         }
     }
 
@@ -115,12 +117,12 @@ impl<C: Content> Cache<C> {
         let mut stalled = false;
         self.0
             .progress
-            .wait(|| {
+            .wait_until(|| {
                 if let Some(error) = self.failure() {
-                    return Some(Err(error));
+                    return ControlFlow::Break(Err(error));
                 }
                 match self.look(key, phase) {
-                    Found::Coming => None,
+                    Found::Coming(sign) => ControlFlow::Continue(Until::Shown(sign)),
                     Found::Stalled => {
                         if !stalled {
                             stalled = true;
@@ -131,9 +133,9 @@ impl<C: Content> Cache<C> {
                             });
                         }
                         self.0.demand.notify();
-                        None
+                        ControlFlow::Continue(Until::Notified)
                     }
-                    found => Some(Ok(found)),
+                    found => ControlFlow::Break(Ok(found)),
                 }
             })
             .await
@@ -144,7 +146,7 @@ impl<C: Content> Cache<C> {
         let mut state = self.0.state.borrow_mut();
         if let Some(frame) = state.frames.find(key) {
             if state.frames.phase(frame) == Phase::Reading {
-                return Found::Coming;
+                return Found::Coming(state.frames.arrival(frame));
             }
             state.frames.pin(frame);
             state.frames.touch(frame, now);

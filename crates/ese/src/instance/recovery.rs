@@ -27,11 +27,9 @@ use crate::format::page::Page;
 use crate::log::reader::{Generation, Located};
 use crate::log::{Appended, LogRecord, NodeAt, Role};
 use crate::page::{PageChange, PageChanges, Pages};
+use crate::policy::preread::Changed;
 use crate::small_file::read_whole;
 use crate::tree::{self, RemoveOutcome, Step, TreeId};
-
-/// Records whose pages are read ahead together.
-pub(crate) const WINDOW: usize = 64;
 
 /// What a recovery did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -94,11 +92,13 @@ impl Instance<Bytes> {
                 .records()
                 .filter(|record| record.start >= from)
                 .collect();
-            for window in records.chunks(WINDOW) {
-                self.read_ahead(window);
-                for record in window {
+            let (mut batch, mut later) = self.read_ahead(&records);
+            while !batch.is_empty() {
+                let (next, rest) = self.read_ahead(later);
+                for record in batch {
                     self.replay(&mut redo, record, generation).await?;
                 }
+                (batch, later) = (next, rest);
             }
             if let Some(&next) = generations.peek() {
                 let next = self.read_generation(next).await?;
@@ -178,30 +178,25 @@ impl Instance<Bytes> {
         }
     }
 
-    fn read_ahead(&self, window: &[Located<'_>]) {
-        let mut pages: Vec<(u8, PageNumber)> = Vec::new();
-        for located in window {
+    /// The records to replay next, whose pages have been asked for, and those after them.
+    fn read_ahead<'r>(&self, records: &'r [Located<'r>]) -> (&'r [Located<'r>], &'r [Located<'r>]) {
+        let size = self.0.options.page_size;
+        self.0.cache.preread_batch(records, |located, out| {
             let Some(LogRecord::Change {
                 database, image, ..
             }) = located.record
             else {
-                continue;
+                return;
             };
-            let entries = PageChanges::new(image, self.0.options.page_size).flatten();
-            pages.extend(
-                entries
-                    .filter(|entry| !entry.is_fresh)
-                    .map(|entry| (database, entry.page)),
-            );
-        }
-        pages.sort_unstable();
-        pages.dedup();
-        for pages in pages.chunk_by(|one, other| one.0 == other.0) {
-            if let Some(entry) = self.0.databases.get(usize::from(pages[0].0)) {
-                let pages = pages.iter().map(|(_, page)| *page);
-                self.0.cache.preread(entry.number, pages, Trust::Recovering);
-            }
-        }
+            let Some(entry) = self.0.databases.get(usize::from(database)) else {
+                return;
+            };
+            let changes = PageChanges::new(image, size).flatten();
+            out.extend(changes.map(|change| Changed {
+                page: (entry.number, change.page),
+                is_fresh: change.is_fresh,
+            }));
+        })
     }
 
     async fn replay(

@@ -132,6 +132,16 @@ impl Replacement {
         stamp.touch(self.parameters, now);
     }
 
+    /// The page in `frame` will be referenced soon: it ranks as one that was used twice, not first of those that go.
+    ///
+    /// # Panics
+    /// When the frame is vacant.
+    pub fn promise(&mut self, frame: u32, now: Time) {
+        let stamp = &mut self.stamps[frame as usize];
+        assert!(stamp.rank != VACANT, "frame {frame} is vacant");
+        stamp.rank = stamp.rank.max(now + self.parameters.timeout);
+    }
+
     /// The page in `frame` leaves; it is remembered.
     ///
     /// # Panics
@@ -318,10 +328,36 @@ mod tests {
         }
     }
 
+    fn second(seconds: u64) -> Time {
+        Time::ZERO + Span::seconds(seconds)
+    }
+
+    #[test]
+    fn what_was_read_ahead_stays_until_it_is_used() {
+        let mut cache = Replacement::new(4, LruK::default());
+        for frame in 0..3 {
+            cache.admit(frame, u64::from(frame), second(1));
+            cache.touch(frame, second(2));
+        }
+        cache.admit(3, 3, second(3));
+        let mut out = Vec::new();
+        cache.coldest(1, &mut |_| true, &mut out);
+        assert_eq!(out, [3], "it was used once");
+        cache.promise(3, second(3));
+        out.clear();
+        cache.coldest(4, &mut |_| true, &mut out);
+        assert_eq!(out, [0, 1, 2, 3]);
+        // Its use does not count twice.
+        cache.touch(3, second(4));
+        cache.touch(2, second(5));
+        out.clear();
+        cache.coldest(4, &mut |_| true, &mut out);
+        assert_eq!(out, [0, 1, 2, 3]);
+    }
+
     #[test]
     fn a_scan_does_not_push_out_what_is_used_twice() {
         let mut cache = Replacement::new(100, LruK::default());
-        let second = |seconds: u64| Time::ZERO + Span::seconds(seconds);
         for frame in 0..50 {
             cache.admit(frame, u64::from(frame), second(1));
             cache.touch(frame, second(2));
@@ -353,7 +389,6 @@ mod tests {
 
     #[test]
     fn a_page_that_comes_back_soon_counts_as_used_twice() {
-        let second = |seconds: u64| Time::ZERO + Span::seconds(seconds);
         for (back, order) in [(50, [1, 0]), (150, [0, 1])] {
             let mut cache = Replacement::new(2, LruK::default());
             cache.admit(0, 10, second(1));
