@@ -15,7 +15,10 @@ use brunt_world::Op;
 use small::{Left, Small, plan};
 
 /// How far figures may be apart, as a share.
-const AGREE: f64 = 0.045;
+const AGREE: f64 = 0.03;
+
+/// How far, where few records are on a page and lie beside others: which of them a split parts is only drawn.
+const AGREE_SMALL_PAGES: f64 = 0.04;
 
 /// What an operation costs storage, by name; operations per second first.
 fn figures(left: &Left, plan: &Plan) -> Vec<(&'static str, f64)> {
@@ -59,6 +62,9 @@ fn server(version: Version) -> Plan {
         ..EnginePlan::of(profile, 2)
     };
     plan.load = LoadPlan::of(profile);
+    // As many bytes of large messages as ever, in five times as many: how many come in two minutes is less of a chance.
+    plan.load.shape.large_one_in = 200;
+    (plan.load.shape.large_min, plan.load.shape.large_max) = (16 << 10, 40 << 10);
     // No brake on growth: it would act on the two at different times.
     plan.limits.reserve_percent = 400;
     plan.sessions = 8;
@@ -88,6 +94,10 @@ fn agrees(version: Version, beside_percent: u32, again: u32) {
     plan.load.reads_again_percent = again;
     let engine = machine().run(&plan);
     let twin = machine().simulate(&plan);
+    let most = match plan.engine.page.bytes() {
+        4096 if beside_percent > 0 => AGREE_SMALL_PAGES,
+        _ => AGREE,
+    };
     let mut apart = Vec::new();
     let figures = figures(&engine, &plan)
         .into_iter()
@@ -99,7 +109,7 @@ fn agrees(version: Version, beside_percent: u32, again: u32) {
             "  {name:14} {engine:10.3} {twin:10.3} {:+5.1} %\n",
             share * 100.0
         );
-        if share.abs() > AGREE {
+        if share.abs() > most {
             apart.push(line.clone());
         }
         table.push_str(&line);
@@ -155,7 +165,7 @@ fn exchange_2013() {
 fn a_recovery_takes_as_long() {
     let mut plan = server(Version::Exchange2007);
     plan.kind = TestKind::SoftRecovery;
-    plan.logs = 60;
+    plan.logs = 180;
     plan.duration = Span::seconds(600);
     plan.warm_up_min = Span::ZERO;
     let took = |left: &Left| {
@@ -176,6 +186,6 @@ fn a_recovery_takes_as_long() {
         share * 100.0
     );
     assert!(share.abs() < 0.1, "{line}");
-    assert!(logs.iter().chain(&same).all(|logs| *logs >= 60), "{line}");
+    assert!(logs.iter().chain(&same).all(|logs| *logs >= 180), "{line}");
     println!("{line}");
 }

@@ -7,17 +7,41 @@
 //!                          '-> split: the upper part of its range is on a page of its own
 //! ```
 //!
-//! Only leaves that were split are listed; how full the others are is the [`Urn`]'s. Memory is a few bytes for each split.
+//! Only leaves that were split or are gone are listed; how full the others are is the [`Urn`]'s. Memory is a few bytes for each of them.
 
+use std::collections::VecDeque;
 use std::hash::BuildHasherDefault;
 
 use brunt_units::PageNumber;
 use brunt_world::random::Stream;
 use hashbrown::HashMap;
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 use super::urn::Urn;
 use crate::cache::KeyHasher;
+
+/// Keys that came or went lately, and how many entries their leaves had then.
+#[derive(Clone, Debug, Default)]
+struct Recent(VecDeque<(u64, usize)>);
+
+impl Recent {
+    /// As many as sessions may have under way at a time in one database.
+    const MOST: usize = 16;
+
+    /// Entries on the leaf of the neighbour of `key`, if that is known.
+    fn beside(&self, key: u64) -> Option<usize> {
+        let mut newest_first = self.0.iter().rev();
+        let beside = newest_first.find(|(other, _)| other.abs_diff(key) == 1);
+        beside.map(|(_, entries)| *entries)
+    }
+
+    fn note(&mut self, key: u64, entries: usize) {
+        if self.0.len() == Self::MOST {
+            self.0.pop_front();
+        }
+        self.0.push_back((key, entries));
+    }
+}
 
 /// Where an entry is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +52,14 @@ pub(super) struct Leaf {
     pub(super) page: PageNumber,
 }
 
+impl Leaf {
+    /// Which of the parts of its range it is. One that has moved meanwhile counts as the lowest.
+    fn place(self, parts: &[PageNumber]) -> usize {
+        let place = parts.iter().position(|part| *part == self.page);
+        place.unwrap_or(0)
+    }
+}
+
 /// See the [module](self).
 #[derive(Clone, Debug)]
 pub(super) struct Leaves {
@@ -36,8 +68,14 @@ pub(super) struct Leaves {
     fanout: u32,
     /// Entries on a leaf as it was loaded.
     loaded: u32,
+    /// Entries that a leaf has room for.
+    full: u32,
     urn: Urn,
-    split: HashMap<u32, SmallVec<[PageNumber; 2]>, BuildHasherDefault<KeyHasher>>,
+    came: Recent,
+    went: Recent,
+    /// The pages of the ranges of loaded leaves that are no longer on the page they were loaded on, or not on that alone: equal
+    /// shares, lowest first.
+    parted: HashMap<u32, SmallVec<[PageNumber; 4]>, BuildHasherDefault<KeyHasher>>,
 }
 
 impl Leaves {
@@ -65,8 +103,11 @@ impl Leaves {
             count: u32::try_from(urn.leaves()).expect("pages have 32-bit numbers"),
             fanout,
             loaded,
+            full,
             urn,
-            split: HashMap::default(),
+            came: Recent::default(),
+            went: Recent::default(),
+            parted: HashMap::default(),
         }
     }
 
@@ -83,17 +124,15 @@ impl Leaves {
             reason = "the low half is what is meant"
         )]
         let (index, within) = ((scaled >> 64) as u32, scaled as u64);
-        let cut_off = !inserted && self.is_cut_off(key) && index + 1 < self.count;
+        let cut_off = !inserted && is_cut_off(key, 1, self.loaded) && index + 1 < self.count;
         let index = index + u32::from(cut_off);
-        let page = match self.split.is_empty() {
-            true => None,
-            false => self.split.get(&index),
-        };
-        let page = page.and_then(|parts| {
-            // The loaded page and its parts, as equal shares of the range.
-            let shares = parts.len() as u128 + 1;
+        let page = self.parted.get(&index).map(|parts| {
+            let shares = parts.len() as u128;
             let share = usize::try_from((u128::from(within) * shares) >> 64).expect("few parts");
-            share.checked_sub(1).map(|part| parts[part])
+            // The part behind has the second of two neighbours when the split was between them: one of `full` places, and half
+            // of the neighbours are in front of it.
+            let behind = !cut_off && is_cut_off(key, 2, self.full) && share + 1 < parts.len();
+            parts[share + usize::from(behind)]
         });
         Leaf {
             index,
@@ -101,14 +140,13 @@ impl Leaves {
         }
     }
 
-    /// Whether a loaded entry is on the next leaf although the key before it is on this one: where one leaf ends and the next begins
-    /// is as likely between neighbours as anywhere. One that is inserted comes to its neighbour, wherever that is. (Of two neighbours the second has an odd key: `keys.rs` of the workload.)
-    fn is_cut_off(&self, key: u64) -> bool {
-        let scattered = key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
-        !key.is_multiple_of(2) && scattered.is_multiple_of(self.loaded.into())
+    /// The pages of a loaded leaf's range, lowest first.
+    fn parts(&self, index: u32) -> SmallVec<[PageNumber; 4]> {
+        let parted = self.parted.get(&index).cloned();
+        parted.unwrap_or_else(|| smallvec![self.page(index)])
     }
 
-    /// The page of a loaded leaf.
+    /// The page that a leaf was loaded on.
     fn page(&self, index: u32) -> PageNumber {
         self.first.after(index + index.div_euclid(self.fanout))
     }
@@ -122,24 +160,65 @@ impl Leaves {
 
     /// The leaf behind a leaf, whose link a split changes.
     pub(super) fn behind(&self, leaf: Leaf) -> Option<PageNumber> {
+        let parts = self.parts(leaf.index);
+        let own = parts.get(leaf.place(&parts) + 1).copied();
         let next = leaf.index + 1;
-        (next < self.count).then(|| self.page(next))
+        own.or_else(|| (next < self.count).then(|| self.parts(next)[0]))
     }
 
-    /// Puts an entry in; whether a leaf is split for it.
-    pub(super) fn insert(&mut self, random: &mut Stream) -> bool {
-        self.urn.insert(random)
+    /// The leaf in front of a leaf, whose link changes when it goes.
+    pub(super) fn before(&self, leaf: Leaf) -> Option<PageNumber> {
+        let parts = self.parts(leaf.index);
+        match leaf.place(&parts).checked_sub(1) {
+            Some(place) => Some(parts[place]),
+            None => self.parts(leaf.index.checked_sub(1)?).last().copied(),
+        }
     }
 
-    /// Takes an entry out.
-    pub(super) fn delete(&mut self, random: &mut Stream) {
-        self.urn.delete(random);
+    /// Puts the entry of `key` in; whether a leaf is split for it.
+    pub(super) fn insert(&mut self, key: u64, random: &mut Stream) -> bool {
+        let inserted = self.urn.insert(self.came.beside(key), random);
+        self.came.note(key, inserted.entries);
+        inserted.splits
+    }
+
+    /// Takes the entry of `key` out; whether its leaf has nothing left, and is to be [unlinked](Self::unlink).
+    pub(super) fn delete(&mut self, key: u64, random: &mut Stream) -> bool {
+        let beside = self.went.beside(key);
+        let beside = beside.filter(|_| !is_cut_off(key, 1, self.loaded));
+        let leaves = self.urn.leaves();
+        let left = self.urn.delete(beside, random);
+        self.went.note(key, left);
+        self.urn.leaves() < leaves
+    }
+
+    /// A leaf has nothing left, and its page is gone: its range is that of the leaf behind it now.
+    pub(super) fn unlink(&mut self, leaf: Leaf) {
+        let mut parts = self.parts(leaf.index);
+        if parts.len() == 1 {
+            parts.extend(self.behind(leaf).or_else(|| self.before(leaf)));
+        }
+        // A part that is on its way may be the only other leaf.
+        if parts.len() > 1 {
+            parts.remove(leaf.place(&parts));
+        }
+        self.parted.insert(leaf.index, parts);
     }
 
     /// The upper part of a leaf's range is on `page` now.
     pub(super) fn split(&mut self, leaf: Leaf, page: PageNumber) {
-        self.split.entry(leaf.index).or_default().push(page);
+        let mut parts = self.parts(leaf.index);
+        parts.push(page);
+        self.parted.insert(leaf.index, parts);
     }
+}
+
+/// Whether an entry is on the leaf behind that of the key before it, where so many of `entries` neighbours are parted: where one leaf
+/// ends and the next begins is as likely between neighbours as anywhere. One that is inserted comes to its neighbour, wherever that
+/// is, and is parted from it when their leaf is split. (Of two neighbours the second has an odd key: `keys.rs` of the workload.)
+fn is_cut_off(key: u64, parted: u64, entries: u32) -> bool {
+    let scattered = key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
+    !key.is_multiple_of(2) && scattered % u64::from(entries) < parted
 }
 
 #[cfg(test)]
@@ -189,6 +268,36 @@ mod tests {
         assert_eq!(tree.find(low, false), leaf);
         assert_eq!(tree.find(high, false).page, PageNumber(9_000));
         assert_eq!(tree.branch(tree.find(high, false)), tree.branch(leaf));
-        assert_eq!(tree.behind(leaf), Some(leaf.page.after(1)));
+        assert_eq!(tree.behind(leaf), Some(PageNumber(9_000)));
+        assert_eq!(
+            tree.behind(tree.find(high, false)),
+            Some(leaf.page.after(1))
+        );
+        assert_eq!(tree.before(tree.find(high, false)), Some(leaf.page));
+    }
+
+    #[test]
+    fn the_leaf_behind_takes_over_the_range_of_one_that_is_gone() {
+        let mut tree = tree();
+        let (low, high) = (
+            u64::MAX.div_euclid(3) & !1,
+            (u64::MAX.div_euclid(3) + 1_000) & !1,
+        );
+        let leaf = tree.find(low, false);
+        assert_eq!(tree.find(high, false), leaf);
+        let (before, behind) = (tree.before(leaf), tree.behind(leaf).unwrap());
+        assert_eq!(before, Some(PageNumber(leaf.page.0 - 1)));
+        tree.unlink(leaf);
+        assert_eq!(tree.find(low, false).page, behind);
+        // Split again, it loses its lowest part, and then the other one.
+        tree.split(tree.find(low, false), PageNumber(9_000));
+        let lowest = Leaf {
+            index: leaf.index,
+            page: behind,
+        };
+        tree.unlink(lowest);
+        assert_eq!(tree.find(low, false).page, PageNumber(9_000));
+        tree.unlink(tree.find(low, false));
+        assert_eq!(tree.find(low, false).page, behind);
     }
 }

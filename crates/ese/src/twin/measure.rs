@@ -226,6 +226,15 @@ impl Measure {
         // Left page, new page, parent, and the link of the page behind.
         moved + 4 * ENTRY + 8 * RANGE + Self::put(NODE_HEAD + 8, self.behind(Self::branch_cost(6)))
     }
+
+    /// What it adds to the log when the last record of a leaf goes, and the leaf with it.
+    pub fn unlink_log(&self) -> usize {
+        if self.log == LogRecords::Nodes {
+            return nodes::SPLIT;
+        }
+        // The leaf's flags and links, the links of its neighbours, the parent, and the page among the free ones.
+        3 * ENTRY + 6 * RANGE + 20 + Self::take(self.behind(Self::branch_cost(6))) + ENTRY + 40
+    }
 }
 
 #[cfg(test)]

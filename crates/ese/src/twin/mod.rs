@@ -10,6 +10,7 @@
 //!    bodies    a run of pages, new ones at the end
 //!    space     extents out of the room behind       supply.rs
 //!    sizes     nodes on pages, records in the log   measure.rs, nodes.rs
+//!    pages     what an operation changes            pages.rs
 //!    crash     what recovery reads and changes      journal.rs, recovery.rs
 //! ```
 //!
@@ -25,6 +26,7 @@ mod journal;
 mod leaves;
 mod measure;
 mod nodes;
+mod pages;
 mod recovery;
 mod supply;
 mod urn;
@@ -35,9 +37,7 @@ use std::rc::Rc;
 use brunt_units::PageNumber;
 use brunt_world::World;
 use brunt_world::random::Stream;
-use smallvec::{SmallVec, smallvec};
 
-use crate::cache::{Pin, Trust};
 use crate::content::Ghost;
 use crate::error::EngineError;
 use crate::format::catalog::system::FIRST_USER_PAGE;
@@ -47,8 +47,9 @@ use crate::log::{Appended, FlushReason};
 use crate::policy::extension;
 use ends::Ends;
 pub use journal::Journal;
-use leaves::{Leaf, Leaves};
+use leaves::Leaves;
 pub use measure::{LogRecords, Measure};
+use pages::Held;
 pub use recovery::{Left, Reopening};
 use supply::{Supply, Taker};
 
@@ -82,9 +83,6 @@ pub struct TwinRecord {
     /// Bytes of its body.
     pub body: usize,
 }
-
-type Touched = SmallVec<[PageNumber; 8]>;
-type Pins = SmallVec<[Pin<Ghost>; 8]>;
 
 /// The table of one database; see the [module](self).
 pub struct TwinTable {
@@ -227,7 +225,7 @@ impl TwinTable {
     ) -> Result<(), EngineError> {
         instance.log().room().await?;
         let measure = &self.layout.measure;
-        let (mut touched, mut pins) = (Touched::new(), Pins::new());
+        let mut held = Held::default();
         let mut bytes = 0;
         #[expect(
             clippy::cast_possible_truncation,
@@ -236,26 +234,21 @@ impl TwinTable {
         )]
         let body_pages = measure.body_pages(record.body).ceil() as u32;
         for _ in 0..body_pages {
-            touched.push(self.fresh(instance, Taker::Bodies, &mut pins).await?);
+            self.fresh(instance, Taker::Bodies, &mut held).await?;
         }
-        let (leaf, pin) = self.descend(instance, record).await?;
-        pins.push(pin);
-        touched.push(leaf.page);
+        let leaf = self.leaf_of(instance, record, &mut held).await?;
         let splits = {
             let mut random = self.random.borrow_mut();
-            self.records.borrow_mut().insert(&mut random)
+            self.records.borrow_mut().insert(record.key, &mut random)
         };
         if splits {
             bytes += measure.split_log(measure.record_cost());
-            self.split(instance, leaf, &mut touched, &mut pins).await?;
+            self.split(instance, leaf, &mut held).await?;
         }
         let behind = self.ends.borrow().behind_tail(record.number);
         bytes += measure.insert_log(record.body, behind);
-        bytes += self
-            .enter(instance, record.number, &mut touched, &mut pins)
-            .await?;
-        let end = self.change(instance, &touched, bytes).end;
-        drop(pins);
+        bytes += self.enter(instance, record.number, &mut held).await?;
+        let end = self.change(instance, held, bytes).end;
         self.grow_ahead(instance);
         finish(instance, end, commit).await
     }
@@ -272,21 +265,21 @@ impl TwinTable {
     ) -> Result<(), EngineError> {
         let measure = &self.layout.measure;
         let head = self.ends.borrow().head(record.number);
-        let end = {
-            let (touched, _pins) = self.pages_of(instance, record, head).await?;
-            self.change(instance, &touched, measure.delete_log(record.body))
-                .end
-        };
-        finish(instance, end, commit).await?;
-        let (touched, _pins) = self.pages_of(instance, record, head).await?;
+        let held = self.pages_of(instance, record, head).await?;
+        let marked = self.change(instance, held, measure.delete_log(record.body));
+        finish(instance, marked.end, commit).await?;
+        let mut held = self.pages_of(instance, record, head).await?;
         let behind = self.ends.borrow().behind_head(record.number);
-        self.change(
-            instance,
-            &touched,
-            measure.clean_up_log(record.body, behind),
-        );
-        let mut random = self.random.borrow_mut();
-        self.records.borrow_mut().delete(&mut random);
+        let mut bytes = measure.clean_up_log(record.body, behind);
+        let is_empty = {
+            let mut random = self.random.borrow_mut();
+            self.records.borrow_mut().delete(record.key, &mut random)
+        };
+        if is_empty {
+            bytes += measure.unlink_log();
+            self.unlink(instance, record, &mut held).await?;
+        }
+        self.change(instance, held, bytes);
         self.ends.borrow_mut().delete(record.number);
         Ok(())
     }
@@ -301,168 +294,17 @@ impl TwinTable {
         record: TwinRecord,
         commit: Commit,
     ) -> Result<(), EngineError> {
-        let (mut touched, mut pins) = self.leaf_of(instance, record).await?;
-        self.body_of(instance, record, &mut touched, &mut pins)
-            .await?;
+        instance.log().room().await?;
+        let mut held = Held::default();
+        self.leaf_of(instance, record, &mut held).await?;
+        self.body_of(instance, record, &mut held).await?;
         let bytes = self.layout.measure.replace_log(record.body);
-        let end = self.change(instance, &touched, bytes).end;
-        drop(pins);
+        let end = self.change(instance, held, bytes).end;
         finish(instance, end, commit).await
     }
 
-    /// The leaf of a record that is to be changed, pinned; the log has room.
-    async fn leaf_of(
-        &self,
-        instance: &Instance<Ghost>,
-        record: TwinRecord,
-    ) -> Result<(Touched, Pins), EngineError> {
-        instance.log().room().await?;
-        let (leaf, pin) = self.descend(instance, record).await?;
-        Ok((smallvec![leaf.page], smallvec![pin]))
-    }
-
-    /// The leaf of a record, pinned.
-    async fn descend(
-        &self,
-        instance: &Instance<Ghost>,
-        record: TwinRecord,
-    ) -> Result<(Leaf, Pin<Ghost>), EngineError> {
-        let inserted = record.number >= self.layout.records;
-        let find = |records: &Leaves| records.find(record.key, inserted);
-        if self.layout.reads_branches {
-            let branch = {
-                let records = self.records.borrow();
-                records.branch(find(&records))
-            };
-            self.fetch(instance, branch).await?;
-        }
-        // A split may have moved it meanwhile.
-        let leaf = find(&self.records.borrow());
-        Ok((leaf, self.fetch(instance, leaf.page).await?))
-    }
-
-    async fn fetch(
-        &self,
-        instance: &Instance<Ghost>,
-        page: PageNumber,
-    ) -> Result<Pin<Ghost>, EngineError> {
-        instance
-            .cache()
-            .fetch(self.number, page, Trust::Verified)
-            .await
-    }
-
-    /// Everything that an existing record has, pinned.
-    async fn pages_of(
-        &self,
-        instance: &Instance<Ghost>,
-        record: TwinRecord,
-        head: PageNumber,
-    ) -> Result<(Touched, Pins), EngineError> {
-        let (mut touched, mut pins) = self.leaf_of(instance, record).await?;
-        pins.push(self.fetch(instance, head).await?);
-        touched.push(head);
-        self.body_of(instance, record, &mut touched, &mut pins)
-            .await?;
-        Ok((touched, pins))
-    }
-
-    /// The pages of a record's body beside the record: a run somewhere among those of its tree.
-    async fn body_of(
-        &self,
-        instance: &Instance<Ghost>,
-        record: TwinRecord,
-        touched: &mut Touched,
-        pins: &mut Pins,
-    ) -> Result<(), EngineError> {
-        let pages = self.layout.measure.body_pages(record.body);
-        let (first, there) = self.bodies;
-        if pages == 0.0 || there == 0 {
-            return Ok(());
-        }
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "few pages"
-        )]
-        let count = (pages.ceil() as u32).min(there);
-        let at = (u128::from(record.key) * u128::from(there - count + 1)) >> 64;
-        let at = first.after(u32::try_from(at).expect("below a 32-bit number"));
-        for page in (0..count).map(|index| at.after(index)) {
-            pins.push(self.fetch(instance, page).await?);
-            touched.push(page);
-        }
-        Ok(())
-    }
-
-    /// A new page for a tree, pinned.
-    async fn fresh(
-        &self,
-        instance: &Instance<Ghost>,
-        taker: Taker,
-        pins: &mut Pins,
-    ) -> Result<PageNumber, EngineError> {
-        loop {
-            let pages = instance.database(self.database).pages.get();
-            let taken = self.supply.borrow_mut().take(taker, pages);
-            if let Some(page) = taken {
-                pins.push(instance.cache().claim(self.number, page).await?);
-                return Ok(page);
-            }
-            self.grow(instance).await?;
-        }
-    }
-
-    /// Splits a leaf: a new page, the link of the leaf behind, and the branch page above.
-    async fn split(
-        &self,
-        instance: &Instance<Ghost>,
-        leaf: Leaf,
-        touched: &mut Touched,
-        pins: &mut Pins,
-    ) -> Result<(), EngineError> {
-        touched.push(self.fresh(instance, Taker::Records, pins).await?);
-        let new = touched[touched.len() - 1];
-        let (behind, branch) = {
-            let records = self.records.borrow();
-            (records.behind(leaf), records.branch(leaf))
-        };
-        if let Some(behind) = behind {
-            pins.push(self.fetch(instance, behind).await?);
-            touched.push(behind);
-        }
-        pins.push(match self.layout.reads_branches {
-            true => self.fetch(instance, branch).await?,
-            false => instance.cache().claim(self.number, branch).await?,
-        });
-        touched.push(branch);
-        self.records.borrow_mut().split(leaf, new);
-        Ok(())
-    }
-
-    /// Makes the entry of record `number` in the index; what a split of its page adds to the log.
-    async fn enter(
-        &self,
-        instance: &Instance<Ghost>,
-        number: u64,
-        touched: &mut Touched,
-        pins: &mut Pins,
-    ) -> Result<usize, EngineError> {
-        let tail = self.ends.borrow().tail(number);
-        pins.push(self.fetch(instance, tail).await?);
-        touched.push(tail);
-        if !self.ends.borrow_mut().insert(number) {
-            return Ok(0);
-        }
-        let page = self.fresh(instance, Taker::Index, pins).await?;
-        touched.push(page);
-        self.ends.borrow_mut().split(number, page);
-        let measure = &self.layout.measure;
-        Ok(measure.split_log(measure.index_cost()))
-    }
-
-    /// Logs so many bytes and changes the pages, which are pinned.
-    fn change(&self, instance: &Instance<Ghost>, touched: &[PageNumber], bytes: usize) -> Appended {
+    /// Logs so many bytes, changes the pages and lets go of them.
+    fn change(&self, instance: &Instance<Ghost>, held: Held, bytes: usize) -> Appended {
         // No record is longer than a page and what spells it.
         let most = self.layout.measure.page.bytes();
         let log = instance.log();
@@ -477,10 +319,10 @@ impl TwinTable {
         let time = instance.cache().time(self.number).next();
         instance
             .cache()
-            .changed(self.number, touched, appended, time);
+            .changed(self.number, held.pages(), appended, time);
         if let Some(journal) = &self.journal {
             let mut journal = journal.borrow_mut();
-            journal.note(appended, self.database, touched, self.loaded);
+            journal.note(appended, self.database, held.pages(), self.loaded);
         }
         appended
     }

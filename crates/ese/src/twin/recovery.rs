@@ -3,15 +3,15 @@
 //! ```text
 //!   journal     the changes of the log                     kept while sessions work
 //!   Left        pages whose changes no write has reached   looked up when the server has been left
-//!   Reopening   each log is read whole; the pages of a window of records are read ahead, then fetched one change after
-//!               the other; those that lack it are changed, and leave the cache as dirty pages do
+//!   Reopening   each log is read whole; the pages of a batch of changes are read while those of the batch before are fetched, one
+//!               change after the other; those that lack it are changed, and leave the cache as dirty pages do
 //! ```
 //!
-//! As [`crate::instance::recovery`] does with bytes, in the same order and the same windows. A page with bytes tells by its time
+//! As [`crate::instance::recovery`] does with bytes, in the same order and the same batches. A page with bytes tells by its time
 //! whether it lacks a change; here it lacks those that were made since it was last clean. Nothing is taken back: every
 //! change of the twin is one with its commit.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use brunt_units::{LogPosition, PageNumber};
 use brunt_world::{Class, OpenMode, World};
@@ -23,13 +23,14 @@ use crate::error::EngineError;
 use crate::format::header::DatabaseHeader;
 use crate::format::stamp::Signature;
 use crate::instance::database::Found;
-use crate::instance::recovery::{RecoveryReport, WINDOW};
+use crate::instance::recovery::RecoveryReport;
 use crate::instance::start::Beginning;
 use crate::instance::{Instance, InstanceOptions};
+use crate::policy::preread::Changed;
 use crate::small_file::{name_error, read_whole};
 
 /// Log records of an operation: changes of a record and of its index entry, and the commit.
-const RECORDS: usize = 3;
+const RECORDS: u64 = 3;
 
 /// What an instance leaves that is not closed.
 pub struct Left {
@@ -110,12 +111,14 @@ impl Instance<Ghost> {
             report.generations += 1;
             self.0.replayed.set((report.generations, all));
             let changes: Vec<_> = left.journal.of_generation(generation, from).collect();
-            for window in changes.chunks(WINDOW.div_euclid(RECORDS)) {
-                self.preread_window(window);
-                for change in window {
-                    report.records += RECORDS as u64;
+            let (mut batch, mut later) = self.read_ahead(&changes);
+            while !batch.is_empty() {
+                let (next, rest) = self.read_ahead(later);
+                for change in batch {
+                    report.records += RECORDS;
                     report.changes += self.repeat(left, change).await?;
                 }
+                (batch, later) = (next, rest);
             }
         }
         for database in self.databases() {
@@ -132,17 +135,15 @@ impl Instance<Ghost> {
             .map(drop)
     }
 
-    fn preread_window(&self, window: &[Noted<'_>]) {
-        for (number, database) in (0_u8..).zip(self.databases()) {
-            let own = window.iter().filter(|change| change.database == number);
-            let pages = own.flat_map(|change| change.pages);
-            let pages = pages.filter(|touched| !touched.is_fresh);
-            let pages: BTreeSet<_> = pages.map(|touched| touched.page).collect();
-            if !pages.is_empty() {
-                let cache = self.cache();
-                cache.preread(database.number, pages, Trust::Recovering);
-            }
-        }
+    /// The changes to repeat next, whose pages have been asked for, and those after them.
+    fn read_ahead<'r>(&self, changes: &'r [Noted<'r>]) -> (&'r [Noted<'r>], &'r [Noted<'r>]) {
+        self.cache().preread_batch(changes, |change, out| {
+            let number = self.database(change.database).number;
+            out.extend(change.pages.iter().map(|touched| Changed {
+                page: (number, touched.page),
+                is_fresh: touched.is_fresh,
+            }));
+        })
     }
 
     /// Brings the pages of a change up to it; how many lacked it.

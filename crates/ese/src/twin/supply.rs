@@ -3,6 +3,8 @@
 //! A tree asks for pages one by one and gets neighbours, because it obtains extents: a sixty-fourth of what it owns, as the
 //! other trees do ([`crate::space::extent_pages`]). The file grows before the room runs out.
 
+use std::collections::BTreeSet;
+
 use brunt_units::PageNumber;
 
 use crate::space::extent_pages;
@@ -29,6 +31,8 @@ struct Extent {
 #[derive(Clone, Debug)]
 pub(super) struct Supply {
     takers: [Extent; 3],
+    /// Pages that leaves of records were on.
+    given_back: BTreeSet<PageNumber>,
     /// The first page that belongs to no tree.
     free: PageNumber,
 }
@@ -41,11 +45,20 @@ impl Supply {
             left: 0,
             owned: owned.into(),
         });
-        Self { takers, free }
+        Self {
+            takers,
+            given_back: BTreeSet::new(),
+            free,
+        }
     }
 
     /// A page for a tree in a file of `pages` pages; `None` when the file must grow first.
     pub(super) fn take(&mut self, taker: Taker, pages: u32) -> Option<PageNumber> {
+        if taker == Taker::Records
+            && let Some(page) = self.given_back.pop_first()
+        {
+            return Some(page);
+        }
         let room = self.room(pages);
         let extent = &mut self.takers[taker as usize];
         if extent.left == 0 {
@@ -61,6 +74,11 @@ impl Supply {
         extent.next = page.after(1);
         extent.left -= 1;
         Some(page)
+    }
+
+    /// A leaf of records is gone: its page is the first to be taken again, lowest first, as the engine takes free extents.
+    pub(super) fn give_back(&mut self, page: PageNumber) {
+        self.given_back.insert(page);
     }
 
     /// Pages of a file of `pages` pages that belong to no tree.
@@ -88,6 +106,18 @@ mod tests {
         assert_eq!((first, other), (PageNumber(1_000), PageNumber(1_100)));
         assert_eq!(supply.room(1_200), 201 - 116);
         assert_eq!(supply.largest(), 101);
+    }
+
+    #[test]
+    fn what_was_given_back_is_taken_first_and_for_records_only() {
+        let mut supply = Supply::new(PageNumber(1_000), [0, 0, 0]);
+        for page in [70, 40] {
+            supply.give_back(PageNumber(page));
+        }
+        let mut take = |taker| supply.take(taker, 2_000).unwrap().0;
+        assert_eq!(take(Taker::Index), 1_000);
+        let records = [(); 3].map(|()| take(Taker::Records));
+        assert_eq!(records, [40, 70, 1_016]);
     }
 
     #[test]

@@ -8,9 +8,12 @@
 //!
 //! Keys are spread evenly, so a delete meets every entry with the same probability, and an insert every gap between two. A leaf
 //! has as many gaps as entries: those with more entries also get more. (Yao, "On random 2-3 trees", 1978.) That is all that decides
-//! how often leaves split; which leaf it is does not matter to how full the others are.
+//! how often leaves split; which leaf it is does not matter to how full the others are. An entry that comes beside one that was just
+//! put in goes to the same leaf, and splits it more often than one that comes anywhere; so do those that go together leave together.
 //!
-//! Validity: entries of one size, keys without order. Merges are left out, which a database that shrinks would have.
+//! A leaf whose last entry goes is taken out.
+//!
+//! Validity: entries of one size, keys without order. Merges of sparse leaves are left out, which a database that shrinks would have.
 
 use brunt_world::random::Stream;
 
@@ -21,6 +24,15 @@ pub(super) struct Urn {
     leaves: Vec<u64>,
     total: u64,
     entries: u64,
+}
+
+/// What became of an entry that was put in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Inserted {
+    /// Its leaf had no room and was split.
+    pub(super) splits: bool,
+    /// Entries of the leaf that it is on.
+    pub(super) entries: usize,
 }
 
 impl Urn {
@@ -52,36 +64,54 @@ impl Urn {
         self.total
     }
 
-    /// Puts an entry in; whether its leaf had no room and was split.
-    pub(super) fn insert(&mut self, random: &mut Stream) -> bool {
-        let Some(class) = self.draw(random) else {
+    /// Puts an entry in, on a leaf of `beside` entries if there is one; how many its leaf has then.
+    pub(super) fn insert(&mut self, beside: Option<usize>, random: &mut Stream) -> Inserted {
+        let beside = beside.filter(|class| self.leaves[*class] > 0);
+        let Some(class) = beside.or_else(|| self.draw(random)) else {
             self.leaves[0] = self.leaves[0].saturating_sub(1);
             self.leaves[1] += 1;
             self.total = self.total.max(1);
             self.entries = 1;
-            return false;
+            return Inserted {
+                splits: false,
+                entries: 1,
+            };
         };
         self.leaves[class] -= 1;
         self.entries += 1;
         let entries = class + 1;
         if let Some(next) = self.leaves.get_mut(entries) {
             *next += 1;
-            return false;
+            return Inserted {
+                splits: false,
+                entries,
+            };
         }
         let half = entries.div_euclid(2);
         self.leaves[half] += 1;
         self.leaves[entries - half] += 1;
         self.total += 1;
-        true
+        let is_lower = random.below(entries as u64) < half as u64;
+        Inserted {
+            splits: true,
+            entries: if is_lower { half } else { entries - half },
+        }
     }
 
-    /// Takes an entry out.
-    pub(super) fn delete(&mut self, random: &mut Stream) {
-        if let Some(class) = self.draw(random) {
-            self.leaves[class] -= 1;
-            self.leaves[class - 1] += 1;
-            self.entries -= 1;
+    /// Takes an entry out, of a leaf of `beside` entries if there is one; how many its leaf has then. One that has none left is taken
+    /// out as well, unless it is the only one.
+    pub(super) fn delete(&mut self, beside: Option<usize>, random: &mut Stream) -> usize {
+        let beside = beside.filter(|class| *class > 0 && self.leaves[*class] > 0);
+        let Some(class) = beside.or_else(|| self.draw(random)) else {
+            return 0;
+        };
+        self.leaves[class] -= 1;
+        self.entries -= 1;
+        match class {
+            1 if self.total > 1 => self.total -= 1,
+            _ => self.leaves[class - 1] += 1,
         }
+        class - 1
     }
 
     /// Draws an entry: how many its leaf has. `None` when there are no entries.
@@ -101,6 +131,8 @@ impl Urn {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use brunt_world::random::Streams;
 
     use super::*;
@@ -110,17 +142,18 @@ mod tests {
         let mut random = Streams::new(5).named("urn");
         let mut urn = Urn::new(7);
         urn.add(1_000, 5);
-        let mut splits = 0;
+        let (mut splits, mut gone) = (0, 0);
         for _ in 0..20_000 {
-            splits += u64::from(urn.insert(&mut random));
+            splits += u64::from(urn.insert(None, &mut random).splits);
             if random.percent(40) {
-                urn.delete(&mut random);
+                gone += u64::from(urn.delete(None, &mut random) == 0);
             }
         }
         let entries: u64 = (0..).zip(&urn.leaves).map(|(n, count)| n * count).sum();
         assert_eq!(entries, urn.entries);
         assert_eq!(urn.leaves.iter().sum::<u64>(), urn.leaves());
-        assert_eq!(urn.leaves(), 1_000 + splits);
+        assert!(gone > 0);
+        assert_eq!(urn.leaves(), 1_000 + splits - gone);
     }
 
     #[test]
@@ -129,46 +162,69 @@ mod tests {
         let mut random = Streams::new(6).named("urn");
         let mut urn = Urn::new(100);
         for _ in 0..400_000 {
-            urn.insert(&mut random);
+            urn.insert(None, &mut random);
         }
         let fill = urn.entries as f64 / (urn.leaves() as f64 * 100.0);
         assert!((fill / std::f64::consts::LN_2 - 1.0).abs() < 0.03, "{fill}");
     }
 
-    #[test]
-    fn sorted_keys_in_leaves_split_as_often() {
+    /// Sorted keys in leaves, of which `full` fit: how many splits it takes to put `inserts` keys in, `beside` percent of which
+    /// come beside the one before.
+    fn splits_of_leaves(full: usize, loaded: usize, inserts: usize, beside: u64) -> usize {
         let mut random = Streams::new(7).named("keys");
-        let (full, loaded, count, inserts) = (14_usize, 11_usize, 3_000_usize, 30_000);
-        let mut keys: Vec<u64> = (0..count * loaded).map(|_| random.bits()).collect();
+        let mut keys: Vec<u64> = (0..LEAVES * loaded).map(|_| random.bits()).collect();
         keys.sort_unstable();
         // By the lowest key of each leaf.
-        let mut leaves: std::collections::BTreeMap<u64, usize> =
-            keys.chunks(loaded).map(|leaf| (leaf[0], loaded)).collect();
-        let mut bounds: std::collections::BTreeMap<u64, Vec<u64>> = keys
+        let mut leaves: BTreeMap<u64, Vec<u64>> = keys
             .chunks(loaded)
             .map(|leaf| (leaf[0], leaf.to_vec()))
             .collect();
-        let mut splits = 0_u32;
+        let (mut splits, mut key) = (0, 0);
         for _ in 0..inserts {
-            let key = random.bits();
-            let low = leaves
-                .range(..=key)
-                .next_back()
-                .map_or(keys[0], |(low, _)| *low);
-            let leaf = bounds.get_mut(&low).unwrap();
+            key = match random.below(100) < beside {
+                true => key + 1,
+                false => random.bits(),
+            };
+            let low = leaves.range(..=key).next_back();
+            let low = low.map_or(keys[0], |(low, _)| *low);
+            let leaf = leaves.get_mut(&low).unwrap();
             let at = leaf.partition_point(|other| *other < key);
             leaf.insert(at, key);
             if leaf.len() > full {
                 let right = leaf.split_off(leaf.len().div_ceil(2));
-                leaves.insert(right[0], right.len());
-                bounds.insert(right[0], right);
+                leaves.insert(right[0], right);
                 splits += 1;
             }
         }
-        let mut urn = Urn::new(u32::try_from(full).unwrap());
-        urn.add(count as u64, u32::try_from(loaded).unwrap());
-        let same = (0..inserts).filter(|_| urn.insert(&mut random)).count();
-        let ratio = same as f64 / f64::from(splits);
-        assert!((ratio - 1.0).abs() < 0.03, "{ratio}");
+        splits
+    }
+
+    const LEAVES: usize = 20_000;
+
+    #[test]
+    fn sorted_keys_in_leaves_split_as_often() {
+        for beside in [0, 30] {
+            for (full, loaded) in [(3, 2), (7, 5), (14, 10)] {
+                for inserts in [LEAVES.div_ceil(2), 4 * LEAVES] {
+                    let splits = splits_of_leaves(full, loaded, inserts, beside);
+                    let mut random = Streams::new(8).named("urn");
+                    let mut urn = Urn::new(u32::try_from(full).unwrap());
+                    urn.add(LEAVES as u64, u32::try_from(loaded).unwrap());
+                    let (mut same, mut entries) = (0_usize, 0);
+                    for _ in 0..inserts {
+                        let is_beside = random.below(100) < beside;
+                        let inserted = urn.insert(is_beside.then_some(entries), &mut random);
+                        entries = inserted.entries;
+                        same += usize::from(inserted.splits);
+                    }
+                    let apart = same.abs_diff(splits) as f64;
+                    let most = 0.03 * splits as f64 + 30.0;
+                    assert!(
+                        apart < most,
+                        "{full} {loaded} {inserts} {beside}: {same} and {splits}"
+                    );
+                }
+            }
+        }
     }
 }
