@@ -24,7 +24,6 @@ use brunt_workload::session::Scheduling;
 use brunt_world::fault::Fault;
 
 use crate::goal::{Growth, Target, TestKind, Tune};
-use crate::soft_recovery;
 use crate::witness::Hearing;
 
 /// A test, resolved.
@@ -368,14 +367,6 @@ impl Plan {
         }
     }
 
-    /// Log bytes that recovery may have to replay: in a recovery test, all that it is about.
-    fn checkpoint_depth(&self) -> ByteSize {
-        match self.kind {
-            TestKind::SoftRecovery => soft_recovery::depth(self.logs, self.engine.log_file),
-            _ => self.engine.checkpoint_depth,
-        }
-    }
-
     /// The pace of background maintenance, if there is any. A pass that is over is followed by the next after a day.
     pub fn throttle(&self) -> Option<Throttle> {
         let maintenance = self.engine.maintenance.filter(|_| self.kind.has_limits());
@@ -402,7 +393,7 @@ impl Plan {
             log_buffer_units: log_units(engine.log_buffer),
             lazy_wait: LAZY_WAIT,
             durability: engine.durability,
-            checkpoint_depth: self.checkpoint_depth(),
+            checkpoint_depth: engine.checkpoint_depth,
             pacing: match engine.pacing {
                 CheckpointPacing::Burst => Pacing::BURST,
                 CheckpointPacing::Trickle => Pacing::TRICKLE,
