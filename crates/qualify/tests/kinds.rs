@@ -229,7 +229,7 @@ fn a_small_cache_leaves_as_many_logs_to_replay() {
 #[test]
 fn instances_recover_at_the_same_time() {
     let mut plan = Plan {
-        logs: 8,
+        logs: 40,
         duration: Span::seconds(600),
         sessions: 12,
         instances: instances(6),
@@ -341,6 +341,8 @@ fn a_target_is_kept_or_missed() {
             io_per_s,
             headroom_percent: 20,
         }),
+        // The pace follows what operations cost over a third of the time so far.
+        warm_up_min: Span::seconds(120),
         duration: Span::seconds(60),
         sessions: 16,
         ..plan()

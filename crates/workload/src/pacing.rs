@@ -8,6 +8,11 @@
 //!    rate = target / (I/Os per operation)        both summed over windows, each older one counting a little less
 //! ```
 //!
+//! Writes come when the checkpoint asks for them, up to minutes after their operations. Whoever follows the last windows closely
+//! sees few I/Os when operations become more, asks for more still, and gets all their writes later: the pace swings for ever. So
+//! what is remembered grows with what has been seen, to a third of it: a cold start is soon forgotten, and the memory comes to be
+//! longer than the delay.
+//!
 //! A cold engine reads and hardly writes; only when pages have to leave does an operation cost what it will cost from then
 //! on. So a pace is *settled* when five windows in a row have each cost what the ones before made expect: each by itself,
 //! because the sum hardly moves while every window costs a little more than the last.
@@ -17,8 +22,10 @@
 
 /// What is taken for the ratio until it is measured: about what the mixes of all versions cost.
 const IO_PER_OPERATION: f64 = 1.3;
-/// How much a window counts beside the next one: two and a half windows are remembered.
-const FADE: f64 = 0.6;
+/// This part of the windows so far is remembered.
+const REMEMBERED: f64 = 1.0 / 3.0;
+/// But at least and at most so many windows.
+const REMEMBERED_WINDOWS: (f64, f64) = (2.5, 240.0);
 /// A window with fewer operations says too little.
 const OPERATIONS_MIN: u64 = 20;
 /// A rate is at most this many times the last one, so that one odd window does no harm.
@@ -37,6 +44,8 @@ const RATE_MAX: f64 = 1_000_000.0;
 pub struct Pacer {
     target: f64,
     rate: f64,
+    /// Windows so far.
+    windows: u32,
     ios: f64,
     operations: f64,
     /// Windows in a row that have hardly moved the rate.
@@ -53,6 +62,7 @@ impl Pacer {
         Self {
             target: target_io_per_s,
             rate: (target_io_per_s / IO_PER_OPERATION).min(RATE_MAX),
+            windows: 0,
             ios: 0.0,
             operations: 0.0,
             quiet: 0,
@@ -77,8 +87,10 @@ impl Pacer {
     /// A window had so many I/Os and operations. Says the rate to ask for from now on.
     pub fn observe(&mut self, ios: u64, operations: u64) -> f64 {
         if operations >= OPERATIONS_MIN {
-            self.ios = self.ios * FADE + ios as f64;
-            self.operations = self.operations * FADE + operations as f64;
+            let fade = self.fade();
+            self.windows += 1;
+            self.ios = self.ios * fade + ios as f64;
+            self.operations = self.operations * fade + operations as f64;
             let ratio = self.ios / self.operations;
             let (least, most) = (self.rate / STEP_MAX, (self.rate * STEP_MAX).min(RATE_MAX));
             // Without any I/O the quotient is infinite, and the step bounds it.
@@ -93,6 +105,13 @@ impl Pacer {
             self.rate = rate;
         }
         self.rate
+    }
+
+    /// How much a window counts beside the next one.
+    fn fade(&self) -> f64 {
+        let (least, most) = REMEMBERED_WINDOWS;
+        let remembered = (f64::from(self.windows) * REMEMBERED).clamp(least, most);
+        1.0 - remembered.recip()
     }
 }
 
@@ -136,6 +155,25 @@ mod tests {
             pacer.observe(ios, 5_000);
             assert!(!pacer.is_settled());
         }
+    }
+
+    /// As many writes as reads, each sixteen windows after its operation: those of a checkpoint 20 MiB behind at 0.25 MiB/s.
+    #[test]
+    fn writes_that_come_late_do_not_make_it_swing() {
+        let mut pacer = Pacer::new(400.0);
+        let mut begun = vec![0; 16];
+        let mut swing = 0.0_f64;
+        for window in 0..240 {
+            #[expect(clippy::cast_possible_truncation, reason = "some thousands")]
+            let operations = (pacer.rate() * 5.0).round() as u64;
+            let ios = (3 * (operations + begun[window])).div_euclid(10);
+            begun.push(operations);
+            pacer.observe(ios, operations);
+            if window >= 120 {
+                swing = swing.max((ios as f64 / 5.0 / 400.0 - 1.0).abs());
+            }
+        }
+        assert!(swing < 0.02, "{swing}");
     }
 
     #[test]
