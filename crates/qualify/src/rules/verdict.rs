@@ -123,15 +123,14 @@ fn done(rules: &[Rule], evidence: &Evidence) -> String {
         Some(format!("{}: {measured}{remark}", rule.name))
     });
     let all: Vec<String> = all.collect();
-    // A prediction has nothing to compare.
-    let mut compared = rules.iter().filter(|rule| rule.name == RECORDS);
-    let compared = compared.any(|rule| rule.measured.is_some());
-    match (compared, all.is_empty()) {
-        (true, true) => "Everything was done, and everything was there afterwards.".to_owned(),
-        (true, false) => format!("Everything was there afterwards; {}.", all.join("; ")),
-        (false, true) => "Everything was done.".to_owned(),
-        (false, false) => format!("Everything was done; {}.", all.join("; ")),
-    }
+    let mut parts = vec![match evidence.records {
+        Some(_) if all.is_empty() => "Everything was done, and everything was there afterwards",
+        Some(_) => "Everything was there afterwards",
+        // A prediction has nothing to compare.
+        None => "Everything was done",
+    }];
+    parts.extend(all.iter().map(String::as_str));
+    format!("{}.", parts.join("; "))
 }
 
 /// A failed rule in words.
