@@ -6,17 +6,16 @@
 mod common;
 
 use brunt_ese::content::Bytes;
-use brunt_ese::create::{CreateOptions, MessageSource, create_database};
+use brunt_ese::create::MessageSource;
 use brunt_ese::error::EngineError;
 use brunt_ese::format::checksum::seal;
 use brunt_ese::format::page::{Page, PageFlags};
-use brunt_ese::format::stamp::{Signature, Stamp};
 use brunt_ese::instance::Instance;
 use brunt_ese::instance::messages::NewContent;
 use brunt_ese::instance::transaction::Commit;
 use brunt_units::PageNumber;
 use brunt_world_virtual::{Store, VirtualOptions, VirtualWorld};
-use common::{RUN, SIZE, database_path, open, options};
+use common::{SIZE, database_path, message_database, open, options};
 
 /// Ten messages; every body is kept apart.
 struct Ten;
@@ -59,16 +58,7 @@ fn files() -> Store {
     let mut made = world(Store::new());
     let inner = made.world.clone();
     made.executor.block_on(async move {
-        let options = CreateOptions {
-            page_size: SIZE,
-            fill_percent: 90,
-            free_pages: 20,
-            expected_bytes: 0,
-            signature: Signature::ours(7, Stamp::from_unix_millis(1), RUN),
-        };
-        let path = database_path(0);
-        let created = create_database(&inner, &path, &options, &Ten, &|_| {});
-        created.await.unwrap();
+        message_database(&inner, SIZE, 0, 20, &Ten).await.unwrap();
     });
     made.machine.store()
 }

@@ -16,11 +16,10 @@ use std::ops::Range;
 
 use brunt_ese::cache::CachedPages;
 use brunt_ese::content::Bytes;
-use brunt_ese::create::{CreateOptions, MessageSource, create_database};
+use brunt_ese::create::MessageSource;
 use brunt_ese::error::EngineError;
 use brunt_ese::format::checksum::seal;
 use brunt_ese::format::page::{Page, header_bytes, tag_at};
-use brunt_ese::format::stamp::{Signature, Stamp};
 use brunt_ese::instance::Instance;
 use brunt_ese::instance::messages::{MessageTable, NewContent};
 use brunt_ese::instance::transaction::Commit;
@@ -30,7 +29,7 @@ use brunt_ese::table::{CatalogRead, read_catalog};
 use brunt_ese::tree::check::CheckStop;
 use brunt_ese::tree::{Cursor, TreeId};
 use brunt_ese::verify::verify;
-use brunt_testkit::tiny::{RUN, database_path, open, options};
+use brunt_testkit::tiny::{database_path, message_database, open, options};
 use brunt_testkit::worlds::bounded;
 use brunt_units::PageNumber;
 use brunt_world::World;
@@ -94,16 +93,8 @@ fn make() -> Store {
     let mut made = seeds::world(Store::new());
     let world = made.world.clone();
     made.executor.block_on(async move {
-        let options = CreateOptions {
-            page_size: PAGE,
-            fill_percent: 90,
-            free_pages: 20,
-            expected_bytes: 0,
-            signature: Signature::ours(7, Stamp::from_unix_millis(1), RUN),
-        };
-        let path = database_path(0);
-        let created = create_database(&world, &path, &options, &Begin, &|_| {});
-        created.await.expect("a disk that keeps its word");
+        let made = message_database(&world, PAGE, 0, 20, &Begin);
+        made.await.expect("a disk that keeps its word");
     });
     made.machine.store()
 }

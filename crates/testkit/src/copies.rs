@@ -7,7 +7,7 @@
 use std::path::Path;
 use std::rc::Rc;
 
-use brunt_ese::format::checksum::seal;
+use brunt_ese::format::checksum::{is_sound, seal};
 use brunt_ese::format::header::DatabaseHeader;
 use brunt_ese::format::page::{DATABASE_TIME_AT, FLAGS_AT, Page};
 use brunt_ese::format::stamp::Signature;
@@ -69,8 +69,9 @@ impl Shelf {
             Manner::Silent => return None,
         };
         let signature = signature(&store, path)?;
-        let mut page = read(&store, path, number, self.size)?;
-        if page.iter().any(|byte| *byte != 0) {
+        let mut page = read_page(&store, path, number, self.size)?;
+        // A seal would call right what a crash has torn in the files that the copy is made of.
+        if is_sound(&page, self.size, number) {
             if manner == Manner::Diverged {
                 page[DATABASE_TIME_AT + 2] ^= 1;
             }
@@ -93,7 +94,13 @@ fn signature(store: &Store, path: &Path) -> Option<Signature> {
     Some(DatabaseHeader::find(&head).ok()?.header.signature)
 }
 
-fn read(store: &Store, path: &Path, number: PageNumber, size: PageSize) -> Option<Vec<u8>> {
+/// A page of a file; `None` when the file does not reach so far.
+pub(crate) fn read_page(
+    store: &Store,
+    path: &Path,
+    number: PageNumber,
+    size: PageSize,
+) -> Option<Vec<u8>> {
     let (file, offset) = (store.find(path)?, number.offset(size));
     let is_there = store.length(file)? >= offset + size.bytes_u64();
     let mut page = vec![0; size.bytes()];

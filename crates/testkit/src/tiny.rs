@@ -8,6 +8,7 @@ use std::rc::Rc;
 
 use brunt_ese::cache::{Cache, CacheOptions};
 use brunt_ese::content::Bytes;
+use brunt_ese::create::{CreateOptions, MessageSource, create_database};
 use brunt_ese::error::EngineError;
 use brunt_ese::format::header::{DatabaseHeader, DatabaseState};
 use brunt_ese::format::page::{ObjectId, PageFlags};
@@ -73,6 +74,30 @@ pub fn blank_database_of(size: PageSize, store: &mut Store, path: &Path, pages: 
     bytes[..header.len()].copy_from_slice(&header);
     bytes[size.bytes()..size.bytes() + header.len()].copy_from_slice(&header);
     store.put(path, &bytes);
+}
+
+/// Makes the `index`-th database of pages of `size` with the messages of `source`, and `free_pages` pages to grow into.
+///
+/// # Errors
+/// [`EngineError`] when it cannot be written.
+pub async fn message_database(
+    world: &World,
+    size: PageSize,
+    index: u8,
+    free_pages: u32,
+    source: &dyn MessageSource,
+) -> Result<(), EngineError> {
+    let options = CreateOptions {
+        page_size: size,
+        fill_percent: 90,
+        free_pages,
+        expected_bytes: 0,
+        signature: Signature::ours(7 + u32::from(index), Stamp::from_unix_millis(1), RUN),
+    };
+    let path = database_path(index.into());
+    create_database(world, &path, &options, source, &|_| {})
+        .await
+        .map(drop)
 }
 
 /// Opens the instance over a cache of `frames` frames.

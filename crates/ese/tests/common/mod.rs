@@ -5,6 +5,6 @@
 pub(crate) mod pages;
 
 pub(crate) use brunt_testkit::tiny::{
-    INDEX, RUN, SIZE, TABLE, blank_database, database_path, open, options, tree_database,
-    tree_files,
+    INDEX, RUN, SIZE, TABLE, blank_database, database_path, message_database, open, options,
+    tree_database, tree_files,
 };

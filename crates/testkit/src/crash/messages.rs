@@ -7,10 +7,9 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use brunt_ese::content::Bytes;
-use brunt_ese::create::{CreateOptions, MessageSource, create_database};
+use brunt_ese::create::MessageSource;
 use brunt_ese::error::EngineError;
 use brunt_ese::format::long_value::{LongValueId, LongValueRoot};
-use brunt_ese::format::stamp::{Signature, Stamp};
 use brunt_ese::instance::Instance;
 use brunt_ese::instance::messages::{MessageTable, NewContent};
 use brunt_ese::instance::transaction::Transaction;
@@ -25,7 +24,7 @@ use brunt_world_virtual::{Store, VirtualOptions, VirtualWorld};
 use super::recovery::Trouble;
 use super::sessions::{After, Desk, Task};
 use super::{Configuration, State};
-use crate::tiny::{RUN, database_path};
+use crate::tiny::message_database;
 
 const FOLDERS: u32 = 5;
 
@@ -139,20 +138,8 @@ pub(super) fn files(size: PageSize, databases: u8, frames: &Frames) -> Store {
     let world = made.world.clone();
     made.executor.block_on(async move {
         for database in 0..databases {
-            let options = CreateOptions {
-                page_size: size,
-                fill_percent: 90,
-                free_pages: FREE_PAGES,
-                expected_bytes: 0,
-                signature: Signature::ours(
-                    7 + u32::from(database),
-                    Stamp::from_unix_millis(1),
-                    RUN,
-                ),
-            };
-            let path = database_path(database.into());
-            let created = create_database(&world, &path, &options, &NoMessages, &|_| {});
-            created.await.expect("there is room");
+            let made = message_database(&world, size, database, FREE_PAGES, &NoMessages);
+            made.await.expect("there is room");
         }
     });
     made.machine.store()

@@ -6,10 +6,12 @@
 
 use std::fmt;
 
+use brunt_ese::format::checksum::is_sound;
 use brunt_units::{PageNumber, PageSize};
 use brunt_world::random::Stream;
 use brunt_world_virtual::Store;
 
+use crate::copies::read_page;
 use crate::tiny::database_path;
 
 /// What became of the page.
@@ -34,6 +36,15 @@ pub struct Rot {
     pub page: PageNumber,
     /// How.
     pub decay: Decay,
+}
+
+impl Rot {
+    /// Whether `copies` have the page as it was: a crash may have torn it there before, and it is not rebuilt yet.
+    pub(super) fn can_be_mended(&self, copies: &Store, size: PageSize) -> bool {
+        let path = database_path(self.database.into());
+        let page = read_page(copies, &path, self.page, size);
+        page.is_some_and(|page| is_sound(&page, size, self.page))
+    }
 }
 
 impl fmt::Display for Rot {
@@ -104,4 +115,30 @@ pub(super) fn spoil(
         page,
         decay,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use brunt_ese::format::checksum::seal;
+
+    use super::*;
+    use crate::tiny::SIZE;
+
+    #[test]
+    fn what_is_torn_in_a_copy_cannot_be_mended_with_it() {
+        let rot = Rot {
+            database: 0,
+            page: PageNumber(1),
+            decay: Decay::Sector,
+        };
+        let mut page = vec![7; SIZE.bytes()];
+        seal(&mut page, SIZE, rot.page);
+        let mut copies = Store::new();
+        let file = copies.new_file();
+        copies.link(&database_path(0), file);
+        copies.write(file, rot.page.offset(SIZE), &page);
+        assert!(rot.can_be_mended(&copies, SIZE));
+        copies.write(file, rot.page.offset(SIZE) + 512, &[8; 5]);
+        assert!(!rot.can_be_mended(&copies, SIZE));
+    }
 }

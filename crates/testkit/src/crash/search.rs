@@ -166,8 +166,11 @@ impl<'a> Trial<'a> {
         let mut draw = Streams::new(seed).named("rot");
         let (databases, size) = (configuration.databases, configuration.page_size);
         let rot = rot::spoil(image, databases, size, &mut draw)?;
-        let has_copy = draw.percent(50);
-        let copies = has_copy.then(|| self.images.image(cut, Sample::Everything));
+        let copies = draw
+            .percent(50)
+            .then(|| self.images.image(cut, Sample::Everything));
+        let copies = copies.filter(|copies| rot.can_be_mended(copies, size));
+        let has_copy = copies.is_some();
         coverage.steps += 1;
         coverage.spoiled += 1;
         let mut digest = image.digest();
