@@ -16,7 +16,7 @@ const HEAD: &str = "\
 
 Made by `cargo xtask papers`; what stands here is not written by hand. Each test is a scenario in `scenarios/papers`, with the inputs that
 its paper prints and a reason for every one that it does not. Results of the first group may be fitted on
-(`cargo xtask calibrate`); the EMC CX3-20 and the Dell MD3820f were. Those of the second group are not in this repository: whoever has the papers can compare.
+(`cargo xtask calibrate`); the performance tests of all three systems were. Those of the second group are not in this repository: whoever has the papers can compare.
 
 * **Closed loop**: the sessions that the paper prints and nothing else, held back as named. Slower storage gets less to do, so
   errors of the storage hide in it.
