@@ -11,6 +11,8 @@ use std::path::PathBuf;
 use brunt_units::{LogPosition, PageNumber};
 use brunt_world::{IoError, VolumeError};
 
+use crate::format::log_file::LogHeaderError;
+
 /// What an engine call can end with.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -99,6 +101,14 @@ pub enum EngineError {
         at: LogPosition,
         /// What was found there.
         what: &'static str,
+    },
+    /// A log file of ours whose header cannot be read, or that another release wrote. It was not touched.
+    #[error("{}: {error}", path.display())]
+    LogHeader {
+        /// The log file.
+        path: PathBuf,
+        /// What is wrong with the header.
+        error: LogHeaderError,
     },
     /// A log generation that recovery needs is not there (ESE -528).
     #[error("{}: log generation {generation:X} is missing (ESE -528)", directory.display())]

@@ -5,10 +5,13 @@ mod common;
 use std::path::{Path, PathBuf};
 
 use brunt_ese::error::EngineError;
+use brunt_ese::format::checksum::seal_header;
 use brunt_ese::format::header::{DatabaseHeader, DatabaseState};
+use brunt_ese::format::log_file::{FILL, LOG_MINOR, LogHeader, LogHeaderError, SegmentSize};
 use brunt_ese::format::stamp::{Signature, Stamp};
+use brunt_units::LogPosition;
 use brunt_world_virtual::{Store, VirtualOptions, VirtualWorld};
-use common::{SIZE, blank_database, database_path, open, options};
+use common::{RUN, SIZE, blank_database, database_path, open, options};
 
 /// Opens the instance over `store`: what refused it, and what the files are afterwards.
 fn refused(store: Store) -> (EngineError, Store) {
@@ -84,5 +87,37 @@ fn a_foreign_flush_map_is_refused_by_name_and_left_alone() {
     let before = store.digest();
     let (error, after) = refused(store);
     assert_eq!(error, EngineError::NotOurs(path.to_owned()));
+    assert_eq!(after.digest(), before, "something was written");
+}
+
+#[test]
+fn a_log_of_another_release_is_named_as_such_and_left_alone() {
+    let path = Path::new("/log/edb.log");
+    let header = LogHeader {
+        generation: 1,
+        segment_size: SegmentSize::BYTES_512,
+        segments: 128,
+        page_size: SIZE,
+        created: Stamp::from_unix_millis(1),
+        previous_created: Stamp::default(),
+        signature: Signature::ours(3, Stamp::from_unix_millis(1), RUN),
+        checkpoint: LogPosition::default(),
+        attachments: Vec::new(),
+    };
+    let mut file = header.to_bytes().unwrap();
+    let earlier = LOG_MINOR - 1;
+    file[36..40].copy_from_slice(&earlier.to_le_bytes());
+    seal_header(&mut file);
+    file.resize(64 << 10, FILL);
+    let mut store = Store::new();
+    blank_database(&mut store, &database_path(0), 10);
+    store.put(path, &file);
+    let before = store.digest();
+    let (error, after) = refused(store);
+    let expected = EngineError::LogHeader {
+        path: path.to_owned(),
+        error: LogHeaderError::Minor(earlier),
+    };
+    assert_eq!(error, expected);
     assert_eq!(after.digest(), before, "something was written");
 }

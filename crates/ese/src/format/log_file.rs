@@ -138,7 +138,10 @@ pub enum LogHeaderError {
         minor: u32,
     },
     /// One of ours from another release.
-    #[error("a log of format {0}; this release reads format {LOG_MINOR}")]
+    #[error(
+        "a log of format {0}, and this release reads format {LOG_MINOR}: use the release that wrote it, or take the databases and \
+         their logs away"
+    )]
     Minor(u32),
     /// The checksum holds and the words make no sense.
     #[error("the log header contradicts itself (ESE -501)")]

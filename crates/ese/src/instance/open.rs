@@ -7,6 +7,7 @@
 //! the cache numbers their databases in that order; what takes long, the replay, they do at the same time.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use brunt_units::LogPosition;
 use brunt_world::{Class, Io, OpenMode, VolumeError, World};
@@ -23,6 +24,7 @@ use crate::error::EngineError;
 use crate::format::attachment::Attachment;
 use crate::format::checkpoint_file::Checkpoint;
 use crate::format::header::DatabaseState;
+use crate::format::log_file::LogHeaderError;
 use crate::format::stamp::Signature;
 use crate::log::reader::Generation;
 use crate::small_file::{file_error, name_error, read_whole};
@@ -242,8 +244,7 @@ async fn survey(
         };
         match read_whole(world, Class::Recovery, &path).await {
             Ok(bytes) => {
-                let log =
-                    Generation::read(&bytes).map_err(|_| EngineError::NotOurs(path.clone()))?;
+                let log = Generation::read(&bytes).map_err(header_error(&path))?;
                 if log.header.run_id().is_none() {
                     return Err(EngineError::NotOurs(path));
                 }
@@ -324,6 +325,12 @@ async fn archived_end(
 ) -> Result<LogPosition, EngineError> {
     let path = log_files(world, cache, options, None).archived_path(generation);
     let bytes = read_whole(world, Class::Recovery, &path).await?;
-    let log = Generation::read(&bytes).map_err(|_| EngineError::NotOurs(path))?;
+    let log = Generation::read(&bytes).map_err(header_error(&path))?;
     Ok(log.end())
+}
+
+/// Names the log file, which is known to be ours: somebody else's has been refused before.
+fn header_error(path: &Path) -> impl FnOnce(LogHeaderError) -> EngineError {
+    let path = path.to_owned();
+    |error| EngineError::LogHeader { path, error }
 }
