@@ -7,7 +7,7 @@ use std::path::Path;
 
 use brunt_qualify::goal::TestKind;
 use brunt_report::result::{Outcome, Rule, RunResult, Verdict};
-use brunt_report::{decimals, grouped};
+use brunt_report::{decimals, grouped, one_line};
 
 use crate::columns::columns;
 use crate::exit::Exit;
@@ -45,7 +45,7 @@ pub fn summary(result: &RunResult, report: &Path, output: &Output) -> String {
         .filter(|rule| is_judged && rule.outcome == Outcome::Failed);
     failed.for_each(|rule| text.push_str(&failure(rule)));
     for line in &result.details.found {
-        text.push_str(&format!("\n{:14}{line}", ""));
+        text.push_str(&format!("\n{:14}{}", "", one_line(line)));
     }
     if !result.faults.is_empty() {
         text.push_str(&format!("\n{}", faults(result, output)));
@@ -58,6 +58,7 @@ pub fn summary(result: &RunResult, report: &Path, output: &Output) -> String {
     }
     if !result.reasons.is_empty() {
         let reasons = format!("not a qualification: {}", result.reasons.join("; "));
+        let reasons = one_line(&reasons);
         text.push_str(&format!("\n{}\n", output.paint(Tone::Faint, &reasons)));
     }
     text.push_str(&format!("\n{:14}{}", "report", report.display()));
@@ -73,7 +74,8 @@ fn faults(result: &RunResult, output: &Output) -> String {
             Some(1) => "struck once".to_owned(),
             Some(struck) => format!("struck {} times", grouped(struck)),
         };
-        format!("{} ({}) {struck}", fault.fault, fault.file)
+        let fault = format!("{} ({}) {struck}", fault.fault, fault.file);
+        one_line(&fault).into_owned()
     });
     let faults: Vec<String> = faults.collect();
     let word = output.paint(Tone::Doubt, &format!("{:14}", "on purpose"));
@@ -103,7 +105,7 @@ fn verdict_line(result: &RunResult, output: &Output) -> String {
                 decimals(rate)
             )
         }
-        None => format!("{word}  {}", result.details.sentence),
+        None => format!("{word}  {}", one_line(&result.details.sentence)),
     }
 }
 
@@ -120,7 +122,8 @@ fn failure(rule: &Rule) -> String {
         "" => String::new(),
         remark => format!("; {remark}"),
     };
-    format!("\n{:14}{}: {measured}{limit}{remark}", "", rule.name)
+    let line = format!("{}: {measured}{limit}{remark}", rule.name);
+    format!("\n{:14}{}", "", one_line(&line))
 }
 
 fn row(rule: &Rule, output: &Output) -> Vec<String> {

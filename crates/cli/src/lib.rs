@@ -20,6 +20,7 @@ pub mod output;
 pub mod scenario;
 pub mod test_args;
 
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -30,7 +31,10 @@ use output::Output;
 
 /// Reads the command line, does what it says, and tells how it ended.
 pub fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(other) => return instead(&other).into(),
+    };
     let (output, result) = match &arguments.command {
         Command::Run(args) => carry_out(args.quiet, |output| commands::run::run(args, output)),
         Command::Simulate(args) => {
@@ -50,7 +54,26 @@ pub fn main() -> ExitCode {
         output.error(&problem);
         Exit::CouldNot
     });
-    exit.into()
+    told(exit, output.lost()).into()
+}
+
+/// What is not a command: help, the version, or a mistake.
+fn instead(said: &clap::Error) -> Exit {
+    let written = said.print().and_then(|()| io::stdout().flush());
+    let exit = match said.use_stderr() {
+        true => Exit::CouldNot,
+        false => Exit::Passed,
+    };
+    told(exit, output::lost(written).as_deref())
+}
+
+/// The same end, unless what was to be said is `lost`.
+fn told(exit: Exit, lost: Option<&str>) -> Exit {
+    let Some(reason) = lost else {
+        return exit;
+    };
+    Output::new(false).error(reason);
+    Exit::CouldNot
 }
 
 /// Runs a command with a voice of its own; its error becomes words.

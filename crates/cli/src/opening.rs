@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use brunt_qualify::goal::{TestKind, Tune};
-use brunt_report::{decimals, grouped};
+use brunt_report::{decimals, grouped, one_line};
 use brunt_units::ByteSize;
 use brunt_world_real::facts;
 
@@ -17,7 +17,8 @@ pub fn opening(scenario: &Scenario, backend: &str) -> String {
     for (place, volume) in volumes(scenario) {
         let page = scenario.profile.page;
         lines.push(format!(
-            "{label:14}{place}   {volume}   {backend}, {page} pages"
+            "{label:14}{}   {volume}   {backend}, {page} pages",
+            one_line(&place)
         ));
         label = "";
     }
@@ -52,7 +53,7 @@ pub(crate) fn first_line(scenario: &Scenario) -> String {
     format!(
         "brunt {}   {}   {} profile, {}, {}",
         env!("CARGO_PKG_VERSION"),
-        scenario.name,
+        one_line(&scenario.name),
         scenario.profile.version,
         databases(scenario),
         test(scenario),

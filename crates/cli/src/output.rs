@@ -5,11 +5,19 @@
 //! * Colour helps on a terminal and never carries meaning alone; `NO_COLOR` turns it off.
 //! * On a terminal progress stays in place; elsewhere it is a plain line every few seconds.
 //!
-//! A reader that goes away (`| head`) ends the talking, not the program.
+//! A reader that goes away (`| head`) ends the talking, not the program. Data that is lost in any other way, such as to a full
+//! disk, is an error of the command.
+//!
+//! What is said may hold names from outside. Control characters are written out, but for line breaks and the colours of this
+//! file; one that must stay in its line goes through [`brunt_report::one_line`] besides.
 
+use std::borrow::Cow;
 use std::env;
 use std::io::{self, IsTerminal, Write};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
+
+use brunt_report::escaped;
 
 /// A colour with a meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +39,8 @@ pub struct Output {
     colour_talk: bool,
     in_place: bool,
     quiet: bool,
+    /// Why data did not arrive, the first time.
+    lost: Arc<OnceLock<String>>,
 }
 
 impl Output {
@@ -44,6 +54,7 @@ impl Output {
             colour_talk: wanted && in_place,
             in_place: in_place && env::var_os("TERM").is_none_or(|term| term != "dumb"),
             quiet,
+            lost: Arc::default(),
         }
     }
 
@@ -55,6 +66,7 @@ impl Output {
             colour_talk: false,
             in_place: false,
             quiet: true,
+            lost: Arc::default(),
         }
     }
 
@@ -68,13 +80,24 @@ impl Output {
 
     /// One or more lines for stdout.
     pub fn data(&self, text: &str) {
-        // Whoever read us may be gone; that is no failure of the command.
-        let _ = writeln!(io::stdout().lock(), "{text}");
+        let text = harmless(text, self.colour_data);
+        let mut stdout = io::stdout().lock();
+        let written = writeln!(stdout, "{text}").and_then(|()| stdout.flush());
+        if let Some(reason) = lost(written) {
+            // Later ones fail for the same reason.
+            let _ = self.lost.set(reason);
+        }
+    }
+
+    /// Why data did not arrive, if it did not.
+    pub fn lost(&self) -> Option<&str> {
+        self.lost.get().map(String::as_str)
     }
 
     /// One or more lines for stderr.
     pub fn talk(&self, text: &str) {
         if !self.quiet {
+            let text = harmless(text, self.colour_talk);
             let _ = writeln!(io::stderr().lock(), "{text}");
         }
     }
@@ -82,6 +105,7 @@ impl Output {
     /// Says why the command cannot go on. `--quiet` does not silence it.
     pub fn error(&self, text: &str) {
         let word = painted(self.colour_talk, Tone::Bad, "error:");
+        let text = harmless(text, self.colour_talk);
         let _ = writeln!(io::stderr().lock(), "{word} {text}");
     }
 
@@ -102,18 +126,52 @@ impl Output {
     }
 }
 
+/// Why `written` is lost; a reader that has gone away misses nothing.
+pub(crate) fn lost(written: io::Result<()>) -> Option<String> {
+    let error = written.err()?;
+    (error.kind() != io::ErrorKind::BrokenPipe).then(|| format!("stdout: {error}"))
+}
+
+impl Tone {
+    const ALL: [Self; 4] = [Self::Good, Self::Bad, Self::Doubt, Self::Faint];
+
+    fn begin(self) -> &'static str {
+        match self {
+            Self::Good => "\x1b[1;32m",
+            Self::Bad => "\x1b[1;31m",
+            Self::Doubt => "\x1b[33m",
+            Self::Faint => "\x1b[2m",
+        }
+    }
+}
+
+/// Ends every colour.
+const END: &str = "\x1b[0m";
+
 fn painted(colour: bool, tone: Tone, text: &str) -> String {
-    let code = match tone {
-        Tone::Good => "1;32",
-        Tone::Bad => "1;31",
-        Tone::Doubt => "33",
-        Tone::Faint => "2",
-    };
     if colour {
-        format!("\x1b[{code}m{text}\x1b[0m")
+        format!("{}{text}{END}", tone.begin())
     } else {
         text.to_owned()
     }
+}
+
+/// `text` without anything that a terminal obeys but line breaks, tabs and, with `colour`, the colours above.
+fn harmless(text: &str, colour: bool) -> Cow<'_, str> {
+    let plain = |text| escaped(text, |c| matches!(c, '\n' | '\t'));
+    if !colour {
+        return plain(text);
+    }
+    let mut shown = String::with_capacity(text.len());
+    // Every colour ends with an `m`, so it is the end of a piece.
+    for piece in text.split_inclusive('m') {
+        let mut colours = Tone::ALL.iter().map(|tone| tone.begin()).chain([END]);
+        let colour = colours.find(|colour| piece.ends_with(colour));
+        let colour = colour.unwrap_or_default();
+        shown.push_str(&plain(&piece[..piece.len() - colour.len()]));
+        shown.push_str(colour);
+    }
+    Cow::Owned(shown)
 }
 
 /// How far a phase is.
@@ -204,6 +262,7 @@ impl Progress {
         } else {
             plain(&self.label, share, detail)
         };
+        let text = harmless(&text, self.output.colour_talk);
         let _ = writeln!(io::stderr().lock(), "{text}");
     }
 
@@ -353,5 +412,20 @@ mod tests {
     fn colour_is_an_addition() {
         assert_eq!(painted(false, Tone::Bad, "FAIL"), "FAIL");
         assert_eq!(painted(true, Tone::Bad, "FAIL"), "\x1b[1;31mFAIL\x1b[0m");
+    }
+
+    #[test]
+    fn a_terminal_obeys_our_colours_and_nothing_else() {
+        let said = format!(
+            "{}: a\x1b[2Jm\r\x1b[31m",
+            painted(true, Tone::Bad, "FAIL\n")
+        );
+        let rest = ": a\\u{1b}[2Jm\\r\\u{1b}[31m";
+        assert_eq!(
+            harmless(&said, true),
+            format!("\x1b[1;31mFAIL\n\x1b[0m{rest}")
+        );
+        let plain = harmless(&said, false);
+        assert_eq!(plain, format!("\\u{{1b}}[1;31mFAIL\n\\u{{1b}}[0m{rest}"));
     }
 }

@@ -11,6 +11,8 @@ use std::fmt::Write;
 use brunt_stats::Reading;
 use brunt_units::{Span, Time};
 
+use crate::one_line;
+
 /// Makes the text of `counters.csv`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
@@ -71,11 +73,19 @@ impl Counters {
     }
 }
 
+/// What a spreadsheet takes for the begin of a formula, and the mark that tells it otherwise.
+const FORMULA: [char; 5] = ['=', '+', '-', '@', TEXT_MARK];
+/// Stands before a text that would be taken for a formula, and before one that begins with the mark itself.
+pub(crate) const TEXT_MARK: char = '\'';
+
+/// A text as a cell. Control characters are written out, so that a row is a line.
 fn field(text: &str) -> String {
-    if text.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
+    let text = one_line(text);
+    let mark = if text.starts_with(FORMULA) { "'" } else { "" };
+    if !mark.is_empty() || text.contains([',', '"']) {
+        format!("\"{mark}{}\"", text.replace('"', "\"\""))
     } else {
-        text.to_owned()
+        text.into_owned()
     }
 }
 
@@ -100,6 +110,8 @@ mod tests {
         counters.add_count(begin, length, "stalls", 3);
         counters.add_bytes(begin, length, "cache", 4096);
         counters.add_value(begin, length, "share", 0.25);
+        counters.add_value(begin, length, "=cmd|'/c calc'!A1", -1.0);
+        counters.add_value(begin, length, "'quoted\u{1b}\n", 1.0);
         let text = counters.take();
         let rows: Vec<_> = text.lines().collect();
         assert_eq!(
@@ -110,6 +122,8 @@ mod tests {
                 "15.000,15.250,stalls,3,,,,,,",
                 "15.000,15.250,cache,,4096,,,,,",
                 "15.000,15.250,share,,,0.250000,,,,",
+                "15.000,15.250,\"'=cmd|'/c calc'!A1\",,,-1.000000,,,,",
+                "15.000,15.250,\"''quoted\\u{1b}\\n\",,,1.000000,,,,",
             ]
         );
         let commas = |line: &str| line.matches(',').count();

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::Timestamp;
+use crate::{Timestamp, one_line};
 
 /// One line of the test log.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,7 +16,8 @@ pub struct Event {
 impl fmt::Display for Event {
     /// The line of `events.log`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.at, self.text.replace('\n', " "))
+        let text = self.text.replace('\n', " ");
+        write!(f, "{} {}", self.at, one_line(&text))
     }
 }
 
@@ -50,5 +51,7 @@ mod tests {
         assert!(text.starts_with("1970-01-01T00:00:05Z test begins\n"));
         assert_eq!(Event::read_all(&text), events);
         assert_eq!(Event::read_all("half a li"), []);
+        let odd = event(5, "one\ntwo \u{1b}[2J").to_string();
+        assert_eq!(odd, "1970-01-01T00:00:05Z one two \\u{1b}[2J");
     }
 }

@@ -24,6 +24,7 @@ pub mod recorded;
 pub mod result;
 mod run;
 pub mod streams;
+mod text;
 mod timestamp;
 mod together;
 mod unfinished;
@@ -37,5 +38,6 @@ pub use html::{
 pub use number::{decimals, grouped};
 pub use result::RunResult;
 pub use run::{ReadError, Run};
+pub use text::{escaped, one_line};
 pub use timestamp::Timestamp;
 pub use together::{TogetherError, together};

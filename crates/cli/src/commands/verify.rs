@@ -18,7 +18,7 @@ use brunt_ese::format::header::DatabaseState;
 use brunt_ese::verify::{FileKind, FileReport, Finding, Place, VerifyError, verify};
 use brunt_qualify::verification::verified_file;
 use brunt_report::result::VerifiedFile;
-use brunt_report::{decimals, grouped};
+use brunt_report::{decimals, grouped, one_line};
 use brunt_units::ByteSize;
 use brunt_world::{Disk, Io, Ticket, World};
 use brunt_world_real::{Options, RealWorld, StartError};
@@ -165,7 +165,8 @@ fn show(judged: &[Judged], output: &Output) {
     }
     for (path, report) in judged {
         if let Err(error) = report {
-            output.error(&format!("{}: {error}", path.display()));
+            let path = path.display().to_string();
+            output.error(&format!("{}: {error}", one_line(&path)));
         }
     }
     output.data(&format!("\n{}", verdict(judged, output)));
@@ -196,7 +197,8 @@ fn kind(kind: &FileKind) -> String {
 }
 
 fn details(report: &FileReport, output: &Output) {
-    let file = report.file.display();
+    let file = report.file.display().to_string();
+    let file = one_line(&file);
     for finding in report.findings.iter().take(SHOWN_MAX) {
         let place = place(finding.place);
         output.data(&format!(

@@ -3,10 +3,13 @@
 use minijinja::value::Value;
 use minijinja::{Error, Output, State, escape_formatter};
 
-/// `text` with the five characters that mean something in HTML written out.
+use crate::escaped as shown;
+
+/// `text` with the five characters that mean something in HTML written out, and control characters but for those that part
+/// words and lines.
 pub(super) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
+    for c in shown(text, |c| matches!(c, '\n' | '\t')).chars() {
         match c {
             '&' => escaped.push_str("&amp;"),
             '<' => escaped.push_str("&lt;"),
@@ -41,5 +44,6 @@ mod tests {
             escape("I/O <a href=\"x\">'&'"),
             "I/O &lt;a href=&quot;x&quot;&gt;&#39;&amp;&#39;"
         );
+        assert_eq!(escape("a\n\u{1b}[2J"), "a\n\\u{1b}[2J");
     }
 }

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::str;
 
+use crate::counters::TEXT_MARK;
+
 /// Where the columns stand.
 pub(super) struct Columns {
     begin: usize,
@@ -96,7 +98,10 @@ fn fields(line: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 fn unquoted(field: &str) -> Cow<'_, str> {
     match field.strip_prefix('"').and_then(|f| f.strip_suffix('"')) {
-        Some(inner) => Cow::Owned(inner.replace("\"\"", "\"")),
+        Some(inner) => {
+            let text = inner.strip_prefix(TEXT_MARK).unwrap_or(inner);
+            Cow::Owned(text.replace("\"\"", "\""))
+        }
         None => Cow::Borrowed(field),
     }
 }
@@ -113,6 +118,9 @@ mod tests {
             .row(b"full,\"a \"\"b\"\", c\",1,2,3,4,,7,6,5,4")
             .unwrap();
         assert_eq!(row.stream, "a \"b\", c");
+        let text = |cell: &str| unquoted(cell).into_owned();
+        assert_eq!(text("\"'=1+1\""), "=1+1");
+        assert_eq!(text("\"''a\""), "'a");
         assert_eq!((row.begin_s, row.length_s), (1.0, 2.0));
         assert_eq!((row.bytes, row.count, row.value), (3, 4, None));
         assert_eq!(row.latency_ms_mean, Some(5.0));

@@ -1,0 +1,134 @@
+//! What other people and accidents put in the program's way: pipes, devices, full disks, odd names.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+use rustix::process::{Pid, Signal, kill_process};
+
+fn brunt(home: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_brunt"));
+    command.current_dir(home).env("NO_COLOR", "1");
+    command.stdin(Stdio::null());
+    command
+}
+
+fn said(output: &Output) -> String {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    text(&output.stdout) + &text(&output.stderr)
+}
+
+/// A run that was made up: its report can be made, and it took no time.
+const RESULT: &str = include_str!("../../report/tests/result_v1.json");
+
+fn run_folder(home: &Path) -> std::path::PathBuf {
+    let folder = home.join("run");
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join("result.json"), RESULT).unwrap();
+    folder
+}
+
+#[test]
+fn data_that_does_not_arrive_is_an_error_of_every_command() {
+    let home = tempfile::tempdir().unwrap();
+    run_folder(home.path());
+    fs::write(home.path().join("one.edb"), "").unwrap();
+    for arguments in [
+        &["--help"][..],
+        &["--version"],
+        &["init", "-"],
+        &["report", "run"],
+        &["report", "run", "--json"],
+        &["verify", "one.edb"],
+        &["prove", "--steps", "1"],
+    ] {
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let output = brunt(home.path())
+            .args(arguments)
+            .stdout(full)
+            .output()
+            .unwrap();
+        let text = said(&output);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {text}");
+        assert!(
+            text.contains("stdout: No space left on device"),
+            "{arguments:?}: {text}"
+        );
+    }
+    // A reader that has seen enough is something else.
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut init = brunt(home.path());
+    let status = init.args(["init", "-"]).stdout(writer).status().unwrap();
+    assert_eq!(status.code(), Some(0));
+}
+
+#[test]
+fn a_pipe_without_a_writer_is_waited_for_in_vain_and_a_signal_ends_that_at_once() {
+    let home = tempfile::tempdir().unwrap();
+    let mode = Mode::RUSR | Mode::WUSR;
+    mknodat(CWD, home.path().join("pipe"), FileType::Fifo, mode, 0).unwrap();
+    let mut child = brunt(home.path())
+        .args(["run", "pipe"])
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let pid = Pid::from_child(&child);
+    let begun = Instant::now();
+    // Until it waits for the pipe.
+    while !is_asleep(&child) {
+        assert!(begun.elapsed() < Duration::from_secs(60));
+        thread::sleep(Duration::from_millis(10));
+    }
+    kill_process(pid, Signal::TERM).unwrap();
+    let status = child.wait().unwrap();
+    assert_eq!(status.signal(), Some(Signal::TERM.as_raw()));
+    assert!(!home.path().join("runs").exists());
+}
+
+fn is_asleep(child: &std::process::Child) -> bool {
+    let status = fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();
+    status.contains(") S ")
+}
+
+#[test]
+fn a_scenario_comes_through_a_pipe_and_is_bounded() {
+    let home = tempfile::tempdir().unwrap();
+    let run = |text: &[u8]| {
+        let mut child = brunt(home.path())
+            .args(["run", "-"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // It may have seen enough before it has seen all.
+        let _ = child.stdin.take().unwrap().write_all(text);
+        let output = child.wait_with_output().unwrap();
+        (output.status.code(), said(&output))
+    };
+    let (code, text) = run(b"# nothing\nsratch = \"x\"\n");
+    assert_eq!(code, Some(2));
+    assert_eq!(
+        text,
+        "error: stdin:2: `sratch = \"x\"`: unknown key `sratch` in the scenario\n  did you mean `scratch`?\n"
+    );
+    let (code, text) = run(&vec![b'#'; 10 << 20]);
+    assert_eq!(code, Some(2));
+    assert_eq!(
+        text,
+        "error: stdin: cannot be read: it is longer than 1 MiB, and no scenario is\n"
+    );
+    let output = brunt(home.path()).args(["run", "/dev/zero"]).output();
+    let output = output.unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(
+        said(&output),
+        "error: /dev/zero: cannot be read: it is a device\n"
+    );
+}

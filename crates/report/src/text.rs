@@ -1,0 +1,55 @@
+//! Text from outside, made fit to be shown.
+//!
+//! Names of scenarios and files, remarks of a result: a control character among them would move a terminal's cursor, end a
+//! line, or turn its order round. Shown, it is written out: `\n`, `\u{1b}`.
+
+use std::borrow::Cow;
+
+/// Whether `c` acts on what shows it instead of being seen: control characters, and those that change the direction of
+/// writing (Unicode Standard Annex 9, table 4).
+fn is_control(c: char) -> bool {
+    const DIRECTIONS: [std::ops::RangeInclusive<char>; 3] = [
+        '\u{200e}'..='\u{200f}',
+        '\u{202a}'..='\u{202e}',
+        '\u{2066}'..='\u{2069}',
+    ];
+    c.is_control() || DIRECTIONS.iter().any(|range| range.contains(&c))
+}
+
+/// `text` in one line, every control character written out.
+pub fn one_line(text: &str) -> Cow<'_, str> {
+    escaped(text, |_| false)
+}
+
+/// `text` with every control character written out but those that `keep` lets through.
+pub fn escaped(text: &str, keep: impl Fn(char) -> bool) -> Cow<'_, str> {
+    let is_harmful = |c: char| is_control(c) && !keep(c);
+    if !text.contains(is_harmful) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        match is_harmful(c) {
+            true => shown.extend(c.escape_default()),
+            false => shown.push(c),
+        }
+    }
+    Cow::Owned(shown)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_acts_is_written_out_and_what_is_seen_stays() {
+        assert_eq!(
+            one_line("a\nb\t\u{1b}[31m\u{9b}\u{7f}"),
+            "a\\nb\\t\\u{1b}[31m\\u{9b}\\u{7f}"
+        );
+        assert_eq!(one_line("\u{202e}fdp.exe"), "\\u{202e}fdp.exe");
+        let harmless = "Größe 10 % \u{1f4be} 'x' \\n";
+        assert!(matches!(one_line(harmless), Cow::Borrowed(text) if text == harmless));
+        assert_eq!(escaped("a\nb\r", |c| c == '\n'), "a\nb\\r");
+    }
+}
