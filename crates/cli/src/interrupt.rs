@@ -35,7 +35,7 @@ impl Interrupt {
     /// Listens from now on, for as long as the program lives.
     ///
     /// # Errors
-    /// When the system refuses a signal handler.
+    /// When the system refuses a signal handler or a thread.
     pub fn listen() -> io::Result<Self> {
         let interrupt = Self {
             asked: Arc::default(),
@@ -43,14 +43,16 @@ impl Interrupt {
         };
         let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
         let listening = interrupt.clone();
-        thread::spawn(move || {
-            let mut first = None;
-            for signal in signals.forever() {
-                if signal != SIGHUP {
-                    listening.hear(&mut first, Instant::now());
+        thread::Builder::new()
+            .name("signals".into())
+            .spawn(move || {
+                let mut first = None;
+                for signal in signals.forever() {
+                    if signal != SIGHUP {
+                        listening.hear(&mut first, Instant::now());
+                    }
                 }
-            }
-        });
+            })?;
         Ok(interrupt)
     }
 

@@ -1,6 +1,5 @@
 //! The scenario and the flags that every testing command takes.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -8,7 +7,7 @@ use clap::Args;
 
 use brunt_report::Timestamp;
 
-use crate::scenario::{DEMO, Override, Place, Refusal, Scenario, is_modelled};
+use crate::scenario::{DEMO, Override, Place, Refusal, Scenario, Source, is_modelled};
 
 /// What a testing command is told.
 #[derive(Args, Clone, Debug, Default)]
@@ -22,7 +21,7 @@ Examples:
 
 Ctrl-C ends a run in order, with a report; a second one, a second later, ends it at once.")]
 pub struct TestArgs {
-    /// Scenario file (TOML); without one, a small demo in ./brunt-demo
+    /// Scenario file (TOML), or - for stdin; without one, a small demo in ./brunt-demo
     pub scenario: Option<PathBuf>,
 
     /// Folder that the run's own folder is made in
@@ -80,15 +79,13 @@ impl TestArgs {
         let Some(path) = &self.scenario else {
             return Scenario::parse("demo.toml (built in)", DEMO, working_folder, &overrides);
         };
-        let name = path.display().to_string();
-        let text = fs::read_to_string(path).map_err(|error| unread(path, &error))?;
+        let source = Source::read(path, working_folder).map_err(|error| unread(path, &error))?;
+        let Source { name, text, folder } = source;
         if is_modelled(&name, &text) {
             let refusal = Place::file(&name).refuse("describes modelled storage");
-            return Err(refusal.hint(format!("that is for: brunt simulate {name}")));
+            return Err(refusal.hint(format!("that is for: brunt simulate {}", path.display())));
         }
-        let file = working_folder.join(path);
-        let folder = file.parent().unwrap_or(working_folder);
-        Scenario::parse(&name, &text, folder, &overrides)
+        Scenario::parse(&name, &text, &folder, &overrides)
     }
 
     /// When sessions are to begin, if that was said; `now` is before it.
@@ -133,7 +130,7 @@ impl TestArgs {
 
 /// Why there is no scenario at `path`, and what to do about it.
 fn unread(path: &Path, error: &io::Error) -> Refusal {
-    let place = Place::file(&path.display().to_string());
+    let place = Place::file(&Source::name(path));
     let inside = path.join("scenario.toml");
     match error.kind() {
         io::ErrorKind::NotFound => place
@@ -154,6 +151,7 @@ fn unread(path: &Path, error: &io::Error) -> Refusal {
 mod tests {
     use super::*;
     use brunt_units::Span;
+    use std::fs;
 
     #[test]
     fn flags_of_their_own_win() {

@@ -27,6 +27,7 @@ mod profile;
 mod records;
 mod section;
 mod sizes;
+mod source;
 mod test;
 mod tree;
 mod write;
@@ -39,6 +40,7 @@ pub use place::{Place, Placed, Refusal};
 pub use preflight::preflight;
 pub use profile::Profile;
 pub use sizes::Mailboxes;
+pub use source::Source;
 pub use test::Test;
 
 /// The demo: what is run when no scenario is named.

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use brunt_report::one_line;
+
 /// Where a value stands: a line of a file, or a flag.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
@@ -15,12 +17,14 @@ pub struct Place {
 
 /// Longer texts are cut in messages.
 const TEXT_MAX: usize = 72;
+/// So are longer sentences: they may quote a key or a value of any length.
+const SENTENCE_MAX: usize = 1000;
 
 impl Place {
     /// A place in a file.
     pub fn line(file: &str, line: usize, text: &str) -> Self {
         Self {
-            file: Some(file.to_owned()),
+            file: Some(one_line(file).into_owned()),
             line: Some(line),
             text: shortened(text),
         }
@@ -29,7 +33,7 @@ impl Place {
     /// A whole file.
     pub fn file(file: &str) -> Self {
         Self {
-            file: Some(file.to_owned()),
+            file: Some(one_line(file).into_owned()),
             line: None,
             text: String::new(),
         }
@@ -48,19 +52,28 @@ impl Place {
     pub fn refuse(&self, what: impl Into<String>) -> Refusal {
         Refusal {
             place: self.to_string(),
-            what: what.into(),
+            what: cut(what.into()),
             hints: Vec::new(),
         }
     }
 }
 
+/// What stands there, or as much of its first line as a message takes.
 fn shortened(text: &str) -> String {
-    let first = text.lines().next().unwrap_or_default();
-    if first.len() == text.len() && text.chars().count() <= TEXT_MAX {
-        return text.to_owned();
+    let mut start: String = text.chars().take(TEXT_MAX).collect();
+    start.truncate(start.find('\n').unwrap_or(start.len()));
+    match start.len() == text.len() {
+        true => one_line(&start).into_owned(),
+        false => format!("{} ...", one_line(start.trim_end())),
     }
-    let start: String = first.chars().take(TEXT_MAX).collect();
-    format!("{} ...", start.trim_end())
+}
+
+fn cut(mut sentence: String) -> String {
+    if let Some((at, _)) = sentence.char_indices().nth(SENTENCE_MAX) {
+        sentence.truncate(at);
+        sentence.push_str(" ...");
+    }
+    sentence
 }
 
 impl fmt::Display for Place {
@@ -101,7 +114,7 @@ impl Refusal {
     /// The same with one more line that says what to do.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hints.push(hint.into());
+        self.hints.push(cut(hint.into()));
         self
     }
 }
@@ -127,5 +140,13 @@ mod tests {
         let text = |text: &str| Place::flag(text).text;
         assert_eq!(text("databases = [\n  \"a\",\n]"), "databases = [ ...");
         assert_eq!(text(&"x".repeat(100)).len(), TEXT_MAX + 4);
+        assert_eq!(text("a\r\n"), "a ...");
+        let long = "x".repeat(1 << 20);
+        let refusal = Place::line("t.toml", 1, &long)
+            .refuse(format!("unknown key `{long}`"))
+            .hint(long);
+        assert!(refusal.to_string().len() < 3 * SENTENCE_MAX);
+        let odd = Place::line("a\nb.toml", 1, "name = \"\u{1b}[2J\"");
+        assert_eq!(odd.to_string(), "a\\nb.toml:1: `name = \"\\u{1b}[2J\"`");
     }
 }

@@ -43,7 +43,7 @@ impl Value {
 
 /// Reads the document `text` of `file`.
 pub(super) fn parse(file: &str, text: &str) -> Result<Node, Refusal> {
-    let source = Source { file, text };
+    let source = Source::new(file, text);
     let table = DeTable::parse(text).map_err(|error| source.syntax(&error))?;
     Ok(Node {
         value: source.table(table.get_ref())?,
@@ -53,7 +53,7 @@ pub(super) fn parse(file: &str, text: &str) -> Result<Node, Refusal> {
 
 /// Reads one value that was written on the command line; what is not TOML is a text.
 pub(super) fn parse_flag(text: &str, place: &Place) -> Node {
-    let source = Source { file: "", text };
+    let source = Source::new("", text);
     let value = DeValue::parse(text)
         .ok()
         .and_then(|value| source.value(value.get_ref()).ok());
@@ -81,11 +81,28 @@ impl Node {
 struct Source<'a> {
     file: &'a str,
     text: &'a str,
+    /// Where its line breaks are.
+    breaks: Vec<usize>,
 }
 
-impl Source<'_> {
+impl<'a> Source<'a> {
+    fn new(file: &'a str, text: &'a str) -> Self {
+        let breaks = text.match_indices('\n').map(|(at, _)| at).collect();
+        Self { file, text, breaks }
+    }
+
     fn line(&self, at: usize) -> usize {
-        self.text[..at].matches('\n').count() + 1
+        self.breaks.partition_point(|line_break| *line_break < at) + 1
+    }
+
+    /// What stands in the line `number`, from 1, without blanks around it.
+    fn written(&self, number: usize) -> &'a str {
+        let end = self.breaks.get(number - 1).copied();
+        let begin = match number {
+            1 => 0,
+            number => self.breaks[number - 2] + 1,
+        };
+        self.text[begin..end.unwrap_or(self.text.len())].trim()
     }
 
     fn syntax(&self, error: &toml::de::Error) -> Refusal {
@@ -93,8 +110,7 @@ impl Source<'_> {
             .span()
             .map_or(0, |span| span.start.min(self.text.len()));
         let line = self.line(at);
-        let written = self.text.lines().nth(line - 1).unwrap_or_default();
-        Place::line(self.file, line, written.trim()).refuse(error.message())
+        Place::line(self.file, line, self.written(line)).refuse(error.message())
     }
 
     fn place(&self, span: Range<usize>) -> Place {
@@ -119,8 +135,7 @@ impl Source<'_> {
             return self.place(key.start..span.end);
         }
         let line = self.line(key.start);
-        let head = self.text.lines().nth(line - 1).unwrap_or_default();
-        Place::line(self.file, line, head.trim())
+        Place::line(self.file, line, self.written(line))
     }
 
     fn value(&self, value: &DeValue<'_>) -> Result<Value, Refusal> {
@@ -158,7 +173,7 @@ impl Source<'_> {
 
     fn head_place(&self, span: Range<usize>, list: &Place) -> Place {
         let line = self.line(span.start);
-        let head = self.text.lines().nth(line - 1).unwrap_or_default().trim();
+        let head = self.written(line);
         if head.starts_with("[[") {
             Place::line(self.file, line, head)
         } else {

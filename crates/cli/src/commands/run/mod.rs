@@ -87,12 +87,13 @@ pub enum RunCommandError {
 /// # Errors
 /// [`RunCommandError`] when it did not come to a test; a test that broke has a result.
 pub fn run(args: &TestArgs, output: &Output) -> Result<Exit, RunCommandError> {
-    let interrupt = Interrupt::listen()?;
-    let stop = Stop::from(interrupt.flag());
     let mut scenario = args.scenario(&env::current_dir()?)?;
     scenario.fit_capacity()?;
     preflight(&scenario)?;
     let start = args.start(timestamp(SystemTime::now()))?;
+    // Until here there is nothing to end in order, and a signal ends the program.
+    let interrupt = Interrupt::listen()?;
+    let stop = Stop::from(interrupt.flag());
     let _locks = folders::prepare(&scenario)?;
     let begun = SystemTime::now();
     let folder = RunFolder::create(&args.out, timestamp(begun), &scenario.name)?;

@@ -22,7 +22,6 @@ mod test;
 mod until_fail;
 mod words;
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -39,7 +38,7 @@ pub use headline::{Headline, LogFigures};
 
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::scenario::{ArrayScenario, ModelledScenario, Override, Place, Refusal};
+use crate::scenario::{ArrayScenario, ModelledScenario, Override, Place, Refusal, Source};
 
 /// What `simulate` is told.
 #[derive(Args, Clone, Debug)]
@@ -51,7 +50,7 @@ Examples:
   brunt simulate examples/mail-on-array.toml --set array.cache.write=64MiB
   brunt simulate examples/mail-on-array.toml --sweep test.sessions=1..16 --duration 60s")]
 pub struct SimulateArgs {
-    /// Scenario file (TOML) that describes an array, and a test or plain load on it
+    /// Scenario file (TOML), or - for stdin: an array, and a test or plain load on it
     #[arg(value_name = "SCENARIO")]
     pub scenario: PathBuf,
 
@@ -160,7 +159,7 @@ pub enum SimulateError {
 /// # Errors
 /// [`SimulateError`] when nothing was simulated.
 pub fn run(args: &SimulateArgs, output: &Output) -> Result<Exit, SimulateError> {
-    let source = Source::read(&args.scenario)?;
+    let source = source(&args.scenario)?;
     if !source.is_test() {
         return load(args, &source, output);
     }
@@ -181,7 +180,7 @@ pub fn predict(
     engine: Engine,
     checksum: bool,
 ) -> Result<RunResult, SimulateError> {
-    let source = Source::read(scenario)?;
+    let source = source(scenario)?;
     let scenario = source.test(&Override::all(set, &[])?)?;
     let simulated = test::simulate(
         &scenario,
@@ -216,23 +215,16 @@ fn load(args: &SimulateArgs, source: &Source, output: &Output) -> Result<Exit, S
     })
 }
 
-/// A scenario's text, and where it stands.
-struct Source {
-    name: String,
-    text: String,
-    folder: PathBuf,
+/// Reads the scenario at `path`.
+fn source(path: &Path) -> Result<Source, SimulateError> {
+    let source = Source::read(path, &std::env::current_dir()?);
+    Ok(source.map_err(|error| {
+        let place = Place::file(&Source::name(path));
+        place.refuse(format!("cannot be read: {error}"))
+    })?)
 }
 
 impl Source {
-    fn read(scenario: &Path) -> Result<Self, SimulateError> {
-        let name = scenario.display().to_string();
-        let text = fs::read_to_string(scenario)
-            .map_err(|error| Place::file(&name).refuse(format!("cannot be read: {error}")))?;
-        let file = std::env::current_dir()?.join(scenario);
-        let folder = file.parent().unwrap_or(&file).to_owned();
-        Ok(Self { name, text, folder })
-    }
-
     fn is_test(&self) -> bool {
         ModelledScenario::is_meant(&self.name, &self.text)
     }
