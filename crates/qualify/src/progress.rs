@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use brunt_report::result::Trial;
 use brunt_units::{ByteSize, Span, Time};
 
 use crate::sampling::Recorded;
@@ -73,8 +74,8 @@ pub enum News {
         /// How many are being tried.
         sessions: u32,
     },
-    /// A trial of the search has ended, in words.
-    Tried(String),
+    /// A trial of the search has ended.
+    Tried(Trial),
     /// From now on everything counts.
     CollectionStarted,
     /// Databases are being read for a backup.

@@ -9,16 +9,18 @@
 //!
 //! With a target the trials are paced as the test will be, and the fewest sessions are wanted that keep that pace. Without one
 //! they run in a closed loop, and the most I/O is wanted that stays below the limits; a test at a share of that maximum is then
-//! paced at it. When no number of sessions keeps the pace of a target, the maximum is looked for all the same, to say how near
-//! the storage comes.
+//! paced at it. When no number of sessions keeps the pace of a target, the maximum is looked for all the same: it says how near
+//! the storage comes, or that the storage can do it and the tester could not.
+//!
+//! The storage fails only by what it did. Trials that contradict one another end the run as an error.
 //!
 //! A trial counts as its worst: the slowest database, the slowest log, page-fault stalls, each in parts of its limit for the
 //! average of a test. Operations of a trial are not judged, but what they meet with (errors, lost records) is.
 
 use std::rc::Rc;
 
-use brunt_report::decimals;
 use brunt_report::result::{Trial, Tuning};
+use brunt_report::{counted, decimals};
 use brunt_stats::{Meter, OperationLatencies};
 use brunt_units::Span;
 use brunt_workload::pacing::Pacer;
@@ -43,6 +45,11 @@ const SESSIONS_MAX: u32 = 4_096;
 /// Of an operation's service time, this part may be spent waiting for a session. Our choice: more of it would be latency that
 /// the storage is not guilty of.
 const WAIT_SHARE: f64 = 0.25;
+/// But waiting for this long is never too much: a busy host runs a task a millisecond late, which is half a dozen service times
+/// on flash and says nothing of the storage. Our choice, as is the next.
+const WAIT_FLOOR: Span = Span::millis(1);
+/// Nor is this part of the gap between two operations of the pace: a pace that slow is kept however late each of them begins.
+const WAIT_GAP_SHARE: f64 = 0.01;
 /// A new pace has so many windows to be found.
 const PACE_WINDOWS: u64 = 10;
 
@@ -93,7 +100,9 @@ impl Director<'_> {
         let (sessions, io_per_s) = found;
         let trials = run.tuning.as_ref().map_or(0, |tuning| tuning.trials.len());
         let mut note = format!(
-            "{sessions} sessions, found in {trials} trials: {} I/Os per second",
+            "{}, found in {}: {} I/Os per second",
+            counted(sessions.into(), "session"),
+            counted(trials as u64, "trial"),
             decimals(io_per_s)
         );
         let percent = match wanted {
@@ -131,37 +140,16 @@ impl Director<'_> {
         load: &mut Load<T>,
     ) -> Result<String, String> {
         let asked = self.plan.target.map_or(0.0, |target| target.offered());
-        let asked = decimals(asked);
-        let mut text = match (goal, why) {
-            (Goal::Pace, Why::Pace) => {
-                format!("no number of sessions keeps {asked} I/Os per second")
-            }
-            (Goal::Pace, Why::Limits) => {
-                format!("{asked} I/Os per second are kept only above a limit")
-            }
-            (Goal::Maximum, Why::Limits) => "even the fewest sessions are above a limit".to_owned(),
-            (_, Why::Unsteady | Why::Pace) => {
-                "trials contradict one another: the storage is not steady enough to be tuned"
-                    .to_owned()
-            }
+        let maximum = match goal {
+            Goal::Pace => Some(self.search(Goal::Maximum, run, server, load).await?),
+            Goal::Maximum => None,
         };
-        if goal == Goal::Pace {
-            text += &match self.search(Goal::Maximum, run, server, load).await? {
-                Search::Found { sessions, io_per_s } => format!(
-                    "; the most that passes are {} with {sessions} sessions",
-                    decimals(io_per_s)
-                ),
-                Search::None(_) => "; not even one session passes in a closed loop".to_owned(),
-                Search::Over => String::new(),
-            };
-        }
+        let (outcome, is_contradictory) = refusal(why, asked, maximum.as_ref());
         if let Some(tuning) = &mut run.tuning {
-            if let Some(last) = tuning.trials.last() {
-                text += &format!("; tried last: {}", in_words(last));
-            }
-            tuning.outcome.clone_from(&text);
+            tuning.is_contradictory = is_contradictory;
+            tuning.outcome.clone_from(&outcome);
         }
-        Ok(text)
+        Ok(outcome)
     }
 
     async fn search<T: Table>(
@@ -203,7 +191,7 @@ impl Director<'_> {
             };
             tuner.observe(sessions, long, measured.reading);
             let trial = described(goal, sessions, &measured);
-            self.tell(News::Tried(in_words(&trial)));
+            self.tell(News::Tried(trial.clone()));
             tuning.trials.push(trial);
         }
     }
@@ -243,6 +231,10 @@ impl Director<'_> {
         load: &mut Load<T>,
         (number, sessions, long): (usize, u32, bool),
     ) -> Option<Measured> {
+        if long {
+            // The answer has to hold at the pace of the test.
+            self.find_pace(load).await;
+        }
         let window = self.window();
         let settle = Span(window.0.div_euclid(3));
         let news = News::Tuning {
@@ -259,8 +251,9 @@ impl Director<'_> {
         load.sessions.count_unfinished();
         let seconds = (self.now() - begun).as_seconds();
         let mut measured = self.measured(server, seconds);
-        if load.pacer().is_some() {
-            measured.reading.late = late(&operations(load));
+        if let Some(pacer) = load.pacer() {
+            let gap = Span::from_seconds(pacer.rate().recip());
+            measured.reading.late = late(&operations(load), gap);
         }
         Some(measured)
     }
@@ -334,14 +327,62 @@ fn operations<T: Table>(load: &Load<T>) -> OperationLatencies {
     all
 }
 
-/// How far sessions are behind: what operations wait for one of them, in parts of what is allowed. What nobody has begun when
-/// the trial ends has waited until then.
-fn late(operations: &OperationLatencies) -> f64 {
+/// How far sessions are behind a pace with this `gap` between two operations: what operations wait for a session, in parts of
+/// what is allowed. An operation that has not begun when the trial ends has waited until then.
+fn late(operations: &OperationLatencies, gap: Span) -> f64 {
     let mean =
         |latencies: &brunt_stats::Latencies| latencies.mean().unwrap_or_default().as_seconds();
     let service = mean(&operations.from_actual_start);
     let waited = (mean(&operations.from_intended_start) - service).max(0.0);
-    waited / (service * WAIT_SHARE).max(f64::MIN_POSITIVE)
+    let allowed = [
+        service * WAIT_SHARE,
+        WAIT_FLOOR.as_seconds(),
+        gap.as_seconds() * WAIT_GAP_SHARE,
+    ];
+    waited / allowed.into_iter().fold(0.0, f64::max)
+}
+
+/// Why no sessions were found for `asked` I/Os per second, and whether trials contradict one another. With a pace, `maximum` is
+/// how the search without one ended.
+fn refusal(why: Why, asked: f64, maximum: Option<&Search>) -> (String, bool) {
+    let most = match maximum {
+        Some(Search::Found { sessions, io_per_s }) => Some((*sessions, *io_per_s)),
+        _ => None,
+    };
+    let asked_words = decimals(asked);
+    if let Some((sessions, most)) = most.filter(|(_, most)| *most >= asked) {
+        let most = decimals(most);
+        let text = format!(
+            "no trial paced at {asked_words} I/Os per second passed, but {} without a pace pass at {most}: \
+             the storage can do it, and brunt or its host could not keep the pace; run it again on an idle host",
+            counted(sessions.into(), "session"),
+        );
+        return (text, true);
+    }
+    let mut text = match (why, maximum) {
+        (Why::Unsteady, _) | (Why::Pace, None) => {
+            let text = "trials contradict one another, so no number of sessions was found; \
+                        run it again on an idle host";
+            return (text.to_owned(), true);
+        }
+        (Why::Pace, Some(_)) => {
+            format!("no number of sessions keeps {asked_words} I/Os per second")
+        }
+        (Why::Limits, Some(_)) => {
+            format!("{asked_words} I/Os per second are kept only above a limit")
+        }
+        (Why::Limits, None) => "even the fewest sessions are above a limit".to_owned(),
+    };
+    text += &match (most, maximum) {
+        (Some((sessions, most)), _) => format!(
+            "; the most that passes is {} with {}",
+            decimals(most),
+            counted(sessions.into(), "session")
+        ),
+        (None, Some(Search::None(_))) => "; no number of sessions passes without a pace".to_owned(),
+        (None, _) => String::new(),
+    };
+    (text, false)
 }
 
 fn described(goal: Goal, sessions: u32, measured: &Measured) -> Trial {
@@ -367,21 +408,18 @@ fn described(goal: Goal, sessions: u32, measured: &Measured) -> Trial {
     }
 }
 
-/// `16 sessions: 3,450 I/Os per second, read 4.10 ms, log 0.80 ms: passes`.
-fn in_words(trial: &Trial) -> String {
-    format!(
-        "{} sessions: {} I/Os per second, read {} ms, log {} ms: {}",
-        trial.sessions,
-        decimals(trial.io_per_s),
-        decimals(trial.db_read_ms),
-        decimals(trial.log_write_ms),
-        trial.outcome
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const FAST: Span = Span::micros(500);
+
+    fn operation(waited: Span, service: Span) -> OperationLatencies {
+        let mut operations = OperationLatencies::default();
+        let intended = brunt_units::Time::ZERO;
+        operations.record(intended, intended + waited, intended + waited + service);
+        operations
+    }
 
     #[test]
     fn waiting_for_a_session_is_being_late() {
@@ -390,14 +428,58 @@ mod tests {
         // 8 ms of service; one waited 4 ms, the other not at all.
         operations.record(at(0), at(4), at(12));
         operations.record(at(20), at(20), at(28));
-        let lateness = late(&operations);
+        let lateness = late(&operations, FAST);
         assert!(
             (lateness - 1.0).abs() < 0.02,
             "2 ms are a quarter of 8: {lateness}"
         );
-        // Nobody has begun this one.
+        // This one has not begun.
         operations.from_intended_start.record(Span::seconds(1));
-        assert!(late(&operations) > 100.0);
-        assert_eq!(late(&OperationLatencies::default()), 0.0);
+        assert!(late(&operations, FAST) > 100.0);
+        assert_eq!(late(&OperationLatencies::default(), FAST), 0.0);
+    }
+
+    #[test]
+    fn a_millisecond_or_a_hundredth_of_the_gap_is_not_being_late() {
+        let service = Span::micros(200);
+        let near = |lateness: f64, wanted: f64| (lateness - wanted).abs() < 0.02;
+        let waited = operation(Span::micros(900), service);
+        assert!(near(late(&waited, FAST), 0.9), "{}", late(&waited, FAST));
+        // Five operations a second may each be 2 ms late.
+        let waited = operation(Span::millis(3), service);
+        assert!(near(late(&waited, FAST), 3.0));
+        assert!(near(late(&waited, Span::millis(200)), 1.5));
+    }
+
+    #[test]
+    fn storage_that_does_more_without_a_pace_is_not_blamed() {
+        let found = |io_per_s| Search::Found {
+            sessions: 19,
+            io_per_s,
+        };
+        let said = |why, most| refusal(why, 2_400.0, Some(&found(most)));
+        for why in [Why::Pace, Why::Limits, Why::Unsteady] {
+            let (text, is_contradictory) = said(why, 18_735.0);
+            assert!(is_contradictory, "{text}");
+            assert!(
+                text.starts_with("no trial paced at 2,400 I/Os per second passed, but 19 sessions without a pace pass at 18,735: "),
+                "{text}"
+            );
+        }
+        assert_eq!(
+            said(Why::Pace, 1_900.0),
+            (
+                "no number of sessions keeps 2,400 I/Os per second; the most that passes is 1,900 with 19 sessions".to_owned(),
+                false
+            )
+        );
+        assert!(refusal(Why::Unsteady, 0.0, None).1);
+        assert_eq!(
+            refusal(Why::Limits, 0.0, None),
+            (
+                "even the fewest sessions are above a limit".to_owned(),
+                false
+            )
+        );
     }
 }

@@ -35,7 +35,7 @@ pub use folder::{FolderError, RunFolder};
 pub use html::{
     StorageInterval, StoragePage, StorageTable, SweepPoint, report_html, storage_html, sweep_html,
 };
-pub use number::{decimals, grouped};
+pub use number::{counted, decimals, grouped};
 pub use result::RunResult;
 pub use run::{ReadError, Run};
 pub use text::{escaped, one_line};

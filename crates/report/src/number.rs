@@ -1,6 +1,6 @@
 //! Numbers as people read them.
 
-pub use brunt_units::grouped;
+pub use brunt_units::{counted, grouped};
 
 /// A measured number with as many decimals as it deserves: `0.07`, `2.10`, `34.2`, `812`, `21,480`.
 pub fn decimals(number: f64) -> String {

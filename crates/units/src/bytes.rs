@@ -162,6 +162,17 @@ pub fn grouped(number: u64) -> String {
     text
 }
 
+/// How many of something there are: `1 session`, `2,000 mailboxes`. `noun` is in the singular, and its plural ends in *s*, or
+/// in *es* after an *x*.
+pub fn counted(number: u64, noun: &str) -> String {
+    let ending = match (number, noun.ends_with('x')) {
+        (1, _) => "",
+        (_, true) => "es",
+        (_, false) => "s",
+    };
+    format!("{} {noun}{ending}", grouped(number))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -170,6 +181,13 @@ mod tests {
     fn digits_come_in_threes() {
         let text = [0, 999, 1000, 32_768, 1_234_567].map(grouped);
         assert_eq!(text, ["0", "999", "1,000", "32,768", "1,234,567"]);
+    }
+
+    #[test]
+    fn one_thing_is_in_the_singular() {
+        assert_eq!(counted(0, "session"), "0 sessions");
+        assert_eq!(counted(1, "session"), "1 session");
+        assert_eq!(counted(2_000, "mailbox"), "2,000 mailboxes");
     }
 
     #[test]

@@ -14,7 +14,7 @@ mod log_position;
 mod page;
 mod time;
 
-pub use bytes::{ByteSize, SizeError, grouped};
+pub use bytes::{ByteSize, SizeError, counted, grouped};
 pub use log_position::LogPosition;
 pub use page::{DatabaseTime, PageNumber, PageSize, PageSizeError};
 pub use time::{Span, SpanError, Time};

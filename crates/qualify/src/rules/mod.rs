@@ -104,16 +104,17 @@ fn performance(evidence: &Evidence, limits: &Limits) -> Vec<Rule> {
     rules
 }
 
-/// Whether sessions were found. Without any the test was not begun, and that is the storage's doing.
+/// Whether sessions were found. Without any the test was not begun; that is the storage's doing, unless trials contradict one
+/// another.
 fn tuned(tuning: &Tuning) -> Rule {
     let best = tuning.io_per_s.map(|rate| Quantity::new(rate, "/s"));
     Rule {
         name: TUNED.to_owned(),
         limit: None,
-        outcome: match (tuning.sessions, tuning.outcome.is_empty()) {
-            (Some(_), _) => Outcome::Ok,
-            (None, true) => Outcome::NotMeasured,
-            (None, false) => Outcome::Failed,
+        outcome: match tuning.sessions {
+            Some(_) => Outcome::Ok,
+            None if tuning.is_contradictory || tuning.outcome.is_empty() => Outcome::NotMeasured,
+            None => Outcome::Failed,
         },
         measured: best,
         remark: match tuning.outcome.as_str() {

@@ -154,6 +154,7 @@ fn failure(rule: &Rule) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use brunt_report::result::Tuning;
     use brunt_units::Span;
     use brunt_workload::profile::Version;
 
@@ -205,6 +206,20 @@ mod tests {
         assert_eq!(verdict(&Ending::Complete, &slow), Verdict::Fail);
         assert_eq!(verdict(&broken, &slow), Verdict::Error);
         assert!(sentence(&broken, &rules, &evidence).contains("the disk went away"));
+    }
+
+    #[test]
+    fn a_search_that_contradicts_itself_is_no_failure_of_the_storage() {
+        let mut evidence = evidence();
+        let broken = Ending::Broken("no sessions were found".to_owned());
+        for (is_contradictory, wanted) in [(true, Verdict::Error), (false, Verdict::Fail)] {
+            evidence.tuning = Some(Tuning {
+                is_contradictory,
+                outcome: "no sessions were found".to_owned(),
+                ..Tuning::default()
+            });
+            assert_eq!(verdict(&broken, &judged(&evidence)), wanted);
+        }
     }
 
     #[test]

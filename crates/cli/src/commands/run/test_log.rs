@@ -24,7 +24,7 @@ pub(crate) fn beginning(plan: &Plan, command: &str) -> Vec<String> {
 pub(crate) fn news(news: &News) -> Vec<String> {
     match news {
         News::Note(note) => vec![note.clone()],
-        News::Tried(outcome) => vec![format!("Tuning: {outcome}")],
+        News::Tried(trial) => vec![format!("Tuning: {trial}")],
         News::Created { total, took } => {
             vec![format!("Databases created: {total} in {}", seconds(*took))]
         }

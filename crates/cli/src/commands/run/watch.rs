@@ -8,8 +8,8 @@ use brunt_qualify::plan::Plan;
 use brunt_qualify::progress::{Listener, Live, News};
 use brunt_qualify::result::timestamp;
 use brunt_qualify::sampling::Recorded;
-use brunt_report::result::HostCounter;
-use brunt_report::{Event, FolderError, decimals, grouped};
+use brunt_report::result::{HostCounter, Trial};
+use brunt_report::{Event, FolderError, counted, decimals, grouped};
 use brunt_units::{ByteSize, Span, Time};
 use brunt_world_real::facts::disk_counters;
 
@@ -40,8 +40,8 @@ struct State {
     backing_up: Option<Time>,
     /// Whether a limit was exceeded.
     over: bool,
-    /// What the last trial of sessions came to.
-    tried: String,
+    /// Whether trials of sessions have a heading on the screen.
+    tried: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -258,7 +258,7 @@ impl Listener for Watch {
                 );
             }
             News::Tuning { trial, sessions } => self.tuning(*trial, *sessions),
-            News::Tried(outcome) => self.state.borrow_mut().tried.clone_from(outcome),
+            News::Tried(trial) => self.tried(trial),
             News::CollectionStarted => {
                 if let Some(recorder) = &*self.recorder.borrow() {
                     recorder.collection_begins();
@@ -335,13 +335,27 @@ impl Listener for Watch {
 }
 
 impl Watch {
-    /// Nobody knows how many trials there will be: what is shown is the present one, and what the last one came to.
+    /// The present trial, below the table of those that have ended. How many there will be is not known.
     fn tuning(&self, trial: usize, sessions: u32) {
-        let last = self.state.borrow().tried.clone();
-        self.show(Phase::Tune, UNKNOWN, || match last.as_str() {
-            "" => format!("trial {trial}, {sessions} sessions"),
-            last => format!("trial {trial}, {sessions} sessions\nlast   {last}"),
+        self.show(Phase::Tune, UNKNOWN, || {
+            format!("trial {trial}, {}", counted(sessions.into(), "session"))
         });
+    }
+
+    /// A row of the table of trials.
+    fn tried(&self, trial: &Trial) {
+        self.clear();
+        if !std::mem::replace(&mut self.state.borrow_mut().tried, true) {
+            let head = ["sessions", "I/O /s", "read ms", "log ms"].map(str::to_owned);
+            self.output.talk(&trial_row(Phase::Tune.label(), &head, ""));
+        }
+        let cells = [
+            grouped(trial.sessions.into()),
+            decimals(trial.io_per_s),
+            decimals(trial.db_read_ms),
+            decimals(trial.log_write_ms),
+        ];
+        self.output.talk(&trial_row("", &cells, &trial.outcome));
     }
 
     fn keep(&self, recorded: &Recorded) {
@@ -403,6 +417,12 @@ impl Watch {
     }
 }
 
+/// Rows are printed one by one, so their columns have fixed widths.
+fn trial_row(label: &str, [sessions, rate, read, log]: &[String; 4], outcome: &str) -> String {
+    let row = format!("{label:13} {sessions:>8}  {rate:>8}  {read:>8}  {log:>8}  {outcome}");
+    row.trim_end().to_owned()
+}
+
 fn share(done: ByteSize, total: ByteSize) -> f64 {
     done.get() as f64 / total.get().max(1) as f64
 }
@@ -434,4 +454,22 @@ fn testing(live: &Live, speed: &str) -> String {
         millis(live.log_write),
         grouped(live.stalls),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trials_stand_below_their_heading() {
+        let row =
+            |label, cells: [&str; 4], outcome| trial_row(label, &cells.map(str::to_owned), outcome);
+        let head = row("tune", ["sessions", "I/O /s", "read ms", "log ms"], "");
+        let first = row("", ["8", "2,431", "0.18", "0.95"], "behind its pace");
+        assert_eq!(head, "tune          sessions    I/O /s   read ms    log ms");
+        assert_eq!(
+            first,
+            "                     8     2,431      0.18      0.95  behind its pace"
+        );
+    }
 }
