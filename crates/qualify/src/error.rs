@@ -41,6 +41,15 @@ pub enum RunError {
         /// The one that needs recovery.
         dirty: PathBuf,
     },
+    /// A restore was cut off, and neither the database nor its copy is there. Nothing has been written.
+    #[error("{}: is missing, and so is the copy that an interrupted restore was to put in its place\n  put the copy back, or `--new` makes all databases anew", .0.display())]
+    RestoreIncomplete(PathBuf),
+    /// The journal of an interrupted restore is damaged. Nothing has been written.
+    #[error("{}: the journal of an interrupted restore is damaged, so the restore cannot be finished\n  `--new` makes the databases anew; the backup copies are not touched", .0.display())]
+    RestoreUnreadable(PathBuf),
+    /// An interrupted restore was of other databases than the plan's. Nothing has been written.
+    #[error("{}: a restore of other databases was interrupted here\n  start the scenario that began it and it is finished, or `--new` makes the databases anew", .0.display())]
+    OtherRestore(PathBuf),
     /// A database of ours holds other records than this program writes: it was made by another version. Nothing has
     /// been written.
     #[error("{}: its records are not those of this version of brunt\n  `--new` makes it anew", .0.display())]

@@ -10,7 +10,7 @@
 //! * [`goal`]: kinds of tests, targets; [`plan`]: what is to be tested, and what that means for the engine.
 //! * [`run`]: the phases of a test (`warm_up`, `collection`), and tests of other kinds (`backup`, `soft_recovery`); [`test_run`]: what it leaves behind; [`progress`]: what it tells,
 //!   and how it is stopped; `telling`: while something takes long; [`live`]: how it goes.
-//! * [`places`]: what lies there already, and whether it may be touched; [`error`]: why there is no test.
+//! * [`places`]: what lies there already, and whether it may be touched, `unfinished`: and what an interrupted run has left; [`error`]: why there is no test.
 //! * [`creation`], [`sizing`]: new databases, and how many records make one of a given size; `growth`: how large they become.
 //! * [`records`]: what a record holds, from its number and the database it is in; [`survey`]: which records there are.
 //! * `tuning`: how many sessions the test takes, when that is to be found out.
@@ -60,6 +60,7 @@ pub mod survey;
 mod telling;
 pub mod test_run;
 mod tuning;
+mod unfinished;
 pub mod verification;
 mod warm_up;
 pub mod witness;

@@ -6,36 +6,42 @@
 //! | path | ours when |
 //! | --- | --- |
 //! | database | its header is sound and carries the marker |
-//! | `.edb-making` beside it | the same, or it is blank |
+//! | `.edb-making`, `.edb-restoring` beside it | its first sector carries the marker, or is blank |
 //! | flush map beside it | it is our kind of map, or blank |
-//! | `edb*.log`, `edb*.jrs`, `edb.chk` in a log folder | its log signature carries the marker, or it is blank |
+//! | `edb*.log`, `edb*.jrs`, `edb.chk` in a log folder, and `-restoring` behind it | its log signature carries the marker, or it is blank |
+//! | `brunt-restore.journal` in a log folder | it begins with its title |
 //!
 //! Blank is what a crash leaves of a file that was being made: nothing, zeros, or the filling of a log. The engine holds
 //! the last three to the same, but only when it opens an instance.
 //!
 //! ```text
-//!    look at everything --> [Decision per instance] --> remove what is to be replaced --> create what is missing
+//!    look at everything --> [Decision per instance] --> finish restores --> remove what is to go --> create what is missing
 //!         | foreign, wrong size ...
 //!         v
 //!    RunError, nothing written
 //! ```
 //!
-//! A database whose creation was interrupted says so in its header, and is made anew without being asked for. Logs are
-//! removed only with `--new`: a database that is not named in this scenario may need them.
+//! A database whose creation was interrupted says so in its header, and is made anew without being asked for. What an
+//! interrupted restore has left is finished or removed: see [`unfinished`](crate::unfinished). Logs are removed only with
+//! `--new`, because a database that is not named in this scenario may need them, and after the databases, because
+//! databases without their logs are worth nothing.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use brunt_ese::create::making_path;
 use brunt_ese::format::checkpoint_file::{self, CHECKPOINT_BYTES};
 use brunt_ese::format::flush_map::{MAP_PAGE_BYTES, has_magic, path_beside};
-use brunt_ese::format::header::{DatabaseHeader, DatabaseState, HEADERS_BYTES_MAX};
+use brunt_ese::format::header::{self, DatabaseHeader, DatabaseState, HEADERS_BYTES_MAX};
 use brunt_ese::format::log_file::{self, FILL};
 use brunt_ese::format::stamp::Signature;
 use brunt_units::{ByteSize, PageSize};
 use brunt_world::{Class, FileId, Io, OpenMode, VolumeError, World};
 
+use crate::backup::journal::{Journal, copy_beside};
 use crate::error::RunError;
 use crate::plan::{InstancePlan, Plan};
+use crate::unfinished;
 
 /// What stands at a database's path.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,8 +59,14 @@ enum Found {
 /// What is to be done for one instance, and with what it begins.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Decision {
+    /// A restore to finish first.
+    pub(crate) restore: Option<Journal>,
+    /// Which of the files to remove an interrupted run has left unfinished.
+    pub unfinished: Vec<PathBuf>,
     /// Files of ours that have to go.
     pub remove: Vec<PathBuf>,
+    /// Logs of ours that have to go, when the others are gone.
+    pub remove_logs: Vec<PathBuf>,
     /// Databases to create, by their number in the instance.
     pub create: Vec<usize>,
 }
@@ -84,15 +96,34 @@ async fn decide_instance(
     instance: &InstancePlan,
 ) -> Result<Decision, RunError> {
     let logs = own_logs(world, &instance.log).await?;
+    let left = unfinished::look(world, instance, plan.renew).await?;
+    let mut unfinished = left.remove;
     let mut found = Vec::new();
-    let mut begun = Vec::new();
     for database in &instance.databases {
-        let making = making_path(&database.path);
-        if is_begun(world, &making).await? {
-            begun.push(making);
+        let path = &database.path;
+        let making = making_path(path);
+        if length(world, &making).await?.is_some() {
+            match is_begun(world, &making, path).await? {
+                true => unfinished.push(making),
+                false => return Err(RunError::Foreign(making)),
+            }
         }
-        found.push(look_at_database(world, &database.path).await?);
-        look_at_map(world, &path_beside(&database.path)).await?;
+        let mut one = look_at_database(world, path).await?;
+        if left.restore.is_some() {
+            // The copy is what will be there.
+            match look_at_database(world, &copy_beside(path)).await? {
+                Found::Nothing if one == Found::Nothing => {
+                    return Err(RunError::RestoreIncomplete(path.clone()));
+                }
+                Found::Nothing => {}
+                copy => one = copy,
+            }
+        }
+        if one == Found::Unfinished {
+            unfinished.push(path.clone());
+        }
+        found.push(one);
+        look_at_map(world, &path_beside(path)).await?;
     }
     let all = 0..instance.databases.len();
     let replaced = |index: &usize| plan.renew || !matches!(found[*index], Found::Ours { .. });
@@ -100,11 +131,10 @@ async fn decide_instance(
     for index in all.filter(|index| !create.contains(index)) {
         check_kept(plan, instance, index, &found[index], create.first())?;
     }
-    let mut remove = if plan.renew { logs } else { Vec::new() };
-    remove.extend(begun);
+    let mut remove = unfinished.clone();
     for index in &create {
         let path = &instance.databases[*index].path;
-        if found[*index] != Found::Nothing {
+        if found[*index] != Found::Nothing && !remove.contains(path) {
             remove.push(path.clone());
         }
         let map = path_beside(path);
@@ -112,7 +142,15 @@ async fn decide_instance(
             remove.push(map);
         }
     }
-    Ok(Decision { remove, create })
+    let mut remove_logs = if plan.renew { logs } else { Vec::new() };
+    remove_logs.extend(left.journal);
+    Ok(Decision {
+        restore: left.restore,
+        unfinished,
+        remove,
+        remove_logs,
+        create,
+    })
 }
 
 /// Whether a database can be used as it is, beside one that is missing.
@@ -158,13 +196,17 @@ fn check_kept(
     }
 }
 
-/// Whether a creation was interrupted before the file had its name: it is empty, blank, or carries our marker.
-async fn is_begun(world: &World, path: &Path) -> Result<bool, RunError> {
-    match beginning(world, path, HEADERS_BYTES_MAX as u64).await? {
-        None => Ok(false),
-        Some((start, length)) if length == 0 || is_blank(&start) => Ok(true),
-        Some(_) => look_at_database(world, path).await.map(|_| true),
-    }
+/// Whether a file that will be called `target` when it is whole is ours or blank so far.
+pub(crate) async fn is_begun(world: &World, path: &Path, target: &Path) -> Result<bool, RunError> {
+    let signature_at = match target.extension().and_then(|extension| extension.to_str()) {
+        Some("log") => return log_is_ours(world, path).await,
+        Some("chk") => return checkpoint_is_ours(world, path).await,
+        _ => header::SIGNATURE_AT,
+    };
+    let start = beginning(world, path, UNIT).await?;
+    // The rest of its header may not have arrived.
+    let marked = |start: &[u8]| has_marker(start, signature_at);
+    Ok(start.is_none_or(|(start, _)| is_blank(&start) || marked(&start)))
 }
 
 async fn look_at_database(world: &World, path: &Path) -> Result<Found, RunError> {
@@ -256,17 +298,17 @@ fn has_marker(start: &[u8], at: usize) -> bool {
 }
 
 /// Whether the first sector is what a file has before anything is written into it, or while it is being formatted.
-fn is_blank(start: &[u8]) -> bool {
+pub(crate) fn is_blank(start: &[u8]) -> bool {
     let sector = &start[..start.len().min(SECTOR)];
     sector.iter().all(|byte| *byte == 0) || sector.iter().all(|byte| *byte == FILL)
 }
 
-async fn length(world: &World, path: &Path) -> Result<Option<u64>, RunError> {
+pub(crate) async fn length(world: &World, path: &Path) -> Result<Option<u64>, RunError> {
     Ok(beginning(world, path, 0).await?.map(|(_, length)| length))
 }
 
 /// The first bytes of a file, at most `most` (a multiple of 4,096), and its length; `None` when there is no file.
-async fn beginning(
+pub(crate) async fn beginning(
     world: &World,
     path: &Path,
     most: u64,
@@ -312,11 +354,24 @@ async fn read_beginning(
 /// # Errors
 /// [`RunError::Name`] for the first file that cannot be removed.
 pub async fn remove(world: &World, decisions: &[Decision]) -> Result<(), RunError> {
-    for path in decisions.iter().flat_map(|decision| &decision.remove) {
+    for decision in decisions {
+        remove_all(world, &decision.remove).await?;
+        remove_all(world, &decision.remove_logs).await?;
+    }
+    Ok(())
+}
+
+async fn remove_all(world: &World, paths: &[PathBuf]) -> Result<(), RunError> {
+    for path in paths {
         match world.volume.remove(path).await {
             Ok(()) | Err(VolumeError::NotFound) => {}
             Err(error) => return Err(RunError::name(path)(error)),
         }
+    }
+    let folders: BTreeSet<&Path> = paths.iter().filter_map(|path| path.parent()).collect();
+    for folder in folders {
+        let synced = world.volume.sync_directory(folder).await;
+        synced.map_err(RunError::name(folder))?;
     }
     Ok(())
 }
@@ -411,12 +466,19 @@ mod tests {
             ]
         };
         let renewed = decided(true, files()).unwrap();
-        assert_eq!(paths(&renewed), ["log1/edb.log", "db/1.edb"]);
+        assert_eq!(paths(&renewed), ["db/1.edb"]);
+        assert_eq!(renewed.remove_logs, [Path::new("log1/edb.log")]);
         for (path, bytes) in [
             ("db/1.edb", header(false, CLEAN)),
             ("db/1.edb", b"a letter".to_vec()),
             ("db/1.edb", Vec::new()),
             ("db/1.edb-making", b"a letter".to_vec()),
+            ("db/1.edb-making", vec![7; 8192]),
+            ("db/1.edb-restoring", vec![7; 8192]),
+            ("log1/edb.log-restoring", vec![7; 8192]),
+            ("log1/edb.chk-restoring", b"a letter".to_vec()),
+            ("log1/brunt-restore.journal", b"a letter".to_vec()),
+            ("log1/brunt-restore.journal-making", vec![7; 8192]),
             ("db/1.jfm", vec![7; 8192]),
             ("db/1.jfm", b"short".to_vec()),
             ("log1/edb.log", vec![7; 65_536]),
@@ -431,6 +493,75 @@ mod tests {
         }
         let other = decided(true, vec![("log1/readme.txt", b"hands off".to_vec())]);
         assert_eq!(paths(&other.unwrap()), Vec::<&str>::new());
+    }
+
+    /// A header of which only the first sector has arrived.
+    fn torn() -> Vec<u8> {
+        let mut file = header(true, DatabaseState::JustCreated);
+        file[512..].fill(0);
+        file
+    }
+
+    #[test]
+    fn what_an_interrupted_run_has_left_is_removed_and_told() {
+        let left = decided(
+            false,
+            vec![
+                ("db/1.edb", header(true, CLEAN)),
+                ("db/1.edb-making", torn()),
+                ("db/1.edb-restoring", torn()),
+                ("log1/edb00001.log-restoring", vec![0; 65_536]),
+            ],
+        );
+        let left = left.unwrap();
+        let all = [
+            "db/1.edb-restoring",
+            "log1/edb00001.log-restoring",
+            "db/1.edb-making",
+        ];
+        assert_eq!(paths(&left), all);
+        assert_eq!(left.unfinished, left.remove);
+        assert_eq!((left.create, left.restore), (vec![], None));
+    }
+
+    #[test]
+    fn an_interrupted_restore_is_finished_where_it_can_be() {
+        let journal = |names: &[&str]| {
+            let mut instance = plan().instances.swap_remove(0);
+            instance.databases[0].path = names[0].into();
+            Journal::new(&instance, []).to_bytes()
+        };
+        let with = |renew, name: &str, mut files: Vec<(&'static str, Vec<u8>)>| {
+            let mut bytes = journal(&[name]);
+            bytes.resize(4096, 0);
+            files.push(("log1/brunt-restore.journal", bytes));
+            decided(renew, files)
+        };
+        let old = || ("db/1.edb", header(true, CLEAN));
+        let copy = || ("db/1.edb-restoring", header(true, DatabaseState::Dirty));
+        for files in [vec![old(), copy()], vec![copy()], vec![old()]] {
+            let decision = with(false, "1.edb", files).unwrap();
+            assert!(decision.restore.is_some() && decision.create.is_empty());
+            assert_eq!(paths(&decision), Vec::<&str>::new());
+        }
+        let renewed = with(true, "1.edb", vec![old(), copy()]).unwrap();
+        assert_eq!(paths(&renewed), ["db/1.edb-restoring", "db/1.edb"]);
+        let journal_path = Path::new("log1/brunt-restore.journal");
+        assert_eq!(renewed.remove_logs, [journal_path]);
+        assert_eq!(
+            with(false, "1.edb", vec![]),
+            Err(RunError::RestoreIncomplete("db/1.edb".into()))
+        );
+        assert_eq!(
+            with(false, "2.edb", vec![old()]),
+            Err(RunError::OtherRestore(journal_path.into()))
+        );
+        let mut damaged = journal(&["1.edb"]);
+        damaged.resize(4096, b'x');
+        assert_eq!(
+            decided(false, vec![("log1/brunt-restore.journal", damaged)]),
+            Err(RunError::RestoreUnreadable(journal_path.into()))
+        );
     }
 
     #[test]

@@ -28,7 +28,7 @@ use crate::injection::Injection;
 use crate::integrity;
 use crate::load::Load;
 use crate::oracle::Oracle;
-use crate::places;
+use crate::places::{self, Decision};
 use crate::plan::Plan;
 use crate::progress::{Listener, News, Stop};
 use crate::replication::ship_logs;
@@ -132,7 +132,7 @@ impl Director<'_> {
     async fn open(&self) -> Result<(Rc<Server>, Vec<Population>), RunError> {
         let (world, plan) = (self.world, self.plan);
         let decisions = places::decide(world, plan).await?;
-        places::remove(world, &decisions).await?;
+        self.put_in_order(&decisions).await?;
         creation::create(world, plan, &decisions, self.listener, self.stop).await?;
         if self.stop.is_asked() {
             return Err(RunError::Stopped);
@@ -159,6 +159,28 @@ impl Director<'_> {
                 Err(error)
             }
         }
+    }
+
+    /// Finishes what an interrupted run has begun, removes what is to go, and says so.
+    async fn put_in_order(&self, decisions: &[Decision]) -> Result<(), RunError> {
+        for (instance, decision) in self.plan.instances.iter().zip(decisions) {
+            if let Some(journal) = &decision.restore {
+                journal.carry_out(self.world, instance).await?;
+                let name = &instance.name;
+                self.note(format!(
+                    "{name}: a restore was interrupted after its copies were whole; it is finished now"
+                ));
+            }
+        }
+        places::remove(self.world, decisions).await?;
+        let unfinished = decisions.iter().flat_map(|decision| &decision.unfinished);
+        for path in unfinished {
+            let path = path.display();
+            self.note(format!(
+                "{path}: removed, an interrupted run had not finished it"
+            ));
+        }
+        Ok(())
     }
 
     /// Waits for the time at which several hosts begin together.

@@ -5,7 +5,8 @@
 //!   that a device may be overwritten is not its business.
 //! * Folders are there, or lie in the scratch folder. A folder that is made because of a misspelt mount point puts
 //!   a test on the system's own disk.
-//! * Every file system has room for what will be put on it: databases with the profile's share for growth, and logs.
+//! * Every file system has room for what will be put on it: databases with the profile's share for growth, logs, and
+//!   for a restore a second copy of each database, because the first stays until the second is whole.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -168,10 +169,11 @@ fn check_space(scenario: &Scenario) -> Result<(), Refusal> {
         for database in &instance.databases {
             let wanted = database.size.value.get();
             let wanted = wanted.saturating_add(wanted.div_euclid(100) * percent);
-            add(
-                &database.path,
-                wanted.saturating_sub(bytes_there(&database.path.value)),
-            );
+            let there = bytes_there(&database.path.value);
+            add(&database.path, wanted.saturating_sub(there));
+            if scenario.test.copy_to.is_some() {
+                add(&database.path, database.size.value.get().max(there));
+            }
         }
     }
     if let Some(folder) = &scenario.test.copy_to {
@@ -186,13 +188,13 @@ fn check_space(scenario: &Scenario) -> Result<(), Refusal> {
         };
         let free = space.f_bavail.saturating_mul(space.f_frsize);
         if demand.bytes > free {
-            return Err(no_room(demand, free, percent));
+            return Err(no_room(scenario, demand, free, percent));
         }
     }
     Ok(())
 }
 
-fn no_room(demand: &Demand<'_>, free: u64, percent: u64) -> Refusal {
+fn no_room(scenario: &Scenario, demand: &Demand<'_>, free: u64, percent: u64) -> Refusal {
     let volume = facts::place(&demand.folder).ok();
     let mount = volume.as_ref().and_then(|place| place.mount_point.clone());
     let mount = mount.unwrap_or_else(|| demand.folder.clone());
@@ -202,8 +204,12 @@ fn no_room(demand: &Demand<'_>, free: u64, percent: u64) -> Refusal {
         ByteSize::bytes(free),
         ByteSize::bytes(demand.bytes),
     );
+    let copies = match scenario.test.copy_to {
+        Some(_) => ", their copies",
+        None => "",
+    };
     let hint = format!(
-        "that is all its databases with {percent} % for growth, and logs; make `database_size` smaller, or use another volume"
+        "that is all its databases with {percent} % for growth{copies}, and logs; make `database_size` smaller, or use another volume"
     );
     demand.first.place.refuse(what).hint(hint)
 }
@@ -373,6 +379,29 @@ mod tests {
             "{said}"
         );
         assert!(said.contains("and the scenario puts"), "{said}");
+    }
+
+    #[test]
+    fn a_restore_needs_room_for_a_second_copy_of_each_database() {
+        let bench = Bench::new();
+        let free = statvfs(bench.folder.path()).unwrap();
+        let free = free.f_bavail * free.f_frsize;
+        // With a copy it is 2.2 times the size, and with another one beside the database 3.2 times.
+        let said = |kind: &str| {
+            let text = format!(
+                "[test]\n{kind}\nsessions = 1\n[[instance]]\nlog = \"log1\"\ndatabases = [\"db/1.edb\"]\n\
+                 database_size = \"{} B\"\n",
+                (free * 2).div_euclid(5)
+            );
+            let scenario = Scenario::parse("t.toml", &text, bench.folder.path(), &[]).unwrap();
+            preflight(&scenario).map_or_else(|refusal| refusal.to_string(), |()| String::new())
+        };
+        assert_eq!(said("kind = \"database-backup\""), "");
+        let said = said("kind = \"database-backup\"\ncopy_to = \"log2\"");
+        assert!(
+            said.contains("% for growth, their copies, and logs"),
+            "{said}"
+        );
     }
 
     #[test]

@@ -46,7 +46,8 @@ pub const DATABASE_FILE_TYPE: u32 = 1;
 const SIGNATURE: u32 = OLD_SEED;
 const VERSION_AT: usize = 8;
 const TIME_AT: usize = 16;
-const SIGNATURE_AT: usize = 24;
+/// Where a database's signature lies: 28 bytes.
+pub const SIGNATURE_AT: usize = 24;
 const STATE_AT: usize = 52;
 const CONSISTENT_AT: usize = 56;
 const CONSISTENT_ON_AT: usize = 64;

@@ -1,5 +1,8 @@
 //! The copy of one database: its pages into one file, in order, several writes in flight; and, with the first database of an
 //! instance, the log files and the checkpoint that it needs.
+//!
+//! Each file gets its name when it is whole and durable. Until then `-making` stands behind it, so what a backup that was cut
+//! off has left is not taken for a copy.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -22,6 +25,8 @@ use crate::progress::Stop;
 const IN_FLIGHT: usize = 4;
 /// Names in the folder that are ours.
 const PREFIX: &str = "brunt-backup-";
+/// Behind the names of those that are not finished.
+const MAKING: &str = "-making";
 
 /// Removes copies of earlier backups.
 ///
@@ -33,7 +38,11 @@ pub(super) async fn make_room(world: &World, folder: &Path) -> Result<(), RunErr
     let own = names.iter().filter(|name| name.starts_with(PREFIX));
     let own: Vec<PathBuf> = own.map(|name| folder.join(name)).collect();
     for path in &own {
-        if !places::is_ours(world, path).await? {
+        let ours = match unmade(path) {
+            Some(whole) => places::is_begun(world, path, &whole).await?,
+            None => places::is_ours(world, path).await?,
+        };
+        if !ours {
             return Err(RunError::Foreign(path.clone()));
         }
     }
@@ -45,6 +54,19 @@ pub(super) async fn make_room(world: &World, folder: &Path) -> Result<(), RunErr
             .map_err(RunError::name(path))?;
     }
     Ok(())
+}
+
+/// What a copy is called until it is durable.
+fn making(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(MAKING);
+    name.into()
+}
+
+/// What a copy that is being made will be called.
+fn unmade(path: &Path) -> Option<PathBuf> {
+    let name = path.to_str()?.strip_suffix(MAKING)?;
+    Some(name.into())
 }
 
 /// Where one database goes.
@@ -71,15 +93,15 @@ impl CopySink {
         stop: &Stop,
     ) -> Result<Self, EngineError> {
         let path = copy_path(folder, instance, &database_name(name));
-        let opened = world.volume.open(&path, OpenMode::CreateNew).await;
-        let file = opened.map_err(volume_error(&path))?;
+        let page = plan.engine.page;
+        let file = create(world, &making(&path), 2 * page.bytes_u64()).await?;
         Ok(Self {
             world: world.clone(),
             folder: folder.to_owned(),
             instance,
             path,
             file,
-            page: plan.engine.page,
+            page,
             at: 0,
             flying: VecDeque::new(),
             stop: stop.clone(),
@@ -112,13 +134,15 @@ impl CopySink {
         let synced = self.world.disk.submit(Io::sync(Class::Backup, self.file));
         synced.await.result.map_err(file_error(&self.path))?;
         let closed = self.world.volume.close(self.file).await;
-        closed.map_err(volume_error(&self.path))
+        closed.map_err(volume_error(&self.path))?;
+        finish(&self.world, &self.path).await
     }
 
     /// A whole small file beside it.
     async fn put(&self, name: &str, bytes: &[u8]) -> Result<(), EngineError> {
         let path = copy_path(&self.folder, self.instance, name);
-        write_file(&self.world, &path, bytes).await
+        write_file(&self.world, &making(&path), bytes).await?;
+        finish(&self.world, &path).await
     }
 }
 
@@ -151,23 +175,39 @@ impl Sink<Bytes> for CopySink {
     }
 }
 
+/// Gives a copy its name. It is durable when its folder is synced.
+async fn finish(world: &World, path: &Path) -> Result<(), EngineError> {
+    let renamed = world.volume.rename(&making(path), path).await;
+    renamed.map_err(volume_error(path))
+}
+
 /// Makes a new file of these bytes, durably.
 pub(super) async fn write_file(
     world: &World,
     path: &Path,
     bytes: &[u8],
 ) -> Result<(), EngineError> {
-    let opened = world.volume.open(path, OpenMode::CreateNew).await;
-    let file = opened.map_err(volume_error(path))?;
-    let mut frame = world
-        .frames
-        .zeroed(bytes.len().next_multiple_of(4096).max(4096));
+    let length = bytes.len().next_multiple_of(4096).max(4096);
+    let file = create(world, path, length as u64).await?;
+    let mut frame = world.frames.zeroed(length);
     frame[..bytes.len()].copy_from_slice(bytes);
     let io = Io::write_through(Class::Backup, file, 0, &Rc::new(frame));
     let written = world.disk.submit(io).await;
     let closed = world.volume.close(file).await;
     written.result.map_err(file_error(path))?;
     closed.map_err(volume_error(path))
+}
+
+/// A new file of `length` zeros.
+pub(super) async fn create(world: &World, path: &Path, length: u64) -> Result<FileId, EngineError> {
+    let created = world.volume.open(path, OpenMode::CreateNew).await;
+    let file = created.map_err(volume_error(path))?;
+    let reserved = world.volume.allocate(file, length).await;
+    reserved.map_err(volume_error(path))?;
+    // Or a torn first write could leave less than a block, which is taken for somebody else's.
+    let synced = world.disk.submit(Io::sync(Class::Backup, file)).await;
+    synced.result.map_err(file_error(path))?;
+    Ok(file)
 }
 
 pub(super) fn file_error(path: &Path) -> impl Fn(IoError) -> EngineError {

@@ -3,7 +3,7 @@
 //! ```text
 //!   every database at once, read in file order, every page verified --+--> let go: only the rate counts
 //!                                                                     '--> copied into one folder, with the logs it needs
-//!        the server is closed --> its files are removed, the copies take their place --> opened, which recovers them
+//!        the server is closed --> the copies are copied beside its files, and take their place --> opened, which recovers them
 //!             --> every record compared, every page judged: as after any test
 //! ```
 //!
@@ -14,6 +14,7 @@
 //! that name that is not ours is left alone, and ends the test.
 
 mod copying;
+pub(crate) mod journal;
 mod restoring;
 
 use std::path::{Path, PathBuf};
@@ -143,6 +144,10 @@ impl Director<'_> {
                 bytes,
                 took,
             });
+        }
+        if let Some(folder) = &self.plan.copy_to {
+            let synced = self.world.volume.sync_directory(folder).await;
+            synced.map_err(RunError::name(folder))?;
         }
         server.board().with(crate::sampling::close_all);
         self.tell(News::BackedUp {

@@ -22,7 +22,7 @@ use brunt_report::result::{self, Backend, Machine, Origin, Outcome};
 use brunt_units::{ByteSize, PageSize, Span, Time};
 use brunt_workload::profile::Version;
 use brunt_world_virtual::{
-    Delay, Digest, Request, Store, VirtualOptions, VirtualVolume, VirtualWorld,
+    Delay, Digest, Journal, Request, Store, VirtualOptions, VirtualVolume, VirtualWorld,
 };
 
 /// Each database.
@@ -78,6 +78,8 @@ pub(crate) struct Small {
     pub(crate) names_hang_after: Option<Span>,
     /// A file of somebody else.
     pub(crate) foreign: Option<&'static str>,
+    /// Whether everything that changes files is recorded.
+    pub(crate) recording: bool,
 }
 
 /// What is left.
@@ -91,6 +93,8 @@ pub(crate) struct Left {
     pub(crate) counters: String,
     pub(crate) store: Store,
     pub(crate) digest: Digest,
+    /// What happened to the files, when it was recorded.
+    pub(crate) journal: Option<Journal>,
 }
 
 #[derive(Default)]
@@ -120,6 +124,7 @@ impl Small {
             abandon_after: None,
             names_hang_after: None,
             foreign: None,
+            recording: false,
         }
     }
 
@@ -150,6 +155,9 @@ impl Small {
         let (mut world, plan) = (machine.world.clone(), plan.clone());
         if let Some(after) = self.names_hang_after {
             world.volume = silent::after(&world, after);
+        }
+        if self.recording {
+            machine.machine.start_recording();
         }
         let notebook = Rc::new(Notebook::default());
         let news = Rc::clone(&notebook);
@@ -184,6 +192,7 @@ impl Small {
             counters: notebook.1.take(),
             store: machine.machine.store(),
             digest: machine.machine.digest(),
+            journal: machine.machine.stop_recording(),
         }
     }
 }

@@ -1,0 +1,157 @@
+//! A test that copies and restores is cut off at every change of a file, and started anew.
+//!
+//! ```text
+//!   create ---- back up ---- copy beside ---- journal ---- rename ---- recover ---- verify
+//!      |    |    |    |    |    |    |    |    |    |    |    |    |    |    |    |    |     a cut: the power fails
+//!      v    v    v    v    v    v    v    v    v    v    v    v    v    v    v    v    v
+//!   the next start finds every record, or makes the databases whose creation was cut off
+//! ```
+
+mod small;
+
+use std::path::Path;
+
+use brunt_qualify::goal::TestKind;
+use brunt_qualify::oracle::Findings;
+use brunt_qualify::plan::{Limits, Plan};
+use brunt_qualify::progress::News;
+use brunt_qualify::rules::Ending;
+use brunt_units::ByteSize;
+use brunt_workload::profile::Version;
+use brunt_world_virtual::crash::{CrashImages, Sample};
+use brunt_world_virtual::journal::{Action, NameChange};
+use brunt_world_virtual::{Journal, Step, Store};
+use small::{Left, Small, failed, plan};
+
+/// Two instances of one small database each, read from beginning to end.
+fn reading() -> Plan {
+    let kind = TestKind::DatabaseBackup;
+    let mut plan = Plan {
+        kind,
+        limits: Limits::of(Version::Exchange2013.profile(), kind),
+        ..plan()
+    };
+    for instance in &mut plan.instances {
+        for database in &mut instance.databases {
+            database.size = ByteSize::mib(1);
+        }
+    }
+    plan
+}
+
+fn restoring() -> Plan {
+    Plan {
+        copy_to: Some("copies".into()),
+        ..reading()
+    }
+}
+
+/// The step at which the last change of a name that is `wanted` was submitted.
+fn last(journal: &Journal, wanted: impl Fn(&NameChange) -> bool) -> Step {
+    let changes = journal.actions().iter().rev();
+    let mut found = changes.filter(
+        |recorded| matches!(&recorded.action, Some(Action::Name(change)) if wanted(change)),
+    );
+    found.next().expect("it happened").submitted
+}
+
+fn is_created(change: &NameChange, end: &str) -> bool {
+    matches!(change, NameChange::Create { path, .. } if path.to_string_lossy().ends_with(end))
+}
+
+fn is_removed(change: &NameChange, end: &str) -> bool {
+    matches!(change, NameChange::Remove { path, .. } if path.to_string_lossy().ends_with(end))
+}
+
+/// Starts on what a cut has left.
+fn start(store: Store) -> Left {
+    let mut small = Small::new(2);
+    small.store = store;
+    small.run(&reading())
+}
+
+fn was_created(left: &Left) -> bool {
+    left.news
+        .iter()
+        .any(|news| matches!(news, News::Created { .. }))
+}
+
+/// What is wrong with a start, in words.
+fn trouble(left: &Left, records: u64) -> Option<String> {
+    let run = match &left.run {
+        Ok(run) => run,
+        Err(error) => return Some(error.to_string()),
+    };
+    if run.ending != Ending::Complete {
+        return Some(format!("{:?}", run.ending));
+    }
+    let found = run.records?;
+    if (found.findings, found.checked) != (Findings::default(), records) {
+        return Some(format!("{found:?} of {records} records"));
+    }
+    let failed = failed(&left.result(&reading()));
+    if !failed.is_empty() {
+        return Some(format!("{failed:?}"));
+    }
+    let unfinished = |path: &Path| {
+        let path = path.to_string_lossy();
+        path.contains("-restoring") || path.contains("journal") || path.ends_with("edb-making")
+    };
+    // Copies that a backup has not finished are removed by the next one.
+    let mut names = left
+        .store
+        .names()
+        .filter(|(path, _)| !path.starts_with("copies"));
+    names
+        .find(|(path, _)| unfinished(path))
+        .map(|(path, _)| format!("{} is left", path.display()))
+}
+
+#[test]
+fn no_cut_costs_a_record() {
+    let mut small = Small::new(1);
+    small.recording = true;
+    let test = small.run(&restoring());
+    assert_eq!(failed(&test.result(&restoring())), Vec::<String>::new());
+    let records = test.run.as_ref().unwrap().records.unwrap().checked;
+    let journal = test.journal.unwrap();
+    let copying = journal
+        .actions()
+        .iter()
+        .find_map(|recorded| match &recorded.action {
+            Some(Action::Name(change)) if is_created(change, "-restoring") => {
+                Some(recorded.submitted)
+            }
+            _ => None,
+        });
+    let copying = copying.expect("copies are made beside the files");
+    let created = last(&journal, |change| is_created(change, ".jfm"));
+    let restored = last(&journal, |change| {
+        is_removed(change, "brunt-restore.journal")
+    });
+    let mut images = CrashImages::new(&journal);
+    let cuts = images.cuts();
+    let (mut tried, mut finished) = (0, 0);
+    for (number, cut) in cuts.into_iter().enumerate() {
+        // Every cut of the restore, and a share of what comes before and after it.
+        let restores = (copying..=restored).contains(&cut);
+        if !restores && number % 29 != 0 {
+            continue;
+        }
+        for sample in [Sample::Nothing, Sample::nth(number as u64)] {
+            let left = start(images.image(cut, sample));
+            let what = trouble(&left, records);
+            assert_eq!(what, None, "cut at {cut:?}, {sample:?}");
+            assert!(
+                cut <= created || !was_created(&left),
+                "databases made anew after a cut at {cut:?}, {sample:?}"
+            );
+            let said =
+                |note: &News| matches!(note, News::Note(text) if text.contains("finished now"));
+            finished += u32::from(left.news.iter().any(said));
+            tried += 1;
+        }
+    }
+    println!("{tried} starts, {finished} of them finished a restore");
+    assert!(finished > 10, "{finished} of {tried}");
+}
