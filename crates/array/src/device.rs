@@ -11,7 +11,8 @@ use brunt_world::{Class, IoError, Op};
 use brunt_world_virtual::{Agenda, Device, Inode, Request, RequestId, SECTOR_BYTES};
 
 use crate::file_map::{FileMap, Full};
-use crate::{Extent, HostIo, System, Tally, Verb};
+use crate::system::{PartMut, System};
+use crate::{Extent, HostIo, Tally, Verb};
 
 /// A request of the world, of which `parts` are in the array.
 struct Under {
@@ -22,9 +23,9 @@ struct Under {
     result: Result<(), IoError>,
 }
 
-/// An [`Array`](crate::Array) or a [`PagedArray`](crate::PagedArray) as a [`Device`].
+/// A [`System`] as a [`Device`].
 pub struct ArrayDevice {
-    array: System,
+    array: Box<dyn System>,
     /// The LUN of each volume.
     luns: BTreeMap<u32, u32>,
     files: Vec<FileMap>,
@@ -39,8 +40,7 @@ impl ArrayDevice {
     ///
     /// # Panics
     /// When a LUN is not there.
-    pub fn new(array: impl Into<System>, luns: &[(u32, u32)]) -> Self {
-        let array = array.into();
+    pub fn new(array: Box<dyn System>, luns: &[(u32, u32)]) -> Self {
         let sectors = |lun| array.lun_size(lun).get().div_euclid(SECTOR_BYTES);
         let most = luns.iter().map(|(_, lun)| lun + 1).max().unwrap_or(0);
         Self {
@@ -67,14 +67,18 @@ impl ArrayDevice {
     /// Declares that all files there are now were written before anything began. Thin LUNs give what is never written no room,
     /// and read it as zeros, and the files of tests without content are never written.
     pub fn assume_written(&mut self) {
-        for (lun, files) in (0..).zip(&self.files) {
-            self.array.assume_written(lun, &files.in_use());
+        for part in self.array.parts_mut() {
+            if let PartMut::Pool(pool) = part {
+                for (lun, files) in (0..).zip(&self.files) {
+                    pool.assume_written(lun, &files.in_use());
+                }
+            }
         }
     }
 
-    /// The array.
-    pub fn array(&mut self) -> &mut System {
-        &mut self.array
+    /// The system.
+    pub fn array(&self) -> &dyn System {
+        &*self.array
     }
 
     fn lun(&self, volume: u32) -> u32 {

@@ -1,11 +1,11 @@
-//! What befalls an array, and what it notes about it.
+//! Scheduled events (failures, repairs, growth) and the event log of an array.
 
 use std::fmt;
 
 use brunt_units::{ByteSize, Span, Time, grouped};
 
-/// Something that happens at a time that the scenario names.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// An event that the scenario schedules.
+#[derive(Clone, Debug, PartialEq)]
 pub enum Incident {
     /// The drive answers nothing any more, and what it held is gone.
     DriveFails(u16),
@@ -31,6 +31,46 @@ pub enum Incident {
     PathDown(usize),
     /// A port works again.
     PathUp(usize),
+    /// A storage pool gets a LUN with the present content of this one, under a new name. It can be written: a clone.
+    Snapshot(u32, String),
+    /// A LUN of a storage pool is removed. What only it has becomes free.
+    LunRemoved(u32),
+    /// An array joins the storage pool.
+    MemberJoins(usize),
+}
+
+/// An incident with its time and address.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scheduled {
+    /// When it happens.
+    pub at: Time,
+    /// The array, among those of a system; 0 for the only one. Incidents of LUNs in a storage pool and of its members concern
+    /// the whole pool and ignore it.
+    pub array: usize,
+    /// What happens.
+    pub incident: Incident,
+}
+
+impl Scheduled {
+    /// An incident of the first or only array.
+    pub fn new(at: Time, incident: Incident) -> Self {
+        Self {
+            at,
+            array: 0,
+            incident,
+        }
+    }
+}
+
+/// An incident that names something that is not there. Nothing has been scheduled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Misplaced {
+    /// A part by its kind and number.
+    #[error("there is no {0} {1}")]
+    Part(&'static str, usize),
+    /// Only a storage pool can do that.
+    #[error("only a storage pool has snapshots, members that join and LUNs that can be removed")]
+    NoPool,
 }
 
 /// How much of its time a group gives to rebuilding.

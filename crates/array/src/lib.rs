@@ -40,12 +40,11 @@ pub use design::{
 pub use device::ArrayDevice;
 pub use extent::Extent;
 pub use group::{POOL_DRIVES_MIN, Protection, StripeShape, WIDTH_MAX, preservation_drives};
-pub use incident::{Incident, Note, NoteKind, Priority};
+pub use incident::{Incident, Misplaced, Note, NoteKind, Priority, Scheduled};
 pub use paged::{
-    BalanceDesign, LunRoom, PageStats, PagedArray, PagedDesign, PagedError, PagedIncident,
-    PagedLunDesign,
+    BalanceDesign, LunRoom, PageStats, PagedArray, PagedDesign, PagedError, PagedLunDesign,
 };
 pub use shared::SharedArray;
 pub use standing::{Standing, Unfinished};
-pub use system::{System, SystemDesign, SystemError};
+pub use system::{Part, PartMut, Parts, System, SystemDesign, SystemError};
 pub use tally::{Asked, Tally};

@@ -1,21 +1,27 @@
-//! What hosts see as one thing: an array, or LUNs in pages over several.
+//! What hosts see as one storage system: an array, or a storage pool over several.
+//!
+//! [`System`] has the six verbs that a world needs. Everything that is measured comes from a walk over the [`Part`]s, so a new
+//! kind of system says what it is made of and is measured like the others.
+
+use std::vec::Drain;
 
 use brunt_units::{ByteSize, Time};
 use brunt_world::random::Streams;
+use smallvec::SmallVec;
 
 use crate::cache::{CacheStats, TierStats};
 use crate::design::{ArrayDesign, DesignError, GroupDesign};
 use crate::drive::DriveStats;
-use crate::incident::{Incident, Note};
-use crate::paged::{LunRoom, PageStats, PagedArray, PagedDesign, PagedError, PagedIncident};
-use crate::{Array, Extent, Finished, HostIo, Standing, Unfinished};
+use crate::incident::{Misplaced, Note, NoteKind, Scheduled};
+use crate::paged::{PagedArray, PagedDesign, PagedError};
+use crate::{Array, Finished, HostIo, Standing, Unfinished};
 
-/// What a [`System`] is to be made of.
+/// The design of a [`System`].
 #[derive(Clone)]
 pub enum SystemDesign {
     /// An array.
     One(Box<ArrayDesign>),
-    /// LUNs in pages over arrays.
+    /// A storage pool over arrays.
     Paged(PagedDesign),
 }
 
@@ -37,9 +43,12 @@ pub enum SystemError {
     /// An array.
     #[error(transparent)]
     One(#[from] DesignError),
-    /// LUNs in pages.
+    /// A storage pool.
     #[error(transparent)]
     Paged(#[from] PagedError),
+    /// An incident.
+    #[error("incident: {0}")]
+    Incident(#[from] Misplaced),
 }
 
 impl SystemDesign {
@@ -51,7 +60,7 @@ impl SystemDesign {
         }
     }
 
-    /// The names of what hosts see, in order.
+    /// The names of the LUNs that hosts see, in order.
     pub fn lun_names(&self) -> Vec<&str> {
         match self {
             Self::One(design) => design.luns.iter().map(|lun| lun.name.as_str()).collect(),
@@ -70,226 +79,260 @@ impl SystemDesign {
         groups
     }
 
-    /// The system at time zero.
+    /// The system at time zero, with `incidents` scheduled.
     ///
     /// # Errors
-    /// [`SystemError`] when the design cannot be built.
-    pub fn build(&self, streams: Streams) -> Result<System, SystemError> {
-        Ok(match self {
-            Self::One(design) => System::One(Box::new(Array::new(design, streams)?)),
-            Self::Paged(design) => System::Paged(Box::new(PagedArray::new(design, streams)?)),
-        })
+    /// [`SystemError`] when the design cannot be built, or an incident names something that it does not have.
+    pub fn build(
+        &self,
+        streams: Streams,
+        incidents: &[Scheduled],
+    ) -> Result<Box<dyn System>, SystemError> {
+        let mut system: Box<dyn System> = match self {
+            Self::One(design) => Box::new(Array::new(design, streams)?),
+            Self::Paged(design) => Box::new(PagedArray::new(design, streams)?),
+        };
+        for incident in incidents {
+            system.schedule(incident)?;
+        }
+        Ok(system)
     }
 }
 
-/// An array, or LUNs in pages over several, in virtual time.
-pub enum System {
-    /// An array.
-    One(Box<Array>),
-    /// LUNs in pages over arrays.
-    Paged(Box<PagedArray>),
-}
-
-impl From<Array> for System {
-    fn from(array: Array) -> Self {
-        Self::One(Box::new(array))
-    }
-}
-
-impl From<PagedArray> for System {
-    fn from(array: PagedArray) -> Self {
-        Self::Paged(Box::new(array))
-    }
-}
-
-impl System {
-    /// Takes a request; see [`Array::submit`] and [`PagedArray::submit`].
+/// Storage in virtual time, as its hosts see it.
+pub trait System {
+    /// Takes a request at `now`. It always finishes, with an error if need be.
     ///
     /// # Panics
     /// When `now` has passed.
-    pub fn submit(&mut self, now: Time, io: HostIo) {
-        match self {
-            Self::One(array) => array.submit(now, io),
-            Self::Paged(array) => array.submit(now, io),
-        }
-    }
+    fn submit(&mut self, now: Time, io: HostIo);
 
-    /// When something happens next, if nobody asks for anything.
-    pub fn next_at(&self) -> Option<Time> {
-        match self {
-            Self::One(array) => array.next_at(),
-            Self::Paged(array) => array.next_at(),
-        }
-    }
+    /// The time of the next event, if no further request comes.
+    fn next_at(&self) -> Option<Time>;
 
     /// Lets everything happen that is due by `to`, and makes that now.
     ///
     /// # Panics
     /// When `to` has passed.
-    pub fn advance(&mut self, to: Time) {
-        match self {
-            Self::One(array) => array.advance(to),
-            Self::Paged(array) => array.advance(to),
-        }
-    }
+    fn advance(&mut self, to: Time);
 
-    /// Takes what has finished since the last call, in order.
-    pub fn finished(&mut self) -> std::vec::Drain<'_, Finished> {
-        match self {
-            Self::One(array) => array.finished(),
-            Self::Paged(array) => array.finished(),
-        }
-    }
-
-    /// Lets `incident` happen at `at`. Those of one array are of its member 0; others do not befall it.
-    ///
-    /// # Panics
-    /// When `at` has passed, what is named is not there, or one array is to have a snapshot, a member or fewer LUNs.
-    pub fn schedule_incident(&mut self, at: Time, incident: PagedIncident) {
-        match (self, incident) {
-            (Self::One(array), PagedIncident::Member(0, incident)) => {
-                array.schedule_incident(at, incident);
-            }
-            (Self::One(array), PagedIncident::LunGrows(lun, size)) => {
-                array.schedule_incident(at, Incident::LunGrows(lun, size));
-            }
-            (Self::One(_), other) => panic!("{other:?} cannot befall one array"),
-            (Self::Paged(array), incident) => array.schedule_incident(at, incident),
-        }
-    }
-
-    /// Now.
-    pub fn now(&self) -> Time {
-        match self {
-            Self::One(array) => array.now(),
-            Self::Paged(array) => array.now(),
-        }
-    }
-
-    /// How often a LUN has grown.
-    pub(crate) fn lun_growths(&self) -> u32 {
-        match self {
-            Self::One(array) => array.lun_growths(),
-            Self::Paged(array) => array.lun_growths(),
-        }
-    }
+    /// Takes the requests that have finished since the last call, in order.
+    fn finished(&mut self) -> Drain<'_, Finished>;
 
     /// Size of a LUN.
-    pub fn lun_size(&self, lun: u32) -> ByteSize {
-        match self {
-            Self::One(array) => array.lun_size(lun),
-            Self::Paged(array) => array.lun_size(lun),
+    fn lun_size(&self, lun: u32) -> ByteSize;
+
+    /// Schedules an incident.
+    ///
+    /// # Errors
+    /// [`Misplaced`] when the system does not have what the incident is about.
+    ///
+    /// # Panics
+    /// When its time has passed.
+    fn schedule(&mut self, incident: &Scheduled) -> Result<(), Misplaced>;
+
+    /// The parts, a pool before its members.
+    fn parts(&self) -> Parts<Part<'_>>;
+
+    /// The same, to reset what they have measured.
+    fn parts_mut(&mut self) -> Parts<PartMut<'_>>;
+}
+
+/// A list of parts; short for most systems.
+pub type Parts<P> = SmallVec<[P; 2]>;
+
+/// A part of a system.
+#[derive(Clone, Copy)]
+pub enum Part<'s> {
+    /// A storage pool, without its members.
+    Pool(&'s PagedArray),
+    /// An array, with its number when it is a pool's member.
+    Array(Option<usize>, &'s Array),
+}
+
+/// A part of a system, to be changed.
+pub enum PartMut<'s> {
+    /// A storage pool and its members.
+    Pool(&'s mut PagedArray),
+    /// An array that is not a pool's member.
+    Array(&'s mut Array),
+}
+
+impl System for Array {
+    fn submit(&mut self, now: Time, io: HostIo) {
+        Self::submit(self, now, io);
+    }
+
+    fn next_at(&self) -> Option<Time> {
+        Self::next_at(self)
+    }
+
+    fn advance(&mut self, to: Time) {
+        Self::advance(self, to);
+    }
+
+    fn finished(&mut self) -> Drain<'_, Finished> {
+        Self::finished(self)
+    }
+
+    fn lun_size(&self, lun: u32) -> ByteSize {
+        Self::lun_size(self, lun)
+    }
+
+    fn schedule(&mut self, one: &Scheduled) -> Result<(), Misplaced> {
+        match one.array {
+            0 => self.schedule_incident(one.at, one.incident.clone()),
+            other => Err(Misplaced::Part("array", other)),
+        }
+    }
+
+    fn parts(&self) -> Parts<Part<'_>> {
+        std::iter::once(Part::Array(None, self)).collect()
+    }
+
+    fn parts_mut(&mut self) -> Parts<PartMut<'_>> {
+        std::iter::once(PartMut::Array(self)).collect()
+    }
+}
+
+impl System for PagedArray {
+    fn submit(&mut self, now: Time, io: HostIo) {
+        Self::submit(self, now, io);
+    }
+
+    fn next_at(&self) -> Option<Time> {
+        Self::next_at(self)
+    }
+
+    fn advance(&mut self, to: Time) {
+        Self::advance(self, to);
+    }
+
+    fn finished(&mut self) -> Drain<'_, Finished> {
+        Self::finished(self)
+    }
+
+    fn lun_size(&self, lun: u32) -> ByteSize {
+        Self::lun_size(self, lun)
+    }
+
+    fn schedule(&mut self, one: &Scheduled) -> Result<(), Misplaced> {
+        self.schedule_incident(one)
+    }
+
+    fn parts(&self) -> Parts<Part<'_>> {
+        let members = self.members().iter().enumerate();
+        let members = members.map(|(number, array)| Part::Array(Some(number), array));
+        std::iter::once(Part::Pool(self)).chain(members).collect()
+    }
+
+    fn parts_mut(&mut self) -> Parts<PartMut<'_>> {
+        std::iter::once(PartMut::Pool(self)).collect()
+    }
+}
+
+impl dyn System + '_ {
+    /// Now.
+    pub fn now(&self) -> Time {
+        match self.parts()[0] {
+            Part::Pool(pool) => pool.now(),
+            Part::Array(_, array) => array.now(),
         }
     }
 
     /// The arrays, one or several.
-    pub fn arrays(&mut self) -> &mut [Array] {
-        match self {
-            Self::One(array) => std::slice::from_mut(array),
-            Self::Paged(array) => array.members_mut(),
-        }
+    pub fn arrays(&self) -> impl Iterator<Item = &Array> {
+        self.parts().into_iter().filter_map(|part| match part {
+            Part::Pool(_) => None,
+            Part::Array(_, array) => Some(array),
+        })
     }
 
-    /// Everything that was noted.
+    /// The storage pool, if it is one.
+    pub fn pool(&self) -> Option<&PagedArray> {
+        self.parts().into_iter().find_map(|part| match part {
+            Part::Pool(pool) => Some(pool),
+            Part::Array(..) => None,
+        })
+    }
+
+    /// The event log, in order of time. Members of a pool are named.
     pub fn notes(&self) -> Vec<Note> {
-        match self {
-            Self::One(array) => array.notes().to_vec(),
-            Self::Paged(array) => array.notes(),
+        let mut notes = Vec::new();
+        for part in self.parts() {
+            match part {
+                Part::Pool(pool) => notes.extend_from_slice(pool.notes()),
+                Part::Array(None, array) => notes.extend_from_slice(array.notes()),
+                Part::Array(Some(member), array) => {
+                    notes.extend(array.notes().iter().map(|note| Note {
+                        at: note.at,
+                        what: NoteKind::Member(member, Box::new(note.what.clone())),
+                    }));
+                }
+            }
         }
+        notes.sort_by_key(|note| note.at);
+        notes
     }
 
-    /// How many notes there are.
+    /// Entries in the event log.
     pub(crate) fn notes_count(&self) -> usize {
-        match self {
-            Self::One(array) => array.notes().len(),
-            Self::Paged(array) => array.notes_count(),
-        }
+        let parts = self.parts().into_iter();
+        let counts = parts.map(|part| match part {
+            Part::Pool(pool) => pool.notes().len(),
+            Part::Array(_, array) => array.notes().len(),
+        });
+        counts.sum()
     }
 
-    /// How the worst group of all arrays is; see [`Array::standing`].
+    /// The state of the worst group of all arrays; see [`Array::standing`].
     pub fn standing(&self) -> Standing {
-        let arrays = match self {
-            Self::One(array) => std::slice::from_ref(&**array),
-            Self::Paged(array) => array.members(),
-        };
-        arrays.iter().map(Array::standing).max().unwrap_or_default()
+        self.arrays().map(Array::standing).max().unwrap_or_default()
     }
 
     /// The repairs of all arrays that are under way.
     pub fn unfinished(&self) -> Vec<Unfinished> {
-        match self {
-            Self::One(array) => array.unfinished(),
-            Self::Paged(array) => array.unfinished(),
-        }
-    }
-
-    /// Share of each member's room in use, 0 to 1; nothing for one array.
-    pub fn used_shares(&self) -> Vec<f64> {
-        match self {
-            Self::One(_) => Vec::new(),
-            Self::Paged(array) => array.used_shares(),
-        }
-    }
-
-    /// What happened to pages since measuring began, the LUNs and their room; nothing for one array.
-    pub fn pages(&self) -> Option<(PageStats, Vec<LunRoom>)> {
-        match self {
-            Self::One(_) => None,
-            Self::Paged(array) => Some((array.stats(), array.lun_rooms())),
-        }
-    }
-
-    /// Room for pages that nobody has yet; nothing for one array.
-    pub fn free_room(&self) -> Option<ByteSize> {
-        match self {
-            Self::One(_) => None,
-            Self::Paged(array) => Some(array.free_room()),
-        }
-    }
-
-    /// Declares that `extents` of a LUN were written before anything began: they have room, and lie on drives.
-    pub(crate) fn assume_written(&mut self, lun: u32, extents: &[Extent]) {
-        if let Self::Paged(array) = self {
-            array.assume_written(lun, extents);
-        }
-    }
-
-    /// Share of the room of all members that take part which is in use, 0 to 1; nothing for one array.
-    pub fn used_share(&self) -> Option<f64> {
-        match self {
-            Self::One(_) => None,
-            Self::Paged(array) => Some(array.used_share()),
-        }
+        let parts = self.parts().into_iter();
+        let all = parts.flat_map(|part| match part {
+            Part::Pool(_) => Vec::new(),
+            Part::Array(member, array) => {
+                let mut own = array.unfinished();
+                own.iter_mut().for_each(|one| one.member = member);
+                own
+            }
+        });
+        all.collect()
     }
 
     /// Starts measuring anew, now.
     pub fn forget_stats(&mut self) {
-        match self {
-            Self::One(array) => array.forget_stats(),
-            Self::Paged(array) => array.forget_stats(),
+        for part in self.parts_mut() {
+            match part {
+                PartMut::Pool(pool) => pool.forget_stats(),
+                PartMut::Array(array) => array.forget_stats(),
+            }
         }
     }
 
     /// What was measured on each drive of each array, up to now.
-    pub fn drive_stats(&mut self) -> Vec<DriveStats> {
-        let arrays = self.arrays().iter_mut();
-        arrays.flat_map(Array::drive_stats).collect()
+    pub fn drive_stats(&self) -> Vec<DriveStats> {
+        self.arrays().flat_map(Array::drive_stats).collect()
     }
 
     /// Counts of all caches together, if there are any.
-    pub fn cache_stats(&mut self) -> Option<CacheStats> {
-        let caches = self.arrays().iter().filter_map(Array::cache_stats);
+    pub fn cache_stats(&self) -> Option<CacheStats> {
+        let caches = self.arrays().filter_map(Array::cache_stats);
         caches.reduce(|all, one| all.and(&one))
     }
 
     /// Counts of all solid-state tiers together, if there are any.
-    pub fn tier_stats(&mut self) -> Option<TierStats> {
-        let tiers = self.arrays().iter().filter_map(Array::tier_stats);
+    pub fn tier_stats(&self) -> Option<TierStats> {
+        let tiers = self.arrays().filter_map(Array::tier_stats);
         tiers.reduce(|all, one| all.and(&one))
     }
 
     /// See [`Array::front_utilisations`]: controllers and ports one array after the other, the busiest link.
-    pub fn front_utilisations(&mut self) -> (Vec<f64>, Vec<f64>, f64) {
+    pub fn front_utilisations(&self) -> (Vec<f64>, Vec<f64>, f64) {
         let (mut controllers, mut ports, mut between) = (Vec::new(), Vec::new(), 0.0_f64);
         for array in self.arrays() {
             let (own, own_ports, link) = array.front_utilisations();
@@ -301,14 +344,68 @@ impl System {
     }
 
     /// Requests to drives so far.
-    pub fn device_ios(&mut self) -> u64 {
-        self.arrays().iter().map(|array| array.device_ios()).sum()
+    pub fn device_ios(&self) -> u64 {
+        self.arrays().map(Array::device_ios).sum()
     }
 }
 
-/// An incident of a plain array.
-impl From<Incident> for PagedIncident {
-    fn from(incident: Incident) -> Self {
-        Self::Member(0, incident)
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::drive::library;
+    use crate::incident::Incident;
+    use crate::{Level, PagedLunDesign};
+
+    fn array() -> ArrayDesign {
+        let model = library::find("cheetah-15k5-146-fc").unwrap();
+        ArrayDesign::one_group(&model, 4, Level::Raid10)
+    }
+
+    #[test]
+    fn an_incident_of_what_is_not_there_is_refused() {
+        let refusal = |design: SystemDesign, array, incident| {
+            let at = Time::ZERO;
+            let one = Scheduled {
+                at,
+                array,
+                incident,
+            };
+            let built = design.build(Streams::new(1), &[one]);
+            built.err().map(|error| error.to_string())
+        };
+        let one = |array_number, incident| refusal(array().into(), array_number, incident);
+        let is_missing = |what: &str| Some(format!("incident: there is no {what}"));
+        assert_eq!(one(0, Incident::DriveFails(3)), None);
+        assert_eq!(one(0, Incident::DriveFails(4)), is_missing("drive 4"));
+        assert_eq!(one(1, Incident::DriveFails(3)), is_missing("array 1"));
+        assert_eq!(
+            one(0, Incident::ControllerFails(7)),
+            is_missing("controller 7")
+        );
+        assert_eq!(one(0, Incident::PoolGrows(1, 0)), is_missing("group 1"));
+        let snapshot = one(0, Incident::Snapshot(0, "copy".into())).unwrap();
+        assert!(snapshot.contains("only a storage pool"), "{snapshot}");
+
+        let pool = || {
+            let lun = PagedLunDesign {
+                name: "mail".into(),
+                size: ByteSize::gib(1),
+                is_thin: true,
+            };
+            PagedDesign {
+                members: vec![array(), array()],
+                later: Vec::new(),
+                page: ByteSize::mib(1),
+                grain: ByteSize::kib(64),
+                luns: vec![lun],
+                balance: None,
+            }
+        };
+        let paged = |member, incident| refusal(pool().into(), member, incident);
+        assert_eq!(paged(1, Incident::DriveFails(3)), None);
+        assert_eq!(paged(2, Incident::DriveFails(3)), is_missing("member 2"));
+        assert_eq!(paged(1, Incident::PathDown(99)), is_missing("path 99"));
+        assert_eq!(paged(0, Incident::MemberJoins(2)), is_missing("member 2"));
+        assert_eq!(paged(0, Incident::Snapshot(0, "copy".into())), None);
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use brunt_array::drive::library;
 use brunt_array::{
     Array, ArrayDesign, ArrayDevice, BalanceDesign, CacheDesign, ControllerDesign, Incident, Level,
-    PagedArray, PagedDesign, PagedIncident, PagedLunDesign,
+    PagedArray, PagedDesign, PagedLunDesign, Scheduled, System,
 };
 use brunt_units::{ByteSize, Span, Time};
 use brunt_world::conformance;
@@ -17,7 +17,7 @@ fn options(seed: u64, level: Level, drives: u16) -> VirtualOptions {
     let design = ArrayDesign::one_group(&model, drives, level);
     let array = Array::new(&design, Streams::new(seed).part("array")).unwrap();
     VirtualOptions {
-        devices: vec![Box::new(ArrayDevice::new(array, &[(0, 0)]))],
+        devices: vec![Box::new(ArrayDevice::new(Box::new(array), &[(0, 0)]))],
         landing: Landing::Torn,
         ..VirtualOptions::new(seed)
     }
@@ -71,10 +71,14 @@ fn behind_a_cache(seed: u64) -> VirtualOptions {
         ..ControllerDesign::default()
     };
     let mut array = Array::new(&design, Streams::new(seed).part("array")).unwrap();
-    array.schedule_incident(Time(Span::millis(5).0), Incident::DriveFails(1));
-    array.schedule_incident(Time(Span::millis(9).0), Incident::ControllerFails(0));
+    array
+        .schedule_incident(Time(Span::millis(5).0), Incident::DriveFails(1))
+        .unwrap();
+    array
+        .schedule_incident(Time(Span::millis(9).0), Incident::ControllerFails(0))
+        .unwrap();
     VirtualOptions {
-        devices: vec![Box::new(ArrayDevice::new(array, &[(0, 0)]))],
+        devices: vec![Box::new(ArrayDevice::new(Box::new(array), &[(0, 0)]))],
         ..VirtualOptions::new(seed)
     }
 }
@@ -117,15 +121,16 @@ fn in_pages(seed: u64) -> VirtualOptions {
     };
     let mut array = PagedArray::new(&design, Streams::new(seed).part("array")).unwrap();
     for (at, incident) in [
-        (2, PagedIncident::Snapshot(0, "before".into())),
-        (5, PagedIncident::Member(0, Incident::DriveFails(1))),
-        (8, PagedIncident::MemberJoins(2)),
-        (15, PagedIncident::Remove(1)),
+        (2, Incident::Snapshot(0, "before".into())),
+        (5, Incident::DriveFails(1)),
+        (8, Incident::MemberJoins(2)),
+        (15, Incident::LunRemoved(1)),
     ] {
-        array.schedule_incident(Time(Span::millis(at).0), incident);
+        let incident = Scheduled::new(Time(Span::millis(at).0), incident);
+        array.schedule(&incident).unwrap();
     }
     VirtualOptions {
-        devices: vec![Box::new(ArrayDevice::new(array, &[(0, 0)]))],
+        devices: vec![Box::new(ArrayDevice::new(Box::new(array), &[(0, 0)]))],
         ..VirtualOptions::new(seed)
     }
 }

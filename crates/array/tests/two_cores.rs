@@ -53,7 +53,9 @@ fn digest(level: Level, drives: u16) -> u64 {
         (9, Incident::ControllerReturns(0)),
         (11, Incident::DriveReturns(1)),
     ] {
-        array.schedule_incident(Time::ZERO + Span::seconds(at), incident);
+        array
+            .schedule_incident(Time::ZERO + Span::seconds(at), incident)
+            .unwrap();
     }
     let mut stream = streams.named("load");
     let places = array.lun_size(0).get().div_euclid(8192);

@@ -17,6 +17,7 @@ use brunt_world::IoError;
 use smallvec::{SmallVec, smallvec};
 
 use super::jobs::Owner;
+use super::observer::{Move, Observer};
 use super::{Array, Event, Verb};
 use crate::Extent;
 use crate::breakdown::Breakdown;
@@ -198,7 +199,7 @@ impl Cache {
     }
 }
 
-impl Array {
+impl<O: Observer> Array<O> {
     pub(super) fn cache(&mut self) -> &mut Cache {
         self.cache
             .as_mut()
@@ -281,11 +282,7 @@ impl Array {
             touched.push((key, slot));
         }
         cache.stats.writes += 1;
-        #[cfg(test)]
-        {
-            let version = self.requests[request].tag();
-            self.note_accepted(group, extent, version);
-        }
+        self.observe(Move::Accepted(request));
         let cache = self.cache();
         cache.stats.unwritten_most = cache.stats.unwritten_most.max(cache.pages.unwritten());
         if cache.write_back {
@@ -399,11 +396,12 @@ impl Array {
         let (pages, admits) = (take(&mut fill.pages), take(&mut fill.admits));
         cache.fills.forget(key);
         for (slot, part) in pages {
-            #[cfg(test)]
             if result.is_ok() {
-                let page = self.cache().pages.page(slot).clone();
-                let first = page.key.number() * self.cache().page_sectors;
-                self.note_filled(key, page.key.group(), first, part & !page.valid);
+                self.observe(Move::Filled {
+                    fill: key,
+                    slot,
+                    part,
+                });
             }
             let cache = self.cache();
             cache.pages.change(slot, |page| {
@@ -455,8 +453,7 @@ impl Array {
         for request in waiting.into_values().flatten().chain(stalled) {
             self.part_ended(request, Err(IoError::Device), Breakdown::default());
         }
-        #[cfg(test)]
-        self.note_cache_lost();
+        self.observe(Move::CacheLost);
         if pages > 0 {
             self.note(NoteKind::CacheLost { pages });
         }

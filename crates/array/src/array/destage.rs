@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 
 use super::caching::Destage;
 use super::jobs::{Extents, Owner};
+use super::observer::{Move, Observer};
 use super::{Array, Verb};
 use crate::Extent;
 use crate::cache::flush::Pressure;
@@ -32,7 +33,7 @@ fn add_runs(extents: &mut Extents, start: u64, mut sectors: Sectors) {
     }
 }
 
-impl Array {
+impl<O: Observer> Array<O> {
     /// Begins as many destages as the marks allow.
     pub(super) fn flush(&mut self) {
         let cache = self.cache();
@@ -114,8 +115,7 @@ impl Array {
         let keeps_old = result.is_ok() && self.keeps_old(destage.group);
         let mut numbers: SmallVec<[u64; 8]> = SmallVec::new();
         for slot in destage.pages {
-            #[cfg(test)]
-            self.note_destaged(slot, keeps_old);
+            self.observe(Move::Destaged { slot, keeps_old });
             let cache = self.cache();
             numbers.push(cache.pages.page(slot).key.number());
             cache.pages.change(slot, |page| {

@@ -9,37 +9,56 @@
 use brunt_units::Time;
 
 use super::jobs::IoOwner;
+use super::observer::{Move, Observer};
 use super::repair::{Campaign, CampaignKind};
 use super::{Array, Event};
 use crate::breakdown::Breakdown;
 use crate::group::{Spot, Target};
-use crate::incident::{Incident, Note, NoteKind};
+use crate::incident::{Incident, Misplaced, Note, NoteKind};
 
-impl Array {
-    /// Lets `incident` happen at `at`.
+impl<O: Observer> Array<O> {
+    /// Schedules `incident` for `at`.
+    ///
+    /// # Errors
+    /// [`Misplaced`] when the array does not have what the incident is about.
     ///
     /// # Panics
-    /// When `at` has passed, or the incident is about a drive or a group that is not there.
-    pub fn schedule_incident(&mut self, at: Time, incident: Incident) {
+    /// When `at` has passed.
+    pub fn schedule_incident(&mut self, at: Time, incident: Incident) -> Result<(), Misplaced> {
         assert!(at >= self.now, "an incident before now");
-        match incident {
-            Incident::DriveFails(drive)
-            | Incident::DriveReturns(drive)
-            | Incident::DriveSlows(drive, _) => assert!(usize::from(drive) < self.drives.len()),
-            Incident::RepairPriority(group, _) => assert!(group < self.groups.len()),
-            Incident::PoolGrows(group, drive) => {
-                assert!(group < self.groups.len() && usize::from(drive) < self.drives.len());
-            }
-            Incident::LunGrows(lun, _) => assert!((lun as usize) < self.luns.len()),
-            Incident::ControllerFails(number) | Incident::ControllerReturns(number) => {
-                assert!(number < self.front.controllers());
-            }
-            Incident::PathDown(port) | Incident::PathUp(port) => assert!(port < self.front.ports()),
-            Incident::BatteryLost | Incident::BatteryReturns => {}
-        }
+        self.find_parts(&incident)?;
         let number = u32::try_from(self.incidents.len()).expect("few incidents");
         self.incidents.push(incident);
         self.schedule.set(at, Event::Incident(number));
+        Ok(())
+    }
+
+    /// Whether everything that `incident` names is there.
+    fn find_parts(&self, incident: &Incident) -> Result<(), Misplaced> {
+        let find = |kind, number, count| match number < count {
+            true => Ok(()),
+            false => Err(Misplaced::Part(kind, number)),
+        };
+        let drive = |number: u16| find("drive", usize::from(number), self.drives.len());
+        let group = |number| find("group", number, self.groups.len());
+        match *incident {
+            Incident::DriveFails(number)
+            | Incident::DriveReturns(number)
+            | Incident::DriveSlows(number, _) => drive(number),
+            Incident::RepairPriority(number, _) => group(number),
+            Incident::PoolGrows(number, joining) => group(number).and_then(|()| drive(joining)),
+            Incident::LunGrows(lun, _) => find("LUN", lun as usize, self.luns.len()),
+            Incident::ControllerFails(number) | Incident::ControllerReturns(number) => {
+                find("controller", number, self.front.controllers())
+            }
+            Incident::PathDown(port) | Incident::PathUp(port) => {
+                find("path", port, self.front.ports())
+            }
+            Incident::BatteryLost | Incident::BatteryReturns => Ok(()),
+            Incident::Snapshot(..) | Incident::LunRemoved(_) | Incident::MemberJoins(_) => {
+                Err(Misplaced::NoPool)
+            }
+        }
     }
 
     /// What was noted so far.
@@ -81,6 +100,9 @@ impl Array {
             }
             Incident::BatteryLost => self.set_battery(false),
             Incident::BatteryReturns => self.set_battery(true),
+            Incident::Snapshot(..) | Incident::LunRemoved(_) | Incident::MemberJoins(_) => {
+                unreachable!("an array does not take them")
+            }
         }
     }
 
@@ -119,8 +141,7 @@ impl Array {
             return;
         }
         let lost = self.drives[usize::from(drive)].fail(self.now);
-        #[cfg(test)]
-        self.note_failed(drive);
+        self.observe(Move::DriveFailed(drive));
         self.spares.retain(|spare| *spare != drive);
         self.campaigns
             .retain(|campaign| campaign.onto != Some(drive));

@@ -11,10 +11,11 @@
 use brunt_units::ByteSize;
 
 use super::Array;
+use super::observer::Observer;
 use crate::Extent;
 use crate::incident::NoteKind;
 
-impl Array {
+impl<O: Observer> Array<O> {
     /// `drive` joins a pool, if it can.
     pub(super) fn grow_pool(&mut self, group: usize, drive: u16) {
         let name = self.names[group].clone();
@@ -70,7 +71,6 @@ impl Array {
             });
         }
         entry.sectors = sectors;
-        self.lun_growths += 1;
         let size = size(sectors);
         self.note(NoteKind::LunGrew { lun: name, size });
     }
@@ -84,11 +84,6 @@ impl Array {
             .filter(|start| *start > lun.start)
             .min();
         next.unwrap_or(self.groups[lun.group as usize].sectors()) - lun.start
-    }
-
-    /// How often a LUN has grown.
-    pub(crate) fn lun_growths(&self) -> u32 {
-        self.lun_growths
     }
 }
 

@@ -7,6 +7,7 @@ use brunt_units::Time;
 use brunt_world::IoError;
 use smallvec::SmallVec;
 
+use super::observer::{Move, Observer};
 use super::{Array, Event, Verb};
 use crate::Extent;
 use crate::breakdown::Breakdown;
@@ -39,11 +40,11 @@ enum Phase {
 
 /// A job in flight.
 pub(super) struct Job {
-    owner: Owner,
-    group: u32,
-    at: StripeAt,
-    extents: Extents,
-    verb: Verb,
+    pub(super) owner: Owner,
+    pub(super) group: u32,
+    pub(super) at: StripeAt,
+    pub(super) extents: Extents,
+    pub(super) verb: Verb,
     phase: Phase,
     holds_lock: bool,
     /// Requests to drives that have not ended.
@@ -60,7 +61,7 @@ pub(super) struct Job {
 
 /// Whom a request to a drive is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum IoOwner {
+pub(crate) enum IoOwner {
     /// A job.
     Job(Key),
     /// A repair.
@@ -94,7 +95,7 @@ impl DeviceIo {
     }
 }
 
-impl Array {
+impl<O: Observer> Array<O> {
     /// Starts a job over `extents` of one stripe's data.
     pub(super) fn start_job(
         &mut self,
@@ -121,17 +122,7 @@ impl Array {
             slowest: Breakdown::default(),
             breakdown: Breakdown::default(),
         });
-        #[cfg(test)]
-        if verb == Verb::Write {
-            let version = match owner {
-                Owner::Request(request) => Some(self.requests[request].tag()),
-                Owner::Fill(_) | Owner::Destage(_) => None,
-            };
-            let extents = self.jobs[job].extents.clone();
-            self.note_job(job, group, at, &extents, version);
-        } else {
-            self.note_job(job, group, at, &[], None);
-        }
+        self.observe(Move::JobBegan(job));
         if !locks || self.groups[group as usize].locks.take(at, job) {
             self.jobs[job].holds_lock = locks;
             self.plan_job(job);
@@ -165,8 +156,6 @@ impl Array {
             }
         }
         let job = &self.jobs[key];
-        #[cfg(test)]
-        let (owner, number, at) = (job.owner, job.group, job.at);
         let group = &self.groups[job.group as usize];
         let row = group.row(job.at);
         let plan = match job.verb {
@@ -196,20 +185,13 @@ impl Array {
             },
         };
         match plan {
-            #[cfg_attr(not(test), expect(unused_variables, reason = "only tests ask how"))]
             Ok(Plan {
                 method,
                 reads,
                 writes,
                 spared,
             }) => {
-                #[cfg(test)]
-                {
-                    self.note_plan(key, method);
-                    if matches!(owner, Owner::Destage(_)) {
-                        self.note_known(key, number, at);
-                    }
-                }
+                self.observe(Move::JobPlanned(key, method));
                 self.count_parity_reads(key, reads.len(), spared);
                 let job = &mut self.jobs[key];
                 job.disturbed = false;
@@ -232,9 +214,15 @@ impl Array {
         let (group, at) = (job.group, job.at);
         for Step { member, within } in reads {
             let spot = self.groups[group as usize].read_spot(at, *member, within.start);
-            let _io = self.ask_drive(IoOwner::Job(key), spot, within.length, false);
-            #[cfg(test)]
-            self.note_read(_io, IoOwner::Job(key), spot, *member, *within);
+            let owner = IoOwner::Job(key);
+            let io = self.ask_drive(owner, spot, within.length, false);
+            self.observe(Move::ReadBegan {
+                io,
+                owner,
+                spot,
+                member: *member,
+                within: *within,
+            });
         }
     }
 
@@ -262,9 +250,13 @@ impl Array {
             return self.end_job(key, result);
         }
         for (spot, step) in spots {
-            let _io = self.ask_drive(IoOwner::Job(key), spot, step.within.length, true);
-            #[cfg(test)]
-            self.note_write(_io, key, spot, group, at, step);
+            let io = self.ask_drive(IoOwner::Job(key), spot, step.within.length, true);
+            self.observe(Move::WriteBegan {
+                io,
+                job: key,
+                spot,
+                step,
+            });
         }
     }
 
@@ -306,9 +298,8 @@ impl Array {
         let Some(io) = self.ios.remove(key) else {
             return; // The drive has failed since.
         };
-        #[cfg(test)]
         if io.owner != IoOwner::Scan {
-            self.note_device(key);
+            self.observe(Move::DeviceEnded(key));
         }
         let next = self.drives[usize::from(io.drive)].end(self.now, key, io.arrived);
         self.device_begun(next);
@@ -368,8 +359,9 @@ impl Array {
     }
 
     fn end_job(&mut self, key: Key, result: Result<(), IoError>) {
-        #[cfg(test)]
-        self.note_job_ended(key, result);
+        if result.is_ok() && self.jobs[key].verb == Verb::Read {
+            self.observe(Move::JobRead(key));
+        }
         let job = &self.jobs[key];
         let (owner, group, at, breakdown) = (job.owner, job.group, job.at, job.breakdown);
         let held_lock = job.holds_lock;
@@ -400,22 +392,6 @@ impl Array {
         if let (Owner::Destage(_), Some(cache)) = (job.owner, &mut self.cache) {
             cache.stats.parity_reads += reads as u64;
             cache.stats.parity_reads_spared += spared as u64;
-        }
-    }
-
-    /// What a job has read is its owner's.
-    #[cfg(test)]
-    fn note_job_ended(&mut self, key: Key, result: Result<(), IoError>) {
-        let job = &self.jobs[key];
-        if job.verb == Verb::Write || result.is_err() {
-            return;
-        }
-        let (owner, group, at, extent) = (job.owner, job.group, job.at, job.extents[0]);
-        let found = self.note_found(key, group, at, extent);
-        match owner {
-            Owner::Request(request) => self.note_request_found(request, found),
-            Owner::Fill(fill) => self.note_fill_found(fill, found),
-            Owner::Destage(_) => unreachable!("a destage writes"),
         }
     }
 }

@@ -6,13 +6,15 @@
 //! is written. So whatever the array does wrong about content ends in a panic here, or in a read that returns too old a version.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
-use super::jobs::IoOwner;
-use super::{Array, Verb};
+use super::jobs::{IoOwner, Owner};
+use super::observer::{Move, Observer};
+use super::{Array, HostIo, Verb};
 use crate::Extent;
 use crate::cache::pages::Sectors;
 use crate::group::plan::{Method, Step};
-use crate::group::{Group, Spot, StripeAt};
+use crate::group::{Group, Spot};
 use crate::slab::Key;
 
 /// What a sector of a drive holds.
@@ -144,54 +146,107 @@ fn known(
     known
 }
 
-impl Array {
-    /// A job begins: `version` of a request's data, or what the cache has.
-    pub(super) fn note_job(
-        &mut self,
-        job: Key,
-        group: u32,
-        at: StripeAt,
-        extents: &[Extent],
-        version: Option<u64>,
-    ) {
-        let first = self.groups[group as usize].first_sector(at);
+impl Observer for Ledger {
+    fn see(&mut self, array: &Array<Self>, moved: Move) {
+        match moved {
+            Move::JobBegan(job) => self.note_job(array, job),
+            Move::JobPlanned(job, method) => self.note_plan(array, job, method),
+            Move::ReadBegan {
+                io,
+                owner,
+                spot,
+                member,
+                within,
+            } => self.note_read(io, owner, spot, member, within),
+            Move::WriteBegan {
+                io,
+                job,
+                spot,
+                step,
+            } => self.note_write(array, io, job, spot, step),
+            Move::RebuildBegan {
+                io,
+                repair,
+                spot,
+                rows,
+            } => self.note_rebuilt(array, io, repair, spot, rows),
+            Move::TierReadBegan {
+                io,
+                spot,
+                fill,
+                part,
+            } => self.note_tier_read(io, spot, fill, part),
+            Move::TierWriteBegan {
+                io,
+                spot,
+                group,
+                part,
+            } => self.note_tier_write(io, spot, group, part),
+            Move::DeviceEnded(io) => self.note_device(io),
+            Move::JobRead(job) => self.note_found(array, job),
+            Move::Filled { fill, slot, part } => self.note_filled(array, fill, slot, part),
+            Move::Accepted(request) => self.note_accepted(array, request),
+            Move::Destaged { slot, keeps_old } => self.note_destaged(array, slot, keeps_old),
+            Move::CacheLost => self.note_cache_lost(),
+            Move::DriveFailed(drive) => self.note_failed(drive),
+            Move::Answered(request) => self.note_answer(array, request),
+        }
+    }
+}
+
+impl Ledger {
+    /// A job begins: what it writes is a request's data, or what the cache has.
+    fn note_job(&mut self, array: &Array<Self>, key: Key) {
+        let job = &array.jobs[key];
+        let first = array.groups[job.group as usize].first_sector(job.at);
         let mut new = BTreeMap::new();
-        for sector in extents.iter().flat_map(|extent| extent.start..extent.end()) {
-            let own = version.unwrap_or_else(|| {
-                let place = (group, first + sector);
-                let held = self.ledger.cache[&place];
-                self.ledger.destaging.insert(place, held);
-                held
-            });
-            new.insert(sector, own);
+        let written = match job.verb {
+            Verb::Write => job.extents.as_slice(),
+            Verb::Read => &[],
+        };
+        for sector in written.iter().flat_map(|extent| extent.start..extent.end()) {
+            let version = match job.owner {
+                Owner::Request(request) => array.requests[request].io.tag,
+                Owner::Fill(_) | Owner::Destage(_) => {
+                    let place = (job.group, first + sector);
+                    let held = self.cache[&place];
+                    self.destaging.insert(place, held);
+                    held
+                }
+            };
+            new.insert(sector, version);
         }
         let note = JobNote {
             new,
             read: BTreeMap::new(),
             method: Method::Direct,
         };
-        self.ledger.jobs.insert(job, note);
+        self.jobs.insert(key, note);
     }
 
-    pub(super) fn note_plan(&mut self, job: Key, method: Method) {
-        let note = self.ledger.jobs.get_mut(&job).expect("it began");
+    fn note_plan(&mut self, array: &Array<Self>, job: Key, method: Method) {
+        let note = self.jobs.get_mut(&job).expect("it began");
         note.method = method;
         note.read.clear();
+        if matches!(array.jobs[job].owner, Owner::Destage(_)) {
+            self.note_known(array, job);
+        }
     }
 
     /// The job need not read what the cache has as the drives hold it.
-    pub(super) fn note_known(&mut self, job: Key, group: u32, at: StripeAt) {
-        let Some(cache) = &self.cache else { return };
-        let entry = &self.groups[group as usize];
+    fn note_known(&mut self, array: &Array<Self>, job: Key) {
+        let (group, at) = (array.jobs[job].group, array.jobs[job].at);
+        let Some(cache) = &array.cache else { return };
+        let entry = &array.groups[group as usize];
         let (first, strip) = (entry.first_sector(at), entry.shape.strip_sectors);
-        let note = self.ledger.jobs.get_mut(&job).expect("it began");
+        let note = self.jobs.get_mut(&job).expect("it began");
         for sector in 0..entry.shape.data_sectors() {
             let place = (group, first + sector);
             if cache.lacks(group, Extent::new(place.1, 1)).is_some() {
                 continue;
             }
-            let version = self.ledger.olds.get(&place);
-            let version = version.unwrap_or_else(|| &self.ledger.cache[&place]);
+            let version = self.olds.get(&place);
+            let version = version.unwrap_or_else(|| &self.cache[&place]);
             let index = u32::try_from(sector.div_euclid(strip)).unwrap();
             let member = entry.shape.data_member(at.row, index);
             let content = Content::Data(*version);
@@ -200,48 +255,35 @@ impl Array {
     }
 
     /// A page of a destage that ends.
-    pub(super) fn note_destaged(&mut self, slot: u32, keeps_old: bool) {
-        let cache = self.cache.as_ref().expect("it destages");
+    fn note_destaged(&mut self, array: &Array<Self>, slot: u32, keeps_old: bool) {
+        let cache = array.cache.as_ref().expect("it destages");
         let page = cache.pages.page(slot);
         let first = page.key.number() * cache.page_sectors;
         for bit in (0..64).filter(|bit| page.destaging >> bit & 1 == 1) {
             let place = (page.key.group(), first + bit);
-            let written = self.ledger.destaging.remove(&place).expect("it was");
-            self.ledger.olds.remove(&place);
+            let written = self.destaging.remove(&place).expect("it was");
+            self.olds.remove(&place);
             if keeps_old && page.dirty >> bit & 1 == 1 {
-                self.ledger.olds.insert(place, written);
+                self.olds.insert(place, written);
             }
         }
     }
 
-    pub(super) fn note_read(
-        &mut self,
-        io: Key,
-        owner: IoOwner,
-        spot: Spot,
-        member: u32,
-        within: Extent,
-    ) {
+    fn note_read(&mut self, io: Key, owner: IoOwner, spot: Spot, member: u32, within: Extent) {
         let moves = Moves::Read {
             owner,
             member,
             within: within.start,
             length: within.length,
         };
-        self.ledger.ios.insert(io, (spot, moves));
+        self.ios.insert(io, (spot, moves));
     }
 
     /// A job writes one strip's part: what, from its own data and what it has read.
-    pub(super) fn note_write(
-        &mut self,
-        io: Key,
-        job: Key,
-        spot: Spot,
-        group: u32,
-        at: StripeAt,
-        step: Step,
-    ) {
-        let (group, note) = (&self.groups[group as usize], &self.ledger.jobs[&job]);
+    fn note_write(&mut self, array: &Array<Self>, io: Key, job: Key, spot: Spot, step: Step) {
+        let at = array.jobs[job].at;
+        let group = &array.groups[array.jobs[job].group as usize];
+        let note = &self.jobs[&job];
         let (strip, strips) = (group.shape.strip_sectors, group.shape.data_strips());
         let content = |sector: u64| {
             let own = |index: u32| note.new.get(&(u64::from(index) * strip + sector)).copied();
@@ -280,19 +322,18 @@ impl Array {
         let contents = (step.within.start..step.within.end())
             .map(content)
             .collect();
-        self.ledger.ios.insert(io, (spot, Moves::Write(contents)));
+        self.ios.insert(io, (spot, Moves::Write(contents)));
     }
 
     /// A drive has done it.
-    pub(super) fn note_device(&mut self, io: Key) {
+    fn note_device(&mut self, io: Key) {
         let (spot, moves) = self
-            .ledger
             .ios
             .remove(&io)
             .expect("every request to a drive was noted");
         match moves {
             Moves::Write(contents) => {
-                let drive = self.ledger.drives.entry(spot.drive).or_default();
+                let drive = self.drives.entry(spot.drive).or_default();
                 drive.extend((spot.sector..).zip(contents));
             }
             Moves::Read {
@@ -302,16 +343,11 @@ impl Array {
                 length,
             } => {
                 let read: Vec<_> = (0..length)
-                    .map(|at| {
-                        (
-                            (member, within + at),
-                            self.ledger.at(spot.drive, spot.sector + at),
-                        )
-                    })
+                    .map(|at| ((member, within + at), self.at(spot.drive, spot.sector + at)))
                     .collect();
                 match owner {
                     IoOwner::Job(job) => {
-                        let note = self.ledger.jobs.get_mut(&job).expect("it began");
+                        let note = self.jobs.get_mut(&job).expect("it began");
                         for (place, content) in read {
                             let before = note.read.insert(place, content.clone());
                             let is_other =
@@ -320,7 +356,7 @@ impl Array {
                         }
                     }
                     IoOwner::Repair(repair) => {
-                        self.ledger.repairs.entry(repair).or_default().extend(read);
+                        self.repairs.entry(repair).or_default().extend(read);
                     }
                     IoOwner::Scan | IoOwner::Tier(_) => {
                         unreachable!("what they read is noted elsewhere")
@@ -332,130 +368,120 @@ impl Array {
                 first,
                 length,
             } => {
-                let read = (0..length).map(|at| {
-                    (
-                        first + at,
-                        data(&self.ledger.at(spot.drive, spot.sector + at)),
-                    )
-                });
+                let read = (0..length)
+                    .map(|at| (first + at, data(&self.at(spot.drive, spot.sector + at))));
                 let read = read.collect();
                 self.note_fill_found(fill, read);
             }
         }
     }
 
-    /// A job that read has ended well: what it found, by sector of the group.
-    pub(super) fn note_found(
-        &mut self,
-        job: Key,
-        group: u32,
-        at: StripeAt,
-        extent: Extent,
-    ) -> BTreeMap<u64, u64> {
-        let first = self.groups[group as usize].first_sector(at);
-        let (group, note) = (&self.groups[group as usize], &self.ledger.jobs[&job]);
+    /// A job that read has ended well: what it found belongs to its owner.
+    fn note_found(&mut self, array: &Array<Self>, key: Key) {
+        let job = &array.jobs[key];
+        let (group, note) = (&array.groups[job.group as usize], &self.jobs[&key]);
+        let first = group.first_sector(job.at);
+        let extent = job.extents[0];
         let found = (extent.start..extent.end()).map(|sector| {
             let strip = group.shape.strip_sectors;
-            let versions = known(group, at.row, &note.read, sector % strip);
+            let versions = known(group, job.at.row, &note.read, sector % strip);
             let index = usize::try_from(sector.div_euclid(strip)).unwrap();
             (
                 first + sector,
                 versions[index].expect("what was asked for is known"),
             )
         });
-        found.collect()
+        let found: BTreeMap<u64, u64> = found.collect();
+        match job.owner {
+            Owner::Request(request) => self.requests.entry(request).or_default().extend(found),
+            Owner::Fill(fill) => self.note_fill_found(fill, found),
+            Owner::Destage(_) => unreachable!("a destage writes"),
+        }
     }
 
-    pub(super) fn note_request_found(&mut self, request: Key, found: BTreeMap<u64, u64>) {
-        self.ledger
-            .requests
-            .entry(request)
-            .or_default()
-            .extend(found);
-    }
-
-    pub(super) fn note_fill_found(&mut self, fill: Key, found: BTreeMap<u64, u64>) {
-        self.ledger.fills.entry(fill).or_default().extend(found);
+    fn note_fill_found(&mut self, fill: Key, found: BTreeMap<u64, u64>) {
+        self.fills.entry(fill).or_default().extend(found);
     }
 
     /// The tier is read, for `part` of a group.
-    pub(super) fn note_tier_read(&mut self, io: Key, spot: Spot, fill: Key, part: Extent) {
+    fn note_tier_read(&mut self, io: Key, spot: Spot, fill: Key, part: Extent) {
         let moves = Moves::FromTier {
             fill,
             first: part.start,
             length: part.length,
         };
-        self.ledger.ios.insert(io, (spot, moves));
+        self.ios.insert(io, (spot, moves));
     }
 
     /// `part` of a group, which is in the cache, is written to the tier.
-    pub(super) fn note_tier_write(&mut self, io: Key, spot: Spot, group: u32, part: Extent) {
-        let held = (part.start..part.end()).map(|sector| self.ledger.cache[&(group, sector)]);
+    fn note_tier_write(&mut self, io: Key, spot: Spot, group: u32, part: Extent) {
+        let held = (part.start..part.end()).map(|sector| self.cache[&(group, sector)]);
         let contents = held.map(Content::Data).collect();
-        self.ledger.ios.insert(io, (spot, Moves::Write(contents)));
+        self.ios.insert(io, (spot, Moves::Write(contents)));
     }
 
-    /// Sectors of a page are there, from a fill.
-    pub(super) fn note_filled(&mut self, fill: Key, group: u32, first: u64, part: Sectors) {
+    /// Sectors of a page are there, from a fill; those that were there before stay.
+    fn note_filled(&mut self, array: &Array<Self>, fill: Key, slot: u32, part: Sectors) {
+        let cache = array.cache.as_ref().expect("it is filled");
+        let page = cache.pages.page(slot);
+        let (group, first) = (page.key.group(), page.key.number() * cache.page_sectors);
+        let part = part & !page.valid;
         for sector in (0..64)
             .filter(|sector| part >> sector & 1 == 1)
             .map(|sector| first + sector)
         {
-            let version = self.ledger.fills[&fill][&sector];
-            self.ledger.cache.insert((group, sector), version);
+            let version = self.fills[&fill][&sector];
+            self.cache.insert((group, sector), version);
         }
     }
 
     /// The cache has taken a write.
-    pub(super) fn note_accepted(&mut self, group: u32, extent: Extent, version: u64) {
+    fn note_accepted(&mut self, array: &Array<Self>, request: Key) {
+        let version = array.requests[request].io.tag;
+        let (group, extent) = array.requests[request].place();
         for sector in extent.start..extent.end() {
-            let before = self.ledger.cache.insert((group, sector), version);
-            let cache = self.cache.as_ref().expect("it has taken a write");
+            let before = self.cache.insert((group, sector), version);
+            let cache = array.cache.as_ref().expect("it has taken a write");
             if cache.lacks(group, Extent::new(sector, 1)).is_none() {
                 let before = before.expect("old sectors were there");
-                self.ledger.olds.entry((group, sector)).or_insert(before);
+                self.olds.entry((group, sector)).or_insert(before);
             }
         }
     }
 
     /// A host has its answer.
-    pub(super) fn note_answer(
-        &mut self,
-        request: Key,
-        tag: u64,
-        verb: Verb,
-        group: u32,
-        extent: Extent,
-    ) {
+    fn note_answer(&mut self, array: &Array<Self>, request: Key) {
+        let HostIo { verb, tag, .. } = array.requests[request].io;
         if verb == Verb::Write {
             return;
         }
-        let found = self.ledger.requests.remove(&request).unwrap_or_default();
-        let is_cached = self.cache.is_some();
+        let (group, extent) = array.requests[request].place();
+        let found = self.requests.remove(&request).unwrap_or_default();
+        let is_cached = array.cache.is_some();
         let versions = (extent.start..extent.end()).map(|sector| {
             if is_cached {
-                self.ledger.cache[&(group, sector)]
+                self.cache[&(group, sector)]
             } else {
                 found[&sector]
             }
         });
         let versions = versions.collect();
-        self.ledger.answers.insert(tag, versions);
+        self.answers.insert(tag, versions);
     }
 
     /// A repair writes its target: what, from what it has read.
-    pub(super) fn note_rebuilt(
+    fn note_rebuilt(
         &mut self,
+        array: &Array<Self>,
         io: Key,
         repair: Key,
         spot: Spot,
-        group: u32,
-        member: u32,
-        rows: std::ops::Range<u64>,
+        rows: Range<u64>,
     ) {
-        let group = &self.groups[group as usize];
+        let member = array.repairs[repair].member;
+        let group = &array.groups[array.repairs[repair].group as usize];
         let strip = group.shape.strip_sectors;
-        let read = self.ledger.repairs.remove(&repair).expect("it has read");
+        let read = self.repairs.remove(&repair).expect("it has read");
         let mut contents = Vec::new();
         for row in rows.clone() {
             // Of this row only, with sectors of the strip.
@@ -481,21 +507,21 @@ impl Array {
                 });
             }
         }
-        self.ledger.ios.insert(io, (spot, Moves::Write(contents)));
+        self.ios.insert(io, (spot, Moves::Write(contents)));
     }
 
     /// Everything in the cache is gone.
-    pub(super) fn note_cache_lost(&mut self) {
-        self.ledger.cache.clear();
-        self.ledger.olds.clear();
-        self.ledger.destaging.clear();
+    fn note_cache_lost(&mut self) {
+        self.cache.clear();
+        self.olds.clear();
+        self.destaging.clear();
     }
 
     /// Everything on a drive is gone.
-    pub(super) fn note_failed(&mut self, drive: u16) {
-        self.ledger.drives.remove(&drive);
-        if !self.ledger.replaced.contains(&drive) {
-            self.ledger.replaced.push(drive);
+    fn note_failed(&mut self, drive: u16) {
+        self.drives.remove(&drive);
+        if !self.replaced.contains(&drive) {
+            self.replaced.push(drive);
         }
     }
 }

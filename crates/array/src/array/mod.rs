@@ -12,6 +12,8 @@
 //!
 //! Invariant: a request finishes once, and the parts of its [`Breakdown`] add up to its response time.
 
+#![expect(private_bounds, reason = "only this crate observes arrays")]
+
 mod caching;
 mod destage;
 mod failures;
@@ -20,6 +22,7 @@ mod growth;
 mod jobs;
 #[cfg(test)]
 mod ledger;
+mod observer;
 mod progress;
 mod repair;
 mod requests;
@@ -42,6 +45,7 @@ use crate::slab::{Key, Slab};
 use caching::Cache;
 use front::{Front, Ownership};
 use jobs::{DeviceIo, Job};
+use observer::Observer;
 use repair::{Campaign, Repair};
 use requests::Request;
 use scan::Scan;
@@ -113,7 +117,7 @@ struct Lun {
 }
 
 /// A storage array in virtual time.
-pub struct Array {
+pub struct Array<O: Observer = ()> {
     now: Time,
     schedule: Schedule<Event>,
     drives: Vec<Drive>,
@@ -136,22 +140,27 @@ pub struct Array {
     notes: Vec<Note>,
     names: Vec<String>,
     lun_names: Vec<String>,
-    lun_growths: u32,
     finished: Vec<Finished>,
     mirrors: Stream,
     placement: Stream,
     turn: u32,
     device_ios: u64,
-    #[cfg(test)]
-    ledger: ledger::Ledger,
+    observer: O,
 }
 
 impl Array {
-    /// The array of `design` at time zero; whatever is left to chance comes from `streams`.
+    /// The array of `design` at time zero; all chance comes from `streams`.
     ///
     /// # Errors
     /// [`DesignError`] when the design cannot be built.
     pub fn new(design: &ArrayDesign, streams: Streams) -> Result<Self, DesignError> {
+        Self::observed(design, streams)
+    }
+}
+
+impl<O: Observer> Array<O> {
+    /// The array of `design` at time zero, with an observer.
+    fn observed(design: &ArrayDesign, streams: Streams) -> Result<Self, DesignError> {
         let drives = design.drives.iter().enumerate().map(|(number, model)| {
             let mut stream = streams.named(&format!("drive/{number}"));
             Drive::new(model, design.policy, &mut stream)
@@ -209,14 +218,12 @@ impl Array {
                 .map(|group| group.name.clone())
                 .collect(),
             lun_names: design.luns.iter().map(|lun| lun.name.clone()).collect(),
-            lun_growths: 0,
             finished: Vec::new(),
             mirrors: streams.named("mirrors"),
             placement: streams.named("placement"),
             turn: 0,
             device_ios: 0,
-            #[cfg(test)]
-            ledger: ledger::Ledger::default(),
+            observer: O::default(),
         };
         array.start_scan();
         Ok(array)
@@ -311,11 +318,9 @@ impl Array {
     }
 
     /// What was measured on each drive, up to now.
-    pub fn drive_stats(&mut self) -> Vec<DriveStats> {
-        for drive in &mut self.drives {
-            drive.settle_stats(self.now);
-        }
-        self.drives.iter().map(|drive| *drive.stats()).collect()
+    pub fn drive_stats(&self) -> Vec<DriveStats> {
+        let drives = self.drives.iter();
+        drives.map(|drive| drive.stats_at(self.now)).collect()
     }
 }
 

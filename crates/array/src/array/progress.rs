@@ -3,10 +3,11 @@
 use brunt_units::Span;
 
 use super::Array;
+use super::observer::Observer;
 use super::repair::{Campaign, CampaignKind};
 use crate::standing::{Standing, Unfinished};
 
-impl Array {
+impl<O: Observer> Array<O> {
     /// How the worst of its groups is. It changes with what is noted, and not without.
     pub fn standing(&self) -> Standing {
         let groups = (0..).zip(&self.groups);

@@ -17,7 +17,9 @@ use std::ops::Range;
 use brunt_units::{Span, Time};
 
 use super::jobs::IoOwner;
+use super::observer::{Move, Observer};
 use super::{Array, Event};
+use crate::Extent;
 use crate::group::locks::ClaimId;
 use crate::group::{Spot, StripeAt, Target, members};
 use crate::incident::NoteKind;
@@ -33,9 +35,9 @@ enum Phase {
 
 /// A piece that is being rebuilt or copied.
 pub(super) struct Repair {
-    group: u32,
+    pub(super) group: u32,
     chunk: u32,
-    member: u32,
+    pub(super) member: u32,
     rows: Range<u64>,
     claim: Option<ClaimId>,
     phase: Phase,
@@ -67,7 +69,7 @@ pub(super) struct Campaign {
     pub(super) has_moved: bool,
 }
 
-impl Array {
+impl<O: Observer> Array<O> {
     /// Starts what can be started in `group`.
     pub(super) fn start_repairs(&mut self, group: u32) {
         while let Some((chunk, member)) = self.groups[group as usize].next_repair() {
@@ -153,16 +155,16 @@ impl Array {
         repair.phase = Phase::Reading;
         repair.disturbed = false;
         repair.pending = u32::try_from(spots.len()).expect("few sources");
-        for (_member, spot) in spots {
-            let _io = self.ask_drive(IoOwner::Repair(key), spot, length, false);
-            #[cfg(test)]
-            self.note_read(
-                _io,
-                IoOwner::Repair(key),
+        for (member, spot) in spots {
+            let owner = IoOwner::Repair(key);
+            let io = self.ask_drive(owner, spot, length, false);
+            self.observe(Move::ReadBegan {
+                io,
+                owner,
                 spot,
-                _member,
-                crate::Extent::new(0, length),
-            );
+                member,
+                within: Extent::new(0, length),
+            });
         }
     }
 
@@ -197,11 +199,14 @@ impl Array {
         let length = (repair.rows.end - repair.rows.start) * strip;
         let repair = &mut self.repairs[key];
         (repair.phase, repair.pending) = (Phase::Writing, 1);
-        let _rows = repair.rows.clone();
-        let (_group, _member) = (repair.group, repair.member);
-        let _io = self.ask_drive(IoOwner::Repair(key), Spot { sector, ..spot }, length, true);
-        #[cfg(test)]
-        self.note_rebuilt(_io, key, Spot { sector, ..spot }, _group, _member, _rows);
+        let (spot, rows) = (Spot { sector, ..spot }, repair.rows.clone());
+        let io = self.ask_drive(IoOwner::Repair(key), spot, length, true);
+        self.observe(Move::RebuildBegan {
+            io,
+            repair: key,
+            spot,
+            rows,
+        });
     }
 
     fn unit_ended(&mut self, key: Key) {

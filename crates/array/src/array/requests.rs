@@ -6,6 +6,7 @@ use smallvec::smallvec;
 
 use super::front::Entry;
 use super::jobs::Owner;
+use super::observer::{Move, Observer};
 use super::{Array, Event, Finished, HostIo, Verb};
 use crate::Extent;
 use crate::breakdown::Breakdown;
@@ -13,7 +14,7 @@ use crate::slab::Key;
 
 /// A request in flight.
 pub(super) struct Request {
-    io: HostIo,
+    pub(super) io: HostIo,
     submitted_at: Time,
     entry: Entry,
     /// Where it lies in its group.
@@ -31,17 +32,12 @@ pub(super) struct Request {
 }
 
 impl Request {
-    #[cfg(test)]
-    pub(super) fn tag(&self) -> u64 {
-        self.io.tag
-    }
-
     pub(super) fn place(&self) -> (u32, Extent) {
         (self.group, self.extent)
     }
 }
 
-impl Array {
+impl<O: Observer> Array<O> {
     /// Takes a request at `now`. What lies past the LUN's end fails with [`IoError::PastEnd`], and what no path leads to
     /// with [`IoError::Device`].
     ///
@@ -177,11 +173,8 @@ impl Array {
 
     /// The host has its answer.
     pub(super) fn leave(&mut self, key: Key) {
-        #[cfg(test)]
         if self.requests[key].result.is_ok() {
-            let request = &self.requests[key];
-            let (io, group, extent) = (request.io, request.group, request.extent);
-            self.note_answer(key, io.tag, io.verb, group, extent);
+            self.observe(Move::Answered(key));
         }
         let request = &self.requests[key];
         let mut breakdown = request.inside;

@@ -6,6 +6,7 @@
 use brunt_units::{ByteSize, Time};
 
 use super::jobs::IoOwner;
+use super::observer::Observer;
 use super::{Array, Event};
 use crate::design::ScanDesign;
 use crate::group::Spot;
@@ -27,7 +28,7 @@ impl Scan {
     }
 }
 
-impl Array {
+impl<O: Observer> Array<O> {
     /// Begins to scan all drives, one after the other within the first pause.
     pub(super) fn start_scan(&mut self) {
         let Some(scan) = &self.scan else { return };

@@ -14,6 +14,7 @@ use smallvec::{SmallVec, smallvec};
 
 use super::Array;
 use super::jobs::IoOwner;
+use super::observer::{Move, Observer};
 use crate::Extent;
 use crate::breakdown::Breakdown;
 use crate::cache::pages::PageKey;
@@ -50,7 +51,7 @@ fn runs(mut units: Units) -> impl Iterator<Item = (u64, u64)> {
     })
 }
 
-impl Array {
+impl<O: Observer> Array<O> {
     /// Counts of the solid-state tier, if there is one.
     pub fn tier_stats(&self) -> Option<TierStats> {
         self.tier.as_ref().map(|tier| tier.stats())
@@ -107,9 +108,13 @@ impl Array {
             group,
             part,
         });
-        let _io = self.ask_drive(IoOwner::Tier(io), spot, part.length, false);
-        #[cfg(test)]
-        self.note_tier_read(_io, spot, fill, part);
+        let io = self.ask_drive(IoOwner::Tier(io), spot, part.length, false);
+        self.observe(Move::TierReadBegan {
+            io,
+            spot,
+            fill,
+            part,
+        });
     }
 
     /// What of a block is in the cache, whole pages just as the drives hold them.
@@ -160,25 +165,23 @@ impl Array {
         }
     }
 
-    fn write_place(&mut self, _group: u32, _number: u64, place: u32, units: Units) {
+    fn write_place(&mut self, group: u32, number: u64, place: u32, units: Units) {
         let tier = self.tier.as_mut().expect("a place is there");
         tier.begin_write(place, units);
         let page = tier.page_sectors;
-        #[cfg(test)]
-        let first = _number * tier.block_sectors;
+        let first = number * tier.block_sectors;
         let pending = u32::try_from(runs(units).count()).expect("few runs");
         let io = self.tier_ios.insert(TierIo::Write { place, pending });
         for (unit, count) in runs(units) {
             let tier = self.tier.as_ref().expect("it is there");
             let spot = tier.spot(place, unit * page);
-            let _io = self.ask_drive(IoOwner::Tier(io), spot, count * page, true);
-            #[cfg(test)]
-            self.note_tier_write(
-                _io,
+            let io = self.ask_drive(IoOwner::Tier(io), spot, count * page, true);
+            self.observe(Move::TierWriteBegan {
+                io,
                 spot,
-                _group,
-                Extent::new(first + unit * page, count * page),
-            );
+                group,
+                part: Extent::new(first + unit * page, count * page),
+            });
         }
     }
 

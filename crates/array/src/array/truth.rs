@@ -7,6 +7,7 @@ use brunt_units::{ByteSize, Span, Time};
 use brunt_world::random::{Stream, Streams};
 
 use crate::Extent;
+use crate::array::ledger::Ledger;
 use crate::array::{Array, HostIo, Verb};
 use crate::cache::pages::PageKey;
 use crate::design::{ArrayDesign, CacheDesign, ControllerDesign, Level, ScanDesign, TierDesign};
@@ -32,7 +33,7 @@ fn add_tier(design: &mut ArrayDesign, stream: &mut Stream) {
 }
 
 struct Tester {
-    array: Array,
+    array: Array<Ledger>,
     stream: Stream,
     /// Of each place: the version that was acknowledged last, and whether a request is under way.
     acknowledged: Vec<u64>,
@@ -113,7 +114,7 @@ fn tester(seed: u64) -> Tester {
     if cached && stream.percent(50) {
         add_tier(&mut design, &mut stream);
     }
-    let array = Array::new(&design, Streams::new(seed)).unwrap();
+    let array = Array::observed(&design, Streams::new(seed)).unwrap();
     let sectors = array.lun_size(0).get().div_euclid(512);
     let places = usize::try_from(sectors.div_euclid(PLACE)).unwrap().min(160);
     let tolerates = match level {
@@ -206,7 +207,7 @@ impl Tester {
     }
 
     fn check_answer(&mut self, tag: u64, first: usize) {
-        let answers = &mut self.array.ledger.answers;
+        let answers = &mut self.array.observer.answers;
         let versions = answers.remove(&tag).expect("it was answered");
         for (at, version) in versions.iter().enumerate() {
             let place = first + at.div_euclid(usize::try_from(PLACE).unwrap());
@@ -248,7 +249,8 @@ impl Tester {
                     // One of the two works already; that is harmless.
                     for number in 0..2 {
                         self.array
-                            .schedule_incident(now, Incident::ControllerReturns(number));
+                            .schedule_incident(now, Incident::ControllerReturns(number))
+                            .unwrap();
                     }
                     return;
                 }
@@ -262,7 +264,7 @@ impl Tester {
             }
             _ => return,
         };
-        self.array.schedule_incident(now, incident);
+        self.array.schedule_incident(now, incident).unwrap();
     }
 
     fn pass(&mut self, span: Span) {
@@ -328,8 +330,8 @@ impl Tester {
                 Incident::ControllerFails(number),
                 Incident::ControllerReturns(number),
             );
-            self.array.schedule_incident(now, fails);
-            self.array.schedule_incident(back, returns);
+            self.array.schedule_incident(now, fails).unwrap();
+            self.array.schedule_incident(back, returns).unwrap();
         }
     }
 
@@ -339,11 +341,11 @@ impl Tester {
         for place in 0..self.acknowledged.len() {
             let tag = self.next_version;
             self.submit(place, 1, Verb::Read);
-            while !self.array.ledger.answers.contains_key(&tag) {
+            while !self.array.observer.answers.contains_key(&tag) {
                 let next = self.array.next_at().expect("it is answered");
                 self.array.advance(next);
             }
-            let found = self.array.ledger.answers[&tag][0];
+            let found = self.array.observer.answers[&tag][0];
             self.collect();
             assert!(self.is_uncertain[place] || found == self.acknowledged[place]);
             self.acknowledged[place] = found;

@@ -127,8 +127,11 @@ impl Drive {
         self.waiting.len() + self.outside.len() + self.serving.len()
     }
 
-    pub(crate) fn stats(&self) -> &DriveStats {
-        &self.stats
+    /// What was measured up to `now`.
+    pub(crate) fn stats_at(&self, now: Time) -> DriveStats {
+        let mut stats = self.stats;
+        stats.settle(now, self.outstanding());
+        stats
     }
 
     /// Starts measuring anew.
@@ -138,7 +141,7 @@ impl Drive {
     }
 
     /// Brings the time-weighted figures up to `now`.
-    pub(crate) fn settle_stats(&mut self, now: Time) {
+    fn settle_stats(&mut self, now: Time) {
         let outstanding = self.outstanding();
         self.stats.settle(now, outstanding);
     }

@@ -17,9 +17,8 @@ use smallvec::SmallVec;
 pub use outcome::{Interval, Outcome, Phase, Side};
 pub use source::{Access, Pace, Stream, TraceEntry};
 
-use crate::paged::PagedIncident;
 use crate::system::{System, SystemDesign, SystemError};
-use crate::{Finished, HostIo};
+use crate::{Finished, HostIo, Scheduled};
 use outcome::Measuring;
 use source::Source;
 
@@ -30,8 +29,8 @@ pub struct Simulation {
     pub design: SystemDesign,
     /// The load.
     pub streams: Vec<Stream>,
-    /// What befalls it, and when.
-    pub incidents: Vec<(Time, PagedIncident)>,
+    /// The scheduled incidents.
+    pub incidents: Vec<Scheduled>,
     /// What is not measured, at the beginning.
     pub warm_up: Span,
     /// What is measured, after it.
@@ -54,51 +53,52 @@ pub struct Progress {
 /// Runs `simulation`. `watch` is called at the end of every interval; when it says false, the simulation ends there.
 ///
 /// # Errors
-/// [`SystemError`] when the array cannot be built.
+/// [`SystemError`] when the array cannot be built, or does not have what an incident is about.
 ///
 /// # Panics
-/// When a stream names a LUN, or an incident a part, that is not there; scenarios are checked before.
+/// When a stream names a LUN that is not there; scenarios are checked before.
 pub fn simulate(
     simulation: &Simulation,
     mut watch: impl FnMut(Progress) -> bool,
 ) -> Result<Outcome, SystemError> {
     let random = Streams::new(simulation.seed);
-    let mut array = simulation.design.build(random.part("array"))?;
-    for (at, incident) in &simulation.incidents {
-        array.schedule_incident(*at, incident.clone());
-    }
+    let array = simulation
+        .design
+        .build(random.part("array"), &simulation.incidents)?;
     let mut sources: Vec<Source> = Vec::new();
     for (number, stream) in simulation.streams.iter().enumerate() {
         let random = random.named(&format!("load/{number}"));
-        sources.push(Source::new(stream.clone(), &array, random));
+        sources.push(Source::new(stream.clone(), &*array, random));
     }
     let begin = Time::ZERO + simulation.warm_up;
     let end = begin + simulation.duration;
     let mut run = Run {
         array,
         sources,
-        growths_seen: 0,
+        has_incidents: !simulation.incidents.is_empty(),
+        notes_seen: 0,
         measuring: Measuring::new(!simulation.incidents.is_empty()),
     };
     run.start();
     run.until(begin, false);
-    run.measuring.begin(&mut run.array);
+    run.measuring.begin(&mut *run.array);
     let mut at = begin;
     while at < end {
         at = (at + simulation.interval).min(end);
         run.until(at, true);
-        run.measuring.close_interval(&mut run.array);
+        run.measuring.close_interval(&*run.array);
         if !watch(Progress { now: at, end }) {
             break;
         }
     }
-    Ok(run.measuring.finish(&mut run.array, &simulation.design))
+    Ok(run.measuring.finish(&*run.array, &simulation.design))
 }
 
 struct Run {
-    array: System,
+    array: Box<dyn System>,
     sources: Vec<Source>,
-    growths_seen: u32,
+    has_incidents: bool,
+    notes_seen: usize,
     measuring: Measuring,
 }
 
@@ -112,12 +112,8 @@ impl Run {
     }
 
     fn ask(&mut self, number: usize, now: Time) {
-        let growths = self.array.lun_growths();
-        if growths != self.growths_seen {
-            self.growths_seen = growths;
-            for source in &mut self.sources {
-                source.see_sizes(&self.array);
-            }
+        if self.has_incidents {
+            self.see_growth();
         }
         let (lun, verb, extent) = self.sources[number].draw();
         let tag = number as u64;
@@ -130,6 +126,18 @@ impl Run {
                 tag,
             },
         );
+    }
+
+    /// A LUN may have grown when something was noted.
+    fn see_growth(&mut self) {
+        let notes = self.array.notes_count();
+        if notes == self.notes_seen {
+            return;
+        }
+        self.notes_seen = notes;
+        for source in &mut self.sources {
+            source.see_sizes(&*self.array);
+        }
     }
 
     /// Lets everything happen up to `end`.
@@ -172,7 +180,7 @@ impl Run {
             }
         }
         if measured {
-            self.measuring.look(&self.array);
+            self.measuring.look(&*self.array);
         }
     }
 

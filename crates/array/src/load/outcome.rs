@@ -6,7 +6,9 @@ use brunt_units::{Span, Time};
 use crate::drive::DriveStats;
 use crate::incident::Note;
 use crate::system::{System, SystemDesign};
-use crate::{CacheStats, Finished, LunRoom, PageStats, Standing, TierStats, Unfinished, Verb};
+use crate::{
+    CacheStats, Finished, LunRoom, PageStats, PagedArray, Standing, TierStats, Unfinished, Verb,
+};
 
 /// Reads or writes of hosts.
 #[derive(Clone, Debug, Default)]
@@ -166,6 +168,14 @@ fn busiest(shares: impl Iterator<Item = f64>) -> Option<(usize, f64)> {
         })
 }
 
+/// Share of each member's room in use, 0 to 1; none without a pool.
+fn used_shares(array: &dyn System) -> Vec<f64> {
+    array
+        .pool()
+        .map(PagedArray::used_shares)
+        .unwrap_or_default()
+}
+
 /// What is being measured.
 pub(super) struct Measuring {
     since: Time,
@@ -200,10 +210,10 @@ impl Measuring {
     }
 
     /// Measuring begins now.
-    pub(super) fn begin(&mut self, array: &mut System) {
+    pub(super) fn begin(&mut self, array: &mut dyn System) {
         array.forget_stats();
         (self.since, self.interval_since) = (array.now(), array.now());
-        self.used_before = array.used_shares();
+        self.used_before = used_shares(array);
         self.busy_before = vec![Span::ZERO; array.drive_stats().len()];
         if self.has_phases {
             self.notes_seen = array.notes_count();
@@ -212,7 +222,7 @@ impl Measuring {
     }
 
     /// Looks whether the groups are in another state since the last call. That is worth a look when something was noted.
-    pub(super) fn look(&mut self, array: &System) {
+    pub(super) fn look(&mut self, array: &dyn System) {
         let notes = array.notes_count();
         let Some(phase) = self.phases.last_mut().filter(|_| notes != self.notes_seen) else {
             return;
@@ -239,7 +249,7 @@ impl Measuring {
         }
     }
 
-    pub(super) fn close_interval(&mut self, array: &mut System) {
+    pub(super) fn close_interval(&mut self, array: &dyn System) {
         let now = array.now();
         let length = now - self.interval_since;
         let busy: Vec<Span> = array.drive_stats().iter().map(|drive| drive.busy).collect();
@@ -262,21 +272,21 @@ impl Measuring {
             busiest: (share, drive),
             dirty: cache.map(|cache| cache.unwritten as f64 / cache.write_pages as f64),
             tier_hits,
-            room: array.used_share(),
+            room: array.pool().map(PagedArray::used_share),
         });
         self.busy_before = busy;
         self.interval_since = now;
     }
 
     /// Share of the reads since the last call that the tier answered.
-    fn tier_hits(&mut self, array: &mut System) -> Option<f64> {
+    fn tier_hits(&mut self, array: &dyn System) -> Option<f64> {
         let now = array.tier_stats()?;
         let before = std::mem::replace(&mut self.tier_before, now);
         let (hits, misses) = (now.hits - before.hits, now.misses - before.misses);
         (hits + misses > 0).then(|| hits as f64 / (hits + misses) as f64)
     }
 
-    pub(super) fn finish(mut self, array: &mut System, design: &SystemDesign) -> Outcome {
+    pub(super) fn finish(mut self, array: &dyn System, design: &SystemDesign) -> Outcome {
         if let Some(phase) = self.phases.last_mut() {
             phase.until = array.now();
         }
@@ -306,8 +316,8 @@ impl Measuring {
             between,
             notes: array.notes(),
             used_before: self.used_before,
-            used: array.used_shares(),
-            pages: array.pages(),
+            used: used_shares(array),
+            pages: array.pool().map(|pool| (pool.stats(), pool.lun_rooms())),
             device_ios: array.device_ios(),
             drives,
         }

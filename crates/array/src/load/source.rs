@@ -86,7 +86,7 @@ pub(super) struct Source {
 }
 
 impl Source {
-    pub(super) fn new(stream: Stream, array: &System, random: random::Stream) -> Self {
+    pub(super) fn new(stream: Stream, array: &dyn System, random: random::Stream) -> Self {
         let mut source = Self {
             places: Vec::new(),
             sectors: 0,
@@ -111,7 +111,7 @@ impl Source {
     }
 
     /// Looks how large LUNs are, at the beginning and when one has grown. One that is gone is asked for what it had.
-    pub(super) fn see_sizes(&mut self, array: &System) {
+    pub(super) fn see_sizes(&mut self, array: &dyn System) {
         let sectors_of = |lun| array.lun_size(lun).get().div_euclid(512);
         match &self.stream.access {
             Access::Random { sectors, .. } => {

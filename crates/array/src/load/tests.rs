@@ -5,7 +5,7 @@ use brunt_units::ByteSize;
 use super::*;
 use crate::design::{ArrayDesign, Level};
 use crate::drive::library;
-use crate::{Extent, Incident, Verb};
+use crate::{Extent, Incident, Scheduled, Verb};
 
 fn simulation(streams: Vec<Stream>) -> Simulation {
     let model = library::find("cheetah-15k5-146-fc").unwrap();
@@ -101,9 +101,10 @@ fn a_trace_comes_at_its_times() {
 fn what_fails_at_once_does_not_stop_time() {
     let mut simulation = simulation(vec![random(Pace::Outstanding(4), 100)]);
     for drive in 0..2 {
-        simulation
-            .incidents
-            .push((Time(Span::seconds(5).0), Incident::DriveFails(drive).into()));
+        simulation.incidents.push(Scheduled::new(
+            Time(Span::seconds(5).0),
+            Incident::DriveFails(drive),
+        ));
     }
     let outcome = simulate(&simulation, |_| true).unwrap();
     assert!(outcome.reads.errors > 100);
@@ -130,13 +131,13 @@ fn equal_seeds_give_equal_outcomes() {
 #[test]
 fn a_load_goes_over_what_a_lun_has_grown_by() {
     let simulation = simulation(Vec::new());
-    let mut array = simulation.design.build(Streams::new(1)).unwrap();
+    let mut array = simulation.design.build(Streams::new(1), &[]).unwrap();
     let mut source = Source::new(
         random(Pace::Outstanding(1), 100),
-        &array,
+        &*array,
         Streams::new(1).named("load"),
     );
-    let mut last = |array: &System| {
+    let mut last = |array: &dyn System| {
         source.see_sizes(array);
         let drawn = (0..2000).map(|_| source.draw());
         let second = drawn.filter(|(lun, ..)| *lun == 1);
@@ -145,16 +146,15 @@ fn a_load_goes_over_what_a_lun_has_grown_by() {
     };
     // Of 10 and 30 GiB, and then of 10 and 90.
     let gib = |count: u64| ByteSize::gib(count).get().div_euclid(512);
-    let before = last(&array);
+    let before = last(&*array);
     assert!(
         (1400..1600).contains(&before.0) && before.1 <= gib(30),
         "{before:?}"
     );
     let grows = Incident::LunGrows(1, ByteSize::gib(90));
-    array.schedule_incident(Time::ZERO, grows.into());
+    array.schedule(&Scheduled::new(Time::ZERO, grows)).unwrap();
     array.advance(Time::ZERO);
-    assert_eq!(array.lun_growths(), 1);
-    let after = last(&array);
+    let after = last(&*array);
     assert!(after.0 > 1700, "{after:?}");
     assert!((gib(80)..=gib(90)).contains(&after.1), "{after:?}");
 }

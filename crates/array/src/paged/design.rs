@@ -47,7 +47,7 @@ impl Default for BalanceDesign {
 pub struct PagedDesign {
     /// The arrays. Of each, the first LUN is room for pages; give it no others.
     pub members: Vec<ArrayDesign>,
-    /// Members, by number, that do not take part before [`super::PagedIncident::MemberJoins`].
+    /// Members, by number, that do not take part before [`crate::Incident::MemberJoins`].
     pub later: Vec<usize>,
     /// A page: what is allocated and moved. 15 MiB in EqualLogic groups (from memory).
     pub page: ByteSize,

@@ -25,30 +25,15 @@ use brunt_world::{Due, IoError, Schedule};
 use smallvec::SmallVec;
 
 use crate::breakdown::Breakdown;
-use crate::incident::{Incident, Note, NoteKind};
+use crate::incident::{Incident, Misplaced, Note, NoteKind, Scheduled};
 use crate::slab::{Key, Slab};
-use crate::{Array, Extent, Finished, HostIo, Unfinished};
+use crate::{Array, Extent, Finished, HostIo};
 use balance::Balance;
 pub use design::{BalanceDesign, PagedDesign, PagedError, PagedLunDesign};
 use map::{PageMap, WORKING_ROOM};
 use parts::{Part, PartOwner, Sub};
 pub use stats::{LunRoom, PageStats};
 use traffic::Traffic;
-
-/// What befalls a paged array.
-#[derive(Clone, Debug, PartialEq)]
-pub enum PagedIncident {
-    /// Something befalls a member.
-    Member(usize, Incident),
-    /// A LUN is added that has what this one has then. It can be written, too: a clone.
-    Snapshot(u32, String),
-    /// A LUN is removed. What only it has is free.
-    Remove(u32),
-    /// A member takes part from now on.
-    MemberJoins(usize),
-    /// A LUN gets a larger size; what is new gets room when it is first written.
-    LunGrows(u32, ByteSize),
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Event {
@@ -94,14 +79,13 @@ pub struct PagedArray {
     subs: Slab<Sub>,
     balance: Balance,
     stats: PageStats,
-    incidents: Vec<PagedIncident>,
+    incidents: Vec<Incident>,
     notes: Vec<Note>,
     names: Vec<String>,
     finished: Vec<Finished>,
     /// What reading zeros takes: the way in and out, and the processor.
     zeros_take: Span,
     is_full: bool,
-    lun_growths: u32,
     #[cfg(test)]
     bytes: tests::Bytes,
 }
@@ -139,7 +123,6 @@ impl PagedArray {
             finished: Vec::new(),
             zeros_take,
             is_full: false,
-            lun_growths: 0,
             #[cfg(test)]
             bytes: tests::Bytes::default(),
         };
@@ -152,29 +135,32 @@ impl PagedArray {
         &self.members
     }
 
-    /// The member arrays, to be measured.
-    pub fn members_mut(&mut self) -> &mut [Array] {
-        &mut self.members
-    }
-
-    /// Lets `incident` happen at `at`. A snapshot's LUN gets the next number then.
-    ///
-    /// # Panics
-    /// When `at` has passed, or there is no such member.
-    pub fn schedule_incident(&mut self, at: Time, incident: PagedIncident) {
-        assert!(at >= self.now, "an incident before now");
-        if let PagedIncident::Member(member, incident) = incident {
-            return self.members[member].schedule_incident(at, incident);
+    /// Schedules an incident of the pool or of one of its members. A snapshot gets the next LUN number when it is taken, so
+    /// whether a LUN is there is only known at that time; without it nothing happens.
+    pub(crate) fn schedule_incident(&mut self, one: &Scheduled) -> Result<(), Misplaced> {
+        let find = |number: usize| match number < self.members.len() {
+            true => Ok(()),
+            false => Err(Misplaced::Part("member", number)),
+        };
+        match one.incident {
+            Incident::Snapshot(..) | Incident::LunRemoved(_) | Incident::LunGrows(..) => {}
+            Incident::MemberJoins(member) => find(member)?,
+            _ => {
+                find(one.array)?;
+                let member = &mut self.members[one.array];
+                return member.schedule_incident(one.at, one.incident.clone());
+            }
         }
+        assert!(one.at >= self.now, "an incident before now");
         let number = u32::try_from(self.incidents.len()).expect("few incidents");
-        self.incidents.push(incident);
-        self.schedule.set(at, Event::Incident(number));
+        self.incidents.push(one.incident.clone());
+        self.schedule.set(one.at, Event::Incident(number));
+        Ok(())
     }
 
     fn befall(&mut self, number: u32) {
         match self.incidents[number as usize].clone() {
-            PagedIncident::Member(..) => unreachable!("members have their own"),
-            PagedIncident::Snapshot(lun, name) => {
+            Incident::Snapshot(lun, name) => {
                 if self.map.sectors(lun).is_none() {
                     return;
                 }
@@ -183,7 +169,7 @@ impl PagedArray {
                 self.names.push(name.clone());
                 self.note(NoteKind::SnapshotTaken { of, name });
             }
-            PagedIncident::Remove(lun) => {
+            Incident::LunRemoved(lun) => {
                 let Some(name) = self.names.get(lun as usize).cloned() else {
                     return;
                 };
@@ -192,13 +178,14 @@ impl PagedArray {
                 self.look_for_room();
                 self.merge();
             }
-            PagedIncident::MemberJoins(member) => {
+            Incident::MemberJoins(member) => {
                 self.map.open(member, true);
                 self.note(NoteKind::MemberJoined(member));
                 self.look_for_room();
                 self.even_out();
             }
-            PagedIncident::LunGrows(lun, size) => self.grow_lun(lun, size),
+            Incident::LunGrows(lun, size) => self.grow_lun(lun, size),
+            other => unreachable!("{other:?} is for a member"),
         }
     }
 
@@ -217,13 +204,7 @@ impl PagedArray {
             });
         }
         self.map.grow(lun, wanted);
-        self.lun_growths += 1;
         self.note(NoteKind::LunGrew { lun: name, size });
-    }
-
-    /// How often a LUN has grown.
-    pub(crate) fn lun_growths(&self) -> u32 {
-        self.lun_growths
     }
 
     /// Whether pages are free again, after something was given back.
@@ -235,37 +216,9 @@ impl PagedArray {
         self.notes.push(Note { at: self.now, what });
     }
 
-    /// What was noted so far, by itself and by its members, in order of time.
-    pub fn notes(&self) -> Vec<Note> {
-        let mut notes = self.notes.clone();
-        for (member, array) in self.members.iter().enumerate() {
-            let of_member = array.notes().iter().map(|note| Note {
-                at: note.at,
-                what: NoteKind::Member(member, Box::new(note.what.clone())),
-            });
-            notes.extend(of_member);
-        }
-        notes.sort_by_key(|note| note.at);
-        notes
-    }
-
-    /// How many notes there are.
-    pub(crate) fn notes_count(&self) -> usize {
-        let members = self.members.iter().map(|member| member.notes().len());
-        self.notes.len() + members.sum::<usize>()
-    }
-
-    /// The repairs of all members that are under way.
-    pub fn unfinished(&self) -> Vec<Unfinished> {
-        let members = self.members.iter().enumerate();
-        let all = members.flat_map(|(number, member)| {
-            let own = member.unfinished().into_iter();
-            own.map(move |one| Unfinished {
-                member: Some(number),
-                ..one
-            })
-        });
-        all.collect()
+    /// The event log of the pool itself; members have their own.
+    pub fn notes(&self) -> &[Note] {
+        &self.notes
     }
 
     /// Takes a request at `now`. What lies past the LUN's end fails with [`IoError::PastEnd`], a write that needs room when

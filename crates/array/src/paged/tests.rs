@@ -11,12 +11,10 @@ use brunt_world::random::{Stream, Streams};
 
 use super::parts::{Sub, SubKind};
 use super::stats::PageStats;
-use super::{
-    BalanceDesign, PagedArray, PagedDesign, PagedError, PagedIncident, PagedLunDesign, PartOwner,
-};
+use super::{BalanceDesign, PagedArray, PagedDesign, PagedError, PagedLunDesign, PartOwner};
 use crate::design::{ArrayDesign, CacheDesign, ControllerDesign, Level};
 use crate::drive::library;
-use crate::incident::NoteKind;
+use crate::incident::{Incident, NoteKind, Scheduled};
 use crate::slab::Key;
 use crate::{Extent, Finished, HostIo, Verb};
 
@@ -241,7 +239,8 @@ impl Host {
         if luns.len() < 4 && self.stream.percent(60) {
             let name = format!("copy {}", self.next_lun);
             self.array
-                .schedule_incident(now, PagedIncident::Snapshot(lun, name));
+                .schedule_incident(&Scheduled::new(now, Incident::Snapshot(lun, name)))
+                .unwrap();
             let copy = self.luns[&lun].iter().map(|(version, is_busy)| {
                 let version = if *is_busy { u64::MAX } else { *version };
                 (version, false)
@@ -251,7 +250,8 @@ impl Host {
             self.next_lun += 1;
         } else if luns.len() > 1 && !self.luns[&lun].iter().any(|(_, is_busy)| *is_busy) {
             self.array
-                .schedule_incident(now, PagedIncident::Remove(lun));
+                .schedule_incident(&Scheduled::new(now, Incident::LunRemoved(lun)))
+                .unwrap();
             self.luns.remove(&lun);
         }
         self.pass(Span::ZERO);
@@ -381,7 +381,9 @@ fn a_write_after_a_snapshot_costs_two_reads_and_the_map_and_after_that_nothing()
     assert_eq!(cost(&mut array), 4);
     assert_eq!(cost(&mut array), 2, "in place");
     let now = array.now();
-    array.schedule_incident(now, PagedIncident::Snapshot(0, "before".into()));
+    array
+        .schedule_incident(&Scheduled::new(now, Incident::Snapshot(0, "before".into())))
+        .unwrap();
     array.advance(now);
     assert_eq!(
         cost(&mut array),
@@ -455,7 +457,12 @@ fn the_room_of_a_removed_snapshot_comes_back() {
     design.balance = None;
     let mut array = PagedArray::new(&design, Streams::new(1)).unwrap();
     let before = array.used_shares();
-    array.schedule_incident(Time::ZERO, PagedIncident::Snapshot(0, "before".into()));
+    array
+        .schedule_incident(&Scheduled::new(
+            Time::ZERO,
+            Incident::Snapshot(0, "before".into()),
+        ))
+        .unwrap();
     array.advance(Time::ZERO);
     for page in 0..4 {
         array.submit(Time::ZERO, write(0, page * 48, 8));
@@ -463,7 +470,9 @@ fn the_room_of_a_removed_snapshot_comes_back() {
     wait_for_all(&mut array);
     assert!(array.used_shares()[0] > before[0]);
     let now = array.now();
-    array.schedule_incident(now, PagedIncident::Remove(1));
+    array
+        .schedule_incident(&Scheduled::new(now, Incident::LunRemoved(1)))
+        .unwrap();
     wait_for_all(&mut array);
     assert_eq!(array.used_shares(), before);
     // Every page was shared; of each, the grain of the write is new, and the other five are copied.
@@ -485,7 +494,9 @@ fn a_lun_that_grows_takes_room_when_it_is_written() {
     let larger = ByteSize::bytes(before.get() * 2);
     for size in [before, larger] {
         let now = array.now();
-        array.schedule_incident(now, PagedIncident::LunGrows(0, size));
+        array
+            .schedule_incident(&Scheduled::new(now, Incident::LunGrows(0, size)))
+            .unwrap();
     }
     wait_for_all(&mut array);
     assert_eq!(
@@ -516,7 +527,9 @@ fn pages_go_to_a_member_that_joins() {
     design.balance = None;
     let mut array = PagedArray::new(&design, Streams::new(1)).unwrap();
     assert_eq!(array.used_shares()[1], 0.0);
-    array.schedule_incident(Time(1000), PagedIncident::MemberJoins(1));
+    array
+        .schedule_incident(&Scheduled::new(Time(1000), Incident::MemberJoins(1)))
+        .unwrap();
     wait_for_all(&mut array);
     let shares = array.used_shares();
     assert!(

@@ -201,7 +201,8 @@ fn losing_a_controller_means_writing_through() {
     let at = bench.array.now() + Span::millis(1);
     bench
         .array
-        .schedule_incident(at, Incident::ControllerFails(0));
+        .schedule_incident(at, Incident::ControllerFails(0))
+        .unwrap();
     bench.pass(Span::seconds(1));
     assert_eq!(
         bench.array.cache_stats().unwrap().unwritten,
@@ -218,7 +219,8 @@ fn losing_a_controller_means_writing_through() {
     let at = bench.array.now();
     bench
         .array
-        .schedule_incident(at, Incident::ControllerReturns(0));
+        .schedule_incident(at, Incident::ControllerReturns(0))
+        .unwrap();
     bench.pass(Span::millis(1));
     let fast = bench.one(Verb::Write, 32, 16);
     assert!((fast.at - fast.submitted_at) < Span::micros(300));
@@ -244,7 +246,8 @@ fn many_writes_through_are_all_answered_once() {
     let mut bench = Bench::new(&design(5, Level::Raid5));
     bench
         .array
-        .schedule_incident(Time::ZERO, Incident::BatteryLost);
+        .schedule_incident(Time::ZERO, Incident::BatteryLost)
+        .unwrap();
     bench.pass(Span::millis(1));
     for round in 0..50 {
         // Some of them meet on the same pages while these are being written.
@@ -263,10 +266,12 @@ fn losing_both_controllers_loses_what_was_in_the_cache_only() {
     let at = bench.array.now();
     bench
         .array
-        .schedule_incident(at, Incident::ControllerFails(0));
+        .schedule_incident(at, Incident::ControllerFails(0))
+        .unwrap();
     bench
         .array
-        .schedule_incident(at, Incident::ControllerFails(1));
+        .schedule_incident(at, Incident::ControllerFails(1))
+        .unwrap();
     bench.pass(Span::millis(1));
     let lost: Vec<&NoteKind> = bench
         .array
@@ -293,7 +298,8 @@ fn nobody_answers_when_no_controller_works() {
         for number in [0, 1, 1] {
             bench
                 .array
-                .schedule_incident(at, Incident::ControllerFails(number));
+                .schedule_incident(at, Incident::ControllerFails(number))
+                .unwrap();
         }
         bench.wait();
         // The write is in the cache by then and was acknowledged; without one, nothing was.
@@ -368,7 +374,10 @@ fn paths_stand_in_for_each_other() {
     let (_, optimised) = write(&mut bench);
     for port in [0, 1] {
         let at = bench.array.now();
-        bench.array.schedule_incident(at, Incident::PathDown(port));
+        bench
+            .array
+            .schedule_incident(at, Incident::PathDown(port))
+            .unwrap();
     }
     bench.pass(Span::millis(1));
     let (result, detour) = write(&mut bench);
@@ -377,7 +386,10 @@ fn paths_stand_in_for_each_other() {
     assert_eq!((detour - optimised).0, 150_000 + BETWEEN + 5_000);
     for port in [2, 3] {
         let at = bench.array.now();
-        bench.array.schedule_incident(at, Incident::PathDown(port));
+        bench
+            .array
+            .schedule_incident(at, Incident::PathDown(port))
+            .unwrap();
     }
     bench.pass(Span::millis(1));
     assert_eq!(write(&mut bench).0, Err(IoError::Device));
@@ -410,7 +422,8 @@ fn a_lost_group_under_a_full_cache_is_answered() {
     for drive in [1, 3] {
         bench
             .array
-            .schedule_incident(at, Incident::DriveFails(drive));
+            .schedule_incident(at, Incident::DriveFails(drive))
+            .unwrap();
     }
     bench.pass(Span::seconds(20));
     assert_eq!(bench.array.cache_stats().unwrap().unwritten, 0);

@@ -76,7 +76,11 @@ fn raid_6_survives_the_second_and_not_the_third() {
     let texts = survived(&design, 60, &two);
     let rebuilt = texts.iter().filter(|text| text.contains("is rebuilt"));
     assert_eq!(rebuilt.count(), 2);
-    let three = [two[0], two[1], (1_500, Incident::DriveFails(5))];
+    let three = [
+        two[0].clone(),
+        two[1].clone(),
+        (1_500, Incident::DriveFails(5)),
+    ];
     let (_, lost) = run(&design, 20, &three).loss().unwrap();
     assert_eq!(lost, "group lost: third failure during rebuild");
 }
@@ -104,7 +108,11 @@ fn a_mirror_pair_is_lost_with_both_and_two_pairs_lose_one_each() {
     let design = small(6, 1, Level::Raid10);
     let first = (500, Incident::DriveFails(0));
     assert_eq!(
-        survived(&design, 60, &[first, (1_000, Incident::DriveFails(2))]),
+        survived(
+            &design,
+            60,
+            &[first.clone(), (1_000, Incident::DriveFails(2))]
+        ),
         [
             "drive 0 failed",
             "group: rebuilding drive 0 onto drive 6",
@@ -113,7 +121,11 @@ fn a_mirror_pair_is_lost_with_both_and_two_pairs_lose_one_each() {
             "group: drive 0 is rebuilt",
         ]
     );
-    let same = run(&design, 60, &[first, (1_000, Incident::DriveFails(1))]);
+    let same = run(
+        &design,
+        60,
+        &[first.clone(), (1_000, Incident::DriveFails(1))],
+    );
     assert!(same.failed() > 0);
     let (at, lost) = same.loss().unwrap();
     let words = "group lost: second failure during rebuild (33.333 % of its stripes)";
@@ -219,7 +231,9 @@ fn a_media_scan_reads_every_drive_at_its_pace_and_passes_over_failed_ones() {
         pause: Span::millis(50),
     });
     let mut array = Array::new(&design, Streams::new(1)).unwrap();
-    array.schedule_incident(second(10), Incident::DriveFails(3));
+    array
+        .schedule_incident(second(10), Incident::DriveFails(3))
+        .unwrap();
     array.advance(second(20));
     // 512 sectors take a turn or two: at a pause of 50 ms, between 18 and 20 reads a second.
     let reads: Vec<u64> = array

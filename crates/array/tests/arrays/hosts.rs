@@ -86,7 +86,9 @@ pub(crate) fn run(design: &ArrayDesign, seconds: u64, incidents: &[(u64, Inciden
     let streams = Streams::new(5);
     let mut array = Array::new(design, streams).unwrap();
     for (at, incident) in incidents {
-        array.schedule_incident(Time(Span::millis(*at).0), *incident);
+        array
+            .schedule_incident(Time(Span::millis(*at).0), incident.clone())
+            .unwrap();
     }
     let mut stream = streams.named("load");
     let sectors = array.lun_size(0).get().div_euclid(512);

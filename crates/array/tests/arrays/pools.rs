@@ -84,7 +84,9 @@ fn a_lun_grows_into_what_joined_and_no_further() {
         Incident::LunGrows(0, ByteSize::bytes(0)),
     ];
     for (number, incident) in (1..).zip(incidents) {
-        array.schedule_incident(second(number * 100), incident);
+        array
+            .schedule_incident(second(number * 100), incident)
+            .unwrap();
     }
     array.advance(second(550));
     let end = before.get().div_euclid(512);

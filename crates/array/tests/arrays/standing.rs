@@ -15,7 +15,9 @@ fn watch(
 ) -> Vec<(Standing, Vec<u64>)> {
     let mut array = Array::new(design, Streams::new(5)).unwrap();
     for (at, incident) in incidents {
-        array.schedule_incident(second(*at), *incident);
+        array
+            .schedule_incident(second(*at), incident.clone())
+            .unwrap();
     }
     let look = |at: &u64| {
         array.advance(second(*at));

@@ -111,11 +111,15 @@ fn a_tier_that_fails_costs_time_and_nothing_else_and_comes_back_cold() {
     for _ in 0..3 {
         round(&mut array, 120);
     }
-    array.schedule_incident(array.now(), Incident::DriveFails(4));
+    array
+        .schedule_incident(array.now(), Incident::DriveFails(4))
+        .unwrap();
     assert!(round(&mut array, 120) > 2_000_000);
     assert_eq!(array.tier_stats().unwrap().room, 0);
     assert!(array.notes().iter().all(|note| !note.what.is_loss()));
-    array.schedule_incident(array.now(), Incident::DriveReturns(4));
+    array
+        .schedule_incident(array.now(), Incident::DriveReturns(4))
+        .unwrap();
     round(&mut array, 120);
     assert!(round(&mut array, 120) < 200_000, "it is warm again");
 }
@@ -131,7 +135,9 @@ fn a_failure_under_reads_sends_them_to_the_disks() {
         let extent = Extent::new(place * 50_000, SECTORS);
         ask(&mut array, Verb::Read, extent, place);
     }
-    array.schedule_incident(now + Span::micros(90), Incident::DriveFails(4));
+    array
+        .schedule_incident(now + Span::micros(90), Incident::DriveFails(4))
+        .unwrap();
     array.advance(now + Span::seconds(1));
     let done = answers(&mut array);
     assert_eq!(done.len(), 40);

@@ -45,7 +45,7 @@ fn page<'a>(
         .simulation
         .incidents
         .iter()
-        .map(|(at, _)| measured(*at));
+        .map(|incident| measured(incident.at));
     let within = |at: &f64| (0.0..=outcome.elapsed().as_seconds()).contains(at);
     StoragePage {
         name: &scenario.name,

@@ -109,7 +109,7 @@ pub(super) fn opening(scenario: &ArrayScenario) -> String {
         text.push_str(&format!("\n{:14}{pages}", "LUNs"));
     }
     let end = Time::ZERO + simulation.warm_up + simulation.duration;
-    let times = simulation.incidents.iter().map(|(at, _)| *at);
+    let times = simulation.incidents.iter().map(|incident| incident.at);
     if let Some(late) = too_late(times, end) {
         text.push_str(&format!("\n{:14}{late}", "note"));
     }

@@ -1,10 +1,10 @@
-//! Whether what befalls an array can follow what befell it before: who returns has been away, and who fails is there.
+//! Checks that incidents can follow each other: a part that returns was away, and a part that fails was there.
 //!
-//! An array passes over what makes no sense, so a slip of the pen in a scenario would be a test of something else.
+//! An array ignores an incident that changes nothing, so a typo in a scenario would test something else.
 
 use std::collections::BTreeSet;
 
-use brunt_array::{Incident, PagedIncident};
+use brunt_array::{Incident, Scheduled};
 
 /// What can be away, with the member that it belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -15,7 +15,7 @@ enum Part {
     Battery,
 }
 
-/// What befell an array, as far as it matters for what can befall it.
+/// The state of the parts of a system after some incidents.
 #[derive(Default)]
 pub(super) struct Course {
     away: BTreeSet<(usize, Part)>,
@@ -28,18 +28,9 @@ impl Course {
     ///
     /// # Errors
     /// Why it cannot.
-    pub(super) fn follow(&mut self, incident: &PagedIncident) -> Result<(), String> {
-        match incident {
-            PagedIncident::Member(member, incident) => self.of_member(*member, incident),
-            PagedIncident::MemberJoins(member) if !self.joined.insert(*member) => {
-                Err(format!("member {member} has joined before"))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn of_member(&mut self, member: usize, incident: &Incident) -> Result<(), String> {
-        match *incident {
+    pub(super) fn follow(&mut self, next: &Scheduled) -> Result<(), String> {
+        let member = next.array;
+        match next.incident {
             Incident::DriveFails(drive) => {
                 self.slow.remove(&(member, drive));
                 self.leave(member, Part::Drive(drive))
@@ -64,9 +55,10 @@ impl Course {
             Incident::PathUp(number) => self.come_back(member, Part::Path(number)),
             Incident::BatteryLost => self.leave(member, Part::Battery),
             Incident::BatteryReturns => self.come_back(member, Part::Battery),
-            Incident::PoolGrows(..) | Incident::LunGrows(..) | Incident::RepairPriority(..) => {
-                Ok(())
+            Incident::MemberJoins(member) if !self.joined.insert(member) => {
+                Err(format!("member {member} has joined before"))
             }
+            _ => Ok(()),
         }
     }
 
@@ -99,18 +91,20 @@ impl Course {
 
 #[cfg(test)]
 mod tests {
+    use brunt_units::Time;
+
     use super::*;
 
     #[test]
     fn who_returns_was_away_and_who_fails_is_there() {
-        let says = |incidents: &[Incident]| {
+        let says = |incidents: &[&Incident]| {
             let mut course = Course::default();
-            let all = incidents.iter();
-            let last = all.map(|one| course.follow(&PagedIncident::Member(0, *one)));
+            let all = incidents.iter().copied().cloned();
+            let last = all.map(|one| course.follow(&Scheduled::new(Time::ZERO, one)));
             last.last().unwrap().err().unwrap_or_default()
         };
-        let (fails, returns) = (Incident::DriveFails(3), Incident::DriveReturns(3));
-        let slows = Incident::DriveSlows(3, 2.0);
+        let (fails, returns) = (&Incident::DriveFails(3), &Incident::DriveReturns(3));
+        let slows = &Incident::DriveSlows(3, 2.0);
         assert_eq!(says(&[fails, returns, fails]), "");
         assert_eq!(says(&[slows, slows, returns]), "");
         assert_eq!(says(&[slows, fails, returns]), "");
@@ -119,12 +113,12 @@ mod tests {
         let neither = "drive 3 has neither failed nor become slow before";
         assert_eq!(says(&[returns]), neither);
         assert_eq!(says(&[slows, returns, returns]), neither);
-        assert_eq!(says(&[Incident::DriveFails(2), returns]), neither);
-        let controller = says(&[Incident::ControllerReturns(1)]);
+        assert_eq!(says(&[&Incident::DriveFails(2), returns]), neither);
+        let controller = says(&[&Incident::ControllerReturns(1)]);
         assert_eq!(controller, "controller 1 has not failed before");
-        let path = says(&[Incident::PathDown(1), Incident::PathDown(1)]);
+        let path = says(&[&Incident::PathDown(1); 2]);
         assert_eq!(path, "path 1 is down already");
-        let battery = says(&[Incident::BatteryLost, Incident::BatteryLost]);
+        let battery = says(&[&Incident::BatteryLost; 2]);
         assert_eq!(battery, "the battery is lost already");
     }
 
@@ -132,10 +126,13 @@ mod tests {
     fn members_have_courses_of_their_own_and_join_once() {
         let mut course = Course::default();
         for member in 0..2 {
-            let incident = PagedIncident::Member(member, Incident::DriveFails(0));
+            let incident = Scheduled {
+                array: member,
+                ..Scheduled::new(Time::ZERO, Incident::DriveFails(0))
+            };
             assert_eq!(course.follow(&incident), Ok(()));
         }
-        let joins = PagedIncident::MemberJoins(2);
+        let joins = Scheduled::new(Time::ZERO, Incident::MemberJoins(2));
         assert_eq!(course.follow(&joins), Ok(()));
         assert_eq!(
             course.follow(&joins),

@@ -1,8 +1,6 @@
-//! `[[incident]]`: what befalls the array, and when.
+//! `[[incident]]`: scheduled failures, repairs and changes of an array.
 
-use brunt_array::{
-    ArrayDesign, Incident, Level, PagedDesign, PagedIncident, Priority, SystemDesign,
-};
+use brunt_array::{ArrayDesign, Incident, Level, PagedDesign, Priority, Scheduled, SystemDesign};
 use brunt_units::{ByteSize, Time};
 
 use super::super::place::{Placed, Refusal};
@@ -44,13 +42,10 @@ const WORDS: [&str; 15] = [
 ];
 /// A drive so much slower does nothing in the time of a simulation.
 const TIMES_MAX: f64 = 1e6;
-/// From here on, what befalls LUNs in pages only.
+/// From here on, incidents of storage pools.
 const PAGED_FROM: usize = 12;
 
-pub(super) fn read(
-    top: &mut Section,
-    design: &SystemDesign,
-) -> Result<Vec<(Time, PagedIncident)>, Refusal> {
+pub(super) fn read(top: &mut Section, design: &SystemDesign) -> Result<Vec<Scheduled>, Refusal> {
     // In the order of time, so that a snapshot can be named by what comes after it.
     let mut entries = Vec::new();
     for node in tables(top, "incident")? {
@@ -62,10 +57,10 @@ pub(super) fn read(
     let mut course = Course::default();
     let all = entries.into_iter().map(|entry| {
         let place = entry.what.place.clone();
-        let (at, incident) = read_one(entry, design, &mut luns)?;
+        let incident = read_one(entry, design, &mut luns)?;
         let can_be = course.follow(&incident);
         can_be.map_err(|why| place.refuse(why))?;
-        Ok((at, incident))
+        Ok(incident)
     });
     all.collect()
 }
@@ -93,37 +88,32 @@ fn read_head(node: Node) -> Result<Entry, Refusal> {
     })
 }
 
-fn read_one(
-    entry: Entry,
-    design: &SystemDesign,
-    luns: &mut Luns,
-) -> Result<(Time, PagedIncident), Refusal> {
+fn read_one(entry: Entry, design: &SystemDesign, luns: &mut Luns) -> Result<Scheduled, Refusal> {
     let Entry {
         mut section,
         at,
         what,
     } = entry;
+    let mut array = 0;
     let incident = match design {
         _ if WORDS[what.value] == "lun grows" => {
             let lun = read_lun(&mut section, luns)?;
-            PagedIncident::LunGrows(lun, read_size(&mut section, design, lun)?)
+            Incident::LunGrows(lun, read_size(&mut section, design, lun)?)
         }
         SystemDesign::One(_) if what.value >= PAGED_FROM => {
             return Err(what
                 .place
                 .refuse("is for LUNs in pages: there is no [array.pages]"));
         }
-        SystemDesign::One(array) => of_array(&mut section, &what, array)?.into(),
+        SystemDesign::One(array) => of_array(&mut section, &what, array)?,
         SystemDesign::Paged(paged) if what.value >= PAGED_FROM => {
             of_pages(&mut section, what.value, paged, luns)?
         }
         SystemDesign::Paged(paged) => {
-            let member = match paged.members.len() {
-                1 => 0,
-                count => which(&mut section, "member", count)?,
-            };
-            let incident = of_array(&mut section, &what, &paged.members[member])?;
-            PagedIncident::Member(member, incident)
+            if paged.members.len() > 1 {
+                array = which(&mut section, "member", paged.members.len())?;
+            }
+            of_array(&mut section, &what, &paged.members[array])?
         }
     };
     match KEYS
@@ -136,7 +126,11 @@ fn read_one(
                 .place
                 .refuse(format!("`{key}` is not for what = \"{what}\"")))
         }
-        None => Ok((at, incident)),
+        None => Ok(Scheduled {
+            at,
+            array,
+            incident,
+        }),
     }
 }
 
@@ -145,7 +139,7 @@ fn of_pages(
     what: usize,
     design: &PagedDesign,
     luns: &mut Luns,
-) -> Result<PagedIncident, Refusal> {
+) -> Result<Incident, Refusal> {
     if WORDS[what] == "member joins" {
         let member = section.read("member", |node| {
             section::integer(node, 0..=u64::from(u16::MAX))
@@ -153,7 +147,7 @@ fn of_pages(
         let member = member.ok_or_else(|| section.lacks("member", "member = 1"))?;
         let number = usize::try_from(member.value).expect("in range");
         return if design.later.contains(&number) {
-            Ok(PagedIncident::MemberJoins(number))
+            Ok(Incident::MemberJoins(number))
         } else {
             Err(member.place.refuse("is no member that comes later"))
         };
@@ -162,7 +156,7 @@ fn of_pages(
     let Luns(luns) = luns;
     if WORDS[what] == "remove lun" {
         luns[lun as usize] = None;
-        return Ok(PagedIncident::Remove(lun));
+        return Ok(Incident::LunRemoved(lun));
     }
     let of = luns[lun as usize].clone().expect("it was found");
     let name = section.read("name", section::text)?;
@@ -173,7 +167,7 @@ fn of_pages(
     }
     let name = name.map_or(usual, |name| name.value);
     luns.push(Some(name.clone()));
-    Ok(PagedIncident::Snapshot(lun, name))
+    Ok(Incident::Snapshot(lun, name))
 }
 
 /// The LUN that is named, of those that are there then; the first without a name.

@@ -24,8 +24,8 @@ mod trace;
 use std::path::Path;
 
 use brunt_array::load::Simulation;
-use brunt_array::{Array, ArrayDesign, DesignError, PagedIncident, SystemDesign};
-use brunt_units::{Span, Time};
+use brunt_array::{Array, ArrayDesign, DesignError, Incident, Scheduled, SystemDesign};
+use brunt_units::Span;
 use brunt_world::random::Streams;
 
 use super::head::Head;
@@ -158,18 +158,14 @@ pub(super) fn array_section(node: Node, more: &[&str]) -> Result<Section, Refusa
     Section::new(node, "[array]", &keys)
 }
 
-/// What befalls the storage that a test works on, from the list `node`. Its volumes keep the size that they begin with.
-pub(super) fn incidents_of(
-    node: Node,
-    design: &SystemDesign,
-) -> Result<Vec<(Time, PagedIncident)>, Refusal> {
+/// The incidents of storage under a test, from the list `node`. Its volumes keep their size.
+pub(super) fn incidents_of(node: Node, design: &SystemDesign) -> Result<Vec<Scheduled>, Refusal> {
     let place = node.place.clone();
     let value = Value::Table(vec![("incident".to_owned(), node)]);
     let list_place = place.clone();
     let mut list = Section::new(Node { value, place }, "the scenario", &["incident"])?;
     let all = incidents::read(&mut list, design)?;
-    let grows =
-        |(_, incident): &(Time, PagedIncident)| matches!(incident, PagedIncident::LunGrows(..));
+    let grows = |one: &Scheduled| matches!(one.incident, Incident::LunGrows(..));
     if all.iter().any(grows) {
         return Err(list_place
             .refuse("lets a LUN grow, and the volumes of a test keep their size")

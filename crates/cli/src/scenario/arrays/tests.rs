@@ -129,15 +129,13 @@ drive = 1
 fn pages_go_over_members_and_snapshots_can_be_named() {
     let simulation = parse(PAGED).unwrap().simulation;
     assert_eq!(simulation.design.arrays().len(), 3);
-    let incidents: Vec<PagedIncident> = simulation
-        .incidents
-        .into_iter()
-        .map(|(_, incident)| incident)
-        .collect();
+    let incidents = simulation.incidents.into_iter();
+    let incidents: Vec<(usize, Incident)> =
+        incidents.map(|one| (one.array, one.incident)).collect();
     let expected = [
-        PagedIncident::Snapshot(0, "old".into()),
-        PagedIncident::Remove(1),
-        PagedIncident::Member(2, Incident::DriveFails(1)),
+        (0, Incident::Snapshot(0, "old".into())),
+        (0, Incident::LunRemoved(1)),
+        (2, Incident::DriveFails(1)),
     ];
     assert_eq!(incidents, expected);
     for (from, to, words) in [
@@ -293,10 +291,10 @@ fn what_makes_no_sense_is_refused_where_it_stands() {
 fn a_lun_can_grow_and_only_a_pool_takes_drives() {
     let incident = |scenario: &str, text: &str| {
         let text = format!("{scenario}[[incident]]\nat = \"1s\"\n{text}\n");
-        let read = parse(&text).map(|read| read.simulation.incidents[0].1.clone());
+        let read = parse(&text).map(|read| read.simulation.incidents[0].incident.clone());
         read.map_err(|refusal| refusal.to_string())
     };
-    let grows = |size: u64| PagedIncident::LunGrows(0, ByteSize::gib(size));
+    let grows = |size: u64| Incident::LunGrows(0, ByteSize::gib(size));
     let what = "what = \"lun grows\"";
     assert_eq!(incident(SMALL, what), Ok(grows(0)));
     let sized = format!("{what}\nsize = \"2 GiB\"");

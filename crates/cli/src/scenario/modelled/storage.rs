@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use brunt_array::{PagedIncident, SystemDesign};
-use brunt_units::Time;
+use brunt_array::{Scheduled, SystemDesign};
 
 use super::super::arrays;
 use super::super::place::{Place, Refusal};
@@ -19,7 +18,7 @@ pub struct ArrayPlan {
     /// What it is made of: an array, or several under one map of pages.
     pub design: SystemDesign,
     /// What befalls it, counted from the begin of the simulation.
-    pub incidents: Vec<(Time, PagedIncident)>,
+    pub incidents: Vec<Scheduled>,
 }
 
 /// What arrays have here besides.

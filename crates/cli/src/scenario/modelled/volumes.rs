@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use brunt_array::{System, SystemDesign};
+use brunt_array::{PagedArray, System, SystemDesign};
 use brunt_units::ByteSize;
 use brunt_world::random::Streams;
 
@@ -41,7 +41,7 @@ pub(super) fn read(
     servers: &[String],
     arrays: &[ArrayPlan],
 ) -> Result<Vec<VolumePlan>, Refusal> {
-    let built: Vec<System> = arrays.iter().map(build).collect();
+    let built: Vec<Box<dyn System>> = arrays.iter().map(build).collect();
     let luns = luns(arrays, &built);
     let Some(node) = storage.take("volumes") else {
         return Err(storage.lacks("volumes", "[volumes] with \"/db1\" = \"name of a LUN\""));
@@ -71,13 +71,13 @@ pub(super) fn read(
     Ok(volumes)
 }
 
-fn build(plan: &ArrayPlan) -> System {
-    let built = plan.design.build(Streams::new(1));
+fn build(plan: &ArrayPlan) -> Box<dyn System> {
+    let built = plan.design.build(Streams::new(1), &[]);
     built.expect("it was built when read")
 }
 
 /// Every LUN by its name. Its size is what the array makes of it.
-fn luns<'p>(arrays: &'p [ArrayPlan], built: &[System]) -> BTreeMap<&'p str, Lun> {
+fn luns<'p>(arrays: &'p [ArrayPlan], built: &[Box<dyn System>]) -> BTreeMap<&'p str, Lun> {
     let mut luns = BTreeMap::new();
     for (array, (plan, built)) in arrays.iter().zip(built).enumerate() {
         for (number, name) in (0..).zip(plan.design.lun_names()) {
@@ -163,7 +163,7 @@ fn check_thin(
     servers: usize,
     volumes: &[VolumePlan],
     arrays: &[ArrayPlan],
-    built: &[System],
+    built: &[Box<dyn System>],
 ) -> Result<(), Refusal> {
     for (number, (array, built)) in arrays.iter().zip(built).enumerate() {
         let SystemDesign::Paged(pages) = &array.design else {
@@ -179,7 +179,7 @@ fn check_thin(
                 }
             }
         }
-        let room = built.free_room().unwrap_or_default();
+        let room = built.pool().map(PagedArray::free_room).unwrap_or_default();
         if let Some(last) = last.filter(|_| bytes > room.get()) {
             let what = format!(
                 "databases of {} lie on thin LUNs, and the pool of \"{}\" has room for {room}",

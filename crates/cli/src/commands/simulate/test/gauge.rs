@@ -7,7 +7,7 @@
 use std::cell::RefCell;
 
 use brunt_array::drive::DriveStats;
-use brunt_array::{CacheStats, LunRoom, PageStats, SharedArray, System, Tally};
+use brunt_array::{CacheStats, LunRoom, PageStats, PagedArray, SharedArray, System, Tally};
 use brunt_qualify::progress::News;
 use brunt_units::{Span, Time};
 
@@ -87,7 +87,8 @@ impl Gauge {
         let begin = |array: &SharedArray| {
             let mut device = array.device();
             device.begin_measuring();
-            device.array().used_shares()
+            let pool = device.array().pool();
+            pool.map(PagedArray::used_shares).unwrap_or_default()
         };
         *self.state.borrow_mut() = State {
             since: at,
@@ -130,7 +131,7 @@ impl Gauge {
 
 /// What was measured on `array`; its members were empty when measuring did not begin.
 fn read(array: &SharedArray, used_before: Option<Vec<f64>>, length: Span) -> Reading {
-    let mut device = array.device();
+    let device = array.device();
     let tally = device.tally().clone();
     let array = device.array();
     let (controllers, ports, between) = array.front_utilisations();
@@ -141,10 +142,10 @@ fn read(array: &SharedArray, used_before: Option<Vec<f64>>, length: Span) -> Rea
         controllers,
         ports,
         between,
-        pages: array.pages().map(|stats| {
-            let used = array.used_shares();
+        pages: array.pool().map(|pool| {
+            let used = pool.used_shares();
             PagesReading {
-                stats,
+                stats: (pool.stats(), pool.lun_rooms()),
                 used_before: used_before.unwrap_or_else(|| vec![0.0; used.len()]),
                 used,
             }
@@ -156,7 +157,7 @@ fn read(array: &SharedArray, used_before: Option<Vec<f64>>, length: Span) -> Rea
 }
 
 /// What was noted, and what has not ended.
-fn notes(array: &mut System) -> Vec<String> {
+fn notes(array: &dyn System) -> Vec<String> {
     let notes = array.notes().into_iter();
     let notes = notes.map(|note| format!("{} at {}", note.what, Span(note.at.0)));
     let unfinished = array.unfinished().into_iter();

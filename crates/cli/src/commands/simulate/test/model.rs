@@ -42,7 +42,7 @@ fn array(plan: &ArrayPlan, reading: &Reading) -> ArrayNumbers {
 
 /// What happened, and whether something was to happen after what was measured.
 fn notes(plan: &ArrayPlan, reading: &Reading) -> Vec<String> {
-    let times = plan.incidents.iter().map(|(at, _)| *at);
+    let times = plan.incidents.iter().map(|incident| incident.at);
     let late = words::too_late(times, reading.until);
     reading.notes.iter().cloned().chain(late).collect()
 }

@@ -27,10 +27,7 @@ pub(super) fn build(scenario: &ModelledScenario) -> Result<Storage, SystemError>
     let mut arrays = Vec::new();
     for (number, plan) in scenario.arrays.iter().enumerate() {
         let streams = random.part(&number.to_string());
-        let mut array = plan.design.build(streams)?;
-        for (at, incident) in &plan.incidents {
-            array.schedule_incident(*at, incident.clone());
-        }
+        let array = plan.design.build(streams, &plan.incidents)?;
         let luns = luns_of(scenario, number);
         arrays.push(SharedArray::new(ArrayDevice::new(array, &luns)));
     }
