@@ -89,6 +89,46 @@ fn writes_are_lost_torn_and_led_astray_at_their_place_alone() {
     assert_eq!((astray[4096], astray[8192]), (1, 2));
 }
 
+/// A fault without a place, before reads of a file of eight blocks. Those of `data` are filled with their numbers, the others are
+/// blank. What each read gives.
+fn lying_in_wait(kind: FaultKind, data: &'static [u8], reads: &'static [u8]) -> Vec<u8> {
+    let mut made = VirtualWorld::new(VirtualOptions::default());
+    let fault = Fault {
+        settles: Some(4096),
+        ..Fault::new(kind, "file", 0..u64::MAX)
+    };
+    let (world, struck) = faulty(&made.world, vec![fault]);
+    made.executor.block_on(async move {
+        let open = world.volume.open(Path::new("file"), OpenMode::CreateNew);
+        let file = open.await.unwrap();
+        for block in 0..8 {
+            let mut frame = world.frames.take(4096);
+            frame.fill(if data.contains(&block) { block } else { 0 });
+            let offset = u64::from(block) * 4096;
+            let io = Io::write(Class::Create, file, offset, &Rc::new(frame));
+            world.disk.submit(io).await.result.unwrap();
+        }
+        let mut given = Vec::new();
+        for block in reads {
+            let frame = world.frames.take(4096);
+            let io = Io::read(Class::Database, file, u64::from(*block) * 4096, frame);
+            given.push(world.disk.submit(io).await.into_frame()[0]);
+        }
+        assert!(struck.counts()[0] > 0);
+        given
+    })
+}
+
+#[test]
+fn a_fault_settles_only_where_data_lies() {
+    let zeroed = lying_in_wait(FaultKind::Zeroed, &[1, 2], &[0, 1, 2, 1]);
+    assert_eq!(zeroed, [0, 0, 2, 0], "on block 1, as block 0 is blank");
+    // Two blocks on from 1 it is blank, and two blocks on from 7 the file has ended.
+    let astray = FaultKind::MisdirectedRead(8192);
+    let astray = lying_in_wait(astray, &[1, 2, 4, 7], &[1, 7, 2, 1]);
+    assert_eq!(astray, [1, 7, 4, 1]);
+}
+
 #[test]
 fn errors_come_as_often_as_they_are_planned() {
     let (read, struck) = read_after(FaultKind::DeviceError, |_| {});

@@ -12,8 +12,8 @@
 //! delay = "500ms"                 # slow alone: how long
 //! ```
 //!
-//! Without a place the fault lies in wait for the first request, after those that pass, to any page of the file, and settles
-//! there: sessions draw their records, so nobody can say beforehand which pages they will touch.
+//! Without a place the fault lies in wait for the first request, after those that pass, to any page of the file that holds data,
+//! and settles there: sessions draw their records, so nobody can say beforehand which pages they will touch.
 //!
 //! They begin when the databases are open, so that what is damaged is the test and not its making.
 

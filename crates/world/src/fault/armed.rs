@@ -4,13 +4,26 @@
 //!    touches:   1  2  3  4  5  6  7 ...
 //!    after = 3          |strikes, `times` times|  passes again
 //! ```
+//!
+//! A fault without a place lies in wait. Which request comes next is a matter of timing, and a fault in blank bytes shows as
+//! another error or not at all. So it settles only where there is data: what it does follows from the plan alone.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::{Fault, FaultKind};
 use crate::{Class, FileId, Io, Op};
+
+/// What becomes of a request that meets a fault.
+pub(super) enum Meeting {
+    /// Nothing.
+    Passes,
+    /// The fault strikes it.
+    Strikes,
+    /// The fault settles on this place and strikes, if there is data.
+    Settles(Range<u64>),
+}
 
 /// A fault and how often it was met.
 pub(super) struct Armed {
@@ -31,54 +44,59 @@ impl Armed {
         }
     }
 
-    /// Counts a request to the file at `path` if it touches the place; whether the fault strikes it.
-    pub(super) fn meet(&mut self, io: &Io, path: &Path) -> bool {
+    /// Counts a request to the file at `path` if it touches the place.
+    pub(super) fn meet(&mut self, io: &Io, path: &Path) -> Meeting {
         if !self.fault.strikes(io.op) || !self.fault.is_in(path) {
-            return false;
+            return Meeting::Passes;
         }
         let Some(touched) = touched(io, &self.fault.bytes) else {
-            return false;
+            return Meeting::Passes;
         };
         if let Some(width) = self.fault.settles {
-            return self.settle(io, path, touched.start, width);
+            return self.lie_in_wait(io, touched.start, width);
         }
         if self.fault.kind == FaultKind::Stale {
             let has_former = !self.former.is_empty();
             match io.op {
                 Op::Read if has_former => {}
-                Op::Read => return false,
+                Op::Read => return Meeting::Passes,
                 // Watched until the lie begins, which then stays the same.
-                _ => return self.struck == 0,
+                _ if self.struck == 0 => return Meeting::Strikes,
+                _ => return Meeting::Passes,
             }
         }
         self.met += 1;
-        let strikes = self.met > self.fault.after && self.struck < self.fault.times;
-        self.struck += u64::from(strikes);
-        strikes
+        if self.met <= self.fault.after || self.struck == self.fault.times {
+            return Meeting::Passes;
+        }
+        self.struck += 1;
+        Meeting::Strikes
     }
 
-    /// Lies in wait, and settles when its time has come.
-    fn settle(&mut self, io: &Io, path: &Path, start: u64, width: u64) -> bool {
-        // What is made ready for later, and what nobody may ever read again, is not worth waiting for.
+    fn lie_in_wait(&mut self, io: &Io, start: u64, width: u64) -> Meeting {
+        // Bytes that grow or format a file may never be read.
         let carries_data = !matches!(io.class, Class::Create | Class::LogFormat);
         // A stale read needs a write before it.
         let is_too_early = self.fault.kind == FaultKind::Stale && io.op == Op::Read;
         if is_too_early || !carries_data {
-            return false;
+            return Meeting::Passes;
         }
         self.met += 1;
         if self.met <= self.fault.after || self.fault.times == 0 {
-            return false;
+            return Meeting::Passes;
+        }
+        Meeting::Settles(start..start.saturating_add(width))
+    }
+
+    /// Settles on `bytes` of the file at `path`, unless another request was quicker.
+    pub(super) fn settle(&mut self, path: PathBuf, bytes: Range<u64>) {
+        if self.fault.settles.take().is_none() {
+            return;
         }
         self.met = 0;
-        self.fault = Fault {
-            file: path.to_owned(),
-            bytes: start..start.saturating_add(width),
-            after: 0,
-            settles: None,
-            ..self.fault.clone()
-        };
-        self.meet(io, path)
+        self.fault.after = 0;
+        self.fault.file = path;
+        self.fault.bytes = bytes;
     }
 }
 

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use super::armed::overlap;
+use super::armed::{Armed, Meeting, overlap};
 use super::slice::slice;
 use super::{Fault, FaultKind, Faulty, Shared, Strike, TOLD_MAX};
 use crate::{Class, Disk, FileId, Io, IoError, Op, Segment, Segments, Ticket};
@@ -13,37 +13,38 @@ const BLOCK: u64 = 4096;
 
 impl Disk for Faulty {
     fn submit(&self, io: Io) -> Ticket {
-        let Some((number, fault)) = self.0.find(&io) else {
+        let Some((number, meeting)) = self.0.find(&io, 0) else {
             return self.0.inner.disk.submit(io);
         };
         let (ticket, id) = self.0.tickets.issue(self.0.inner.clock.now());
-        if fault.kind == FaultKind::Stuck {
-            self.0.stuck.borrow_mut().push(io);
-            return ticket;
-        }
         let shared = Rc::clone(&self.0);
         drop(self.0.spawner.spawn(async move {
-            let (result, segments) = shared.carry_out(io, number, &fault).await;
-            let now = shared.inner.clock.now();
-            shared.tickets.complete(id, result, now, segments);
+            if let Some((result, segments)) = shared.undergo(io, number, meeting).await {
+                let now = shared.inner.clock.now();
+                shared.tickets.complete(id, result, now, segments);
+            }
         }));
         ticket
     }
 }
 
 impl Shared {
-    /// The fault that strikes a request.
-    fn find(&self, io: &Io) -> Option<(usize, Fault)> {
+    /// The first fault from number `from` on that does something to a request. A strike is noted.
+    fn find(&self, io: &Io, from: usize) -> Option<(usize, Meeting)> {
         if self.held.get() {
             return None;
         }
         let paths = self.paths.borrow();
         let path = paths.get(&io.file)?;
         let mut armed = self.armed.borrow_mut();
-        let number = armed.iter_mut().position(|armed| armed.meet(io, path))?;
-        let (fault, struck) = (armed[number].fault.clone(), armed[number].struck);
+        let mut later = armed.iter_mut().enumerate().skip(from);
+        let (number, meeting) = later.find_map(|(number, armed)| match armed.meet(io, path) {
+            Meeting::Passes => None,
+            meeting => Some((number, meeting)),
+        })?;
+        let Armed { fault, struck, .. } = &armed[number];
         // A write that is only watched is no strike.
-        if (1..=TOLD_MAX).contains(&struck) {
+        if matches!(meeting, Meeting::Strikes) && (1..=TOLD_MAX).contains(struck) {
             self.strikes.borrow_mut().push(Strike {
                 number,
                 fault: fault.clone(),
@@ -52,7 +53,56 @@ impl Shared {
                 offset: io.offset,
             });
         }
-        Some((number, fault))
+        Some((number, meeting))
+    }
+
+    /// What comes of a request that met fault `number`; nothing ever, when it is stuck.
+    async fn undergo(
+        &self,
+        io: Io,
+        mut number: usize,
+        mut meeting: Meeting,
+    ) -> Option<(Result<(), IoError>, Segments)> {
+        while let Meeting::Settles(place) = meeting {
+            let from = match self.holds_data(&io, number, &place).await {
+                true => {
+                    let path = self.paths.borrow()[&io.file].clone();
+                    self.armed.borrow_mut()[number].settle(path, place);
+                    number
+                }
+                false => number + 1,
+            };
+            let Some(next) = self.find(&io, from) else {
+                let done = self.inner.disk.submit(io).await;
+                return Some((done.result, done.segments));
+            };
+            (number, meeting) = next;
+        }
+        let fault = self.armed.borrow()[number].fault.clone();
+        if fault.kind == FaultKind::Stuck {
+            self.stuck.borrow_mut().push(io);
+            return None;
+        }
+        Some(self.carry_out(io, number, &fault).await)
+    }
+
+    /// Whether nothing is blank of what fault `number` would damage or give at `place`.
+    async fn holds_data(&self, io: &Io, number: usize, place: &Range<u64>) -> bool {
+        // A log is always written where nothing was.
+        if io.class == Class::Log {
+            return true;
+        }
+        let by = match self.armed.borrow()[number].fault.kind {
+            FaultKind::MisdirectedRead(by) | FaultKind::MisdirectedWrite(by) => by,
+            _ => 0,
+        };
+        for start in [place.start, place.start + by] {
+            let bytes = self.read(io.file, start, place.end - place.start).await;
+            if bytes.is_none_or(|bytes| bytes.iter().all(|byte| *byte == 0)) {
+                return false;
+            }
+        }
+        true
     }
 
     async fn carry_out(

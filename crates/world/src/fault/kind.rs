@@ -123,7 +123,8 @@ pub struct Fault {
     pub times: u64,
     /// With a width, the place is only where the fault lies in wait: when its time has come it settles on so many bytes where
     /// the request begins, in that file, and stays there. Only requests that carry data count, not those that grow or format
-    /// a file. The width is a multiple of [`Fault::sector`].
+    /// a file; and it settles only where data lies, at the place and where the fault leads to. The width is a multiple of
+    /// [`Fault::sector`].
     pub settles: Option<u64>,
     /// Strikes these requests alone, of those that its kind can strike.
     pub only: Option<Direction>,
