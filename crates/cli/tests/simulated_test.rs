@@ -88,6 +88,13 @@ fn equal_seeds_give_equal_results_also_from_the_run_folder() {
     let of = |name: &str| repeatable(result(&only_folder(&home.path().join(name))));
     assert_eq!(of("a"), of("b"));
     assert_ne!(of("a"), of("c"));
+    let digest = |name: &str| {
+        let digest = &of(name)["details"]["model"]["request_digest"];
+        digest.as_str().unwrap().to_owned()
+    };
+    assert_eq!(digest("a").len(), 16);
+    assert_ne!(digest("a"), digest("c"));
+    assert!(said(&first).contains(&format!("{} of all requests to storage", digest("a"))));
     for table in ["counters.csv", "latency.hlog", "events.log"] {
         let read = |out: &str| fs::read(only_folder(&home.path().join(out)).join(table)).unwrap();
         assert_eq!(read("a"), read("b"), "{table}");

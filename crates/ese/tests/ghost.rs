@@ -23,7 +23,9 @@ use brunt_ese::policy::scan::Throttle;
 use brunt_units::{DatabaseTime, PageNumber, Span, Time};
 use brunt_world::World;
 use brunt_world::{Class, Op};
-use brunt_world_virtual::{Agenda, Device, Request, Store, VirtualOptions, VirtualWorld};
+use brunt_world_virtual::{
+    Agenda, Device, Request, RequestDigest, Store, VirtualOptions, VirtualWorld,
+};
 use common::{SIZE, options};
 
 const PAGES: u32 = 400;
@@ -158,6 +160,7 @@ async fn session<C: Changed>(world: World, instance: Instance<C>, known: Known, 
 struct Trace {
     asked: Vec<Asked>,
     digest: u64,
+    requests: Vec<RequestDigest>,
 }
 
 fn run<C: Changed>(seed: u64, segment: usize, gap_pages: u64) -> Trace {
@@ -208,9 +211,12 @@ fn run<C: Changed>(seed: u64, segment: usize, gap_pages: u64) -> Trace {
         instance.shut_down().await.unwrap();
         cache.close();
     });
-    let digest = virtual_world.machine.digest().value();
-    let asked = trace.borrow().clone();
-    Trace { asked, digest }
+    let machine = &virtual_world.machine;
+    Trace {
+        asked: trace.borrow().clone(),
+        digest: machine.digest().value(),
+        requests: machine.requests(),
+    }
 }
 
 #[test]
@@ -223,6 +229,7 @@ fn ghosts_and_bytes_do_the_same_io_at_the_same_times() {
         }
         assert_eq!(bytes.asked.len(), ghost.asked.len());
         assert_eq!(bytes.digest, ghost.digest);
+        assert_eq!(bytes.requests, ghost.requests);
         let count = |class, op| {
             let of_kind = |asked: &&Asked| (asked.class, asked.op) == (class, op);
             ghost.asked.iter().filter(of_kind).count()

@@ -93,11 +93,12 @@ fn main() {
     println!(
         "{{\"events\": {events}, \"seconds\": {elapsed:.3}, \"cpu_seconds\": {cpu:.3}, \"events_per_second\": {:.0}, \
          \"events_per_cpu_second\": {:.0}, \
-         \"polls_per_second\": {:.0}, \"response_ms_mean\": {:.4}, \"digest\": \"{:016x}\"}}",
+         \"polls_per_second\": {:.0}, \"response_ms_mean\": {:.4}, \"digest\": \"{:016x}\", \"request_digest\": \"{:016x}\"}}",
         events as f64 / elapsed,
         events as f64 / cpu,
         made.executor.polls() as f64 / elapsed,
         totals.response_ns.get() as f64 / totals.requests.get() as f64 / 1e6,
-        made.machine.digest().value()
+        made.machine.digest().value(),
+        made.machine.requests()[0].value()
     );
 }

@@ -10,7 +10,6 @@
 //! Invariant: a file that has no name is forgotten when its last handle is closed and its last I/O has landed.
 
 use std::cell::RefCell;
-use std::path::Path;
 use std::rc::Rc;
 
 use brunt_world::random::Stream;
@@ -23,7 +22,7 @@ use crate::journal::{Action, Journal};
 use crate::landing::Landing;
 use crate::mounts::Mounts;
 use crate::volume::Effects;
-use crate::{Inode, Store};
+use crate::{Digest, Inode, RequestDigest, Store};
 
 /// An I/O that a device has.
 pub(crate) struct Flight {
@@ -31,6 +30,8 @@ pub(crate) struct Flight {
     pub(crate) inode: Inode,
     /// Decides when each sector lands, where that is drawn.
     pub(crate) coins: u64,
+    /// What it is and when it began.
+    digest: Digest,
     ticket: TicketId,
     /// Its place in the journal.
     recorded: Option<u32>,
@@ -43,6 +44,8 @@ pub(crate) struct State {
     pub(crate) mounts: Mounts,
     pub(crate) effects: Effects,
     pub(crate) journal: Option<Journal>,
+    /// What has ended on each volume.
+    pub(crate) requests: Vec<RequestDigest>,
     devices: Vec<Box<dyn Device>>,
     flights: Vec<Option<Flight>>,
     free_flights: Vec<u32>,
@@ -58,14 +61,18 @@ impl State {
         landing: Landing,
         stream: Stream,
     ) -> Self {
-        let volume_of = |path: &Path| mounts.find(path).expect("every file lies on a volume");
-        let handles = Handles::over(&store, volume_of);
+        let requests = vec![RequestDigest::default(); mounts.count()];
+        let handles = Handles::over(&store, |path| {
+            let volume = mounts.find(path).expect("every file lies on a volume");
+            (volume, mounts.below(volume, path))
+        });
         Self {
             store,
             handles,
             mounts,
             effects: Effects::default(),
             journal: None,
+            requests,
             devices,
             flights: Vec::new(),
             free_flights: Vec::new(),
@@ -160,11 +167,14 @@ impl Front {
             .expect("a request finishes once");
         state.free_flights.push(request.0);
         let result = result.and_then(|()| state.land(&mut flight));
+        let now = self.events.now();
+        flight.digest.mix(now.0 << 1 | u64::from(result.is_ok()));
+        let volume = state.handles.volume(flight.inode);
+        state.requests[volume as usize].add(flight.digest);
         if let (Ok(()), Some(number)) = (result, flight.recorded) {
             state.record(|journal| journal.completed(number));
         }
         state.release(flight.inode);
-        let now = self.events.now();
         self.tickets
             .complete(flight.ticket, result, now, flight.io.segments);
     }
@@ -184,6 +194,10 @@ impl Front {
             class: io.class,
             tag: io.tag,
         };
+        let mut digest = state.handles.name(inode);
+        digest.mix(self.events.now().0);
+        digest.mix(request.offset);
+        digest.mix(request.length << 3 | io.op as u64);
         self.events.mix((u64::from(inode.0) << 8) | io.op as u64);
         self.events.mix(request.offset);
         self.events.mix(request.length);
@@ -197,6 +211,7 @@ impl Front {
             io,
             inode,
             coins,
+            digest,
             ticket,
             recorded: recorded.flatten(),
         };

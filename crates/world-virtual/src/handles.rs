@@ -2,9 +2,11 @@
 //!
 //! Handles are numbered upwards and never used again, so that an I/O on a closed one is found out.
 
+use std::path::Path;
+
 use brunt_world::{FileId, Io, IoError, Op, Segment};
 
-use crate::{Inode, SECTOR_BYTES, Store};
+use crate::{Digest, Inode, SECTOR_BYTES, Store};
 
 struct Handle {
     inode: Inode,
@@ -17,6 +19,8 @@ struct Use {
     holders: u32,
     named: bool,
     volume: u32,
+    /// Its latest name, hashed. Which number a file has depends on what else happens in the world.
+    name: Digest,
 }
 
 /// The handles of a world.
@@ -29,16 +33,17 @@ pub(crate) struct Handles {
 
 impl Handles {
     /// No handles yet; every file of `store` has its name.
-    pub(crate) fn over(store: &Store, volume_of: impl Fn(&std::path::Path) -> u32) -> Self {
+    pub(crate) fn over(store: &Store, place: impl Fn(&Path) -> (u32, &Path)) -> Self {
         let mut handles = Self::default();
         for (path, inode) in store.names() {
-            handles.named(inode, volume_of(path));
+            let (volume, name) = place(path);
+            handles.named(inode, volume, name);
         }
         handles
     }
 
-    /// `inode` has a name, on `volume`.
-    pub(crate) fn named(&mut self, inode: Inode, volume: u32) {
+    /// `inode` has a name, which is `name` on `volume`.
+    pub(crate) fn named(&mut self, inode: Inode, volume: u32, name: &Path) {
         let index = inode.0 as usize;
         if self.uses.len() <= index {
             self.uses.resize(index + 1, Use::default());
@@ -46,6 +51,13 @@ impl Handles {
         let file = &mut self.uses[index];
         file.named = true;
         file.volume = volume;
+        file.name = Digest::default();
+        file.name.mix_bytes(name.as_os_str().as_encoded_bytes());
+    }
+
+    /// The name of a file, hashed.
+    pub(crate) fn name(&self, inode: Inode) -> Digest {
+        self.uses[inode.0 as usize].name
     }
 
     /// `inode` has no name any more; whether nobody needs it.

@@ -34,7 +34,7 @@ mod world;
 
 pub use clock::Cores;
 pub use device::{Agenda, Delay, Device, MemoryDevice, Request, RequestId};
-pub use digest::Digest;
+pub use digest::{Digest, RequestDigest};
 pub use journal::{Journal, Mark, Step};
 pub use landing::Landing;
 pub use reactor::VirtualReactor;

@@ -48,6 +48,16 @@ impl Mounts {
             .map(|(_, number)| number)
     }
 
+    /// `path` as it is below the volume's own.
+    pub(crate) fn below<'p>(&self, volume: u32, path: &'p Path) -> &'p Path {
+        let own = &self.0[volume as usize].volume.path;
+        path.strip_prefix(own).unwrap_or(path)
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.0.len()
+    }
+
     /// The device beneath a volume.
     pub(crate) fn device(&self, volume: u32) -> u32 {
         u32::try_from(self.0[volume as usize].volume.device).expect("few devices")

@@ -84,7 +84,8 @@ impl State {
         }
         let file = self.store.new_file();
         self.store.link(path, file);
-        self.handles.named(file, volume);
+        self.handles
+            .named(file, volume, self.mounts.below(volume, path));
         let path = path.to_path_buf();
         renamed(
             self.handles.open(file, true),
@@ -123,7 +124,8 @@ impl State {
 
     fn rename(&mut self, from: &Path, to: &Path) -> Outcome<()> {
         let file = self.store.find(from).ok_or(VolumeError::NotFound)?;
-        if self.volume_of(to)? != self.handles.volume(file) {
+        let volume = self.volume_of(to)?;
+        if volume != self.handles.volume(file) {
             return Err(VolumeError::Other(
                 "a file cannot be renamed to another volume".into(),
             ));
@@ -134,6 +136,8 @@ impl State {
         self.store.unlink(from);
         let replaced = self.store.unlink(to);
         self.store.link(to, file);
+        self.handles
+            .named(file, volume, self.mounts.below(volume, to));
         if let Some(replaced) = replaced {
             self.unnamed(replaced);
         }

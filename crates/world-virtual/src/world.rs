@@ -26,7 +26,7 @@ use crate::events::Events;
 use crate::front::{Front, State};
 use crate::journal::{Journal, Mark};
 use crate::mounts::Mounts;
-use crate::{Cores, Digest, Landing, Store, VirtualReactor};
+use crate::{Cores, Digest, Landing, RequestDigest, Store, VirtualReactor};
 
 /// A part of the file system with room and a device of its own.
 #[derive(Clone, Debug)]
@@ -161,6 +161,11 @@ impl Machine {
     /// same.
     pub fn digest(&self) -> Digest {
         self.events.digest()
+    }
+
+    /// The requests that have ended on each volume, hashed, in the order of [`VirtualOptions::volumes`].
+    pub fn requests(&self) -> Vec<RequestDigest> {
+        self.front.state.borrow().requests.clone()
     }
 
     /// Events asked for so far; timers are counted by [`Tasks::timers_set`].

@@ -6,9 +6,10 @@ use std::rc::Rc;
 
 use brunt_units::{Span, Time};
 use brunt_world::random::Streams;
-use brunt_world::{Class, Io, IoError, Op, OpenMode, Segment, VolumeError};
+use brunt_world::{Class, Io, IoError, Op, OpenMode, Segment, VolumeError, World};
 use brunt_world_virtual::{
-    Cores, Delay, Device, Landing, MemoryDevice, VirtualOptions, VirtualVolume, VirtualWorld,
+    Cores, Delay, Device, Landing, MemoryDevice, Request, RequestDigest, VirtualOptions,
+    VirtualVolume, VirtualWorld,
 };
 
 fn jittered(seed: u64) -> VirtualOptions {
@@ -19,10 +20,26 @@ fn jittered(seed: u64) -> VirtualOptions {
     }
 }
 
-/// Twenty tasks that sleep, compute, write and read; digest, files and final time.
-fn busy(options: VirtualOptions) -> (u64, u64, Time) {
+/// What is left of a run.
+#[derive(Debug, PartialEq)]
+struct Left {
+    digest: u64,
+    requests: RequestDigest,
+    contents: u64,
+    end: Time,
+}
+
+/// Twenty tasks that sleep, compute and write.
+fn busy(options: VirtualOptions) -> Left {
+    busy_beside(options, async |_| {})
+}
+
+/// The same beside another task.
+fn busy_beside(options: VirtualOptions, beside: impl AsyncFn(World) + 'static) -> Left {
     let mut made = VirtualWorld::new(options);
     let world = made.world.clone();
+    let clone = world.clone();
+    drop(world.spawner.spawn(async move { beside(clone).await }));
     let end = made.executor.block_on(async move {
         let path = Path::new("busy");
         let file = world.volume.open(path, OpenMode::CreateNew).await.unwrap();
@@ -34,11 +51,15 @@ fn busy(options: VirtualOptions) -> (u64, u64, Time) {
         }
         world.clock.now()
     });
-    let contents = made.machine.store().digest().value();
-    (made.machine.digest().value(), contents, end)
+    Left {
+        digest: made.machine.digest().value(),
+        requests: made.machine.requests()[0],
+        contents: made.machine.store().digest().value(),
+        end,
+    }
 }
 
-async fn session(world: brunt_world::World, file: brunt_world::FileId, task: u64) {
+async fn session(world: World, file: brunt_world::FileId, task: u64) {
     let mut stream = world.random.named(&format!("session/{task}"));
     for _ in 0..20 {
         world.sleep(stream.exponential(Span::micros(50))).await;
@@ -61,7 +82,62 @@ fn equal_seeds_give_equal_runs_and_others_do_not() {
             })
         };
         assert_eq!(run(7), run(7));
-        assert_ne!(run(7).0, run(8).0);
+        assert_ne!(run(7).digest, run(8).digest);
+        assert_ne!(run(7).requests, run(8).requests);
+    }
+}
+
+#[test]
+fn only_what_storage_does_changes_the_digest_of_requests() {
+    let alone = busy(jittered(7));
+    let timers = busy_beside(jittered(7), async |world| {
+        // The other file gets another number.
+        let path = Path::new("aside");
+        world.volume.open(path, OpenMode::CreateNew).await.unwrap();
+        for _ in 0..9 {
+            world.sleep(Span::micros(7)).await;
+        }
+    });
+    assert_ne!(timers.digest, alone.digest);
+    assert_eq!((timers.requests, timers.end), (alone.requests, alone.end));
+}
+
+/// One write; its digest.
+fn one_write(path: &'static str, offset: u64, bytes: usize, begin: u64, latency: Span) -> u64 {
+    let mut options = VirtualOptions::default();
+    options.devices = vec![Box::new(Delay(move |_: Time, _: &Request| latency))];
+    let mut made = VirtualWorld::new(options);
+    let world = made.world.clone();
+    made.executor.block_on(async move {
+        // The file has the second number under either name.
+        let other = ["f", "g"][usize::from(path == "f")];
+        for path in [other, path] {
+            let open = world.volume.open(Path::new(path), OpenMode::CreateNew);
+            open.await.unwrap();
+        }
+        let open = world.volume.open(Path::new(path), OpenMode::Write);
+        let file = open.await.unwrap();
+        world.sleep_until(Time(begin)).await;
+        let frame = Rc::new(world.frames.take(bytes));
+        let io = Io::write(Class::Database, file, offset, &frame);
+        world.disk.submit(io).await.result.unwrap();
+    });
+    made.machine.requests()[0].value()
+}
+
+#[test]
+fn every_part_of_a_request_changes_its_digest() {
+    let (begin, latency) = (1_000_000, Span::micros(5));
+    let one = one_write("f", 4096, 4096, begin, latency);
+    assert_eq!(one, one_write("f", 4096, 4096, begin, latency));
+    for other in [
+        one_write("g", 4096, 4096, begin, latency),
+        one_write("f", 8192, 4096, begin, latency),
+        one_write("f", 4096, 8192, begin, latency),
+        one_write("f", 4096, 4096, begin + 1, latency),
+        one_write("f", 4096, 4096, begin, Span::nanos(latency.0 + 1)),
+    ] {
+        assert_ne!(one, other);
     }
 }
 
@@ -93,9 +169,8 @@ fn cores_are_waited_for() {
 
 #[test]
 fn completions_are_stamped_when_the_device_says() {
-    let device = Delay(|_: Time, request: &brunt_world_virtual::Request| {
-        Span::micros(request.offset.div_euclid(4096) + 1)
-    });
+    let device =
+        Delay(|_: Time, request: &Request| Span::micros(request.offset.div_euclid(4096) + 1));
     let devices: Vec<Box<dyn Device>> = vec![Box::new(device)];
     let mut made = VirtualWorld::new(VirtualOptions {
         devices,

@@ -22,7 +22,8 @@ use brunt_report::result::{self, Backend, Machine, Origin, Outcome};
 use brunt_units::{ByteSize, PageSize, Span, Time};
 use brunt_workload::profile::Version;
 use brunt_world_virtual::{
-    Delay, Digest, Journal, Request, Store, VirtualOptions, VirtualVolume, VirtualWorld,
+    Delay, Digest, Journal, Request, RequestDigest, Store, VirtualOptions, VirtualVolume,
+    VirtualWorld,
 };
 
 /// Each database.
@@ -95,6 +96,7 @@ pub(crate) struct Left {
     pub(crate) digest: Digest,
     /// What happened to the files, when it was recorded.
     pub(crate) journal: Option<Journal>,
+    pub(crate) requests: Vec<RequestDigest>,
 }
 
 #[derive(Default)]
@@ -193,6 +195,7 @@ impl Small {
             store: machine.machine.store(),
             digest: machine.machine.digest(),
             journal: machine.machine.stop_recording(),
+            requests: machine.machine.requests(),
         }
     }
 }

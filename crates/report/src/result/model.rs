@@ -18,6 +18,9 @@ pub struct Model {
     pub measured_s: f64,
     /// Real time that the whole simulation took, in seconds.
     pub wall_seconds: f64,
+    /// What servers asked of storage, and when it answered, hashed: equal for runs between which a user would see no difference.
+    #[serde(default)]
+    pub request_digest: String,
     /// Where the time of all sessions went.
     pub sessions: Option<SessionTime>,
     /// Each array.

@@ -46,6 +46,8 @@ pub struct Proven {
     pub coverage: Coverage,
     /// Everything that was found, hashed: equal for equal proofs.
     pub digest: Digest,
+    /// The same without the numbers of events: what storage was asked for, and what was found.
+    pub requests: Digest,
     /// Whether it went to its end; otherwise it was asked to stop.
     pub is_complete: bool,
 }
@@ -124,6 +126,7 @@ impl Proof {
         let mut proven = Proven {
             coverage: Coverage::default(),
             digest: Digest::default(),
+            requests: Digest::default(),
             is_complete: true,
         };
         // One pool for all worlds: frames go home, slabs never do.
@@ -174,6 +177,7 @@ impl Proof {
             })?;
             proven.coverage.saw_story(&story);
             proven.digest.mix(story.digest.value());
+            proven.requests.mix(story.requests.value());
             let mut trial = Trial::new(&story, frames);
             let cuts = trial.cuts();
             for step in self.plan(lives.steps(generation), &cuts) {
@@ -183,6 +187,7 @@ impl Proof {
                     violation(what, step.number, crash, &proven.coverage)
                 })?;
                 proven.digest.mix(found.value());
+                proven.requests.mix(found.value());
                 if !watch(&proven.coverage) {
                     proven.is_complete = false;
                     return Ok(());

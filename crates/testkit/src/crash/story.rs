@@ -64,6 +64,8 @@ pub struct Story {
     pub journal: Journal,
     /// Everything that happened in the world, hashed.
     pub digest: Digest,
+    /// What was asked of its disk, hashed.
+    pub requests: Digest,
     /// Changes that were refused.
     pub refusals: Rc<Refusals>,
     /// The history of each process.
@@ -151,18 +153,22 @@ impl Story {
             made.machine.start_recording();
             let histories = live(&mut made, &kept, ruins.state, &refusals, frames)?;
             let journal = made.machine.stop_recording().expect("it was started");
-            let digest = made.machine.digest();
-            Ok((histories, journal, digest))
+            let mut requests = Digest::default();
+            for volume in made.machine.requests() {
+                requests.mix(volume.value());
+            }
+            Ok((histories, journal, made.machine.digest(), requests))
         };
         let ran = catch_unwind(AssertUnwindSafe(run));
         let ran = ran.unwrap_or_else(|panic| Err(panic_words(&*panic)));
-        let (histories, journal, digest) =
+        let (histories, journal, digest, requests) =
             ran.map_err(|what| format!("before any crash: {what}"))?;
         flush_types::audit(&journal, configuration)?;
         Ok(Self {
             configuration: configuration.clone(),
             journal,
             digest,
+            requests,
             refusals,
             histories,
         })

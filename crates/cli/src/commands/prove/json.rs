@@ -1,6 +1,7 @@
 //! A search's result as JSON, version `brunt.proof/1`. Fields are only added.
 
 use brunt_testkit::crash::{Coverage, Proven, Violation};
+use brunt_world_virtual::Digest;
 use serde_json::{Value, json};
 
 use super::{ProveArgs, words};
@@ -11,10 +12,11 @@ pub(super) fn result(
     searched: &Result<Proven, Box<Violation>>,
     seconds: f64,
 ) -> String {
-    let (coverage, digest, violation) = match searched {
-        Ok(proven) => (&proven.coverage, Some(proven.digest.value()), None),
+    let (coverage, proven, violation) = match searched {
+        Ok(proven) => (&proven.coverage, Some(proven), None),
         Err(violation) => (&violation.coverage, None, Some(violation)),
     };
+    let hex = |digest: Digest| format!("{:016x}", digest.value());
     let value = json!({
         "version": "brunt.proof/1",
         "seed": args.seed,
@@ -22,7 +24,8 @@ pub(super) fn result(
         "steps": args.steps,
         "complete": searched.as_ref().is_ok_and(|proven| proven.is_complete),
         "violation": violation.map(|violation| violated(violation)),
-        "digest": digest.map(|digest| format!("{digest:016x}")),
+        "digest": proven.map(|proven| hex(proven.digest)),
+        "request_digest": proven.map(|proven| hex(proven.requests)),
         "seconds": seconds,
         "crash_points_per_s": words::per_second(coverage, seconds),
         "coverage": counts(coverage),

@@ -60,10 +60,11 @@ pub(super) fn result(
                 false => output.paint(Tone::Doubt, "ENDED"),
             };
             format!(
-                "{verdict}{:10}{steps} crash points recovered, nothing lost\n\n{}\ndigest: {:016x}",
+                "{verdict}{:10}{steps} crash points recovered, nothing lost\n\n{}\ndigest: {:016x}\nrequest digest: {:016x}",
                 "",
                 counts(&proven.coverage, seconds),
-                proven.digest.value()
+                proven.digest.value(),
+                proven.requests.value()
             )
         }
         Err(violation) => format!(

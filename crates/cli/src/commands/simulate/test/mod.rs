@@ -147,6 +147,7 @@ pub(super) fn simulate(
         scheduling: scheduling(scenario),
         measured_s: gauge.measured().as_seconds(),
         wall_seconds: clock.elapsed().as_secs_f64(),
+        request_digest: format!("{:016x}", storage.digest(scenario).value()),
         sessions: session_time::mean(&times),
         arrays: model::arrays(scenario, &readings),
     };

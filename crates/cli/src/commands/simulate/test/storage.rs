@@ -3,7 +3,7 @@
 use brunt_array::{ArrayDevice, SharedArray, SystemError};
 use brunt_units::Span;
 use brunt_world::random::Streams;
-use brunt_world_virtual::{Device, VirtualOptions, VirtualVolume, VirtualWorld};
+use brunt_world_virtual::{Device, Digest, VirtualOptions, VirtualVolume, VirtualWorld};
 
 use crate::scenario::ModelledScenario;
 
@@ -15,6 +15,24 @@ pub(super) struct Storage {
     pub(super) world: VirtualWorld,
     /// In the scenario's order.
     pub(super) arrays: Vec<SharedArray>,
+}
+
+impl Storage {
+    /// What each server asked for and when it was answered, hashed, in the scenario's order.
+    pub(super) fn digest(&self, scenario: &ModelledScenario) -> Digest {
+        let requests = self.world.machine.requests();
+        let mut all = Digest::default();
+        for server in 0..scenario.servers.len() {
+            let mut own = Digest::default();
+            for (volume, requests) in scenario.volumes.iter().zip(&requests) {
+                if volume.server == server {
+                    own.mix(requests.value());
+                }
+            }
+            all.mix(own.value());
+        }
+        all
+    }
 }
 
 /// Builds the arrays of `scenario` and puts every folder on its LUN.

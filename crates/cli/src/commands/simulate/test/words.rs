@@ -149,6 +149,10 @@ fn model(result: &RunResult) -> String {
         decimals(model.wall_seconds),
         decimals(speed)
     ));
+    text.push_str(&format!(
+        "\n{:14}{} of all requests to storage",
+        "digest", model.request_digest
+    ));
     text
 }
 
