@@ -8,6 +8,7 @@ use crate::commands::report::ReportArgs;
 use crate::commands::simulate::SimulateArgs;
 use crate::commands::verify::VerifyArgs;
 use crate::test_args::TestArgs;
+use crate::version;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -21,7 +22,7 @@ Examples:
 ///
 /// Exit codes: 0 passed, 1 failed, 2 could not be carried out, 130 interrupted.
 #[derive(Debug, Parser)]
-#[command(name = "brunt", version, arg_required_else_help = true, after_long_help = EXAMPLES)]
+#[command(name = "brunt", version = version::LONG, arg_required_else_help = true, after_long_help = EXAMPLES)]
 pub struct Arguments {
     /// What to do.
     #[command(subcommand)]

@@ -6,6 +6,7 @@
 //! * [`output`]: everything it says; [`opening`] and [`closing`]: the first and the last lines of a run; [`columns`]:
 //!   tables.
 //! * [`exit`]: how it ends; [`interrupt`]: how it is stopped.
+//! * [`version`]: which program this is.
 //! * [`huge_pages`]: asked for before predictions.
 
 pub mod args;
@@ -19,6 +20,7 @@ pub mod opening;
 pub mod output;
 pub mod scenario;
 pub mod test_args;
+pub mod version;
 
 use std::io::{self, Write};
 use std::process::ExitCode;

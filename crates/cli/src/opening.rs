@@ -8,6 +8,7 @@ use brunt_units::ByteSize;
 use brunt_world_real::facts;
 
 use crate::scenario::Scenario;
+use crate::version;
 
 /// Three or more lines: the scenario, the storage, the seed.
 pub fn opening(scenario: &Scenario, backend: &str) -> String {
@@ -52,7 +53,7 @@ fn faults(scenario: &Scenario) -> Vec<String> {
 pub(crate) fn first_line(scenario: &Scenario) -> String {
     format!(
         "brunt {}   {}   {} profile, {}, {}",
-        env!("CARGO_PKG_VERSION"),
+        version::SHORT,
         one_line(&scenario.name),
         scenario.profile.version,
         databases(scenario),

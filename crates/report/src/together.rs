@@ -266,9 +266,14 @@ fn origin(runs: &[Run]) -> Origin {
         texts.dedup();
         texts
     };
+    let commits = runs.iter();
+    let commits = commits.filter_map(|run| run.result.details.origin.commit.clone());
+    let mut commits: Vec<String> = commits.collect();
+    commits.dedup();
     Origin {
         command: all(|origin| &origin.command).join("; "),
         version: all(|origin| &origin.version).join(", "),
+        commit: (!commits.is_empty()).then(|| commits.join(", ")),
         seed: runs[0].result.details.origin.seed,
         run_id: all(|origin| &origin.run_id).join(", "),
     }

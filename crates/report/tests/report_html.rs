@@ -42,6 +42,7 @@ fn the_verdict_comes_first_and_the_origin_last() {
     in_order(&html, &texts);
     assert_eq!(html.matches("<figure>").count(), 4);
     assert!(html.contains("not measured"));
+    assert!(html.contains("<td>brunt 0.1.0 (1b7112e)</td>"));
 }
 
 #[test]

@@ -56,6 +56,14 @@ fn the_kept_file_is_read_whole() {
 }
 
 #[test]
+fn a_result_of_a_program_without_a_commit_is_read() {
+    let without = KEPT.replace("      \"commit\": \"1b7112e\",\n", "");
+    let read = RunResult::from_json(&without).unwrap();
+    assert_eq!(read.details.origin.commit, None);
+    assert_eq!(read.to_json(), without);
+}
+
+#[test]
 fn a_later_field_does_not_disturb_and_another_form_is_refused() {
     let later = KEPT.replacen('{', "{\n  \"moon_phase\": \"full\",", 1);
     assert_eq!(RunResult::from_json(&later).unwrap(), small());

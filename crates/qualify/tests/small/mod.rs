@@ -233,6 +233,7 @@ impl Left {
             volumes: Vec::new(),
             durability: Vec::new(),
             origin: Origin {
+                commit: None,
                 command: String::new(),
                 version: String::new(),
                 seed: plan.seed,

@@ -117,8 +117,21 @@ pub struct Origin {
     pub command: String,
     /// The program's version.
     pub version: String,
+    /// The commit that the program was built from, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
     /// The seed of all randomness.
     pub seed: u64,
     /// The run's own id, which its database files carry.
     pub run_id: String,
+}
+
+impl Origin {
+    /// The program with its version and commit.
+    pub(crate) fn program(&self) -> String {
+        match &self.commit {
+            Some(commit) => format!("brunt {} ({commit})", self.version),
+            None => format!("brunt {}", self.version),
+        }
+    }
 }

@@ -58,6 +58,7 @@ pub(crate) fn run(passes: bool) -> Run {
             origin: Origin {
                 command: "brunt run examples/sample.toml --seed 7".to_owned(),
                 version: "0.1.0".to_owned(),
+                commit: Some("1b7112e".to_owned()),
                 seed: 7,
                 run_id: "8d1f3c5ab2e94706".to_owned(),
             },

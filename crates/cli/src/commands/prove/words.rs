@@ -7,6 +7,7 @@ use brunt_testkit::crash::{Coverage, Proven, Violation};
 
 use super::ProveArgs;
 use crate::output::{Output, Tone};
+use crate::version;
 
 /// The first line: what is searched.
 pub(super) fn opening(args: &ProveArgs) -> String {
@@ -16,7 +17,7 @@ pub(super) fn opening(args: &ProveArgs) -> String {
     };
     format!(
         "brunt {}   prove   seed {}, {} crash points{from}\n",
-        env!("CARGO_PKG_VERSION"),
+        version::SHORT,
         args.seed,
         grouped(args.steps),
     )

@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 
 use brunt_qualify::plan::Plan;
 use brunt_qualify::result::{Surroundings, VolumeUse};
-use brunt_report::result::{
-    Backend, Device, Durability, Machine, Origin, Volume, World, WriteCache,
-};
+use brunt_report::result::{Backend, Device, Durability, Machine, Volume, World, WriteCache};
 use brunt_units::ByteSize;
 use brunt_world_real::facts::{self, BlockDevice, DiskCounters, Made, Place, Stack};
 use brunt_world_real::{Backend as RealBackend, Kind};
 use rustix::fs::statvfs;
+
+use crate::version;
 
 /// A file system in use, and what lies on it.
 #[derive(Clone, Debug)]
@@ -161,12 +161,7 @@ pub(super) fn surroundings(
             .enumerate()
             .map(|(at, instance)| durability(&instance.log, at, places, backend))
             .collect(),
-        origin: Origin {
-            command: command.to_owned(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            seed: plan.seed,
-            run_id: plan.run.to_string(),
-        },
+        origin: version::origin(command.to_owned(), plan.seed, plan.run.to_string()),
     }
 }
 

@@ -11,6 +11,7 @@ use super::{drives, pages, phases};
 use crate::columns::columns;
 use crate::output::{Output, Tone};
 use crate::scenario::ArrayScenario;
+use crate::version;
 
 /// Where columns of a tier and of LUNs in pages stand, if there are such: before what happened.
 const MORE_COLUMNS: usize = 8;
@@ -89,7 +90,7 @@ pub(super) fn opening(scenario: &ArrayScenario) -> String {
     };
     let mut text = format!(
         "brunt {}   {}   {} of virtual time{warm_up}, seed {}\n",
-        env!("CARGO_PKG_VERSION"),
+        version::SHORT,
         scenario.name,
         simulation.duration,
         simulation.seed,

@@ -29,11 +29,8 @@ pub(super) fn summary(result: &RunResult) -> Table {
             ("Test End Time", when(times.ended)),
             ("Collection Start Time", when(times.collection_started)),
             ("Collection End Time", when(times.collection_ended)),
-            (
-                "Jetstress Version",
-                format!("none; brunt {}", origin.version),
-            ),
-            ("ESE Version", format!("none; brunt {}", origin.version)),
+            ("Jetstress Version", format!("none; {}", origin.program())),
+            ("ESE Version", format!("none; {}", origin.program())),
             ("Operating System", system),
             ("Performance Log", "counters.csv, latency.hlog".to_owned()),
         ],

@@ -151,7 +151,7 @@ pub(super) fn origin(result: &RunResult) -> Table {
         ("Command", origin.command.clone()),
         ("Seed", origin.seed.to_string()),
         ("Run", origin.run_id.clone()),
-        ("Program", format!("brunt {}", origin.version)),
+        ("Program", origin.program()),
     ];
     for server in &result.servers {
         rows.extend([

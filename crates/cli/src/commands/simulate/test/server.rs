@@ -12,7 +12,7 @@ use brunt_qualify::result::{Surroundings, VolumeUse, result};
 use brunt_qualify::sampling::Recorded;
 use brunt_qualify::test_run::TestRun;
 use brunt_report::result::{
-    Backend, Durability, Machine, Origin, RunResult, Volume, World as Kind, WriteCache,
+    Backend, Durability, Machine, RunResult, Volume, World as Kind, WriteCache,
 };
 use brunt_report::{FolderError, RunFolder};
 use brunt_units::{Span, Time};
@@ -25,6 +25,7 @@ use crate::commands::run::{Recorder, Watch, plan, test_log};
 use crate::commands::simulate::{Engine, SimulateError};
 use crate::output::Output;
 use crate::scenario::{ModelledScenario, VolumePlan};
+use crate::version;
 
 /// One server: what it does, and who watches it, if anybody does.
 pub(super) struct Server {
@@ -126,12 +127,7 @@ impl Server {
             },
             volumes: own.map(|volume| self.volume(scenario, volume)).collect(),
             durability: logs.map(|log| durability(&log.log)).collect(),
-            origin: Origin {
-                command: command(scenario),
-                version: env!("CARGO_PKG_VERSION").to_owned(),
-                seed: self.plan.seed,
-                run_id: self.plan.run.to_string(),
-            },
+            origin: version::origin(command(scenario), self.plan.seed, self.plan.run.to_string()),
         }
     }
 
