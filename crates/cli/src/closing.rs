@@ -1,7 +1,7 @@
 //! The last screen of a run: what an engineer pastes into a ticket.
 //!
 //! Verdict and number first, then on failure what failed and where, then every rule, then where the report is and how to do
-//! it again.
+//! it again. The rules fill a screen, so the verdict stands below them once more.
 
 use std::path::Path;
 
@@ -12,6 +12,7 @@ use brunt_report::{decimals, grouped, one_line};
 use crate::columns::columns;
 use crate::exit::Exit;
 use crate::output::{Output, Tone};
+use crate::wrap::cells;
 
 /// Kinds of tests that are about a rate of I/O.
 const LOAD: [&str; 2] = [TestKind::Performance.word(), TestKind::Stress.word()];
@@ -30,7 +31,16 @@ pub fn exit(verdict: Verdict) -> Exit {
 pub fn closing(result: &RunResult, folder: &Path, output: &Output) -> String {
     let text = summary(result, &folder.join("report.html"), output);
     let scenario = folder.join("scenario.toml");
-    format!("{text}\n{:14}brunt run {}", "again", scenario.display())
+    let again = format!("{:14}brunt run {}", "again", scenario.display());
+    format!("{text}\n{again}{}", verdict_again(result, output))
+}
+
+/// The verdict for the end of a text that began with it; nothing when the text is short.
+pub fn verdict_again(result: &RunResult, output: &Output) -> String {
+    match result.rules.is_empty() {
+        true => String::new(),
+        false => format!("\n\n{}", verdict_line(result, output)),
+    }
 }
 
 /// Verdict and rules of `result`, and where its `report` is.
@@ -51,11 +61,7 @@ pub fn summary(result: &RunResult, report: &Path, output: &Output) -> String {
         text.push_str(&format!("\n{}", faults(result, output)));
     }
     text.push_str("\n\n");
-    let rows: Vec<_> = result.rules.iter().map(|rule| row(rule, output)).collect();
-    let table = columns(&["rule", "limit", "measured", "outcome"], &[], &rows);
-    for line in table.lines() {
-        text.push_str(&format!("  {line}\n"));
-    }
+    text.push_str(&rules(&result.rules, output, output.width()));
     if !result.reasons.is_empty() {
         let reasons = format!("not a qualification: {}", result.reasons.join("; "));
         let reasons = one_line(&reasons);
@@ -126,6 +132,29 @@ fn failure(rule: &Rule) -> String {
     format!("\n{:14}{}", "", one_line(&line))
 }
 
+/// A row for each rule, and its remark behind it. Where `width` is too narrow for that, the remark stands below if the rule
+/// failed or doubts something, and is left to the report otherwise.
+fn rules(rules: &[Rule], output: &Output, width: Option<usize>) -> String {
+    let rows: Vec<_> = rules.iter().map(|rule| row(rule, output)).collect();
+    let table = columns(&["rule", "limit", "measured", "outcome"], &[], &rows);
+    let mut lines = table.lines();
+    let mut text = format!("  {}\n", lines.next().unwrap_or_default());
+    for (line, rule) in lines.zip(rules) {
+        let row = format!("  {line}");
+        let whole = format!("{row}   {}", rule.remark);
+        if rule.remark.is_empty() || width.is_some_and(|width| cells(&whole) > width) {
+            text.push_str(&format!("{row}\n"));
+            let matters = matches!(rule.outcome, Outcome::Failed | Outcome::Advisory);
+            if matters && !rule.remark.is_empty() {
+                text.push_str(&format!("      {}\n", rule.remark));
+            }
+        } else {
+            text.push_str(&format!("{whole}\n"));
+        }
+    }
+    text
+}
+
 fn row(rule: &Rule, output: &Output) -> Vec<String> {
     let quantity = |quantity: &Option<brunt_report::result::Quantity>| {
         quantity
@@ -137,16 +166,11 @@ fn row(rule: &Rule, output: &Output) -> Vec<String> {
         Outcome::Failed => Tone::Bad,
         Outcome::NotMeasured | Outcome::Advisory => Tone::Doubt,
     };
-    let remark = match rule.remark.as_str() {
-        "" => String::new(),
-        remark => format!("   {remark}"),
-    };
-    let outcome = output.paint(tone, &rule.outcome.to_string());
     vec![
         rule.name.clone(),
         quantity(&rule.limit),
         quantity(&rule.measured),
-        format!("{outcome}{remark}"),
+        output.paint(tone, &rule.outcome.to_string()),
     ]
 }
 
@@ -179,9 +203,27 @@ mod tests {
         );
         assert!(text.contains("\nnot a qualification: measured for 1,200 s"));
         assert!(text.ends_with(
-            "\n\nreport        runs/x/report.html\nagain         brunt run runs/x/scenario.toml"
+            "\n\nreport        runs/x/report.html\nagain         brunt run runs/x/scenario.toml\n\n\
+             FAIL          212 transactional I/Os per second   target 240"
         ));
         assert_eq!(exit(result.verdict), Exit::Failed);
+    }
+
+    #[test]
+    fn a_narrow_terminal_shows_only_remarks_that_fit_or_matter() {
+        let mut all = RunResult::from_json(RESULT).unwrap().rules;
+        all.truncate(2);
+        all[1].remark = "of a database with a long name".to_owned();
+        let rows = |width| {
+            let text = rules(&all, &Output::plain(), width);
+            text.lines().map(str::to_owned).collect::<Vec<_>>()
+        };
+        let [wide, narrow] = [rows(None), rows(Some(60))];
+        assert_eq!((wide.len(), narrow.len()), (3, 4));
+        assert_eq!(narrow[2], "      DB2; over the limit from minute 10 on");
+        assert_eq!(wide[1], format!("{}   {}", narrow[1], narrow[2].trim()));
+        assert_eq!(wide[2], format!("{}   {}", narrow[3], all[1].remark));
+        assert_eq!(rows(Some(200)), wide);
     }
 
     #[test]

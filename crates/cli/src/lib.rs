@@ -3,7 +3,7 @@
 //! * [`args`]: the command line; [`commands`]: what each command does.
 //! * [`scenario`]: the TOML file that describes a test, and whether it fits this machine.
 //! * [`test_args`]: the scenario and the flags that every testing command takes.
-//! * [`output`]: everything it says; [`opening`] and [`closing`]: the first and the last lines of a run; [`columns`]:
+//! * [`output`]: everything it says; [`progress`]: how far it is; [`wrap`]: lines that fit a terminal; [`opening`] and [`closing`]: the first and the last lines of a run; [`columns`]:
 //!   tables.
 //! * [`exit`]: how it ends; [`interrupt`]: how it is stopped.
 //! * [`version`]: which program this is.
@@ -18,9 +18,11 @@ pub mod huge_pages;
 pub mod interrupt;
 pub mod opening;
 pub mod output;
+pub mod progress;
 pub mod scenario;
 pub mod test_args;
 pub mod version;
+pub mod wrap;
 
 use std::io::{self, Write};
 use std::process::ExitCode;

@@ -57,6 +57,8 @@ pub enum News {
         share: f64,
         /// What it is.
         what: String,
+        /// How long it will still take at most, where it may end sooner.
+        at_most: Option<Span>,
     },
     /// Prerequisites are met.
     WarmedUp {

@@ -102,7 +102,11 @@ impl Director<'_> {
         let written = written(server);
         if written < state.writes {
             let share = written.get() as f64 / state.writes.get() as f64;
-            self.settling(share, format!("{written} of {} written", state.writes));
+            self.settling(
+                share,
+                format!("{written} of {} written", state.writes),
+                None,
+            );
             return false;
         }
         let lasted = now - state.begun;
@@ -112,20 +116,28 @@ impl Director<'_> {
             self.settling(
                 share,
                 format!("settling, {lasted:.0} of {} s", decimals(wanted)),
+                None,
             );
             return false;
         }
         let patience = PACE_PATIENCE.min(self.plan.duration);
-        if !load.is_settled() && now - full_since < patience {
-            let share = (now - full_since).as_seconds() / patience.as_seconds();
-            self.settling(share, "finding the pace for the target".to_owned());
+        let lasted = now - full_since;
+        if !load.is_settled() && lasted < patience {
+            let share = lasted.as_seconds() / patience.as_seconds();
+            let left = Span::nanos(patience.0 - lasted.0);
+            let what = "finding the pace for the target".to_owned();
+            self.settling(share, what, Some(left));
             return false;
         }
         true
     }
 
-    fn settling(&self, share: f64, what: String) {
-        self.tell(News::Settling { share, what });
+    fn settling(&self, share: f64, what: String, at_most: Option<Span>) {
+        self.tell(News::Settling {
+            share,
+            what,
+            at_most,
+        });
     }
 }
 

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use brunt_report::{ReadError, Run, TogetherError, report_html, together};
 use clap::Args;
 
-use crate::closing::summary;
+use crate::closing::{summary, verdict_again};
 use crate::exit::Exit;
 use crate::output::Output;
 
@@ -80,7 +80,9 @@ pub fn run(args: &ReportArgs, output: &Output) -> Result<Exit, ReportError> {
     if args.json {
         output.data(run.result.to_json().trim_end());
     } else {
-        output.data(&summary(&run.result, &path, output));
+        let text = summary(&run.result, &path, output);
+        let again = verdict_again(&run.result, output);
+        output.show(&format!("{text}{again}"));
     }
     Ok(Exit::Passed)
 }

@@ -27,7 +27,8 @@ use serde::Serialize;
 
 use crate::columns::columns;
 use crate::exit::Exit;
-use crate::output::{Output, Progress, Tone};
+use crate::output::{Output, Tone};
+use crate::progress::Progress;
 
 /// What `brunt verify` is told.
 #[derive(Args, Debug)]

@@ -111,7 +111,7 @@ pub fn run(args: &TestArgs, output: &Output) -> Result<Exit, RunCommandError> {
         output.data(result.to_json().trim_end());
     } else {
         output.talk("");
-        output.data(&closing(&result, folder.path(), output));
+        output.show(&closing(&result, folder.path(), output));
     }
     written?;
     Ok(exit(result.verdict))

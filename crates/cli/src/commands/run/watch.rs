@@ -16,7 +16,8 @@ use brunt_world_real::facts::disk_counters;
 use super::recorder::Recorder;
 use super::surroundings::{DeviceCounts, Used, devices};
 use super::test_log;
-use crate::output::{Output, Progress, UNKNOWN};
+use crate::output::Output;
+use crate::progress::{Progress, UNKNOWN};
 
 /// Hears what a test tells.
 pub(crate) struct Watch {
@@ -162,9 +163,7 @@ impl Watch {
             .is_some_and(|(shown, _)| *shown == phase);
         if !showing {
             let progress = self.output.progress(phase.label());
-            if let Some((_, mut former)) = state.phase.replace((phase, progress)) {
-                former.vanish();
-            }
+            state.phase = Some((phase, progress));
         }
         let (_, progress) = state.phase.as_mut().expect("the phase was just set");
         show(progress);
@@ -210,10 +209,7 @@ impl Listener for Watch {
     fn tell(&self, at: Time, news: &News) {
         self.log_news(at, news);
         match news {
-            News::Note(note) => {
-                self.clear();
-                self.output.talk(&format!("{:13} {note}", "note"));
-            }
+            News::Note(note) => self.output.talk(&format!("{:13} {note}", "note")),
             News::Dispatching | News::Assumed => {}
             News::Creating { done, total } => {
                 self.show_bytes(Phase::Create, *done, *total, "");
@@ -243,8 +239,15 @@ impl Listener for Watch {
             News::Waiting { left } => self.show(Phase::WarmUp, UNKNOWN, || {
                 format!("databases are ready; sessions begin in {}", seconds(*left))
             }),
-            News::Settling { share, what } => self.with_progress(Phase::Settle, |progress| {
-                progress.show_paced(*share, || what.clone(), |_| String::new());
+            News::Settling {
+                share,
+                what,
+                at_most,
+            } => self.with_progress(Phase::Settle, |progress| match at_most {
+                Some(left) => {
+                    progress.show(*share, || format!("{what}   at most {}", seconds(*left)));
+                }
+                None => progress.show_paced(*share, || what.clone(), |_| String::new()),
             }),
             News::WarmedUp {
                 filled,

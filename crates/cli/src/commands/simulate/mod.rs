@@ -205,7 +205,7 @@ fn load(args: &SimulateArgs, source: &Source, output: &Output) -> Result<Exit, S
     if args.json {
         output.data(&json::result(scenario, &outcome));
     } else {
-        output.data(&words::result(scenario, &outcome, output));
+        output.show(&words::result(scenario, &outcome, output));
     }
     let page = load_report::write(args, scenario, &source.text, &outcome)?;
     output.talk(&format!("\n{:14}{}", "report", page.display()));

@@ -64,7 +64,7 @@ pub(super) fn run(
         }
     };
     progress.into_inner().expect("nobody panicked").vanish();
-    output.data(text?.trim_end());
+    output.show(text?.trim_end());
     Ok(Some(match stop.is_asked() {
         true => Exit::Interrupted,
         false => Exit::Passed,

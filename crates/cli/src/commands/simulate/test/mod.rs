@@ -91,7 +91,7 @@ pub(super) fn run(
         output.data(result.to_json().trim_end());
     } else {
         output.talk("");
-        output.data(&words::closing(result, folder.path(), output));
+        output.show(&words::closing(result, folder.path(), output));
     }
     Ok(exit(result.verdict))
 }

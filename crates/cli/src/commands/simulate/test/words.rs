@@ -5,7 +5,7 @@ use std::path::Path;
 use brunt_report::result::{AskedNumbers, IoNumbers, Model, Outcome, RunResult, Server};
 use brunt_report::{decimals, grouped};
 
-use crate::closing::summary;
+use crate::closing::{summary, verdict_again};
 use crate::columns::columns;
 use crate::commands::simulate::{Engine, pages};
 use crate::opening;
@@ -67,10 +67,11 @@ pub(super) fn closing(result: &RunResult, folder: &Path, output: &Output) -> Str
     };
     let again = folder.join("scenario.toml");
     format!(
-        "{verdict}\n\n{}\n{:14}brunt simulate {}",
+        "{verdict}\n\n{}\n{:14}brunt simulate {}{}",
         model(result),
         "again",
-        again.display()
+        again.display(),
+        verdict_again(result, output)
     )
 }
 

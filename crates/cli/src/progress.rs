@@ -1,0 +1,370 @@
+//! How far a phase is: a bar that stays in place on a terminal, elsewhere a plain line now and then.
+//!
+//! ```text
+//!   |  test          #####.......   2 s of 9 s  |
+//!   |                1,198 IOPS   read 0.2 ms   |  two lines stand
+//!   |^C_                                        |  the terminal shows what was typed
+//! ```
+//!
+//! Whatever is written next first takes away what stands, from the beginning of its first line on.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::output::Output;
+use crate::wrap::INDENT;
+
+/// The share that is done of something of which nobody knows how long it is.
+pub const UNKNOWN: f64 = f64::NAN;
+
+const EVERY_IN_PLACE: Duration = Duration::from_millis(100);
+/// A rate is told after so long.
+const RATE_SECONDS_MIN: f64 = 0.5;
+const BAR: usize = 28;
+const LABEL: usize = INDENT - 1;
+
+/// Lines that stand on the terminal and will be replaced. Cloning gives another handle.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Standing(Arc<AtomicUsize>);
+
+impl Standing {
+    /// What is to be written so that `text` stays, and nothing else stands.
+    pub(crate) fn say(&self, text: &str) -> String {
+        format!("{}{text}\n", self.erase())
+    }
+
+    /// What is to be written so that `text` stands instead of what stood.
+    pub(crate) fn stand(&self, text: &str) -> String {
+        let said = self.say(text);
+        self.0.store(text.lines().count(), Ordering::Relaxed);
+        said
+    }
+
+    /// What is to be written so that nothing stands.
+    pub(crate) fn erase(&self) -> String {
+        match self.0.swap(0, Ordering::Relaxed) {
+            0 => String::new(),
+            lines => format!("\r\x1b[{lines}A\x1b[J"),
+        }
+    }
+}
+
+/// How far a phase is.
+pub struct Progress {
+    output: Output,
+    label: String,
+    begun: Instant,
+    shown: Option<Instant>,
+}
+
+impl Progress {
+    /// Of a phase called `label`, which begins now.
+    pub(crate) fn new(output: &Output, label: &str) -> Self {
+        Self {
+            output: output.clone(),
+            label: label.to_owned(),
+            begun: Instant::now(),
+            shown: None,
+        }
+    }
+
+    /// Shows that `share` (0 to 1, or [`UNKNOWN`]) is done, unless something was shown a moment ago. `detail` is asked only when needed;
+    /// its further lines stand below the bar.
+    pub fn show(&mut self, share: f64, detail: impl FnOnce() -> String) {
+        if self.is_due(Instant::now()) {
+            self.draw(share, &detail());
+        }
+    }
+
+    /// Whether something is to be shown at `now`; then the next time is later.
+    fn is_due(&mut self, now: Instant) -> bool {
+        let is_due = match self.output.in_place() {
+            true => self.shown.is_none_or(|shown| now - shown >= EVERY_IN_PLACE),
+            // The first plain line comes after a while, too: short phases say only how they ended.
+            false => {
+                let last = self.shown.unwrap_or(self.begun);
+                now - last >= every_plain(now - self.begun)
+            }
+        };
+        if is_due {
+            self.shown = Some(now);
+        }
+        is_due
+    }
+
+    /// The same for a step that goes on at about the same pace: how fast it is, and how long it will still take, stand
+    /// behind. `rate` says how fast, given the seconds since its begin.
+    pub fn show_paced(
+        &mut self,
+        share: f64,
+        detail: impl FnOnce() -> String,
+        rate: impl FnOnce(f64) -> String,
+    ) {
+        let elapsed = self.begun.elapsed().as_secs_f64();
+        self.show(share, || {
+            // Over a moment it would be anything.
+            let rate = match elapsed >= RATE_SECONDS_MIN {
+                true => rate(elapsed),
+                false => String::new(),
+            };
+            let pieces = [detail(), rate, left(share, elapsed)];
+            let pieces = pieces.into_iter().filter(|piece| !piece.is_empty());
+            pieces.collect::<Vec<_>>().join("   ")
+        });
+    }
+
+    /// Ends the phase with `detail` and leaves it standing.
+    pub fn finish(self, detail: &str) {
+        self.output.talk(&self.text(1.0, detail));
+    }
+
+    /// Takes the progress away, as if the phase had not been shown.
+    pub fn vanish(&mut self) {
+        self.output.erase();
+    }
+
+    fn draw(&self, share: f64, detail: &str) {
+        let text = self.text(share, detail);
+        match self.output.in_place() {
+            true => self.output.stand(&text),
+            false => self.output.talk(&text),
+        }
+    }
+
+    fn text(&self, share: f64, detail: &str) -> String {
+        match self.output.in_place() {
+            true => folded(&drawn(&self.label, share, detail), self.output.talk_width()),
+            false => plain(&self.label, share, detail),
+        }
+    }
+}
+
+/// How far plain lines of a phase are apart when it has gone on for `lasted`: a day's log stays readable.
+fn every_plain(lasted: Duration) -> Duration {
+    let minute = Duration::from_secs(60);
+    match lasted {
+        lasted if lasted < minute => Duration::from_secs(5),
+        lasted if lasted < 10 * minute => minute,
+        _ => 10 * minute,
+    }
+}
+
+/// How long a step will still take when `share` of it took `elapsed` seconds; nothing when that is a guess.
+fn left(share: f64, elapsed: f64) -> String {
+    const SHARE_MIN: f64 = 0.01;
+    const SECONDS_MIN: f64 = 2.0;
+    if share.is_nan() || share < SHARE_MIN || elapsed < SECONDS_MIN {
+        return String::new();
+    }
+    let left = (elapsed * (1.0 - share) / share).max(0.0);
+    format!("{} left", rough(left))
+}
+
+/// A time as people say it: `40 s`, `12 min`, `3.5 h`.
+fn rough(seconds: f64) -> String {
+    match seconds {
+        s if s < 90.0 => format!("{s:.0} s"),
+        s if s < 5400.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{:.1} h", s / 3600.0),
+    }
+}
+
+/// `text` with no line longer than `width`: a line that the terminal wraps would count as two when it is replaced. Lines are
+/// folded where three blanks part their pieces, and the rest stands below, indented; a piece that is too long is cut.
+fn folded(text: &str, width: Option<usize>) -> String {
+    const GAP: &str = "   ";
+    let Some(width) = width else {
+        return text.to_owned();
+    };
+    let mut lines: Vec<String> = Vec::new();
+    for line in text.lines() {
+        let body = line.trim_start();
+        let mut folded = " ".repeat(line.len() - body.len());
+        for piece in body.split(GAP) {
+            let room = width.saturating_sub(folded.chars().count() + GAP.len());
+            if folded.trim().is_empty() {
+                folded.push_str(piece);
+            } else if piece.chars().count() <= room {
+                folded.push_str(GAP);
+                folded.push_str(piece);
+            } else {
+                lines.push(folded);
+                folded = format!("{:INDENT$}{}", "", piece.trim_start());
+            }
+        }
+        lines.push(folded);
+    }
+    let cut = |line: &String| line.chars().take(width).collect::<String>();
+    lines.iter().map(cut).collect::<Vec<_>>().join("\n")
+}
+
+fn drawn(label: &str, share: f64, detail: &str) -> String {
+    let indent = format!("\n{:LABEL$} ", "");
+    let detail = detail.replace('\n', &indent);
+    if share.is_nan() {
+        return format!("{label:LABEL$} {detail}");
+    }
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "between zero and the bar's length"
+    )]
+    let full = (share.clamp(0.0, 1.0) * BAR as f64).round() as usize;
+    let bar = format!("{}{}", "#".repeat(full), ".".repeat(BAR - full));
+    format!("{label:LABEL$} {bar}   {detail}")
+}
+
+fn plain(label: &str, share: f64, detail: &str) -> String {
+    let detail = detail.replace('\n', ", ");
+    if share.is_nan() {
+        return format!("{label}: {detail}");
+    }
+    format!("{label}: {:.0} %, {detail}", share.clamp(0.0, 1.0) * 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bars_have_one_length() {
+        assert_eq!(
+            drawn("create", 0.0, "x"),
+            format!("create        {}   x", ".".repeat(28))
+        );
+        assert_eq!(
+            drawn("test", 0.5, "41 s of 60 s\n21,480 IOPS"),
+            format!(
+                "test          {}{}   41 s of 60 s\n              21,480 IOPS",
+                "#".repeat(14),
+                ".".repeat(14)
+            )
+        );
+        assert_eq!(
+            drawn("verify", 7.0, ""),
+            format!("verify        {}   ", "#".repeat(28))
+        );
+        assert_eq!(plain("test", 0.683, "a\nb"), "test: 68 %, a, b");
+        assert_eq!(plain("tune", UNKNOWN, "a\nb"), "tune: a, b");
+        assert_eq!(
+            drawn("tune", UNKNOWN, "a\nb"),
+            "tune          a\n              b"
+        );
+        assert_eq!(left(UNKNOWN, 100.0), "");
+    }
+
+    #[test]
+    fn no_line_is_wider_than_the_terminal() {
+        let text = "test          ####   7 s of 8 s\n              \u{e4}\u{f6}\u{fc}   read 1 ms   log 2 ms";
+        assert_eq!(folded(text, None), text);
+        assert_eq!(folded(text, Some(80)), text);
+        let narrow = [
+            "test          ####",
+            "              7 s of 8 s",
+            "              \u{e4}\u{f6}\u{fc}   read 1 ms",
+            "              log 2 ms",
+        ];
+        assert_eq!(folded(text, Some(30)), narrow.join("\n"));
+        assert_eq!(folded("abcdef", Some(3)), "abc");
+    }
+
+    #[test]
+    fn what_is_left_follows_from_what_was_done() {
+        assert_eq!(left(0.25, 100.0), "5 min left");
+        assert_eq!(left(0.5, 40.0), "40 s left");
+        assert_eq!(left(0.1, 3600.0), "9.0 h left");
+        assert_eq!(left(1.0, 40.0), "0 s left");
+        assert_eq!(left(0.001, 40.0), "", "too little was done");
+        assert_eq!(left(0.9, 0.5), "", "it will be over before it is read");
+    }
+
+    /// Plain lines of a phase that lasts so many seconds.
+    fn plain_lines(seconds: u64) -> usize {
+        let mut progress = Progress::new(&Output::plain(), "test");
+        let begun = progress.begun;
+        let at = |tenths: &u64| begun + Duration::from_millis(100 * tenths);
+        let asked = (0..seconds * 10).map(|tenths| at(&tenths));
+        asked.filter(|now| progress.is_due(*now)).count()
+    }
+
+    #[test]
+    fn plain_lines_become_rarer() {
+        assert_eq!(plain_lines(5), 0, "a short phase says only how it ended");
+        assert_eq!(plain_lines(60), 11);
+        assert_eq!(plain_lines(10 * 60), 11 + 9);
+        assert_eq!(plain_lines(2 * 3600), 11 + 9 + 11);
+        assert_eq!(plain_lines(24 * 3600), 11 + 9 + 143);
+    }
+
+    /// What a terminal shows.
+    struct Terminal {
+        rows: Vec<String>,
+        row: usize,
+        column: usize,
+    }
+
+    impl Terminal {
+        fn new() -> Self {
+            Self {
+                rows: vec![String::new()],
+                row: 0,
+                column: 0,
+            }
+        }
+
+        fn write(&mut self, text: &str) {
+            let mut letters = text.chars();
+            while let Some(letter) = letters.next() {
+                match letter {
+                    '\r' => self.column = 0,
+                    '\n' => {
+                        (self.row, self.column) = (self.row + 1, 0);
+                        if self.row == self.rows.len() {
+                            self.rows.push(String::new());
+                        }
+                    }
+                    '\x1b' => {
+                        let code: String = letters
+                            .by_ref()
+                            .take_while(|c| *c != 'A' && *c != 'J')
+                            .collect();
+                        match code.strip_prefix('[').unwrap() {
+                            "" => {
+                                self.rows.truncate(self.row + 1);
+                                self.rows[self.row].truncate(self.column);
+                            }
+                            up => self.row -= up.parse::<usize>().unwrap(),
+                        }
+                    }
+                    letter => {
+                        let row = &mut self.rows[self.row];
+                        row.truncate(self.column);
+                        row.push(letter);
+                        self.column += 1;
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_is_left_of_what_stood() {
+        let (standing, mut terminal) = (Standing::default(), Terminal::new());
+        let other = standing.clone();
+        terminal.write(&standing.stand("test          ####   7 s\n              21 IOPS"));
+        terminal.write(&standing.stand("test          #####  8 s\n              20 IOPS"));
+        assert_eq!(terminal.rows.len(), 3);
+        terminal.write("^C");
+        terminal.write(&other.say("test          ended after 8 s of 30 s"));
+        terminal.write(&standing.stand("verify        ##"));
+        terminal.write(&standing.say("verify        done"));
+        assert_eq!(
+            terminal.rows,
+            [
+                "test          ended after 8 s of 30 s",
+                "verify        done",
+                ""
+            ]
+        );
+    }
+}

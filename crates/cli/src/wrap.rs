@@ -1,0 +1,133 @@
+//! Lines that fit a terminal.
+//!
+//! ```text
+//!   note          a line that is too long is broken at a
+//!                 blank and goes on below its text
+//! ```
+//!
+//! What somebody may copy stays whole: a word that is wider than the terminal, such as a path, and a command after a label.
+
+/// Where the text after a label begins.
+pub const INDENT: usize = 14;
+/// How much further in a line without a label goes on.
+const HANG: usize = 2;
+
+/// `text` with every line that is wider than `width` broken at blanks.
+pub fn wrapped(text: &str, width: Option<usize>) -> String {
+    let Some(width) = width else {
+        return text.to_owned();
+    };
+    let is_command = |line: &str| {
+        let text = line.get(INDENT..);
+        text.is_some_and(|text| text.starts_with("brunt "))
+    };
+    let lines = text.split('\n').map(|line| match cells(line) {
+        cells if cells > width && !is_command(line) => broken(line, width),
+        _ => line.to_owned(),
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Cells that `text` takes on a terminal: colours take none.
+pub fn cells(text: &str) -> usize {
+    let mut coloured = false;
+    let is_seen = |letter: &char| match letter {
+        '\x1b' => {
+            coloured = true;
+            false
+        }
+        'm' if coloured => {
+            coloured = false;
+            false
+        }
+        _ => !coloured,
+    };
+    text.chars().filter(is_seen).count()
+}
+
+fn broken(line: &str, width: usize) -> String {
+    let indent = indent(line);
+    let mut broken = String::new();
+    let (mut column, mut is_begun) = (0, false);
+    for piece in line.split_inclusive(' ') {
+        let word = piece.trim_end_matches(' ');
+        if is_begun && column > indent && column + cells(word) > width {
+            broken.truncate(broken.trim_end_matches(' ').len());
+            broken.push_str(&format!("\n{:indent$}", ""));
+            (column, is_begun) = (indent, false);
+        }
+        // Blanks before the first word of a line are its indent; where it was broken they are no longer needed.
+        if word.is_empty() && !is_begun && broken.contains('\n') {
+            continue;
+        }
+        broken.push_str(piece);
+        column += cells(piece);
+        is_begun |= !word.is_empty();
+    }
+    broken.truncate(broken.trim_end_matches(' ').len());
+    broken
+}
+
+/// Where a line goes on: below its text when a label stands before it.
+fn indent(line: &str) -> usize {
+    let leading = line.len() - line.trim_start_matches(' ').len();
+    let mut column = 0;
+    let mut blanks = 0;
+    for piece in line.split_inclusive(' ') {
+        let word = cells(piece.trim_end_matches(' '));
+        if word > 0 {
+            if column == INDENT && blanks >= 2 {
+                return INDENT;
+            }
+            blanks = 0;
+        }
+        column += cells(piece);
+        blanks += cells(piece) - word;
+    }
+    leading + HANG
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_broken_at_blanks_and_goes_on_below_its_text() {
+        let note = "note          the run folder is on the tested volume";
+        assert_eq!(
+            wrapped(note, Some(32)),
+            "note          the run folder is\n              on the tested\n              volume"
+        );
+        assert_eq!(
+            wrapped("not a qualification: too short", Some(20)),
+            "not a qualification:\n  too short"
+        );
+        assert_eq!(
+            wrapped("    one two three\nfour", Some(12)),
+            "    one two\n      three\nfour"
+        );
+        assert_eq!(wrapped(note, None), note);
+        assert_eq!(wrapped(note, Some(cells(note))), note);
+    }
+
+    #[test]
+    fn what_is_copied_stays_whole() {
+        let line = "report        /a/very/long/path/report.html";
+        assert_eq!(wrapped(line, Some(20)), line);
+        let line = "again         brunt run /a/very/long/path";
+        assert_eq!(wrapped(line, Some(30)), line);
+        assert_eq!(
+            wrapped("report        in /a/very/long/path", Some(20)),
+            "report        in\n              /a/very/long/path"
+        );
+    }
+
+    #[test]
+    fn colours_take_no_room() {
+        let verdict = "\x1b[1;32mPASS        \x1b[0m  1,198 I/Os   target 1,000";
+        assert_eq!(cells(verdict), 39);
+        assert_eq!(wrapped(verdict, Some(39)), verdict);
+        let narrow = "\x1b[1;32mPASS        \x1b[0m  1,198 I/Os\n              target 1,000";
+        assert_eq!(wrapped(verdict, Some(30)), narrow);
+    }
+}
