@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::Write;
+use std::os::unix::fs::symlink;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -131,4 +132,59 @@ fn a_scenario_comes_through_a_pipe_and_is_bounded() {
         said(&output),
         "error: /dev/zero: cannot be read: it is a device\n"
     );
+}
+
+#[test]
+fn a_report_replaces_nothing_but_a_report() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = run_folder(home.path());
+    let victim = home.path().join("victim");
+    fs::write(&victim, "precious").unwrap();
+    let report = |arguments: &[&str]| {
+        let mut report = brunt(home.path());
+        let output = report.arg("report").args(arguments).output().unwrap();
+        (output.status.code(), said(&output))
+    };
+    symlink(&victim, folder.join("report.html")).unwrap();
+    for (arguments, what) in [
+        (
+            &["run"][..],
+            "error: run/report.html: is a symbolic link, and is left alone",
+        ),
+        (
+            &["run", "--out=victim"],
+            "error: victim: is not a report of brunt, and is left alone",
+        ),
+        (
+            &["run", "--out=/dev/full"],
+            "error: /dev/full: is not a regular file, and is left alone",
+        ),
+    ] {
+        let (code, text) = report(arguments);
+        assert_eq!(code, Some(2), "{text}");
+        assert_eq!(text, format!("{what}\n  name another file with --out\n"));
+    }
+    assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
+    for _ in 0..2 {
+        assert_eq!(report(&["run", "--out=mine.html"]).0, Some(0));
+    }
+}
+
+#[test]
+fn a_report_that_cannot_be_written_leaves_the_old_one() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = run_folder(home.path());
+    let made = |limit: &str| {
+        let program = env!("CARGO_BIN_EXE_brunt");
+        let line = format!("ulimit -f {limit}; exec '{program}' report run");
+        let mut shell = Command::new("sh");
+        shell.current_dir(home.path()).args(["-c", &line]);
+        shell.output().unwrap().status
+    };
+    assert!(made("unlimited").success());
+    let report = fs::read(folder.join("report.html")).unwrap();
+    // The kernel ends who writes beyond the limit, in the middle of the file.
+    assert!(!made("8").success());
+    assert_eq!(fs::read(folder.join("report.html")).unwrap(), report);
+    assert!(made("unlimited").success());
 }

@@ -8,7 +8,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::Timestamp;
+use crate::{Timestamp, whole_file};
 
 /// A run's folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,13 +91,13 @@ impl RunFolder {
         self.path.join(name)
     }
 
-    /// Writes one file, replacing what this run wrote there before.
+    /// Writes one file, which appears whole, in place of what this run wrote there before.
     ///
     /// # Errors
-    /// [`FolderError`] when the operating system refuses.
+    /// [`FolderError`] when the operating system refuses, or a link stands there. The old file stays.
     pub fn write(&self, name: &str, bytes: &[u8]) -> Result<(), FolderError> {
         let path = self.file(name);
-        fs::write(&path, bytes).map_err(|source| FolderError { path, source })
+        whole_file::write(&path, bytes).map_err(|source| FolderError { path, source })
     }
 
     /// Takes a folder away in which nothing is worth keeping, because it did not come to a run. What is not of a run stays,

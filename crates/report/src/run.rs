@@ -6,9 +6,12 @@
 //! ```
 //!
 //! `result.json` lies in the folder from the run's beginning and says that the run has not ended. When the host dies it
-//! stays so, and the numbers are made from what was recorded until then; see [`crate::unfinished`].
+//! stays so, and the numbers are made from what was recorded until then; see [`crate::unfinished`]. Where it is missing or
+//! cut off, what the run was is guessed from the tables; see [`crate::rebuilt`].
+//!
+//! A folder may come from anybody, and who makes the report may be root: a file that is a link, no regular file, or without an
+//! end is an error.
 
-use std::fs::{self, OpenOptions};
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
@@ -16,7 +19,7 @@ use brunt_stats::read_latency_log;
 
 use crate::recorded::{Recorded, Wanted};
 use crate::result::{ResultError, Sample};
-use crate::{Event, RunResult, unfinished};
+use crate::{Event, RunResult, Timestamp, rebuilt, unfinished, whole_file};
 
 /// Everything one run, or several together, have to say.
 #[derive(Clone, Debug)]
@@ -45,6 +48,9 @@ pub enum ReadError {
     /// There is no `result.json`.
     #[error("{}: is not the folder of a run: it has no result.json", .0.display())]
     NoRun(PathBuf),
+    /// A run was killed before there was anything to record.
+    #[error("{}: is the folder of a run that was stopped before its test began; there is nothing to report", .0.display())]
+    NotBegun(PathBuf),
     /// The result is of no use.
     #[error("{}: {source}", path.display())]
     Result {
@@ -68,58 +74,73 @@ impl Run {
             _ => folder,
         };
         let path = folder.join(RESULT);
-        let text = match fs::read_to_string(&path) {
-            Err(error) if is_absent(&error) => {
-                return Err(ReadError::NoRun(folder.to_owned()));
-            }
-            text => text.map_err(refused(&path))?,
-        };
-        let result = RunResult::from_json(&text);
-        let mut result = result.map_err(|source| ReadError::Result { path, source })?;
-        let wanted = match result.is_finished() {
-            true => Wanted::Samples,
-            false => Wanted::Totals,
+        let events = Event::read_all(&text_of(&folder.join("events.log"))?.unwrap_or_default());
+        let found = text_of(&path)?.as_deref().map(RunResult::from_json);
+        let wanted = match &found {
+            Some(Ok(result)) if result.is_finished() => Wanted::Samples,
+            _ => Wanted::Totals,
         };
         let table = folder.join("counters.csv");
         let recorded = Recorded::read(open(&table)?, wanted).map_err(refused(&table))?;
-        if !result.is_finished() {
+        let is_empty = recorded.samples.is_empty();
+        let (mut result, gap) = match found {
+            Some(Ok(result)) => {
+                let gap = (!result.is_finished()).then_some(unfinished::DID_NOT_END);
+                (result, gap)
+            }
+            None | Some(Err(ResultError::Json(_))) if !is_empty => {
+                let outline = rebuilt::outline(folder, &events, &recorded);
+                (outline, Some(rebuilt::LOST))
+            }
+            Some(Err(source)) => return Err(ReadError::Result { path, source }),
+            None if is_of_a_run(folder) => return Err(ReadError::NotBegun(folder.to_owned())),
+            None => return Err(ReadError::NoRun(folder.to_owned())),
+        };
+        if let Some(gap) = gap {
             let log = folder.join("latency.hlog");
             let latencies = read_latency_log(open(&log)?).map_err(refused(&log))?;
-            unfinished::fill(&mut result, &recorded, &latencies);
+            unfinished::fill(&mut result, &recorded, &latencies, gap);
         }
         Ok(Self {
             result,
-            scenario: text_of(&folder.join("scenario.toml"))?,
-            events: Event::read_all(&text_of(&folder.join("events.log"))?),
+            scenario: text_of(&folder.join("scenario.toml"))?.unwrap_or_default(),
+            events,
             samples: recorded.samples,
         })
     }
 }
 
-/// Whether there is no such file: its folder may be missing, or no folder.
-fn is_absent(error: &io::Error) -> bool {
-    use io::ErrorKind::{NotADirectory, NotFound};
-    matches!(error.kind(), NotFound | NotADirectory)
+/// Longer than any result, scenario or log of events; the tables are read line by line.
+const TEXT_MAX: u64 = 64 << 20;
+
+/// Whether `folder` is called as one of a run is, or has its scenario.
+fn is_of_a_run(folder: &Path) -> bool {
+    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    folder.is_dir() && Timestamp::of_folder(&name).is_some()
+        || folder.join("scenario.toml").is_file()
 }
 
 /// A file of a run folder for reading; nothing when it is not there.
 fn open(path: &Path) -> Result<BufReader<Box<dyn Read>>, ReadError> {
     const BUFFER: usize = 1 << 20;
-    let file: Box<dyn Read> = match OpenOptions::new().read(true).open(path) {
-        Ok(file) => Box::new(file),
-        Err(error) if is_absent(&error) => Box::new(io::empty()),
-        Err(source) => return Err(refused(path)(source)),
+    let file: Box<dyn Read> = match whole_file::read(path).map_err(refused(path))? {
+        Some(file) => Box::new(file),
+        None => Box::new(io::empty()),
     };
     Ok(BufReader::with_capacity(BUFFER, file))
 }
 
-fn text_of(path: &Path) -> Result<String, ReadError> {
-    match fs::read(path) {
-        // A log whose last line was torn may end within a letter.
-        Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
-        Err(error) if is_absent(&error) => Ok(String::new()),
-        Err(source) => Err(refused(path)(source)),
+fn text_of(path: &Path) -> Result<Option<String>, ReadError> {
+    let Some(file) = whole_file::read(path).map_err(refused(path))? else {
+        return Ok(None);
+    };
+    let mut bytes = Vec::new();
+    let length = file.take(TEXT_MAX + 1).read_to_end(&mut bytes);
+    if length.map_err(refused(path))? as u64 > TEXT_MAX {
+        return Err(refused(path)(io::ErrorKind::FileTooLarge.into()));
     }
+    // A log whose last line was torn may end within a letter.
+    Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
 }
 
 fn refused(path: &Path) -> impl Fn(io::Error) -> ReadError {

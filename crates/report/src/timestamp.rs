@@ -60,6 +60,15 @@ impl Timestamp {
         format!("{year:04}-{month:02}-{day:02}-{hour:02}{minute:02}{second:02}")
     }
 
+    /// The time that the name of a run's folder begins with, and the name of the run behind it.
+    pub(crate) fn of_folder(name: &str) -> Option<(Self, &str)> {
+        let [date, hour, minute, second] = [0..10, 11..13, 13..15, 15..17].map(|at| name.get(at));
+        let time = format!("{}T{}:{}:{}Z", date?, hour?, minute?, second?);
+        let time = Self::try_from(time).ok()?;
+        let run = name.strip_prefix(&time.for_folder())?.strip_prefix('-')?;
+        Some((time, run))
+    }
+
     // Counts years and months off one by one: a few dozen steps, and nothing to get wrong.
     fn civil(self) -> Civil {
         let (mut days, seconds) = (
@@ -164,6 +173,8 @@ mod tests {
         for unix_seconds in (0..5_000_000_000).step_by(7_654_321) {
             let timestamp = Timestamp { unix_seconds };
             assert_eq!(Timestamp::try_from(timestamp.to_string()), Ok(timestamp));
+            let folder = format!("{}-my-test", timestamp.for_folder());
+            assert_eq!(Timestamp::of_folder(&folder), Some((timestamp, "my-test")));
         }
         for text in [
             "",
@@ -172,6 +183,9 @@ mod tests {
             "2026-01-01T24:00:00Z",
         ] {
             assert!(Timestamp::try_from(text.to_owned()).is_err(), "{text}");
+        }
+        for text in ["", "runs", "2026-11-21-181503", "2026-11-21x181503-demo"] {
+            assert_eq!(Timestamp::of_folder(text), None, "{text}");
         }
     }
 }

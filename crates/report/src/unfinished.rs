@@ -18,11 +18,16 @@ use crate::streams::{
     self, DATABASE_READ, DATABASE_WRITE, LOG_WRITE, OPERATION, PAGE_FAULT_STALLS,
 };
 
-/// Fills the numbers of `result`, which has names only.
+/// What is said of a run whose `result.json` is an outline still.
+pub(crate) const DID_NOT_END: &str =
+    "The run did not end: it was killed, its host died, or it still goes on";
+
+/// Fills the numbers of `result`, which has names only; `gap` says why.
 pub(crate) fn fill(
     result: &mut RunResult,
     recorded: &Recorded,
     latencies: &BTreeMap<String, Latencies>,
+    gap: &str,
 ) {
     let found = Found {
         recorded,
@@ -44,7 +49,7 @@ pub(crate) fn fill(
         times.collection_s = recorded.length_s();
     }
     result.details.distributions = found.distributions();
-    result.details.sentence = sentence(result, recorded);
+    result.details.sentence = sentence(result, recorded, gap);
     result.reasons = vec!["the run did not end".to_owned()];
     for rule in &mut result.rules {
         // Whatever the outline says was said before anything was measured.
@@ -54,7 +59,7 @@ pub(crate) fn fill(
     }
 }
 
-fn sentence(result: &RunResult, recorded: &Recorded) -> String {
+fn sentence(result: &RunResult, recorded: &Recorded, gap: &str) -> String {
     let times = &result.details.times;
     let until = match (times.collection_ended, result.achieved_iops) {
         (Some(end), Some(rate)) => format!(
@@ -64,9 +69,7 @@ fn sentence(result: &RunResult, recorded: &Recorded) -> String {
         ),
         _ => "it had not begun to collect".to_owned(),
     };
-    format!(
-        "The run did not end: it was killed, its host died, or it still goes on; {until}. Nothing is judged."
-    )
+    format!("{gap}; {until}. Nothing is judged.")
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "a float cast saturates")]

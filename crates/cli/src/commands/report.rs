@@ -7,7 +7,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use brunt_report::{ReadError, Run, TogetherError, report_html, together};
+use brunt_report::{ReadError, Run, TogetherError, report_html, together, write_report};
 use clap::Args;
 
 use crate::closing::{summary, verdict_again};
@@ -28,7 +28,7 @@ pub struct ReportArgs {
     #[arg(required = true, value_name = "RUN")]
     pub runs: Vec<PathBuf>,
 
-    /// File to write; report.html in the run's folder, or in this one for several
+    /// File to write, where nothing or a report of brunt is; report.html in the run's folder, or in this one for several
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 
@@ -53,6 +53,14 @@ pub enum ReportError {
     /// They do not belong together.
     #[error(transparent)]
     Together(#[from] TogetherError),
+    /// Something else stands where the report belongs.
+    #[error("{}: {what}, and is left alone\n  name another file with --out", path.display())]
+    Taken {
+        /// Where.
+        path: PathBuf,
+        /// What it is.
+        what: io::Error,
+    },
     /// The report cannot be written.
     #[error("{}: {source}", path.display())]
     Write {
@@ -102,9 +110,14 @@ fn newest_below(folder: &Path) -> Option<PathBuf> {
 }
 
 fn write(path: &Path, html: &str) -> Result<(), ReportError> {
-    let refused = |source| ReportError::Write {
-        path: path.to_owned(),
-        source,
-    };
-    fs::write(path, html).map_err(refused)
+    write_report(path, html).map_err(|error| {
+        let path = path.to_owned();
+        match error.kind() {
+            io::ErrorKind::AlreadyExists => ReportError::Taken { path, what: error },
+            _ => ReportError::Write {
+                path,
+                source: error,
+            },
+        }
+    })
 }

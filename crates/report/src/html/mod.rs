@@ -35,6 +35,9 @@ use crate::{Event, Run, decimals, grouped};
 use pictures::Picture;
 use table::Table;
 
+/// The line of `head.html` that a report of ours is known by.
+pub(crate) const GENERATOR: &str = r#"<meta name="generator" content="brunt">"#;
+
 const HEAD: &str = include_str!("head.html");
 const TEMPLATE: &str = include_str!("report.html");
 const STYLE: &str = include_str!("style.css");

@@ -10,6 +10,7 @@ use std::io::{self, BufRead};
 
 use crate::result::{Flow, Sample, Watched};
 use crate::streams::{CACHE, DATABASE_READ, DATABASE_WRITE, HOST, LOG_WRITE, PAGE_FAULT_STALLS};
+use brunt_stats::read_line;
 use row::{Columns, Row};
 
 /// The rows of a table, put together.
@@ -56,13 +57,12 @@ impl Recorded {
     pub fn read(mut table: impl BufRead, wanted: Wanted) -> io::Result<Self> {
         let mut recorded = Self::default();
         let mut line = Vec::new();
-        table.read_until(b'\n', &mut line)?;
+        read_line(&mut table, &mut line)?;
         let Some(columns) = Columns::of(&line) else {
             return Ok(recorded);
         };
         loop {
-            line.clear();
-            table.read_until(b'\n', &mut line)?;
+            read_line(&mut table, &mut line)?;
             if line.pop() != Some(b'\n') {
                 break;
             }
@@ -249,6 +249,8 @@ mod tests {
         );
         let none = Recorded::read(b"".as_slice(), Wanted::Totals).unwrap();
         assert_eq!(none, Recorded::default());
+        let endless = io::BufReader::new(io::repeat(0));
+        assert!(Recorded::read(endless, Wanted::Samples).is_err());
         for length in 0..table().len() {
             Recorded::read(&table().as_bytes()[..length], Wanted::Totals).unwrap();
         }

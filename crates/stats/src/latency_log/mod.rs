@@ -5,7 +5,7 @@
 
 mod read;
 
-pub use read::read_latency_log;
+pub use read::{read_latency_log, read_line};
 
 use std::time::{Duration, UNIX_EPOCH};
 

@@ -1,7 +1,7 @@
 //! Reading a latency log back, line by line, so that a log of any length needs little memory.
 
 use std::collections::BTreeMap;
-use std::io::{self, BufRead};
+use std::io::{self, BufRead, Read};
 
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
@@ -20,7 +20,11 @@ pub fn read_latency_log(mut log: impl BufRead) -> io::Result<BTreeMap<String, La
     let mut streams = BTreeMap::<String, Latencies>::new();
     let mut deserializer = Deserializer::new();
     let mut line = Vec::new();
-    while read_line(&mut log, &mut line)? {
+    loop {
+        read_line(&mut log, &mut line)?;
+        if line.pop() != Some(b'\n') {
+            break;
+        }
         let Some((stream, encoded)) = interval(&line) else {
             continue;
         };
@@ -36,11 +40,23 @@ pub fn read_latency_log(mut log: impl BufRead) -> io::Result<BTreeMap<String, La
     Ok(streams)
 }
 
-/// The next line that has an end.
-fn read_line(log: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
+/// A histogram has less than a tenth.
+const LINE_MAX: u64 = 16 << 20;
+
+/// Reads the next line into `line`, with its end; without one when the text ends.
+///
+/// # Errors
+/// When it cannot be read, or has more than 16 MiB: what has no lines may have no end either.
+pub fn read_line(text: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<()> {
     line.clear();
-    log.read_until(b'\n', line)?;
-    Ok(line.pop() == Some(b'\n'))
+    let length = text.take(LINE_MAX).read_until(b'\n', line)?;
+    match length as u64 == LINE_MAX {
+        true => Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            "has a line of more than 16 MiB",
+        )),
+        false => Ok(()),
+    }
 }
 
 /// `Tag=stream,begin,length,max,histogram`
@@ -116,5 +132,7 @@ mod tests {
     fn rubbish_is_no_stream() {
         let text = b"#[comment]\n\"head\"\nTag=x,1,2,3,!!!\nTag=y\n0.1,2,3,AAAA\n";
         assert!(read_latency_log(text.as_slice()).unwrap().is_empty());
+        let endless = io::BufReader::new(io::repeat(0));
+        assert!(read_latency_log(endless).is_err());
     }
 }

@@ -70,7 +70,8 @@ impl Recorder {
         files.counters.append(Counters::HEAD.as_bytes())?;
         let (pieces, received) = mpsc::channel();
         let (ended, outcome) = mpsc::channel();
-        thread::spawn(move || {
+        let thread = thread::Builder::new().name("recorder".into());
+        let started = thread.spawn(move || {
             let mut keeper = Keeper {
                 files,
                 machine: devices.map(MachineWatch::new),
@@ -80,7 +81,13 @@ impl Recorder {
             // Nobody listens when the program is ending without the recorder.
             let _ = ended.send(keeper.outcome);
         });
-        Ok(Self { pieces, outcome })
+        match started {
+            Ok(_) => Ok(Self { pieces, outcome }),
+            Err(source) => Err(FolderError {
+                path: folder.path().to_owned(),
+                source,
+            }),
+        }
     }
 
     /// From now on the machine's numbers count.

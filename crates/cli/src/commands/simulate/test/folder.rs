@@ -45,9 +45,9 @@ fn several(
 ) -> Result<Run, SimulateError> {
     let mut runs = Vec::new();
     for result in results {
-        let own = folder.path().join(&result.servers[0].name);
-        fs::write(own.join("result.json"), result.to_json())?;
-        runs.push(Run::read(&own)?);
+        let own = &result.servers[0].name;
+        folder.write(&format!("{own}/result.json"), result.to_json().as_bytes())?;
+        runs.push(Run::read(&folder.file(own))?);
     }
     let whole = Run {
         scenario: scenario.to_toml(),

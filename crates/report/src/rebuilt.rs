@@ -1,0 +1,65 @@
+//! A result for a run whose `result.json` is missing or damaged.
+//!
+//! The tables name every stream, and so every database and log; the folder's name is that of the run. Everything else is
+//! *unknown*. Which database belongs to which log no table says: every instance has the same number of them (scenarios are
+//! refused otherwise), and names are counted upwards.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use crate::recorded::Recorded;
+use crate::result::{
+    Counts, DatabaseNumbers, Instance, InstanceDetails, LogNumbers, Measured, RunResult,
+};
+use crate::{Event, Timestamp};
+
+/// What is said of such a run.
+pub(crate) const LOST: &str = "Its result.json is missing or damaged, so how it ended is not known";
+
+/// A result without a number.
+const UNKNOWN: &str = include_str!("unknown.json");
+
+/// What is known of the run in `folder`: names, and when it began.
+pub(crate) fn outline(folder: &Path, events: &[Event], recorded: &Recorded) -> RunResult {
+    let mut result = RunResult::from_json(UNKNOWN).expect("it is part of the program");
+    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    let named = Timestamp::of_folder(&name);
+    if let Some((_, run)) = named {
+        result.scenario = run.to_owned();
+    }
+    let began = named.map(|(began, _)| began);
+    let logged = events.first().map(|event| event.at);
+    result.details.times.started = began.or(logged).unwrap_or_default();
+    let databases = names(recorded, &["read", "write", "maintenance"]);
+    let logs = names(recorded, &["log-write"]);
+    result.database_files = databases.len() as u64;
+    let each = databases.len().div_ceil(logs.len().max(1)).max(1);
+    let mut databases = databases.chunks(each);
+    let instance = |name: &String| {
+        let own = databases.next().unwrap_or_default().iter();
+        let details = InstanceDetails {
+            log: LogNumbers::none("unknown"),
+            databases: own
+                .map(|name| DatabaseNumbers::none(name, "unknown"))
+                .collect(),
+        };
+        Instance::new(
+            name,
+            details,
+            false,
+            Counts::default(),
+            &Measured::default(),
+        )
+    };
+    result.servers[0].instances = logs.iter().map(instance).collect();
+    result
+}
+
+/// What has streams of these kinds, counted upwards: `DB2` before `DB10`.
+fn names(recorded: &Recorded, kinds: &[&str]) -> Vec<String> {
+    let streams = recorded.totals.keys();
+    let parts = streams.filter_map(|stream| stream.rsplit_once('.'));
+    let found = parts.filter(|(_, kind)| kinds.contains(kind));
+    let found: BTreeSet<_> = found.map(|(name, _)| (name.len(), name)).collect();
+    found.into_iter().map(|(_, name)| name.to_owned()).collect()
+}
