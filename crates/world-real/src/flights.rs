@@ -27,6 +27,7 @@ use crate::files::{Files, OpenFile};
 use crate::flight::{Flight, Next, check};
 use crate::memory::{Slab, Slabs, map_slab};
 use crate::ring::{Outcome, Ring};
+use rustix::io::Errno;
 
 /// I/Os in flight, their files and their memory.
 pub(crate) struct Flights {
@@ -132,15 +133,22 @@ impl Flights {
 
     /// A new slab of `bytes`, registered if `register` and the ring can. If registering was refused, the second value
     /// is the system's error number.
-    pub(crate) fn slab(&mut self, bytes: usize, register: bool) -> (Slab, Option<i32>) {
-        let slab = map_slab(bytes);
+    ///
+    /// # Errors
+    /// There is no memory for it.
+    pub(crate) fn slab(
+        &mut self,
+        bytes: usize,
+        register: bool,
+    ) -> Result<(Slab, Option<i32>), Errno> {
+        let slab = map_slab(bytes)?;
         let tables = self.ring.tables().filter(|_| register);
         let registered = tables
             .zip(self.slabs.next_number())
             .map(|(tables, number)| tables.register_slab(number, &slab));
         let address = slab.bytes().as_ptr().addr();
         self.slabs.add(address, registered == Some(Ok(())));
-        (slab, registered.and_then(Result::err))
+        Ok((slab, registered.and_then(Result::err)))
     }
 
     /// How many slabs there are, and how many of them are registered.

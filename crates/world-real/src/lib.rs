@@ -31,6 +31,7 @@ mod memory;
 mod names;
 mod reactor;
 mod ring;
+mod shortage;
 mod volume;
 mod world;
 
@@ -38,4 +39,5 @@ pub use backend::{Access, Backend, Choice, ChoiceError, Kind, TaskRun};
 pub use clock::{OsClock, YIELD_AFTER};
 pub use lock::{FolderLock, LOCK_FILE, LockError};
 pub use reactor::RealReactor;
+pub use shortage::Allocator;
 pub use world::{BackendRecord, Options, RealWorld, StartError};

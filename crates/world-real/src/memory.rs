@@ -15,6 +15,7 @@
 )]
 
 use brunt_world::FramePlace;
+use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
 /// Slabs begin at multiples of this: the size of a huge page on x86-64 and on most ARM systems.
@@ -39,9 +40,9 @@ impl Slab {
 
 /// A new slab of `bytes`, zeroed.
 ///
-/// # Panics
-/// When the system has no address space left for it, as any allocation would.
-pub(crate) fn map_slab(bytes: usize) -> Slab {
+/// # Errors
+/// The system has no address space left for it.
+pub(crate) fn map_slab(bytes: usize) -> Result<Slab, Errno> {
     let bytes = bytes.next_multiple_of(4096);
     let mapped = bytes + HUGE_PAGE;
     let access = ProtFlags::READ | ProtFlags::WRITE;
@@ -53,8 +54,7 @@ pub(crate) fn map_slab(bytes: usize) -> Slab {
             access,
             MapFlags::PRIVATE | MapFlags::NORESERVE,
         )
-    };
-    let base = base.unwrap_or_else(|error| panic!("mapping {mapped} bytes of I/O memory: {error}"));
+    }?;
     let before = base.addr().next_multiple_of(HUGE_PAGE) - base.addr();
     // SAFETY: `before` is below HUGE_PAGE, so the slab and what follows lie inside the mapping.
     let slab = unsafe { base.byte_add(before) };
@@ -72,7 +72,7 @@ pub(crate) fn map_slab(bytes: usize) -> Slab {
     // SAFETY: `bytes` bytes from `slab` are mapped readable and writable, zeroed by the kernel, unmapped by nobody, and
     // this is the only reference to them.
     let bytes = unsafe { std::slice::from_raw_parts_mut(slab.cast::<u8>(), bytes) };
-    Slab { bytes }
+    Ok(Slab { bytes })
 }
 
 /// The slabs handed out, and which of them the ring has registered.
@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn a_slab_is_aligned_zeroed_and_writable_to_its_ends() {
         for bytes in [4096, 3 << 20] {
-            let slab = map_slab(bytes).into_bytes();
+            let slab = map_slab(bytes).unwrap().into_bytes();
             assert_eq!(slab.len(), bytes);
             assert!(slab.as_ptr().addr().is_multiple_of(HUGE_PAGE));
             assert!(slab.iter().all(|byte| *byte == 0));

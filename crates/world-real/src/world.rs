@@ -21,6 +21,7 @@ use crate::reactor::RealReactor;
 use crate::ring::Ring;
 use crate::ring::threads::Threads;
 use crate::ring::uring::Uring;
+use crate::shortage::{Shortage, exhausted};
 use crate::volume::RealVolume;
 
 /// What a real world is to be made of.
@@ -64,6 +65,9 @@ pub enum StartError {
         /// What the system said.
         reason: String,
     },
+    /// There is no memory for the first slab of this size.
+    #[error("{}", Shortage(*.0))]
+    Memory(usize),
     /// The system refuses a thread or a file descriptor.
     #[error("the system refuses a thread or a file descriptor: {0}")]
     System(#[from] io::Error),
@@ -169,7 +173,8 @@ fn choose(
     };
     for kind in kinds.iter().copied() {
         let ring: io::Result<Box<dyn Ring>> = match kind {
-            Kind::Threads => Ok(Box::new(Threads::new(bell, options.threads))),
+            Kind::Threads => Threads::new(bell, options.threads)
+                .map(|threads| Box::new(threads) as Box<dyn Ring>),
             Kind::Registered | Kind::Unregistered => Uring::new(bell, kind == Kind::Registered)
                 .map(|(ring, task_run)| {
                     record.change(|backend| backend.task_run = Some(task_run));
@@ -205,7 +210,10 @@ impl RealSlabs {
         options: &Options,
     ) -> Result<Self, StartError> {
         let mut register = record.read().kind == Kind::Registered;
-        let (first, refused) = flights.borrow_mut().slab(options.slab_bytes, register);
+        let (first, refused) = flights
+            .borrow_mut()
+            .slab(options.slab_bytes, register)
+            .map_err(|_| StartError::Memory(options.slab_bytes))?;
         if let Some(code) = refused {
             let size = brunt_units::ByteSize::bytes(options.slab_bytes as u64);
             let error = io::Error::from_raw_os_error(code);
@@ -231,7 +239,10 @@ impl RealSlabs {
 impl SlabSource for RealSlabs {
     fn slab(&self, bytes: usize) -> &'static mut [u8] {
         let first = self.first.borrow_mut().take();
-        let slab = first.unwrap_or_else(|| self.flights.borrow_mut().slab(bytes, self.register).0);
+        let slab = first.unwrap_or_else(|| {
+            let slab = self.flights.borrow_mut().slab(bytes, self.register);
+            slab.unwrap_or_else(|_| exhausted(bytes)).0
+        });
         slab.into_bytes()
     }
 }

@@ -54,19 +54,25 @@ struct Job(Entry);
 unsafe impl Send for Job {}
 
 impl Threads {
-    /// A ring of at most `most` threads (one at least) that rings `bell`. None is started before there is work.
-    pub(crate) fn new(bell: &Arc<Bell>, most: usize) -> Self {
+    /// A ring of at most `most` threads (one at least) that rings `bell`. All but the first are started when there is work.
+    ///
+    /// # Errors
+    /// The system refuses even one thread.
+    pub(crate) fn new(bell: &Arc<Bell>, most: usize) -> io::Result<Self> {
         let shared = Shared {
             queue: Mutex::default(),
             work: Condvar::new(),
             ended: Mailbox::new(bell),
         };
-        Self {
+        let threads = Self {
             shared: Arc::new(shared),
             bell: Arc::clone(bell),
             queued: Vec::new(),
             most: most.max(1),
-        }
+        };
+        threads.start(0)?;
+        threads.shared.lock().started = 1;
+        Ok(threads)
     }
 
     fn start(&self, number: usize) -> io::Result<()> {
@@ -128,10 +134,6 @@ impl Ring for Threads {
             .take_while(|number| self.start(queue.started + number).is_ok())
             .count();
         queue.started += started;
-        assert!(
-            queue.started > 0,
-            "the system refuses even one thread for I/O"
-        );
         drop(queue);
         (0..count).for_each(|_| self.shared.work.notify_one());
     }

@@ -1,0 +1,88 @@
+//! What happens when there is no memory.
+//!
+//! Memory is asked for in every corner of the engine, and nowhere could it be gone without: there is no smaller plan to fall back to.
+//! So the program ends, at once and in words, with the exit code of a test that could not be carried out. Databases are recovered by
+//! the next run, as after any kill.
+//!
+//! The standard library's way, an abort or a panic, asks for more memory to say so. In a process that has none that may end in
+//! silence, or not at all.
+
+#![expect(
+    unsafe_code,
+    reason = "wraps the system's allocator; each block says why it is sound"
+)]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::fmt;
+use std::io::Write;
+
+use rustix::process::{Resource, getrlimit};
+
+/// The exit code of what could not be carried out.
+const COULD_NOT: i32 = 2;
+
+/// The system's allocator. When it has no memory the program ends in words.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Allocator;
+
+/// What is said when there is no memory for this many bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shortage(pub(crate) usize);
+
+impl fmt::Display for Shortage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "out of memory: {} bytes were asked for\n  ", self.0)?;
+        if let Some(limit) = getrlimit(Resource::As).current {
+            return write!(
+                f,
+                "the limit of address space, {limit} bytes, is too small: see `ulimit -v`"
+            );
+        }
+        f.write_str("make `profile.cache_max` smaller, or let brunt have more memory")
+    }
+}
+
+/// Ends the program because there is no memory for `bytes`. Asks for none.
+pub(crate) fn exhausted(bytes: usize) -> ! {
+    let mut text = [0; 256];
+    let mut rest = &mut text[..];
+    // What does not fit is left out.
+    let _ = writeln!(rest, "error: {}", Shortage(bytes));
+    let unused = rest.len();
+    let said = &text[..text.len() - unused];
+    // SAFETY: `said` is readable for its length; `_exit` takes any number, and runs nothing that could need memory or a lock.
+    unsafe {
+        libc::write(libc::STDERR_FILENO, said.as_ptr().cast(), said.len());
+        libc::_exit(COULD_NOT)
+    }
+}
+
+fn had(memory: *mut u8, bytes: usize) -> *mut u8 {
+    match memory.is_null() {
+        true => exhausted(bytes),
+        false => memory,
+    }
+}
+
+// SAFETY: every call is handed on to the system's allocator with its arguments, and its answer is handed back.
+unsafe impl GlobalAlloc for Allocator {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller keeps the contract, which is the same.
+        had(unsafe { System.alloc(layout) }, layout.size())
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the same.
+        had(unsafe { System.alloc_zeroed(layout) }, layout.size())
+    }
+
+    unsafe fn realloc(&self, memory: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
+        // SAFETY: the same.
+        had(unsafe { System.realloc(memory, layout, bytes) }, bytes)
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        // SAFETY: the same.
+        unsafe { System.dealloc(memory, layout) }
+    }
+}
