@@ -188,3 +188,168 @@ fn a_report_that_cannot_be_written_leaves_the_old_one() {
     assert_eq!(fs::read(folder.join("report.html")).unwrap(), report);
     assert!(made("unlimited").success());
 }
+
+/// A scenario that is over in some seconds, in the folder `scratch`.
+const SMALL: &str = r#"
+scratch = "scratch"
+[test]
+kind = "performance"
+duration = "1s"
+min_warmup = "1s"
+sessions = 2
+seed = 3
+[profile]
+version = "exchange-2013"
+cache_min = "8 MiB"
+cache_max = "8 MiB"
+[[instance]]
+log = "log1"
+databases = ["db1/one.edb"]
+database_size = "12 MiB"
+"#;
+
+fn small(home: &Path) {
+    fs::write(home.join("small.toml"), SMALL).unwrap();
+    for folder in ["scratch/log1", "scratch/db1"] {
+        fs::create_dir_all(home.join(folder)).unwrap();
+    }
+}
+
+/// The exit code of the small test, and what it said.
+fn run(home: &Path) -> (Option<i32>, String) {
+    let output = brunt(home).args(["run", "small.toml"]).output().unwrap();
+    let home = home.to_str().unwrap();
+    (output.status.code(), said(&output).replace(home, "HOME"))
+}
+
+/// The same under a limit of the shell's `ulimit`.
+fn run_limited(home: &Path, limit: &str, command: &str) -> Output {
+    let program = env!("CARGO_BIN_EXE_brunt");
+    let mut shell = Command::new("sh");
+    let line = format!("ulimit {limit}; exec '{program}' {command}");
+    shell.current_dir(home).args(["-c", &line]);
+    shell.env("NO_COLOR", "1").stdin(Stdio::null());
+    shell.output().unwrap()
+}
+
+#[test]
+fn somebody_elses_lock_file_is_refused_and_untouched() {
+    let home = tempfile::tempdir().unwrap();
+    small(home.path());
+    let lock = home.path().join("scratch/log1/brunt.lock");
+    let victim = home.path().join("victim");
+    let refused = "error: HOME/scratch/log1/brunt.lock: is not a file of brunt, ";
+    fs::write(&victim, "precious").unwrap();
+    symlink(&victim, &lock).unwrap();
+    let (code, text) = run(home.path());
+    assert_eq!(code, Some(2));
+    assert!(text.starts_with(refused), "{text}");
+    assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
+    assert!(lock.is_symlink());
+    fs::remove_file(&lock).unwrap();
+    fs::write(&lock, "notes").unwrap();
+    let (code, text) = run(home.path());
+    assert_eq!(code, Some(2));
+    assert!(text.starts_with(refused), "{text}");
+    assert_eq!(fs::read_to_string(&lock).unwrap(), "notes");
+    assert!(!home.path().join("runs").exists());
+}
+
+#[test]
+fn links_lead_to_the_scratch_folder_and_not_below_it() {
+    let home = tempfile::tempdir().unwrap();
+    small(home.path());
+    let path = |name: &str| home.path().join(name);
+    fs::rename(path("scratch"), path("disk")).unwrap();
+    symlink(path("disk"), path("scratch")).unwrap();
+    let (code, text) = run(home.path());
+    assert!(matches!(code, Some(0 | 1)), "{text}");
+    assert!(path("disk/db1/one.edb").is_file());
+    fs::rename(path("disk/log1"), path("disk/elsewhere")).unwrap();
+    symlink(path("disk/elsewhere"), path("disk/log1")).unwrap();
+    let (code, text) = run(home.path());
+    assert_eq!(code, Some(2), "{text}");
+    assert!(
+        text.contains("HOME/scratch/log1 is a symbolic link"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_link_at_a_file_of_ours_is_not_followed() {
+    let home = tempfile::tempdir().unwrap();
+    small(home.path());
+    assert!(matches!(run(home.path()).0, Some(0 | 1)));
+    let path = |name: &str| home.path().join("scratch").join(name);
+    for name in ["db1/one.edb", "db1/one.jfm", "log1/edb.chk", "log1/edb.log"] {
+        let target = home.path().join("target");
+        fs::rename(path(name), &target).unwrap();
+        symlink(&target, path(name)).unwrap();
+        let before = fs::read(&target).unwrap();
+        let (code, text) = run(home.path());
+        assert_eq!(code, Some(2), "{name}: {text}");
+        assert!(text.contains("is a symbolic link"), "{name}: {text}");
+        assert!(fs::read(&target).unwrap() == before, "{name}");
+        fs::remove_file(path(name)).unwrap();
+        fs::rename(&target, path(name)).unwrap();
+    }
+}
+
+#[test]
+fn a_file_with_two_names_is_worked_on_by_neither_test() {
+    let home = tempfile::tempdir().unwrap();
+    small(home.path());
+    assert!(matches!(run(home.path()).0, Some(0 | 1)));
+    let path = |name: &str| home.path().join("scratch").join(name);
+    for name in ["db1/one.edb", "log1/edb.log"] {
+        let other = home.path().join("other");
+        fs::hard_link(path(name), &other).unwrap();
+        let before = fs::read(&other).unwrap();
+        let (code, text) = run(home.path());
+        assert_eq!(code, Some(2), "{name}: {text}");
+        assert!(text.contains("has 2 names (hard links)"), "{name}: {text}");
+        assert!(fs::read(&other).unwrap() == before, "{name}");
+        fs::remove_file(&other).unwrap();
+    }
+    assert!(matches!(run(home.path()).0, Some(0 | 1)));
+}
+
+#[test]
+fn too_few_file_handles_are_our_error() {
+    let home = tempfile::tempdir().unwrap();
+    small(home.path());
+    for limit in [12, 16, 20, 40] {
+        let output = run_limited(home.path(), &format!("-n {limit}"), "run small.toml");
+        let text = said(&output);
+        assert_eq!(output.status.code(), Some(2), "{limit}: {text}");
+        assert!(text.contains("ulimit -n"), "{limit}: {text}");
+        assert!(!home.path().join("runs").exists(), "{limit}");
+    }
+    let output = run_limited(home.path(), "-Sn 16", "run small.toml");
+    assert!(
+        matches!(output.status.code(), Some(0 | 1)),
+        "{}",
+        said(&output)
+    );
+}
+
+#[test]
+fn too_little_memory_is_our_error() {
+    let home = tempfile::tempdir().unwrap();
+    small(home.path());
+    assert!(matches!(run(home.path()).0, Some(0 | 1)));
+    // From too little to be loaded to enough.
+    for limit_mib in [20, 80, 110, 140, 180, 300] {
+        for command in ["run small.toml --quiet", "verify scratch/db1/one.edb"] {
+            let limit = format!("-v {}", limit_mib << 10);
+            let output = run_limited(home.path(), &limit, command);
+            let (code, text) = (output.status.code(), said(&output));
+            let is_loaded = !text.contains("error while loading");
+            assert!(
+                matches!(code, Some(0..=2)) || !is_loaded,
+                "{limit}: {command}: {code:?} {text}"
+            );
+            assert!(!text.contains("panicked"), "{limit}: {command}: {text}");
+        }
+    }
+}

@@ -1,20 +1,28 @@
 //! One run for each folder.
 //!
-//! An exclusive `flock` on `brunt.lock`, which the kernel drops with the process however it ends. The file holds the number
-//! of the process, only so that the message can name it; a file left behind by a crash locks nothing.
+//! An exclusive `flock` on `brunt.lock`, which the kernel drops with the process however it ends. The file begins with our marker and
+//! names the process, so that a message can; a file left behind by a crash locks nothing. A file of that name without the marker is
+//! somebody else's: it is neither written to nor removed. An empty one is ours, because a crash between making it and writing to it
+//! leaves one, and nothing is lost with it.
 //!
 //! The file is removed while the lock is still held. Whoever opened it meanwhile then holds the lock of a file without a
 //! name, notices, and tries again.
 
 use std::fs;
 use std::io::{self, Read, Seek, Write};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FlockOperation, flock, fstat, stat};
+use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags};
+use rustix::fs::{flock, fstat, openat, statat, unlinkat};
 use rustix::io::Errno;
+
+use crate::roots::Roots;
 
 /// Name of the lock file.
 pub const LOCK_FILE: &str = "brunt.lock";
+/// What it begins with; the number of the process follows.
+const MARKER: &str = "brunt lock of process ";
 
 /// How often a lock file that is being removed by its last holder is tried again.
 const TRIES: usize = 100;
@@ -23,8 +31,8 @@ const TRIES: usize = 100;
 #[derive(Debug)]
 pub struct FolderLock {
     /// Its lock is released when it is closed.
-    _file: fs::File,
-    path: PathBuf,
+    file: fs::File,
+    folder: OwnedFd,
 }
 
 /// Why a folder is not ours.
@@ -38,6 +46,9 @@ pub enum LockError {
         /// The process that holds the lock, if it could be read.
         holder: Option<u32>,
     },
+    /// Something else has the lock file's name.
+    #[error("{}: is not a file of brunt, so brunt neither writes to it nor removes it\n  move it away: brunt makes a file of this name where it works", .0.display())]
+    Foreign(PathBuf),
     /// The system refuses.
     #[error("{}: {error}", path.display())]
     System {
@@ -53,42 +64,53 @@ fn name(holder: Option<u32>) -> String {
 }
 
 impl FolderLock {
-    /// Locks `folder`, which exists.
+    /// Locks the folder `path`, which exists.
     ///
     /// # Errors
-    /// [`LockError::Held`] at once when another process, or another lock of this one, holds it.
-    pub fn take(folder: &Path) -> Result<Self, LockError> {
-        let path = folder.join(LOCK_FILE);
+    /// [`LockError::Held`] at once when another process, or another lock of this one, holds it; [`LockError::Foreign`] when
+    /// somebody else's file has the name.
+    pub fn take(roots: &Roots, path: &Path) -> Result<Self, LockError> {
+        let named = path.join(LOCK_FILE);
         let system = |error: io::Error| LockError::System {
-            path: path.clone(),
+            path: named.clone(),
             error,
         };
+        let folder = roots
+            .folder(path)
+            .map_err(|error| system(io::Error::other(error)))?;
         for _ in 0..TRIES {
-            let mut file = fs::File::options()
-                .read(true)
-                .write(true)
-                .create(true)
-                .truncate(false)
-                .open(&path)
-                .map_err(system)?;
-            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) if same_file(&file, &path) => {
+            let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let opened = openat(&folder, LOCK_FILE, flags, Mode::from_raw_mode(0o644));
+            let mut file = match opened {
+                Ok(file) if is_regular(&file) => fs::File::from(file),
+                Ok(_) | Err(Errno::LOOP | Errno::ISDIR | Errno::NXIO) => {
+                    return Err(LockError::Foreign(named));
+                }
+                Err(error) => return Err(system(error.into())),
+            };
+            let locked = flock(&file, FlockOperation::NonBlockingLockExclusive);
+            let text = begin(&mut file).map_err(system)?;
+            let Some(holder) = text.strip_prefix(MARKER).or(text.is_empty().then_some("")) else {
+                return Err(LockError::Foreign(named));
+            };
+            match locked {
+                Ok(()) if is_named(&file, &folder) => {
                     write_pid(&mut file).map_err(system)?;
-                    return Ok(Self { _file: file, path });
+                    return Ok(Self { file, folder });
                 }
                 // Removed between our opening and our locking it.
                 Ok(()) => {}
                 Err(Errno::WOULDBLOCK) => {
                     return Err(LockError::Held {
-                        folder: folder.to_owned(),
-                        holder: read_pid(&mut file),
+                        folder: path.to_owned(),
+                        holder: holder.trim().parse().ok(),
                     });
                 }
                 Err(error) => return Err(system(error.into())),
             }
         }
         Err(LockError::Held {
-            folder: folder.to_owned(),
+            folder: path.to_owned(),
             holder: None,
         })
     }
@@ -96,13 +118,24 @@ impl FolderLock {
 
 impl Drop for FolderLock {
     fn drop(&mut self) {
-        // Who cannot remove it leaves a file behind that locks nothing.
-        let _ = fs::remove_file(&self.path);
+        // One that cannot be removed locks nothing.
+        if is_named(&self.file, &self.folder) {
+            let _ = unlinkat(&self.folder, LOCK_FILE, AtFlags::empty());
+        }
     }
 }
 
-fn same_file(file: &fs::File, path: &Path) -> bool {
-    match (fstat(file), stat(path)) {
+fn is_regular(file: &OwnedFd) -> bool {
+    let kind = fstat(file).map(|status| FileType::from_raw_mode(status.st_mode));
+    kind == Ok(FileType::RegularFile)
+}
+
+/// Whether `file` is what the lock file's name in `folder` stands for.
+fn is_named(file: &fs::File, folder: &OwnedFd) -> bool {
+    match (
+        fstat(file),
+        statat(folder, LOCK_FILE, AtFlags::SYMLINK_NOFOLLOW),
+    ) {
         (Ok(open), Ok(named)) => (open.st_dev, open.st_ino) == (named.st_dev, named.st_ino),
         _ => false,
     }
@@ -111,24 +144,31 @@ fn same_file(file: &fs::File, path: &Path) -> bool {
 fn write_pid(file: &mut fs::File) -> io::Result<()> {
     file.set_len(0)?;
     file.rewind()?;
-    writeln!(file, "{}", std::process::id())
+    writeln!(file, "{MARKER}{}", std::process::id())
 }
 
-fn read_pid(file: &mut fs::File) -> Option<u32> {
-    let mut text = String::new();
-    file.read_to_string(&mut text).ok()?;
-    text.trim().parse().ok()
+/// What a lock file begins with; those of ours are shorter.
+fn begin(file: &mut fs::File) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    file.take(64).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::symlink;
+
     use super::*;
+
+    fn take(folder: &Path) -> Result<FolderLock, LockError> {
+        FolderLock::take(&Roots::default(), folder)
+    }
 
     #[test]
     fn the_second_is_told_who_is_first() {
         let folder = tempfile::tempdir().unwrap();
-        let first = FolderLock::take(folder.path()).unwrap();
-        let second = FolderLock::take(folder.path()).unwrap_err();
+        let first = take(folder.path()).unwrap();
+        let second = take(folder.path()).unwrap_err();
         let message = format!(
             "{} is in use by process {}",
             folder.path().display(),
@@ -137,16 +177,60 @@ mod tests {
         assert_eq!(second.to_string(), message);
         drop(first);
         assert!(!folder.path().join(LOCK_FILE).exists());
-        FolderLock::take(folder.path()).unwrap();
+        take(folder.path()).unwrap();
     }
 
     #[test]
     fn a_file_left_behind_locks_nothing() {
         let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join(LOCK_FILE), "123456789\n").unwrap();
-        let _lock = FolderLock::take(folder.path()).unwrap();
-        let text = fs::read_to_string(folder.path().join(LOCK_FILE)).unwrap();
-        assert_eq!(text.trim(), std::process::id().to_string());
+        let path = folder.path().join(LOCK_FILE);
+        for left in [format!("{MARKER}123456789\n"), String::new()] {
+            fs::write(&path, left).unwrap();
+            let _lock = take(folder.path()).unwrap();
+            let text = fs::read_to_string(&path).unwrap();
+            assert_eq!(text, format!("{MARKER}{}\n", std::process::id()));
+        }
+    }
+
+    #[test]
+    fn what_is_not_ours_is_refused_and_untouched() {
+        let folder = tempfile::tempdir().unwrap();
+        let [path, victim] = [LOCK_FILE, "victim"].map(|name| folder.path().join(name));
+        let is_foreign = || {
+            let error = take(folder.path()).unwrap_err();
+            assert!(
+                matches!(&error, LockError::Foreign(at) if *at == path),
+                "{error}"
+            );
+        };
+        for text in ["precious", "4711\n", "\0"] {
+            fs::write(&path, text).unwrap();
+            is_foreign();
+            assert_eq!(fs::read_to_string(&path).unwrap(), text);
+        }
+        fs::remove_file(&path).unwrap();
+        // A link is not followed, wherever it leads.
+        symlink(&victim, &path).unwrap();
+        is_foreign();
+        assert!(!victim.exists());
+        fs::write(&victim, format!("{MARKER}1\n")).unwrap();
+        is_foreign();
+        assert_eq!(fs::read_to_string(&victim).unwrap(), format!("{MARKER}1\n"));
+        assert!(path.is_symlink());
+        fs::remove_file(&path).unwrap();
+        fs::create_dir(&path).unwrap();
+        is_foreign();
+    }
+
+    #[test]
+    fn what_takes_the_place_of_the_lock_is_not_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(LOCK_FILE);
+        let lock = take(folder.path()).unwrap();
+        fs::remove_file(&path).unwrap();
+        fs::write(&path, "precious").unwrap();
+        drop(lock);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
     }
 
     #[test]
@@ -158,7 +242,7 @@ mod tests {
             for _ in 0..4 {
                 scope.spawn(|| {
                     for _ in 0..200 {
-                        if let Ok(_lock) = FolderLock::take(folder.path()) {
+                        if let Ok(_lock) = take(folder.path()) {
                             assert_eq!(inside.fetch_add(1, std::sync::atomic::Ordering::SeqCst), 0);
                             taken.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
                             inside.fetch_sub(1, std::sync::atomic::Ordering::SeqCst);
@@ -172,7 +256,7 @@ mod tests {
 
     #[test]
     fn a_folder_that_is_not_there_is_named() {
-        let error = FolderLock::take(Path::new("/no/such/folder")).unwrap_err();
+        let error = take(Path::new("/no/such/folder")).unwrap_err();
         assert!(error.to_string().starts_with("/no/such/folder/brunt.lock:"));
     }
 }

@@ -1,4 +1,7 @@
 //! Names, lengths and space, in system calls. Everything here blocks and runs on the helper thread.
+//!
+//! A file that is written to has one name: one with a second name (a hard link) may belong to another test, or to a backup that
+//! was made of links, and is refused.
 
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -8,6 +11,7 @@ use rustix::fs::{self, AtFlags, FallocateFlags, FileType, Mode, OFlags, StatxFla
 use rustix::io::Errno;
 
 use crate::backend::Access;
+use crate::roots::{LINK, Roots};
 
 /// `f_type` of file systems that have no device: tmpfs and ramfs (linux/magic.h).
 const IN_MEMORY: [u64; 2] = [0x0102_1994, 0x8584_58F6];
@@ -18,6 +22,9 @@ pub(crate) fn refusal(error: Errno) -> VolumeError {
         Errno::NOENT => VolumeError::NotFound,
         Errno::EXIST => VolumeError::Exists,
         Errno::NOSPC | Errno::DQUOT => VolumeError::NoSpace,
+        Errno::MFILE | Errno::NFILE => {
+            VolumeError::Other("too many files are open: see `ulimit -n`".to_owned())
+        }
         Errno::ACCESS | Errno::PERM | Errno::ROFS => VolumeError::Denied,
         other => VolumeError::Other(other.to_string()),
     }
@@ -28,24 +35,30 @@ pub(crate) fn refusal(error: Errno) -> VolumeError {
 /// Direct I/O is switched on after opening: asking for both at once lets some file systems create the file and then
 /// refuse it.
 pub(crate) fn open(
+    roots: &Roots,
     path: &Path,
     mode: OpenMode,
     direct: bool,
 ) -> Result<(OwnedFd, Access), VolumeError> {
+    let (folder, name) = roots.holder(path)?;
+    // What is only read may be anywhere, unless it is one of our names.
+    let (follow, at) = match mode == OpenMode::Read && !roots.hold(path) {
+        true => (OFlags::empty(), AtFlags::empty()),
+        false => (OFlags::NOFOLLOW, AtFlags::SYMLINK_NOFOLLOW),
+    };
     let flags = match mode {
         OpenMode::Read => OFlags::RDONLY,
         OpenMode::Write => OFlags::RDWR,
         OpenMode::CreateNew => OFlags::RDWR | OFlags::CREATE | OFlags::EXCL,
     };
     // Before it is opened: a pipe would keep whoever opens it waiting for its other end.
-    if fs::stat(path).is_ok_and(|status| !is_regular(&status)) {
-        return Err(not_regular());
+    if let Ok(status) = fs::statat(&folder, name, at) {
+        check(&status, mode)?;
     }
     let readable = Mode::RUSR | Mode::WUSR | Mode::RGRP | Mode::ROTH;
-    let file = fs::open(path, flags | OFlags::CLOEXEC, readable).map_err(refusal)?;
-    if !is_regular(&fs::fstat(&file).map_err(refusal)?) {
-        return Err(not_regular());
-    }
+    let flags = flags | follow | OFlags::CLOEXEC;
+    let file = fs::openat(&folder, name, flags, readable).map_err(refusal)?;
+    check(&fs::fstat(&file).map_err(refusal)?, mode)?;
     let access = if direct {
         make_direct(&file)
     } else {
@@ -54,12 +67,21 @@ pub(crate) fn open(
     Ok((file, access))
 }
 
-fn is_regular(status: &fs::Stat) -> bool {
-    FileType::from_raw_mode(status.st_mode) == FileType::RegularFile
-}
-
-fn not_regular() -> VolumeError {
-    VolumeError::Other("not a regular file".into())
+/// Whether a file of this `status` may be opened so.
+fn check(status: &fs::Stat, mode: OpenMode) -> Result<(), VolumeError> {
+    let refuse = |what: String| Err(VolumeError::Other(what));
+    match FileType::from_raw_mode(status.st_mode) {
+        _ if mode == OpenMode::CreateNew => Ok(()),
+        FileType::RegularFile if mode == OpenMode::Write && status.st_nlink > 1 => {
+            let names = status.st_nlink;
+            refuse(format!(
+                "has {names} names (hard links), and brunt writes only to files with one"
+            ))
+        }
+        FileType::RegularFile => Ok(()),
+        FileType::Symlink => refuse(LINK.to_owned()),
+        _ => refuse("not a regular file".to_owned()),
+    }
 }
 
 fn make_direct(file: &OwnedFd) -> Access {
@@ -118,18 +140,20 @@ fn retried<T>(mut call: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
 }
 
 /// Renames `from` to `to`, replacing it.
-pub(crate) fn rename(from: &Path, to: &Path) -> Result<(), VolumeError> {
-    fs::rename(from, to).map_err(refusal)
+pub(crate) fn rename(roots: &Roots, from: &Path, to: &Path) -> Result<(), VolumeError> {
+    let ((old, from), (new, to)) = (roots.holder(from)?, roots.holder(to)?);
+    fs::renameat(&old, from, &new, to).map_err(refusal)
 }
 
 /// Removes a file's name.
-pub(crate) fn remove(path: &Path) -> Result<(), VolumeError> {
-    fs::unlink(path).map_err(refusal)
+pub(crate) fn remove(roots: &Roots, path: &Path) -> Result<(), VolumeError> {
+    let (folder, name) = roots.holder(path)?;
+    fs::unlinkat(&folder, name, AtFlags::empty()).map_err(refusal)
 }
 
 /// The names in `directory`, sorted. Bytes that are not UTF-8 are shown as U+FFFD: no file of ours has such a name.
-pub(crate) fn list(directory: &Path) -> Result<Vec<String>, VolumeError> {
-    let handle = open_directory(directory)?;
+pub(crate) fn list(roots: &Roots, directory: &Path) -> Result<Vec<String>, VolumeError> {
+    let handle = open_directory(roots, directory)?;
     let mut names = Vec::new();
     for entry in fs::Dir::read_from(handle).map_err(refusal)? {
         let entry = entry.map_err(refusal)?;
@@ -143,14 +167,14 @@ pub(crate) fn list(directory: &Path) -> Result<Vec<String>, VolumeError> {
 }
 
 /// Makes changes to the names in `directory` durable.
-pub(crate) fn sync_directory(directory: &Path) -> Result<(), VolumeError> {
-    let handle = open_directory(directory)?;
+pub(crate) fn sync_directory(roots: &Roots, directory: &Path) -> Result<(), VolumeError> {
+    let handle = open_directory(roots, directory)?;
     retried(|| fs::fsync(&handle)).map_err(refusal)
 }
 
-fn open_directory(path: &Path) -> Result<OwnedFd, VolumeError> {
+fn open_directory(roots: &Roots, path: &Path) -> Result<OwnedFd, VolumeError> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    fs::open(path, flags, Mode::empty()).map_err(refusal)
+    fs::openat(roots.folder(path)?, ".", flags, Mode::empty()).map_err(refusal)
 }
 
 /// Room on the file system that holds `path`, or would hold it: a file that is not there yet counts for its directory.
@@ -177,21 +201,19 @@ mod tests {
     #[test]
     fn allocation_grows_shrinks_and_reads_as_zero() {
         let folder = tempfile::tempdir().unwrap();
-        let (file, _) = open(&folder.path().join("a"), OpenMode::CreateNew, true).unwrap();
+        let path = folder.path().join("a");
+        let (file, _) = open(&Roots::default(), &path, OpenMode::CreateNew, true).unwrap();
         for bytes in [0, 1 << 20, 4096, 0, 8192] {
             allocate(&file, bytes).unwrap();
             assert_eq!(length(&file), Ok(bytes));
         }
-        assert_eq!(
-            std::fs::read(folder.path().join("a")).unwrap(),
-            vec![0; 8192]
-        );
+        assert_eq!(std::fs::read(path).unwrap(), vec![0; 8192]);
     }
 
     #[test]
     fn only_regular_files_open() {
         let folder = tempfile::tempdir().unwrap();
-        let opened = |path: &Path, mode| open(path, mode, true).map(drop);
+        let opened = |path: &Path, mode| open(&Roots::default(), path, mode, true).map(drop);
         let path = folder.path().join("a");
         assert_eq!(opened(&path, OpenMode::Write), Err(VolumeError::NotFound));
         assert_eq!(opened(&path, OpenMode::CreateNew), Ok(()));
@@ -205,6 +227,37 @@ mod tests {
                 Err(VolumeError::Other(_))
             ));
         }
+    }
+
+    #[test]
+    fn a_file_with_two_names_is_read_and_not_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let roots = Roots::default();
+        let [one, two, link] = ["one", "two", "link"].map(|name| folder.path().join(name));
+        std::fs::write(&one, "").unwrap();
+        std::fs::hard_link(&one, &two).unwrap();
+        std::os::unix::fs::symlink(&one, &link).unwrap();
+        let opened = |roots: &Roots, path: &Path, mode| {
+            let opened = open(roots, path, mode, true).map(drop);
+            opened.map_or_else(|error| error.to_string(), |()| "opened".to_owned())
+        };
+        for path in [&one, &two] {
+            assert!(opened(&roots, path, OpenMode::Write).starts_with("has 2 names"));
+        }
+        for path in [&one, &two, &link] {
+            assert_eq!(opened(&roots, path, OpenMode::Read), "opened");
+        }
+        remove(&roots, &two).unwrap();
+        assert_eq!(opened(&roots, &one, OpenMode::Write), "opened");
+        assert_eq!(opened(&roots, &link, OpenMode::Write), LINK);
+        assert_eq!(
+            opened(&roots, &link, OpenMode::CreateNew),
+            VolumeError::Exists.to_string()
+        );
+        let mut named = Roots::default();
+        named.add(folder.path()).unwrap();
+        assert_eq!(opened(&named, &link, OpenMode::Read), LINK);
+        assert_eq!(opened(&named, &one, OpenMode::Read), "opened");
     }
 
     #[test]

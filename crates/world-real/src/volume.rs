@@ -11,6 +11,7 @@ use crate::files::OpenFile;
 use crate::flights::Flights;
 use crate::helper::Helper;
 use crate::names;
+use crate::roots::Roots;
 
 /// Files and their names in the operating system's directories.
 pub(crate) struct RealVolume {
@@ -20,6 +21,8 @@ pub(crate) struct RealVolume {
     pub(crate) record: Record,
     /// Whether to ask for direct I/O.
     pub(crate) direct: bool,
+    /// Links below these are not followed.
+    pub(crate) roots: Roots,
 }
 
 impl RealVolume {
@@ -36,6 +39,15 @@ impl RealVolume {
         let (answering, answer) = answer(&self.tasks);
         answering.give(Err(error));
         answer
+    }
+
+    /// Asks about names.
+    fn ask_names<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Roots) -> Result<T, VolumeError> + Send + 'static,
+    ) -> Answer<T> {
+        let roots = self.roots.clone();
+        self.ask(move || work(&roots))
     }
 
     /// Asks about an open file.
@@ -62,9 +74,9 @@ impl Volume for RealVolume {
         let (path, direct) = (path.to_owned(), self.direct);
         let directory = path.parent().map(Path::to_owned).unwrap_or_default();
         let (record, flights) = (self.record.clone(), Rc::clone(&self.flights));
-        let errands = self.helper.errands().clone();
+        let (errands, roots) = (self.helper.errands().clone(), self.roots.clone());
         self.helper.ask(
-            move || names::open(&path, mode, direct),
+            move || names::open(&roots, &path, mode, direct),
             move |opened| {
                 answering.give(opened.map(|(file, access)| {
                     record.opened(directory, &access);
@@ -112,22 +124,22 @@ impl Volume for RealVolume {
 
     fn rename(&self, from: &Path, to: &Path) -> Answer<()> {
         let (from, to) = (from.to_owned(), to.to_owned());
-        self.ask(move || names::rename(&from, &to))
+        self.ask_names(move |roots| names::rename(roots, &from, &to))
     }
 
     fn remove(&self, path: &Path) -> Answer<()> {
         let path = path.to_owned();
-        self.ask(move || names::remove(&path))
+        self.ask_names(move |roots| names::remove(roots, &path))
     }
 
     fn list(&self, directory: &Path) -> Answer<Vec<String>> {
         let directory = directory.to_owned();
-        self.ask(move || names::list(&directory))
+        self.ask_names(move |roots| names::list(roots, &directory))
     }
 
     fn sync_directory(&self, directory: &Path) -> Answer<()> {
         let directory = directory.to_owned();
-        self.ask(move || names::sync_directory(&directory))
+        self.ask_names(move |roots| names::sync_directory(roots, &directory))
     }
 
     fn space(&self, path: &Path) -> Answer<Space> {

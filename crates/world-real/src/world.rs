@@ -21,6 +21,7 @@ use crate::reactor::RealReactor;
 use crate::ring::Ring;
 use crate::ring::threads::Threads;
 use crate::ring::uring::Uring;
+use crate::roots::Roots;
 use crate::shortage::{Shortage, exhausted};
 use crate::volume::RealVolume;
 
@@ -37,6 +38,8 @@ pub struct Options {
     pub slab_bytes: usize,
     /// Seed of the world's random streams.
     pub seed: u64,
+    /// The folders that files are made in: no link is followed below them.
+    pub roots: Roots,
 }
 
 impl Default for Options {
@@ -50,6 +53,7 @@ impl Default for Options {
             threads: 64,
             slab_bytes: SLAB_BYTES,
             seed: 0,
+            roots: Roots::default(),
         }
     }
 }
@@ -132,6 +136,7 @@ impl RealWorld {
                 tasks: tasks.clone(),
                 record: record.clone(),
                 direct: options.direct,
+                roots: options.roots.clone(),
             }),
             frames: Frames::new(Box::new(slabs), options.slab_bytes),
             spawner: Spawner::new(&tasks),

@@ -1,6 +1,7 @@
 //! Does a scenario fit this machine? Looked at before anything is written.
 //!
 //! * No two databases are one file, also not through links; no two instances share a log folder.
+//! * The way to a folder that the scenario names may lead through links. Below it none is followed, and a database has one name.
 //! * A block device is refused with the lines that turn it into a folder: brunt works on file systems, and guessing
 //!   that a device may be overwritten is not its business.
 //! * Folders are there, or lie in the scratch folder. A folder that is made because of a misspelt mount point puts
@@ -45,6 +46,12 @@ pub fn preflight(scenario: &Scenario) -> Result<(), Refusal> {
         "two databases are one file",
     )?;
     let scratch = scenario.scratch.as_ref();
+    for path in paths() {
+        refuse_link(path, scratch)?;
+    }
+    for database in scenario.databases() {
+        refuse_names(&database.path)?;
+    }
     if let Some(scratch) = scratch {
         let parent = scratch.value.parent().unwrap_or(Path::new("/"));
         check_folder(scratch, parent, None)?;
@@ -82,6 +89,46 @@ fn refuse_block_device(path: &Placed<PathBuf>) -> Result<(), Refusal> {
         ))
         .hint(format!("  mkfs.xfs {device}"))
         .hint(format!("  mkdir -p {mount} && mount {device} {mount}")))
+}
+
+/// Links are followed to a folder that the scenario names, and not below it.
+fn refuse_link(path: &Placed<PathBuf>, scratch: Option<&Placed<PathBuf>>) -> Result<(), Refusal> {
+    let scratch = scratch.map(|scratch| scratch.value.as_path());
+    let scratch = scratch.filter(|scratch| path.value.starts_with(scratch));
+    let mut below = path
+        .value
+        .ancestors()
+        .take_while(|at| scratch.is_some_and(|scratch| *at != scratch));
+    match below.find(|at| at.is_symlink()) {
+        Some(link) => {
+            let refusal = path
+                .place
+                .refuse(format!("{} is a symbolic link", link.display()));
+            Err(refusal.hint("the scratch folder itself may be one, and nothing in it"))
+        }
+        None => Ok(()),
+    }
+}
+
+/// A database is a file with one name.
+fn refuse_names(path: &Placed<PathBuf>) -> Result<(), Refusal> {
+    let Ok(status) = fs::symlink_metadata(&path.value) else {
+        return Ok(());
+    };
+    let shown = path.value.display();
+    if status.is_symlink() {
+        let refusal = path.place.refuse(format!("{shown} is a symbolic link"));
+        return Err(refusal.hint("name the file that it leads to"));
+    }
+    if status.is_file() && status.nlink() > 1 {
+        let names = status.nlink();
+        let refusal = path
+            .place
+            .refuse(format!("{shown} has {names} names (hard links)"));
+        return Err(refusal
+            .hint("another test or a backup may own it: make a copy, or remove the other names"));
+    }
+    Ok(())
 }
 
 /// What two paths have in common when they are one file: device and inode, or the place where it would be made.
@@ -351,6 +398,47 @@ mod tests {
         );
         let said = bench.said(["log1", "log1"], ["db/1.edb", "db/3.edb"], "8 MiB");
         assert!(said.contains("two instances log to one folder"), "{said}");
+    }
+
+    #[test]
+    fn a_database_is_no_link_and_has_one_name() {
+        let bench = Bench::new();
+        let path = |name: &str| bench.folder.path().join(name);
+        fs::write(path("db/real.edb"), "").unwrap();
+        symlink(path("db/real.edb"), path("db/1.edb")).unwrap();
+        let said = bench.said(LOGS, ["db/1.edb", "db/2.edb"], "8 MiB");
+        assert!(
+            said.contains("DIR/db/1.edb is a symbolic link\n  name"),
+            "{said}"
+        );
+        fs::remove_file(path("db/1.edb")).unwrap();
+        fs::hard_link(path("db/real.edb"), path("db/1.edb")).unwrap();
+        let said = bench.said(LOGS, ["db/1.edb", "db/2.edb"], "8 MiB");
+        assert!(
+            said.contains("DIR/db/1.edb has 2 names (hard links)"),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn links_lead_to_the_scratch_folder_and_not_below_it() {
+        let bench = Bench::new();
+        let path = |name: &str| bench.folder.path().join(name);
+        let said = || {
+            let text = "scratch = \"scratch\"\n[test]\nduration = \"1s\"\nsessions = 1\n[[instance]]\n\
+                        log = \"log\"\ndatabases = [\"deep/db/1.edb\"]\ndatabase_size = \"8 MiB\"\n";
+            let scenario = Scenario::parse("t.toml", text, bench.folder.path(), &[]).unwrap();
+            let said = preflight(&scenario).map_err(|refusal| refusal.to_string());
+            let home = bench.folder.path().to_str().unwrap();
+            said.err().unwrap_or_default().replace(home, "DIR")
+        };
+        symlink(path("db"), path("scratch")).unwrap();
+        assert_eq!(said(), "");
+        symlink(path("log1"), path("scratch/deep")).unwrap();
+        assert_eq!(
+            said(),
+            "t.toml:7: `databases = [\"deep/db/1.edb\"]`: DIR/scratch/deep is a symbolic link\n  the scratch folder itself may be one, and nothing in it"
+        );
     }
 
     #[test]

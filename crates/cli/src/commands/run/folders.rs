@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use brunt_world_real::{FolderLock, LockError};
+use brunt_world_real::{FolderLock, LockError, Roots};
 
 use crate::scenario::Scenario;
 
@@ -25,12 +26,19 @@ pub enum PrepareError {
     Lock(#[from] LockError),
 }
 
+/// What a test holds while it runs.
+pub(super) struct Prepared {
+    /// The folders that the scenario names. No link is followed below them.
+    pub(super) roots: Roots,
+    /// One for each folder that is worked in, for as long as this lives.
+    _locks: Vec<FolderLock>,
+}
+
 /// Makes the folders that are missing, all of them in the scratch folder, and locks every folder that is worked in.
 ///
 /// # Errors
 /// [`PrepareError`] for the first folder that cannot be made or is in use.
-pub(super) fn prepare(scenario: &Scenario) -> Result<Vec<FolderLock>, PrepareError> {
-    let mut folders = BTreeMap::new();
+pub(super) fn prepare(scenario: &Scenario) -> Result<Prepared, PrepareError> {
     let logs = scenario.instances.iter().map(|i| i.log.value.as_path());
     let databases = scenario.databases().filter_map(|d| d.path.value.parent());
     let copies = scenario
@@ -38,23 +46,37 @@ pub(super) fn prepare(scenario: &Scenario) -> Result<Vec<FolderLock>, PrepareErr
         .copy_to
         .iter()
         .map(|copy| copy.value.as_path());
-    for path in logs.chain(databases).chain(copies) {
-        let make = |error| PrepareError::Make {
-            path: path.to_owned(),
-            error,
-        };
-        if in_scratch(scenario, path) {
-            fs::create_dir_all(path).map_err(make)?;
-        }
-        // One folder may have several names; it has one lock.
-        let real = fs::canonicalize(path).map_err(make)?;
-        folders.insert(real, path);
+    let mut roots = Roots::default();
+    if let Some(scratch) = &scenario.scratch {
+        let path = &scratch.value;
+        fs::create_dir_all(path)
+            .and_then(|()| roots.add(path))
+            .map_err(make(path))?;
     }
-    let locks = folders.keys().map(|folder| FolderLock::take(folder));
-    locks.collect::<Result<_, _>>().map_err(PrepareError::from)
+    let mut folders = BTreeMap::new();
+    for path in logs.chain(databases).chain(copies) {
+        match roots.hold(path) {
+            true => roots.make(path),
+            false => roots.add(path),
+        }
+        .map_err(make(path))?;
+        let status = fs::metadata(path).map_err(make(path))?;
+        // One folder may have several names; it has one lock.
+        folders.insert((status.dev(), status.ino()), path);
+    }
+    let locks = folders
+        .into_values()
+        .map(|folder| FolderLock::take(&roots, folder));
+    let locks = locks.collect::<Result<_, _>>()?;
+    Ok(Prepared {
+        roots,
+        _locks: locks,
+    })
 }
 
-fn in_scratch(scenario: &Scenario, path: &Path) -> bool {
-    let scratch = scenario.scratch.as_ref();
-    scratch.is_some_and(|scratch| path.starts_with(&scratch.value))
+fn make(path: &Path) -> impl Fn(io::Error) -> PrepareError {
+    move |error| PrepareError::Make {
+        path: path.to_owned(),
+        error,
+    }
 }

@@ -5,6 +5,7 @@
 //!                                       ^---- tables, sample by sample -----'
 //! ```
 //!
+//! * `handles`, `folders`: what a test needs of the system before it begins.
 //! * `plan`: from the scenario to what is tested.
 //! * `watch`: progress on the screen, the test log, the kernel's counters.
 //! * `machine`: what was seen of the machine, sample by sample.
@@ -24,6 +25,7 @@
 //! `brunt report` shows what was recorded.
 
 mod folders;
+mod handles;
 mod machine;
 pub mod plan;
 mod recorder;
@@ -51,7 +53,7 @@ use crate::opening::opening;
 use crate::output::Output;
 use crate::scenario::{Refusal, Scenario, preflight};
 use crate::test_args::TestArgs;
-use folders::PrepareError;
+use folders::{PrepareError, Prepared};
 pub(crate) use recorder::Recorder;
 use surroundings::DeviceCounts;
 pub(crate) use watch::Watch;
@@ -62,6 +64,9 @@ pub enum RunCommandError {
     /// The scenario cannot be run.
     #[error(transparent)]
     Scenario(#[from] Refusal),
+    /// The process may not have enough files open.
+    #[error(transparent)]
+    Handles(#[from] handles::TooFew),
     /// A folder cannot be made, or is in use.
     #[error(transparent)]
     Prepare(#[from] PrepareError),
@@ -90,15 +95,24 @@ pub fn run(args: &TestArgs, output: &Output) -> Result<Exit, RunCommandError> {
     let mut scenario = args.scenario(&env::current_dir()?)?;
     scenario.fit_capacity()?;
     preflight(&scenario)?;
+    handles::provide(&scenario)?;
     let start = args.start(timestamp(SystemTime::now()))?;
     // Until here there is nothing to end in order, and a signal ends the program.
     let interrupt = Interrupt::listen()?;
     let stop = Stop::from(interrupt.flag());
-    let _locks = folders::prepare(&scenario)?;
+    let prepared = folders::prepare(&scenario)?;
     let begun = SystemTime::now();
     let folder = RunFolder::create(&args.out, timestamp(begun), &scenario.name)?;
     interrupt.set_farewell(farewell(folder.path()));
-    let result = match test(args, &scenario, (begun, start), &folder, output, &stop) {
+    let result = match test(
+        args,
+        &scenario,
+        &prepared,
+        (begun, start),
+        &folder,
+        output,
+        &stop,
+    ) {
         Ok(result) => result,
         Err(error) => {
             // Nothing was tested: as if there had been no run.
@@ -137,6 +151,7 @@ fn stopped(error: RunCommandError, output: &Output) -> Result<Exit, RunCommandEr
 fn test(
     args: &TestArgs,
     scenario: &Scenario,
+    prepared: &Prepared,
     (begun, start): (SystemTime, Option<Timestamp>),
     folder: &RunFolder,
     output: &Output,
@@ -145,6 +160,7 @@ fn test(
     let options = brunt_world_real::Options {
         backend: scenario.backend,
         seed: scenario.test.seed,
+        roots: prepared.roots.clone(),
         ..brunt_world_real::Options::default()
     };
     let mut real = RealWorld::new(&options)?;
