@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use brunt_cli::scenario::{Scenario, TEMPLATE};
 use serde_json::Value;
@@ -171,18 +171,16 @@ impl Drop for Victim {
 
 /// Starts a test and waits until some samples were recorded of everything that is looked at.
 ///
-/// A machine under load may starve a sample, in which no page is read, or hold the recorder up at a sync for longer than the test
-/// would last: so rows are waited for, not a time, and the test is far longer than they should take.
+/// A machine under load may starve a sample, in which no page is read, or hold the recorder up at a sync: so rows are waited for,
+/// not a time, and the test is far longer than they should take.
 fn recorded(home: &Path) -> (Victim, PathBuf) {
-    let child = run(home, &["--duration=40s"])
+    let child = run(home, &["--duration=10min"])
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
     let mut victim = Victim(child);
-    let begun = Instant::now();
     loop {
-        assert!(begun.elapsed() < Duration::from_secs(120), "no sample came");
         let ended = victim.0.try_wait().unwrap();
         assert!(ended.is_none(), "it ended by itself: {ended:?}");
         thread::sleep(Duration::from_millis(50));
