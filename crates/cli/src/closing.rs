@@ -140,17 +140,15 @@ fn rules(rules: &[Rule], output: &Output, width: Option<usize>) -> String {
     let mut lines = table.lines();
     let mut text = format!("  {}\n", lines.next().unwrap_or_default());
     for (line, rule) in lines.zip(rules) {
-        let row = format!("  {line}");
-        let whole = format!("{row}   {}", rule.remark);
-        if rule.remark.is_empty() || width.is_some_and(|width| cells(&whole) > width) {
-            text.push_str(&format!("{row}\n"));
-            let matters = matches!(rule.outcome, Outcome::Failed | Outcome::Advisory);
-            if matters && !rule.remark.is_empty() {
-                text.push_str(&format!("      {}\n", rule.remark));
-            }
-        } else {
-            text.push_str(&format!("{whole}\n"));
-        }
+        let remark = one_line(&rule.remark);
+        let whole = format!("  {line}   {remark}");
+        let fits = width.is_none_or(|width| cells(&whole) <= width);
+        let matters = matches!(rule.outcome, Outcome::Failed | Outcome::Advisory);
+        text.push_str(&match (remark.is_empty(), fits, matters) {
+            (false, true, _) => format!("{whole}\n"),
+            (false, false, true) => format!("  {line}\n      {remark}\n"),
+            _ => format!("  {line}\n"),
+        });
     }
     text
 }
@@ -213,7 +211,7 @@ mod tests {
     fn a_narrow_terminal_shows_only_remarks_that_fit_or_matter() {
         let mut all = RunResult::from_json(RESULT).unwrap().rules;
         all.truncate(2);
-        all[1].remark = "of a database with a long name".to_owned();
+        all[1].remark = "of a database with\na long name".to_owned();
         let rows = |width| {
             let text = rules(&all, &Output::plain(), width);
             text.lines().map(str::to_owned).collect::<Vec<_>>()
@@ -222,7 +220,10 @@ mod tests {
         assert_eq!((wide.len(), narrow.len()), (3, 4));
         assert_eq!(narrow[2], "      DB2; over the limit from minute 10 on");
         assert_eq!(wide[1], format!("{}   {}", narrow[1], narrow[2].trim()));
-        assert_eq!(wide[2], format!("{}   {}", narrow[3], all[1].remark));
+        assert_eq!(
+            wide[2],
+            format!("{}   of a database with\\na long name", narrow[3])
+        );
         assert_eq!(rows(Some(200)), wide);
     }
 

@@ -174,7 +174,7 @@ impl Drop for Victim {
 /// A machine under load may starve a sample, in which no page is read, or hold the recorder up at a sync: so rows are waited for,
 /// not a time, and the test is far longer than they should take.
 fn recorded(home: &Path) -> (Victim, PathBuf) {
-    let child = run(home, &["--duration=10min"])
+    let child = run(home, &["--duration=40s"])
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()

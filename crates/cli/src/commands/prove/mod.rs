@@ -90,10 +90,10 @@ pub fn run(args: &ProveArgs, output: &Output) -> io::Result<Exit> {
     drop(guard);
     progress.vanish();
     let seconds = begun.elapsed().as_secs_f64();
-    output.data(&match args.json {
-        true => json::result(args, &searched, seconds),
-        false => words::result(&searched, seconds, output),
-    });
+    match args.json {
+        true => output.data(&json::result(args, &searched, seconds)),
+        false => output.show(&words::result(&searched, seconds, output)),
+    }
     Ok(match searched {
         Err(_) => Exit::Failed,
         Ok(proven) if proven.is_complete => Exit::Passed,
