@@ -1,7 +1,5 @@
 //! Which commit is built: `BRUNT_COMMIT` of the environment, for packagers, or that of the checkout. A tarball has none.
 
-#![expect(clippy::print_stdout, reason = "this is how cargo is spoken to")]
-
 use std::env;
 use std::path::Path;
 use std::process::Command;
