@@ -170,6 +170,7 @@ fn surroundings(plan: &Plan) -> Surroundings {
         volumes: Vec::new(),
         durability: Vec::new(),
         origin: Origin {
+            commit: None,
             command: "day_of_samples".to_owned(),
             version: String::new(),
             seed: plan.seed,

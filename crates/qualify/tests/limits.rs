@@ -219,7 +219,7 @@ fn rot_fails_the_test_wherever_it_is() {
 #[test]
 fn a_write_that_was_lost_is_a_record_that_is_wrong() {
     let result = with(Fault {
-        after: 20,
+        after: 200,
         settles: Some(4 << 10),
         only: Some(Direction::Writes),
         ..Fault::new(FaultKind::Lost, "db/1.edb", 0..1 << 40)
