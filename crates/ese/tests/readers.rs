@@ -4,8 +4,8 @@
 //! `dissect.esedb` and `pyesedb` read it back: every column of every record, bodies inside their record and apart from it.
 //! The interpreter that has both is named by `BRUNT_READERS_PYTHON`; without it the test counts as skipped.
 //!
-//! Bodies hold no byte below 0x40: both readers take a long value's first bytes for a compression scheme at times, on
-//! genuine files too.
+//! Subjects and bodies are those of a test: both readers look for a compression scheme in the first byte of chunks that are not
+//! compressed, on genuine files too, and must find none in ours.
 
 mod common;
 
@@ -22,6 +22,7 @@ use brunt_ese::instance::messages::NewContent;
 use brunt_ese::instance::transaction::Commit;
 use brunt_ese::log::LogShape;
 use brunt_units::PageSize;
+use brunt_workload::content::{Content, Part, Shape};
 use brunt_world::World;
 use brunt_world::random::{Stream, Streams};
 use brunt_world_virtual::{VirtualOptions, VirtualWorld};
@@ -79,13 +80,13 @@ fn id_of(number: u64) -> i64 {
 }
 
 fn draw_mail(draw: &mut Stream, number: u64, most: u64) -> Mail {
-    let mut bytes = |least: u64, most: u64| {
-        let mut bytes = vec![0; usize::try_from(least + draw.below(most)).unwrap()];
-        draw.fill(&mut bytes);
-        bytes.iter_mut().for_each(|byte| *byte |= 0x40);
+    let content = Content::new(Shape::JETSTRESS, draw.bits());
+    let mut bytes = |part, most: u64| {
+        let mut bytes = vec![0; usize::try_from(1 + draw.below(most)).unwrap()];
+        content.fill(number, 0, part, &mut bytes);
         bytes
     };
-    let (subject, body) = (bytes(1, 200), bytes(1, most));
+    let (subject, body) = (bytes(Part::Short, 200), bytes(Part::Large, most));
     let folder = i32::try_from(number % 13).unwrap() - 6;
     Mail {
         folder,

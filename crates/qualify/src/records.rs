@@ -229,13 +229,21 @@ impl<N: Iterator<Item = u64> + Clone> Iterator for IdOrder<N> {
 
 #[cfg(test)]
 mod tests {
+    use brunt_ese::format::long_value::chunk_bytes;
     use brunt_ese::format::stamp::{RunId, Stamp};
+    use brunt_units::PageSize;
+    use brunt_workload::content::CHUNK_BYTES;
 
     use super::*;
 
     fn contents(random: u32) -> Contents {
         let signature = Signature::ours(random, Stamp::from_unix_millis(7), RunId(9));
         Contents::new(&signature, Shape::JETSTRESS)
+    }
+
+    #[test]
+    fn chunks_begin_where_the_engine_cuts() {
+        assert_eq!(PageSize::ALL.map(chunk_bytes), CHUNK_BYTES);
     }
 
     fn stored(record: Record, version: u32, pads: &Pads) -> StoredFields<'_> {

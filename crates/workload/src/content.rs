@@ -17,6 +17,12 @@
 //!
 //! Bytes are a counter run through a 64-bit mixer, started from (seed, key, version, part); the last word is cut.
 //! Every version of a record has the same sizes, so a replace fits where it was.
+//!
+//! ESE compresses some long values and names the scheme in the first byte of a chunk. Ours are not compressed, and readers that look
+//! at that byte before they look at the length would take a drawn one for a scheme. So each byte that begins a chunk, on pages of any
+//! size, has a bit that no scheme has: 122 bits of a message of 256 KiB.
+
+use std::ops::Range;
 
 use crate::keys::Mixer;
 
@@ -119,7 +125,33 @@ impl Content {
 
     /// Fills `bytes` with the beginning of a part.
     pub fn fill(&self, key: u64, version: u32, part: Part, bytes: &mut [u8]) {
-        let mut counter = self.start(key, version, part);
+        self.fill_block(self.start(key, version, part), 0, bytes);
+    }
+
+    /// Whether `bytes` are the beginning of a part.
+    pub fn matches(&self, key: u64, version: u32, part: Part, bytes: &[u8]) -> bool {
+        let start = self.start(key, version, part);
+        let mut expected = [0; BLOCK_BYTES];
+        let mut blocks = bytes.chunks(BLOCK_BYTES).enumerate();
+        blocks.all(|(number, block)| {
+            let expected = &mut expected[..block.len()];
+            let offset = number * BLOCK_BYTES;
+            self.fill_block(start, offset, expected);
+            // Databases that were made before lack the bit.
+            for at in chunk_starts(offset..offset + block.len()) {
+                let at = at - offset;
+                if block[at] | NO_SCHEME == expected[at] {
+                    expected[at] = block[at];
+                }
+            }
+            expected == block
+        })
+    }
+
+    /// Fills `bytes` with what is at `offset`, a multiple of a grain, of the part that begins with the counter `start`.
+    fn fill_block(&self, start: u64, offset: usize, bytes: &mut [u8]) {
+        let first_word = offset.div_euclid(8);
+        let mut counter = start.wrapping_add((first_word as u64).wrapping_mul(STEP));
         let (words, rest) = bytes.as_chunks_mut::<8>();
         for word in &mut *words {
             *word = mixed(counter).to_le_bytes();
@@ -127,27 +159,14 @@ impl Content {
         }
         let last = mixed(counter).to_le_bytes();
         rest.copy_from_slice(&last[..rest.len()]);
-        for range in plain_words(words.len(), self.shape.compressible_percent) {
+        let first_grain = first_word.div_euclid(GRAIN);
+        let percent = self.shape.compressible_percent;
+        for range in plain_words(first_grain, words.len(), percent) {
             words[range].fill(*PLAIN);
         }
-    }
-
-    /// Whether `bytes` are the beginning of a part.
-    pub fn matches(&self, key: u64, version: u32, part: Part, bytes: &[u8]) -> bool {
-        if self.shape.compressible_percent > 0 {
-            let mut expected = vec![0; bytes.len()];
-            self.fill(key, version, part, &mut expected);
-            return expected == bytes;
+        for at in chunk_starts(offset..offset + bytes.len()) {
+            bytes[at - offset] |= NO_SCHEME;
         }
-        let mut counter = self.start(key, version, part);
-        let (words, rest) = bytes.as_chunks::<8>();
-        let mut difference = 0;
-        for word in words {
-            difference |= mixed(counter) ^ u64::from_le_bytes(*word);
-            counter = counter.wrapping_add(STEP);
-        }
-        let last = mixed(counter).to_le_bytes();
-        difference == 0 && rest == &last[..rest.len()]
     }
 
     fn start(&self, key: u64, version: u32, part: Part) -> u64 {
@@ -175,18 +194,42 @@ const PLAIN: &[u8; 8] = b"brunt...";
 /// Words between two runs of it: runs are long enough for any compressor, and each has some.
 const GRAIN: usize = 16;
 
-/// Which of so many words are plain: of each grain the last ones, and over all grains together the share asked for.
-fn plain_words(words: usize, percent: u32) -> impl Iterator<Item = std::ops::Range<usize>> {
+/// Bytes that are compared at a time: whole grains.
+const BLOCK_BYTES: usize = 4096;
+
+/// Which of so many words from the beginning of a grain are plain: of each grain the last ones, and over all grains together the
+/// share asked for.
+fn plain_words(
+    first_grain: usize,
+    words: usize,
+    percent: u32,
+) -> impl Iterator<Item = Range<usize>> {
     let until = move |grain: usize| (grain * GRAIN * percent as usize).div_euclid(100);
     let grains = if percent == 0 {
         0
     } else {
         words.div_ceil(GRAIN)
     };
-    (0..grains).map(move |grain| {
-        let end = (grain + 1) * GRAIN;
+    (0..grains).map(move |number| {
+        let grain = first_grain + number;
+        let end = (number + 1) * GRAIN;
         let plain = until(grain + 1) - until(grain);
         (end - plain).min(words)..end.min(words)
+    })
+}
+
+/// Bytes in a chunk of a long value, on pages of 4, 8, 16 and 32 KiB.
+/// Source: microsoft/Extensible-Storage-Engine, dev/ese/src/inc/lv.hxx.
+pub const CHUNK_BYTES: [usize; 4] = [4_014, 8_110, 16_262, 32_646];
+/// The bit that makes a byte no scheme: schemes are numbers of up to 7, shifted by three bits.
+/// Source: microsoft/Extensible-Storage-Engine, dev/ese/src/ese/compression.cxx.
+const NO_SCHEME: u8 = 0x40;
+
+/// The bytes of `range` with which a chunk begins, on pages of some size.
+fn chunk_starts(range: Range<usize>) -> impl Iterator<Item = usize> {
+    CHUNK_BYTES.into_iter().flat_map(move |chunk| {
+        let first = range.start.next_multiple_of(chunk);
+        (first..range.end).step_by(chunk)
     })
 }
 
@@ -273,6 +316,28 @@ mod tests {
     }
 
     #[test]
+    fn no_chunk_begins_like_a_compressed_one() {
+        let bytes = made(5, 1, Part::Large, 256 << 10);
+        for chunk in CHUNK_BYTES {
+            for start in bytes.iter().step_by(chunk) {
+                assert!(*start >= 0x40, "{start:#x}");
+            }
+        }
+        assert_eq!(chunk_starts(0..bytes.len()).count(), 66 + 33 + 17 + 9);
+        assert_eq!(chunk_starts(4_014..4_015).next(), Some(4_014));
+        assert_eq!(chunk_starts(4_015..8_028).next(), None);
+        // What is compared block by block is what was made in one piece.
+        assert!(content().matches(5, 1, Part::Large, &bytes));
+        for start in [0, 4_014, 32_646] {
+            let mut older = bytes.clone();
+            older[start] &= !NO_SCHEME;
+            assert!(content().matches(5, 1, Part::Large, &older));
+            older[start] ^= 1;
+            assert!(!content().matches(5, 1, Part::Large, &older));
+        }
+    }
+
+    #[test]
     fn as_much_is_plain_as_was_asked_for() {
         for percent in [0, 1, 25, 50, 77, 100] {
             let shape = Shape {
@@ -285,7 +350,8 @@ mod tests {
             for word in bytes.as_chunks::<8>().0 {
                 plain += u32::from(word == PLAIN);
             }
-            assert!(plain.abs_diff(20 * percent) <= 1, "{plain} of 2,000");
+            // Five of the words have the first byte of a chunk.
+            assert!(plain.abs_diff(20 * percent) <= 6, "{plain} of 2,000");
             assert!(content.matches(5, 1, Part::Long, &bytes));
             assert_eq!(content.matches(5, 2, Part::Long, &bytes), percent == 100);
             let mut damaged = bytes.clone();
