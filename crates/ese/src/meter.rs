@@ -21,6 +21,9 @@ pub struct DatabaseMeters {
     pub maintenance: Meter,
     /// Online backup reads.
     pub backup: Meter,
+    /// Bytes of blank pages among what maintenance and backup read: of room that was never written a file system knows that it is
+    /// zero, and asks no device.
+    pub blank: Counter,
     /// Writes of zeros into the new part of the growing file.
     pub growth: Meter,
     /// Times an operation on it waited for a free frame; the sum over databases is [`Meters::page_fault_stalls`].

@@ -117,14 +117,16 @@ fn the_pace_is_one_batch_and_one_pause() {
         let (instance, _) = open(&world, 16, options(1, 512)).await.unwrap();
         let scan = instance.maintain(0, Throttle::JETSTRESS);
         world.sleep(Span::seconds(2)).await;
-        let read = instance
-            .cache()
-            .meters()
-            .with(|meters| meters.databases[0].maintenance.close_interval());
+        let (read, unwritten) = instance.cache().meters().with(|meters| {
+            let of = &mut meters.databases[0];
+            (of.maintenance.close_interval(), of.blank.close_interval())
+        });
         // 262,144 bytes take 362 µs of this device, and the pause is 100 ms.
         assert_eq!((read.count, read.bytes), (20, 20 * 262_144));
         let Findings { blank, skipped, .. } = scan.findings();
         assert_eq!(blank + skipped, 20 * 64);
+        // All of it is blank; what is cached is not judged.
+        assert_eq!(unwritten, read.bytes);
         instance.close().await.unwrap();
     });
 }

@@ -364,10 +364,16 @@ impl Assembly<'_> {
     /// What the engine read on each volume, and what the devices say.
     fn volumes(&self, surroundings: &Surroundings) -> Vec<VolumeReads> {
         let volumes = surroundings.volumes.iter();
+        let databases = &self.meters.databases;
         volumes
             .map(|used| VolumeReads {
                 mount: used.volume.mount.clone(),
                 engine: self.read_on(used).bytes,
+                blank: used
+                    .databases
+                    .iter()
+                    .map(|at| databases[*at].blank.total())
+                    .sum(),
                 device: used.device_read.map(ByteSize::get),
             })
             .collect()

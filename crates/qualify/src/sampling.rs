@@ -192,6 +192,7 @@ impl Sampler {
                 tables.count(name, what, meter);
             }
             meters.growth_stalls.close_interval();
+            meters.blank.close_interval();
             let stalls = meters.page_fault_stalls.close_interval();
             tables.count_events(name, PAGE_FAULT_STALLS, stalls);
             watched.note(at.0 - self.begin, read.mean);
@@ -407,6 +408,7 @@ fn reading(latencies: &Latencies, bytes: u64) -> Reading {
 pub(crate) fn close_all(meters: &mut Meters) {
     for database in &mut meters.databases {
         database.backup.close_interval();
+        database.blank.close_interval();
     }
 }
 
@@ -425,6 +427,7 @@ pub(crate) fn discard(meters: &mut Meters) {
         }
         database.page_fault_stalls.discard();
         database.growth_stalls.discard();
+        database.blank.discard();
     }
     for log in &mut meters.logs {
         for meter in [

@@ -5,6 +5,7 @@
 //! | `busy` | others want the only processor | `taskset` |
 //! | `memory` | storage that never waits, so the program does | a file system in memory at `/dev/shm` |
 //! | `group` | a control group limits processor time | to be root, and the controller `cpu` |
+//! | `sparse` | a database of which the file system knows that much of it is blank | a build on a block device |
 //! | `loops` | a loop device whose file is cached; somebody else who reads its device | to be root, `losetup`, `mkfs.ext4` |
 //!
 //! What a machine does not allow, or others on it spoil each time, is told to `./test` as skipped ([`skip`]), and is not counted
@@ -14,6 +15,7 @@ mod busy;
 mod group;
 mod loops;
 mod memory;
+mod sparse;
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;

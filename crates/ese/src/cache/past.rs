@@ -80,7 +80,12 @@ impl<C: Content> Cache<C> {
             true => OnDisk::Disturbed,
             false => self.judge_on_disk(PageKey { database, page }, C::arrived(segment)),
         });
-        Ok(judged.collect())
+        let judged: Vec<_> = judged.collect();
+        let is_blank = |found: &&OnDisk<C::Page>| matches!(found, OnDisk::Blank);
+        let blank = judged.iter().filter(is_blank).count() as u64 * size.bytes_u64();
+        let meters = &self.0.meters;
+        meters.with(|meters| meters.databases[usize::from(database)].blank.add(blank));
+        Ok(judged)
     }
 
     fn judge_on_disk(&self, key: PageKey, page: C::Page) -> OnDisk<C::Page> {

@@ -4,6 +4,10 @@
 //! kernel counts what reached the devices: the leaves under device mapper, md, multipath and loop devices, so that nothing is
 //! counted on the way. Bytes are compared, because the kernel splits and merges requests.
 //!
+//! Blank pages may reach the device or not: room that was allocated and never written is zero, as the file system knows. So the
+//! engine's bytes are those without the blank pages, and with as many of them as the device read. A cache gains nothing by this: what
+//! it would have to keep is zeros.
+//!
 //! | bytes at the device | means | outcome |
 //! | --- | --- | --- |
 //! | below 90 % of the engine's | a cache in between: something else was measured | failed |
@@ -26,20 +30,40 @@ pub struct VolumeReads {
     pub mount: String,
     /// Bytes that the engine read.
     pub engine: u64,
+    /// Those of them that were blank pages.
+    pub blank: u64,
     /// Bytes that its devices read; nothing where there is no device to ask.
     pub device: Option<u64>,
+}
+
+impl VolumeReads {
+    /// Bytes that the device had to read.
+    fn written(&self) -> u64 {
+        self.engine.saturating_sub(self.blank)
+    }
+
+    /// Bytes that it should have read when it says that it read `device`.
+    fn expected(&self, device: u64) -> u64 {
+        device.clamp(self.written(), self.engine)
+    }
+
+    fn share(&self, device: u64) -> f64 {
+        100.0 * device as f64 / self.expected(device) as f64
+    }
 }
 
 pub(super) fn rule(volumes: &[VolumeReads]) -> Rule {
     const NAME: &str = "device agrees";
     let least = 100.0 - GAP_PERCENT;
-    let enough = volumes.iter().filter(|volume| volume.engine >= BYTES_MIN);
+    let enough = volumes
+        .iter()
+        .filter(|volume| volume.written() >= BYTES_MIN);
     let shares: Vec<(f64, &VolumeReads)> = enough
-        .filter_map(|volume| Some((share(volume.device?, volume.engine), volume)))
+        .filter_map(|volume| Some((volume.share(volume.device?), volume)))
         .collect();
     let unknown = volumes
         .iter()
-        .filter(|volume| volume.device.is_none() && volume.engine >= BYTES_MIN);
+        .filter(|volume| volume.device.is_none() && volume.written() >= BYTES_MIN);
     let unknown: Vec<&str> = unknown.map(|volume| volume.mount.as_str()).collect();
     let by_share =
         |one: &&(f64, &VolumeReads), other: &&(f64, &VolumeReads)| f64::total_cmp(&one.0, &other.0);
@@ -72,17 +96,12 @@ pub(crate) fn agrees(volumes: &[VolumeReads]) -> bool {
     rule(volumes).outcome != Outcome::Failed
 }
 
-fn share(device: u64, engine: u64) -> f64 {
-    100.0 * device as f64 / engine as f64
-}
-
 fn said(volume: &VolumeReads) -> String {
-    let [device, engine] = [volume.device.unwrap_or(0), volume.engine].map(ByteSize::bytes);
-    let share = decimals(share(device.get(), engine.get()));
-    format!(
-        "{}: {device} of {engine} ({share} %) reached the device",
-        volume.mount
-    )
+    let device = volume.device.unwrap_or(0);
+    let share = decimals(volume.share(device));
+    let [read, expected] = [device, volume.expected(device)].map(ByteSize::bytes);
+    let mount = &volume.mount;
+    format!("{mount}: {read} of {expected} ({share} %) reached the device")
 }
 
 #[cfg(test)]
@@ -93,6 +112,7 @@ mod tests {
         VolumeReads {
             mount: mount.to_owned(),
             engine: 1_000 << 20,
+            blank: 0,
             device: device.map(|mib| mib << 20),
         }
     }
@@ -111,6 +131,25 @@ mod tests {
             "{}",
             both.remark
         );
+    }
+
+    #[test]
+    fn blank_pages_may_reach_the_device_or_not() {
+        let told = |mib| {
+            let volume = VolumeReads {
+                blank: 400 << 20,
+                ..volume("/a", Some(mib))
+            };
+            rule(&[volume])
+        };
+        let outcome = |mib| told(mib).outcome;
+        assert_eq!([540, 600, 800, 1_000, 1_100].map(outcome), [Outcome::Ok; 5]);
+        assert_eq!([0, 539].map(outcome), [Outcome::Failed; 2]);
+        assert_eq!(outcome(1_101), Outcome::Advisory);
+        let remark = told(540).remark;
+        assert_eq!(remark, "/a: 540 MiB of 600 MiB (90.0 %) reached the device");
+        let remark = told(800).remark;
+        assert_eq!(remark, "/a: 800 MiB of 800 MiB (100 %) reached the device");
     }
 
     #[test]
