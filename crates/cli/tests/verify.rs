@@ -99,8 +99,9 @@ fn a_sound_database_passes_and_is_left_alone() {
     let output = brunt(folder.path(), &["verify", "good.edb"]);
     assert_eq!(
         said(&output),
-        "file      kind                   pages  bad  correctable  wrong number     size\n\
-         good.edb  database, 8 KiB pages     18    0            0             0  144 KiB\n\
+        "file      kind                                   pages  bad  correctable  wrong number     size\n\
+         good.edb  database, 8 KiB pages, clean shutdown     18    0            0             0  144 KiB\n\
+         good.edb: not known: pages that are whole but too old and agree with other pages\n\
          \n\
          PASS  1 file intact"
     );
@@ -129,7 +130,7 @@ fn damage_is_named_and_fails() {
     let said = said(&output);
     assert!(
         said.contains(
-            "\nbad.edb   database, 8 KiB pages     18    2            0             1  144 KiB\n"
+            "\nbad.edb   database, 8 KiB pages, clean shutdown     18    2            0             1  144 KiB\n"
         ),
         "{said}"
     );
@@ -170,6 +171,7 @@ fn json_has_a_line_for_each_file() {
         (&"database".into(), &8192.into())
     );
     assert_eq!(bit["state"], "clean shutdown");
+    assert_eq!(bit["judged"], true);
     assert_eq!(
         (&bit["pages_seen"], &bit["pages_bad"]),
         (&18.into(), &0.into())
@@ -201,4 +203,49 @@ fn a_file_that_is_no_database_is_not_judged() {
         "{stderr}"
     );
     assert!(stderr.contains("error: .: "), "{stderr}");
+}
+
+/// The exit code and the JSON of a file of these bytes.
+fn judged(name: &str, bytes: &[u8]) -> (i32, serde_json::Value) {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join(name), bytes).unwrap();
+    let output = brunt(folder.path(), &["verify", "--json", name]);
+    let line = serde_json::from_slice(&output.stdout).unwrap();
+    (output.status.code().unwrap(), line)
+}
+
+#[test]
+fn a_database_that_is_cut_off_is_damaged() {
+    for left in 1..PAGES as usize + 2 {
+        let (code, line) = judged("cut.edb", &database()[..left * SIZE.bytes()]);
+        assert_eq!(code, 1, "{left} pages are left: {line}");
+        let findings = line["findings"].as_array().unwrap();
+        let ends = findings.iter().filter(|found| found["ese_error"] == -4001);
+        assert_eq!(ends.count(), 1, "{line}");
+    }
+}
+
+#[test]
+fn somebody_else_s_database_that_is_cut_off_before_its_owned_space_is_not_judged() {
+    let mut bytes = database();
+    let mut header = DatabaseHeader::find(&bytes).unwrap().header;
+    header.signature = Signature::default();
+    let header = header.to_bytes();
+    for copy in [0, SIZE.bytes()] {
+        bytes[copy..][..header.len()].copy_from_slice(&header);
+    }
+    let (code, line) = judged("foreign.edb", &bytes[..2 * SIZE.bytes()]);
+    assert_eq!((code, &line["judged"]), (2, &false.into()), "{line}");
+    let (code, _) = judged("foreign.edb", &bytes[..5 * SIZE.bytes()]);
+    assert_eq!(code, 1, "its owned space can be read");
+    let (code, _) = judged("foreign.edb", &bytes);
+    assert_eq!(code, 0);
+}
+
+#[test]
+fn a_log_that_is_being_made_is_intact() {
+    for bytes in [&b""[..], &[0; 65536], &[0xDA; 65536]] {
+        let (code, line) = judged("edbtmp.log", bytes);
+        assert_eq!((code, &line["kind"]), (0, &"blank log".into()), "{line}");
+    }
 }

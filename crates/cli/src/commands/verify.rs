@@ -7,7 +7,7 @@
 //! | --- | --- |
 //! | 0 | every file is intact |
 //! | 1 | at least one is damaged, if only by a flipped bit that an engine would repair |
-//! | 2 | none is known to be damaged, but at least one could not be judged |
+//! | 2 | none is known to be damaged, but at least one could not be judged, or its owned space could not be read |
 
 use std::cell::{Cell, RefCell};
 use std::fs;
@@ -132,10 +132,14 @@ fn is_damaged((_, report): &Judged) -> bool {
     }
 }
 
+fn is_unjudged((_, report): &Judged) -> bool {
+    !report.as_ref().is_ok_and(FileReport::is_judged)
+}
+
 fn exit(judged: &[Judged]) -> Exit {
     if judged.iter().any(is_damaged) {
         Exit::Failed
-    } else if judged.iter().any(|(_, report)| report.is_err()) {
+    } else if judged.iter().any(is_unjudged) {
         Exit::CouldNot
     } else {
         Exit::Passed
@@ -189,7 +193,11 @@ fn row(report: &FileReport) -> Vec<String> {
 
 fn kind(kind: &FileKind) -> String {
     match kind {
-        FileKind::Database { page_size, .. } => format!("database, {page_size} pages"),
+        FileKind::Database {
+            page_size, state, ..
+        } => {
+            format!("database, {page_size} pages, {}", state_word(*state))
+        }
         FileKind::Log { generation } => format!("log {generation:X}"),
         FileKind::BlankLog => "log, not written yet".to_owned(),
         FileKind::Checkpoint => "checkpoint".to_owned(),
@@ -244,9 +252,9 @@ fn verdict(judged: &[Judged], output: &Output) -> String {
             )
         }
         _ => {
-            let refused = of(|(_, report)| report.is_err());
+            let unjudged = of(is_unjudged);
             let word = output.paint(Tone::Doubt, "ERROR");
-            format!("{word}  {refused} of {count} {files} could not be judged")
+            format!("{word}  {unjudged} of {count} {files} could not be judged")
         }
     }
 }
@@ -262,6 +270,8 @@ struct JudgedLine {
     page_bytes: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     state: Option<&'static str>,
+    /// Whether it is known which pages had to be judged.
+    judged: bool,
     findings: Vec<FindingLine>,
     findings_omitted: u64,
     notes: Vec<String>,
@@ -317,6 +327,7 @@ fn judged_line(report: &FileReport) -> JudgedLine {
         kind,
         page_bytes,
         state,
+        judged: report.is_judged(),
         findings: report.findings.iter().map(finding_line).collect(),
         findings_omitted: report.findings_omitted(),
         notes: report.notes.iter().map(ToString::to_string).collect(),

@@ -93,27 +93,28 @@ impl Messages {
     /// # Errors
     /// [`CatalogRead`].
     pub fn find<P: Pages>(pages: &P) -> Result<Self, CatalogRead> {
-        let tables = read_catalog(pages)?;
-        let table = tables.iter().find(|table| table.name == NAME);
-        let trees = table.and_then(|table| {
-            let index = table.index(RECEIVED_INDEX)?;
-            let long_values = table.long_values?;
-            Some(Self {
-                records: TreeId {
-                    root: table.root,
-                    object: table.object,
-                },
-                by_received: TreeId {
-                    root: index.root,
-                    object: index.object,
-                },
-                bodies: TreeId {
-                    root: long_values.root,
-                    object: long_values.object,
-                },
-            })
-        });
-        trees.ok_or(CatalogRead::NoMessages)
+        Self::among(&read_catalog(pages)?).ok_or(CatalogRead::NoMessages)
+    }
+
+    /// The trees of the table, if it is one of these.
+    pub(crate) fn among(tables: &[Table]) -> Option<Self> {
+        let table = tables.iter().find(|table| table.name == NAME)?;
+        let index = table.index(RECEIVED_INDEX)?;
+        let long_values = table.long_values?;
+        Some(Self {
+            records: TreeId {
+                root: table.root,
+                object: table.object,
+            },
+            by_received: TreeId {
+                root: index.root,
+                object: index.object,
+            },
+            bodies: TreeId {
+                root: long_values.root,
+                object: long_values.object,
+            },
+        })
     }
 
     /// The table as the catalog describes it.

@@ -35,18 +35,21 @@ pub(super) async fn verify_flush_map(source: &Source, start: &[u8]) -> Option<Fi
     let map_page_bytes = MAP_PAGE_BYTES as u64;
     let in_file = source.readable.div_euclid(map_page_bytes).saturating_sub(1);
     let expected = u64::from(map_pages(header.pages));
-    let there = in_file.min(expected);
-    let mut stream = source.stream(map_page_bytes..(there + 1) * map_page_bytes, MAP_PAGE_BYTES);
+    // The header has the pages that the database had when the map was begun.
+    let mut stream = source.stream(
+        map_page_bytes..(in_file + 1) * map_page_bytes,
+        MAP_PAGE_BYTES,
+    );
     while let Some((offset, bytes)) = stream.next().await {
         match bytes {
             Ok(bytes) => judge_map_pages(&mut report, offset, &bytes),
             Err(error) => judge_map_page(&mut report, offset, Some(Fault::Device(error))),
         }
     }
-    if there < expected {
-        let first = (there + 1) * map_page_bytes;
-        report.pages_seen += expected - there;
-        report.find_run(map_page(first), first, expected - there, Fault::PastEnd);
+    if in_file < expected {
+        let first = (in_file + 1) * map_page_bytes;
+        report.pages_seen += expected - in_file;
+        report.find_run(map_page(first), first, expected - in_file, Fault::PastEnd);
     }
     Some(report)
 }

@@ -1,18 +1,20 @@
 //! Judging a database: header copies, then every owned page in file order.
 
-use brunt_units::{PageNumber, PageSize, Span};
+use brunt_units::{DatabaseTime, PageNumber, PageSize, Span};
 use brunt_world::IoError;
 
 use super::flush::FlushMap;
-use super::owned::owned;
+use super::neighbours::{Inquiry, Neighbours};
+use super::owned::{Unknown, owned};
 use super::page_set::PageSet;
 use super::reach::{Seen, blank_and_reached};
 use super::report::{Fault, FileKind, FileReport, Note, Place};
 use super::source::Source;
 use super::tree::Trees;
+use crate::format::catalog::system::DATABASE_ROOT;
 use crate::format::checksum::{Diagnosis, diagnose};
 use crate::format::flush_map::UNKNOWN;
-use crate::format::header::{DatabaseState, HeaderCopy, HeaderFound};
+use crate::format::header::{DatabaseHeader, DatabaseState, HeaderCopy, HeaderFound};
 use crate::format::page::{Page, PageFlags};
 use crate::format::space::Extent;
 
@@ -36,9 +38,19 @@ pub(super) async fn verify(source: &Source, found: HeaderFound) -> FileReport {
         size,
         pages: pages_in_file(source.readable, size),
     };
-    let extents = owned_or_all(&mut report, &trees).await;
+    let (extents, unknown) = owned_or_all(&mut report, &trees).await;
     let (flush_map, note) = FlushMap::open(&source.world, source, header).await;
     report.notes.extend(note);
+    let is_clean = header.state == DatabaseState::Clean;
+    let is_complete = is_clean && header.is_ours();
+    report.notes.push(Note::StalePages {
+        flush_map: flush_map.is_there(),
+        neighbours: is_complete,
+    });
+    let neighbours = match is_complete {
+        true => Some(Neighbours::of(&trees).await),
+        false => None,
+    };
     let mut judge = Judge {
         trees,
         report,
@@ -47,12 +59,15 @@ pub(super) async fn verify(source: &Source, found: HeaderFound) -> FileReport {
             children: PageSet::new(pages_in_file(source.readable, size)),
         },
         flush_map,
-        clean: header.state == DatabaseState::Clean,
+        clean: is_clean,
+        time_max: is_complete.then_some(header.time),
+        neighbours,
+        unknown: unknown.filter(|unknown| is_damage(unknown, header)),
     };
-    for extent in extents {
-        judge.extent(extent).await;
+    for extent in &extents {
+        judge.extent(*extent).await;
     }
-    judge.finish(source.length).await
+    judge.finish(source.length, &extents).await
 }
 
 /// Pages 1 to how many are wholly in a file of `bytes`.
@@ -76,8 +91,22 @@ fn judge_headers(report: &mut FileReport, found: &HeaderFound, size: PageSize) {
     }
 }
 
-/// What to judge: the owned space, or every page of the file.
-async fn owned_or_all(report: &mut FileReport, trees: &Trees<'_>) -> Vec<Extent> {
+/// Whether a database whose owned space is unknown is damaged. Somebody else's may keep it in a way that we do not know, and
+/// recovery may have yet to write what is missing, but not the root: that is there from creation on.
+fn is_damage(unknown: &Unknown, header: &DatabaseHeader) -> bool {
+    header.is_ours()
+        && match header.state {
+            DatabaseState::Clean => true,
+            DatabaseState::Dirty => unknown.is_past_end || unknown.page == DATABASE_ROOT,
+            DatabaseState::JustCreated | DatabaseState::Other(_) => unknown.is_past_end,
+        }
+}
+
+/// What to judge: the owned space; or, when that is unknown, every page of the file.
+async fn owned_or_all(
+    report: &mut FileReport,
+    trees: &Trees<'_>,
+) -> (Vec<Extent>, Option<Unknown>) {
     match owned(trees).await {
         Ok(extents) => {
             let in_file = extents.iter().map(|extent| {
@@ -88,14 +117,16 @@ async fn owned_or_all(report: &mut FileReport, trees: &Trees<'_>) -> Vec<Extent>
             if not_owned > 0 {
                 report.notes.push(Note::NotOwned(not_owned));
             }
-            extents
+            (extents, None)
         }
-        Err(why) => {
-            report.notes.push(Note::OwnedSpaceUnreadable(why));
-            match trees.pages {
+        Err(unknown) => {
+            let note = Note::OwnedSpaceUnreadable(unknown.why.clone());
+            report.notes.push(note);
+            let all = match trees.pages {
                 0 => Vec::new(),
                 pages => vec![Extent::starting_at(PageNumber(1), pages)],
-            }
+            };
+            (all, Some(unknown))
         }
     }
 }
@@ -108,6 +139,12 @@ struct Judge<'s> {
     flush_map: FlushMap,
     /// Whether the database was closed properly, so that every page must be there.
     clean: bool,
+    /// No page is newer, in a database of ours that was closed properly.
+    time_max: Option<DatabaseTime>,
+    /// What pages say of one another, in such a database.
+    neighbours: Option<Neighbours>,
+    /// That the owned space is unknown, where that is damage.
+    unknown: Option<Unknown>,
 }
 
 impl Judge<'_> {
@@ -171,10 +208,18 @@ impl Judge<'_> {
             Diagnosis::Sound => {
                 let page = Page::new(bytes, self.trees.size);
                 self.note_children(page);
-                lost_flush(page, map)
+                if let Some(neighbours) = &mut self.neighbours {
+                    neighbours.hear(page, number);
+                }
+                let is_too_new = self.time_max.is_some_and(|max| page.database_time() > max);
+                let lost = lost_flush(page.flags().flush_type(), map);
+                lost.or(is_too_new.then_some(Fault::TooNew))
             }
             Diagnosis::Uninitialised => {
                 self.report.pages_uninitialised += 1;
+                if map != UNKNOWN {
+                    return Some(Fault::LostFlush { page: UNKNOWN, map });
+                }
                 self.seen.blank.insert(number);
                 None
             }
@@ -204,7 +249,7 @@ impl Judge<'_> {
     }
 
     /// The last questions, and the report.
-    async fn finish(mut self, length: u64) -> FileReport {
+    async fn finish(mut self, length: u64, extents: &[Extent]) -> FileReport {
         let size = self.trees.size;
         let odd = length % size.bytes_u64();
         if odd > 0 {
@@ -221,17 +266,60 @@ impl Judge<'_> {
                 .find(Place::Page(page), offset, Fault::Uninitialised);
         }
         self.report.notes.extend(trouble.map(Note::TreesUnreadable));
+        self.judge_unknown();
+        if self.report.is_intact()
+            && let Some(inquiry) = self.neighbours.take().and_then(Neighbours::inquiry)
+        {
+            self.inquire(inquiry, extents).await;
+        }
         self.flush_map.close().await;
         self.report
+    }
+
+    /// Reads the file again to find out which pages contradict each other.
+    async fn inquire(&mut self, mut inquiry: Inquiry, extents: &[Extent]) {
+        let (size, source) = (self.trees.size, self.trees.source);
+        for extent in extents {
+            let start = extent.first().offset(size);
+            let mut stream = source.stream(start..extent.last.after(1).offset(size), size.bytes());
+            while let Some((offset, bytes)) = stream.next().await {
+                let Ok(bytes) = bytes else { continue };
+                let places = (offset..).step_by(size.bytes());
+                for (page, offset) in bytes.chunks_exact(size.bytes()).zip(places) {
+                    let number = self.number(offset);
+                    if diagnose(page, size, number) == Diagnosis::Sound {
+                        inquiry.hear(Page::new(page, size), number);
+                    }
+                }
+                source.world.clock.spend(CPU_PER_CHUNK).await;
+            }
+        }
+        for (page, what) in inquiry.contradicted() {
+            let fault = Fault::Contradicted(what);
+            self.report
+                .find(Place::Page(page), page.offset(size), fault);
+        }
+    }
+
+    /// Why the owned space is unknown is a finding, unless it has one already.
+    fn judge_unknown(&mut self) {
+        let Some(unknown) = self.unknown.take() else {
+            return;
+        };
+        let place = Place::Page(unknown.page);
+        let fault = match unknown.is_past_end {
+            true => Fault::PastEnd,
+            false => Fault::OwnedSpace,
+        };
+        if unknown.is_past_end || self.report.pages_bad == 0 {
+            let offset = unknown.page.offset(self.trees.size);
+            self.report.find(place, offset, fault);
+        }
     }
 }
 
 /// Whether the page is older than the map: both know a flush type, and they differ.
-fn lost_flush(page: Page<'_>, map: u8) -> Option<Fault> {
-    let flush_type = page.flags().flush_type();
-    let known = map != UNKNOWN && flush_type != UNKNOWN;
-    (known && map != flush_type).then_some(Fault::LostFlush {
-        page: flush_type,
-        map,
-    })
+fn lost_flush(page: u8, map: u8) -> Option<Fault> {
+    let known = map != UNKNOWN && page != UNKNOWN;
+    (known && map != page).then_some(Fault::LostFlush { page, map })
 }

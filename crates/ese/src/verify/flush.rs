@@ -16,7 +16,6 @@ use crate::format::header::{DatabaseHeader, DatabaseState};
 /// A flush map that speaks for a database, or none.
 pub(super) struct FlushMap {
     source: Option<Source>,
-    pages: u32,
     /// The map page in memory: its number and its bytes, if they are sound.
     current: Option<(u32, Option<Vec<u8>>)>,
 }
@@ -31,7 +30,6 @@ impl FlushMap {
         let none = |note| {
             let map = Self {
                 source: None,
-                pages: 0,
                 current: None,
             };
             (map, note)
@@ -48,15 +46,15 @@ impl FlushMap {
             false => None,
         };
         let map = map.and_then(|bytes| FlushMapHeader::read(&bytes));
-        let (why, pages) = match map {
-            None => (Some("it is not one of ours, or damaged"), 0),
+        let why = match map {
+            None => Some("it is not one of ours, or damaged"),
             Some(_) if header.state != DatabaseState::Clean => {
-                (Some("the database was not closed properly"), 0)
+                Some("the database was not closed properly")
             }
             Some(map) if !map.belongs_to(&header.signature, &header.flush_map) => {
-                (Some("it belongs to another state of the database"), 0)
+                Some("it belongs to another state of the database")
             }
-            Some(map) => (None, map.pages),
+            Some(_) => None,
         };
         if let Some(why) = why {
             let _ = world.volume.close(source.file).await;
@@ -64,7 +62,6 @@ impl FlushMap {
         }
         let map = Self {
             source: Some(source),
-            pages,
             current: None,
         };
         (map, Some(Note::FlushMapUsed))
@@ -75,9 +72,6 @@ impl FlushMap {
         let Some(source) = &self.source else {
             return UNKNOWN;
         };
-        if page.0 > self.pages {
-            return UNKNOWN;
-        }
         let place = MapPlace::of(page);
         if self.current.as_ref().map(|(index, _)| *index) != Some(place.map_page) {
             let bytes = read_map_page(source, place.map_page).await;

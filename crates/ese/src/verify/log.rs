@@ -46,13 +46,16 @@ pub(super) async fn verify(source: &Source, start: &[u8]) -> Result<FileReport, 
 }
 
 /// Judges a log file without a header, which [is blank](is_blank) at its beginning. `None` when something else follows.
+///
+/// Behind the beginning of the next log is what it was before, while it is being filled.
 pub(super) async fn verify_blank(source: &Source) -> Option<FileReport> {
+    let is_next = is_next(&source.path);
     let mut report = FileReport::new(source.path.clone(), source.length, FileKind::BlankLog);
     let mut stream = source.stream(0..source.readable, UNIT);
     while let Some((offset, bytes)) = stream.next().await {
         match bytes {
             // One that is being made ahead ends with zeros.
-            Ok(bytes) if bytes.iter().all(|byte| [FILL, 0].contains(byte)) => {
+            Ok(bytes) if is_next || bytes.iter().all(|byte| [FILL, 0].contains(byte)) => {
                 report.pages_seen += bytes.len().div_euclid(UNIT) as u64;
             }
             Ok(_) => return None,
@@ -66,11 +69,19 @@ pub(super) async fn verify_blank(source: &Source) -> Option<FileReport> {
     Some(report)
 }
 
-/// Whether a file that begins so may be one: with fill, or with nothing when it is called a reserve.
+/// Whether a file that begins so may be one: with fill; with zeros when it is called a reserve; the next log also with nothing.
 pub(super) fn is_blank(path: &Path, start: &[u8]) -> bool {
     let begins_with = |value| start.iter().take(UNIT).all(|byte| *byte == value);
     let is_reserve = path.extension().is_some_and(|end| end == "jrs");
-    !start.is_empty() && (begins_with(FILL) || (is_reserve && begins_with(0)))
+    let is_next = is_next(path);
+    let is_there = !start.is_empty() || is_next;
+    is_there && (begins_with(FILL) || ((is_reserve || is_next) && begins_with(0)))
+}
+
+/// Whether a file is called what the next log is while it is being made: `edbtmp.log`.
+fn is_next(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str());
+    name.is_some_and(|name| name.ends_with("tmp.log"))
 }
 
 /// Bytes that are given up when a read fails: one large segment, or eight small ones.

@@ -5,7 +5,7 @@
 //!              database (any program's)  header copies → owned space → every owned page, 256 KiB reads, 8 in flight
 //!                                        → blank pages that a tree reaches
 //!              log, checkpoint, flush map (ours)   every segment, copy, map page
-//!              fill, or zeros in a reserve         a log that was never written, if all of it is
+//!              fill, or zeros in a reserve         a log that was never written, if all of it is; or is being made
 //!              anything else             [`VerifyError`], nothing judged
 //! ```
 //!
@@ -17,9 +17,12 @@
 //! | the checksum fails | −1018 |
 //! | ... and the page is whole under another page's number | −1118 |
 //! | blank, and a tree points to it | −1019 |
-//! | whole, but older than the flush map says | −1119 |
+//! | whole, or blank, but older than the flush map says | −1119 |
+//! | whole, but newer than the header of a database that was closed | −567 |
+//! | whole, but another page says otherwise ([`neighbours`]) | −327, −338, −1414, −1526 |
 //! | the device fails the read | −1022 |
 //! | owned, but behind the end of the file | −4001 |
+//! | whole, but the owned space that it tells makes no sense | −1206 |
 //! | a log segment | −501 |
 //!
 //! A blank page that no tree points to was never used, and is fine. Whether a tree points to it is found by walking
@@ -29,6 +32,8 @@
 //! One flipped bit (per block, on large pages) is *correctable*: an engine repairs it as it reads. Such pages are listed and
 //! counted apart from bad ones.
 //!
+//! A page that is whole and too old can agree with everything around it, and the files alone cannot tell then; a note says so.
+//!
 //! Memory: eight reads and two bits for each page of the file, whatever the file says. Bytes are the world's: they give
 //! findings or errors, never a panic.
 
@@ -36,6 +41,7 @@ mod companion;
 mod database;
 mod flush;
 mod log;
+mod neighbours;
 mod owned;
 mod page_set;
 mod reach;
@@ -51,7 +57,7 @@ use std::path::Path;
 
 use brunt_world::{IoError, VolumeError, World};
 
-pub use report::{Fault, FileKind, FileReport, Finding, LISTED_MAX, Note, Place};
+pub use report::{Contradiction, Fault, FileKind, FileReport, Finding, LISTED_MAX, Note, Place};
 
 use self::source::Source;
 use crate::format::checkpoint_file::CHECKPOINT_FILE_TYPE;

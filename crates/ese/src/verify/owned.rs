@@ -9,21 +9,54 @@ use crate::format::catalog::system::DATABASE_ROOT;
 use crate::format::page::Page;
 use crate::format::space::{Extent, SpaceKind};
 
+/// Why nobody can say which pages are the database's.
+pub(super) struct Unknown {
+    /// Where the reading of the owned space ended.
+    pub(super) page: PageNumber,
+    pub(super) why: String,
+    /// Whether the page lies behind the end of the file.
+    pub(super) is_past_end: bool,
+}
+
+impl From<TreeTrouble> for Unknown {
+    fn from(trouble: TreeTrouble) -> Self {
+        let page = trouble.page();
+        Self {
+            // No page at all is what the root points to.
+            page: page.max(DATABASE_ROOT),
+            why: trouble.to_string(),
+            is_past_end: page.is_some() && matches!(trouble, TreeTrouble::Outside(_)),
+        }
+    }
+}
+
+impl Unknown {
+    fn nonsense(page: PageNumber, why: impl ToString) -> Self {
+        Self {
+            page,
+            why: why.to_string(),
+            is_past_end: false,
+        }
+    }
+}
+
 /// The owned extents in ascending order, none overlapping or touching another.
 ///
 /// # Errors
-/// In words, when the space cannot be read or makes no sense.
-pub(super) async fn owned(trees: &Trees<'_>) -> Result<Vec<Extent>, String> {
-    let say = |trouble: TreeTrouble| trouble.to_string();
-    let bytes = trees.page(DATABASE_ROOT).await.map_err(say)?;
+/// When the space cannot be read or makes no sense.
+pub(super) async fn owned(trees: &Trees<'_>) -> Result<Vec<Extent>, Unknown> {
+    let bytes = trees.page(DATABASE_ROOT).await?;
     let page = Page::new(&bytes, trees.size);
-    let header = page.space_header().map_err(|error| error.to_string())?;
+    let nonsense = |why: &str| Unknown::nonsense(DATABASE_ROOT, why);
+    let header = page
+        .space_header()
+        .map_err(|error| Unknown::nonsense(DATABASE_ROOT, error))?;
     let owned_root = match header.kind {
         SpaceKind::Multiple { owned_root } => owned_root,
         SpaceKind::Single { .. } if header.pages > 0 => {
             return Ok(vec![Extent::starting_at(DATABASE_ROOT, header.pages)]);
         }
-        SpaceKind::Single { .. } => return Err("the root owns nothing".into()),
+        SpaceKind::Single { .. } => return Err(nonsense("the root owns nothing")),
     };
     let mut extents = Vec::new();
     let mut strange = false;
@@ -33,16 +66,16 @@ pub(super) async fn owned(trees: &Trees<'_>) -> Result<Vec<Extent>, String> {
             None => strange = true,
         }
     });
-    read.await.map_err(say)?;
+    read.await?;
     if strange {
-        return Err("an extent makes no sense".into());
+        return Err(Unknown::nonsense(owned_root, "an extent makes no sense"));
     }
     let merged = merge(extents);
     let holds_itself = merged.iter().any(|extent| extent.contains(DATABASE_ROOT));
     if holds_itself {
         Ok(merged)
     } else {
-        Err("the root does not own itself".into())
+        Err(nonsense("the root does not own itself"))
     }
 }
 

@@ -52,6 +52,19 @@ pub enum Place {
     Segment(u16),
 }
 
+/// In what two pages contradict each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Contradiction {
+    /// Which leaf follows which.
+    Order,
+    /// Which page is the child of which.
+    Child,
+    /// Which record has which entry in an index.
+    Index,
+    /// Which record has which long value, and of how many bytes.
+    LongValue,
+}
+
 /// What is wrong with a page, copy or segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
@@ -76,10 +89,16 @@ pub enum Fault {
         /// The flush map's.
         map: u8,
     },
+    /// Whole, and newer than the header of a database that was closed.
+    TooNew,
+    /// Whole, and another page says otherwise: one of the two is too old.
+    Contradicted(Contradiction),
     /// The device fails the read.
     Device(IoError),
     /// Owned by the database and behind the end of the file.
     PastEnd,
+    /// Whole, and what it says of the space that the database owns makes no sense.
+    OwnedSpace,
     /// A log segment that is not what was written.
     Segment,
 }
@@ -92,8 +111,14 @@ impl Fault {
             Self::WrongNumber { .. } => -1118,
             Self::Uninitialised => -1019,
             Self::LostFlush { .. } => -1119,
+            Self::TooNew => -567,
+            Self::Contradicted(Contradiction::Order) => -327,
+            Self::Contradicted(Contradiction::Child) => -338,
+            Self::Contradicted(Contradiction::Index) => -1414,
+            Self::Contradicted(Contradiction::LongValue) => -1526,
             Self::Device(error) => io_code(error),
             Self::PastEnd => -4001,
+            Self::OwnedSpace => -1206,
             Self::Segment => -501,
         }
     }
@@ -113,8 +138,19 @@ impl fmt::Display for Fault {
                     "an earlier write is missing (flush type {page}, map {map})"
                 )
             }
+            Self::TooNew => write!(f, "newer than the database"),
+            Self::Contradicted(what) => {
+                let what = match what {
+                    Contradiction::Order => "which page follows which",
+                    Contradiction::Child => "which page is whose child",
+                    Contradiction::Index => "a record's entry in the index",
+                    Contradiction::LongValue => "a record's long value",
+                };
+                write!(f, "another page contradicts it in {what}, one is too old")
+            }
             Self::Device(error) => write!(f, "the read failed: {error}"),
             Self::PastEnd => write!(f, "behind the end of the file"),
+            Self::OwnedSpace => write!(f, "the owned space cannot be read from here"),
             Self::Segment => write!(f, "the log segment is damaged"),
         }?;
         write!(f, " (ESE {})", self.code())
@@ -136,7 +172,7 @@ pub struct Finding {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Note {
-    /// The owned space could not be read, so every page of the file was judged.
+    /// The owned space could not be read: every page of the file was judged, and whether pages are missing is unknown.
     OwnedSpaceUnreadable(String),
     /// This many pages behind or between the owned space were not judged.
     NotOwned(u64),
@@ -148,6 +184,13 @@ pub enum Note {
     FlushMapUsed,
     /// There is a flush map, and it says nothing about this state of the database.
     FlushMapIgnored(&'static str),
+    /// That a page is whole but too old is known only where something contradicts it.
+    StalePages {
+        /// The flush map could.
+        flush_map: bool,
+        /// Other pages could.
+        neighbours: bool,
+    },
     /// Which blank pages are expected to hold data could not be found out.
     TreesUnreadable(String),
     /// This many bytes at the end of the file are no whole page or segment.
@@ -160,13 +203,28 @@ impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::OwnedSpaceUnreadable(why) => {
-                write!(f, "owned space unreadable ({why}): all pages judged")
+                write!(
+                    f,
+                    "owned space unreadable ({why}): all pages judged, missing ones not noticed"
+                )
             }
             Self::NotOwned(pages) => write!(f, "{pages} pages outside the owned space not judged"),
             Self::NotClean => write!(f, "the database was not closed properly"),
             Self::CopiesDiffer => write!(f, "the two header copies differ"),
             Self::FlushMapUsed => write!(f, "flush map used"),
             Self::FlushMapIgnored(why) => write!(f, "flush map not used: {why}"),
+            Self::StalePages {
+                flush_map,
+                neighbours,
+            } => {
+                let agree = match (flush_map, neighbours) {
+                    (true, true) => " and agree with the flush map and with other pages",
+                    (true, false) => " and agree with the flush map",
+                    (false, true) => " and agree with other pages",
+                    (false, false) => "",
+                };
+                write!(f, "not known: pages that are whole but too old{agree}")
+            }
             Self::TreesUnreadable(why) => write!(f, "blank pages not looked into: {why}"),
             Self::OddEnd(bytes) => write!(f, "{bytes} bytes at the end are no whole page"),
             Self::LogEndsEarly(segments) => write!(f, "{segments} segments not written yet"),
@@ -218,7 +276,13 @@ impl FileReport {
         }
     }
 
-    /// Whether nothing at all is wrong.
+    /// Whether it is known which pages had to be judged.
+    pub fn is_judged(&self) -> bool {
+        let unknown = |note: &Note| matches!(note, Note::OwnedSpaceUnreadable(_));
+        !self.notes.iter().any(unknown)
+    }
+
+    /// Whether nothing at all is wrong with what was judged.
     pub fn is_intact(&self) -> bool {
         self.pages_bad == 0 && self.pages_correctable == 0
     }

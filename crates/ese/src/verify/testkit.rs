@@ -29,6 +29,8 @@ pub(crate) const OWNED: u32 = 256;
 pub(crate) struct TestDatabase {
     pub(crate) size: PageSize,
     pub(crate) header: DatabaseHeader,
+    /// Pages that it owns.
+    owned: u32,
     pages: BTreeMap<u32, Vec<u8>>,
     next: u32,
 }
@@ -38,12 +40,18 @@ type Nodes = Vec<(Vec<u8>, Vec<u8>)>;
 impl TestDatabase {
     /// Catalog, shadow, small system tables, and a table `Pads` of `records` records.
     pub(crate) fn new(size: PageSize, records: i32) -> Self {
+        Self::owning(OWNED, size, records)
+    }
+
+    /// The same, of `owned` pages.
+    pub(crate) fn owning(owned: u32, size: PageSize, records: i32) -> Self {
         let signature = Signature::ours(1, Stamp::from_unix_millis(1), RUN);
         let mut header = DatabaseHeader::new(size, signature);
         header.state = DatabaseState::Clean;
         let mut database = Self {
             size,
             header,
+            owned,
             pages: BTreeMap::new(),
             next: USER_ROOT.0 + 1,
         };
@@ -85,7 +93,7 @@ impl TestDatabase {
         database.tree(system::LOCALES, system::LOCALES_ROOT, plain, &locales);
         let records: Nodes = (0..records).map(|id| record(id, size)).collect();
         database.tree(table.object, USER_ROOT, plain, &records);
-        assert!(database.next < OWNED - 8, "some owned pages stay blank");
+        assert!(database.next < owned - 4, "some owned pages stay blank");
         database
     }
 
@@ -94,7 +102,7 @@ impl TestDatabase {
         let root = PageFlags::ROOT.with(PageFlags::LEAF);
         let mut builder = self.builder(system::DATABASE, root);
         builder.header = SpaceHeader {
-            pages: OWNED,
+            pages: self.owned,
             parent: PageNumber::NONE,
             non_unique: false,
             second_version: false,
@@ -109,7 +117,7 @@ impl TestDatabase {
             let mut builder = self.builder(system::DATABASE, root.with(PageFlags::SPACE_TREE));
             builder.header = vec![0; 16];
             if number == 2 {
-                let all = Extent::starting_at(PageNumber(1), OWNED);
+                let all = Extent::starting_at(PageNumber(1), self.owned);
                 builder.push(&all.key(), &all.data());
             }
             self.put(PageNumber(number), &builder);
@@ -209,7 +217,7 @@ impl TestDatabase {
     /// The whole file.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         let mut file = self.header.to_bytes().repeat(2);
-        file.resize((OWNED as usize + 2) * self.size.bytes(), 0);
+        file.resize((self.owned as usize + 2) * self.size.bytes(), 0);
         for (number, page) in &self.pages {
             let at = usize::try_from(PageNumber(*number).offset(self.size)).unwrap();
             file[at..at + page.len()].copy_from_slice(page);

@@ -8,17 +8,25 @@ use brunt_world_virtual::{Agenda, Device, Request};
 use super::testkit::{
     OWNED, TestDatabase, USER_ROOT, options, set_flush_type, verify_bytes, verify_in,
 };
-use super::{Fault, FileKind, FileReport, Finding, Note, Place, VerifyError};
+use super::{Contradiction, Fault, FileKind, FileReport, Finding, Note, Place, VerifyError};
 use crate::format::checkpoint_file::Checkpoint;
 use crate::format::checksum::{seal, seal_header};
-use crate::format::field::put_u32;
+use crate::format::field::{put_u32, put_u64, u32_at};
 use crate::format::flush_map::{FlushMapHeader, MAP_PAGE_BYTES, seal_map_page};
 use crate::format::header::{DatabaseState, HeaderError};
 use crate::format::log_file::{FILL, LogHeader, LogHeaderError, SegmentHeader, SegmentSize};
-use crate::format::page::Page;
+use crate::format::page::{DATABASE_TIME_AT, FLAGS_AT, NEXT_AT, PREVIOUS_AT, Page, PageFlags};
 use crate::format::stamp::{RunId, Signature, Stamp};
 
 const RECORDS: i32 = 600;
+const NO_MAP: Note = stale_pages(false, true);
+
+const fn stale_pages(flush_map: bool, neighbours: bool) -> Note {
+    Note::StalePages {
+        flush_map,
+        neighbours,
+    }
+}
 
 fn at(number: PageNumber, size: PageSize) -> usize {
     usize::try_from(number.offset(size)).unwrap()
@@ -55,7 +63,7 @@ fn intact_databases_of_every_page_size() {
         assert!(report.is_intact(), "{:?}", report.findings);
         assert_eq!(report.pages_seen, u64::from(OWNED) + 2);
         assert!(report.pages_uninitialised > 0);
-        assert_eq!(report.notes, []);
+        assert_eq!(report.notes, [NO_MAP]);
         let kind = FileKind::Database {
             page_size: size,
             revision: 20,
@@ -161,13 +169,15 @@ fn before_recovery_a_blank_page_accuses_nobody() {
     file[at(leaf, size)..][..size.bytes()].fill(0);
     let report = verify_bytes(&file).unwrap();
     assert!(report.is_intact());
-    assert_eq!(report.notes, [Note::NotClean]);
+    assert_eq!(report.notes, [Note::NotClean, stale_pages(false, false)]);
 }
 
 #[test]
 fn a_remnant_s_pointer_to_a_blank_page_accuses_nobody() {
     let size = PageSize::KIB_4;
-    let database = TestDatabase::new(size, RECORDS);
+    let mut database = TestDatabase::new(size, RECORDS);
+    // Other programs leave remnants.
+    database.header.signature = Signature::default();
     let mut file = database.bytes();
     // A copy of the root's content in a page that no tree reaches, pointing to a blank one.
     let (remnant, blank) = (database.first_blank(), database.first_blank().after(1));
@@ -190,7 +200,108 @@ fn what_is_not_owned_is_not_judged() {
         file.extend(vec![0x5A; 3 * size.bytes() + 512]);
     });
     assert!(report.is_intact());
-    assert_eq!(report.notes, [Note::NotOwned(3), Note::OddEnd(512)]);
+    assert_eq!(report.notes, [Note::NotOwned(3), NO_MAP, Note::OddEnd(512)]);
+}
+
+/// The reports of a database of 48 pages that ends at each page border, and the pages that are left of it.
+fn cut(size: PageSize, change: fn(&mut TestDatabase)) -> Vec<(usize, FileReport)> {
+    let mut database = TestDatabase::owning(48, size, 40);
+    change(&mut database);
+    let file = database.bytes();
+    let left = 2 * size.bytes()..=file.len();
+    let reports = left.step_by(size.bytes()).map(|left| {
+        let pages = left.div_euclid(size.bytes()) - 2;
+        (pages, verify_bytes(&file[..left]).unwrap())
+    });
+    reports.collect()
+}
+
+#[test]
+fn a_database_is_damaged_wherever_it_is_cut() {
+    for size in [PageSize::KIB_4, PageSize::KIB_32] {
+        for state in [DatabaseState::Clean, DatabaseState::Dirty] {
+            let reports = match state {
+                DatabaseState::Clean => cut(size, |_| ()),
+                _ => cut(size, |database| {
+                    database.header.state = DatabaseState::Dirty
+                }),
+            };
+            let (whole, shorter) = reports.split_last().unwrap();
+            assert!(whole.1.is_intact() && whole.1.is_judged());
+            assert_eq!(shorter.len(), 48);
+            for (pages, report) in shorter {
+                let missing = PageNumber(u32::try_from(*pages).unwrap() + 1);
+                let place = Place::Page(missing);
+                let mut ends = report.findings.iter();
+                let end = ends.find(|found| found.fault == Fault::PastEnd);
+                assert_eq!(
+                    end.map(|end| end.place),
+                    Some(place),
+                    "{size}, {pages} pages"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_database_cut_inside_its_headers_is_damaged() {
+    for size in [PageSize::KIB_4, PageSize::KIB_32] {
+        let file = TestDatabase::owning(48, size, 40).bytes();
+        for left in (4096..2 * size.bytes()).step_by(4096) {
+            let is_damaged = match verify_bytes(&file[..left]) {
+                Ok(report) => report.findings[0].place == Place::Shadow && report.pages_bad == 2,
+                Err(error) => error.is_damage(),
+            };
+            assert!(is_damaged, "{size}, {left} bytes");
+        }
+    }
+}
+
+#[test]
+fn somebody_else_s_owned_space_that_cannot_be_read_is_not_judged() {
+    for size in [PageSize::KIB_4, PageSize::KIB_32] {
+        let reports = cut(size, |database| {
+            database.header.signature = Signature::default();
+        });
+        for (pages, report) in reports {
+            // Page 1 has the root's space header, page 2 the owned space.
+            let is_readable = pages >= 2;
+            assert_eq!(report.is_judged(), is_readable, "{size}, {pages} pages");
+            let is_whole = pages == 48;
+            assert_eq!(report.is_intact(), !is_readable || is_whole);
+        }
+    }
+}
+
+#[test]
+fn owned_space_that_makes_no_sense_is_damage_once_recovery_is_done() {
+    let size = PageSize::KIB_8;
+    let verify = |state, signature: Option<Signature>| {
+        let mut database = TestDatabase::new(size, RECORDS);
+        database.header.state = state;
+        database.header.signature = signature.unwrap_or(database.header.signature);
+        let mut file = database.bytes();
+        // The catalog's root in the place of the owned space.
+        let (from, to) = (at(PageNumber(4), size), at(PageNumber(2), size));
+        file.copy_within(from..from + size.bytes(), to);
+        seal(&mut file[to..to + size.bytes()], size, PageNumber(2));
+        verify_bytes(&file).unwrap()
+    };
+    let report = verify(DatabaseState::Clean, None);
+    let found = only(&report);
+    assert_eq!(
+        (found.fault, found.fault.code()),
+        (Fault::OwnedSpace, -1206)
+    );
+    assert_eq!(found.place, Place::Page(PageNumber(2)));
+    for (state, signature) in [
+        (DatabaseState::Dirty, None),
+        (DatabaseState::Clean, Some(Signature::default())),
+    ] {
+        let report = verify(state, signature);
+        assert!(report.is_intact() && !report.is_judged());
+    }
 }
 
 #[test]
@@ -265,6 +376,71 @@ fn a_log_that_was_never_written_is_one() {
     assert_eq!(verify_bytes(&zeros).unwrap_err(), VerifyError::NotEse);
 }
 
+#[test]
+fn the_next_log_is_one_at_every_step_of_its_making() {
+    let name = "log1/edbtmp.log";
+    let used = log(SegmentSize::BYTES_4096, 20);
+    let mut being_filled = used.clone();
+    being_filled[..8192].fill(FILL);
+    let reports = [&b""[..], &[0; 65536], &being_filled].map(|bytes| {
+        let report = verify_in(options(&[(name, bytes)]), name);
+        report.unwrap_or_else(|error| panic!("{} bytes: {error}", bytes.len()))
+    });
+    for report in reports {
+        assert_eq!(report.kind, FileKind::BlankLog);
+        assert!(report.is_intact());
+    }
+    let given_up = verify_in(options(&[(name, &used)]), name).unwrap();
+    assert_eq!(given_up.kind, FileKind::Log { generation: 4 });
+    let foreign = verify_in(options(&[(name, &[7; 8192])]), name);
+    assert_eq!(foreign, Err(VerifyError::NotEse));
+}
+
+/// The pages of a database that are contradicted once `leaf`, the second of its table, was changed and sealed again.
+fn contradicted(change: fn(&mut [u8], PageNumber)) -> Vec<(PageNumber, Fault)> {
+    let size = PageSize::KIB_4;
+    let (report, leaf) = damaged(size, |file, leaf| {
+        let page = &mut file[at(leaf, size)..][..size.bytes()];
+        change(page, leaf);
+        seal(page, size, leaf);
+    });
+    let found = report.findings.iter().map(|found| match found.place {
+        Place::Page(page) => (PageNumber(page.0 + 100 - leaf.0), found.fault),
+        other => panic!("{other:?}"),
+    });
+    found.collect()
+}
+
+#[test]
+fn pages_that_contradict_each_other_are_named() {
+    let faults = |what, pages: &[u32]| -> Vec<_> {
+        let fault = Fault::Contradicted(what);
+        pages
+            .iter()
+            .map(|page| (PageNumber(*page), fault))
+            .collect()
+    };
+    // As before a split: the leaf knows nothing of the one that follows it now, and that one is the 101st.
+    let before_split = contradicted(|page, leaf| put_u32(page, NEXT_AT, leaf.0 + 2));
+    assert_eq!(before_split, faults(Contradiction::Order, &[100, 101]));
+    let unlinked = contradicted(|page, _| put_u32(page, PREVIOUS_AT, 0));
+    assert_eq!(unlinked, faults(Contradiction::Order, &[99]));
+    // Emptied, and its neighbours and the root still know it.
+    let emptied = contradicted(|page, _| {
+        let flags = PageFlags(u32_at(page, FLAGS_AT));
+        put_u32(page, FLAGS_AT, flags.with(PageFlags::EMPTY).0);
+    });
+    assert_eq!(emptied.len(), 3, "{emptied:?}");
+    assert!(emptied.iter().all(|(page, _)| page.0 != 100));
+}
+
+#[test]
+fn a_page_that_is_newer_than_the_database_is_bad() {
+    let newer = contradicted(|page, _| put_u64(page, DATABASE_TIME_AT, 1 << 40));
+    assert_eq!(newer, [(PageNumber(100), Fault::TooNew)]);
+    assert_eq!(Fault::TooNew.code(), -567);
+}
+
 /// A database with its flush map; `map_type` is what the map says of page 31.
 fn with_flush_map(map_type: u8, change: impl FnOnce(&mut FlushMapHeader)) -> FileReport {
     let size = PageSize::KIB_4;
@@ -298,15 +474,24 @@ fn a_lost_write_is_seen_through_the_flush_map() {
         (lost, -1119)
     );
     assert_eq!(only(&report).place, Place::Page(USER_ROOT));
-    assert_eq!(report.notes, [Note::FlushMapUsed]);
+    assert_eq!(report.notes, [Note::FlushMapUsed, stale_pages(true, true)]);
     assert!(with_flush_map(2, |_| ()).is_intact());
     assert!(
         with_flush_map(0, |_| ()).is_intact(),
         "unknown accuses nobody"
     );
+    let grown = with_flush_map(3, |header| header.pages = 1);
+    assert_eq!(
+        only(&grown).fault,
+        lost,
+        "the database grew since the map was begun"
+    );
     let other = with_flush_map(3, |header| header.flush.random = 6);
     assert!(other.is_intact());
-    assert!(matches!(other.notes[..], [Note::FlushMapIgnored(_)]));
+    assert!(matches!(
+        other.notes[..],
+        [Note::FlushMapIgnored(_), NO_MAP]
+    ));
 }
 
 #[test]

@@ -29,6 +29,20 @@ pub(super) enum TreeTrouble {
     Page(PageNumber, PageError),
 }
 
+impl TreeTrouble {
+    /// The page that could not be followed.
+    pub(super) fn page(self) -> PageNumber {
+        match self {
+            Self::Outside(page)
+            | Self::Bad(page)
+            | Self::Read(page, _)
+            | Self::OtherTree(page)
+            | Self::Twice(page)
+            | Self::Page(page, _) => page,
+        }
+    }
+}
+
 /// The pages of a file, to be read one by one.
 pub(super) struct Trees<'s> {
     pub(super) source: &'s Source,
