@@ -30,22 +30,30 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn a_checkout_names_its_commit() {
+    /// What git says of the workspace; nothing where it fails.
+    fn git(arguments: &[&str]) -> Option<String> {
         let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
-        let mut git = Command::new("git");
-        git.current_dir(root)
-            .args(["rev-parse", "--show-prefix", "--short", "HEAD"]);
-        let answer = git.output().map(|output| output.stdout).unwrap_or_default();
-        let answer = String::from_utf8(answer).unwrap();
-        // In a tarball git says nothing, or that this is a folder of another repository.
-        let own = answer.strip_prefix('\n').map(str::trim_end);
-        let given = std::env::var("BRUNT_COMMIT").ok();
-        let wanted = given.as_deref().or(own).filter(|commit| !commit.is_empty());
-        assert_eq!(commit(), wanted);
-        match wanted {
-            Some(commit) => assert_eq!(LONG, format!("{SHORT} ({commit})")),
-            None => assert_eq!(LONG, SHORT),
+        let output = Command::new("git")
+            .current_dir(root)
+            .args(arguments)
+            .output();
+        let output = output.ok().filter(|output| output.status.success())?;
+        String::from_utf8(output.stdout).ok()
+    }
+
+    #[test]
+    fn a_checkout_names_one_of_its_commits() {
+        // A tarball has no repository, or lies in a folder of another one.
+        let is_own = git(&["rev-parse", "--show-prefix"]).is_some_and(|prefix| prefix == "\n");
+        match commit() {
+            Some(commit) if is_own && std::env::var_os("BRUNT_COMMIT").is_none() => {
+                let known = git(&["rev-parse", "--verify", &format!("{commit}^{{commit}}")]);
+                assert!(known.is_some(), "{commit}");
+            }
+            Some(commit) => assert!(!commit.is_empty()),
+            None => assert!(!is_own),
         }
+        let long = commit().map(|commit| format!("{SHORT} ({commit})"));
+        assert_eq!(LONG, long.as_deref().unwrap_or(SHORT));
     }
 }
