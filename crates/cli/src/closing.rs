@@ -98,6 +98,7 @@ fn verdict_line(result: &RunResult, output: &Output) -> String {
     // Padded before it is coloured, or the codes would count as letters.
     let word = output.paint(tone, &format!("{word:12}"));
     let target = match result.target_iops {
+        Some(target) if result.servers.len() > 1 => format!("target {} together", decimals(target)),
         Some(target) => format!("target {}", decimals(target)),
         None => "no target set".to_owned(),
     };
@@ -116,25 +117,21 @@ fn verdict_line(result: &RunResult, output: &Output) -> String {
 }
 
 fn failure(rule: &Rule) -> String {
-    let measured = rule
-        .measured
-        .as_ref()
-        .map_or("not measured".to_owned(), ToString::to_string);
-    let limit = rule
-        .limit
-        .as_ref()
-        .map_or(String::new(), |limit| format!(" (limit {limit})"));
     let remark = match rule.remark.as_str() {
         "" => String::new(),
         remark => format!("; {remark}"),
     };
-    let line = format!("{}: {measured}{limit}{remark}", rule.name);
+    let line = format!("{}{remark}", rule.against_limit());
     format!("\n{:14}{}", "", one_line(&line))
 }
 
 /// A row for each rule, and its remark behind it. Where `width` is too narrow for that, the remark stands below if the rule
 /// failed or doubts something, and is left to the report otherwise.
 fn rules(rules: &[Rule], output: &Output, width: Option<usize>) -> String {
+    if rules.is_empty() {
+        // Of several servers only the rules that failed are listed.
+        return String::new();
+    }
     let rows: Vec<_> = rules.iter().map(|rule| row(rule, output)).collect();
     let table = columns(&["rule", "limit", "measured", "outcome"], &[], &rows);
     let mut lines = table.lines();
@@ -166,7 +163,7 @@ fn row(rule: &Rule, output: &Output) -> Vec<String> {
     };
     vec![
         rule.name.clone(),
-        quantity(&rule.limit),
+        rule.limit_in_words(),
         quantity(&rule.measured),
         output.paint(tone, &rule.outcome.to_string()),
     ]

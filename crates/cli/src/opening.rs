@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use brunt_qualify::goal::{TestKind, Tune};
-use brunt_report::{decimals, grouped, one_line};
+use brunt_report::{counted, decimals, grouped, one_line};
 use brunt_units::ByteSize;
 use brunt_world_real::facts;
 
@@ -87,13 +87,20 @@ fn sessions(scenario: &Scenario) -> String {
         return "sessions to be found".to_owned();
     }
     match scenario.pool() {
-        pool if pool == own => format!("{own} sessions"),
-        pool => format!("{own} sessions {} ({pool})", scenario.scope_in_words()),
+        pool if pool == own => counted(own.into(), "session"),
+        pool => format!(
+            "{} {} ({pool})",
+            counted(own.into(), "session"),
+            scenario.scope_in_words()
+        ),
     }
 }
 
-/// What is to be reached, and how it comes about.
+/// What is to be reached, and how it comes about; tests of other kinds than load have no target.
 pub(crate) fn goal(scenario: &Scenario) -> Option<String> {
+    if !scenario.test.kind.has_limits() {
+        return None;
+    }
     if let Some(Tune::Maximum { percent }) = scenario.tune() {
         return Some(match percent {
             100 => "the most I/O that passes".to_owned(),
@@ -104,8 +111,8 @@ pub(crate) fn goal(scenario: &Scenario) -> Option<String> {
     let mut text = format!("{} I/Os per second", decimals(target.io_per_s));
     if let Some(mailboxes) = &scenario.mailboxes {
         text += &format!(
-            " ({} mailboxes of {}, {} each)",
-            grouped(mailboxes.count),
+            " ({} of {}, {} each)",
+            counted(mailboxes.count, "mailbox"),
             mailboxes.quota,
             mailboxes.io_per_s.value
         );
@@ -127,12 +134,12 @@ fn databases(scenario: &Scenario) -> String {
         .map(|database| database.size.value)
         .collect();
     let count = sizes.len();
-    let noun = if count == 1 { "database" } else { "databases" };
+    let databases = counted(count as u64, "database");
     if sizes.windows(2).all(|pair| pair[0] == pair[1]) {
-        return format!("{count} {noun} x {}", sizes[0]);
+        return format!("{databases} x {}", sizes[0]);
     }
     let sum = sizes.iter().map(|size| size.get()).sum();
-    format!("{count} {noun}, {} together", ByteSize::bytes(sum))
+    format!("{databases}, {} together", ByteSize::bytes(sum))
 }
 
 /// Every file system in use: a path on it, and what it is.
@@ -183,7 +190,7 @@ fn volume(path: &Path) -> (String, String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::DEMO;
+    use crate::scenario::{DEMO, Override};
 
     #[test]
     fn the_first_line_says_what_is_tested() {
@@ -210,6 +217,14 @@ mod tests {
             "{text}"
         );
         assert_eq!(lines[3], "seed          1");
+    }
+
+    #[test]
+    fn a_backup_has_no_target() {
+        let backup = Override::of_set("test.kind=database-backup").unwrap();
+        let scenario = Scenario::parse("demo.toml", DEMO, Path::new("/"), &[backup]).unwrap();
+        assert!(scenario.test.target().is_some());
+        assert_eq!(goal(&scenario), None);
     }
 
     #[test]

@@ -42,3 +42,22 @@ fn a_simulation_of_load_leaves_a_page_and_its_numbers() {
     assert_eq!(numbers["version"], "brunt.simulation/1");
     assert_eq!(numbers["intervals"].as_array().unwrap().len(), 4);
 }
+
+#[test]
+fn a_load_of_which_nothing_came_back_says_so() {
+    let home = TempDir::new().unwrap();
+    let scenario = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cmd/simulate.in/raid5.toml");
+    let run = Command::new(env!("CARGO_BIN_EXE_brunt"))
+        .current_dir(home.path())
+        .arg("simulate")
+        .arg(scenario)
+        .args([
+            "--set=array.front.transport=fc8",
+            "--set=array.front.latency=1h",
+        ])
+        .arg("--quiet")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&run.stdout).into_owned();
+    assert!(said.contains("no host I/O came back in "), "{said}");
+}

@@ -197,12 +197,30 @@ fn a_sweep_has_a_row_for_each_value_and_a_curve() {
     let output = simulate(home.path(), "mail.toml", "a", &more);
     let text = String::from_utf8(output.stdout.clone()).unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
-    assert_eq!(text.lines().count(), 5, "{text}");
+    assert_eq!(text.lines().count(), 6, "{text}");
     assert!(text.starts_with("test.sessions"), "{text}");
     let page = only_folder(&home.path().join("a")).join("report.html");
     assert!(fs::read_to_string(page).unwrap().contains("<svg"));
     let seeds = simulate(home.path(), "mail.toml", "a", &["--seeds=1"]);
     assert!(said(&seeds).contains("`--seeds 1`: is not between 2 and 1000"));
+}
+
+#[test]
+fn a_value_that_does_not_fit_is_a_row_and_the_others_stay() {
+    let home = home(EXAMPLE);
+    let more = ["--sweep=instance.0.database_size=8MiB,12TiB", "--json"];
+    let output = simulate(home.path(), "mail.toml", "a", &more);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(json["schema"], "brunt.points/1");
+    assert!(json["points"][0]["io_per_s"].as_f64().unwrap() > 0.0);
+    let refused = json["points"][1]["refused"].as_str().unwrap();
+    assert!(refused.contains("do not fit on LUN"), "{refused}");
+    let folder = only_folder(&home.path().join("a"));
+    let kept = fs::read(folder.join("points.json")).unwrap();
+    assert_eq!(serde_json::from_slice::<Value>(&kept).unwrap(), json);
+    let scenario = fs::read_to_string(folder.join("scenario.toml")).unwrap();
+    assert!(scenario.contains("[volumes]"), "{scenario}");
 }
 
 #[test]
@@ -225,13 +243,16 @@ fn the_largest_number_of_mailboxes_lies_between_one_that_passes_and_one_that_doe
     ]);
     let output = command.output().unwrap();
     let text = String::from_utf8(output.stdout.clone()).unwrap();
-    let words: Vec<&str> = text.split_whitespace().collect();
-    let number = |at: usize| {
-        words[at]
-            .parse::<f64>()
-            .unwrap_or_else(|_| panic!("{}", said(&output)))
-    };
-    assert_eq!((words[1], words[2]), ("mailboxes", "pass,"), "{text}");
-    let (passes, fails) = (number(0), number(3));
+    let folder = only_folder(&home.path().join("runs"));
+    let points = fs::read(folder.join("points.json")).unwrap();
+    let found = &serde_json::from_slice::<Value>(&points).unwrap()["found"];
+    let number = |name: &str| found[name].as_f64().unwrap_or_else(|| panic!("{found}"));
+    let (passes, fails) = (number("mailboxes_per_server"), number("fails_from"));
     assert!(passes < fails && fails <= passes * 1.021 + 1.0, "{text}");
+    // The rule that ends it stands below the answer.
+    assert_eq!(found["limit"], "rules");
+    let why = text.lines().nth(1).unwrap();
+    assert!(why.starts_with("  ") && why.contains(" (limit "), "{text}");
+    let page = fs::read_to_string(folder.join("report.html")).unwrap();
+    assert!(page.contains(why.trim()), "{page}");
 }

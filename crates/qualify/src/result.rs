@@ -579,8 +579,8 @@ impl Assembly<'_> {
             array_cache: self.plan.array_cache,
             direct: surroundings.backend.direct,
             reached_devices: device::agrees(&evidence.volumes),
-            headroom: target
-                .is_none_or(|target| shows_headroom(target, achieved, &self.plan.limits)),
+            headroom: !self.plan.kind.has_limits()
+                || target.is_none_or(|target| shows_headroom(target, achieved, &self.plan.limits)),
             host: tester::obstacle(&evidence.tester),
             volume_share: shares.min_by(f64::total_cmp),
             scheduling: held_back(self.plan.load.scheduling),

@@ -58,7 +58,8 @@ impl Director<'_> {
             load.let_go();
         }
         self.tell(News::WarmedUp {
-            filled: ByteSize::bytes(u64::from(server.resident().0) * page),
+            // Pages on their way out count as resident, and frames are more than their share for a moment.
+            filled: ByteSize::bytes(u64::from(server.resident().0).min(frames) * page),
             cache: ByteSize::bytes(frames * page),
             took: self.now() - state.begun,
         });

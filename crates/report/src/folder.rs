@@ -26,14 +26,15 @@ pub struct FolderError {
     pub source: io::Error,
 }
 
-/// What a run leaves; see the top of the crate.
-const FILES: [&str; 6] = [
+/// What a run leaves (see the top of the crate), or a sweep of several.
+const FILES: [&str; 7] = [
     "scenario.toml",
     "result.json",
     "counters.csv",
     "latency.hlog",
     "events.log",
     "report.html",
+    "points.json",
 ];
 
 /// How many runs of one name may begin in one second.

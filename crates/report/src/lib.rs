@@ -24,6 +24,7 @@ mod rebuilt;
 pub mod recorded;
 pub mod result;
 mod run;
+mod side_by_side;
 pub mod streams;
 mod text;
 mod timestamp;
@@ -35,12 +36,14 @@ pub use counters::Counters;
 pub use event::Event;
 pub use folder::{FolderError, RunFolder};
 pub use html::{
-    StorageInterval, StoragePage, StorageTable, SweepPoint, report_html, storage_html, sweep_html,
+    StorageInterval, StoragePage, StorageTable, SweepFigures, SweepPoint, report_html,
+    side_by_side_html, storage_html, sweep_html,
 };
 pub use number::{counted, decimals, grouped};
 pub use result::RunResult;
 pub use run::{ReadError, Run};
+pub use side_by_side::{SIDE_BY_SIDE, side_by_side};
 pub use text::{escaped, one_line};
 pub use timestamp::Timestamp;
-pub use together::{TogetherError, together};
+pub use together::{TogetherError, are_one_test, together};
 pub use whole_file::write_report;

@@ -1,5 +1,8 @@
 //! Several runs as one: the hosts of one system, tested at the same time.
 //!
+//! Only runs of different servers that were under load at the same moment are one test. What was never there at once is not
+//! added up: two runs of one host show what it does twice, and no more.
+//!
 //! I/O adds up, latencies are weighed by their I/Os, rules and verdicts stay those of each host: the system passes when every
 //! host does. What is shown over time is laid over one another by the clock.
 
@@ -13,7 +16,7 @@ use crate::result::{
 };
 
 /// Runs that do not belong together.
-#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 pub enum TogetherError {
     /// There is none.
     #[error("there is no run to add up")]
@@ -27,6 +30,12 @@ pub enum TogetherError {
     /// One of them is there twice.
     #[error("run {0} is named twice")]
     Twice(String),
+    /// Two of them are of one server.
+    #[error("more than one of them is of {0}, and a server is not added to itself")]
+    OneServer(String),
+    /// They did not overlap in time.
+    #[error("{0} had ended before {1} began")]
+    Times(String, String),
 }
 
 /// How far apart hosts may have begun and ended to collect. ESRP wants all servers of a system to run simultaneously;
@@ -38,11 +47,10 @@ const APART_MAX_S: u64 = 30;
 /// # Errors
 /// [`TogetherError`] when they do not belong together.
 pub fn together(mut runs: Vec<Run>) -> Result<Run, TogetherError> {
-    check(&runs)?;
+    are_one_test(&runs)?;
     if runs.len() == 1 {
         return Ok(runs.swap_remove(0));
     }
-    name_servers(&mut runs);
     Ok(Run {
         samples: over_time::samples(&runs),
         events: events(&runs),
@@ -51,7 +59,11 @@ pub fn together(mut runs: Vec<Run>) -> Result<Run, TogetherError> {
     })
 }
 
-fn check(runs: &[Run]) -> Result<(), TogetherError> {
+/// Whether `runs` are one test of several servers.
+///
+/// # Errors
+/// [`TogetherError`] says why not.
+pub fn are_one_test(runs: &[Run]) -> Result<(), TogetherError> {
     let first = &runs.first().ok_or(TogetherError::None)?.result;
     let mut seen = BTreeSet::new();
     for run in runs {
@@ -70,19 +82,44 @@ fn check(runs: &[Run]) -> Result<(), TogetherError> {
             return Err(TogetherError::Twice(id.clone()));
         }
     }
-    Ok(())
-}
-
-/// Two runs of one host are told apart by a number.
-fn name_servers(runs: &mut [Run]) {
-    let mut met = BTreeMap::<String, u32>::new();
-    for server in runs.iter_mut().flat_map(|run| &mut run.result.servers) {
-        let count = met.entry(server.name.clone()).or_default();
-        *count += 1;
-        if *count > 1 {
-            server.name = format!("{} ({count})", server.name);
+    let mut servers = BTreeSet::new();
+    for server in runs.iter().flat_map(|run| &run.result.servers) {
+        if !servers.insert(&server.name) {
+            return Err(TogetherError::OneServer(server.name.clone()));
         }
     }
+    overlap(runs)
+}
+
+/// Whether all runs went on at some moment; virtual ones have no common clock.
+fn overlap(runs: &[Run]) -> Result<(), TogetherError> {
+    if runs[0].result.world == World::Virtual {
+        return Ok(());
+    }
+    let last = runs.iter().max_by_key(|run| span(run).0);
+    let first = runs.iter().min_by_key(|run| span(run).1);
+    match (first, last) {
+        (Some(first), Some(last)) if span(first).1 < span(last).0 => {
+            Err(TogetherError::Times(label(first), label(last)))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// From when until when a run collected, in seconds; all of it when it did not come to that. A run of which no end is known
+/// ended with what it had collected.
+fn span(run: &Run) -> (u64, u64) {
+    let times = &run.result.details.times;
+    let begin = times.collection_started.unwrap_or(times.started);
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a float cast saturates"
+    )]
+    let collected = times.collection_s.ceil() as u64;
+    let end = times.collection_ended.or(times.ended);
+    let end = end.unwrap_or_else(|| begin.after(collected));
+    (begin.unix_seconds, end.unix_seconds)
 }
 
 /// What a run is called beside others.
@@ -207,9 +244,9 @@ fn sentence(runs: &[Run], verdict: Verdict, achieved_iops: Option<f64>) -> Strin
         })
         .collect();
     match verdict {
-        Verdict::Pass => format!("All {hosts} runs held every limit, at {rate}."),
+        Verdict::Pass => format!("All {hosts} servers held every limit, at {rate}."),
         _ => format!(
-            "{} of {hosts} runs did not pass: {}; {rate}.",
+            "{} of {hosts} servers did not pass: {}; {rate}.",
             not_passed.len(),
             not_passed.join(", ")
         ),

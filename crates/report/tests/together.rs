@@ -3,7 +3,7 @@
 mod sample;
 
 use brunt_report::result::Verdict;
-use brunt_report::{Run, TogetherError, report_html, together};
+use brunt_report::{Run, TogetherError, are_one_test, report_html, side_by_side_html, together};
 
 fn host(name: &str, passes: bool) -> Run {
     let mut run = sample::run(passes);
@@ -38,7 +38,7 @@ fn io_adds_up_and_rules_stay_with_their_host() {
     assert!(
         sum.details
             .sentence
-            .starts_with("All 2 runs held every limit")
+            .starts_with("All 2 servers held every limit")
     );
     assert_eq!(all.samples.len(), one.samples.len());
     close(
@@ -71,23 +71,54 @@ fn one_failure_fails_all_and_is_named() {
     assert_eq!(all.result.verdict, Verdict::Fail);
     let sentence = &all.result.details.sentence;
     assert!(
-        sentence.starts_with("1 of 2 runs did not pass: b (fail)"),
+        sentence.starts_with("1 of 2 servers did not pass: b (fail)"),
         "{sentence}"
     );
 }
 
+/// `run`, begun so much later.
+fn later(mut run: Run, seconds: u64) -> Run {
+    let times = &mut run.result.details.times;
+    times.started = times.started.after(seconds);
+    times.collection_started = times.collection_started.map(|at| at.after(seconds));
+    times.collection_ended = times.collection_ended.map(|at| at.after(seconds));
+    times.ended = times.ended.map(|at| at.after(seconds));
+    run
+}
+
 #[test]
-fn hosts_that_ran_one_after_the_other_do_not_qualify() {
-    let (one, mut two) = (host("a", true), host("b", true));
-    let times = &mut two.result.details.times;
-    times.collection_started = times.collection_started.map(|at| at.after(600));
-    times.collection_ended = times.collection_ended.map(|at| at.after(600));
+fn hosts_that_hardly_met_do_not_qualify() {
+    let (one, two) = (host("a", true), later(host("b", true), 600));
     let all = together(vec![one.clone(), two]).unwrap();
     let reason = &all.result.reasons[0];
     assert!(reason.contains("600 s apart"), "{reason}");
     assert!(!all.result.qualifies);
     // 600 s are 40 samples.
     assert_eq!(all.samples.len(), one.samples.len() + 40);
+}
+
+#[test]
+fn runs_that_never_met_are_not_added_up() {
+    // The sample collects for 1,200 s.
+    let error = together(vec![later(host("b", true), 1_201), host("a", true)]).unwrap_err();
+    assert_eq!(error.to_string(), "a had ended before b began");
+    let mut again = host("a", true);
+    again.result.details.origin.run_id = "another".to_owned();
+    let runs = [host("a", true), again];
+    let error = are_one_test(&runs).unwrap_err();
+    assert_eq!(error, TogetherError::OneServer("a".to_owned()));
+    let named = ["first", "sec<nd>"]
+        .map(str::to_owned)
+        .into_iter()
+        .zip(runs);
+    let page = side_by_side_html(&error.to_string(), &named.collect::<Vec<_>>());
+    assert!(page.contains("content=\"brunt\""), "or it is not replaced");
+    assert!(page.contains("more than one of them is of a, and a server is not added to itself."));
+    assert!(page.contains("<td>first</td><td>a</td>") && page.contains("sec&lt;nd&gt;"));
+    assert!(
+        page.contains("<td>Pass</td><td>248</td><td>240</td>"),
+        "{page}"
+    );
 }
 
 #[test]
@@ -105,13 +136,4 @@ fn what_does_not_belong_together_is_refused() {
     ));
     let twice = error(vec![host("a", true), host("a", true)]);
     assert_eq!(twice, TogetherError::Twice("run of a".to_owned()));
-}
-
-#[test]
-fn two_runs_of_one_host_are_told_apart() {
-    let mut again = host("a", true);
-    again.result.details.origin.run_id = "another".to_owned();
-    let all = together(vec![host("a", true), again]).unwrap();
-    let names: Vec<_> = all.result.servers.iter().map(|s| s.name.as_str()).collect();
-    assert_eq!(names, ["a", "a (2)"]);
 }

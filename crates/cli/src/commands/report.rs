@@ -1,5 +1,7 @@
 //! `brunt report`: makes the report of a run again, or one report of the runs of several hosts.
 //!
+//! Runs that were not under load together are listed side by side: their sum would be of storage that never did it.
+//!
 //! The numbers are those of the run folder; nothing is measured and nothing judged anew. A run whose host died has a report,
 //! too: from what it recorded until then.
 
@@ -7,10 +9,15 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use brunt_report::{ReadError, Run, TogetherError, report_html, together, write_report};
+use brunt_report::{
+    ReadError, Run, SIDE_BY_SIDE, TogetherError, are_one_test, report_html, side_by_side,
+    side_by_side_html, together, write_report,
+};
 use clap::Args;
+use serde_json::json;
 
 use crate::closing::{summary, verdict_again};
+use crate::columns::columns;
 use crate::exit::Exit;
 use crate::output::Output;
 
@@ -24,7 +31,7 @@ Examples:
 
 The exit code is 0 when there is a report, whatever its verdict, and 2 when there is none.")]
 pub struct ReportArgs {
-    /// Folders of runs; several are added up, by server and in total
+    /// Folders of runs; servers that were tested at the same time are added up, other runs are listed
     #[arg(required = true, value_name = "RUN")]
     pub runs: Vec<PathBuf>,
 
@@ -77,13 +84,19 @@ pub enum ReportError {
 /// [`ReportError`] when there is none.
 pub fn run(args: &ReportArgs, output: &Output) -> Result<Exit, ReportError> {
     let runs: Result<Vec<Run>, ReportError> = args.runs.iter().map(|run| read(run)).collect();
-    let run = together(runs?)?;
+    let runs = runs?;
     let path = match (&args.out, args.runs.as_slice()) {
         (Some(path), _) => path.clone(),
         (None, [only]) if only.is_dir() => only.join("report.html"),
         (None, [only]) => only.with_file_name("report.html"),
         (None, _) => PathBuf::from("report.html"),
     };
+    match are_one_test(&runs) {
+        Ok(()) => {}
+        Err(error @ (TogetherError::None | TogetherError::Twice(_))) => return Err(error.into()),
+        Err(apart) => return list(args, runs, &apart.to_string(), &path, output),
+    }
+    let run = together(runs)?;
     write(&path, &report_html(&run))?;
     if args.json {
         output.data(run.result.to_json().trim_end());
@@ -91,6 +104,38 @@ pub fn run(args: &ReportArgs, output: &Output) -> Result<Exit, ReportError> {
         let text = summary(&run.result, &path, output);
         let again = verdict_again(&run.result, output);
         output.show(&format!("{text}{again}"));
+    }
+    Ok(Exit::Passed)
+}
+
+/// Lists runs that are not one test, because of `reason`.
+fn list(
+    args: &ReportArgs,
+    runs: Vec<Run>,
+    reason: &str,
+    path: &Path,
+    output: &Output,
+) -> Result<Exit, ReportError> {
+    let names = args.runs.iter().map(|run| run.display().to_string());
+    let runs: Vec<(String, Run)> = names.zip(runs).collect();
+    write(path, &side_by_side_html(reason, &runs))?;
+    if args.json {
+        let results: Vec<_> = runs.iter().map(|(_, run)| &run.result).collect();
+        let value = json!({ "schema": "brunt.runs/1", "reason": reason, "runs": results });
+        let text = serde_json::to_string_pretty(&value);
+        output.data(&text.expect("numbers and texts can be written"));
+    } else {
+        let rows: Vec<_> = runs
+            .iter()
+            .map(|(name, run)| side_by_side(name, run))
+            .collect();
+        output.show(&format!(
+            "{} runs, listed side by side and not added up: {reason}\n\n{}\n\n{:14}{}",
+            runs.len(),
+            columns(&SIDE_BY_SIDE, &[5, 6, 7, 8], &rows),
+            "report",
+            path.display()
+        ));
     }
     Ok(Exit::Passed)
 }

@@ -48,12 +48,18 @@ impl Place {
         }
     }
 
+    /// Whether `text` is what stands here, and messages show it.
+    pub(super) fn shows(&self, text: &str) -> bool {
+        self.text == text
+    }
+
     /// Refuses what stands here, because of `what`.
     pub fn refuse(&self, what: impl Into<String>) -> Refusal {
         Refusal {
             place: self.to_string(),
             what: cut(what.into()),
             hints: Vec::new(),
+            is_for_room: false,
         }
     }
 }
@@ -108,9 +114,29 @@ pub struct Refusal {
     place: String,
     what: String,
     hints: Vec<String>,
+    is_for_room: bool,
 }
 
 impl Refusal {
+    /// What is wrong, without the place and the way out.
+    pub fn what(&self) -> &str {
+        &self.what
+    }
+
+    /// Whether databases do not fit on their storage, and smaller ones would.
+    pub fn is_for_room(&self) -> bool {
+        self.is_for_room
+    }
+
+    /// The same, because databases do not fit on their storage.
+    #[must_use]
+    pub fn for_want_of_room(self) -> Self {
+        Self {
+            is_for_room: true,
+            ..self
+        }
+    }
+
     /// The same with one more line that says what to do.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {

@@ -76,12 +76,13 @@ pub(super) fn rule(volumes: &[VolumeReads]) -> Rule {
     };
     let most_share = shares.iter().max_by(by_share).unwrap_or(least_share);
     let (shown, remark) = if least_share.0 >= least && most_share.0 > 100.0 + GAP_PERCENT {
-        let what = "others read there too, or parity was read";
-        (most_share, format!("{what}; {}", said(most_share.1)))
+        (most_share, said_of_others(most_share.1))
     } else {
         (least_share, said(least_share.1))
     };
-    let mut rule = Rule::at_least(NAME, "% of reads", least, Some(shown.0));
+    // All of them: what others read there is no share of ours.
+    let reached = shown.0.min(100.0);
+    let mut rule = Rule::at_least(NAME, "% of reads", least, Some(reached));
     if shown.0 > 100.0 + GAP_PERCENT {
         rule.outcome = Outcome::Advisory;
     }
@@ -104,6 +105,14 @@ fn said(volume: &VolumeReads) -> String {
     format!("{mount}: {read} of {expected} ({share} %) reached the device")
 }
 
+fn said_of_others(volume: &VolumeReads) -> String {
+    let [device, engine] = [volume.device.unwrap_or(0), volume.engine].map(ByteSize::bytes);
+    format!(
+        "others read there too, or parity was read; {}: the device read {device}, {engine} of it for brunt",
+        volume.mount
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -124,6 +133,15 @@ mod tests {
         assert_eq!(outcome(899), Outcome::Failed);
         assert_eq!(outcome(0), Outcome::Failed);
         assert_eq!(outcome(1_101), Outcome::Advisory);
+        let others = rule(&[volume("/a", Some(20_000))]);
+        assert_eq!(others.measured.unwrap().value, 100.0);
+        assert!(
+            others
+                .remark
+                .ends_with("/a: the device read 19.53 GiB, 1000 MiB of it for brunt"),
+            "{}",
+            others.remark
+        );
         let both = rule(&[volume("/a", Some(5_000)), volume("/b", Some(3))]);
         assert_eq!(both.outcome, Outcome::Failed, "{}", both.remark);
         assert!(

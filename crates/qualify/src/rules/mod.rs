@@ -34,7 +34,7 @@ mod verdict;
 pub use evidence::{Done, Evidence, FilesVerified, RecordsVerified, Samples, StreamLatency};
 pub use verdict::{Ending, sentence, verdict};
 
-use brunt_report::result::{Outcome, Quantity, Rule, Tuning};
+use brunt_report::result::{Bound, Outcome, Quantity, Rule, Tuning};
 use brunt_report::{decimals, grouped};
 use brunt_units::Span;
 
@@ -111,6 +111,7 @@ fn tuned(tuning: &Tuning) -> Rule {
     Rule {
         name: TUNED.to_owned(),
         limit: None,
+        bound: Bound::default(),
         outcome: match tuning.sessions {
             Some(_) => Outcome::Ok,
             None if tuning.is_contradictory || tuning.outcome.is_empty() => Outcome::NotMeasured,

@@ -17,6 +17,7 @@
 //! anybody. It fails a stress test; a performance test of two hours may end before a trend means anything, and is warned.
 //! The limits are our choice.
 
+use brunt_report::decimals;
 use brunt_report::result::{Outcome, Rule, Sample};
 
 use crate::goal::TestKind;
@@ -119,14 +120,18 @@ fn rule(name: &str, values: &[Weighed], series: Series) -> Rule {
     let worse = sign * (last.value / first.value - 1.0) * 100.0;
     let (first_third, last_third) = (&values[..third], &values[values.len() - third..]);
     let z = (sign * trend(values)).max(sign * apart(first_third, last_third));
-    let mut rule = Rule::at_most(name, unit, limit, Some(worse));
+    // Better by any share is not worse: the remark says which way, and by how much.
+    let mut rule = Rule::at_most(name, unit, limit, Some(worse.max(0.0)));
     if rule.outcome == Outcome::Failed && z < Z_LIMIT {
         rule.outcome = Outcome::Ok;
         return rule.with_remark("scatter: later samples are not worse than earlier ones");
     }
     let change = last.value / first.value - 1.0;
     let way = if change < 0.0 { "lower" } else { "higher" };
-    rule.with_remark(format!("{way} in the last third than in the first"))
+    let percent = decimals(change.abs() * 100.0);
+    rule.with_remark(format!(
+        "{percent} % {way} in the last third than in the first"
+    ))
 }
 
 /// How much later values are above earlier ones, in standard deviations of chance.
@@ -230,6 +235,11 @@ mod tests {
     fn becoming_better_or_hardly_worse_is_no_fault() {
         let better = samples(480, |at| (1_000.0 * (1.0 + at), 5.0 / (1.0 + at)));
         assert_eq!(outcomes(&better, TestKind::Stress), [Ok; 3]);
+        let [rate, read, _] = rules(&better, TestKind::Stress);
+        for (rule, way) in [(rate, "% higher in"), (read, "% lower in")] {
+            assert_eq!(rule.measured.unwrap().value, 0.0);
+            assert!(rule.remark.contains(way), "{}", rule.remark);
+        }
         let hardly = samples(480, |at| {
             (1_000.0 * (1.0 - 0.1 * at), 5.0 * (1.0 + 0.2 * at))
         });

@@ -4,7 +4,7 @@
 
 use brunt_report::decimals;
 use brunt_report::grouped;
-use brunt_report::result::{Outcome, Quantity, Rule, Verdict};
+use brunt_report::result::{Outcome, Rule, Verdict};
 
 use super::{
     ERRORS, Evidence, HANGS, LOG_SAMPLE, LOG_WRITES, LOGS, PAGES, READ_SAMPLE, READS, RECORDS,
@@ -138,14 +138,7 @@ fn failure(rule: &Rule) -> Option<String> {
     if rule.outcome != Outcome::Failed {
         return None;
     }
-    let shown = |quantity: &Option<Quantity>| quantity.as_ref().map(ToString::to_string);
-    let mut text = rule.name.clone();
-    if let Some(measured) = shown(&rule.measured) {
-        text += &format!(" {measured}");
-    }
-    if let Some(limit) = shown(&rule.limit) {
-        text += &format!(" (limit {limit})");
-    }
+    let mut text = format!("{} {}", rule.name, rule.measured_in_words());
     if !rule.remark.is_empty() {
         text += &format!(", {}", rule.remark);
     }

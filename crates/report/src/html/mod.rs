@@ -17,13 +17,15 @@ mod escape;
 mod jetstress;
 mod pictures;
 mod plot;
+mod side_by_side;
 mod storage;
 mod sweep;
 mod table;
 mod tables;
 
+pub use side_by_side::side_by_side_html;
 pub use storage::{StorageInterval, StoragePage, StorageTable, storage_html};
-pub use sweep::{SweepPoint, sweep_html};
+pub use sweep::{SweepFigures, SweepPoint, sweep_html};
 
 use brunt_units::ByteSize;
 use minijinja::Environment;
@@ -31,7 +33,7 @@ use minijinja::value::Serde;
 use serde::Serialize;
 
 use crate::result::{IoNumbers, Quantity, RunResult, World};
-use crate::{Event, Run, decimals, grouped};
+use crate::{Event, Run, counted, decimals, grouped};
 use pictures::Picture;
 use table::Table;
 
@@ -120,19 +122,15 @@ fn subtitle(result: &RunResult) -> String {
         _ => String::new(),
     };
     let mut parts = vec![format!("{} test{measured}", result.test)];
-    parts.extend(
-        setup
-            .mailboxes
-            .map(|count| format!("{} mailboxes", grouped(count))),
-    );
+    parts.extend(setup.mailboxes.map(|count| counted(count, "mailbox")));
     parts.push(format!("{} profile", setup.profile));
-    parts.push(format!("{} sessions", setup.sessions));
+    parts.push(counted(setup.sessions.into(), "session"));
     let size = result
         .database_bytes_initial
         .map_or(String::new(), |bytes| {
             format!(" of {} together", ByteSize::bytes(bytes))
         });
-    parts.push(format!("{} databases{size}", result.database_files));
+    parts.push(counted(result.database_files, "database") + &size);
     parts.extend(storage(result));
     parts.push(times.started.to_string());
     parts.join(", ")

@@ -1,7 +1,7 @@
 //! The page of a sweep: one key of a scenario is varied, and what comes of it is drawn.
 
 use super::plot::{Axis, Curve, Limit, Plot};
-use super::{STYLE, escape::escape};
+use super::{GENERATOR, STYLE, escape::escape};
 use crate::decimals;
 
 /// What came of one value of the key.
@@ -11,6 +11,15 @@ pub struct SweepPoint {
     pub value: String,
     /// The same as a number: its place on the axis.
     pub at: f64,
+    /// What was measured; nothing where the scenario was refused with this value.
+    pub figures: Option<SweepFigures>,
+    /// What became of it: `hold`, or why not.
+    pub outcome: String,
+}
+
+/// What was measured with one value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SweepFigures {
     /// Database reads and writes per second.
     pub io_per_s: f64,
     /// Mean of database reads.
@@ -19,29 +28,45 @@ pub struct SweepPoint {
     pub write_ms: f64,
     /// Mean of log writes.
     pub log_ms: f64,
-    /// Whether every rule held.
-    pub passed: bool,
 }
 
-/// The page for `points` of `key` in a scenario called `name`; reads should stay below `limit_ms`.
-pub fn sweep_html(name: &str, key: &str, points: &[SweepPoint], limit_ms: f64) -> String {
-    let curve = |name, filled, of: fn(&SweepPoint) -> f64| Curve {
+/// The page for `points` of `key` in a scenario called `name`; reads should stay below `limit_ms`. `sentence` says what was
+/// found, and may be empty.
+pub fn sweep_html(
+    name: &str,
+    key: &str,
+    sentence: &str,
+    points: &[SweepPoint],
+    limit_ms: f64,
+) -> String {
+    let drawn: Vec<(f64, SweepFigures)> = points
+        .iter()
+        .filter_map(|point| Some((point.at, point.figures?)))
+        .collect();
+    let curve = |name, filled, of: fn(&SweepFigures) -> f64| Curve {
         name,
-        points: points.iter().map(|point| (point.at, of(point))).collect(),
+        points: drawn.iter().map(|(at, point)| (*at, of(point))).collect(),
         filled,
     };
+    let highest = |of: fn(&SweepFigures) -> f64| {
+        let values = drawn.iter().map(|(_, point)| of(point));
+        values.fold(0.0, f64::max)
+    };
+    let axis = || Axis::from_zero(drawn.iter().map(|(at, _)| *at).fold(0.0, f64::max), key);
     let rates = Plot {
         title: "I/Os per second",
-        x: axis(points, key),
-        y: Axis::from_zero(highest(points, |p| p.io_per_s), "I/Os per second"),
+        x: axis(),
+        y: Axis::from_zero(highest(|p| p.io_per_s), "I/Os per second"),
         curves: vec![curve("database I/O", true, |point| point.io_per_s)],
         limits: Vec::new(),
     };
-    let longest = |p: &SweepPoint| p.read_ms.max(p.write_ms).max(p.log_ms);
     let latencies = Plot {
         title: "Latency",
-        x: axis(points, key),
-        y: Axis::from_zero(highest(points, longest).max(limit_ms), "milliseconds"),
+        x: axis(),
+        y: Axis::from_zero(
+            highest(|p| p.read_ms.max(p.write_ms).max(p.log_ms)).max(limit_ms),
+            "milliseconds",
+        ),
         curves: vec![
             curve("database read", false, |point| point.read_ms),
             curve("database write", false, |point| point.write_ms),
@@ -55,31 +80,31 @@ pub fn sweep_html(name: &str, key: &str, points: &[SweepPoint], limit_ms: f64) -
     };
     let rows: String = points.iter().map(row).collect();
     format!(
-        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{name}: {key}</title>\n<style>{STYLE}</style></head>\n<body><main><h1>{name}: {key}</h1>\n<figure>{}</figure>\n<figure>{}</figure>\n<table><tr><th>{key}</th><th>I/Os per second</th><th>read (ms)</th><th>write (ms)</th><th>log write (ms)</th><th>rules</th></tr>\n{rows}</table></main></body></html>\n",
+        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">{GENERATOR}<title>{name}: {key}</title>\n<style>{STYLE}</style></head>\n<body><main><h1>{name}: {key}</h1>\n{sentence}<figure>{}</figure>\n<figure>{}</figure>\n<table><tr><th>{key}</th><th>I/Os per second</th><th>read (ms)</th><th>write (ms)</th><th>log write (ms)</th><th>rules</th></tr>\n{rows}</table></main></body></html>\n",
         rates.to_svg(),
         latencies.to_svg(),
         name = escape(name),
         key = escape(key),
+        sentence = sentence
+            .lines()
+            .map(|line| format!("<p>{}</p>\n", escape(line.trim())))
+            .collect::<String>(),
     )
 }
 
-fn axis(points: &[SweepPoint], key: &str) -> Axis {
-    Axis::from_zero(highest(points, |point| point.at), key)
-}
-
-fn highest(points: &[SweepPoint], of: impl Fn(&SweepPoint) -> f64) -> f64 {
-    points.iter().map(of).fold(0.0, f64::max)
-}
-
 fn row(point: &SweepPoint) -> String {
-    let cells = [
-        escape(&point.value),
-        decimals(point.io_per_s),
-        decimals(point.read_ms),
-        decimals(point.write_ms),
-        decimals(point.log_ms),
-        if point.passed { "hold" } else { "fail" }.to_owned(),
-    ];
+    let figures = match &point.figures {
+        Some(figures) => [
+            decimals(figures.io_per_s),
+            decimals(figures.read_ms),
+            decimals(figures.write_ms),
+            decimals(figures.log_ms),
+        ],
+        None => ["-"; 4].map(str::to_owned),
+    };
+    let mut cells = vec![escape(&point.value)];
+    cells.extend(figures);
+    cells.push(escape(&point.outcome));
     format!("<tr><td>{}</td></tr>\n", cells.join("</td><td>"))
 }
 
@@ -92,15 +117,20 @@ mod tests {
         let point = |at: f64| SweepPoint {
             value: format!("<{at}>"),
             at,
-            io_per_s: 100.0 * at,
-            read_ms: at,
-            write_ms: 1.0,
-            log_ms: 0.5,
-            passed: at < 2.0,
+            figures: (at < 3.0).then_some(SweepFigures {
+                io_per_s: 100.0 * at,
+                read_ms: at,
+                write_ms: 1.0,
+                log_ms: 0.5,
+            }),
+            outcome: "no <room>".to_owned(),
         };
-        let page = sweep_html("a & b", "test.sessions", &[point(1.0), point(2.0)], 20.0);
+        let points = [1.0, 2.0, 3.0].map(point);
+        let page = sweep_html("a & b", "test.sessions", "2 pass\n  1 ms", &points, 20.0);
         assert_eq!(page.matches("<svg").count(), 2);
-        assert_eq!(page.matches("<tr>").count(), 3);
+        assert_eq!(page.matches("<tr>").count(), 4);
+        assert!(page.contains("<p>2 pass</p>\n<p>1 ms</p>"));
+        assert!(page.contains("<td>-</td><td>no &lt;room&gt;</td>"));
         assert!(page.contains("a &amp; b") && page.contains("&lt;2&gt;"));
     }
 }

@@ -41,7 +41,7 @@ pub use pages::{MemberNumbers, PagesNumbers, RoomNumbers};
 pub use server::{Backup, HostCounter, Recovery, Server, ServerDetails, Watched};
 pub use setup::{Limits, Setup, Times};
 pub use tuning::{Trial, Tuning};
-pub use verdict::{Outcome, Quantity, Rule, Verdict};
+pub use verdict::{Bound, Outcome, Quantity, Rule, Verdict};
 pub use verification::{InjectedFault, Integrity, VerifiedFile};
 
 use serde::{Deserialize, Serialize};

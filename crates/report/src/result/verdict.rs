@@ -47,6 +47,18 @@ pub struct Quantity {
     pub unit: String,
 }
 
+/// On which side of its limit a value holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Bound {
+    /// The limit is the most that is allowed.
+    #[default]
+    #[serde(rename = "at most")]
+    AtMost,
+    /// The limit is the least that is wanted.
+    #[serde(rename = "at least")]
+    AtLeast,
+}
+
 /// One thing that must hold for the storage to pass.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(into = "FlatRule", from = "FlatRule")]
@@ -55,6 +67,8 @@ pub struct Rule {
     pub name: String,
     /// The limit; nothing where a rule only reports.
     pub limit: Option<Quantity>,
+    /// Which side of it is good.
+    pub bound: Bound,
     /// What was measured; nothing with [`Outcome::NotMeasured`].
     pub measured: Option<Quantity>,
     /// Whether it held.
@@ -68,6 +82,8 @@ pub struct Rule {
 struct FlatRule {
     rule: String,
     limit: Option<f64>,
+    #[serde(default)]
+    bound: Bound,
     value: Option<f64>,
     unit: String,
     outcome: Outcome,
@@ -81,6 +97,7 @@ impl From<Rule> for FlatRule {
             unit: unit.map_or_else(String::new, |quantity| quantity.unit.clone()),
             rule: rule.name,
             limit: rule.limit.map(|limit| limit.value),
+            bound: rule.bound,
             value: rule.measured.map(|measured| measured.value),
             outcome: rule.outcome,
             remark: rule.remark,
@@ -95,6 +112,7 @@ impl From<FlatRule> for Rule {
             limit: quantity(flat.limit),
             measured: quantity(flat.value),
             name: flat.rule,
+            bound: flat.bound,
             outcome: flat.outcome,
             remark: flat.remark,
         }
@@ -159,24 +177,23 @@ impl Verdict {
 impl Rule {
     /// A rule that holds while `measured` is not above `limit`, both in `unit`.
     pub fn at_most(name: &str, unit: &str, limit: f64, measured: Option<f64>) -> Self {
-        Self::judged(name, unit, limit, measured, |measured| measured <= limit)
+        Self::judged(name, unit, limit, Bound::AtMost, measured)
     }
 
     /// A rule that holds while `measured` is not below `limit`, both in `unit`.
     pub fn at_least(name: &str, unit: &str, limit: f64, measured: Option<f64>) -> Self {
-        Self::judged(name, unit, limit, measured, |measured| measured >= limit)
+        Self::judged(name, unit, limit, Bound::AtLeast, measured)
     }
 
-    fn judged(
-        name: &str,
-        unit: &str,
-        limit: f64,
-        measured: Option<f64>,
-        holds: impl Fn(f64) -> bool,
-    ) -> Self {
+    fn judged(name: &str, unit: &str, limit: f64, bound: Bound, measured: Option<f64>) -> Self {
+        let holds = |measured: f64| match bound {
+            Bound::AtMost => measured <= limit,
+            Bound::AtLeast => measured >= limit,
+        };
         Self {
             name: name.to_owned(),
             limit: Some(Quantity::new(limit, unit)),
+            bound,
             measured: measured.map(|value| Quantity::new(value, unit)),
             outcome: match measured {
                 None => Outcome::NotMeasured,
@@ -185,6 +202,31 @@ impl Rule {
             },
             remark: String::new(),
         }
+    }
+
+    /// The limit as a table shows it: `20 ms`, `at least 57,000 /s`, or `-`.
+    pub fn limit_in_words(&self) -> String {
+        match (&self.limit, self.bound) {
+            (None, _) => "-".to_owned(),
+            (Some(limit), Bound::AtMost) => limit.to_string(),
+            (Some(limit), Bound::AtLeast) => format!("at least {limit}"),
+        }
+    }
+
+    /// What was measured, beside the limit: `24.4 ms (limit 20 ms)`, `7,215 /s (minimum 57,000 /s)`.
+    pub fn measured_in_words(&self) -> String {
+        let measured = self.measured.as_ref();
+        let measured = measured.map_or("not measured".to_owned(), ToString::to_string);
+        match (&self.limit, self.bound) {
+            (None, _) => measured,
+            (Some(limit), Bound::AtMost) => format!("{measured} (limit {limit})"),
+            (Some(limit), Bound::AtLeast) => format!("{measured} (minimum {limit})"),
+        }
+    }
+
+    /// The rule and what was measured: `database read, average: 24.4 ms (limit 20 ms)`.
+    pub fn against_limit(&self) -> String {
+        format!("{}: {}", self.name, self.measured_in_words())
     }
 
     /// The same rule with a remark.
@@ -241,11 +283,26 @@ mod tests {
         let rule = Rule::at_most("read", "ms", 20.0, None).with_remark("no reads");
         let json = serde_json::to_value(&rule).unwrap();
         let wanted = serde_json::json!({
-            "rule": "read", "limit": 20.0, "value": null, "unit": "ms",
+            "rule": "read", "limit": 20.0, "bound": "at most", "value": null, "unit": "ms",
             "outcome": "not measured", "remark": "no reads"
         });
         assert_eq!(json, wanted);
-        assert_eq!(serde_json::from_value::<Rule>(json).unwrap(), rule);
+        let mut before = json.clone();
+        before.as_object_mut().unwrap().remove("bound");
+        for json in [json, before] {
+            assert_eq!(serde_json::from_value::<Rule>(json).unwrap(), rule);
+        }
+    }
+
+    #[test]
+    fn what_must_be_reached_is_a_minimum() {
+        let read = Rule::at_most("read", "ms", 20.0, Some(24.4));
+        let rate = Rule::at_least("rate", "/s", 57_000.0, Some(7_215.0));
+        assert_eq!(read.against_limit(), "read: 24.4 ms (limit 20 ms)");
+        assert_eq!(rate.against_limit(), "rate: 7,215 /s (minimum 57,000 /s)");
+        assert_eq!(rate.limit_in_words(), "at least 57,000 /s");
+        let json = serde_json::to_value(&rate).unwrap();
+        assert_eq!(json["bound"], "at least");
     }
 
     #[test]

@@ -4,7 +4,8 @@
 //! machine.
 //!
 //! * `test`: a scenario with a mail server, such as `brunt run` takes, on an array: a run folder as after a real test.
-//! * `several`: many of them at once: `sweep`, `until_fail`, or many seeds; `points` has all cores work on them.
+//! * `several`: many of them at once: `sweep`, `until_fail`, or many seeds; `points` has all cores work on them, `kept` is what
+//!   they leave.
 //! * [`Headline`]: the figures that published tests print; [`predict`]: them, for a scenario.
 //! * `json`, `words`, `load_report`: a scenario with plain load: what it says, and the page it leaves.
 //! * `pages`: what both say of LUNs in pages. `drives`, `phases`: what plain load says of drives, and of rebuilds and their like.
@@ -12,6 +13,7 @@
 mod drives;
 mod headline;
 mod json;
+mod kept;
 mod load_report;
 mod pages;
 mod phases;

@@ -1,15 +1,17 @@
 //! Several simulations instead of one: `--sweep`, `--until-fail`, `--seeds`.
 
 use std::sync::Mutex;
+use std::time::SystemTime;
 
 use brunt_qualify::progress::Stop;
-use brunt_report::decimals;
+use brunt_report::{RunFolder, decimals};
 use brunt_stats::Interval;
 
-use super::points::{Point, simulate_all};
+use super::points::{Point, Tried, simulate_all};
 use super::sweep::Sweep;
 use super::{Headline, SimulateArgs, SimulateError, Source, until_fail};
 use crate::columns::columns;
+use crate::commands::run::timestamp;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use crate::output::Output;
@@ -44,9 +46,8 @@ pub(super) fn run(
             return Err(Place::flag(first).refuse(what).into());
         }
     }
-    if args.json {
-        let refusal = Place::flag("--json").refuse(format!("is not for {}", asked[0]));
-        return Err(refusal.into());
+    if args.json && args.seeds.is_some() {
+        return Err(Place::flag("--json").refuse("is not for --seeds").into());
     }
     let stop = Stop::from(Interrupt::listen()?.flag());
     let progress = Mutex::new(output.progress("simulate"));
@@ -54,36 +55,73 @@ pub(super) fn run(
         let mut progress = progress.lock().expect("nobody panicked");
         progress.show(0.0, || format!("{done} done"));
     };
-    let text = match (&args.sweep, args.seeds) {
-        (Some(sweep), _) => sweep_text(args, source, &Sweep::read(sweep)?, &stop, &told),
-        (None, Some(seeds)) => seeds_text(args, source, seeds, &stop, &told),
-        (None, None) => {
-            let overrides = source.overrides(args)?;
-            until_fail::search(source, &overrides, args.engine, &stop, &told)
-                .map(|found| found.tell())
-        }
+    let came = match args.seeds {
+        Some(seeds) => seeds_text(args, source, seeds, &stop, &told).map(|text| (text, true)),
+        None => curve(args, source, &stop, &told),
     };
     progress.into_inner().expect("nobody panicked").vanish();
-    output.show(text?.trim_end());
-    Ok(Some(match stop.is_asked() {
-        true => Exit::Interrupted,
-        false => Exit::Passed,
+    let (text, is_found) = came?;
+    match args.json {
+        true => output.data(text.trim_end()),
+        false => output.show(text.trim_end()),
+    }
+    Ok(Some(match is_found {
+        _ if stop.is_asked() => Exit::Interrupted,
+        true => Exit::Passed,
+        false => Exit::Failed,
     }))
 }
 
-fn sweep_text(
+/// A sweep, or a search: what is said of it, and whether what was looked for was found. The folder is made first, because
+/// nothing can be kept where none can be made.
+fn curve(
     args: &SimulateArgs,
     source: &Source,
-    sweep: &Sweep,
     stop: &Stop,
     told: &(dyn Fn(usize) + Sync),
-) -> Result<String, SimulateError> {
+) -> Result<(String, bool), SimulateError> {
     let overrides = source.overrides(args)?;
-    let scenario = source.test(&overrides)?.scenario;
-    let points = sweep.points();
-    let headlines = simulate_all(source, &overrides, args.engine, &points, stop, told)?;
-    let limit = scenario.limits.latency.read_mean.as_millis();
-    sweep.tell(&scenario.name, &headlines, limit, &args.out)
+    let scenario = source.test(&overrides)?;
+    let sweep = args.sweep.as_deref().map(Sweep::read).transpose()?;
+    let what = match sweep {
+        Some(_) => "sweep",
+        None => "until-fail",
+    };
+    let name = &scenario.scenario.name;
+    let begun = timestamp(SystemTime::now());
+    let folder = RunFolder::create(&args.out, begun, &format!("{name}-{what}"))?;
+    let came = match sweep {
+        Some(sweep) => {
+            let points = sweep.points();
+            simulate_all(source, &overrides, args.engine, &points, stop, told)
+                .map(|tried| (sweep.into_curve(tried), true))
+        }
+        None => until_fail::search(source, &overrides, args.engine, stop, told).map(|found| {
+            let passes = found.passes().is_some();
+            (found.into_curve(), passes)
+        }),
+    };
+    let kept = came.and_then(|(curve, is_found)| {
+        curve.keep(&folder, &scenario)?;
+        Ok((curve, is_found))
+    });
+    let (curve, is_found) = match kept {
+        Ok(kept) => kept,
+        Err(error) => {
+            folder.discard();
+            return Err(error);
+        }
+    };
+    let text = match args.json {
+        true => curve.json(name),
+        false => format!(
+            "{}\n\n{:14}{}",
+            curve.words(),
+            "report",
+            folder.file("report.html").display()
+        ),
+    };
+    Ok((text, is_found))
 }
 
 fn seeds_text(
@@ -106,7 +144,9 @@ fn seeds_text(
             set: vec![format!("test.seed={seed}")],
         })
         .collect();
-    let headlines = simulate_all(source, &overrides, args.engine, &points, stop, told)?;
+    let tried = simulate_all(source, &overrides, args.engine, &points, stop, told)?;
+    let headlines = tried.iter().flatten().filter_map(Tried::headline);
+    let headlines: Vec<Headline> = headlines.copied().collect();
     Ok(intervals(&headlines))
 }
 

@@ -7,16 +7,11 @@
 //! | `array.cache.write=64MiB..1GiB` | both ends with a unit; the values have the first one's |
 //! | `array.group.0.level=raid10,raid5` | these |
 
-use std::path::Path;
-use std::time::SystemTime;
-
-use brunt_report::{RunFolder, SweepPoint, decimals, sweep_html};
 use brunt_units::ByteSize;
+use serde_json::Value;
 
-use super::points::Point;
-use super::{Headline, SimulateError};
-use crate::columns::columns;
-use crate::commands::run::timestamp;
+use super::kept::{Curve, CurvePoint};
+use super::points::{Point, Tried};
 use crate::scenario::{Place, Refusal};
 
 /// Values of a range, unless it says how many.
@@ -64,76 +59,24 @@ impl Sweep {
         self.values.iter().map(point).collect()
     }
 
-    /// What came of the values, as a table; the curve is in a file of its own below `out`.
-    ///
-    /// # Errors
-    /// [`SimulateError`] when it cannot be written.
-    pub(super) fn tell(
-        &self,
-        name: &str,
-        headlines: &[Headline],
-        limit_ms: f64,
-        out: &Path,
-    ) -> Result<String, SimulateError> {
-        let points: Vec<SweepPoint> = self.values.iter().zip(headlines).map(point).collect();
-        let begun = timestamp(SystemTime::now());
-        let folder = RunFolder::create(out, begun, &format!("{name}-sweep"))?;
-        let page = sweep_html(name, &self.key, &points, limit_ms);
-        folder.write("report.html", page.as_bytes())?;
-        let labels = self.values.iter().map(|(label, _)| label.clone());
-        Ok(format!(
-            "{}\n{:14}{}",
-            table(&self.key, labels, headlines),
-            "curve",
-            folder.file("report.html").display()
-        ))
+    /// What came of the points; those that were not carried through are left out. Nothing is looked for.
+    pub(super) fn into_curve(self, tried: Vec<Option<Tried>>) -> Curve {
+        let points = self.values.into_iter().zip(tried);
+        let points = points.filter_map(|((value, at), tried)| {
+            Some(CurvePoint {
+                label: value.clone(),
+                value,
+                at,
+                tried: tried?,
+            })
+        });
+        Curve {
+            key: self.key,
+            sentence: String::new(),
+            found: Value::Null,
+            points: points.collect(),
+        }
     }
-}
-
-fn point(((value, at), headline): (&(String, f64), &Headline)) -> SweepPoint {
-    SweepPoint {
-        value: value.clone(),
-        at: *at,
-        io_per_s: headline.io_per_s,
-        read_ms: headline.read_ms,
-        write_ms: headline.write_ms,
-        log_ms: headline.log.ms,
-        passed: headline.passed,
-    }
-}
-
-/// One row for each label.
-pub(super) fn table(
-    what: &str,
-    labels: impl Iterator<Item = String>,
-    headlines: &[Headline],
-) -> String {
-    let head = [
-        what,
-        "I/O /s",
-        "read ms",
-        "write ms",
-        "log /s",
-        "log ms",
-        "drives busy",
-        "rules",
-    ];
-    let rows: Vec<Vec<String>> = labels
-        .zip(headlines)
-        .map(|(label, headline)| {
-            vec![
-                label,
-                decimals(headline.io_per_s),
-                decimals(headline.read_ms),
-                decimals(headline.write_ms),
-                decimals(headline.log.per_s),
-                decimals(headline.log.ms),
-                format!("{:.0} %", headline.utilisation * 100.0),
-                if headline.passed { "hold" } else { "fail" }.to_owned(),
-            ]
-        })
-        .collect();
-    columns(&head, &[0, 1, 2, 3, 4, 5, 6], &rows)
 }
 
 fn list(text: &str) -> Option<Vec<(String, f64)>> {

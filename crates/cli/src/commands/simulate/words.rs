@@ -195,6 +195,13 @@ fn verdict(outcome: &Outcome, output: &Output) -> String {
     let count = outcome.reads.latencies.count() + outcome.writes.latencies.count();
     let rate = decimals(per_second(count, outcome.elapsed()));
     match outcome.loss() {
+        None if count == 0 => {
+            let word = output.paint(Tone::Doubt, "DONE");
+            format!(
+                "{word}          no host I/O came back in {}: the array's latencies or links are slower than that, or the load is; measure longer",
+                outcome.elapsed()
+            )
+        }
         None => {
             let word = output.paint(Tone::Good, "DONE");
             format!("{word}          {rate} host I/Os per second, no data lost")

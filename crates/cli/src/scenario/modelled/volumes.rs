@@ -146,7 +146,8 @@ fn check(
                     .size
                     .place
                     .refuse(what)
-                    .hint("make them smaller, or the LUN larger, and leave room to grow"));
+                    .hint("make them smaller, or the LUN larger, and leave room to grow")
+                    .for_want_of_room());
             }
         }
         if let Some(folder) = &scenario.test.copy_to {
@@ -188,7 +189,8 @@ fn check_thin(
             );
             return Err(last
                 .refuse(what)
-                .hint("make them smaller, or the pool larger"));
+                .hint("make them smaller, or the pool larger")
+                .for_want_of_room());
         }
     }
     Ok(())

@@ -21,7 +21,7 @@ pub(super) fn rules(result: &RunResult) -> Table {
     let rows = result.rules.iter().map(|rule| {
         let cells = vec![
             rule.name.clone(),
-            text(&rule.limit),
+            rule.limit_in_words(),
             text(&rule.measured),
             rule.outcome.to_string(),
             rule.remark.clone(),

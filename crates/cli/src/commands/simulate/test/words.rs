@@ -28,7 +28,12 @@ pub(super) fn opening(scenario: &ModelledScenario, engine: Engine) -> String {
             scenario.servers.len()
         ));
     }
-    lines.extend(opening::goal(&scenario.scenario).map(|goal| format!("{:14}{goal}", "target")));
+    let each = match scenario.servers.len() {
+        1 => "",
+        _ => ", for each server",
+    };
+    let goal = opening::goal(&scenario.scenario);
+    lines.extend(goal.map(|goal| format!("{:14}{goal}{each}", "target")));
     for array in &scenario.arrays {
         let first = &array.design.arrays()[0];
         let groups: Vec<String> = first
@@ -83,7 +88,6 @@ fn several(result: &RunResult, report: &Path, output: &Output) -> String {
     let short = RunResult {
         rules: failed.cloned().collect(),
         reasons: vec!["it is a prediction, made on modelled storage".to_owned()],
-        servers: Vec::new(),
         ..result.clone()
     };
     let head = [
@@ -127,8 +131,8 @@ fn model(result: &RunResult) -> String {
     }
     if let Some(time) = model.sessions {
         text.push_str(&format!(
-            "{:40}held back {}   reading {}   computing {}   log and others {}\n",
-            format!("where sessions' time went ({})", model.scheduling),
+            "{}held back {}   reading {}   computing {}   log and others {}\n",
+            label(&format!("where sessions' time went ({})", model.scheduling)),
             percent(time.held_back),
             percent(time.reading),
             percent(time.computing),
@@ -157,6 +161,11 @@ fn model(result: &RunResult) -> String {
     text
 }
 
+/// What a line begins with, and a gap.
+fn label(text: &str) -> String {
+    format!("{text:38}  ")
+}
+
 fn percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
 }
@@ -169,8 +178,8 @@ fn where_it_went(what: &str, asked: &AskedNumbers) -> String {
         .collect();
     let mean = asked.latency_ms_mean.map_or("-".to_owned(), decimals);
     format!(
-        "{:40}{}\n",
-        format!("where a {what}'s {mean} ms went"),
+        "{}{}\n",
+        label(&format!("where a {what}'s {mean} ms went")),
         parts.join("   ")
     )
 }
@@ -179,13 +188,14 @@ fn busiest(model: &Model) -> String {
     let most = |share: Option<f64>| share.map_or("-".to_owned(), percent);
     let drives = model.busiest(|array| array.drives.iter().map(|d| d.utilisation).collect());
     let dirty = model.busiest(|array| array.cache.iter().map(|cache| cache.dirty_max).collect());
+    let cache = dirty.map(|dirty| format!("   write cache {} dirty at most", percent(dirty)));
     format!(
-        "{:40}drives {}   controllers {}   ports {}   write cache {} dirty at most\n",
-        "busiest",
+        "{}drives {}   controllers {}   ports {}{}\n",
+        label("busiest"),
         most(drives),
         most(model.busiest(|array| array.controllers.clone())),
         most(model.busiest(|array| array.ports.clone())),
-        most(dirty),
+        cache.unwrap_or_default(),
     )
 }
 

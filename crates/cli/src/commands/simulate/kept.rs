@@ -1,0 +1,148 @@
+//! What a sweep or a search leaves behind: a table on the screen, and a folder.
+//!
+//! ```text
+//! runs/2026-11-21-181503-mail-sweep/
+//!   scenario.toml   the scenario, with everything resolved
+//!   points.json     every point, version brunt.points/1; fields are only added
+//!   report.html     the same as pictures and a table
+//! ```
+
+use brunt_report::{RunFolder, SweepFigures, SweepPoint, decimals, sweep_html};
+use serde_json::{Value, json};
+
+use super::SimulateError;
+use super::points::Tried;
+use crate::columns::columns;
+use crate::scenario::ModelledScenario;
+
+/// One key of a scenario, and what came of its values.
+pub(super) struct Curve {
+    /// The key that was varied.
+    pub(super) key: String,
+    /// What is found, in words; empty where nothing is looked for.
+    pub(super) sentence: String,
+    /// The same for programs.
+    pub(super) found: Value,
+    pub(super) points: Vec<CurvePoint>,
+}
+
+/// What came of one value.
+pub(super) struct CurvePoint {
+    /// As it was set.
+    pub(super) value: String,
+    /// As it is shown.
+    pub(super) label: String,
+    /// Where it stands on an axis.
+    pub(super) at: f64,
+    pub(super) tried: Tried,
+}
+
+impl Curve {
+    /// Writes the folder.
+    ///
+    /// # Errors
+    /// [`SimulateError`] when a file cannot be written.
+    pub(super) fn keep(
+        &self,
+        folder: &RunFolder,
+        scenario: &ModelledScenario,
+    ) -> Result<(), SimulateError> {
+        let name = &scenario.scenario.name;
+        let limit = scenario.scenario.limits.latency.read_mean.as_millis();
+        let points: Vec<SweepPoint> = self.points.iter().map(CurvePoint::drawn).collect();
+        let page = sweep_html(name, &self.key, &self.sentence, &points, limit);
+        folder.write("scenario.toml", scenario.to_toml().as_bytes())?;
+        folder.write("points.json", self.json(name).as_bytes())?;
+        folder.write("report.html", page.as_bytes())?;
+        Ok(())
+    }
+
+    /// Everything, for programs.
+    pub(super) fn json(&self, scenario: &str) -> String {
+        let points: Vec<Value> = self.points.iter().map(CurvePoint::json).collect();
+        let value = json!({
+            "schema": "brunt.points/1",
+            "scenario": scenario,
+            "key": self.key,
+            "found": self.found,
+            "points": points,
+        });
+        serde_json::to_string_pretty(&value).expect("numbers and texts can be written") + "\n"
+    }
+
+    /// Everything, for the screen.
+    pub(super) fn words(&self) -> String {
+        match self.sentence.as_str() {
+            "" => self.table(),
+            sentence => format!("{sentence}\n\n{}", self.table()),
+        }
+    }
+
+    fn table(&self) -> String {
+        let head = [
+            self.key.as_str(),
+            "I/O /s",
+            "read ms",
+            "write ms",
+            "log /s",
+            "log ms",
+            "drives busy",
+            "rules",
+        ];
+        let rows: Vec<Vec<String>> = self.points.iter().map(CurvePoint::row).collect();
+        columns(&head, &[0, 1, 2, 3, 4, 5, 6], &rows)
+    }
+}
+
+impl CurvePoint {
+    fn row(&self) -> Vec<String> {
+        let figures = match self.tried.headline() {
+            Some(headline) => [
+                decimals(headline.io_per_s),
+                decimals(headline.read_ms),
+                decimals(headline.write_ms),
+                decimals(headline.log.per_s),
+                decimals(headline.log.ms),
+                format!("{:.0} %", headline.utilisation * 100.0),
+            ],
+            None => ["-"; 6].map(str::to_owned),
+        };
+        let mut row = vec![self.label.clone()];
+        row.extend(figures);
+        row.push(self.tried.outcome());
+        row
+    }
+
+    fn drawn(&self) -> SweepPoint {
+        SweepPoint {
+            value: self.label.clone(),
+            at: self.at,
+            figures: self.tried.headline().map(|headline| SweepFigures {
+                io_per_s: headline.io_per_s,
+                read_ms: headline.read_ms,
+                write_ms: headline.write_ms,
+                log_ms: headline.log.ms,
+            }),
+            outcome: self.tried.outcome(),
+        }
+    }
+
+    fn json(&self) -> Value {
+        let mut value = json!({ "value": self.value, "passed": self.tried.passed() });
+        match &self.tried {
+            Tried::Simulated(headline, failed) => {
+                value["io_per_s"] = json!(headline.io_per_s);
+                value["reads_per_s"] = json!(headline.reads_per_s);
+                value["writes_per_s"] = json!(headline.writes_per_s);
+                value["read_ms"] = json!(headline.read_ms);
+                value["write_ms"] = json!(headline.write_ms);
+                value["log_writes_per_s"] = json!(headline.log.per_s);
+                value["log_write_ms"] = json!(headline.log.ms);
+                value["drives_busy"] = json!(headline.utilisation);
+                value["failed"] = json!(failed);
+            }
+            Tried::Refused(refusal) => value["refused"] = json!(refusal.what()),
+        }
+        value
+    }
+}
