@@ -33,6 +33,18 @@ pub enum RunError {
         /// The scenario's size.
         wanted: ByteSize,
     },
+    /// A database of ours is larger than the scenario wants it, with all its room to grow. Nothing has been written.
+    #[error("{}: is {found} large, and the scenario asks for {wanted} with {percent} % to grow\n  `--new` makes it anew", path.display())]
+    TooLarge {
+        /// The database.
+        path: PathBuf,
+        /// Its length.
+        found: ByteSize,
+        /// The scenario's size.
+        wanted: ByteSize,
+        /// How much it may grow by.
+        percent: u32,
+    },
     /// One database of an instance is missing, and another needs the log to recover. Nothing has been written.
     #[error("{}: is missing, and {} was not closed properly\n  `--new` makes both anew", missing.display(), dirty.display())]
     Incomplete {

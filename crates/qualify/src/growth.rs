@@ -93,10 +93,9 @@ impl Reserve {
     /// The size that no database may pass: its whole reserve and one step of its file, because files grow in steps, and so
     /// before the records come that need the room.
     fn ends(&self, plan: &Plan) -> impl Iterator<Item = u64> {
-        let percent = u64::from(plan.limits.reserve_percent);
         self.base.iter().zip(&self.first).map(move |(base, first)| {
-            let whole = base.get() + base.get().div_euclid(100) * percent;
-            whole.max(first.get()) + step(plan, *base).get()
+            let more = first.get().saturating_sub(whole(plan, *base));
+            size_max(plan, *base).get().saturating_add(more)
         })
     }
 
@@ -215,6 +214,19 @@ impl Forecast {
             rough(duration)
         )
     }
+}
+
+/// The largest file that a database of `size` leaves: all of its reserve, and one step of its file.
+pub(crate) fn size_max(plan: &Plan, size: ByteSize) -> ByteSize {
+    let step = step(plan, size).get();
+    ByteSize::bytes(whole(plan, size).saturating_add(step))
+}
+
+/// A database of `size` and all of its reserve, in bytes.
+fn whole(plan: &Plan, size: ByteSize) -> u64 {
+    let percent = u64::from(plan.limits.reserve_percent);
+    let reserve = size.get().div_euclid(100).saturating_mul(percent);
+    size.get().saturating_add(reserve)
 }
 
 /// Bytes by which the file of a database of `size` grows at a time, at most: two steps of the engine, one to be used and one

@@ -34,13 +34,15 @@ use brunt_ese::format::checkpoint_file::{self, CHECKPOINT_BYTES};
 use brunt_ese::format::flush_map::{MAP_PAGE_BYTES, has_magic, path_beside};
 use brunt_ese::format::header::{self, DatabaseHeader, DatabaseState, HEADERS_BYTES_MAX};
 use brunt_ese::format::log_file::{self, FILL};
-use brunt_ese::format::stamp::Signature;
+use brunt_ese::format::stamp::{Signature, Stamp};
 use brunt_units::{ByteSize, PageSize};
 use brunt_world::{Class, FileId, Io, OpenMode, VolumeError, World};
 
 use crate::backup::journal::{Journal, copy_beside};
 use crate::error::RunError;
+use crate::growth;
 use crate::plan::{InstancePlan, Plan};
+use crate::progress::News;
 use crate::unfinished;
 
 /// What stands at a database's path.
@@ -53,6 +55,7 @@ enum Found {
         state: DatabaseState,
         page: PageSize,
         length: ByteSize,
+        made: Stamp,
     },
 }
 
@@ -69,6 +72,17 @@ pub struct Decision {
     pub remove_logs: Vec<PathBuf>,
     /// Databases to create, by their number in the instance.
     pub create: Vec<usize>,
+    /// Those that are there and will be used.
+    pub keep: Vec<Kept>,
+}
+
+/// A database of an earlier run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// How large its file is.
+    pub size: ByteSize,
+    /// When it was created.
+    pub made: Stamp,
 }
 
 /// Files in a log folder that bear an engine's names.
@@ -131,6 +145,13 @@ async fn decide_instance(
     for index in all.filter(|index| !create.contains(index)) {
         check_kept(plan, instance, index, &found[index], create.first())?;
     }
+    let kept = found.iter().enumerate();
+    let kept = kept.filter(|(index, _)| !create.contains(index));
+    let keep = kept.filter_map(|(_, found)| match *found {
+        Found::Ours { length, made, .. } => Some(Kept { size: length, made }),
+        Found::Nothing | Found::Unfinished => None,
+    });
+    let keep = keep.collect();
     let mut remove = unfinished.clone();
     for index in &create {
         let path = &instance.databases[*index].path;
@@ -150,7 +171,22 @@ async fn decide_instance(
         remove,
         remove_logs,
         create,
+        keep,
     })
+}
+
+/// What was decided of the plan's databases, to be told.
+pub(crate) fn news(plan: &Plan, decisions: &[Decision]) -> News {
+    let instances = plan.instances.iter().zip(decisions);
+    let create = instances.flat_map(|(instance, decision)| {
+        let databases = decision.create.iter();
+        databases.map(|index| instance.databases[*index].size)
+    });
+    let keep = decisions.iter().flat_map(|decision| &decision.keep);
+    News::Databases {
+        open: keep.copied().collect(),
+        create: create.collect(),
+    }
 }
 
 /// Whether a database can be used as it is, beside one that is missing.
@@ -165,6 +201,7 @@ fn check_kept(
         state,
         page,
         length,
+        made: _,
     } = *found
     else {
         return Ok(());
@@ -185,6 +222,15 @@ fn check_kept(
             path,
             found,
             wanted,
+        });
+    }
+    let most = growth::size_max(plan, database.size);
+    if length > most {
+        return Err(RunError::TooLarge {
+            path,
+            found: length,
+            wanted: database.size,
+            percent: plan.limits.reserve_percent,
         });
     }
     match missing {
@@ -220,6 +266,7 @@ async fn look_at_database(world: &World, path: &Path) -> Result<Found, RunError>
             state: header.state,
             page: header.page_size,
             length: ByteSize::bytes(length),
+            made: header.signature.created,
         }),
         Err(_) => Err(RunError::Foreign(path.to_owned())),
     }
@@ -447,7 +494,12 @@ mod tests {
         let nothing = decided(false, vec![]).unwrap();
         assert_eq!((nothing.create, nothing.remove), (vec![0], vec![]));
         let kept = decided(false, vec![("db/1.edb", header(true, CLEAN))]).unwrap();
-        assert_eq!(kept, Decision::default());
+        let open = Kept {
+            size: ByteSize::mib(4),
+            made: Stamp::from_unix_millis(1),
+        };
+        assert_eq!((kept.create, kept.remove), (vec![], vec![]));
+        assert_eq!(kept.keep, [open]);
         let begun = decided(false, vec![("db/1.edb-making", Vec::new())]).unwrap();
         assert_eq!(paths(&begun), ["db/1.edb-making"]);
         assert_eq!(begun.create, [0]);
@@ -571,6 +623,18 @@ mod tests {
             decided(false, vec![("db/1.edb", small)]),
             Err(RunError::TooSmall { .. })
         ));
+        // 4 MiB are wanted, a quarter is room to grow, and the file grows in steps.
+        let most = growth::size_max(&plan(), ByteSize::mib(4)).get();
+        for (length, fits) in [(most, true), (most + 4096, false)] {
+            let mut file = header(true, CLEAN);
+            file.resize(usize::try_from(length).unwrap(), 0);
+            let decided = decided(false, vec![("db/1.edb", file)]);
+            match decided {
+                Ok(_) => assert!(fits),
+                Err(RunError::TooLarge { percent: 25, .. }) => assert!(!fits),
+                Err(other) => panic!("{other}"),
+            }
+        }
         let signature = Signature::ours(5, Stamp::from_unix_millis(1), RunId(3));
         let mut larger = DatabaseHeader::new(PageSize::KIB_8, signature);
         larger.state = CLEAN;

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use brunt_report::result::Trial;
 use brunt_units::{ByteSize, Span, Time};
 
+use crate::places::Kept;
 use crate::sampling::Recorded;
 
 /// What happens.
@@ -16,6 +17,13 @@ use crate::sampling::Recorded;
 pub enum News {
     /// Something for the test log.
     Note(String),
+    /// What the test works on is decided.
+    Databases {
+        /// Databases of earlier runs, which are opened.
+        open: Vec<Kept>,
+        /// Sizes of those that are created.
+        create: Vec<ByteSize>,
+    },
     /// Databases are being created.
     Creating {
         /// Bytes written.

@@ -132,6 +132,7 @@ impl Director<'_> {
     async fn open(&self) -> Result<(Rc<Server>, Vec<Population>), RunError> {
         let (world, plan) = (self.world, self.plan);
         let decisions = places::decide(world, plan).await?;
+        self.tell(places::news(plan, &decisions));
         self.put_in_order(&decisions).await?;
         creation::create(world, plan, &decisions, self.listener, self.stop).await?;
         if self.stop.is_asked() {

@@ -171,7 +171,7 @@ fn test(
     };
     let places = surroundings::places(&plan);
     let backend = real.backend().kind.to_string();
-    output.talk(&format!("{}\n", opening(scenario, &backend)));
+    output.talk(&opening(scenario, &backend));
     let around = |counted: &DeviceCounts, real: &RealWorld| {
         surroundings::surroundings(&plan, &places, counted, &real.backend(), &command())
     };

@@ -3,12 +3,13 @@
 //! Source of the vocabulary and of the order: logs in published reports of Jetstress 08.02 and 15.00.0995. What brunt has and
 //! Jetstress has not (records, hung I/O, notes) stands between in its own words.
 
+use brunt_qualify::places::Kept;
 use brunt_qualify::plan::Plan;
 use brunt_qualify::progress::News;
 use brunt_report::host_counters::PAGE_FAULT_STALLS;
 use brunt_report::result::{RunResult, Server};
-use brunt_report::{decimals, grouped};
-use brunt_units::Span;
+use brunt_report::{counted, decimals, grouped};
+use brunt_units::{ByteSize, Span};
 use brunt_workload::mix::Kind;
 
 /// What is known before anything is done.
@@ -20,10 +21,43 @@ pub(crate) fn beginning(plan: &Plan, command: &str) -> Vec<String> {
     ]
 }
 
+/// `open 2 databases of 2.03 GiB from 2026-11-23 04:25; create 1 database x 512 MiB`.
+pub(super) fn databases(open: &[Kept], create: &[ByteSize]) -> String {
+    let number = |count: usize| counted(count as u64, "database");
+    let mut parts = Vec::new();
+    if !open.is_empty() {
+        let sizes = from_to(open.iter().map(|kept| kept.size), ByteSize::to_string);
+        // To the minute.
+        let made = open.iter().map(|kept| kept.made.to_string());
+        let made = from_to(made, |made| made.chars().take(16).collect());
+        parts.push(format!(
+            "open {} of {sizes} from {made}",
+            number(open.len())
+        ));
+    }
+    if !create.is_empty() {
+        let sizes = from_to(create.iter().copied(), ByteSize::to_string);
+        parts.push(format!("create {} x {sizes}", number(create.len())));
+    }
+    parts.join("; ")
+}
+
+/// The least of `values` as `show` has it, and the most if that reads otherwise: `2 GiB`, `2 GiB to 3 GiB`.
+fn from_to<T: Ord + Clone>(values: impl Iterator<Item = T>, show: impl Fn(&T) -> String) -> String {
+    let mut values: Vec<T> = values.collect();
+    values.sort();
+    let ends = [values.first(), values.last()].map(|end| end.map_or_else(String::new, &show));
+    match ends {
+        [least, most] if least == most => least,
+        [least, most] => format!("{least} to {most}"),
+    }
+}
+
 /// What `news` adds; nothing for most.
 pub(crate) fn news(news: &News) -> Vec<String> {
     match news {
         News::Note(note) => vec![note.clone()],
+        News::Databases { open, create } => vec![format!("Databases: {}", databases(open, create))],
         News::Tried(trial) => vec![format!("Tuning: {trial}")],
         News::Created { total, took } => {
             vec![format!("Databases created: {total} in {}", seconds(*took))]
@@ -222,11 +256,30 @@ fn seconds(span: Span) -> String {
 
 #[cfg(test)]
 mod tests {
+    use brunt_ese::format::stamp::Stamp;
     use brunt_report::result::Backup;
 
     use super::*;
 
     const RESULT: &str = include_str!("../../../../report/tests/result_v1.json");
+
+    #[test]
+    fn it_is_said_which_databases_are_opened_and_which_are_made() {
+        let kept = |mib, minute: u64| Kept {
+            size: ByteSize::mib(mib),
+            made: Stamp::from_unix_millis(1_795_406_709_000 + minute * 60_000),
+        };
+        let two = [ByteSize::mib(512); 2];
+        assert_eq!(databases(&[], &two), "create 2 databases x 512 MiB");
+        assert_eq!(
+            databases(&[kept(2_080, 0), kept(2_080, 0)], &two[..1]),
+            "open 2 databases of 2.03 GiB from 2026-11-23 04:05; create 1 database x 512 MiB"
+        );
+        assert_eq!(
+            databases(&[kept(3, 1), kept(2, 0)], &[]),
+            "open 2 databases of 2 MiB to 3 MiB from 2026-11-23 04:05 to 2026-11-23 04:06"
+        );
+    }
 
     #[test]
     fn the_end_names_every_instance_and_file() {

@@ -211,6 +211,10 @@ impl Listener for Watch {
         match news {
             News::Note(note) => self.output.talk(&format!("{:13} {note}", "note")),
             News::Dispatching | News::Assumed => {}
+            News::Databases { open, create } => {
+                let line = test_log::databases(open, create);
+                self.output.talk(&format!("{:13} {line}\n", "databases"));
+            }
             News::Creating { done, total } => {
                 self.show_bytes(Phase::Create, *done, *total, "");
             }
