@@ -179,7 +179,7 @@ fn impossible_sizes_are_refused() {
 fn what_is_missing_is_shown_by_example() {
     assert_eq!(
         said("log = \"/data/log1\"", ""),
-        "exchange.toml:13: `[[instance]]`: [[instance]] lacks `log`\n  for example: log = \"/data/log1\""
+        "exchange.toml:13: `[[instance]]`: lacks `log`\n  for example: log = \"/data/log1\""
     );
     assert_eq!(
         parse("", &[]).unwrap_err(),
@@ -200,7 +200,10 @@ fn values_of_another_kind_are_refused() {
     assert!(
         said("name = \"exchange\"", "name = 7").ends_with("`name = 7`: is a number, not a text")
     );
-    assert!(said("sessions = 12", "sessions = \"12\"").ends_with("is a text, not a whole number"));
+    assert!(
+        said("sessions = 12", "sessions = \"12\"")
+            .ends_with("is a text, not a whole number\n  without quotes: 12")
+    );
     assert!(
         said("sessions = 12", "sessions = 1979-05-27").ends_with("is a date, not a whole number")
     );

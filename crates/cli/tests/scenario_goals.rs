@@ -164,7 +164,7 @@ fn mailboxes_give_sizes_and_target() {
             .contains("and so does `operations_per_s`")
     );
     let lacks = parse(&text, &sets[..2]).unwrap_err();
-    assert!(lacks.contains("[mailboxes] lacks `io_per_s`"), "{lacks}");
+    assert!(lacks.contains("lacks `io_per_s`"), "{lacks}");
 }
 
 #[test]
@@ -296,6 +296,12 @@ fn what_the_engine_cannot_take_is_refused_before() {
         ("records.long=1MiB", "is not between 1 and 262144 bytes"),
         ("records.compressible_percent=101", "not between 0 and 100"),
         ("test.precondition=-1", "is below zero"),
+        ("test.precondition=1e308", "1 writes them once"),
+        ("test.headroom_percent=500", "raise the target"),
+        ("test.target_io_per_s=1e308", "more than 1,000,000,000"),
+        ("test.operations_per_s=1e10", "more than 1,000,000,000"),
+        ("test.sessions=\"4,000\"", "without quotes: 4000"),
+        ("limits.read_average=0ms", "is not above zero"),
         (
             "test.kind=smoke",
             "it can be performance, stress, database-backup, soft-recovery",
@@ -323,4 +329,33 @@ fn a_stress_test_is_one() {
     let scenario = with(&["test.kind=stress"]);
     assert_eq!(scenario.test.kind, TestKind::Stress);
     assert!(with(&[]).test.kind == TestKind::Performance);
+}
+
+#[test]
+fn paths_and_names_that_no_folder_can_have_are_refused() {
+    let refused = |text: &str| parse(text, &[]).unwrap_err();
+    let long = "x".repeat(300);
+    for (bad, what) in [
+        ("a\\u0000b", "has a zero byte"),
+        (long.as_str(), "300 bytes"),
+    ] {
+        let log = SMALL.replace("log = \"log1\"", &format!("log = \"{bad}\""));
+        let name = format!("name = \"{bad}\"\n{SMALL}");
+        for text in [log, name] {
+            let said = refused(&text);
+            assert!(
+                said.contains(what) && said.contains("\n  for example"),
+                "{said}"
+            );
+        }
+    }
+}
+
+#[test]
+fn one_bracket_where_two_belong_is_explained() {
+    let said = parse(&SMALL.replace("[[instance]]", "[instance]"), &[]).unwrap_err();
+    assert!(
+        said.contains("write [[instance]], with two brackets"),
+        "{said}"
+    );
 }

@@ -85,7 +85,7 @@ pub enum SizeError {
         /// Empty, or a question with both readings.
         hint: String,
     },
-    /// More than 2⁶⁴ − 1 bytes, or not a whole number of them.
+    /// More than 2⁶⁴ − 1 bytes, or a part of one.
     #[error("`{0}` is not a whole number of bytes below 2^64")]
     OutOfRange(String),
 }
@@ -93,7 +93,7 @@ pub enum SizeError {
 impl FromStr for ByteSize {
     type Err = SizeError;
 
-    /// Reads `64 MiB`, `1.5GiB`, `500 MB`; the space is optional, the unit is not.
+    /// Reads `64 MiB`, `1.5GiB`, `500 MB`; the space is optional, the unit is not. `1.2 TiB` is rounded to whole bytes.
     ///
     /// # Errors
     /// [`SizeError`] says what is wrong and how to write it.
@@ -118,7 +118,7 @@ impl FromStr for ByteSize {
         let whole = number.parse::<u64>().ok().map(|n| n.checked_mul(*factor));
         let bytes = match whole {
             Some(bytes) => bytes,
-            None => exact(value * *factor as f64),
+            None => rounded(value * *factor as f64).filter(|_| *factor > 1),
         };
         bytes
             .map(Self)
@@ -126,11 +126,11 @@ impl FromStr for ByteSize {
     }
 }
 
-fn exact(value: f64) -> Option<u64> {
-    // Below 2^53 a float holds every integer, so a fractional rest is the user's.
-    let fits = value.fract() == 0.0 && value < (1_u64 << 53) as f64;
+fn rounded(value: f64) -> Option<u64> {
+    // Below 2^53 a float holds every integer.
+    let fits = value < (1_u64 << 53) as f64;
     #[expect(clippy::cast_possible_truncation, reason = "checked on the line above")]
-    fits.then_some(value as u64)
+    fits.then_some(value.round() as u64)
 }
 
 fn hint(number: &str, unit: &str) -> String {
@@ -197,6 +197,7 @@ mod tests {
         }
         assert_eq!("1.5GiB".parse(), Ok(ByteSize::mib(1536)));
         assert_eq!("2 GB".parse(), Ok(ByteSize::bytes(2_000_000_000)));
+        assert_eq!("1.2 TiB".parse(), Ok(ByteSize::bytes(1_319_413_953_331)));
     }
 
     #[test]

@@ -43,7 +43,7 @@ impl Head {
         let mut top = Section::new(root, "the scenario", known)?;
         let stem = Path::new(file).file_stem().unwrap_or_default();
         let stem = stem.to_string_lossy().into_owned();
-        let name = top.read_or("name", stem, section::text)?.value;
+        let name = top.read_or("name", stem, section::name)?.value;
         let description = top
             .read_or("description", String::new(), section::text)?
             .value;

@@ -35,7 +35,7 @@ pub(super) fn read(
         ("tail_device", &mut limits.tail_device),
         ("tail_operation", &mut limits.tail_operation),
     ] {
-        *limit = section.read_or(key, *limit, section::span)?.value;
+        *limit = section.read_or(key, *limit, section::some_time)?.value;
     }
     let stalls = section.read_or("stalls_per_s", limits.stalls_per_s, section::not_negative)?;
     limits.stalls_per_s = stalls.value;

@@ -451,7 +451,7 @@ fn read_instance(
 ) -> Result<(InstancePlan, Option<Placed<ByteSize>>), Refusal> {
     let mut section = Section::new(node, "[[instance]]", &INSTANCE_KEYS)?;
     let name = section
-        .read_or("name", format!("Instance {number}"), section::text)?
+        .read_or("name", format!("Instance {number}"), section::name)?
         .value;
     let log = section.read("log", |node| Ok(absolute(folder, section::path(node)?)))?;
     let log = log.ok_or_else(|| section.lacks("log", "log = \"/data/log1\""))?;

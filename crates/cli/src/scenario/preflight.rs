@@ -12,7 +12,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use brunt_qualify::goal::TestKind;
 use brunt_units::ByteSize;
@@ -36,6 +36,8 @@ pub fn preflight(scenario: &Scenario) -> Result<(), Refusal> {
         let databases = scenario.databases().map(|database| &database.path);
         logs.chain(databases).chain(&scenario.test.copy_to)
     };
+    let scratch = scenario.scratch.iter();
+    scratch.chain(paths()).try_for_each(refuse_root)?;
     paths().try_for_each(refuse_block_device)?;
     refuse_twins(
         scenario.instances.iter().map(|i| &i.log),
@@ -70,6 +72,23 @@ pub fn preflight(scenario: &Scenario) -> Result<(), Refusal> {
         check_folder(copy_to, &copy_to.value, scratch)?;
     }
     check_space(scenario)
+}
+
+/// Files of a test in the root of the system are a slip of the pen, and a mess to clean up.
+fn refuse_root(path: &Placed<PathBuf>) -> Result<(), Refusal> {
+    let real = resolved(&path.value);
+    let is_database = real.extension().is_some_and(|extension| extension == "edb");
+    let folder = match is_database {
+        true => real.parent().unwrap_or(&real),
+        false => &real,
+    };
+    match folder == Path::new("/") {
+        true => Err(path
+            .place
+            .refuse("puts files into the root of the file system")
+            .hint("name a folder, such as \"/data/db1\"")),
+        false => Ok(()),
+    }
 }
 
 fn refuse_block_device(path: &Placed<PathBuf>) -> Result<(), Refusal> {
@@ -142,13 +161,26 @@ fn identity(path: &Path) -> Identity {
     if let Ok(status) = fs::metadata(path) {
         return Identity::File(status.dev(), status.ino());
     }
-    let parent = path
-        .parent()
-        .and_then(|parent| fs::canonicalize(parent).ok());
-    Identity::Name(match (parent, path.file_name()) {
-        (Some(parent), Some(name)) => parent.join(name),
-        _ => path.to_owned(),
-    })
+    Identity::Name(resolved(path))
+}
+
+/// Where the absolute `path` leads once its folders are made: through links as far as there are any, and `..` goes back from
+/// where they lead to.
+fn resolved(path: &Path) -> PathBuf {
+    let mut real = PathBuf::from("/");
+    for step in path.components() {
+        match step {
+            Component::ParentDir => {
+                real.pop();
+            }
+            Component::Normal(name) => {
+                real.push(name);
+                real = fs::canonicalize(&real).unwrap_or(real);
+            }
+            Component::RootDir | Component::CurDir | Component::Prefix(_) => {}
+        }
+    }
+    real
 }
 
 fn refuse_twins<'a>(
@@ -251,12 +283,13 @@ fn no_room(scenario: &Scenario, demand: &Demand<'_>, free: u64, percent: u64) ->
         ByteSize::bytes(free),
         ByteSize::bytes(demand.bytes),
     );
+    let key = scenario.sized_by();
     let copies = match scenario.test.copy_to {
         Some(_) => ", their copies",
         None => "",
     };
     let hint = format!(
-        "that is all its databases with {percent} % for growth{copies}, and logs; make `database_size` smaller, or use another volume"
+        "that is all its databases with {percent} % for growth{copies}, and logs; make {key} smaller, or use another volume"
     );
     demand.first.place.refuse(what).hint(hint)
 }
@@ -294,6 +327,15 @@ fn logs_there(folder: &Path) -> u64 {
 }
 
 impl Scenario {
+    /// The key that says how large databases are.
+    fn sized_by(&self) -> &'static str {
+        match (&self.mailboxes, self.sized_percent) {
+            (Some(_), _) => "`count` or `quota` of [mailboxes]",
+            (None, Some(_)) => "`capacity_percent`",
+            (None, None) => "`database_size`",
+        }
+    }
+
     /// Room for the logs of one instance.
     ///
     /// On storage that writes pages more slowly than the log grows, the checkpoint falls behind its depth. How far depends on
@@ -364,6 +406,26 @@ mod tests {
             Bench::new().said(LOGS, ["db/1.edb", "db/2.edb"], "8 MiB"),
             ""
         );
+    }
+
+    #[test]
+    fn folders_that_are_not_made_yet_lead_somewhere_too() {
+        let bench = Bench::new();
+        let said = bench.said(LOGS, ["db/new/1.edb", "db/new/../new/1.edb"], "8 MiB");
+        assert!(said.contains("two databases are one file"), "{said}");
+    }
+
+    #[test]
+    fn the_root_is_no_place_for_a_test() {
+        let bench = Bench::new();
+        for (logs, databases) in [
+            (["/", "log2"], ["db/1.edb", "db/2.edb"]),
+            (LOGS, ["/1.edb", "db/2.edb"]),
+            (LOGS, ["db/1.edb", "/tmp/../2.edb"]),
+        ] {
+            let said = bench.said(logs, databases, "8 MiB");
+            assert!(said.contains("puts files into the root"), "{said}");
+        }
     }
 
     #[test]

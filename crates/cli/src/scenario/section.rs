@@ -1,6 +1,7 @@
 //! One table of a scenario, key by key.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use brunt_units::{ByteSize, SizeError, Span};
 
@@ -59,7 +60,10 @@ impl Section {
 
     /// The refusal of a table that lacks `key`.
     pub(super) fn lacks(&self, key: &str, example: &str) -> Refusal {
-        let refusal = self.place.refuse(format!("{} lacks `{key}`", self.name));
+        let refusal = self.place.refuse(match self.place.shows(&self.name) {
+            true => format!("lacks `{key}`"),
+            false => format!("{} lacks `{key}`", self.name),
+        });
         refusal.hint(format!("for example: {example}"))
     }
 
@@ -93,6 +97,15 @@ impl Section {
     }
 }
 
+/// Bytes of a name in a path: `NAME_MAX` of Linux (`limits.h`).
+const NAME_MAX: usize = 255;
+/// Bytes of a path: `PATH_MAX` of Linux without its last zero.
+const PATH_MAX: usize = 4_095;
+/// Bytes of a name of ours: with the time before it, a folder of that name can be made.
+const OWN_NAME_MAX: usize = 200;
+/// More I/Os per second than this are a slip of the pen: a thousand times what the largest arrays do.
+pub(super) const RATE_MAX: f64 = 1e9;
+
 /// A text.
 pub(super) fn text(node: &Node) -> Result<String, Refusal> {
     match &node.value {
@@ -105,15 +118,46 @@ pub(super) fn text(node: &Node) -> Result<String, Refusal> {
 
 /// A path; it is not empty.
 pub(super) fn path(node: &Node) -> Result<PathBuf, Refusal> {
-    match text(node)? {
-        text if text.is_empty() => Err(node.place.refuse("the path is empty")),
-        text => Ok(text.into()),
+    let text = text(node)?;
+    let refuse = |what: String| Err(node.place.refuse(what).hint("for example \"/data/db1\""));
+    if text.is_empty() {
+        return refuse("the path is empty".to_owned());
+    }
+    if text.contains('\0') {
+        return refuse("no path has a zero byte".to_owned());
+    }
+    let longest = text.split('/').map(str::len).max().unwrap_or_default();
+    if longest > NAME_MAX {
+        let what = format!("a name in it has {longest} bytes, and Linux ends at {NAME_MAX}");
+        return refuse(what);
+    }
+    if text.len() > PATH_MAX {
+        let what = format!("has {} bytes, and Linux ends at {PATH_MAX}", text.len());
+        return refuse(what);
+    }
+    Ok(text.into())
+}
+
+/// A name of ours, which folders are called after.
+pub(super) fn name(node: &Node) -> Result<String, Refusal> {
+    let text = text(node)?;
+    let refuse = |what: String| Err(node.place.refuse(what).hint("for example \"mail\""));
+    match text.len() {
+        _ if text.contains('\0') => refuse("no name has a zero byte".to_owned()),
+        long if long > OWN_NAME_MAX => refuse(format!(
+            "has {long} bytes, and a name ends at {OWN_NAME_MAX}"
+        )),
+        _ => Ok(text),
     }
 }
 
 /// A size with its unit.
 pub(super) fn size(node: &Node) -> Result<ByteSize, Refusal> {
     if let Value::Integer(number) = node.value {
+        if number == 0 {
+            // Nothing is nothing in every unit.
+            return Ok(ByteSize::bytes(0));
+        }
         let refusal = node.place.refuse("a size has a unit");
         return Err(refusal.hint(format!("for example \"{number} MiB\" or \"{number} MB\"")));
     }
@@ -127,7 +171,12 @@ pub(super) fn size(node: &Node) -> Result<ByteSize, Refusal> {
             let refusal = node.place.refuse("a size begins with a number");
             refusal.hint("for example \"64 MiB\"")
         }
-        SizeError::OutOfRange(_) => node.place.refuse("not a whole number of bytes below 2^64"),
+        SizeError::OutOfRange(_) => {
+            let refusal = node
+                .place
+                .refuse("is not a whole number of bytes below 2^64");
+            refusal.hint("for example \"512 MiB\" or \"1.2 TiB\"")
+        }
     })
 }
 
@@ -147,7 +196,7 @@ pub(super) fn span(node: &Node) -> Result<Span, Refusal> {
 pub(super) fn integer(node: &Node, range: std::ops::RangeInclusive<u64>) -> Result<u64, Refusal> {
     let Value::Integer(number) = node.value else {
         let what = format!("is {}, not a whole number", node.value.kind());
-        return Err(node.place.refuse(what));
+        return Err(unquoted::<u64>(node, node.place.refuse(what)));
     };
     let number = u64::try_from(number)
         .ok()
@@ -156,6 +205,43 @@ pub(super) fn integer(node: &Node, range: std::ops::RangeInclusive<u64>) -> Resu
         let (low, high) = (range.start(), range.end());
         node.place.refuse(format!("not between {low} and {high}"))
     })
+}
+
+/// `refusal` of a text where a number is wanted, with the number it holds.
+fn unquoted<T: FromStr + ToString>(node: &Node, refusal: Refusal) -> Refusal {
+    let Value::Text(text) = &node.value else {
+        return refusal;
+    };
+    let digits = text.trim().replace([',', '_', ' '], "");
+    match digits.parse::<T>() {
+        Ok(number) => refusal.hint(format!("without quotes: {}", number.to_string())),
+        Err(_) => refusal.hint("a number, without quotes"),
+    }
+}
+
+/// A rate per second.
+pub(super) fn rate(node: &Node) -> Result<f64, Refusal> {
+    match positive(node)? {
+        rate if rate <= RATE_MAX => Ok(rate),
+        _ => Err(too_much(&node.place)),
+    }
+}
+
+/// The refusal of a rate above [`RATE_MAX`].
+pub(super) fn too_much(place: &Place) -> Refusal {
+    let refusal = place.refuse("asks for more than 1,000,000,000 a second");
+    refusal.hint("no storage does that; a few hundred to some ten thousand are usual")
+}
+
+/// A length of time above zero.
+pub(super) fn some_time(node: &Node) -> Result<Span, Refusal> {
+    match span(node)? {
+        Span::ZERO => Err(node
+            .place
+            .refuse("is not above zero")
+            .hint("for example \"20ms\"")),
+        span => Ok(span),
+    }
 }
 
 /// A number above zero.
@@ -182,7 +268,7 @@ fn number(node: &Node) -> Result<f64, Refusal> {
         Value::Float(number) => number,
         _ => {
             let what = format!("is {}, not a number", node.value.kind());
-            return Err(node.place.refuse(what));
+            return Err(unquoted::<f64>(node, node.place.refuse(what)));
         }
     };
     match number.is_finite() {

@@ -48,13 +48,17 @@ impl Mailboxes {
         let count = count.ok_or_else(|| section.lacks("count", "count = 4000"))?;
         let quota = section.read("quota", section::size)?;
         let quota = quota.ok_or_else(|| section.lacks("quota", "quota = \"2 GiB\""))?;
-        let io_per_s = section.read("io_per_s", section::positive)?;
+        let io_per_s = section.read("io_per_s", section::rate)?;
         let io_per_s = io_per_s.ok_or_else(|| section.lacks("io_per_s", "io_per_s = 0.12"))?;
-        Ok(Self {
+        let mailboxes = Self {
             count: count.value,
             quota: quota.value,
             io_per_s,
-        })
+        };
+        match mailboxes.target() {
+            target if target.value <= section::RATE_MAX => Ok(mailboxes),
+            target => Err(section::too_much(&target.place)),
+        }
     }
 
     /// The size of each of so many databases.

@@ -7,6 +7,17 @@ use toml::de::{DeTable, DeValue};
 
 use super::place::{Place, Refusal};
 
+/// Tables that there may be several of.
+const LISTS: [&str; 7] = [
+    "instance",
+    "faults",
+    "incident",
+    "load",
+    "array.drives",
+    "array.group",
+    "array.lun",
+];
+
 /// A value.
 #[derive(Clone, Debug)]
 pub(super) enum Value {
@@ -110,7 +121,18 @@ impl<'a> Source<'a> {
             .span()
             .map_or(0, |span| span.start.min(self.text.len()));
         let line = self.line(at);
-        Place::line(self.file, line, self.written(line)).refuse(error.message())
+        let written = self.written(line);
+        let refusal = Place::line(self.file, line, written).refuse(error.message());
+        let head = written
+            .strip_prefix('[')
+            .and_then(|rest| rest.split_once(']'));
+        match head {
+            Some((key, _)) if LISTS.contains(&key.trim()) => refusal.hint(format!(
+                "write [[{0}]], with two brackets, for each",
+                key.trim()
+            )),
+            _ => refusal,
+        }
     }
 
     fn place(&self, span: Range<usize>) -> Place {

@@ -64,7 +64,7 @@ fn refusals_name_their_lines() {
             "read_percent = 3",
             "`read_percent` is not for kind = \"sequential\"",
         ),
-        ("rate_per_s = 10", "", "[[load]] lacks `outstanding`"),
+        ("rate_per_s = 10", "", "lacks `outstanding`"),
         (
             "size = \"1 GiB\"",
             "size = \"9 TiB\"",
@@ -148,7 +148,7 @@ fn pages_go_over_members_and_snapshots_can_be_named() {
             "no whole number of grains",
         ),
         ("member = 2", "member = 3", "from 0 to 2"),
-        ("member = 2", "", "[[incident]] lacks `member`"),
+        ("member = 2", "", "lacks `member`"),
         ("lun = \"old\"", "lun = \"odl\"", "there is mail, old"),
         (
             "name = \"old\"",
