@@ -110,13 +110,39 @@ pub enum EngineError {
         /// What is wrong with the header.
         error: LogHeaderError,
     },
-    /// A log generation that recovery needs is not there (ESE -528).
-    #[error("{}: log generation {generation:X} is missing (ESE -528)", directory.display())]
-    LogMissing {
-        /// Where it was looked for.
+    /// A log file has no content (ESE -543). Nothing was changed.
+    #[error("{}: this log file is empty: what it held is lost (ESE -543)", .0.display())]
+    LogEmpty(PathBuf),
+    /// A log file between others is not there (ESE -528). Nothing was changed.
+    #[error("{}: this log file is missing, and later ones are there (ESE -528)", .0.display())]
+    LogMissing(PathBuf),
+    /// Log files that a database names in its header are not there (ESE -543). Nothing was changed.
+    #[error("{}: this log file is missing, and {} was not closed properly and needs it (ESE -543)", path.display(), database.display())]
+    LogRequired {
+        /// The first that is missing.
+        path: PathBuf,
+        /// The database.
+        database: PathBuf,
+    },
+    /// The log ends before changes that a database has (ESE -543): its end is lost. Log and headers were not changed.
+    #[error("{}: the log ends at {end}, and page {page} of {} is newer: the end of the log is missing (ESE -543)", path.display(), database.display())]
+    LogEndMissing {
+        /// The newest log file.
+        path: PathBuf,
+        /// Where it ends.
+        end: LogPosition,
+        /// The database.
+        database: PathBuf,
+        /// The page that is newer.
+        page: PageNumber,
+    },
+    /// A database was not closed properly, and the logs are of another stream (ESE -539). Nothing was changed.
+    #[error("{}: these are not the logs of {}, which was not closed properly (ESE -539)", directory.display(), database.display())]
+    LogOfOthers {
+        /// The folder of the logs.
         directory: PathBuf,
-        /// Its number.
-        generation: u32,
+        /// The database.
+        database: PathBuf,
     },
     /// Whoever took what was read has asked to stop. Nothing is wrong.
     #[error("stopped")]

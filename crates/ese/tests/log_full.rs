@@ -162,6 +162,38 @@ fn a_full_volume_is_recovered_as_it_is() {
     assert_eq!(state(&world.machine.store()), DatabaseState::Clean);
 }
 
+/// With circular logging nobody has to make room: the next start gives up what it does not need, whether the instance was
+/// closed or died.
+#[test]
+fn the_next_start_makes_room_with_circular_logging() {
+    let circular = || InstanceOptions {
+        circular: Circular::Reuse,
+        ..setup()
+    };
+    for closes in [true, false] {
+        let mut world = world_of(tree_files(), 9);
+        let inner = world.world.clone();
+        let records = world.executor.block_on(async move {
+            let (instance, _) = open(&inner, FRAMES, circular()).await.unwrap();
+            let records = fill(&instance).await;
+            if closes {
+                instance.close().await.unwrap();
+            }
+            records
+        });
+        let mut world = world_of(world.machine.store(), 9);
+        let inner = world.world.clone();
+        world.executor.block_on(async move {
+            let (instance, _) = open(&inner, FRAMES, circular()).await.unwrap();
+            for number in 8000..8050 {
+                insert(&instance, number).await.unwrap();
+            }
+            holds(&instance, (0..records).chain(8000..8050)).await;
+            instance.close().await.unwrap();
+        });
+    }
+}
+
 /// Somebody takes old logs away, as a backup does: work goes on by itself.
 #[test]
 fn work_goes_on_when_there_is_room_again() {

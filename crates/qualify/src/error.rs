@@ -53,6 +53,19 @@ pub enum RunError {
         /// The one that needs recovery.
         dirty: PathBuf,
     },
+    /// A file of a database's name has no content, so nothing says whose it was. Nothing has been written.
+    #[error("{}: is empty, so nothing says whether it was a database of brunt\n  if nobody needs it, remove it, and `--new` makes the databases anew", .0.display())]
+    Empty(PathBuf),
+    /// A database of ours is shorter than the space it owns. Nothing has been written.
+    #[error("{}: its end is missing: {found} are there of {owned}\n  `--new` makes it anew", path.display())]
+    CutShort {
+        /// The database.
+        path: PathBuf,
+        /// Its length.
+        found: ByteSize,
+        /// What it owns.
+        owned: ByteSize,
+    },
     /// A restore was cut off, and neither the database nor its copy is there. Nothing has been written.
     #[error("{}: is missing, and so is the copy that an interrupted restore was to put in its place\n  put the copy back, or `--new` makes all databases anew", .0.display())]
     RestoreIncomplete(PathBuf),
@@ -104,8 +117,26 @@ pub enum RunError {
     #[error("stopped before the test began")]
     Stopped,
     /// The engine cannot go on.
-    #[error(transparent)]
+    #[error("{}{}", .0, way_out(.0))]
     Engine(#[from] EngineError),
+}
+
+/// What can be done about an error of the engine, as a line of its own.
+fn way_out(error: &EngineError) -> &'static str {
+    match error {
+        EngineError::LogEmpty(_)
+        | EngineError::LogMissing(_)
+        | EngineError::LogRequired { .. }
+        | EngineError::LogEndMissing { .. }
+        | EngineError::LogOfOthers { .. }
+        | EngineError::LogCorrupt { .. } => {
+            "\n  put the right log files back if you have them, or `--new` makes the databases anew"
+        }
+        EngineError::LogDiskFull(_) => {
+            "\n  make room on the volume of the logs and start again, or `--new` makes the databases anew, with new logs"
+        }
+        _ => "",
+    }
 }
 
 impl RunError {

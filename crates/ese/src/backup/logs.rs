@@ -84,10 +84,7 @@ async fn read_generation(
             Err(error) => return Err(error),
         }
     }
-    Err(EngineError::LogMissing {
-        directory: files.place().directory.clone(),
-        generation,
-    })
+    Err(EngineError::LogMissing(archived))
 }
 
 fn is_of(bytes: &[u8], generation: u32) -> bool {

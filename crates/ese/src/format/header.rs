@@ -274,7 +274,7 @@ impl DatabaseHeader {
     fn is_newer_than(&self, other: &Self) -> bool {
         let age = |header: &Self| {
             let positions = [header.consistent, header.attached, header.detached];
-            (header.time, positions.into_iter().max())
+            (header.time, positions.into_iter().max(), header.committed)
         };
         self.is_ours() && self.signature == other.signature && age(self) > age(other)
     }

@@ -30,7 +30,7 @@ impl<C: Content> Instance<C> {
             self.let_go(&mut pacing).await?;
             let now = self.0.world.clock.now();
             if now >= pass_at {
-                self.advance(file).await?;
+                self.advance(file, false).await?;
                 pass_at = now + policy::PASS_PERIOD;
             }
             let look = pacing.next_look().min(pass_at);
@@ -95,11 +95,15 @@ impl<C: Content> Instance<C> {
             .await;
     }
 
-    /// Syncs what was written and moves the checkpoint as far as it may go.
+    /// Syncs what was written and moves the checkpoint as far as it may go, if it is worth it or the log is `short_of_room`.
     ///
     /// # Errors
     /// When a sync or a write fails. The old checkpoint holds.
-    pub(crate) async fn advance(&self, file: FileId) -> Result<(), EngineError> {
+    pub(crate) async fn advance(
+        &self,
+        file: FileId,
+        short_of_room: bool,
+    ) -> Result<(), EngineError> {
         for database in &self.0.databases {
             self.0.cache.sync(database.number).await?;
         }
@@ -110,24 +114,41 @@ impl<C: Content> Instance<C> {
             .into_iter()
             .chain(self.0.transactions.oldest(tail))
             .fold(tail, LogPosition::min);
-        if self.is_worth_writing(position) {
+        let is_behind = short_of_room && position > self.0.checkpoint.get();
+        if is_behind || self.is_worth_writing(position) {
             // After the position was taken: a page written meanwhile needs a position that is not before it.
             self.write_flush_maps().await?;
             self.write_checkpoint(file, position).await?;
-            let keep = match self.0.options.circular {
-                Circular::Off => None,
-                Circular::Remove => Some(0),
-                Circular::Reuse => Some(SPARES_MAX),
-            };
-            if let Some(keep) = keep {
-                self.0
-                    .log
-                    .files()
-                    .give_up_before(self.oldest_kept(position), keep)
-                    .await?;
-            }
+            self.give_up_old_logs().await?;
         }
         Ok(())
+    }
+
+    /// Where the volume of the logs has no room for more, writes what keeps old ones, and gives those up.
+    pub(crate) async fn make_room(&self) -> Result<(), EngineError> {
+        let files = self.0.log.files();
+        if !files.is_low() || self.0.options.circular == Circular::Off {
+            return Ok(());
+        }
+        self.0.cache.write_all(self.0.options.number).await?;
+        let file = self.open_checkpoint().await?;
+        let advanced = self.advance(file, true).await;
+        let closed = self.0.world.volume.close(file).await;
+        advanced?;
+        closed.map_err(name_error(&self.checkpoint_path()))?;
+        files.replenish().await
+    }
+
+    /// With circular logging, gives up the logs that the checkpoint on disk has left behind. An instance that opens does so
+    /// before it needs a new log file: a volume that its predecessor has filled has room again.
+    pub(crate) async fn give_up_old_logs(&self) -> Result<(), EngineError> {
+        let keep = match self.0.options.circular {
+            Circular::Off => return Ok(()),
+            Circular::Remove => 0,
+            Circular::Reuse => SPARES_MAX,
+        };
+        let oldest = self.oldest_kept(self.0.checkpoint.get());
+        self.0.log.files().give_up_before(oldest, keep).await
     }
 
     /// The first generation that stays when the checkpoint is at `position`.

@@ -94,7 +94,7 @@ impl<C: Content> Instance<C> {
                 header.time = self.0.cache.time(entry.number);
                 (header.consistent, header.consistent_on) = (position, stamp);
                 (header.detached, header.detached_on) = (position, stamp);
-                header.required = LogsRequired::default();
+                (header.required, header.committed) = (LogsRequired::default(), 0);
             }
             entry.write_header(&self.0.world).await?;
         }

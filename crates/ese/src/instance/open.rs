@@ -3,6 +3,10 @@
 //! Opening begins a new log generation, whatever the last one holds behind its end: nothing is ever appended to a file
 //! that a crash may have left torn. If any database is not clean the log is replayed from the checkpoint.
 //!
+//! A log that has lost a file, or its end, is refused before a name or a header is changed, so the next start refuses it
+//! again: every generation that a header names must be there, the newest without damage before its end, and no page newer
+//! than the log. The new generation begins when that is known.
+//!
 //! It has two steps, [`Instance::begin_opening`] and [`Opening::finish`]. Instances over one cache begin one after the other, because
 //! the cache numbers their databases in that order; what takes long, the replay, they do at the same time.
 
@@ -19,13 +23,14 @@ use super::recovery::RecoveryReport;
 use super::start::{Beginning, log_files};
 use super::{Instance, InstanceOptions};
 use crate::cache::Cache;
-use crate::content::Bytes;
-use crate::error::EngineError;
+use crate::content::{Bytes, Content};
+use crate::error::{EngineError, PageFault};
 use crate::format::attachment::Attachment;
 use crate::format::checkpoint_file::Checkpoint;
 use crate::format::header::DatabaseState;
 use crate::format::log_file::LogHeaderError;
 use crate::format::stamp::Signature;
+use crate::log::LogFiles;
 use crate::log::reader::Generation;
 use crate::small_file::{file_error, name_error, read_whole};
 
@@ -39,9 +44,13 @@ struct Survey {
     checkpoint: LogPosition,
     /// The databases that took part at the checkpoint; `None` when there is no checkpoint.
     attached: Option<Vec<Attachment>>,
+    /// Where the newest log file ends.
+    end: LogPosition,
+    /// Where it is damaged before its end.
+    damaged: Option<LogPosition>,
 }
 
-/// An instance whose files have been looked at and whose new log has begun, and nothing else yet.
+/// An instance whose files have been looked at, and nothing else yet.
 pub struct Opening {
     instance: Instance<Bytes>,
     survey: Survey,
@@ -61,10 +70,14 @@ impl Opening {
     pub async fn finish(self) -> Result<(Instance<Bytes>, RecoveryReport), EngineError> {
         let instance = self.instance;
         let report = match self.clean {
-            true => RecoveryReport::default(),
+            true => {
+                instance.give_up_old_logs().await?;
+                RecoveryReport::default()
+            }
             false => instance.recover(&self.survey).await?,
         };
         instance.attach().await?;
+        instance.make_room().await?;
         instance.run_background(instance.clone().run_checkpoint());
         for database in (0_u8..).take(instance.0.databases.len()) {
             instance.run_background(instance.clone().run_growth(database));
@@ -119,9 +132,15 @@ impl Instance<Bytes> {
         let files = log_files(world, cache, &options, None);
         ours::check_files(world, &files, &options).await?;
         let survey = survey(world, cache, &options).await?;
+        if !clean {
+            survey.check_required(&files, &options, &found)?;
+        }
         settle(world, cache, &options, &survey, &found).await?;
-        let beginning = beginning(world, cache, &options, &survey).await?;
+        let beginning = beginning(&survey);
         let instance = Self::assemble(world, cache, options, beginning, found).await?;
+        if let Some((generation, _)) = survey.current {
+            instance.0.log.files().left(generation);
+        }
         Ok(Opening {
             instance,
             survey,
@@ -131,18 +150,34 @@ impl Instance<Bytes> {
 
     async fn recover(&self, survey: &Survey) -> Result<RecoveryReport, EngineError> {
         let from = survey.checkpoint;
-        let current = survey.current.map(|(generation, _)| generation);
-        let generations: Vec<u32> = survey.archived.iter().copied().chain(current).collect();
-        let needed: Vec<u32> = generations
-            .into_iter()
-            .filter(|generation| *generation >= from.generation)
-            .collect();
-        self.check_chain(from, &needed)?;
+        let needed = survey.needed();
         let count = u32::try_from(needed.len()).expect("fewer than 2^32 logs");
         self.0.replayed.set((0, count));
         let known = self.recognise(survey.attached.as_deref());
-        let redo = self.redo(from, &needed, known).await?;
-        self.undo_and_clean(redo).await
+        let recovered = async {
+            let redo = self.redo(from, &needed, known).await?;
+            self.give_up_old_logs().await?;
+            self.undo_and_clean(redo).await
+        };
+        recovered
+            .await
+            .map_err(|error| match (error, needed.last()) {
+                (
+                    EngineError::Page {
+                        database,
+                        page,
+                        fault: PageFault::TooNew,
+                        ..
+                    },
+                    Some(last),
+                ) => EngineError::LogEndMissing {
+                    path: self.0.log.files().path_of(*last),
+                    end: survey.end,
+                    database,
+                    page,
+                },
+                (error, _) => error,
+            })
     }
 
     /// Which databases are the ones that the log means by their numbers, as far as the checkpoint says; the log says the
@@ -166,55 +201,85 @@ impl Instance<Bytes> {
             })
             .collect()
     }
+}
 
-    /// Every generation from the checkpoint's on must be there; without a checkpoint, from the oldest there is: none is ever
-    /// removed that a durable checkpoint did not lie behind.
-    fn check_chain(&self, from: LogPosition, generations: &[u32]) -> Result<(), EngineError> {
-        let oldest = generations.first().copied().unwrap_or(1);
-        let first = if from.generation == 0 {
-            oldest
-        } else {
-            from.generation
-        };
-        let expected =
-            first..first + u32::try_from(generations.len()).expect("fewer than 2^32 logs");
-        let missing = match generations.first() {
-            None => Some(first),
-            Some(_) => expected
-                .zip(generations)
-                .find(|(expected, got)| expected != *got)
-                .map(|(expected, _)| expected),
-        };
-        let directory = self.0.options.log_directory.clone();
-        missing.map_or(Ok(()), |generation| {
-            Err(EngineError::LogMissing {
-                directory,
-                generation,
-            })
-        })
+impl Survey {
+    /// The generations to replay: every one from the checkpoint's on; without a checkpoint, from the oldest there is, because
+    /// none is ever removed that a durable checkpoint did not lie behind.
+    fn needed(&self) -> Vec<u32> {
+        let current = self.current.map(|(generation, _)| generation);
+        let all = self.archived.iter().copied().chain(current);
+        all.filter(|generation| *generation >= self.checkpoint.generation)
+            .collect()
+    }
+
+    /// Refuses a log that lacks what databases need, judging by names and headers.
+    fn check_required<C: Content>(
+        &self,
+        files: &LogFiles<C>,
+        options: &InstanceOptions,
+        found: &[Found],
+    ) -> Result<(), EngineError> {
+        let needed = self.needed();
+        for (path, found) in options.databases.iter().zip(found) {
+            let header = &found.header;
+            let newest = header.committed.max(header.required.highest);
+            if header.state != DatabaseState::Dirty || newest == 0 {
+                continue;
+            }
+            let is_other = |signature| signature != header.log_signature;
+            if self.signature.is_some_and(is_other) {
+                return Err(EngineError::LogOfOthers {
+                    directory: options.log_directory.clone(),
+                    database: path.clone(),
+                });
+            }
+            let first = match (self.checkpoint.generation, needed.first()) {
+                (0, Some(oldest)) => *oldest,
+                (0, None) => header.required.lowest,
+                (checkpoint, _) => checkpoint,
+            };
+            let missing = (first..=newest).find(|wanted| needed.binary_search(wanted).is_err());
+            if let Some(generation) = missing {
+                return Err(EngineError::LogRequired {
+                    // The newest was current when the header was written.
+                    path: match generation == newest {
+                        true => files.current_path(),
+                        false => files.archived_path(generation),
+                    },
+                    database: path.clone(),
+                });
+            }
+        }
+        let follow = needed.iter().zip(needed.iter().skip(1));
+        let mut gaps = follow.filter(|(one, next)| **one + 1 < **next);
+        if let Some((before, _)) = gaps.next() {
+            return Err(EngineError::LogMissing(files.archived_path(before + 1)));
+        }
+        match self.damaged {
+            None => Ok(()),
+            Some(at) => Err(EngineError::LogCorrupt {
+                path: match self.current {
+                    Some(_) => files.current_path(),
+                    None => files.archived_path(at.generation),
+                },
+                at,
+                what: "a segment that was durable is damaged",
+            }),
+        }
     }
 }
 
 /// Where the log goes on: nothing is ever appended to a file that is there.
-async fn beginning(
-    world: &World,
-    cache: &Cache<Bytes>,
-    options: &InstanceOptions,
-    survey: &Survey,
-) -> Result<Beginning, EngineError> {
-    let (last, previous_end) = match survey.current {
-        Some(current) => current,
-        None => match survey.archived.last() {
-            Some(&last) => (last, archived_end(world, cache, options, last).await?),
-            None => (0, LogPosition::default()),
-        },
-    };
-    Ok(Beginning {
+fn beginning(survey: &Survey) -> Beginning {
+    let last = survey.current.map(|(generation, _)| generation);
+    let last = last.or(survey.archived.last().copied()).unwrap_or(0);
+    Beginning {
         generation: last + 1,
-        previous_end,
+        previous_end: survey.end,
         signature: survey.signature,
         checkpoint: survey.checkpoint,
-    })
+    }
 }
 
 /// Looks into the log directory without changing it.
@@ -232,6 +297,8 @@ async fn survey(
         signature: None,
         checkpoint: LogPosition::default(),
         attached: None,
+        end: LogPosition::default(),
+        damaged: None,
     };
     let newest = survey
         .archived
@@ -259,7 +326,8 @@ async fn survey(
     }
     if let Some((log, is_current)) = read {
         survey.signature = Some(log.header.signature);
-        survey.current = is_current.then(|| (log.header.generation, log.end()));
+        (survey.end, survey.damaged) = (log.end(), log.damaged);
+        survey.current = is_current.then_some((log.header.generation, survey.end));
     }
     if let Some(found) = read_checkpoint(world, options, survey.signature).await? {
         survey.checkpoint = found.position;
@@ -286,8 +354,11 @@ async fn settle(
             synced.await.result.map_err(file_error(path))?;
         }
     }
-    if survey.current.is_some() {
-        let path = log_files(world, cache, options, None).current_path();
+    let current = log_files(world, cache, options, None).current_path();
+    let current = survey.current.map(|_| current);
+    // Older logs are given up because of what it says.
+    let checkpoint = survey.attached.as_ref().map(|_| checkpoint_path(options));
+    for path in current.into_iter().chain(checkpoint) {
         let opened = world.volume.open(&path, OpenMode::Write).await;
         let file = opened.map_err(name_error(&path))?;
         let synced = world.disk.submit(Io::sync(Class::Recovery, file)).await;
@@ -315,18 +386,6 @@ async fn read_checkpoint(
     };
     let found = Checkpoint::find(&bytes).ok();
     Ok(found.filter(|found| Some(found.signature) == signature))
-}
-
-async fn archived_end(
-    world: &World,
-    cache: &Cache<Bytes>,
-    options: &InstanceOptions,
-    generation: u32,
-) -> Result<LogPosition, EngineError> {
-    let path = log_files(world, cache, options, None).archived_path(generation);
-    let bytes = read_whole(world, Class::Recovery, &path).await?;
-    let log = Generation::read(&bytes).map_err(header_error(&path))?;
-    Ok(log.end())
 }
 
 /// Names the log file, which is known to be ours: somebody else's has been refused before.

@@ -92,6 +92,9 @@ async fn check(
     .await;
     world.volume.close(file).await.map_err(name_error(path))?;
     let start = start.map_err(file_error(path))?;
+    if length == 0 && !is_ours(&start) {
+        return Err(EngineError::LogEmpty(path.to_owned()));
+    }
     // A file shorter than a block has nothing of ours in it, unless it is empty.
     let fits = !start.is_empty() || length == 0;
     (fits && is_ours(&start))

@@ -148,7 +148,7 @@ impl Instance<Bytes> {
     }
 
     pub(super) async fn read_generation(&self, generation: u32) -> Result<Generation, EngineError> {
-        let path = self.0.log.files().archived_path(generation);
+        let path = self.0.log.files().path_of(generation);
         let bytes = read_whole(&self.0.world, Class::Recovery, &path).await?;
         Generation::read(&bytes).map_err(|_| EngineError::LogCorrupt {
             path,
@@ -171,7 +171,7 @@ impl Instance<Bytes> {
                 Ok(())
             }
             _ => Err(EngineError::LogCorrupt {
-                path: self.0.log.files().archived_path(log.header.generation),
+                path: self.0.log.files().path_of(log.header.generation),
                 at: end,
                 what: "it ends before the next generation begins",
             }),
@@ -206,7 +206,7 @@ impl Instance<Bytes> {
         generation: u32,
     ) -> Result<(), EngineError> {
         let corrupt = |what| EngineError::LogCorrupt {
-            path: self.0.log.files().archived_path(generation),
+            path: self.0.log.files().path_of(generation),
             at: located.start,
             what,
         };

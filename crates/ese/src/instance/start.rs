@@ -85,7 +85,7 @@ impl<C: Content> Instance<C> {
     }
 
     /// An instance over databases that have been looked at, whose log goes on where `beginning` says. Nothing of its own
-    /// runs yet but the log.
+    /// runs yet but the log, which has no file yet.
     pub(crate) async fn assemble(
         world: &World,
         cache: &Cache<C>,
@@ -98,8 +98,6 @@ impl<C: Content> Instance<C> {
             "more databases than a checkpoint can list"
         );
         let files = log_files(world, cache, &options, beginning.signature);
-        let rolled = files.roll(beginning.generation).await?;
-        files.replenish().await?;
         let log_options = LogOptions {
             shape: options.log,
             buffer_bytes: log_buffer::capacity(
@@ -117,7 +115,7 @@ impl<C: Content> Instance<C> {
             log_options,
             files,
             meters,
-            rolled,
+            beginning.generation,
             beginning.previous_end,
         );
         let mut databases = Vec::with_capacity(found.len());
@@ -145,7 +143,7 @@ impl<C: Content> Instance<C> {
                 is_drawn_on: Cell::new(false),
             });
         }
-        Ok(Self(Rc::new(Inner {
+        let instance = Self(Rc::new(Inner {
             world: world.clone(),
             cache: cache.clone(),
             log,
@@ -161,11 +159,59 @@ impl<C: Content> Instance<C> {
             changed: Event::new(world.spawner.tasks()),
             failure: RefCell::new(None),
             options,
-        })))
+        }));
+        let inner = Rc::downgrade(&instance.0);
+        instance.0.log.after_roll(move |generation| {
+            let instance = inner.upgrade().map(Self);
+            Box::pin(async move {
+                match instance {
+                    Some(instance) => instance.name_generation(generation).await,
+                    None => Ok(()),
+                }
+            })
+        });
+        Ok(instance)
+    }
+
+    /// Says in the headers of databases in use that they need the log up to `generation`, whose file is there and empty: one
+    /// that is lost later is missed.
+    ///
+    /// Source: microsoft/Extensible-Storage-Engine, dev/ese/src/ese/_log/logstream.cxx: headers are updated with each new log
+    /// file, before it is written to.
+    async fn name_generation(&self, generation: u32) -> Result<(), EngineError> {
+        let stamp = self.0.log.files().stamp();
+        let mut writing = Vec::new();
+        for (index, entry) in self.0.databases.iter().enumerate() {
+            let mut header = entry.header.borrow_mut();
+            if header.state == DatabaseState::Dirty {
+                header.required = self.required(generation);
+                (header.committed, header.required_on) = (generation, stamp);
+                let instance = self.clone();
+                let write = async move {
+                    let entry = &instance.0.databases[index];
+                    entry.write_header(&instance.0.world).await
+                };
+                writing.push(self.0.world.spawner.spawn(write));
+            }
+        }
+        for write in writing {
+            write.await?;
+        }
+        Ok(())
+    }
+
+    /// The log from the checkpoint to `generation`.
+    fn required(&self, generation: u32) -> LogsRequired {
+        LogsRequired {
+            lowest: self.0.checkpoint.get().generation.max(1),
+            highest: generation,
+        }
     }
 
     /// Says in headers and log that the databases are in use.
     pub(crate) async fn attach(&self) -> Result<(), EngineError> {
+        // Headers name no log file that is not there.
+        let generation = self.0.log.begin().await?;
         let stamp = self.0.log.files().stamp();
         for (index, entry) in (0_u8..).zip(&self.0.databases) {
             let time = self.0.cache.time(entry.number);
@@ -178,11 +224,8 @@ impl<C: Content> Instance<C> {
                 header.attached_on = stamp;
                 header.detached = LogPosition::default();
                 header.log_signature = self.0.log.files().place().signature;
-                let highest = self.0.log.tail().generation;
-                header.required = LogsRequired {
-                    lowest: self.0.checkpoint.get().generation.max(1),
-                    highest,
-                };
+                header.required = self.required(generation);
+                (header.committed, header.required_on) = (generation, stamp);
                 header.signature.write(&mut signature, 0);
             }
             entry.write_header(&self.0.world).await?;

@@ -106,6 +106,12 @@ impl<C: Content> LogBuffer<C> {
         self.chunks.is_empty()
     }
 
+    /// The generation of the oldest waiting records.
+    pub fn oldest(&self) -> Option<u32> {
+        let chunk = self.chunks.front()?;
+        Some(chunk.start.generation)
+    }
+
     /// Whether the oldest waiting records belong to a file that takes no more.
     pub fn has_full_file(&self) -> bool {
         self.chunks.len() > 1

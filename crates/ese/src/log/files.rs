@@ -93,6 +93,8 @@ struct Inner<C: Content> {
     given_up: Cell<u32>,
     reserves: Reserves,
     current: Cell<Option<FileId>>,
+    /// The generation that an earlier instance has left under the current file's name.
+    left: Cell<Option<u32>>,
     created: Cell<Stamp>,
     content: std::marker::PhantomData<C>,
 }
@@ -119,6 +121,7 @@ impl<C: Content> LogFiles<C> {
             spares: RefCell::default(),
             given_up: Cell::new(0),
             current: Cell::new(None),
+            left: Cell::new(None),
             created: Cell::new(Stamp::default()),
             place,
             meters,
@@ -155,12 +158,37 @@ impl<C: Content> LogFiles<C> {
             .join(log_file_name(&self.0.place.base, generation))
     }
 
-    /// Makes the reserves that are missing.
+    /// The path of a generation that is not being written: until the first roll the newest may be under the current name.
+    pub fn path_of(&self, generation: u32) -> PathBuf {
+        match self.0.left.get() == Some(generation) {
+            true => self.current_path(),
+            false => self.archived_path(generation),
+        }
+    }
+
+    /// An earlier instance has left this generation under the current file's name.
+    pub fn left(&self, generation: u32) {
+        self.0.left.set(Some(generation));
+    }
+
+    /// Makes the reserves that are missing, at the cost of given-up generations where there is no room.
     ///
     /// # Errors
     /// When a name fails for another reason than room.
     pub async fn replenish(&self) -> Result<(), EngineError> {
-        self.0.reserves.replenish().await
+        loop {
+            self.0.reserves.replenish().await?;
+            let spare = match self.0.reserves.is_low() {
+                true => self.0.spares.borrow_mut().pop_front(),
+                false => None,
+            };
+            let Some(spare) = spare else { return Ok(()) };
+            let path = self.archived_path(spare);
+            match self.0.world.volume.remove(&path).await {
+                Ok(()) | Err(VolumeError::NotFound) => {}
+                Err(error) => return Err(name_error(&path)(error)),
+            }
+        }
     }
 
     /// Whether the volume has room for more log than what is needed to end in order. When it had none it is asked again.
@@ -208,7 +236,10 @@ impl<C: Content> LogFiles<C> {
         let ready = self.0.world.clock.now();
         let (current, archived) = (self.current_path(), self.archived_path(generation - 1));
         match self.0.world.volume.rename(&current, &archived).await {
-            Ok(()) => self.sync_directory().await?,
+            Ok(()) => {
+                self.0.left.set(None);
+                self.sync_directory().await?;
+            }
             Err(VolumeError::NotFound) => {}
             Err(error) => return Err(name_error(&current)(error)),
         }

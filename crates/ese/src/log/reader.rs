@@ -3,6 +3,10 @@
 //! Reading stops at the first segment that is not sound, and at a record that is not complete: what lies behind was in
 //! flight when the world ended, and nobody was promised it. Whether the end is where it may be is for the caller to say:
 //! the newest generation may end anywhere, an older one where its successor's first record says.
+//!
+//! Flushes follow one another, and only the last segment of a flush is partly filled. So where a partly filled segment and
+//! another one behind it are sound, everything before them was durable once, and a segment there that is not sound is
+//! damaged ([`Generation::damaged`]).
 
 use brunt_units::LogPosition;
 
@@ -21,6 +25,8 @@ pub struct Generation {
     payload: Vec<u8>,
     /// Number of each segment and where its bytes begin in the payload.
     segments: Vec<(u16, usize)>,
+    /// Where reading stopped although the log went on behind it.
+    pub damaged: Option<LogPosition>,
 }
 
 /// A record and where it lies.
@@ -47,14 +53,28 @@ impl Generation {
             .ok_or(LogHeaderError::Contradiction)?;
         let mut payload = Vec::new();
         let mut segments = Vec::new();
+        let sound = |number, bytes| {
+            let segment = SegmentHeader::read(bytes, number)?;
+            (segment.position.generation == header.generation).then_some(segment)
+        };
         let numbered = (0_u16..header.segments).zip(file.chunks_exact(shape.segment_bytes()));
-        for (number, bytes) in numbered.skip(header.segment_size.first_segment().into()) {
-            let Some(segment) = SegmentHeader::read(bytes, number) else {
+        let mut numbered = numbered.skip(header.segment_size.first_segment().into());
+        let mut damaged = None;
+        while let Some((number, bytes)) = numbered.next() {
+            let Some(segment) = sound(number, bytes) else {
+                // A flush ended, and another one came.
+                let behind = numbered
+                    .by_ref()
+                    .filter_map(|(number, bytes)| sound(number, bytes));
+                let later =
+                    behind.skip_while(|segment| usize::from(segment.used) == shape.payload_bytes());
+                damaged = (later.take(2).count() == 2).then_some(LogPosition {
+                    generation: header.generation,
+                    segment: number,
+                    byte: 0,
+                });
                 break;
             };
-            if segment.position.generation != header.generation {
-                break;
-            }
             segments.push((number, payload.len()));
             let used = SEGMENT_HEADER_BYTES..SEGMENT_HEADER_BYTES + usize::from(segment.used);
             payload.extend_from_slice(&bytes[used]);
@@ -64,6 +84,7 @@ impl Generation {
             shape,
             payload,
             segments,
+            damaged,
         })
     }
 
@@ -278,6 +299,30 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// A segment of an earlier flush is damaged: that is known once a flush has ended and another one came.
+    #[test]
+    fn damage_that_flushes_followed_is_told_from_a_torn_end() {
+        let frames = Frames::in_memory();
+        let mut draw = Streams::new(4).named("damage");
+        let mut written = Written::new(LogShape::new(512, 64 << 10), &frames);
+        for _ in 0..6 {
+            // Five segments each.
+            written.append(2_000, &mut draw);
+            written.flush();
+        }
+        assert_eq!(Generation::read(&written.file).unwrap().damaged, None);
+        let damaged = (LOG_HEADER_BYTES..written.end).step_by(SECTOR).map(|at| {
+            let mut file = written.file.clone();
+            file[at + 100] ^= 1;
+            Generation::read(&file).unwrap().damaged
+        });
+        let damaged: Vec<_> = damaged.collect();
+        // Not where the last flush, or the end of the one before it, may be all that is missing.
+        assert_eq!(damaged.iter().flatten().count(), 24);
+        assert_eq!(damaged[24..], [None; 6]);
+        assert_eq!(damaged[0].unwrap().segment, 8);
     }
 
     #[test]

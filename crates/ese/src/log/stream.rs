@@ -7,16 +7,21 @@
 //!
 //! When a flush begins is [`flush_reason`]'s to say.
 //!
+//! The first file of a stream may come late: [`Log::start`] touches nothing, and the first flush or [`Log::begin`] rolls. So
+//! recovery has read the log that is there, and refused it if need be, before a file is renamed. After each roll, and before
+//! anything is written to the new file, the owner of the stream hears of it ([`Log::after_roll`]).
+//!
 //! Invariants: [`Log::durable`] never runs ahead of what [`Durability`] has made durable; generation n+1 is written only
 //! when the rename that gave it its name is durable; a failed write or sync stops the stream for ever (ESE: -510), because
 //! what it left on the disk is unknown.
 
 use std::cell::RefCell;
+use std::pin::Pin;
 use std::rc::Rc;
 
 use brunt_units::{LogPosition, Span, Time};
 use brunt_world::sync::{Alarm, Event};
-use brunt_world::{Class, FileId, Io, IoError, Op, Segment, World};
+use brunt_world::{Class, Io, IoError, Op, Segment, World};
 use smallvec::smallvec;
 
 use super::LogShape;
@@ -50,10 +55,15 @@ pub struct LogOptions {
     pub durability: Durability,
 }
 
+/// What is done after each roll.
+type AfterRoll = Rc<dyn Fn(u32) -> Pin<Box<dyn Future<Output = Result<(), EngineError>>>>>;
+
 struct State<C: Content> {
     buffer: LogBuffer<C>,
-    file: FileId,
-    generation: u32,
+    /// The current file and its generation.
+    current: Option<Rolled>,
+    /// Whether the first file is wanted before there is anything to flush.
+    begin: bool,
     durable: LogPosition,
     wanted: Wanted,
     /// When the oldest lazy commit in the buffer is due.
@@ -70,10 +80,18 @@ struct Inner<C: Content> {
     meter: Rc<MeterBoard>,
     state: RefCell<State<C>>,
     failure: RefCell<Option<EngineError>>,
+    after_roll: RefCell<Option<AfterRoll>>,
     /// The flusher has something to look at.
     work: Event,
     /// The durable position moved, room appeared, or the stream failed.
     progress: Event,
+}
+
+/// What the flusher has to do.
+enum Work<C: Content> {
+    /// Make this generation's file current.
+    Begin(u32),
+    Flush(Chunk<C>),
 }
 
 /// A log stream. Cloning gives another handle.
@@ -86,21 +104,21 @@ impl<C: Content> Clone for Log<C> {
 }
 
 impl<C: Content> Log<C> {
-    /// Begins generation `rolled.generation` of a stream that ended at `previous_end`, and starts its flusher.
+    /// Generation `generation` of a stream that ended at `previous_end`, and its flusher. No file is touched yet.
     pub fn start(
         world: &World,
         number: u8,
         options: LogOptions,
         files: LogFiles<C>,
         meter: Rc<MeterBoard>,
-        rolled: Rolled,
+        generation: u32,
         previous_end: LogPosition,
     ) -> Self {
         let tasks = world.spawner.tasks();
         let state = State {
-            buffer: LogBuffer::new(options.shape, rolled.generation, previous_end),
-            file: rolled.file,
-            generation: rolled.generation,
+            buffer: LogBuffer::new(options.shape, generation, previous_end),
+            current: None,
+            begin: false,
             durable: previous_end,
             wanted: Wanted::default(),
             lazy_due: None,
@@ -115,12 +133,38 @@ impl<C: Content> Log<C> {
             meter,
             state: RefCell::new(state),
             failure: RefCell::new(None),
+            after_roll: RefCell::new(None),
             work: Event::new(tasks),
             progress: Event::new(tasks),
         }));
         // The task ends when the stream is closed or fails; nobody waits for it.
         drop(world.spawner.spawn(log.clone().run_flusher()));
         log
+    }
+
+    /// Has `work` done with each generation that becomes current, before anything is written to its file.
+    pub fn after_roll(
+        &self,
+        work: impl Fn(u32) -> Pin<Box<dyn Future<Output = Result<(), EngineError>>>> + 'static,
+    ) {
+        *self.0.after_roll.borrow_mut() = Some(Rc::new(work));
+    }
+
+    /// Waits until there is a current file, and says of which generation.
+    ///
+    /// # Errors
+    /// [`EngineError`] when the stream has failed.
+    pub async fn begin(&self) -> Result<u32, EngineError> {
+        self.0.state.borrow_mut().begin = true;
+        self.0.work.notify();
+        self.0
+            .progress
+            .wait(|| {
+                let current = self.0.state.borrow().current;
+                let begun = current.map(|current| Ok(current.generation));
+                begun.or_else(|| self.failure().map(Err))
+            })
+            .await
     }
 
     /// Appends a spelled record and says where it lies. The record is in memory only.
@@ -229,8 +273,12 @@ impl<C: Content> Log<C> {
 
     async fn run_flusher(self) {
         let alarm = Alarm::new(self.0.world.spawner.tasks());
-        while let Some(chunk) = self.next_chunk(&alarm).await {
-            if let Err(error) = self.flush(chunk).await {
+        while let Some(work) = self.next_work(&alarm).await {
+            let done = match work {
+                Work::Begin(generation) => self.roll(generation).await,
+                Work::Flush(chunk) => self.flush(chunk).await,
+            };
+            if let Err(error) = done {
                 *self.0.failure.borrow_mut() = Some(error);
                 self.0.progress.notify();
                 return;
@@ -239,7 +287,7 @@ impl<C: Content> Log<C> {
     }
 
     /// Waits until there is reason to flush; `None` when the stream is closed and empty.
-    async fn next_chunk(&self, alarm: &Alarm) -> Option<Chunk<C>> {
+    async fn next_work(&self, alarm: &Alarm) -> Option<Work<C>> {
         self.0
             .work
             .wait(|| {
@@ -247,6 +295,9 @@ impl<C: Content> Log<C> {
                 if state.buffer.is_empty() {
                     state.lazy_due = None;
                     return state.closing.then_some(None);
+                }
+                if state.begin && state.current.is_none() {
+                    return Some(state.buffer.oldest().map(Work::Begin));
                 }
                 let now = self.0.world.clock.now();
                 if let Some(due) = state.lazy_due.filter(|due| *due > now) {
@@ -262,7 +313,7 @@ impl<C: Content> Log<C> {
                     .as_ref()
                     .map_or(0, |chunk| chunk.segments(self.0.options.shape));
                 state.in_flight = segments * self.0.options.shape.segment_bytes();
-                Some(chunk)
+                Some(chunk.map(Work::Flush))
             })
             .await
     }
@@ -278,13 +329,28 @@ impl<C: Content> Log<C> {
         }
     }
 
+    /// Makes the file of `generation` the current one.
+    async fn roll(&self, generation: u32) -> Result<(), EngineError> {
+        let is_first = self.0.state.borrow().current.is_none();
+        let rolled = self.0.files.roll(generation).await?;
+        if is_first {
+            self.0.files.replenish().await?;
+        }
+        let work = self.0.after_roll.borrow().clone();
+        if let Some(work) = work {
+            work(generation).await?;
+        }
+        self.0.state.borrow_mut().current = Some(rolled);
+        self.0.progress.notify();
+        Ok(())
+    }
+
     async fn flush(&self, chunk: Chunk<C>) -> Result<(), EngineError> {
         let shape = self.0.options.shape;
         let generation = chunk.start.generation;
-        if generation != self.0.state.borrow().generation {
-            let rolled = self.0.files.roll(generation).await?;
-            let mut state = self.0.state.borrow_mut();
-            (state.file, state.generation) = (rolled.file, generation);
+        let current = self.0.state.borrow().current;
+        if current.is_none_or(|current| current.generation != generation) {
+            self.roll(generation).await?;
         }
         let (start, end) = (chunk.start, chunk.end);
         let written = self.0.files.stamp();
@@ -308,7 +374,8 @@ impl<C: Content> Log<C> {
 
     /// Makes `segment` durable at `offset` of the current file.
     async fn write(&self, offset: u64, segment: Segment) -> Result<(), IoError> {
-        let (disk, file) = (&self.0.world.disk, self.0.state.borrow().file);
+        let disk = &self.0.world.disk;
+        let file = self.0.state.borrow().current.expect("it was rolled").file;
         let (bytes, number) = (segment.length(), self.0.number);
         let op = match self.0.options.durability {
             Durability::WriteThrough => Op::WriteThrough,

@@ -98,6 +98,7 @@ impl Instance<Ghost> {
             checkpoint: left.checkpoint,
         };
         let instance = Self::assemble(world, cache, options, beginning, found).await?;
+        instance.log().files().left(left.tail.generation);
         Ok(Reopening { instance, left })
     }
 
@@ -129,7 +130,7 @@ impl Instance<Ghost> {
 
     /// Reads a log file whole.
     async fn read_log(&self, generation: u32) -> Result<(), EngineError> {
-        let path = self.log().files().archived_path(generation);
+        let path = self.log().files().path_of(generation);
         read_whole(&self.0.world, Class::Recovery, &path)
             .await
             .map(drop)
@@ -167,7 +168,7 @@ impl Instance<Ghost> {
     }
 }
 
-/// An instance whose files are open and whose new log has begun, and nothing else yet.
+/// An instance whose files are open, and nothing else yet.
 pub struct Reopening {
     instance: Instance<Ghost>,
     left: Left,

@@ -70,6 +70,18 @@ pub(super) async fn verify(source: &Source, found: HeaderFound) -> FileReport {
     judge.finish(source.length, &extents).await
 }
 
+/// Where the owned space ends.
+pub(super) async fn claimed_length(source: &Source, size: PageSize) -> Option<u64> {
+    let trees = Trees {
+        source,
+        size,
+        pages: pages_in_file(source.readable, size),
+    };
+    let extents = owned(&trees).await.ok()?;
+    let last = extents.last()?.last;
+    Some(last.offset(size) + size.bytes_u64())
+}
+
 /// Pages 1 to how many are wholly in a file of `bytes`.
 fn pages_in_file(bytes: u64, size: PageSize) -> u32 {
     let pages = bytes.div_euclid(size.bytes_u64()).saturating_sub(2);

@@ -114,6 +114,25 @@ pub async fn verify(world: &World, path: &Path) -> Result<FileReport, VerifyErro
     Ok(report)
 }
 
+/// How long the database at `path` says that it is: up to the end of the space that its root owns. `None` when that cannot
+/// be read.
+///
+/// # Errors
+/// [`VerifyError`] when it is no database.
+pub async fn claimed_length(world: &World, path: &Path) -> Result<Option<u64>, VerifyError> {
+    let source = Source::open(world, path).await?;
+    let readable = source.readable.min(HEADERS_BYTES_MAX as u64);
+    let length = usize::try_from(readable).expect("at most two headers");
+    let (start, _) = source.read_start(length).await;
+    let claimed = match DatabaseHeader::find(&start) {
+        Ok(found) => Ok(database::claimed_length(&source, found.header.page_size).await),
+        Err(error) => Err(VerifyError::Header(error)),
+    };
+    // Nothing was written, so a close that fails changes nothing.
+    let _ = world.volume.close(source.file).await;
+    claimed
+}
+
 async fn judge(source: &Source) -> Result<FileReport, VerifyError> {
     let readable = source.readable.min(HEADERS_BYTES_MAX as u64);
     let length = usize::try_from(readable).expect("at most two headers");

@@ -112,17 +112,10 @@ async fn begin(world: &World, options: LogOptions, meters: &Rc<MeterBoard>) -> L
         epoch_ms: 0,
     };
     let files = LogFiles::new(world, place, Rc::clone(meters));
-    let rolled = files.roll(1).await.unwrap();
     let meters = Rc::clone(meters);
-    Log::start(
-        world,
-        0,
-        options,
-        files,
-        meters,
-        rolled,
-        LogPosition::default(),
-    )
+    let log = Log::start(world, 0, options, files, meters, 1, LogPosition::default());
+    log.begin().await.unwrap();
+    log
 }
 
 impl Stage {

@@ -89,16 +89,17 @@ fn of_the_log(kind: FaultKind) -> &'static str {
         FaultKind::DroppedSync => {
             "every file ends with its header, and nothing behind the end could say that there was more"
         }
-        FaultKind::Stale => {
-            "the last file ends where nothing was written yet, and nothing behind the end could say that there was more"
+        _ => {
+            "more was written behind it later, and is whole: it was durable before, and is not what a crash leaves"
         }
-        _ => "the next generation says where this one ended, and this one ends before",
     }
 }
 
 fn of_the_checkpoint(kind: FaultKind) -> &'static str {
     match kind {
-        FaultKind::DroppedSync => "it is written through; nobody syncs it",
+        FaultKind::DroppedSync => {
+            "it is written through, and synced once more before old logs are given up"
+        }
         FaultKind::Lost | FaultKind::Stale => {
             "of two copies that are sound and differ the one that is further on is taken"
         }

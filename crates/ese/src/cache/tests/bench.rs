@@ -198,7 +198,6 @@ impl Bench {
             epoch_ms: 1,
         };
         let files = LogFiles::new(&world, place, Rc::clone(&meters));
-        let rolled = files.roll(1).await.unwrap();
         let log_options = LogOptions {
             shape,
             buffer_bytes: 32 << 10,
@@ -206,7 +205,8 @@ impl Bench {
             durability: Durability::WriteThrough,
         };
         let (counted, end) = (Rc::clone(&meters), LogPosition::default());
-        let log = Log::start(&world, 0, log_options, files, counted, rolled, end);
+        let log = Log::start(&world, 0, log_options, files, counted, 1, end);
+        log.begin().await.unwrap();
         let file = world.volume.open(path, OpenMode::Write).await.unwrap();
         let cache = Cache::new(&world, options, meters);
         let number = cache.add_database(
