@@ -136,10 +136,15 @@ fn unknown_words_get_the_nearest_known() {
 
 #[test]
 fn impossible_sizes_are_refused() {
-    assert_eq!(
-        said("\"100 GiB\"", "\"7 MiB\""),
-        "exchange.toml:16: `database_size = \"7 MiB\"`: is less than 256 pages of 32 KiB (8 MiB)"
-    );
+    for small in ["7 MiB", "0 MiB"] {
+        assert_eq!(
+            said("\"100 GiB\"", &format!("\"{small}\"")),
+            format!(
+                "exchange.toml:16: `database_size = \"{small}\"`: is less than 256 pages of 32 KiB (8 MiB)\n  \
+                 for example: database_size = \"512 MiB\""
+            )
+        );
+    }
     assert!(
         said("\"100 GiB\"", "\"70 TiB\"")
             .ends_with("a database with pages of 32 KiB stays below 64 TiB")

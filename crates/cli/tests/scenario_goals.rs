@@ -163,6 +163,9 @@ fn mailboxes_give_sizes_and_target() {
             .unwrap_err()
             .contains("and so does `operations_per_s`")
     );
+    let nothing = ["mailboxes.count=4000", "mailboxes.quota=0B", sets[2]];
+    let said = parse(&text, &nothing).unwrap_err();
+    assert!(said.contains("mailboxes that hold nothing"), "{said}");
     let lacks = parse(&text, &sets[..2]).unwrap_err();
     assert!(lacks.contains("lacks `io_per_s`"), "{lacks}");
 }

@@ -35,13 +35,14 @@ use brunt_ese::format::flush_map::{MAP_PAGE_BYTES, has_magic, path_beside};
 use brunt_ese::format::header::{self, DatabaseHeader, DatabaseState, HEADERS_BYTES_MAX};
 use brunt_ese::format::log_file::{self, FILL};
 use brunt_ese::format::stamp::{Signature, Stamp};
+use brunt_ese::verify;
 use brunt_units::{ByteSize, PageSize};
 use brunt_world::{Class, FileId, Io, OpenMode, VolumeError, World};
 
 use crate::backup::journal::{Journal, copy_beside};
 use crate::error::RunError;
 use crate::growth;
-use crate::plan::{InstancePlan, Plan};
+use crate::plan::{DatabasePlan, InstancePlan, Plan};
 use crate::progress::News;
 use crate::unfinished;
 
@@ -143,6 +144,9 @@ async fn decide_instance(
     let replaced = |index: &usize| plan.renew || !matches!(found[*index], Found::Ours { .. });
     let create: Vec<usize> = all.clone().filter(replaced).collect();
     for index in all.filter(|index| !create.contains(index)) {
+        if left.restore.is_none() {
+            check_whole(world, &instance.databases[index], &found[index]).await?;
+        }
         check_kept(plan, instance, index, &found[index], create.first())?;
     }
     let kept = found.iter().enumerate();
@@ -189,6 +193,33 @@ pub(crate) fn news(plan: &Plan, decisions: &[Decision]) -> News {
     }
 }
 
+/// Whether a database is as long as it says. One that was not closed may say more until it is recovered, so it is asked only
+/// when it would be refused in any case.
+async fn check_whole(
+    world: &World,
+    database: &DatabasePlan,
+    found: &Found,
+) -> Result<(), RunError> {
+    let Found::Ours { state, length, .. } = *found else {
+        return Ok(());
+    };
+    if state != DatabaseState::Clean && !is_too_small(length, database.size) {
+        return Ok(());
+    }
+    match verify::claimed_length(world, &database.path).await {
+        Ok(Some(owned)) if owned > length.get() => Err(RunError::CutShort {
+            path: database.path.clone(),
+            found: length,
+            owned: ByteSize::bytes(owned),
+        }),
+        _ => Ok(()),
+    }
+}
+
+fn is_too_small(length: ByteSize, wanted: ByteSize) -> bool {
+    u128::from(length.get()) * 100 < u128::from(wanted.get()) * SIZE_PERCENT_MIN
+}
+
 /// Whether a database can be used as it is, beside one that is missing.
 fn check_kept(
     plan: &Plan,
@@ -216,7 +247,7 @@ fn check_kept(
             wanted,
         });
     }
-    if u128::from(length.get()) * 100 < u128::from(database.size.get()) * SIZE_PERCENT_MIN {
+    if is_too_small(length, database.size) {
         let (found, wanted) = (length, database.size);
         return Err(RunError::TooSmall {
             path,
@@ -268,6 +299,7 @@ async fn look_at_database(world: &World, path: &Path) -> Result<Found, RunError>
             length: ByteSize::bytes(length),
             made: header.signature.created,
         }),
+        Err(_) if length == 0 => Err(RunError::Empty(path.to_owned())),
         Err(_) => Err(RunError::Foreign(path.to_owned())),
     }
 }
@@ -523,7 +555,6 @@ mod tests {
         for (path, bytes) in [
             ("db/1.edb", header(false, CLEAN)),
             ("db/1.edb", b"a letter".to_vec()),
-            ("db/1.edb", Vec::new()),
             ("db/1.edb-making", b"a letter".to_vec()),
             ("db/1.edb-making", vec![7; 8192]),
             ("db/1.edb-restoring", vec![7; 8192]),
@@ -542,6 +573,10 @@ mod tests {
                 let refused = decided(renew, vec![(path, bytes.clone())]);
                 assert_eq!(refused, Err(RunError::Foreign(path.into())), "{path}");
             }
+        }
+        for renew in [false, true] {
+            let empty = decided(renew, vec![("db/1.edb", Vec::new())]);
+            assert_eq!(empty, Err(RunError::Empty("db/1.edb".into())));
         }
         let other = decided(true, vec![("log1/readme.txt", b"hands off".to_vec())]);
         assert_eq!(paths(&other.unwrap()), Vec::<&str>::new());

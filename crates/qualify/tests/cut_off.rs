@@ -11,6 +11,7 @@ mod small;
 
 use std::path::Path;
 
+use brunt_qualify::error::RunError;
 use brunt_qualify::goal::TestKind;
 use brunt_qualify::oracle::Findings;
 use brunt_qualify::plan::{Limits, Plan};
@@ -105,6 +106,23 @@ fn trouble(left: &Left, records: u64) -> Option<String> {
     names
         .find(|(path, _)| unfinished(path))
         .map(|(path, _)| format!("{} is left", path.display()))
+}
+
+#[test]
+fn a_database_that_lacks_its_end_is_called_that() {
+    let test = Small::new(1).run(&reading());
+    let path = Path::new("db/1.edb");
+    let whole = test.store.get(path).unwrap();
+    for share in [2, 100] {
+        let mut store = test.store.fork();
+        let left = whole.len() - whole.len().div_euclid(share);
+        store.put(path, &whole[..left.next_multiple_of(4096)]);
+        let said = start(store).run.err().expect("it is refused");
+        assert!(
+            matches!(&said, RunError::CutShort { path: of, .. } if of == path),
+            "{said}"
+        );
+    }
 }
 
 #[test]

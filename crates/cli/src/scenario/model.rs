@@ -218,6 +218,7 @@ impl Scenario {
         let mailboxes = self.mailboxes.as_ref();
         let each = mailboxes.map(|all| all.database_size(databases as u64));
         for size in &written {
+            self.check_size(size)?;
             refuse_second_size(size, each, self.capacity_percent.as_ref())?;
         }
         for (at, place) in unsized_databases {
@@ -513,7 +514,8 @@ fn check_size(size: &Placed<ByteSize>, profile: &Profile) -> Result<(), Refusal>
             "is less than {DATABASE_PAGES_MIN} pages of {} ({least})",
             profile.page
         );
-        return Err(size.place.refuse(what));
+        let refusal = size.place.refuse(what);
+        return Err(refusal.hint("for example: database_size = \"512 MiB\""));
     }
     if pages > DATABASE_PAGES_MAX {
         let most = ByteSize::bytes((DATABASE_PAGES_MAX + 1) * profile.page.bytes_u64());

@@ -48,6 +48,12 @@ impl Mailboxes {
         let count = count.ok_or_else(|| section.lacks("count", "count = 4000"))?;
         let quota = section.read("quota", section::size)?;
         let quota = quota.ok_or_else(|| section.lacks("quota", "quota = \"2 GiB\""))?;
+        if quota.value.get() == 0 {
+            let refusal = quota
+                .place
+                .refuse("mailboxes that hold nothing make no databases");
+            return Err(refusal.hint("for example: quota = \"2 GiB\""));
+        }
         let io_per_s = section.read("io_per_s", section::rate)?;
         let io_per_s = io_per_s.ok_or_else(|| section.lacks("io_per_s", "io_per_s = 0.12"))?;
         let mailboxes = Self {

@@ -451,10 +451,15 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_measured_is_said_and_does_not_fail() {
+    fn a_test_without_io_does_not_pass() {
         let evidence = Evidence::default();
         let rules = judge(TestKind::Performance, &evidence, &limits());
-        assert_eq!(verdict(&Ending::Complete, &rules), Verdict::Pass);
+        assert_eq!(verdict(&Ending::Complete, &rules), Verdict::Error);
+        let said = verdict::sentence(&Ending::Complete, &rules, &evidence);
+        assert!(
+            said.contains("no I/O to measure for database read, average and log write, average"),
+            "{said}"
+        );
         let measured = rules.iter().filter(|r| r.outcome != Outcome::NotMeasured);
         let measured: Vec<_> = measured.map(|rule| &rule.name).collect();
         assert_eq!(measured, ["I/O errors", "hung I/O"]);

@@ -31,7 +31,12 @@ const FAULTS: [&str; 6] = [PAGES, LOGS, RECORDS, ERRORS, HANGS, TUNED];
 pub fn verdict(ending: &Ending, rules: &[Rule]) -> Verdict {
     let is_fault = |rule: &&Rule| FAULTS.contains(&rule.name.as_str());
     match ending {
-        Ending::Complete => Verdict::of(rules),
+        Ending::Complete if without_io(rules).is_empty() => Verdict::of(rules),
+        // What failed all the same is the storage's doing; a pass would be nobody's.
+        Ending::Complete => match Verdict::of(rules) {
+            Verdict::Pass => Verdict::Error,
+            failed => failed,
+        },
         Ending::Stopped => Verdict::Interrupted,
         Ending::Broken(_) => {
             let faults: Vec<Rule> = rules.iter().filter(is_fault).cloned().collect();
@@ -41,6 +46,15 @@ pub fn verdict(ending: &Ending, rules: &[Rule]) -> Verdict {
             }
         }
     }
+}
+
+/// Latencies that were not measured although the test was carried out: there was no such I/O.
+fn without_io(rules: &[Rule]) -> Vec<&str> {
+    let latencies = rules
+        .iter()
+        .filter(|rule| [READS, LOG_WRITES].contains(&rule.name.as_str()));
+    let without = latencies.filter(|rule| rule.outcome == Outcome::NotMeasured);
+    without.map(|rule| rule.name.as_str()).collect()
 }
 
 /// The verdict in one plain sentence.
@@ -64,6 +78,11 @@ pub fn sentence(ending: &Ending, rules: &[Rule], evidence: &Evidence) -> String 
                 None => format!("This storage does not hold: {}.", failed.join("; ")),
             }
         }
+        (Ending::Complete, Verdict::Error) => format!(
+            "The test says nothing about this storage ({rate}): there was no I/O to measure for {}. Larger databases, a \
+             smaller cache or a longer test will have some.",
+            without_io(rules).join(" and ")
+        ),
         (Ending::Complete, _) => match achieved {
             Some(achieved) if evidence.done.is_empty() => held(achieved, rules, evidence),
             _ => done(rules, evidence),
@@ -226,7 +245,8 @@ mod tests {
         );
         evidence.mailboxes = Some(4_000);
         evidence.target = None;
-        evidence.log_writes.clear();
+        evidence.log_writes = evidence.reads.clone();
+        evidence.log_writes[0].mean = Some(Span::millis(1));
         assert_eq!(
             said(&evidence),
             "This storage carried 4,000 mailboxes: 480 transactional I/Os per second, every limit held. \
