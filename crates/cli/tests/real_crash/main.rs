@@ -12,10 +12,14 @@
 //! everything to the kernel before it acknowledges, and recovers what it finds. What must be durable is tried in
 //! `crates/testkit/tests/real_world.rs`.
 //!
-//! The long form: `BRUNT_CRASHES=300 cargo test --release -p brunt-cli --test real_crash -- --nocapture`.
+//! The other test (`phases`) aims its kills at each phase of a test: creation, work, growth, backup, restore, clean-up, recovery.
+//!
+//! The long forms: `BRUNT_LONG=1 cargo test --release -p brunt-cli --test real_crash -- --nocapture phases`, and
+//! `BRUNT_CRASHES=300 cargo test --release -p brunt-cli --test real_crash -- --nocapture`.
 
 mod journal;
 mod look;
+mod phases;
 
 use std::io::Read;
 use std::path::Path;
@@ -36,10 +40,10 @@ const LIFE_MAX_MS: u64 = 400;
 /// A process that recovers lives for so long at most.
 const RECOVERY_MAX_MS: u64 = 80;
 
-fn brunt(folder: &Path, arguments: &[&str]) -> Command {
+fn brunt(folder: &Path, scenario: &str, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_brunt"));
     command
-        .args(["run", "crash.toml", "--quiet"])
+        .args(["run", scenario, "--quiet"])
         .args(arguments)
         .current_dir(folder)
         .env("NO_COLOR", "1")
@@ -50,7 +54,7 @@ fn brunt(folder: &Path, arguments: &[&str]) -> Command {
 
 /// Lets sessions work for a while, kills the program, and returns what it has told.
 fn live_and_die(folder: &Path, seed: u64, draw: &mut Stream) -> String {
-    let mut child: Child = brunt(folder, &["--seed", &seed.to_string()])
+    let mut child: Child = brunt(folder, "crash.toml", &["--seed", &seed.to_string()])
         .env("BRUNT_WITNESS", "/dev/stdout")
         .stdout(Stdio::piped())
         .spawn()
@@ -72,10 +76,14 @@ fn live_and_die(folder: &Path, seed: u64, draw: &mut Stream) -> String {
 
 /// Begins a program that recovers and then waits for its time to begin, and kills it meanwhile.
 fn die_in_recovery(folder: &Path, draw: &mut Stream) {
-    let mut child = brunt(folder, &["--start-at", "2999-01-01T00:00:00Z"])
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut child = brunt(
+        folder,
+        "crash.toml",
+        &["--start-at", "2999-01-01T00:00:00Z"],
+    )
+    .stdout(Stdio::null())
+    .spawn()
+    .unwrap();
     thread::sleep(Duration::from_micros(draw.below(RECOVERY_MAX_MS * 1_000)));
     child.kill().unwrap();
     child.wait().unwrap();
