@@ -53,7 +53,7 @@ impl Armed {
             return Meeting::Passes;
         };
         if let Some(width) = self.fault.settles {
-            return self.lie_in_wait(io, touched.start, width);
+            return self.lie_in_wait(io, path, touched.start, width);
         }
         if self.fault.kind == FaultKind::Stale {
             let has_former = !self.former.is_empty();
@@ -73,9 +73,11 @@ impl Armed {
         Meeting::Strikes
     }
 
-    fn lie_in_wait(&mut self, io: &Io, start: u64, width: u64) -> Meeting {
+    fn lie_in_wait(&mut self, io: &Io, path: &Path, start: u64, width: u64) -> Meeting {
+        // A header has a second copy.
+        let is_header = io.class == Class::Metadata && path.extension() == Some("edb".as_ref());
         // Bytes that grow or format a file may never be read.
-        let carries_data = !matches!(io.class, Class::Create | Class::LogFormat);
+        let carries_data = !is_header && !matches!(io.class, Class::Create | Class::LogFormat);
         // A stale read needs a write before it.
         let is_too_early = self.fault.kind == FaultKind::Stale && io.op == Op::Read;
         if is_too_early || !carries_data {
