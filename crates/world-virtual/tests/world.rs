@@ -104,9 +104,11 @@ fn only_what_storage_does_changes_the_digest_of_requests() {
 
 /// One write; its digest.
 fn one_write(path: &'static str, offset: u64, bytes: usize, begin: u64, latency: Span) -> u64 {
-    let mut options = VirtualOptions::default();
-    options.devices = vec![Box::new(Delay(move |_: Time, _: &Request| latency))];
-    let mut made = VirtualWorld::new(options);
+    let device = Delay(move |_: Time, _: &Request| latency);
+    let mut made = VirtualWorld::new(VirtualOptions {
+        devices: vec![Box::new(device)],
+        ..VirtualOptions::default()
+    });
     let world = made.world.clone();
     made.executor.block_on(async move {
         // The file has the second number under either name.
