@@ -7,8 +7,8 @@ use brunt_report::{counted, decimals, grouped, one_line};
 use brunt_units::ByteSize;
 use brunt_world_real::facts;
 
-use crate::scenario::Scenario;
 use crate::version;
+use brunt_scenario::Scenario;
 
 /// Three or more lines: the scenario, the storage, the seed.
 pub fn opening(scenario: &Scenario, backend: &str) -> String {
@@ -190,7 +190,7 @@ fn volume(path: &Path) -> (String, String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::{DEMO, Override};
+    use brunt_scenario::{DEMO, Override};
 
     #[test]
     fn the_first_line_says_what_is_tested() {

@@ -7,7 +7,9 @@ use clap::Args;
 
 use brunt_report::Timestamp;
 
-use crate::scenario::{DEMO, Override, Place, Refusal, Scenario, Source, is_modelled};
+use brunt_scenario::{DEMO, Override, Place, Refusal, Scenario, is_modelled};
+
+use crate::source::Source;
 
 /// What a testing command is told.
 #[derive(Args, Clone, Debug, Default)]

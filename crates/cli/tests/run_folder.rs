@@ -6,7 +6,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use brunt_cli::scenario::{Scenario, TEMPLATE};
+use brunt_scenario::{Scenario, TEMPLATE};
 use serde_json::Value;
 use tempfile::TempDir;
 

@@ -3,8 +3,8 @@
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 
-use brunt_cli::scenario::{DEMO, TEMPLATE};
 use brunt_ese::instance::transaction::Commit;
+use brunt_scenario::{DEMO, TEMPLATE};
 use brunt_testkit::tiny::{SIZE, TABLE, open, options, tree_files};
 use brunt_world::Frames;
 use brunt_world::random::Streams;

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use brunt_cli::scenario::{ArrayScenario, Scenario};
 use brunt_ese::format::checkpoint_file::Checkpoint;
 use brunt_ese::format::checksum::{Diagnosis, diagnose};
 use brunt_ese::format::flush_map::{FlushMapHeader, MAP_PAGE_BYTES, flush_type, sound_map_page};
@@ -14,6 +13,7 @@ use brunt_ese::log::reader::Generation;
 use brunt_ese::page::PageChanges;
 use brunt_ese::verify::verify;
 use brunt_report::{Run, RunResult, report_html};
+use brunt_scenario::{ArrayScenario, Scenario};
 use brunt_units::{PageNumber, PageSize};
 use brunt_world_virtual::Store;
 

@@ -16,6 +16,7 @@ mod limits;
 mod load;
 mod place;
 mod process;
+mod room;
 mod stack;
 mod temperature;
 
@@ -28,6 +29,7 @@ pub use load::{
 };
 pub use place::{Place, place};
 pub use process::{ProcessUse, huge_page_memory, process_use};
+pub use room::{Room, bytes_there, room};
 pub use stack::{Stack, stack};
 pub use temperature::temperatures;
 

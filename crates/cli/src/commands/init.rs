@@ -10,7 +10,7 @@ use clap::Args;
 
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::scenario::TEMPLATE;
+use brunt_scenario::TEMPLATE;
 
 /// What `init` is told.
 #[derive(Args, Clone, Debug)]

@@ -4,13 +4,13 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use brunt_cli::commands::run::plan::plan;
-use brunt_cli::scenario::Scenario;
 use brunt_ese::verify::verify;
 use brunt_qualify::plan::Plan;
 use brunt_qualify::progress::Silence;
 use brunt_qualify::records::{Compared, Contents, StoredFields};
 use brunt_qualify::server::{Server, Table};
 use brunt_qualify::{survey, verification};
+use brunt_scenario::Scenario;
 use brunt_world::World;
 use brunt_world_real::RealWorld;
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use brunt_world_real::{FolderLock, LockError, Roots};
 
-use crate::scenario::Scenario;
+use brunt_scenario::Scenario;
 
 /// Why folders cannot be had.
 #[derive(Debug, thiserror::Error)]

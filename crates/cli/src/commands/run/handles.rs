@@ -5,7 +5,7 @@
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::scenario::Scenario;
+use brunt_scenario::Scenario;
 
 /// Streams, rings, signals, the run folder, the machine's counters, and files that are open for a moment.
 const FIXED: u64 = 32;

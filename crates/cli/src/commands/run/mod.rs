@@ -51,7 +51,9 @@ use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use crate::opening::opening;
 use crate::output::Output;
-use crate::scenario::{Refusal, Scenario, preflight};
+use brunt_scenario::{Refusal, Scenario};
+
+use crate::preflight::preflight;
 use crate::test_args::TestArgs;
 use folders::{PrepareError, Prepared};
 pub(crate) use recorder::Recorder;

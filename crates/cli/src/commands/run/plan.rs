@@ -15,7 +15,7 @@ use brunt_workload::session::Scheduling;
 use brunt_world::fault::Fault;
 use brunt_world_real::facts;
 
-use crate::scenario::Scenario;
+use brunt_scenario::Scenario;
 
 /// The plan of `scenario`, for a run that began at `begun`.
 pub fn plan(scenario: &Scenario, renew: bool, begun: SystemTime) -> Plan {
@@ -122,7 +122,7 @@ fn log_segment(scenario: &Scenario) -> usize {
     }
 }
 
-fn instance(instance: &crate::scenario::InstancePlan) -> InstancePlan {
+fn instance(instance: &brunt_scenario::InstancePlan) -> InstancePlan {
     let databases = instance.databases.iter();
     InstancePlan {
         name: instance.name.clone(),

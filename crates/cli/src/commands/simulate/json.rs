@@ -7,7 +7,7 @@ use brunt_units::{Span, Time};
 use serde_json::{Map, Value, json};
 
 use super::words;
-use crate::scenario::ArrayScenario;
+use brunt_scenario::ArrayScenario;
 
 /// The whole result, on several lines.
 pub(super) fn result(scenario: &ArrayScenario, outcome: &Outcome) -> String {

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::SimulateError;
 use super::points::Tried;
 use crate::columns::columns;
-use crate::scenario::ModelledScenario;
+use brunt_scenario::ModelledScenario;
 
 /// One key of a scenario, and what came of its values.
 pub(super) struct Curve {

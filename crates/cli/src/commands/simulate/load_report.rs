@@ -10,7 +10,7 @@ use brunt_units::Span;
 
 use super::{SimulateArgs, SimulateError, json, phases, words};
 use crate::commands::run::timestamp;
-use crate::scenario::ArrayScenario;
+use brunt_scenario::ArrayScenario;
 
 /// Writes the folder below `args.out`: the page in it.
 ///

@@ -40,7 +40,9 @@ pub use headline::{Headline, LogFigures};
 
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::scenario::{ArrayScenario, ModelledScenario, Override, Place, Refusal, Source};
+use brunt_scenario::{ArrayScenario, ModelledScenario, Override, Place, Refusal};
+
+use crate::source::Source;
 
 /// What `simulate` is told.
 #[derive(Args, Clone, Debug)]

@@ -80,7 +80,7 @@ mod tests {
     use brunt_array::load::simulate;
 
     use super::*;
-    use crate::scenario::ArrayScenario;
+    use brunt_scenario::ArrayScenario;
 
     /// The example, cut short: the whole drive is rebuilt from 10 s on within a minute, and comes back at 80 s.
     fn rebuilding() -> ArrayScenario {

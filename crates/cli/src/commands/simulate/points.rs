@@ -13,7 +13,7 @@ use brunt_report::result::{Outcome, Rule};
 
 use super::test::{Record, simulate};
 use super::{Engine, Headline, SimulateError, Source};
-use crate::scenario::{Override, Refusal};
+use brunt_scenario::{Override, Refusal};
 
 /// One simulation to make: what it replaces in the scenario.
 #[derive(Clone, Debug)]

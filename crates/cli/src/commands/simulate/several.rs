@@ -15,7 +15,7 @@ use crate::commands::run::timestamp;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use crate::output::Output;
-use crate::scenario::Place;
+use brunt_scenario::Place;
 
 /// More seeds say nothing more.
 const SEEDS_MAX: u64 = 1000;

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::kept::{Curve, CurvePoint};
 use super::points::{Point, Tried};
-use crate::scenario::{Place, Refusal};
+use brunt_scenario::{Place, Refusal};
 
 /// Values of a range, unless it says how many.
 const VALUES: usize = 8;

@@ -17,7 +17,7 @@ use serde_json::json;
 use super::kept::{Curve, CurvePoint};
 use super::points::{Point, Tried, simulate_all};
 use super::{Engine, SimulateError, Source};
-use crate::scenario::{Override, Place};
+use brunt_scenario::{Override, Place};
 
 /// How near the largest that passes and the smallest that does not are in the end, as a share.
 const NEAR: f64 = 0.02;

@@ -10,8 +10,8 @@ use brunt_units::{Span, Time};
 use super::{drives, pages, phases};
 use crate::columns::columns;
 use crate::output::{Output, Tone};
-use crate::scenario::ArrayScenario;
 use crate::version;
+use brunt_scenario::ArrayScenario;
 
 /// Where columns of a tier and of LUNs in pages stand, if there are such: before what happened.
 const MORE_COLUMNS: usize = 8;

@@ -12,7 +12,7 @@ use brunt_units::{Span, Time};
 
 use super::Simulated;
 use crate::commands::simulate::SimulateError;
-use crate::scenario::ModelledScenario;
+use brunt_scenario::ModelledScenario;
 
 /// Writes everything but the report. What is returned is everything together.
 ///

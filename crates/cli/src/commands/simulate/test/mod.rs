@@ -39,7 +39,7 @@ use crate::commands::run::timestamp;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use crate::output::Output;
-use crate::scenario::ModelledScenario;
+use brunt_scenario::ModelledScenario;
 use gauge::Gauge;
 use server::Server;
 use storage::Storage;

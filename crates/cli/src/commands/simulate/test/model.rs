@@ -11,7 +11,7 @@ use brunt_world::Class;
 
 use super::gauge::Reading;
 use crate::commands::simulate::{pages, words};
-use crate::scenario::{ArrayPlan, ModelledScenario};
+use brunt_scenario::{ArrayPlan, ModelledScenario};
 
 /// The numbers of every array of `scenario`.
 pub(super) fn arrays(scenario: &ModelledScenario, readings: &[Reading]) -> Vec<ArrayNumbers> {

@@ -24,8 +24,8 @@ use super::{EPOCH, Record, predicted};
 use crate::commands::run::{Recorder, Watch, plan, test_log};
 use crate::commands::simulate::{Engine, SimulateError};
 use crate::output::Output;
-use crate::scenario::{ModelledScenario, VolumePlan};
 use crate::version;
+use brunt_scenario::{ModelledScenario, VolumePlan};
 
 /// One server: what it does, and who watches it, if anybody does.
 pub(super) struct Server {

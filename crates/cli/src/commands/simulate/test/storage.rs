@@ -5,7 +5,7 @@ use brunt_units::Span;
 use brunt_world::random::Streams;
 use brunt_world_virtual::{Device, Digest, VirtualOptions, VirtualVolume, VirtualWorld};
 
-use crate::scenario::ModelledScenario;
+use brunt_scenario::ModelledScenario;
 
 /// How long a change of a name takes: a lookup in the file system's own memory. Assumed; names change once for each log file.
 const NAMES_LATENCY: Span = Span::micros(50);

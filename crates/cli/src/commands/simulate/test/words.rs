@@ -10,7 +10,7 @@ use crate::columns::columns;
 use crate::commands::simulate::{Engine, pages};
 use crate::opening;
 use crate::output::Output;
-use crate::scenario::ModelledScenario;
+use brunt_scenario::ModelledScenario;
 
 /// More groups than this are told in the report only.
 const GROUPS_SHOWN: usize = 12;

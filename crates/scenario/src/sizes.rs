@@ -13,16 +13,14 @@
 //! found before the test, which is then paced at its share.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use brunt_qualify::goal::TestKind;
 use brunt_units::ByteSize;
-use rustix::fs::statvfs;
+use brunt_world_real::facts::{bytes_there, room};
 
 use super::model::Scenario;
 use super::place::{Placed, Refusal};
-use super::preflight::bytes_there;
 use super::section::{self, Section};
 
 /// A mailbox profile.
@@ -40,6 +38,12 @@ pub(super) const MAILBOX_KEYS: [&str; 3] = ["count", "quota", "io_per_s"];
 pub(super) const THROUGHPUT_KEYS: [&str; 2] = ["capacity_percent", "throughput_percent"];
 
 const COUNT_MAX: u64 = 100_000_000;
+/// Log files that may exist beside those that recovery needs: the current one, the one being formatted, and some that
+/// wait to be removed.
+const LOG_FILES_SPARE: u64 = 16;
+/// Log that one server may write from one move of the checkpoint to the next, which gives logs up at most once a second.
+/// Measured: on a file system in memory 80 MiB beside those of the depth.
+const LOG_AHEAD: ByteSize = ByteSize::mib(128);
 
 impl Mailboxes {
     /// Reads `[mailboxes]`.
@@ -157,6 +161,38 @@ impl Scenario {
         }
         Ok(())
     }
+
+    /// The key that says how large databases are.
+    pub fn sized_by(&self) -> &'static str {
+        match (&self.mailboxes, self.sized_percent) {
+            (Some(_), _) => "`count` or `quota` of [mailboxes]",
+            (None, Some(_)) => "`capacity_percent`",
+            (None, None) => "`database_size`",
+        }
+    }
+
+    /// Room for the logs of one instance.
+    ///
+    /// On storage that writes pages more slowly than the log grows, the checkpoint falls behind its depth. How far depends on
+    /// the storage, which is what is to be found out; an instance's part of the cache is set aside for it. On fast storage the
+    /// log runs ahead of the checkpoint instead.
+    pub fn log_bytes(&self) -> u64 {
+        let profile = &self.profile;
+        let file = profile.log_file.get();
+        let replayed = match self.test.kind {
+            TestKind::SoftRecovery => (u64::from(self.test.logs) + LOG_FILES_SPARE) * file,
+            _ => 0,
+        };
+        let behind = profile.checkpoint_depth.get().saturating_mul(2);
+        let instances = self.instances.len().max(1) as u64;
+        let part = profile
+            .cache_max
+            .get()
+            .max(LOG_AHEAD.get())
+            .div_euclid(instances);
+        let behind = behind.saturating_add(part);
+        behind.max(replayed).saturating_add(LOG_FILES_SPARE * file)
+    }
 }
 
 /// The volume that holds `path`.
@@ -170,13 +206,9 @@ fn volume<'s>(
             .place
             .refuse(format!("{} cannot be asked for its room", path.display()))
     };
-    let mut there = path.ancestors();
-    let found = there.find_map(|at| Some((at, fs::metadata(at).ok()?)));
-    let (folder, status) = found.ok_or_else(refuse)?;
-    let space = statvfs(folder).map_err(|_| refuse())?;
-    let free = space.f_bavail.saturating_mul(space.f_frsize);
-    let share = shares.entry(status.dev()).or_insert_with(|| Share {
-        available: free,
+    let room = room(path).ok_or_else(refuse)?;
+    let share = shares.entry(room.volume).or_insert_with(|| Share {
+        available: room.free,
         ..Share::default()
     });
     Ok(share)

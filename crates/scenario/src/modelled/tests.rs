@@ -5,9 +5,9 @@ use brunt_units::ByteSize;
 
 use super::*;
 
-const EXAMPLE: &str = include_str!("../../../../../examples/mail-on-array.toml");
+const EXAMPLE: &str = include_str!("../../../../examples/mail-on-array.toml");
 
-const POOL: &str = include_str!("../../../../../examples/mail-on-pool.toml");
+const POOL: &str = include_str!("../../../../examples/mail-on-pool.toml");
 
 fn parse(text: &str, set: &[&str]) -> Result<ModelledScenario, String> {
     let overrides = set.iter().map(|set| Override::of_set(set).unwrap());
@@ -191,7 +191,7 @@ fn a_test_lies_on_pages_of_a_pool() {
 #[test]
 fn a_test_is_told_from_plain_load() {
     assert!(ModelledScenario::is_meant("m.toml", EXAMPLE));
-    let load = include_str!("../../../../../examples/arrays/raid10-healthy.toml");
+    let load = include_str!("../../../../examples/arrays/raid10-healthy.toml");
     assert!(!ModelledScenario::is_meant("m.toml", load));
     assert!(!ModelledScenario::is_meant("m.toml", "= 3"));
 }

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use brunt_cli::scenario::{Override, Scenario};
 use brunt_qualify::goal::{Growth, TestKind, Tune};
+use brunt_scenario::{Override, Scenario};
 use brunt_units::{ByteSize, PageSize, Span};
 use brunt_workload::mix::Kind;
 use brunt_workload::profile::{CheckpointPacing, SessionScope, Version};
@@ -206,7 +206,6 @@ fn capacity_gives_sizes_on_the_machine() {
         let text = format!("{text}\n[throughput]\ncapacity_percent = {percent}\n");
         let mut scenario = Scenario::parse("t.toml", &text, folder.path(), &[]).unwrap();
         scenario.fit_capacity().unwrap();
-        brunt_cli::scenario::preflight(&scenario).unwrap();
         assert!(!scenario.to_toml().contains("capacity_percent"));
         scenario.databases().next().unwrap().size.value.get() as f64
     };

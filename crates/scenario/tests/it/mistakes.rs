@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use brunt_cli::scenario::{DEMO, Override, Scenario};
+use brunt_scenario::{DEMO, Override, Scenario};
 use brunt_units::{ByteSize, PageSize, Span};
 use brunt_world_real::{Choice, Kind};
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use brunt_cli::scenario::Scenario;
+use brunt_scenario::Scenario;
 use brunt_units::Span;
 use brunt_world::fault::{Direction, Fault, FaultKind};
 

@@ -14,21 +14,10 @@ use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Component, Path, PathBuf};
 
-use brunt_qualify::goal::TestKind;
+use brunt_scenario::{Placed, Refusal, Scenario};
 use brunt_units::ByteSize;
-use brunt_world_real::facts;
+use brunt_world_real::facts::{self, bytes_there};
 use rustix::fs::{Access, access, statvfs};
-
-use super::model::Scenario;
-use super::place::{Placed, Refusal};
-
-/// Log files that may exist beside those that recovery needs: the current one, the one being formatted, and some that
-/// wait to be removed.
-const LOG_FILES_SPARE: u64 = 16;
-
-/// Log that one server may write from one move of the checkpoint to the next, which gives logs up at most once a second.
-/// Measured: on a file system in memory 80 MiB beside those of the depth.
-const LOG_AHEAD: ByteSize = ByteSize::mib(128);
 
 /// Looks whether `scenario` can be run here.
 ///
@@ -311,11 +300,6 @@ fn add_demand<'a>(demands: &mut BTreeMap<u64, Demand<'a>>, path: &'a Placed<Path
     demand.bytes = demand.bytes.saturating_add(bytes);
 }
 
-/// Bytes a file already occupies, which it does not need again.
-pub(super) fn bytes_there(path: &Path) -> u64 {
-    fs::metadata(path).map_or(0, |status| status.blocks() * 512)
-}
-
 /// Bytes that logs of an earlier run occupy in `folder`: what recovery does not need of them is given up.
 fn logs_there(folder: &Path) -> u64 {
     let Ok(entries) = fs::read_dir(folder) else {
@@ -328,40 +312,6 @@ fn logs_there(folder: &Path) -> u64 {
         is_log.then(|| bytes_there(&path))
     });
     logs.fold(0, u64::saturating_add)
-}
-
-impl Scenario {
-    /// The key that says how large databases are.
-    fn sized_by(&self) -> &'static str {
-        match (&self.mailboxes, self.sized_percent) {
-            (Some(_), _) => "`count` or `quota` of [mailboxes]",
-            (None, Some(_)) => "`capacity_percent`",
-            (None, None) => "`database_size`",
-        }
-    }
-
-    /// Room for the logs of one instance.
-    ///
-    /// On storage that writes pages more slowly than the log grows, the checkpoint falls behind its depth. How far depends on
-    /// the storage, which is what is to be found out; an instance's part of the cache is set aside for it. On fast storage the
-    /// log runs ahead of the checkpoint instead.
-    pub(super) fn log_bytes(&self) -> u64 {
-        let profile = &self.profile;
-        let file = profile.log_file.get();
-        let replayed = match self.test.kind {
-            TestKind::SoftRecovery => (u64::from(self.test.logs) + LOG_FILES_SPARE) * file,
-            _ => 0,
-        };
-        let behind = profile.checkpoint_depth.get().saturating_mul(2);
-        let instances = self.instances.len().max(1) as u64;
-        let part = profile
-            .cache_max
-            .get()
-            .max(LOG_AHEAD.get())
-            .div_euclid(instances);
-        let behind = behind.saturating_add(part);
-        behind.max(replayed).saturating_add(LOG_FILES_SPARE * file)
-    }
 }
 
 #[cfg(test)]
@@ -572,6 +522,16 @@ mod tests {
             said.contains("% for growth, their copies, and logs"),
             "{said}"
         );
+    }
+
+    #[test]
+    fn databases_sized_by_their_volume_fit_it() {
+        let bench = Bench::new();
+        let text = "[test]\nsessions = 1\n[throughput]\ncapacity_percent = 10\n\
+                    [[instance]]\nlog = \"log1\"\ndatabases = [\"db/1.edb\"]\n";
+        let mut scenario = Scenario::parse("t.toml", text, bench.folder.path(), &[]).unwrap();
+        scenario.fit_capacity().unwrap();
+        preflight(&scenario).unwrap();
     }
 
     #[test]

@@ -1,0 +1,44 @@
+//! The language of scenarios: the TOML file that describes a test, or storage and a load on it.
+//!
+//! ```text
+//!   text -> tree (values that know their line) -> overrides (--set, --duration ...) -> Scenario
+//! ```
+//!
+//! Every value remembers where it was written. So every refusal names file, line, key and value, even when the mistake
+//! is found much later, when paths are looked at. Unknown keys are refused with the nearest known one: a misspelt key
+//! that is ignored would test something else.
+//!
+//! A resolved scenario has every default filled in and every path absolute. [`Scenario::to_toml`] writes that form, and
+//! reading it again gives the same scenario.
+
+mod arrays;
+mod faults;
+mod head;
+mod limits;
+mod model;
+mod modelled;
+mod nearest;
+mod overrides;
+mod place;
+mod profile;
+mod records;
+mod section;
+mod sizes;
+mod test;
+mod tree;
+mod write;
+
+pub use arrays::ArrayScenario;
+pub use model::{DatabasePlan, InstancePlan, Scenario};
+pub use modelled::{ArrayPlan, ModelledScenario, VolumePlan, is_modelled};
+pub use overrides::Override;
+pub use place::{Place, Placed, Refusal};
+pub use profile::Profile;
+pub use sizes::Mailboxes;
+pub use test::Test;
+
+/// The demo: what is run when no scenario is named.
+pub const DEMO: &str = include_str!("../../../examples/demo.toml");
+
+/// What `brunt init` writes: a scenario to begin with, every key explained.
+pub const TEMPLATE: &str = include_str!("../../../examples/scenario.toml");

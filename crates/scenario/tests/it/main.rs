@@ -1,0 +1,5 @@
+//! The language of scenarios, from text to plan and back.
+
+mod faults;
+mod goals;
+mod mistakes;
