@@ -1,12 +1,14 @@
 //! Keeping frames available: evict what is clean, write what is dirty, coldest first, over the whole cache.
 
+use std::rc::Rc;
+
 use brunt_units::{LogPosition, Span};
 
 use super::write::After;
 use super::{Cache, PageKey, State};
 use crate::content::Content;
 use crate::error::EngineError;
-use crate::log::{FlushReason, Log};
+use crate::log::WriteAhead;
 use crate::policy::available::Demand;
 use brunt_world::sync::Alarm;
 use brunt_world::{Class, Io};
@@ -41,7 +43,7 @@ impl<C: Content> Cache<C> {
     }
 
     /// Evicts what is cold and clean, and finds what is to be written, no more than may be written now.
-    fn look_for_cold(&self, demand: Demand, cold: &mut Cold<C>) {
+    fn look_for_cold(&self, demand: Demand, cold: &mut Cold) {
         let mut state = self.0.state.borrow_mut();
         state.evict_clean(demand.frames, cold);
         let writes = demand.writes.saturating_sub(state.freeing_writes);
@@ -49,7 +51,7 @@ impl<C: Content> Cache<C> {
     }
 
     /// Has the log of pages that cannot leave before it is durable flushed, in a task of its own: meanwhile others leave.
-    fn hasten(&self, instance: usize, cold: &mut Cold<C>) {
+    fn hasten(&self, instance: usize, cold: &mut Cold) {
         let Some((log, end)) = cold.early[instance].take() else {
             return;
         };
@@ -59,7 +61,7 @@ impl<C: Content> Cache<C> {
         }
         let cache = self.clone();
         drop(self.0.world.spawner.spawn(async move {
-            let flushed = log.flushed(end, FlushReason::Page).await;
+            let flushed = log.flushed(end).await;
             cache.0.state.borrow_mut().instances[instance].hastening = false;
             match flushed {
                 Ok(()) => cache.look_again(),
@@ -213,28 +215,19 @@ impl<C: Content> Cache<C> {
 }
 
 /// The coldest pages, by what has to happen before they can leave.
-pub(super) struct Cold<C: Content> {
+#[derive(Default)]
+pub(super) struct Cold {
     /// Nothing: they have left.
     evicted: u32,
     /// They have to be written.
     dirty: Vec<u32>,
     /// They were changed so lately that the log of their instance has to be durable up to here first.
-    early: Vec<Option<(Log<C>, LogPosition)>>,
-}
-
-impl<C: Content> Default for Cold<C> {
-    fn default() -> Self {
-        Self {
-            evicted: 0,
-            dirty: Vec::new(),
-            early: Vec::new(),
-        }
-    }
+    early: Vec<Option<(Rc<dyn WriteAhead>, LogPosition)>>,
 }
 
 impl<C: Content> State<C> {
     /// Evicts the clean pages among the coldest `want` that need not wait for their log, and collects the dirty ones.
-    pub(super) fn evict_clean(&mut self, want: u32, cold: &mut Cold<C>) {
+    pub(super) fn evict_clean(&mut self, want: u32, cold: &mut Cold) {
         let mut chosen = Vec::with_capacity(want as usize);
         cold.early.resize_with(self.instances.len(), || None);
         let (databases, instances) = (&self.databases, &self.instances);
@@ -248,8 +241,8 @@ impl<C: Content> State<C> {
             let early = &mut cold.early[instance];
             let end = early
                 .take()
-                .map_or(last, |(_, end): (Log<C>, _)| last.max(end));
-            *early = Some((database.log.clone(), end));
+                .map_or(last, |(_, end): (Rc<dyn WriteAhead>, _)| last.max(end));
+            *early = Some((Rc::clone(&database.log), end));
             false
         };
         self.frames.coldest(want as usize, may_go, &mut chosen);

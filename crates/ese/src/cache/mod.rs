@@ -7,6 +7,7 @@
 //!                              ^                              (changing it meanwhile changes a copy)
 //! ```
 //!
+//! * `databases`: the databases whose pages are cached.
 //! * `frames`: the table of frames.
 //! * `read`: finding and reading pages, stalls.
 //! * `preread`: reading pages before they are asked for.
@@ -21,6 +22,7 @@
 //! completed; a pinned page stays.
 
 mod clean;
+mod databases;
 mod flush_memory;
 mod frames;
 mod mend;
@@ -32,32 +34,31 @@ mod tests;
 mod view;
 mod write;
 
+pub use databases::NewDatabase;
 pub use flush_memory::FlushMemory;
 pub(crate) use past::{OnDisk, Reader};
 pub use read::{Pin, Trust};
 pub use view::CachedPages;
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::collections::BTreeSet;
 use std::rc::{Rc, Weak};
 
 use brunt_units::{DatabaseTime, LogPosition, PageNumber, PageSize, Span, Time};
+use brunt_world::World;
 use brunt_world::sync::{Alarm, Event, Limit};
-use brunt_world::{FileId, World};
 
 use crate::content::Content;
 use crate::error::EngineError;
-use crate::format::stamp::Signature;
-use crate::instance::operate::PINS_CHANGING;
-use crate::log::{Appended, Log};
+use crate::log::Appended;
 use crate::meter::MeterBoard;
 use crate::patch::{Copies, Patch};
+use crate::policy::PINS_CHANGING;
 use crate::policy::available::{Available, Freeing, START_PERCENT, STOP_PERCENT};
 use crate::policy::dirty::DirtyOrder;
-use frames::FrameTable;
+use databases::Databases;
 pub(crate) use frames::KeyHasher;
-use preread::Ahead;
+use frames::{FrameTable, Phase};
 
 /// Names a page within a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -117,29 +118,6 @@ impl CacheOptions {
     }
 }
 
-/// A database as the cache knows it.
-struct CachedDatabase<C: Content> {
-    path: PathBuf,
-    file: FileId,
-    /// Pages of the file.
-    pages: u32,
-    instance: u8,
-    log: Log<C>,
-    time: DatabaseTime,
-    signature: Signature,
-    flush: FlushMemory,
-    /// Writes in flight, by an id: the position each makes durable once synced.
-    flying: BTreeMap<u64, LogPosition>,
-    /// The oldest position whose write completed and waits for a sync.
-    unsynced: Option<LogPosition>,
-    /// The oldest position that a sync in flight covers.
-    syncing: Option<LogPosition>,
-    /// Pages that recovery found torn and rebuilds without looking at their former content.
-    torn: BTreeSet<PageNumber>,
-    /// Pages that will be asked for.
-    ahead: Ahead,
-}
-
 /// What the databases of one log stream share.
 struct CachedInstance {
     /// Dirty frames by their oldest log position.
@@ -153,7 +131,7 @@ struct CachedInstance {
 struct State<C: Content> {
     page_size: PageSize,
     frames: FrameTable<C>,
-    databases: Vec<CachedDatabase<C>>,
+    databases: Databases,
     instances: Vec<CachedInstance>,
     /// Frames that will be free when their writes end.
     coming_free: u32,
@@ -228,7 +206,7 @@ impl<C: Content> Cache<C> {
             state: RefCell::new(State {
                 page_size,
                 frames,
-                databases: Vec::new(),
+                databases: Databases::default(),
                 instances: Vec::new(),
                 coming_free: 0,
                 freeing_writes: 0,
@@ -251,48 +229,39 @@ impl<C: Content> Cache<C> {
     }
 
     /// Takes a database in and gives it its number.
-    ///
-    /// Databases of instance n are given before those of n+1. `pages` is how many pages the file has, `time` its latest
-    /// change, `signature` what its copies have in common with it.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "each is another fact about the database"
-    )]
-    pub fn add_database(
-        &self,
-        path: PathBuf,
-        file: FileId,
-        pages: u32,
-        instance: u8,
-        log: Log<C>,
-        time: DatabaseTime,
-        signature: Signature,
-        flush: FlushMemory,
-    ) -> u8 {
+    pub fn add_database(&self, new: NewDatabase) -> u8 {
         let mut state = self.0.state.borrow_mut();
-        while state.instances.len() <= usize::from(instance) {
+        while state.instances.len() <= usize::from(new.instance) {
             state.instances.push(CachedInstance {
                 dirty: DirtyOrder::new(self.0.options.frames),
                 hastening: false,
                 write_ended: Event::new(self.0.world.spawner.tasks()),
             });
         }
-        state.databases.push(CachedDatabase {
-            path,
-            file,
-            pages,
-            instance,
-            log,
-            time,
-            signature,
-            flush,
-            flying: BTreeMap::new(),
-            unsynced: None,
-            syncing: None,
-            torn: BTreeSet::new(),
-            ahead: Ahead::new(),
-        });
-        u8::try_from(state.databases.len() - 1).expect("fewer than 256 databases in a server")
+        state.databases.add(new)
+    }
+
+    /// Forgets a database and its pages. Its number may be given to another.
+    ///
+    /// # Panics
+    /// When a page of it is pinned, or not on storage as it is in memory.
+    pub fn remove_database(&self, database: u8) {
+        let mut state = self.0.state.borrow_mut();
+        assert!(
+            state.databases[usize::from(database)].flying.is_empty(),
+            "a write is in flight"
+        );
+        for frame in 0..self.0.options.frames {
+            let phase = state.frames.phase(frame);
+            if phase != Phase::Free && state.frames.key(frame).database == database {
+                assert_eq!(phase, Phase::Resident, "I/O of a page is in flight");
+                assert!(!state.is_dirty(frame), "a page has not been written");
+                state.frames.vacate(frame);
+            }
+        }
+        state.databases.remove(database);
+        drop(state);
+        self.0.progress.notify();
     }
 
     /// The pages `touched` of `database` were changed by a record at `appended` and carry `time` now.

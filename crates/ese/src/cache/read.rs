@@ -340,7 +340,7 @@ impl<C: Content> Cache<C> {
     pub(super) fn with_database<T>(
         &self,
         database: u8,
-        work: impl FnOnce(&mut super::CachedDatabase<C>) -> T,
+        work: impl FnOnce(&mut super::databases::CachedDatabase) -> T,
     ) -> T {
         work(&mut self.0.state.borrow_mut().databases[usize::from(database)])
     }

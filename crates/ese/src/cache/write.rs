@@ -4,16 +4,19 @@
 //! submitted, as many as may be in flight, and each ends in a task of its own, so nobody waits for a device longer than
 //! they must.
 
+use std::rc::Rc;
+
 use brunt_units::{DatabaseTime, LogPosition, PageNumber};
 use brunt_world::{Class, Io, IoError, Op, Segments, Ticket};
 
+use super::databases::CachedDatabase;
 use super::frames::Phase;
 use super::past::tell;
-use super::{Cache, CachedDatabase, PageKey, State};
+use super::{Cache, PageKey, State};
 use crate::content::Content;
 use crate::error::EngineError;
 use crate::format::flush_map::next_flush_type;
-use crate::log::FlushReason;
+use crate::log::WriteAhead;
 use crate::policy::coalesce::{Candidate, Limits, Run, runs};
 
 /// What becomes of a page when its write has ended.
@@ -52,7 +55,7 @@ impl<C: Content> Cache<C> {
     ) -> Result<u32, EngineError> {
         for (log, end) in self.logs_of(frames) {
             if log.durable() < end {
-                log.flushed(end, FlushReason::Page).await?;
+                log.flushed(end).await?;
             }
         }
         let mut left = frames.to_vec();
@@ -102,7 +105,7 @@ impl<C: Content> Cache<C> {
     }
 
     /// The newest log position of these frames, for each log.
-    fn logs_of(&self, frames: &[u32]) -> Vec<(crate::log::Log<C>, LogPosition)> {
+    fn logs_of(&self, frames: &[u32]) -> Vec<(Rc<dyn WriteAhead>, LogPosition)> {
         let state = self.0.state.borrow();
         let mut ends: Vec<(u8, usize, LogPosition)> = Vec::new();
         for &frame in frames {
@@ -115,7 +118,7 @@ impl<C: Content> Cache<C> {
             }
         }
         ends.into_iter()
-            .map(|(_, database, end)| (state.databases[database].log.clone(), end))
+            .map(|(_, database, end)| (Rc::clone(&state.databases[database].log), end))
             .collect()
     }
 
@@ -311,7 +314,7 @@ impl<C: Content> Cache<C> {
     }
 }
 
-impl<C: Content> CachedDatabase<C> {
+impl CachedDatabase {
     /// The log from `position` on is needed until the next sync.
     pub(super) fn is_unsynced(&mut self, position: LogPosition) {
         let oldest = self.unsynced.map_or(position, |older| position.min(older));

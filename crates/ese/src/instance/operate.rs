@@ -21,9 +21,6 @@ use brunt_world::sync::Permit;
 /// Pages that a look keeps pinned.
 const PINS_LOOKING: usize = 12;
 
-/// Frames that one operation may pin: a path through a tree of many levels, its neighbours, and the pages of a growth.
-pub(crate) const PINS_CHANGING: u32 = 24;
-
 /// Whether an operation waits for a permit before it pins anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Leave {

@@ -15,7 +15,7 @@ use super::database::{Database, Found};
 use super::transactions::Transactions;
 use super::{Inner, Instance, InstanceOptions};
 use super::{flush_map, ours};
-use crate::cache::Cache;
+use crate::cache::{Cache, NewDatabase};
 use crate::content::Content;
 use crate::error::EngineError;
 use crate::format::attachment::ATTACHMENTS_MAX;
@@ -122,16 +122,16 @@ impl<C: Content> Instance<C> {
         for (path, mut found) in options.databases.iter().zip(found) {
             let (map, memory) = flush_map::open::<C>(world, path, &mut found).await?;
             let (path, time) = (path.clone(), found.header.time);
-            let number = cache.add_database(
-                path.clone(),
-                found.file,
-                found.pages,
-                options.number,
-                log.clone(),
+            let number = cache.add_database(NewDatabase {
+                path: path.clone(),
+                file: found.file,
+                pages: found.pages,
+                instance: options.number,
+                log: Rc::new(log.clone()),
                 time,
-                found.header.signature,
-                memory,
-            );
+                signature: found.header.signature,
+                flush: memory,
+            });
             databases.push(Database {
                 number,
                 path,

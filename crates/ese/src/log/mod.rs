@@ -6,6 +6,7 @@
 //! * [`files`]: names, formatting ahead, rolling.
 //! * [`reserve`]: what is left when the volume is full.
 //! * [`reader`]: reading back.
+//! * `write_ahead`: what the cache needs of a log.
 
 pub mod buffer;
 pub mod files;
@@ -13,11 +14,13 @@ pub mod reader;
 pub mod record;
 pub mod reserve;
 pub mod stream;
+mod write_ahead;
 
 pub use buffer::Appended;
 pub use files::{LogFiles, Rolled};
 pub use record::{LogRecord, NodeAt, Role};
 pub use stream::{Durability, Log, LogOptions};
+pub use write_ahead::{Flushed, WriteAhead};
 
 pub use crate::policy::log_buffer::FlushReason;
 pub use crate::policy::log_shape::LogShape;

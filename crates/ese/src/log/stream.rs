@@ -29,6 +29,7 @@ use super::buffer::{Appended, Chunk, LogBuffer};
 use super::files::{LogFiles, Rolled};
 use crate::content::Content;
 use crate::error::EngineError;
+use crate::log::{Flushed, WriteAhead};
 use crate::meter::MeterBoard;
 use crate::policy::log_buffer::{FlushReason, LogState, Wanted, flush_reason, is_half_full};
 
@@ -395,5 +396,16 @@ impl<C: Content> Log<C> {
             .meter
             .log(number, |log| &mut log.writes, bytes, latency);
         result
+    }
+}
+
+impl<C: Content> WriteAhead for Log<C> {
+    fn durable(&self) -> LogPosition {
+        Self::durable(self)
+    }
+
+    fn flushed(&self, end: LogPosition) -> Flushed {
+        let log = self.clone();
+        Box::pin(async move { Self::flushed(&log, end, FlushReason::Page).await })
     }
 }

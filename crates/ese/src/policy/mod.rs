@@ -36,3 +36,6 @@ pub mod preread;
 pub mod replacement;
 pub mod scan;
 pub mod urgency;
+
+/// Frames that one operation may pin: a path through a tree of many levels, its neighbours, and the pages of a growth.
+pub(crate) const PINS_CHANGING: u32 = 24;

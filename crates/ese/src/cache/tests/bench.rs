@@ -8,7 +8,7 @@ use brunt_units::{DatabaseTime, LogPosition, PageNumber, PageSize, Span};
 use brunt_world::{Class, FileId, Io, IoError, Op, OpenMode, World};
 use brunt_world_virtual::{Agenda, Device, Request, Store, VirtualOptions, VirtualWorld};
 
-use crate::cache::{Cache, CacheOptions, FlushMemory, Trust};
+use crate::cache::{Cache, CacheOptions, FlushMemory, NewDatabase, Trust};
 use crate::content::Bytes;
 use crate::error::EngineError;
 use crate::format::checksum::seal;
@@ -185,7 +185,7 @@ pub(super) fn run(
 
 impl Bench {
     async fn start(world: World, options: CacheOptions, probe: Probe, path: &Path) -> Self {
-        let meters = Rc::new(MeterBoard::new(1, 1));
+        let meters = Rc::new(MeterBoard::new(3, 1));
         let shape = LogShape::new(512, 65536);
         let place = LogPlace {
             number: 0,
@@ -209,16 +209,16 @@ impl Bench {
         log.begin().await.unwrap();
         let file = world.volume.open(path, OpenMode::Write).await.unwrap();
         let cache = Cache::new(&world, options, meters);
-        let number = cache.add_database(
-            path.to_owned(),
+        let number = cache.add_database(NewDatabase {
+            path: path.to_owned(),
             file,
-            PAGES,
-            0,
-            log.clone(),
-            DatabaseTime(1),
-            SIGNATURE,
-            FlushMemory::new::<Bytes>(),
-        );
+            pages: PAGES,
+            instance: 0,
+            log: Rc::new(log.clone()),
+            time: DatabaseTime(1),
+            signature: SIGNATURE,
+            flush: FlushMemory::new::<Bytes>(),
+        });
         assert_eq!(number, 0);
         Self {
             world,
@@ -250,6 +250,11 @@ impl Bench {
         self.cache.changed(0, &[page], appended, time);
         drop(pin);
         appended.end
+    }
+
+    /// The file of the database.
+    pub(super) fn file(&self) -> FileId {
+        self.file
     }
 
     /// Page-fault stalls since this was last asked for.

@@ -2,6 +2,7 @@
 
 mod bench;
 mod clean;
+mod databases;
 mod faults;
 mod patches;
 mod preread;
