@@ -218,17 +218,16 @@ fn rot_fails_the_test_wherever_it_is() {
 /// what was committed.
 #[test]
 fn a_write_that_was_lost_is_a_record_that_is_wrong() {
-    let result = with(Fault {
-        after: 200,
-        settles: Some(4 << 10),
-        only: Some(Direction::Writes),
-        ..Fault::new(FaultKind::Lost, "db/1.edb", 0..1 << 40)
+    // Which page it meets, and so who notices it first, is a matter of the order of writes.
+    let met = [20, 60, 100, 150, 200, 300].map(|after| {
+        let result = with(Fault {
+            after,
+            settles: Some(4 << 10),
+            only: Some(Direction::Writes),
+            ..Fault::new(FaultKind::Lost, "db/1.edb", 0..1 << 40)
+        });
+        assert_eq!(result.verdict, Verdict::Fail, "after {after} writes");
+        outcome(&result, "records verified")
     });
-    assert_eq!(
-        outcome(&result, "records verified"),
-        Outcome::Failed,
-        "{:?}",
-        failed(&result)
-    );
-    assert_eq!(result.verdict, Verdict::Fail);
+    assert!(met.contains(&Outcome::Failed), "{met:?}");
 }
