@@ -190,11 +190,11 @@ mod tests {
         );
         assert_eq!(
             lines[3],
-            "  rule                                   limit    measured  outcome"
+            "  rule                                   limit          measured  outcome"
         );
         assert_eq!(
             lines[4],
-            "  database read, average                 20 ms    24.4 ms   failed   DB2; over the limit from minute 10 on"
+            "  database read, average                 20 ms          24.4 ms   failed   DB2; over the limit from minute 10 on"
         );
         assert!(text.contains("\nnot a qualification: measured for 1,200 s"));
         assert!(text.ends_with(

@@ -527,7 +527,7 @@ mod tests {
     #[test]
     fn databases_sized_by_their_volume_fit_it() {
         let bench = Bench::new();
-        let text = "[test]\nsessions = 1\n[throughput]\ncapacity_percent = 10\n\
+        let text = "[test]\nduration = \"1s\"\nsessions = 1\n[throughput]\ncapacity_percent = 10\n\
                     [[instance]]\nlog = \"log1\"\ndatabases = [\"db/1.edb\"]\n";
         let mut scenario = Scenario::parse("t.toml", text, bench.folder.path(), &[]).unwrap();
         scenario.fit_capacity().unwrap();
