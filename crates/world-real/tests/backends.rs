@@ -1,5 +1,7 @@
 //! Every backend against a real folder: the same bytes, the same refusals, whichever way they went.
 
+mod skipped;
+
 use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -9,6 +11,7 @@ use brunt_world::{
     Class, FileId, Frame, Io, IoError, Op, OpenMode, Segment, Segments, VolumeError, World,
 };
 use brunt_world_real::{Choice, Kind, Options, RealWorld, StartError};
+use skipped::skipped;
 
 const KINDS: [Kind; 3] = [Kind::Registered, Kind::Unregistered, Kind::Threads];
 
@@ -23,6 +26,7 @@ fn options(kind: Kind) -> Options {
 
 /// Runs `test` in a folder of its own on each backend that this machine grants.
 fn on_each<F: Future<Output = ()> + 'static>(test: impl Fn(World, PathBuf) -> F) {
+    let mut refused = Vec::new();
     for kind in KINDS {
         for direct in [true, false] {
             let folder = tempfile::tempdir().unwrap();
@@ -36,10 +40,14 @@ fn on_each<F: Future<Output = ()> + 'static>(test: impl Fn(World, PathBuf) -> F)
                     let future = test(real.world.clone(), folder.path().to_owned());
                     real.executor.block_on(future);
                 }
-                Err(StartError::Backend { .. }) => eprintln!("skipped: {kind} is refused here"),
+                Err(StartError::Backend { .. }) => refused.push(kind.to_string()),
                 Err(error) => panic!("{error}"),
             }
         }
+    }
+    if !refused.is_empty() {
+        refused.dedup();
+        skipped(&format!("refused here: {}", refused.join(", ")));
     }
 }
 

@@ -1,7 +1,10 @@
 //! The conformance suite of the seam, on every backend, past the page cache and through it.
 
+mod skipped;
+
 use brunt_world::conformance;
 use brunt_world_real::{Choice, Kind, Options, RealWorld, StartError};
+use skipped::skipped;
 
 fn passes(kind: Kind) {
     for direct in [true, false] {
@@ -13,8 +16,7 @@ fn passes(kind: Kind) {
         };
         let mut real = match RealWorld::new(&options) {
             Err(StartError::Backend { reason, .. }) => {
-                eprintln!("skipped: {kind} is refused here: {reason}");
-                return;
+                return skipped(&format!("{kind} is refused here: {reason}"));
             }
             other => other.unwrap(),
         };

@@ -8,10 +8,13 @@
     reason = "installs a seccomp filter; the block says why it is sound"
 )]
 
+mod skipped;
+
 use brunt_world::{Class, Io, OpenMode};
 use brunt_world_real::{Backend, Choice, Kind, Options, RealWorld, StartError, TaskRun};
 use rustix::process::{Resource, Rlimit, setrlimit};
 use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
+use skipped::skipped;
 
 /// Refuses `io_uring_setup` to this thread with EPERM, as container runtimes do.
 fn refuse_io_uring() {
@@ -75,7 +78,9 @@ fn works(mut real: RealWorld) -> Backend {
 }
 
 fn on_a_thread_of_its_own(test: impl FnOnce() + Send + 'static) {
-    std::thread::spawn(test).join().unwrap();
+    let name = std::thread::current().name().map(str::to_owned);
+    let thread = std::thread::Builder::new().name(name.unwrap_or_default());
+    thread.spawn(test).unwrap().join().unwrap();
 }
 
 #[test]
@@ -101,8 +106,7 @@ fn threads_where_io_uring_is_refused() {
 fn unregistered_where_memory_may_not_be_locked() {
     on_a_thread_of_its_own(|| {
         if RealWorld::new(&Options::default()).unwrap().backend().kind != Kind::Registered {
-            eprintln!("skipped: io_uring with registered memory is refused here anyway");
-            return;
+            return skipped("io_uring with registered memory is refused here anyway");
         }
         limit_locked_memory();
         let backend = works(RealWorld::new(&Options::default()).unwrap());
