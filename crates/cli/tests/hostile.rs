@@ -7,7 +7,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustix::process::{Pid, Signal, kill_process};
@@ -80,10 +80,9 @@ fn a_pipe_without_a_writer_is_waited_for_in_vain_and_a_signal_ends_that_at_once(
         .spawn()
         .unwrap();
     let pid = Pid::from_child(&child);
-    let begun = Instant::now();
     // Until it waits for the pipe.
     while !is_asleep(&child) {
-        assert!(begun.elapsed() < Duration::from_secs(60));
+        assert!(child.try_wait().unwrap().is_none());
         thread::sleep(Duration::from_millis(10));
     }
     kill_process(pid, Signal::TERM).unwrap();
@@ -189,7 +188,8 @@ fn a_report_that_cannot_be_written_leaves_the_old_one() {
     assert!(made("unlimited").success());
 }
 
-/// A scenario that is over in some seconds, in the folder `scratch`.
+/// A scenario that is over in some seconds, in the folder `scratch`, and whose databases keep within their room however long a busy
+/// machine takes.
 const SMALL: &str = r#"
 scratch = "scratch"
 [test]
@@ -197,6 +197,7 @@ kind = "performance"
 duration = "1s"
 min_warmup = "1s"
 sessions = 2
+operations_per_s = 20
 seed = 3
 [profile]
 version = "exchange-2013"

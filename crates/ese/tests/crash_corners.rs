@@ -2,6 +2,8 @@
 
 mod common;
 
+use std::path::Path;
+
 use brunt_ese::content::Bytes;
 use brunt_ese::instance::transaction::Commit;
 use brunt_ese::instance::{Instance, InstanceOptions};
@@ -146,6 +148,39 @@ fn growth_is_durable_before_the_checkpoint_passes_it() {
     });
     let there = recovered(store, async |instance| instance.databases()[0].pages.get());
     assert!(there >= pages, "{there} pages of {pages}");
+}
+
+/// A process died between the two renames of a roll, and the first was not durable. The next process saw it done and began
+/// its own log with the second one alone: a loss of power then put the new file in the place of the old current one.
+#[test]
+fn names_that_a_dead_process_gave_are_durable_before_the_next_roll() {
+    let (generation, killed) = crash_after(async |_, instance| {
+        insert(&instance, 1, Commit::Hard).await;
+        instance.log().tail().generation
+    });
+    let mut virtual_world = VirtualWorld::new(VirtualOptions {
+        store: killed,
+        ..VirtualOptions::new(1)
+    });
+    let world = virtual_world.world.clone();
+    virtual_world.machine.start_recording();
+    virtual_world.executor.block_on(async move {
+        let archived = format!("/log/edb{generation:05X}.log");
+        let (current, archived) = (Path::new("/log/edb.log"), Path::new(&archived));
+        world.volume.rename(current, archived).await.unwrap();
+        let (instance, _) = open(&world, FRAMES, patient()).await.unwrap();
+        instance.close().await.unwrap();
+    });
+    let journal = virtual_world.machine.stop_recording().unwrap();
+    let mut images = CrashImages::new(&journal);
+    for cut in images.cuts() {
+        for sample in [Sample::Newest, Sample::AllButOldest] {
+            let record = recovered(images.image(cut, sample), async |instance| {
+                instance.read(0, TABLE, &[1]).await.unwrap()
+            });
+            assert!(record.is_some(), "{sample:?} at {cut:?}");
+        }
+    }
 }
 
 /// Of a file that was being made a torn write left less than a block, and the next opening took it for somebody else's.

@@ -339,8 +339,9 @@ async fn survey(
 /// Makes durable what a process that died had written, before anything is concluded from reading it.
 ///
 /// A process can die where its machine does not. Its writes are then read back whether they are durable or not: recovery
-/// would find pages done, move the checkpoint over them, and a later loss of power would take them away. So would it the
-/// end of the newest log file, which the next one names.
+/// would find pages done, move the checkpoint over them, and a later loss of power would take them away. The same holds for
+/// the end of the newest log file, which the next one names, and for names: a process that died between the two renames of
+/// a roll leaves the first one undone, and the second alone would put a new file in the place of the old current one.
 async fn settle(
     world: &World,
     cache: &Cache<Bytes>,
@@ -354,11 +355,20 @@ async fn settle(
             synced.await.result.map_err(file_error(path))?;
         }
     }
-    let current = log_files(world, cache, options, None).current_path();
-    let current = survey.current.map(|_| current);
+    let directory = &options.log_directory;
+    let synced = world.volume.sync_directory(directory).await;
+    synced.map_err(name_error(directory))?;
+    let files = log_files(world, cache, options, None);
+    let newest = match survey.current {
+        Some(_) => Some(files.current_path()),
+        None => survey
+            .archived
+            .last()
+            .map(|last| files.archived_path(*last)),
+    };
     // Older logs are given up because of what it says.
     let checkpoint = survey.attached.as_ref().map(|_| checkpoint_path(options));
-    for path in current.into_iter().chain(checkpoint) {
+    for path in newest.into_iter().chain(checkpoint) {
         let opened = world.volume.open(&path, OpenMode::Write).await;
         let file = opened.map_err(name_error(&path))?;
         let synced = world.disk.submit(Io::sync(Class::Recovery, file)).await;
