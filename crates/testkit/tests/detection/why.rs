@@ -8,19 +8,17 @@ use super::trial::Place;
 pub(crate) fn why(kind: FaultKind, place: Place, cell: &str) -> &'static str {
     match kind {
         FaultKind::DeviceError if place == Place::Checkpoint => {
-            "a checkpoint that cannot be written would make every recovery longer; the instance stops"
+            "without a new checkpoint every recovery would take longer, so the instance stops"
         }
         FaultKind::DeviceError | FaultKind::NoSpace => {
-            "the device says so, and nobody takes an error for success"
+            "the device reports it, and no error is taken for success"
         }
         FaultKind::MediumError if cell.starts_with("**") => {
-            "the device says so, and nobody takes an error for success"
+            "the device reports it, and no error is taken for success"
         }
-        FaultKind::MediumError if cell == "harmless" => {
-            "the second copy is read, or it is made anew"
-        }
+        FaultKind::MediumError if cell == "harmless" => "the second copy is read, or it is rebuilt",
         FaultKind::Stuck => "an I/O in flight for 30 s counts as hung",
-        FaultKind::Slow(_) => "late is a matter of the latency rules",
+        FaultKind::Slow(_) => "late I/O is a matter for the latency rules",
         _ => match place {
             Place::Leaf | Place::Branch | Place::Root => of_a_page(kind, cell),
             Place::Header => of_the_header(kind, cell),
@@ -34,25 +32,23 @@ pub(crate) fn why(kind: FaultKind, place: Place, cell: &str) -> &'static str {
 
 fn of_a_page(kind: FaultKind, cell: &str) -> &'static str {
     match kind {
-        FaultKind::BitFlip => {
-            "the checksum says which bit it is, and it is turned back and counted"
-        }
+        FaultKind::BitFlip => "the checksum shows which bit it is; it is turned back and counted",
         FaultKind::TwoBitFlip | FaultKind::ShortRead | FaultKind::Torn => {
             "the checksum covers the whole page"
         }
         FaultKind::Zeroed => "a tree points to it, so it cannot be blank",
         FaultKind::MisdirectedRead(_) if cell.contains("-1019") => {
-            "the page there was never used, and a tree points here"
+            "the page there was never used, but a tree points here"
         }
-        FaultKind::MisdirectedRead(_) => "the checksum is made with the page's number",
+        FaultKind::MisdirectedRead(_) => "the checksum includes the page's number",
         FaultKind::MisdirectedWrite(_) if cell.contains("-1118") => {
-            "the page that was hit carries another number; the one that was missed is too old as well"
+            "the page that was hit carries another number; the one that was missed is too old, too"
         }
         FaultKind::Lost | FaultKind::Stale | FaultKind::MisdirectedWrite(_) => {
-            "its flush type is not that of the last write, which memory and flush map know"
+            "its flush type is not that of the last write, which memory and flush map remember"
         }
         FaultKind::DroppedSync => {
-            "the log is newer than the page, and redo compares times before and after"
+            "the log is newer than the page; redo compares times before and after"
         }
         _ => "",
     }
@@ -63,64 +59,62 @@ fn of_the_header(kind: FaultKind, cell: &str) -> &'static str {
         FaultKind::MisdirectedWrite(_) => {
             "it hits the first page of the database, whose checksum fails"
         }
-        FaultKind::DroppedSync => "pages were lost with it, and redo notices those",
+        FaultKind::DroppedSync => "pages were lost with it, and redo detects those",
         FaultKind::Stale if cell == "harmless" => {
-            "the header of before the close says that it is open, and the log is replayed again"
+            "the header from before the close says that it is open, so the log is replayed again"
         }
         FaultKind::Stale | FaultKind::Lost => {
-            "of two copies that are sound and differ the newer is taken, and verify notes that they differ"
+            "both copies are sound: the newer one is used, and verify reports that they differ"
         }
-        _ => "there is a second copy, written when the first is durable",
+        _ => "there is a second copy, written once the first is durable",
     }
 }
 
 fn of_the_flush_map(kind: FaultKind) -> &'static str {
     match kind {
         FaultKind::Lost | FaultKind::MisdirectedWrite(_) | FaultKind::Stale => {
-            "a map page that is sound and too old contradicts pages that are newer: it accuses them"
+            "a sound map page that is too old accuses newer pages"
         }
-        FaultKind::DroppedSync => "pages were lost with it, and redo notices those",
-        _ => "a map page that is damaged knows nothing and accuses nobody; it is made anew",
+        FaultKind::DroppedSync => "pages were lost with it, and redo detects those",
+        _ => "a damaged map page accuses no page; it is rebuilt",
     }
 }
 
 fn of_the_log(kind: FaultKind) -> &'static str {
     match kind {
         FaultKind::DroppedSync => {
-            "every file ends with its header, and nothing behind the end could say that there was more"
+            "every file ends with its header; nothing behind the end could show that there was more"
         }
-        _ => {
-            "more was written behind it later, and is whole: it was durable before, and is not what a crash leaves"
-        }
+        _ => "later segments are whole, so this one was durable: no crash leaves that",
     }
 }
 
 fn of_the_checkpoint(kind: FaultKind) -> &'static str {
     match kind {
         FaultKind::DroppedSync => {
-            "it is written through, and synced once more before old logs are given up"
+            "it is written through, and synced again before old logs are released"
         }
-        FaultKind::Lost | FaultKind::Stale => {
-            "of two copies that are sound and differ the one that is further on is taken"
-        }
-        _ => "there is a second copy, and without any the oldest log is where recovery begins",
+        FaultKind::Lost | FaultKind::Stale => "both copies are sound: the one further on is used",
+        _ => "there is a second copy; without either, recovery begins at the oldest log",
     }
 }
 
 fn of_a_copy(kind: FaultKind, cell: &str) -> &'static str {
     match kind {
-        FaultKind::BitFlip => "the checksum says which bit it is, before and after it is restored",
+        FaultKind::BitFlip => "the checksum shows which bit it is, before and after the restore",
         FaultKind::TwoBitFlip
         | FaultKind::ShortRead
         | FaultKind::Torn
         | FaultKind::MisdirectedRead(_)
         | FaultKind::MisdirectedWrite(_) => "every page is verified before anything is replaced",
         FaultKind::DroppedSync if cell.starts_with("**") => {
-            "every page is verified before anything is replaced, and the header is the first of them"
+            "every page is verified before anything is replaced, the header first"
         }
-        _ if cell.starts_with("**") => "it was written once, so it is blank, and trees point to it",
+        _ if cell.starts_with("**") => {
+            "it was written only once, so it is blank, but trees point to it"
+        }
         _ => {
-            "it was written once, so it is blank; no tree of a database that was not closed is looked into, and redo makes it anew"
+            "it was written only once, so it is blank; trees of an unclosed database are not checked, and redo rebuilds the page"
         }
     }
 }
