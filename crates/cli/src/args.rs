@@ -13,14 +13,14 @@ use crate::version;
 const EXAMPLES: &str = "\
 Examples:
   brunt run                                  a small demo, in a minute and a half
-  brunt init my-storage.toml                 a scenario to put your own paths in
+  brunt init my-storage.toml                 a scenario to fill in with your own paths
   brunt run my-storage.toml --duration 2h    the test that counts
-  brunt report runs/2026-11-21-181503-demo   its report once more
+  brunt report runs/2026-11-21-181503-demo   rebuild its report
   brunt verify /srv/mail/*.edb               are these databases intact?";
 
 /// Will this storage bear the brunt?
 ///
-/// Exit codes: 0 passed, 1 failed, 2 could not be carried out, 130 interrupted.
+/// Exit codes: 0 passed, 1 failed, 2 could not run, 130 interrupted.
 #[derive(Debug, Parser)]
 #[command(name = "brunt", version = version::LONG, arg_required_else_help = true, after_long_help = EXAMPLES)]
 pub struct Arguments {
@@ -32,16 +32,16 @@ pub struct Arguments {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Does this real storage hold? Without a scenario, a small demo in ./brunt-demo is run
+    /// Test this machine's storage; without a scenario, run a small demo in ./brunt-demo
     Run(TestArgs),
-    /// Would that array hold? Load on a modelled array, in virtual time
+    /// Predict a test on a modelled array, in virtual time
     Simulate(SimulateArgs),
-    /// Make the report of a run again, or add up the runs of several hosts
+    /// Rebuild the report of a run, or combine the runs of several hosts
     Report(ReportArgs),
-    /// Are these database and log files intact?
+    /// Check database and log files for damage
     Verify(VerifyArgs),
-    /// Is anything committed ever lost? Thousands of crashes in virtual time, each recovered
+    /// Crash and recover the engine thousands of times in virtual time, and check that nothing is lost
     Prove(ProveArgs),
-    /// Write a scenario to begin with, every key explained
+    /// Write a commented scenario to start from
     Init(InitArgs),
 }

@@ -21,12 +21,12 @@ Examples:
   brunt run my-storage.toml --set profile.cache_max=64MiB --out /var/tmp/runs
   brunt run my-storage.toml --json | jq .verdict
 
-Ctrl-C ends a run in order, with a report; a second one, a second later, ends it at once.")]
+Ctrl-C ends a run in order, with a report; a second Ctrl-C, at least a second later, kills it.")]
 pub struct TestArgs {
-    /// Scenario file (TOML), or - for stdin; without one, a small demo in ./brunt-demo
+    /// Scenario file (TOML), or - for stdin [default: a small demo in ./brunt-demo]
     pub scenario: Option<PathBuf>,
 
-    /// Folder that the run's own folder is made in
+    /// Where to create the run's folder
     #[arg(long, value_name = "DIR", default_value = "runs")]
     pub out: PathBuf,
 
@@ -34,7 +34,7 @@ pub struct TestArgs {
     #[arg(long, value_name = "TIME")]
     pub duration: Option<String>,
 
-    /// Seed of all randomness
+    /// Random seed; equal seeds repeat a run
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub seed: Option<String>,
 
@@ -42,23 +42,23 @@ pub struct TestArgs {
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub sessions: Option<String>,
 
-    /// Find the sessions first: the fewest for the target, or without one the most that pass
+    /// First find the number of sessions: the fewest that reach the target or, without one, the most that pass
     #[arg(long)]
     pub tune: bool,
 
-    /// When sessions begin, such as 2026-11-21T22:00:00Z: several hosts start together
+    /// When to start, such as 2026-11-21T22:00:00Z, so that several hosts start together
     #[arg(long, value_name = "TIME")]
     pub start_at: Option<String>,
 
-    /// Fail the test, rather than advise, when the slowest I/Os and operations take too long
+    /// Let the tail rules (I/O p99.9, operation p99) fail the test; by default they only advise
     #[arg(long)]
     pub strict_tail: bool,
 
-    /// Make the databases anew, even when there are some of an earlier run
+    /// Create the databases again, replacing those of an earlier run
     #[arg(long)]
     pub new: bool,
 
-    /// Replace a value of the scenario, such as profile.cache_max=64MiB; may be repeated
+    /// Override a value of the scenario, such as profile.cache_max=64MiB; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
 
@@ -66,7 +66,7 @@ pub struct TestArgs {
     #[arg(long)]
     pub json: bool,
 
-    /// Say nothing but the result and errors
+    /// Print only the result and errors
     #[arg(long)]
     pub quiet: bool,
 }

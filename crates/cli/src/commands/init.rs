@@ -20,14 +20,14 @@ Examples:
   brunt init my-storage.toml    write it under another name
   brunt init - | less           look at it first
 
-Then put in your own paths and sizes, and:
+Then fill in your own paths and sizes, and:
   brunt run my-storage.toml")]
 pub struct InitArgs {
-    /// File to write, or - for stdout; a file that is there is left alone
+    /// File to write, or - for stdout; never overwrites
     #[arg(default_value = "scenario.toml")]
     pub file: PathBuf,
 
-    /// Say nothing but errors
+    /// Print only errors
     #[arg(long)]
     pub quiet: bool,
 }

@@ -25,17 +25,17 @@ use crate::output::Output;
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Examples:
-  brunt report runs/2026-11-21-181503-demo        make report.html of a run again
+  brunt report runs/2026-11-21-181503-demo        rebuild report.html of a run
   brunt report host-a/ host-b/ --out system.html  add up two hosts, tested at the same time
   brunt report runs/2026-11-21-181503-demo --json | jq .achieved_iops
 
-The exit code is 0 when there is a report, whatever its verdict, and 2 when there is none.")]
+The exit code is 0 when the report was written, whatever its verdict, and 2 otherwise.")]
 pub struct ReportArgs {
-    /// Folders of runs; servers that were tested at the same time are added up, other runs are listed
+    /// Run folders; servers tested at the same time are added up, other runs are listed side by side
     #[arg(required = true, value_name = "RUN")]
     pub runs: Vec<PathBuf>,
 
-    /// File to write, where nothing or a report of brunt is; report.html in the run's folder, or in this one for several
+    /// File to write; replaces only a report of brunt [default: report.html in the run's folder, or here for several runs]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 
@@ -43,7 +43,7 @@ pub struct ReportArgs {
     #[arg(long)]
     pub json: bool,
 
-    /// Say nothing but the result and errors
+    /// Print only the result and errors
     #[arg(long)]
     pub quiet: bool,
 }

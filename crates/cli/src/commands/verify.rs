@@ -37,7 +37,7 @@ Examples:
   brunt verify /srv/mail/*.edb
   brunt verify --json one.edb E0000000A.log | jq .pages_bad")]
 pub struct VerifyArgs {
-    /// Databases of any program that uses ESE; brunt's own logs, checkpoints and flush maps
+    /// Databases of any program that uses ESE; logs, checkpoints and flush maps of brunt
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
 
@@ -45,7 +45,7 @@ pub struct VerifyArgs {
     #[arg(long)]
     pub json: bool,
 
-    /// Say nothing but the result and errors
+    /// Print only the result and errors
     #[arg(long)]
     pub quiet: bool,
 }

@@ -22,22 +22,22 @@ use guard::Guard;
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Examples:
-  brunt prove                                   two thousand crashes, some seconds
+  brunt prove                                   two thousand crashes, a few seconds
   brunt prove --seed 7 --steps 1000000          a long search
-  brunt prove --seed \"$(git rev-parse HEAD)\"     another search for each commit
+  brunt prove --seed \"$(git rev-parse HEAD)\"     a different search for each commit
   brunt prove --json | jq .crash_points_per_s
 
 The exit code is 0 when nothing was lost, 1 when something was; the last line then repeats it.")]
 pub struct ProveArgs {
-    /// Seed of everything: a number, or a commit's hash
+    /// Random seed: a number or a commit hash
     #[arg(long, value_name = "N", default_value = "1", value_parser = seed)]
     pub seed: u64,
 
-    /// The first step; a failure names it
+    /// First step; a failure names its step
     #[arg(long, value_name = "STEP", default_value_t = 0)]
     pub first: u64,
 
-    /// Crash points to recover and compare
+    /// Number of crash points
     #[arg(long, value_name = "M", default_value_t = 2000, value_parser = clap::value_parser!(u64).range(1..))]
     pub steps: u64,
 
@@ -45,7 +45,7 @@ pub struct ProveArgs {
     #[arg(long)]
     pub json: bool,
 
-    /// Say nothing but the result and errors
+    /// Print only the result and errors
     #[arg(long)]
     pub quiet: bool,
 }

@@ -54,7 +54,7 @@ Examples:
   brunt simulate examples/mail-on-array.toml --set array.cache.write=64MiB
   brunt simulate examples/mail-on-array.toml --sweep test.sessions=1..16 --duration 60s")]
 pub struct SimulateArgs {
-    /// Scenario file (TOML), or - for stdin: an array, and a test or plain load on it
+    /// Scenario file (TOML), or - for stdin: an array, and a mail test or raw load on it
     #[arg(value_name = "SCENARIO")]
     pub scenario: PathBuf,
 
@@ -62,7 +62,7 @@ pub struct SimulateArgs {
     #[arg(long, value_name = "TIME")]
     pub duration: Option<String>,
 
-    /// Seed of all randomness
+    /// Random seed; equal seeds repeat a run
     #[arg(long, value_name = "N")]
     pub seed: Option<String>,
 
@@ -70,27 +70,27 @@ pub struct SimulateArgs {
     #[arg(long, value_name = "N")]
     pub sessions: Option<String>,
 
-    /// Folder that the run's own folder is made in
+    /// Where to create the run's folder
     #[arg(long, value_name = "DIR", default_value = "runs")]
     pub out: PathBuf,
 
-    /// What works the storage (tests)
+    /// What drives the storage (tests)
     #[arg(long, value_enum, default_value_t)]
     pub engine: Engine,
 
-    /// Simulate with several values of one key, on all cores: test.sessions=1..16, array.cache.write=64MiB,1GiB (tests)
+    /// Simulate several values of one key, on all cores: test.sessions=1..16, array.cache.write=64MiB,1GiB (tests)
     #[arg(long, value_name = "KEY=VALUES")]
     pub sweep: Option<String>,
 
-    /// Find the largest number of mailboxes for which every rule holds (tests with a table of mailboxes)
+    /// Find the largest number of mailboxes that passes (tests with [mailboxes])
     #[arg(long)]
     pub until_fail: bool,
 
-    /// Simulate with so many seeds, and say how well the means are known (tests)
+    /// Simulate N seeds and give the precision of the means (tests)
     #[arg(long, value_name = "N")]
     pub seeds: Option<u64>,
 
-    /// Replace a value of the scenario, such as array.cache.write=1GiB; may be repeated
+    /// Override a value of the scenario, such as array.cache.write=1GiB; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
 
@@ -98,7 +98,7 @@ pub struct SimulateArgs {
     #[arg(long)]
     pub json: bool,
 
-    /// Say nothing but the result and errors
+    /// Print only the result and errors
     #[arg(long)]
     pub quiet: bool,
 }
@@ -106,7 +106,7 @@ pub struct SimulateArgs {
 /// What stands for the mail server's engine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Engine {
-    /// Its twin, without content: for databases of any size
+    /// A twin of the engine, without content: for databases of any size
     #[default]
     Twin,
     /// The engine itself, with every byte: for small databases
