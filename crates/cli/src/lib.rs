@@ -7,14 +7,12 @@
 //!   tables.
 //! * [`exit`]: how it ends; [`interrupt`]: how it is stopped.
 //! * [`version`]: which program this is.
-//! * [`huge_pages`]: asked for before predictions.
 
 pub mod args;
 pub mod closing;
 pub mod columns;
 pub mod commands;
 pub mod exit;
-pub mod huge_pages;
 pub mod interrupt;
 pub mod opening;
 pub mod output;
@@ -43,7 +41,7 @@ pub fn main() -> ExitCode {
     let (output, result) = match &arguments.command {
         Command::Run(args) => carry_out(args.quiet, |output| commands::run::run(args, output)),
         Command::Simulate(args) => {
-            huge_pages::ask();
+            brunt_world_real::huge_pages::ask();
             carry_out(args.quiet, |output| commands::simulate::run(args, output))
         }
         Command::Report(args) => {

@@ -1,5 +1,6 @@
 //! Which program this is: its version, and the commit it was built from (`build.rs`).
 
+use brunt_lab::Program;
 use brunt_report::result::Origin;
 
 /// The version, and the commit where it is known: `0.1.0 (1b7112e)`.
@@ -13,12 +14,21 @@ pub fn commit() -> Option<&'static str> {
     Some(env!("BRUNT_COMMIT")).filter(|commit| !commit.is_empty())
 }
 
-/// How a result of this program came to be.
-pub(crate) fn origin(command: String, seed: u64, run_id: String) -> Origin {
-    Origin {
-        command,
+/// This program, as predictions name it.
+pub(crate) fn program() -> Program {
+    Program {
         version: SHORT.to_owned(),
         commit: commit().map(str::to_owned),
+    }
+}
+
+/// How a result of this program came to be.
+pub(crate) fn origin(command: String, seed: u64, run_id: String) -> Origin {
+    let Program { version, commit } = program();
+    Origin {
+        command,
+        version,
+        commit,
         seed,
         run_id,
     }

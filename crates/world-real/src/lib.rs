@@ -12,7 +12,8 @@
 //! ```
 //!
 //! Beside the world stand small facts that a run needs: the folder lock ([`FolderLock`]), and in [`facts`] what is known
-//! about a device, the kernel's and this process's counters, and the machine.
+//! about a device, the kernel's and this process's counters, and the machine. [`huge_pages`] are asked for before
+//! predictions.
 //!
 //! Invariant: I/O memory is never unmapped and an I/O in flight is never freed, so dropping anything at any time is sound
 //! and waits for nothing.
@@ -26,6 +27,7 @@ mod files;
 mod flight;
 mod flights;
 mod helper;
+pub mod huge_pages;
 mod lock;
 mod memory;
 mod names;

@@ -95,7 +95,7 @@ pub(crate) fn say(text: &str) {
 
 fn main() -> ExitCode {
     let command = Arguments::parse().command;
-    brunt_cli::huge_pages::ask();
+    brunt_world_real::huge_pages::ask();
     let done = match command {
         Command::Papers(args) => papers::run(&args),
         Command::Calibrate(args) => calibrate::run(&args),

@@ -1,8 +1,12 @@
 //! Figures of a test, simulated.
 
-use brunt_cli::commands::simulate::{Engine, predict};
+use std::fs;
+
+use brunt_lab::{Engine, Options, Program, predict};
+use brunt_qualify::progress::Stop;
 use brunt_report::RunResult;
 use brunt_report::result::{Instance, IoNumbers, Server};
+use brunt_scenario::{ModelledScenario, Override};
 
 use crate::TaskError;
 use crate::figures::Figures;
@@ -22,13 +26,33 @@ pub(crate) fn simulate(
     set: &[String],
     checksum: bool,
 ) -> Result<Prediction, TaskError> {
-    let path = scenarios().join(format!("{name}.toml"));
-    let result = predict(&path, set, Engine::default(), checksum);
-    let result = result.map_err(|error| TaskError::Simulate {
+    let failed = |why| TaskError::Simulate {
         scenario: name.to_owned(),
-        why: error.to_string(),
-    })?;
+        why,
+    };
+    let scenario = scenario(name, set).map_err(failed)?;
+    let options = Options {
+        engine: Engine::Twin,
+        checksum,
+        program: Program {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            commit: None,
+        },
+    };
+    let result = predict(&scenario, options, &Stop::default());
+    let result = result.map_err(|error| failed(error.to_string()))?;
     Ok(Prediction { result })
+}
+
+fn scenario(name: &str, set: &[String]) -> Result<ModelledScenario, String> {
+    let path = scenarios().join(format!("{name}.toml"));
+    let text = fs::read_to_string(&path);
+    let text = text.map_err(|error| format!("cannot be read: {error}"))?;
+    let folder = path.parent().expect("a file lies in a folder");
+    let scenario = Override::all(set, &[]).and_then(|overrides| {
+        ModelledScenario::parse(&path.display().to_string(), &text, folder, &overrides)
+    });
+    scenario.map_err(|refusal| refusal.to_string())
 }
 
 impl Prediction {

@@ -6,7 +6,6 @@ use brunt_array::load::Outcome;
 use brunt_report::decimals;
 use brunt_units::Span;
 
-use super::pages;
 use super::words::{Rows, per_second, percent};
 use crate::columns::columns;
 
@@ -111,7 +110,7 @@ fn group_rows(design: &SystemDesign, outcome: &Outcome) -> Rows {
         };
         let mean = |of: &dyn Fn(&DriveStats) -> f64| members().map(of).sum::<f64>() / count;
         vec![
-            pages::group_name(design, number, group),
+            brunt_lab::group_name(design, number, group),
             group.drives.len().to_string(),
             percent(mean(&|drive| drive.utilisation())),
             decimals(mean(&|drive| drive.queue())),

@@ -6,7 +6,7 @@
 //! * `test`: a scenario with a mail server, such as `brunt run` takes, on an array: a run folder as after a real test.
 //! * `several`: many of them at once: `sweep`, `until_fail`, or many seeds; `points` has all cores work on them, `kept` is what
 //!   they leave.
-//! * [`Headline`]: the figures that published tests print; [`predict`]: them, for a scenario.
+//! * [`Headline`]: the figures that published tests print.
 //! * `json`, `words`, `load_report`: a scenario with plain load: what it says, and the page it leaves.
 //! * `pages`: what both say of LUNs in pages. `drives`, `phases`: what plain load says of drives, and of rebuilds and their like.
 
@@ -29,11 +29,8 @@ use std::path::{Path, PathBuf};
 
 use brunt_array::SystemError;
 use brunt_array::load::simulate;
-use brunt_qualify::error::RunError;
-use brunt_qualify::progress::Stop;
-use brunt_report::RunResult;
+use brunt_lab::LabError;
 use brunt_report::{FolderError, ReadError, TogetherError};
-use brunt_units::ByteSize;
 use clap::{Args, ValueEnum};
 
 pub use headline::{Headline, LogFigures};
@@ -113,11 +110,11 @@ pub enum Engine {
     Bytes,
 }
 
-impl Engine {
-    fn word(self) -> &'static str {
-        match self {
-            Self::Twin => "twin",
-            Self::Bytes => "bytes",
+impl From<Engine> for brunt_lab::Engine {
+    fn from(engine: Engine) -> Self {
+        match engine {
+            Engine::Twin => Self::Twin,
+            Engine::Bytes => Self::Bytes,
         }
     }
 }
@@ -128,7 +125,7 @@ pub enum SimulateError {
     /// The scenario is wrong.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// The array, or the arrays, cannot be built.
+    /// The array cannot be built.
     #[error(transparent)]
     Arrays(#[from] SystemError),
     /// A folder, a file or a signal cannot be had.
@@ -145,17 +142,7 @@ pub enum SimulateError {
     Together(#[from] TogetherError),
     /// It did not come to a test.
     #[error(transparent)]
-    Test(#[from] RunError),
-    /// The engine itself was asked for, and its databases are too large to be kept.
-    #[error(
-        "`--engine bytes` keeps every byte in memory: databases of {needed}, and {there} is free\n  make `database_size` smaller, or leave `--engine` out: the twin keeps none"
-    )]
-    TooLarge {
-        /// Of all databases of all servers.
-        needed: ByteSize,
-        /// Memory that could be had.
-        there: ByteSize,
-    },
+    Lab(#[from] LabError),
 }
 
 /// Simulates and says what came of it: [`Exit::Failed`] when data was lost.
@@ -171,28 +158,6 @@ pub fn run(args: &SimulateArgs, output: &Output) -> Result<Exit, SimulateError> 
         return Ok(exit);
     }
     test::run(args, &source.test(&source.overrides(args)?)?, output)
-}
-
-/// What would come of the test in `scenario`, with `set` (`key=value`) replaced. Nothing is said and nothing written. Files are
-/// read after the test only with `checksum`.
-///
-/// # Errors
-/// [`SimulateError`] when it cannot be simulated.
-pub fn predict(
-    scenario: &Path,
-    set: &[String],
-    engine: Engine,
-    checksum: bool,
-) -> Result<RunResult, SimulateError> {
-    let source = source(scenario)?;
-    let scenario = source.test(&Override::all(set, &[])?)?;
-    let simulated = test::simulate(
-        &scenario,
-        engine,
-        &test::Record::Nowhere { checksum },
-        &Stop::default(),
-    )?;
-    Ok(simulated.into_result()?)
 }
 
 /// Plain load.

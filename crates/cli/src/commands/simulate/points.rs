@@ -8,11 +8,12 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
+use brunt_lab::{Options, predict};
 use brunt_qualify::progress::Stop;
 use brunt_report::result::{Outcome, Rule};
 
-use super::test::{Record, simulate};
 use super::{Engine, Headline, SimulateError, Source};
+use crate::version;
 use brunt_scenario::{Override, Refusal};
 
 /// One simulation to make: what it replaces in the scenario.
@@ -124,8 +125,12 @@ fn one(
         Ok(scenario) => scenario,
         Err(refusal) => return Ok(Tried::Refused(refusal)),
     };
-    let record = Record::Nowhere { checksum: false };
-    let result = simulate(&scenario, engine, &record, stop)?.into_result()?;
+    let options = Options {
+        engine: engine.into(),
+        checksum: false,
+        program: version::program(),
+    };
+    let result = predict(&scenario, options, stop)?;
     let failed = result.rules.iter();
     let failed = failed.filter(|rule| rule.outcome == Outcome::Failed);
     Ok(Tried::Simulated(

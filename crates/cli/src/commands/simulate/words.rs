@@ -111,22 +111,11 @@ pub(super) fn opening(scenario: &ArrayScenario) -> String {
     }
     let end = Time::ZERO + simulation.warm_up + simulation.duration;
     let times = simulation.incidents.iter().map(|incident| incident.at);
-    if let Some(late) = too_late(times, end) {
+    if let Some(late) = brunt_lab::too_late(times, end) {
         text.push_str(&format!("\n{:14}{late}", "note"));
     }
     text.push('\n');
     text
-}
-
-/// That some incidents of those at `times` come after `end`, if they do.
-pub(super) fn too_late(times: impl Iterator<Item = Time>, end: Time) -> Option<String> {
-    let late: Vec<Time> = times.filter(|at| *at > end).collect();
-    let first = late.iter().min()?;
-    let first = Span(first.0);
-    Some(match late.len() {
-        1 => format!("an incident at {first} comes after the end"),
-        many => format!("{many} incidents come after the end, the first at {first}"),
-    })
 }
 
 fn group_words(group: &GroupDesign) -> String {
@@ -422,7 +411,7 @@ pub(super) fn pages_of(scenario: &ArrayScenario, outcome: &Outcome) -> Option<Pa
     let used = (&outcome.used_before[..], &outcome.used[..]);
     let seconds = outcome.elapsed().as_seconds();
     let stats = outcome.pages.as_ref()?;
-    pages::numbers(&scenario.simulation.design, stats, used, seconds)
+    brunt_lab::numbers(&scenario.simulation.design, stats, used, seconds)
 }
 
 fn notes(outcome: &Outcome) -> String {

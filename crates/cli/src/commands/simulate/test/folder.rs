@@ -5,14 +5,14 @@
 
 use std::fs;
 
+use brunt_lab::Simulated;
 use brunt_report::result::{RunResult, Sample};
 use brunt_report::{Counters, Run, RunFolder, streams, together};
+use brunt_scenario::ModelledScenario;
 use brunt_stats::Reading;
 use brunt_units::{Span, Time};
 
-use super::Simulated;
 use crate::commands::simulate::SimulateError;
-use brunt_scenario::ModelledScenario;
 
 /// Writes everything but the report. What is returned is everything together.
 ///
@@ -23,7 +23,8 @@ pub(super) fn write(
     scenario: &ModelledScenario,
     simulated: Simulated,
 ) -> Result<Run, SimulateError> {
-    let Simulated { results, model } = simulated;
+    let Simulated { servers, model } = simulated;
+    let results: Vec<RunResult> = servers.into_iter().map(|server| server.result).collect();
     folder.write("scenario.toml", scenario.to_toml().as_bytes())?;
     let mut whole = match <[RunResult; 1]>::try_from(results) {
         Ok([mut only]) => {

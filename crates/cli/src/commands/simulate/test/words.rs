@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
+use brunt_lab::Engine;
 use brunt_report::result::{AskedNumbers, IoNumbers, Model, Outcome, RunResult, Server};
 use brunt_report::{decimals, grouped};
 
 use crate::closing::{summary, verdict_again};
 use crate::columns::columns;
-use crate::commands::simulate::{Engine, pages};
+use crate::commands::simulate::pages;
 use crate::opening;
 use crate::output::Output;
 use brunt_scenario::ModelledScenario;

@@ -11,15 +11,15 @@ use brunt_scenario::ModelledScenario;
 const NAMES_LATENCY: Span = Span::micros(50);
 
 /// A world, and handles on the arrays in it.
-pub(super) struct Storage {
-    pub(super) world: VirtualWorld,
+pub(crate) struct Storage {
+    pub(crate) world: VirtualWorld,
     /// In the scenario's order.
-    pub(super) arrays: Vec<SharedArray>,
+    pub(crate) arrays: Vec<SharedArray>,
 }
 
 impl Storage {
     /// What each server asked for and when it was answered, hashed, in the scenario's order.
-    pub(super) fn digest(&self, scenario: &ModelledScenario) -> Digest {
+    pub(crate) fn digest(&self, scenario: &ModelledScenario) -> Digest {
         let requests = self.world.machine.requests();
         let mut all = Digest::default();
         for server in 0..scenario.servers.len() {
@@ -39,7 +39,7 @@ impl Storage {
 ///
 /// # Errors
 /// [`SystemError`] when an array cannot be built; scenarios are checked before.
-pub(super) fn build(scenario: &ModelledScenario) -> Result<Storage, SystemError> {
+pub(crate) fn build(scenario: &ModelledScenario) -> Result<Storage, SystemError> {
     let seed = scenario.scenario.test.seed;
     let random = Streams::new(seed).part("array");
     let mut arrays = Vec::new();

@@ -1,74 +1,53 @@
 //! One server of a simulation.
 
 use std::future::Future;
+use std::path::Path;
 use std::rc::Rc;
-use std::time::{Duration, UNIX_EPOCH};
 
 use brunt_ese::format::stamp::RunId;
 use brunt_qualify::error::RunError;
-use brunt_qualify::plan::{DatabasePlan, EnginePlan, InstancePlan, Plan};
+use brunt_qualify::plan::{DatabasePlan, InstancePlan, Plan};
 use brunt_qualify::progress::{Listener, News, Stop};
 use brunt_qualify::result::{Surroundings, VolumeUse, result};
 use brunt_qualify::sampling::Recorded;
 use brunt_qualify::test_run::TestRun;
 use brunt_report::result::{
-    Backend, Durability, Machine, RunResult, Volume, World as Kind, WriteCache,
+    Backend, Durability, Machine, Origin, RunResult, Volume, World as Kind, WriteCache,
 };
-use brunt_report::{FolderError, RunFolder};
+use brunt_scenario::{ModelledScenario, VolumePlan};
 use brunt_units::{Span, Time};
 use brunt_workload::keys::Mixer;
 use brunt_world::World;
 
-use super::gauge::Gauge;
-use super::{EPOCH, Record, predicted};
-use crate::commands::run::{Recorder, Watch, plan, test_log};
-use crate::commands::simulate::{Engine, SimulateError};
-use crate::output::Output;
-use crate::version;
-use brunt_scenario::{ModelledScenario, VolumePlan};
+use crate::gauge::Gauge;
+use crate::plan::plan;
+use crate::{EPOCH, Engine, Options, Program};
 
-/// One server: what it does, and who watches it, if anybody does.
-pub(super) struct Server {
+/// One server, and what it does.
+pub(crate) struct Server {
     number: usize,
     name: String,
-    pub(super) plan: Plan,
-    watch: Option<Rc<Watch>>,
-    checksum: bool,
+    pub(crate) plan: Plan,
 }
 
 impl Server {
-    /// The server numbered `number`, whose tables are kept in the folder of `record`, or in one of its own in there when there
-    /// are several. Only the first is shown on the screen.
-    pub(super) fn new(
-        scenario: &ModelledScenario,
-        number: usize,
-        record: &Record<'_>,
-    ) -> Result<Self, SimulateError> {
-        let name = scenario.servers[number].clone();
-        let plan = plan_of(scenario, number);
-        let (watch, checksum) = match record {
-            Record::In { folder, output } => {
-                let watch = watch(scenario, number, &plan, folder, output)?;
-                (Some(Rc::new(watch)), true)
-            }
-            Record::Nowhere { checksum } => (None, *checksum),
-        };
-        Ok(Self {
+    /// The server numbered `number`.
+    pub(crate) fn new(scenario: &ModelledScenario, number: usize) -> Self {
+        Self {
             number,
-            name,
-            plan,
-            watch,
-            checksum,
-        })
+            name: scenario.servers[number].clone(),
+            plan: plan_of(scenario, number),
+        }
     }
 
     /// The test, as a task of `world`.
-    pub(super) fn task(
+    pub(crate) fn task(
         &self,
-        engine: Engine,
+        options: &Options,
         world: &World,
+        listener: Rc<dyn Listener>,
         gauge: Rc<Gauge>,
-        stop: Stop,
+        stop: &Stop,
     ) -> impl Future<Output = Result<TestRun, RunError>> + 'static {
         let world = World {
             random: world.random.part(&self.name),
@@ -77,12 +56,13 @@ impl Server {
         let plan = self.plan.clone();
         let stop_here = Stop::default();
         let ears = Ears {
-            watch: self.watch.clone(),
+            listener,
             gauge,
-            asked: stop,
+            asked: stop.clone(),
             stop: stop_here.clone(),
-            checksum: self.checksum,
+            checksum: options.checksum,
         };
+        let engine = options.engine;
         let stop = stop_here;
         async move {
             match engine {
@@ -95,23 +75,20 @@ impl Server {
     }
 
     /// What came of it.
-    pub(super) fn result(&self, scenario: &ModelledScenario, run: &TestRun) -> RunResult {
-        let result = result(&self.plan, run, &self.surroundings(scenario));
-        if let Some(watch) = &self.watch {
-            watch.log_all(run.ended, test_log::ending(&result));
-        }
-        predicted(result)
+    pub(crate) fn result(
+        &self,
+        scenario: &ModelledScenario,
+        program: &Program,
+        run: &TestRun,
+    ) -> RunResult {
+        predicted(result(
+            &self.plan,
+            run,
+            &self.surroundings(scenario, program),
+        ))
     }
 
-    /// Everything it recorded is in its tables.
-    ///
-    /// # Errors
-    /// [`FolderError`] for what could not be written.
-    pub(super) fn end(self) -> Result<(), FolderError> {
-        self.watch.map_or(Ok(()), |watch| watch.end())
-    }
-
-    fn surroundings(&self, scenario: &ModelledScenario) -> Surroundings {
+    fn surroundings(&self, scenario: &ModelledScenario, program: &Program) -> Surroundings {
         let volumes = scenario.volumes.iter();
         let own = volumes.filter(|volume| volume.server == self.number);
         let logs = self.plan.instances.iter();
@@ -127,7 +104,13 @@ impl Server {
             },
             volumes: own.map(|volume| self.volume(scenario, volume)).collect(),
             durability: logs.map(|log| durability(&log.log)).collect(),
-            origin: version::origin(command(scenario), self.plan.seed, self.plan.run.to_string()),
+            origin: Origin {
+                command: command(scenario),
+                version: program.version.clone(),
+                commit: program.commit.clone(),
+                seed: self.plan.seed,
+                run_id: self.plan.run.to_string(),
+            },
         }
     }
 
@@ -159,31 +142,9 @@ impl Server {
     }
 }
 
-/// The watch over a server.
-fn watch(
-    scenario: &ModelledScenario,
-    number: usize,
-    plan: &Plan,
-    folder: &RunFolder,
-    output: &Output,
-) -> Result<Watch, FolderError> {
-    let own = match scenario.servers.len() {
-        1 => folder.clone(),
-        _ => folder.within(&scenario.servers[number])?,
-    };
-    let output = match number {
-        0 => output.clone(),
-        _ => output.hushed(),
-    };
-    let recorder = Recorder::of_model(&own)?;
-    let watch = Watch::in_virtual_time(&output, plan, recorder);
-    watch.log_all(Time::ZERO, test_log::beginning(plan, &command(scenario)));
-    Ok(watch)
-}
-
-/// Who hears a server: the gauge on the arrays, and the watch, if there is one.
+/// Who hears a server: the gauge on the arrays, and the caller's listener.
 struct Ears {
-    watch: Option<Rc<Watch>>,
+    listener: Rc<dyn Listener>,
     gauge: Rc<Gauge>,
     /// Somebody may ask all servers to end.
     asked: Stop,
@@ -203,9 +164,7 @@ impl Listener for Ears {
         if self.asked.is_asked() || (is_reading && !self.checksum) {
             self.stop.ask();
         }
-        if let Some(watch) = &self.watch {
-            watch.tell(at, news);
-        }
+        self.listener.tell(at, news);
     }
 
     fn wants_news_every(&self) -> Span {
@@ -213,21 +172,18 @@ impl Listener for Ears {
     }
 
     fn recorded(&self, recorded: &Recorded) {
-        if let Some(watch) = &self.watch {
-            watch.recorded(recorded);
-        }
+        self.listener.recorded(recorded);
     }
 }
 
 /// What repeats it, apart from this machine's paths.
-fn command(scenario: &ModelledScenario) -> String {
+pub(crate) fn command(scenario: &ModelledScenario) -> String {
     format!("brunt simulate {}.toml", scenario.scenario.name)
 }
 
 fn plan_of(scenario: &ModelledScenario, number: usize) -> Plan {
-    let epoch = UNIX_EPOCH + Duration::from_millis(EPOCH);
-    let plan = plan::plan(&scenario.scenario, false, epoch);
-    let path = |path: &std::path::Path| scenario.path_of(number, path);
+    let plan = plan(&scenario.scenario);
+    let path = |path: &Path| scenario.path_of(number, path);
     let instances = plan.instances.iter().map(|instance| InstancePlan {
         name: instance.name.clone(),
         log: path(&instance.log),
@@ -245,15 +201,18 @@ fn plan_of(scenario: &ModelledScenario, number: usize) -> Plan {
         instances: instances.collect(),
         twin: scenario.twin,
         copy_to,
-        // What this machine's devices have for sectors does not matter here.
-        engine: EnginePlan {
-            log_segment: 512,
-            ..plan.engine
-        },
         run: RunId(Mixer::new(plan.seed).key(number as u64)),
         epoch_ms: EPOCH,
         ..plan
     }
+}
+
+/// A prediction never counts as a qualification.
+fn predicted(mut result: RunResult) -> RunResult {
+    result.qualifies = false;
+    let reason = "it is a prediction, made on modelled storage";
+    result.reasons.insert(0, reason.to_owned());
+    result
 }
 
 fn machine(name: &str) -> Machine {
@@ -267,7 +226,7 @@ fn machine(name: &str) -> Machine {
     }
 }
 
-fn durability(log: &std::path::Path) -> Durability {
+fn durability(log: &Path) -> Durability {
     Durability {
         path: log.display().to_string(),
         method: "a write that the array has answered".to_owned(),

@@ -13,31 +13,31 @@ use brunt_units::{Span, Time};
 
 /// What was measured on one array.
 #[derive(Clone, Debug)]
-pub(super) struct Reading {
-    pub(super) tally: Tally,
-    pub(super) drives: Vec<DriveStats>,
-    pub(super) cache: Option<CacheStats>,
-    pub(super) controllers: Vec<f64>,
-    pub(super) ports: Vec<f64>,
-    pub(super) between: f64,
+pub(crate) struct Reading {
+    pub(crate) tally: Tally,
+    pub(crate) drives: Vec<DriveStats>,
+    pub(crate) cache: Option<CacheStats>,
+    pub(crate) controllers: Vec<f64>,
+    pub(crate) ports: Vec<f64>,
+    pub(crate) between: f64,
     /// What happened to pages, and how full members were when it began and at the end; nothing for one array.
-    pub(super) pages: Option<PagesReading>,
-    pub(super) notes: Vec<String>,
+    pub(crate) pages: Option<PagesReading>,
+    pub(crate) notes: Vec<String>,
     /// When measuring ended.
-    pub(super) until: Time,
-    pub(super) length: Span,
+    pub(crate) until: Time,
+    pub(crate) length: Span,
 }
 
 /// What was measured on LUNs in pages.
 #[derive(Clone, Debug)]
-pub(super) struct PagesReading {
-    pub(super) stats: (PageStats, Vec<LunRoom>),
-    pub(super) used_before: Vec<f64>,
-    pub(super) used: Vec<f64>,
+pub(crate) struct PagesReading {
+    pub(crate) stats: (PageStats, Vec<LunRoom>),
+    pub(crate) used_before: Vec<f64>,
+    pub(crate) used: Vec<f64>,
 }
 
 /// Measures the arrays.
-pub(super) struct Gauge {
+pub(crate) struct Gauge {
     arrays: Vec<SharedArray>,
     state: RefCell<State>,
 }
@@ -53,7 +53,7 @@ struct State {
 }
 
 impl Gauge {
-    pub(super) fn new(arrays: Vec<SharedArray>) -> Self {
+    pub(crate) fn new(arrays: Vec<SharedArray>) -> Self {
         Self {
             arrays,
             state: RefCell::default(),
@@ -61,7 +61,7 @@ impl Gauge {
     }
 
     /// A server tells what it does.
-    pub(super) fn hear(&self, at: Time, news: &News) {
+    pub(crate) fn hear(&self, at: Time, news: &News) {
         match news {
             News::Assumed => self.assume_written(),
             News::CollectionStarted if self.state.borrow().until.is_none() => self.begin(at),
@@ -113,7 +113,7 @@ impl Gauge {
     }
 
     /// What was measured; up to now when nothing has ended it.
-    pub(super) fn readings(&self) -> Vec<Reading> {
+    pub(crate) fn readings(&self) -> Vec<Reading> {
         let open = self.state.borrow().until.is_none();
         if open {
             let now = self.arrays.iter().map(|array| array.device().array().now());
@@ -123,7 +123,7 @@ impl Gauge {
     }
 
     /// How long was measured.
-    pub(super) fn measured(&self) -> Span {
+    pub(crate) fn measured(&self) -> Span {
         let state = self.state.borrow();
         state.until.map_or(Span::ZERO, |until| until - state.since)
     }

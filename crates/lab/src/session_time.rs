@@ -12,7 +12,7 @@ fn seconds(latencies: &Latencies) -> f64 {
 }
 
 /// The shares of one server; nothing when it did not collect.
-pub(super) fn of(plan: &Plan, run: &TestRun) -> Option<SessionTime> {
+pub(crate) fn of(plan: &Plan, run: &TestRun) -> Option<SessionTime> {
     let collected = run.collected.as_ref()?;
     let whole = f64::from(plan.sessions) * collected.length.as_seconds();
     if whole <= 0.0 || collected.operations.is_empty() {
@@ -37,7 +37,7 @@ pub(super) fn of(plan: &Plan, run: &TestRun) -> Option<SessionTime> {
 }
 
 /// All servers together; every one of them has as many sessions.
-pub(super) fn mean(all: &[Option<SessionTime>]) -> Option<SessionTime> {
+pub(crate) fn mean(all: &[Option<SessionTime>]) -> Option<SessionTime> {
     let all: Vec<SessionTime> = all.iter().flatten().copied().collect();
     let count = all.len() as f64;
     let mean = |pick: fn(&SessionTime) -> f64| all.iter().map(pick).sum::<f64>() / count;

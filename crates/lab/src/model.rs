@@ -6,15 +6,15 @@ use brunt_array::{Asked, Breakdown, CacheStats, GroupDesign, SystemDesign};
 use brunt_report::result::{
     ArrayNumbers, AskedNumbers, CacheNumbers, DriveNumbers, GroupNumbers, LunNumbers, PartNumbers,
 };
-use brunt_units::Span;
+use brunt_units::{Span, Time};
 use brunt_world::Class;
 
-use super::gauge::Reading;
-use crate::commands::simulate::{pages, words};
+use crate::gauge::Reading;
+use crate::pages;
 use brunt_scenario::{ArrayPlan, ModelledScenario};
 
 /// The numbers of every array of `scenario`.
-pub(super) fn arrays(scenario: &ModelledScenario, readings: &[Reading]) -> Vec<ArrayNumbers> {
+pub(crate) fn arrays(scenario: &ModelledScenario, readings: &[Reading]) -> Vec<ArrayNumbers> {
     let arrays = scenario.arrays.iter().zip(readings);
     arrays.map(|(plan, reading)| array(plan, reading)).collect()
 }
@@ -43,8 +43,19 @@ fn array(plan: &ArrayPlan, reading: &Reading) -> ArrayNumbers {
 /// What happened, and whether something was to happen after what was measured.
 fn notes(plan: &ArrayPlan, reading: &Reading) -> Vec<String> {
     let times = plan.incidents.iter().map(|incident| incident.at);
-    let late = words::too_late(times, reading.until);
+    let late = too_late(times, reading.until);
     reading.notes.iter().cloned().chain(late).collect()
+}
+
+/// That some incidents of those at `times` come after `end`, if they do.
+pub fn too_late(times: impl Iterator<Item = Time>, end: Time) -> Option<String> {
+    let late: Vec<Time> = times.filter(|at| *at > end).collect();
+    let first = late.iter().min()?;
+    let first = Span(first.0);
+    Some(match late.len() {
+        1 => format!("an incident at {first} comes after the end"),
+        many => format!("{many} incidents come after the end, the first at {first}"),
+    })
 }
 
 /// Who asks, in words.

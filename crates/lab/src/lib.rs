@@ -1,0 +1,293 @@
+//! Mail servers on modelled storage, in virtual time: built from a scenario, run, and measured.
+//!
+//! ```text
+//!   scenario -> plan of each server ----------------> qualify, one task for each server --> results -> together
+//!            -> arrays -> devices of one virtual world --^      | listeners: caller's, gauge    -> model
+//! ```
+//!
+//! * `plan`: from the words of a scenario to what is tested.
+//! * `storage`: the world, with the scenario's arrays beneath the servers' folders.
+//! * `server`: one server of it: plan, task, result.
+//! * `gauge`: what is measured on the arrays while servers collect; `model`: the same as numbers of the result, and `pages`
+//!   those of LUNs in pages.
+//! * `session_time`: where the time of sessions went.
+//!
+//! The lab prints nothing, writes no file and knows no terminal: whoever calls it hands in a [`Listener`] for each server.
+//!
+//! Time begins with the year 2000 in every simulation, and nothing of this machine enters it: equal scenarios and seeds give equal
+//! results, but for how long it took.
+
+mod gauge;
+mod model;
+mod pages;
+mod plan;
+mod server;
+mod session_time;
+mod storage;
+
+use std::rc::Rc;
+use std::time::Instant;
+
+use brunt_array::SystemError;
+use brunt_qualify::error::RunError;
+use brunt_qualify::plan::Plan;
+use brunt_qualify::progress::{Listener, Silence, Stop};
+use brunt_qualify::test_run::TestRun;
+use brunt_report::result::{Model, RunResult};
+use brunt_report::{Run, TogetherError, together};
+use brunt_scenario::ModelledScenario;
+use brunt_units::{ByteSize, Time};
+use brunt_world_real::facts::memory_available;
+
+pub use model::too_late;
+pub use pages::{group_name, numbers};
+pub use plan::plan;
+
+use gauge::Gauge;
+use server::Server;
+use storage::Storage;
+
+/// When virtual time begins: 2000-01-01T00:00:00Z, in milliseconds from the Unix epoch.
+const EPOCH: u64 = 946_684_800_000;
+
+/// What stands for the mail server's engine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Engine {
+    /// Its twin, without content: for databases of any size.
+    #[default]
+    Twin,
+    /// The engine itself, with every byte: for small databases.
+    Bytes,
+}
+
+impl Engine {
+    /// What results call it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Twin => "twin",
+            Self::Bytes => "bytes",
+        }
+    }
+}
+
+/// Which program simulates, as results name it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    /// Its version.
+    pub version: String,
+    /// The commit that it was built from, where it is known.
+    pub commit: Option<String>,
+}
+
+/// How a scenario is simulated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// What stands for the engine.
+    pub engine: Engine,
+    /// Whether files are read after the test.
+    pub checksum: bool,
+    /// What does it.
+    pub program: Program,
+}
+
+/// Why nothing was simulated.
+#[derive(Debug, thiserror::Error)]
+pub enum LabError {
+    /// The arrays cannot be built.
+    #[error(transparent)]
+    Arrays(#[from] SystemError),
+    /// It did not come to a test.
+    #[error(transparent)]
+    Test(#[from] RunError),
+    /// The servers did not do the same.
+    #[error(transparent)]
+    Together(#[from] TogetherError),
+    /// The engine itself was asked for, and its databases are too large to be kept.
+    #[error(
+        "`--engine bytes` keeps every byte in memory: databases of {needed}, and {there} is free\n  make `database_size` smaller, or leave `--engine` out: the twin keeps none"
+    )]
+    TooLarge {
+        /// Of all databases of all servers.
+        needed: ByteSize,
+        /// Memory that could be had.
+        there: ByteSize,
+    },
+}
+
+/// What came of one server.
+#[derive(Clone, Debug)]
+pub struct ServerRun {
+    /// Its result; a prediction never counts as a qualification.
+    pub result: RunResult,
+    /// When it ended.
+    pub ended: Time,
+}
+
+/// What came of each server, and of the storage.
+#[derive(Clone, Debug)]
+pub struct Simulated {
+    /// In the scenario's order.
+    pub servers: Vec<ServerRun>,
+    /// What only modelled storage can tell.
+    pub model: Model,
+}
+
+impl Simulated {
+    /// All servers as one result, without what they recorded over time.
+    ///
+    /// # Errors
+    /// [`LabError::Together`] when they did not do the same.
+    pub fn into_result(self) -> Result<RunResult, LabError> {
+        let runs = self.servers.into_iter().map(|server| Run {
+            result: server.result,
+            scenario: String::new(),
+            events: Vec::new(),
+            samples: Vec::new(),
+        });
+        let mut result = together(runs.collect())?.result;
+        result.details.model = Some(Box::new(self.model));
+        Ok(result)
+    }
+}
+
+/// The servers of a scenario, and the storage beneath them.
+pub struct Lab<'a> {
+    scenario: &'a ModelledScenario,
+    options: Options,
+    storage: Storage,
+    servers: Vec<Server>,
+    begun: Instant,
+}
+
+impl<'a> Lab<'a> {
+    /// Builds what `scenario` describes.
+    ///
+    /// # Errors
+    /// [`LabError`] when this machine cannot hold it, or an array cannot be built.
+    pub fn build(scenario: &'a ModelledScenario, options: Options) -> Result<Self, LabError> {
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the result says how long this machine took; nothing hangs on it"
+        )]
+        let begun = Instant::now();
+        if options.engine == Engine::Bytes {
+            has_room(scenario)?;
+        }
+        let numbers = 0..scenario.servers.len();
+        Ok(Self {
+            storage: storage::build(scenario)?,
+            servers: numbers.map(|at| Server::new(scenario, at)).collect(),
+            scenario,
+            options,
+            begun,
+        })
+    }
+
+    /// What each server does, in the scenario's order.
+    pub fn plans(&self) -> impl Iterator<Item = &Plan> {
+        self.servers.iter().map(|server| &server.plan)
+    }
+
+    /// What repeats it, apart from this machine's paths.
+    pub fn command(&self) -> String {
+        server::command(self.scenario)
+    }
+
+    /// Runs all servers in one world. Each of `listeners` hears one of them, in the scenario's order.
+    ///
+    /// # Errors
+    /// [`LabError`] when it did not come to a test.
+    ///
+    /// # Panics
+    /// When there are not as many listeners as servers.
+    pub fn run(
+        mut self,
+        listeners: Vec<Rc<dyn Listener>>,
+        stop: &Stop,
+    ) -> Result<Simulated, LabError> {
+        assert_eq!(listeners.len(), self.servers.len(), "one for each server");
+        let gauge = Rc::new(Gauge::new(self.storage.arrays.clone()));
+        let runs = self.carry_out(listeners, &gauge, stop)?;
+        let readings = gauge.readings();
+        let (scenario, options) = (self.scenario, &self.options);
+        let mut servers = Vec::new();
+        let mut times = Vec::new();
+        for (server, run) in self.servers.iter().zip(&runs) {
+            times.push(session_time::of(&server.plan, run));
+            servers.push(ServerRun {
+                result: server.result(scenario, &options.program, run),
+                ended: run.ended,
+            });
+        }
+        let model = Model {
+            engine: options.engine.word().to_owned(),
+            scheduling: scheduling(scenario),
+            measured_s: gauge.measured().as_seconds(),
+            wall_seconds: self.begun.elapsed().as_secs_f64(),
+            request_digest: format!("{:016x}", self.storage.digest(scenario).value()),
+            sessions: session_time::mean(&times),
+            arrays: model::arrays(scenario, &readings),
+        };
+        Ok(Simulated { servers, model })
+    }
+
+    /// One task for each server, all in one world.
+    fn carry_out(
+        &mut self,
+        listeners: Vec<Rc<dyn Listener>>,
+        gauge: &Rc<Gauge>,
+        stop: &Stop,
+    ) -> Result<Vec<TestRun>, RunError> {
+        let world = self.storage.world.world.clone();
+        let servers = self.servers.iter().zip(listeners);
+        let tasks = servers
+            .map(|(server, listener)| {
+                let task = server.task(&self.options, &world, listener, Rc::clone(gauge), stop);
+                world.spawner.spawn(task)
+            })
+            .collect::<Vec<_>>();
+        self.storage.world.executor.block_on(async move {
+            let mut runs = Vec::new();
+            for task in tasks {
+                runs.push(task.await);
+            }
+            runs.into_iter().collect()
+        })
+    }
+}
+
+/// What would come of the test in `scenario`, all servers together, when nobody listens.
+///
+/// # Errors
+/// [`LabError`] when it cannot be simulated.
+pub fn predict(
+    scenario: &ModelledScenario,
+    options: Options,
+    stop: &Stop,
+) -> Result<RunResult, LabError> {
+    let lab = Lab::build(scenario, options)?;
+    let silence = lab.plans().map(|_| Rc::new(Silence) as Rc<dyn Listener>);
+    let listeners = silence.collect();
+    lab.run(listeners, stop)?.into_result()
+}
+
+/// Whether this machine can keep every byte of the databases.
+fn has_room(scenario: &ModelledScenario) -> Result<(), LabError> {
+    let databases = scenario.scenario.databases();
+    let each: u64 = databases.map(|database| database.size.value.get()).sum();
+    let needed = ByteSize::bytes(each.saturating_mul(scenario.servers.len() as u64));
+    match memory_available() {
+        Some(there) if needed > there => Err(LabError::TooLarge { needed, there }),
+        _ => Ok(()),
+    }
+}
+
+/// How sessions were held back, in the words of a scenario.
+fn scheduling(scenario: &ModelledScenario) -> String {
+    let test = &scenario.scenario.test;
+    match (&test.target_io_per_s, test.operations_per_s) {
+        (Some(_), _) => "paced at the target".to_owned(),
+        (None, Some(rate)) => format!("paced at {rate} operations per second"),
+        (None, None) => test.scheduling.to_string(),
+    }
+}
