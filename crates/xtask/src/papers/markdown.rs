@@ -12,20 +12,34 @@ use crate::predictions::{Predictions, Request};
 use crate::published::{Counters, Published, Row};
 
 const HEAD: &str = "\
-# Published tests and what brunt predicts
+# Published tests and brunt's predictions
 
-Made by `cargo xtask papers`; what stands here is not written by hand. Each test is a scenario in `scenarios/papers`, with the inputs that
-its paper prints and a reason for every one that it does not. Results of the first group may be fitted on
-(`cargo xtask calibrate`); the performance tests of all three systems were. Those of the second group are not in this repository: whoever has the papers can compare.
+How close do predictions come? Each published test below is a scenario in `scenarios/papers`, with the inputs that its paper prints
+and a reason for every input that it does not. `cargo xtask papers` generates this page.
 
-* **Closed loop**: the sessions that the paper prints and nothing else, held back as named. Slower storage gets less to do, so
-  errors of the storage hide in it.
-* **Paced**: as many I/Os per second as were published. Errors of the storage show in the latencies.
-* **Error** is prediction over publication, less one. **Good** are errors below the goal of the figure: 5 % for the rate of I/O, 8 % for
-  reads and writes per second, 10 % for read latency, 15 % for database write latency, 12 % for log writes per second, 15 % or 0.3 ms for
-  log write latency, 10 % for the size of a log write, 15 % for checksum and recovery.
-* **Busy** is the mean utilisation of the busiest group of drives. Near saturation one per cent of rate is three per cent of latency.
+* The tests of the first group may be used for fitting (`cargo xtask calibrate`); the performance tests of all three systems were.
+* The tests of the second group are predicted only. Their published results are not in this repository; with the papers at hand you
+  can compare.
+
+How to read the tables:
+
+* **Closed loop**: the sessions that the paper prints and nothing else, held back as named. Slower storage gets less work, which
+  hides errors of the storage.
+* **Paced**: the published rate of I/Os per second. Errors of the storage show in the latencies.
+* **Error** is prediction over publication, minus one. Errors below the goals in the next table are **bold**.
+* **Busy** is the mean utilisation of the busiest group of drives. Near saturation, 1 % of rate is 3 % of latency.
 * Neighbouring servers of one published group differ by 3 % in I/O and by 4 % in reads: no comparison is better than that.
+
+| figure | goal |
+| --- | --- |
+| rate of I/O | 5 % |
+| reads and writes per second | 8 % |
+| read latency | 10 % |
+| database write latency | 15 % |
+| log writes per second | 12 % |
+| log write latency | 15 % or 0.3 ms |
+| size of a log write | 10 % |
+| checksum and recovery | 15 % |
 ";
 
 /// The whole page.
@@ -33,8 +47,8 @@ pub(super) fn page(tests: &[Test], predictions: &Predictions, lengths: Lengths) 
     let mut text = HEAD.to_owned();
     writeln!(
         text,
-        "\nPredictions measure {} minutes of virtual time, those of several servers together {}, after {} in which array and cache settle; \
-        recoveries are as long as they take.\n\n## Tests that may be fitted on",
+        "\nPredictions measure {} minutes of virtual time ({} for several servers together) after {} minutes in which array and cache settle; \
+        recoveries run to their end.\n\n## Tests available for fitting",
         lengths.minutes, lengths.group_minutes, lengths.settle
     )
     .expect("a string takes all");
@@ -48,7 +62,7 @@ pub(super) fn page(tests: &[Test], predictions: &Predictions, lengths: Lengths) 
         .filter(|test| test.published.is_none())
         .peekable();
     if others.peek().is_some() {
-        text.push_str("\n## Tests that are predicted only\n\n");
+        text.push_str("\n## Tests predicted only\n\n");
         for test in others {
             text.push_str(&predicted(test, predictions));
         }
@@ -76,7 +90,7 @@ fn known(published: &Published, test: &Test, predictions: &Predictions) -> Strin
     }
     text.push_str("```\n");
     if published.counters == Counters::Volumes && published.whole().log_writes_per_s.is_some() {
-        text.push_str("\nLog writes are those of the volume's counters, formatting included.\n");
+        text.push_str("\nLog writes are those of the volume's counters and include formatting.\n");
     }
     if let Some(remark) = &published.remark {
         text.push_str(&format!("\n{}\n", remark.trim()));
@@ -154,7 +168,7 @@ fn parts(published: &Published, closed: &Prediction) -> String {
         .collect();
     let names: Vec<&str> = shown.iter().map(|at| FIGURES[*at].name).collect();
     let mut text = format!(
-        "\nParts of it, in the closed loop: what was published, and the error.\n\n| part | {} |\n| --- |{}\n",
+        "\nParts, in the closed loop: the published figure and the error.\n\n| part | {} |\n| --- |{}\n",
         names.join(" | "),
         " ---: |".repeat(names.len())
     );
