@@ -1,1 +1,1 @@
-"""What the scripts beside this folder share: building, running, comparing, saying what came out."""
+"""Shared by the scripts in the folder above: building, running, comparing, reporting."""

@@ -1,8 +1,8 @@
 """fio as the other side of a comparison.
 
-Our frames lie in huge pages, and on a virtio disk that decides much: 32 KiB in a huge page are one piece for the device, in
-pages of 4 KiB up to eight. So the fio that counts has its buffers in huge pages too, reserved for the run and given back.
-What it reaches in ordinary memory is shown beside it as `plain`, and counts where no huge pages can be had.
+Our frames lie in huge pages, which matters on a virtio disk: 32 KiB in a huge page are one piece for the device, in pages of
+4 KiB up to eight. So the fio that counts has its buffers in huge pages, too, reserved for the run and released afterwards. fio
+in ordinary memory is shown beside it as `plain`, and counts where there are no huge pages.
 """
 
 from contextlib import contextmanager
@@ -20,7 +20,7 @@ def fio(*options):
 
 
 def jobs(command):
-    """Runs it; its jobs by name."""
+    """Runs a command; returns its jobs by name."""
     result = run_json(command)
     found = {job["jobname"]: job for job in result["jobs"]}
     failed = [name for name, job in found.items() if job["error"]]
@@ -38,16 +38,16 @@ def bytes_per_second(job):
 
 
 def cpu_us_per_io(job):
-    """User and system time of a job for each of its I/Os. The percentages are of its run time."""
+    """User and system time of a job per I/O. fio's percentages are of the run time."""
     busy = (job["usr_cpu"] + job["sys_cpu"]) / 100
     return busy * 1e6 / ios_per_second(job)
 
 
 @contextmanager
 def buffers(count=32):
-    """The kinds of memory that fio is given, the one that counts first, each as (name, option).
+    """The kinds of memory for fio's buffers as (name, option), the one that counts first.
 
-    Reserves `count` huge pages where root may; what was changed for that is put back.
+    As root, reserves `count` huge pages and restores the former number afterwards.
     """
     plain = ("plain", "--mem=malloc")
     try:

@@ -1,4 +1,4 @@
-"""The machine, as far as a number from it needs saying."""
+"""Facts about the machine that its numbers depend on."""
 
 import os
 import platform
@@ -24,7 +24,7 @@ def _file_system(folder):
 
 
 def machine(folder):
-    """What stands in every result. `load_1min` tells who else was at work."""
+    """Part of every result. `load_1min` shows what else was running."""
     return {
         "processor": _first("/proc/cpuinfo", "model name"),
         "processors": os.cpu_count(),

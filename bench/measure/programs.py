@@ -1,4 +1,4 @@
-"""Building our programs once, getting fio, running either."""
+"""Building our programs once, installing fio, running either."""
 
 import json
 import os
@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 HOME = Path(__file__).resolve().parents[2]
-# Nothing measured here takes this long; what does, hangs.
+# Nothing measured here takes this long unless it hangs.
 TIMEOUT_SECONDS = 600
 
 
@@ -22,14 +22,14 @@ def say(line):
 
 
 def shown(command):
-    """A command as a line of shell, the home folder left out."""
+    """A command as a shell line, without the home folder."""
     if isinstance(command, str):
         return command
     return shlex.join(str(word) for word in command).replace(f"{HOME}/", "")
 
 
 def run(command, accept=(0,)):
-    """Runs a command, bounded in time; what it wrote to stdout. Other exit codes than these are failures."""
+    """Runs a command with a timeout and returns its stdout. Exit codes other than `accept` are failures."""
     command = [str(word) for word in command]
     try:
         done = subprocess.run(
@@ -45,13 +45,13 @@ def run(command, accept=(0,)):
 
 
 def run_json(command, accept=(0,)):
-    """Runs a command; the JSON it wrote last. fio may say something before."""
+    """Runs a command and returns the JSON it wrote last. fio may print something before."""
     out = run(command, accept)
     return json.loads(out[out.index("{") :])
 
 
 def build(package, example=None):
-    """Builds a release program with cargo (at once when nothing changed) and says where it is."""
+    """Builds a release program with cargo (instant when nothing changed) and returns its path."""
     kind = ["--example", example] if example else ["--bin", package]
     cargo = shutil.which("cargo") or str(Path.home() / ".cargo/bin/cargo")
     owner = package if example else f"{package}-cli"
@@ -62,10 +62,10 @@ def build(package, example=None):
 
 
 def remove(path):
-    """Removes a file or folder, and waits until the device has heard of it.
+    """Removes a file or folder, and waits until the device knows.
 
-    A file system that discards tells the device at the next commit of its journal, and a device that is told of gigabytes
-    does little else for a second or two. Whoever is measured then would pay for it.
+    A file system that discards informs the device at the next commit of its journal, and a discard of gigabytes keeps the
+    device busy for a second or two. The next measurement would pay for it.
     """
     if path.is_dir():
         shutil.rmtree(path)
@@ -75,7 +75,7 @@ def remove(path):
 
 
 def provide_fio():
-    """fio, from Debian when it is missing and we are root."""
+    """Installs fio from Debian when it is missing and we are root."""
     if shutil.which("fio"):
         return
     if os.geteuid() != 0 or not shutil.which("apt-get"):

@@ -1,7 +1,7 @@
-"""Rounds of A and B, one after the other, and what their ratios say.
+"""Alternating rounds of A and B, and the median of their ratios.
 
-Two programs that run minutes apart on a shared machine cannot be compared; two that take turns can. Each round gives one
-ratio of the same moment, and the median of the ratios stands for all of them.
+Two programs that run minutes apart on a shared machine cannot be compared; two that take turns can. Each round gives one ratio
+of the same moment, and the median stands for all of them.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from .programs import Failed, say, shown
 
 
 def parser(story):
-    """The options that every script has."""
+    """The options common to all scripts."""
     options = argparse.ArgumentParser(
         description=story, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -39,7 +39,7 @@ def scratch(folder):
 
 
 class Comparison:
-    """The ratios of one goal. `lower` says that a ratio below the goal is the better one."""
+    """The ratios of one goal. With `lower`, a ratio below the goal is better."""
 
     def __init__(self, name, goal, command_a, command_b=None, unit="", lower=False):
         self.name, self.goal, self.unit, self.lower = name, goal, unit, lower
@@ -47,7 +47,7 @@ class Comparison:
         self.rounds = []
 
     def add(self, a, b, **more):
-        """One round: what A and B reached."""
+        """Adds a round: the values of A and B."""
         ratio = a / b
         self.rounds.append({"a": a, "b": b, "ratio": ratio, **more})
         if len(self.rounds) == 1:
@@ -58,7 +58,7 @@ class Comparison:
         )
 
     def take(self, a, found, **more):
-        """One round against several kinds of B, the one that counts first: kind to (value, command)."""
+        """Adds a round against several kinds of B, kind to (value, command), the one that counts first."""
         counted, command = next(iter(found.values()))
         self.command_b = shown(command)
         self.add(a, counted, **more, b_by_kind={kind: value for kind, (value, _) in found.items()})
@@ -98,7 +98,7 @@ def finish(comparisons, place):
 
 
 def main(measure, options):
-    """Runs `measure(options, scratch folder)`, which returns comparisons. Exit code 2: could not be measured."""
+    """Runs `measure(options, scratch folder)`, which returns comparisons. Exits with 2 if it could not measure."""
     try:
         with scratch(options.scratch) as folder:
             comparisons = measure(options, folder)
