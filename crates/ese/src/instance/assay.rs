@@ -22,9 +22,7 @@
 
 use brunt_units::{DatabaseTime, LogPosition, PageNumber, PageSize};
 
-use super::Instance;
-use super::recovery::Redo;
-use crate::content::Bytes;
+use super::redo::Replayer;
 use crate::error::{EngineError, PageFault};
 use crate::format::checksum::{self, Diagnosis};
 use crate::format::page::{CHECKSUM_AT, DATABASE_TIME_AT, FLAGS_AT, NUMBER_AT, Page};
@@ -168,7 +166,7 @@ fn has_later_sector(found: &[u8], turns: &[Turn], version: usize) -> bool {
     false
 }
 
-impl Instance<Bytes> {
+impl Replayer {
     /// Rebuilds a page that looks torn, up to the end of the log, before the record at `appended` changes it. The page is pinned,
     /// and no record before has changed it.
     ///
@@ -178,18 +176,18 @@ impl Instance<Bytes> {
     /// # Errors
     /// [`EngineError::Page`] when it is rotten; when the log cannot be read.
     pub(super) async fn rebuild(
-        &self,
-        redo: &mut Redo,
+        &mut self,
         database: u8,
         page: PageNumber,
         appended: Appended,
     ) -> Result<(), EngineError> {
-        let (entry, size) = (self.database(database), self.0.options.page_size);
-        if !redo.turns.contains_key(&(database, page)) {
-            self.gather(redo, database, appended.start).await?;
+        let instance = self.instance.clone();
+        let (entry, size) = (instance.database(database), instance.0.options.page_size);
+        if !self.turns.contains_key(&(database, page)) {
+            self.gather(database, appended.start).await?;
         }
-        let turns = redo.turns.remove(&(database, page)).unwrap_or_default();
-        let mut pages = self.0.cache.pages(entry.number);
+        let turns = self.turns.remove(&(database, page)).unwrap_or_default();
+        let mut pages = instance.0.cache.pages(entry.number);
         let found = pages.resident(page).expect("it is pinned");
         let assayed = assay(found, size, page, &turns);
         let is_corrected = matches!(assayed, Assay::Corrected(_));
@@ -199,36 +197,36 @@ impl Instance<Bytes> {
         };
         let rebuilt = rebuilt.filter(|bytes| Page::new(bytes, size).check().is_ok());
         let (Some(rebuilt), Some(last)) = (rebuilt, turns.last()) else {
-            return Err(self.page_error(entry, page, PageFault::Checksum));
+            return Err(instance.page_error(entry, page, PageFault::Checksum));
         };
         pages.change(page).copy_from_slice(&rebuilt);
         drop(pages);
         if is_corrected {
-            let meters = self.0.cache.meters();
+            let meters = instance.0.cache.meters();
             meters.with(|meters| meters.corrected.tick());
         }
-        self.0
+        instance
+            .0
             .cache
             .changed(entry.number, &[page], appended, last.time);
-        self.0.cache.rebuilt(entry.number, page);
-        redo.report.torn_pages += 1;
-        redo.report.changes += turns.len() as u64;
+        instance.0.cache.rebuilt(entry.number, page);
+        self.report.torn_pages += 1;
+        self.report.changes += turns.len() as u64;
         Ok(())
     }
 
     /// Looks through the log from `from` on for what it does to the pages of a database that are known to look torn.
-    async fn gather(
-        &self,
-        redo: &mut Redo,
-        database: u8,
-        from: LogPosition,
-    ) -> Result<(), EngineError> {
-        let torn = self.0.cache.torn(self.database(database).number);
-        let size = self.0.options.page_size;
+    async fn gather(&mut self, database: u8, from: LogPosition) -> Result<(), EngineError> {
+        let torn = self
+            .instance
+            .0
+            .cache
+            .torn(self.instance.database(database).number);
+        let size = self.instance.0.options.page_size;
         for page in &torn {
-            redo.turns.entry((database, *page)).or_default().clear();
+            self.turns.entry((database, *page)).or_default().clear();
         }
-        for generation in redo.generations.clone() {
+        for generation in self.there.clone() {
             if generation < from.generation {
                 continue;
             }
@@ -246,7 +244,7 @@ impl Instance<Bytes> {
                 let changes = PageChanges::new(image, size).flatten();
                 for change in changes.filter(|change| of == database && torn.contains(&change.page))
                 {
-                    let turns = redo.turns.entry((database, change.page)).or_default();
+                    let turns = self.turns.entry((database, change.page)).or_default();
                     Turn::add(turns, &change, time);
                 }
             }

@@ -10,7 +10,8 @@
 //! * [`growth`]: making database files longer, ahead of need.
 //! * [`mod@flush_map`]: which write of each page was the last.
 //! * [`checkpoint`]: letting dirty pages go, and moving the point from which recovery starts.
-//! * [`recovery`]: redo, undo, clean-up; `assay`: whether a page is torn or rotten.
+//! * `redo`: bringing pages up to the log; `assay`: whether a page is torn or rotten; `mixtures`: torn pages with a right checksum.
+//! * [`recovery`]: undo and clean-up.
 //! * [`messages`]: the records of an open database.
 //! * [`open`], `start`, `close`, `abandon`: opening, also blank ones, closing, and leaving without; `ours`: whose files these are.
 
@@ -27,6 +28,7 @@ pub mod open;
 pub mod operate;
 mod ours;
 pub mod recovery;
+pub(crate) mod redo;
 pub(crate) mod start;
 pub mod transaction;
 pub mod transactions;

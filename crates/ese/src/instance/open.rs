@@ -20,6 +20,7 @@ use super::checkpoint::checkpoint_path;
 use super::database::{self, Found};
 use super::ours;
 use super::recovery::RecoveryReport;
+use super::redo::Replayer;
 use super::start::{Beginning, log_files};
 use super::{Instance, InstanceOptions};
 use crate::cache::Cache;
@@ -155,9 +156,12 @@ impl Instance<Bytes> {
         self.0.replayed.set((0, count));
         let known = self.recognise(survey.attached.as_deref());
         let recovered = async {
-            let redo = self.redo(from, &needed, known).await?;
+            let mut replayer = Replayer::new(self.clone(), from, needed.clone(), known);
+            for generation in &needed {
+                replayer.feed(*generation).await?;
+            }
             self.give_up_old_logs().await?;
-            self.undo_and_clean(redo).await
+            self.undo_and_clean(replayer.finish()).await
         };
         recovered
             .await
