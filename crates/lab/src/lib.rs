@@ -11,6 +11,8 @@
 //! * `gauge`: what is measured on the arrays while servers collect; `model`: the same as numbers of the result, and `pages`
 //!   those of LUNs in pages.
 //! * `session_time`: where the time of sessions went.
+//! * [`Points`]: one scenario with many values; [`search`]: the largest number of mailboxes that passes.
+//! * [`Headline`]: the figures that published tests print.
 //!
 //! The lab prints nothing, writes no file and knows no terminal: whoever calls it hands in a [`Listener`] for each server.
 //!
@@ -18,9 +20,12 @@
 //! results, but for how long it took.
 
 mod gauge;
+mod headline;
 mod model;
 mod pages;
 mod plan;
+mod points;
+pub mod search;
 mod server;
 mod session_time;
 mod storage;
@@ -39,9 +44,11 @@ use brunt_scenario::ModelledScenario;
 use brunt_units::{ByteSize, Time};
 use brunt_world_real::facts::memory_available;
 
+pub use headline::{Headline, LogFigures};
 pub use model::too_late;
 pub use pages::{group_name, numbers};
 pub use plan::plan;
+pub use points::{Points, Tried};
 
 use gauge::Gauge;
 use server::Server;

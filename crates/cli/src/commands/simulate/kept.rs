@@ -7,11 +7,11 @@
 //!   report.html     the same as pictures and a table
 //! ```
 
+use brunt_lab::Tried;
 use brunt_report::{RunFolder, SweepFigures, SweepPoint, decimals, sweep_html};
 use serde_json::{Value, json};
 
 use super::SimulateError;
-use super::points::Tried;
 use crate::columns::columns;
 use brunt_scenario::ModelledScenario;
 
@@ -109,7 +109,7 @@ impl CurvePoint {
         };
         let mut row = vec![self.label.clone()];
         row.extend(figures);
-        row.push(self.tried.outcome());
+        row.push(outcome(&self.tried));
         row
     }
 
@@ -123,7 +123,7 @@ impl CurvePoint {
                 write_ms: headline.write_ms,
                 log_ms: headline.log.ms,
             }),
-            outcome: self.tried.outcome(),
+            outcome: outcome(&self.tried),
         }
     }
 
@@ -144,5 +144,20 @@ impl CurvePoint {
             Tried::Refused(refusal) => value["refused"] = json!(refusal.what()),
         }
         value
+    }
+}
+
+/// What became of it, for the cell of a table: `hold`, the rule that failed first, or the refusal.
+pub(super) fn outcome(tried: &Tried) -> String {
+    match tried {
+        Tried::Simulated(headline, _) if headline.passed => "hold".to_owned(),
+        Tried::Simulated(_, failed) => match failed.as_slice() {
+            [] => "no I/O was measured".to_owned(),
+            [only] => format!("fail: {}", only.against_limit()),
+            [first, more @ ..] => {
+                format!("fail: {}, and {} more", first.against_limit(), more.len())
+            }
+        },
+        Tried::Refused(refusal) => format!("refused: {}", refusal.what()),
     }
 }

@@ -4,20 +4,16 @@
 //! machine.
 //!
 //! * `test`: a scenario with a mail server, such as `brunt run` takes, on an array: a run folder as after a real test.
-//! * `several`: many of them at once: `sweep`, `until_fail`, or many seeds; `points` has all cores work on them, `kept` is what
-//!   they leave.
-//! * [`Headline`]: the figures that published tests print.
+//! * `several`: many of them at once: `sweep`, `until_fail`, or many seeds; `kept` is what they leave.
 //! * `json`, `words`, `load_report`: a scenario with plain load: what it says, and the page it leaves.
 //! * `pages`: what both say of LUNs in pages. `drives`, `phases`: what plain load says of drives, and of rebuilds and their like.
 
 mod drives;
-mod headline;
 mod json;
 mod kept;
 mod load_report;
 mod pages;
 mod phases;
-mod points;
 mod several;
 mod sweep;
 mod test;
@@ -32,8 +28,6 @@ use brunt_array::load::simulate;
 use brunt_lab::LabError;
 use brunt_report::{FolderError, ReadError, TogetherError};
 use clap::{Args, ValueEnum};
-
-pub use headline::{Headline, LogFigures};
 
 use crate::exit::Exit;
 use crate::output::Output;

@@ -3,19 +3,22 @@
 use std::sync::Mutex;
 use std::time::SystemTime;
 
+use brunt_lab::search::search;
+use brunt_lab::{Headline, Options, Points, Tried};
 use brunt_qualify::progress::Stop;
 use brunt_report::{RunFolder, decimals};
+use brunt_scenario::{ModelledScenario, Override, Place, Refusal};
 use brunt_stats::Interval;
 
-use super::points::{Point, Tried, simulate_all};
+use super::kept::Curve;
 use super::sweep::Sweep;
-use super::{Headline, SimulateArgs, SimulateError, Source, until_fail};
+use super::{SimulateArgs, SimulateError, Source, until_fail};
 use crate::columns::columns;
 use crate::commands::run::timestamp;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use crate::output::Output;
-use brunt_scenario::Place;
+use crate::version;
 
 /// More seeds say nothing more.
 const SEEDS_MAX: u64 = 1000;
@@ -90,16 +93,11 @@ fn curve(
     let name = &scenario.scenario.name;
     let begun = timestamp(SystemTime::now());
     let folder = RunFolder::create(&args.out, begun, &format!("{name}-{what}"))?;
+    let options = options(args);
+    let points = points(source, &overrides, &options);
     let came = match sweep {
-        Some(sweep) => {
-            let points = sweep.points();
-            simulate_all(source, &overrides, args.engine, &points, stop, told)
-                .map(|tried| (sweep.into_curve(tried), true))
-        }
-        None => until_fail::search(source, &overrides, args.engine, stop, told).map(|found| {
-            let passes = found.passes().is_some();
-            (found.into_curve(), passes)
-        }),
+        Some(sweep) => swept(sweep, &points, stop, told),
+        None => searched(&scenario, &points, stop, told),
     };
     let kept = came.and_then(|(curve, is_found)| {
         curve.keep(&folder, &scenario)?;
@@ -124,6 +122,52 @@ fn curve(
     Ok((text, is_found))
 }
 
+fn swept(
+    sweep: Sweep,
+    points: &Points<'_>,
+    stop: &Stop,
+    told: &(dyn Fn(usize) + Sync),
+) -> Result<(Curve, bool), SimulateError> {
+    let tried = points.simulate(&sweep.overrides()?, stop, told)?;
+    Ok((sweep.into_curve(tried), true))
+}
+
+/// Begins with what the scenario says.
+fn searched(
+    scenario: &ModelledScenario,
+    points: &Points<'_>,
+    stop: &Stop,
+    told: &(dyn Fn(usize) + Sync),
+) -> Result<(Curve, bool), SimulateError> {
+    let Some(mailboxes) = &scenario.scenario.mailboxes else {
+        let refusal = Place::flag("--until-fail").refuse("needs a table [mailboxes]");
+        return Err(refusal.hint("with `count`, `quota` and `io_per_s`").into());
+    };
+    let found = search(points, mailboxes.count, stop, told)?;
+    let is_found = found.passes().is_some();
+    let servers = scenario.servers.len() as u64;
+    Ok((until_fail::curve(found, servers), is_found))
+}
+
+/// How each point is simulated: what files look like after the test is not asked.
+fn options(args: &SimulateArgs) -> Options {
+    Options {
+        engine: args.engine.into(),
+        checksum: false,
+        program: version::program(),
+    }
+}
+
+fn points<'a>(source: &'a Source, overrides: &'a [Override], options: &'a Options) -> Points<'a> {
+    Points {
+        name: &source.name,
+        text: &source.text,
+        folder: &source.folder,
+        overrides,
+        options,
+    }
+}
+
 fn seeds_text(
     args: &SimulateArgs,
     source: &Source,
@@ -138,13 +182,12 @@ fn seeds_text(
     }
     let overrides = source.overrides(args)?;
     let first = source.test(&overrides)?.scenario.test.seed;
-    let points: Vec<Point> = (0..seeds)
+    let values: Result<Vec<Override>, Refusal> = (0..seeds)
         .map(|more| first.wrapping_add(more))
-        .map(|seed| Point {
-            set: vec![format!("test.seed={seed}")],
-        })
+        .map(|seed| Override::of_set(&format!("test.seed={seed}")))
         .collect();
-    let tried = simulate_all(source, &overrides, args.engine, &points, stop, told)?;
+    let options = options(args);
+    let tried = points(source, &overrides, &options).simulate(&values?, stop, told)?;
     let headlines = tried.iter().flatten().filter_map(Tried::headline);
     let headlines: Vec<Headline> = headlines.copied().collect();
     Ok(intervals(&headlines))

@@ -7,12 +7,12 @@
 //! | `array.cache.write=64MiB..1GiB` | both ends with a unit; the values have the first one's |
 //! | `array.group.0.level=raid10,raid5` | these |
 
+use brunt_lab::Tried;
+use brunt_scenario::{Override, Place, Refusal};
 use brunt_units::ByteSize;
 use serde_json::Value;
 
 use super::kept::{Curve, CurvePoint};
-use super::points::{Point, Tried};
-use brunt_scenario::{Place, Refusal};
 
 /// Values of a range, unless it says how many.
 const VALUES: usize = 8;
@@ -52,11 +52,15 @@ impl Sweep {
         })
     }
 
-    pub(super) fn points(&self) -> Vec<Point> {
-        let point = |(value, _): &(String, f64)| Point {
-            set: vec![format!("{}={value}", self.key)],
-        };
-        self.values.iter().map(point).collect()
+    /// What each value replaces in the scenario.
+    ///
+    /// # Errors
+    /// [`Refusal`] when the key is none.
+    pub(super) fn overrides(&self) -> Result<Vec<Override>, Refusal> {
+        let values = self.values.iter();
+        values
+            .map(|(value, _)| Override::of_set(&format!("{}={value}", self.key)))
+            .collect()
     }
 
     /// What came of the points; those that were not carried through are left out. Nothing is looked for.
@@ -156,7 +160,8 @@ mod tests {
         assert_eq!(values("a=512MiB..1GiB/3"), ["512MiB", "768MiB", "1024MiB"]);
         let words = Sweep::read("array.group.0.level = raid10, raid5").unwrap();
         assert_eq!(words.key, "array.group.0.level");
-        assert_eq!(words.points()[1].set, ["array.group.0.level=raid5"]);
+        let raid5 = Override::of_set("array.group.0.level=raid5");
+        assert_eq!(words.overrides().unwrap()[1], raid5.unwrap());
     }
 
     #[test]

@@ -77,3 +77,28 @@ impl Headline {
         }
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A test that passed, or did not.
+    pub(crate) fn headline(passed: bool) -> Headline {
+        let log = LogFigures {
+            per_s: 1.0,
+            ms: 1.0,
+            bytes: 1.0,
+        };
+        Headline {
+            io_per_s: 1.0,
+            reads_per_s: 1.0,
+            writes_per_s: 1.0,
+            read_ms: 1.0,
+            write_ms: 1.0,
+            log,
+            log_volume: log,
+            utilisation: 0.5,
+            passed,
+        }
+    }
+}

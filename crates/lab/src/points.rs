@@ -1,0 +1,120 @@
+//! Several simulations of one scenario, on all cores.
+//!
+//! Each point is a world of its own, so their order and the number of cores change nothing but the time it takes. A point that
+//! the scenario's own checks refuse is a result, too: it says why, and the others go on.
+
+use std::num::NonZero;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use brunt_qualify::progress::Stop;
+use brunt_report::result::{Outcome, Rule};
+use brunt_scenario::{ModelledScenario, Override, Refusal};
+
+use crate::{Headline, LabError, Options, predict};
+
+/// What came of a point.
+#[derive(Clone, Debug)]
+pub enum Tried {
+    /// It was simulated; some rules may have failed.
+    Simulated(Headline, Vec<Rule>),
+    /// The scenario is refused with these values.
+    Refused(Refusal),
+}
+
+impl Tried {
+    /// Whether it was simulated and every rule held.
+    pub fn passed(&self) -> bool {
+        self.headline().is_some_and(|headline| headline.passed)
+    }
+
+    /// The figures, if it was simulated.
+    pub fn headline(&self) -> Option<&Headline> {
+        match self {
+            Self::Simulated(headline, _) => Some(headline),
+            Self::Refused(_) => None,
+        }
+    }
+}
+
+/// A scenario that is simulated with different values.
+#[derive(Clone, Copy, Debug)]
+pub struct Points<'a> {
+    /// What the scenario is called in refusals.
+    pub name: &'a str,
+    /// All of it.
+    pub text: &'a str,
+    /// What its relative paths are relative to.
+    pub folder: &'a Path,
+    /// What every point replaces.
+    pub overrides: &'a [Override],
+    /// How each is simulated.
+    pub options: &'a Options,
+}
+
+impl Points<'_> {
+    /// Simulates a point for each of `values`; nothing comes of those that were not carried through when somebody asked to
+    /// stop. `told` hears how many are done.
+    ///
+    /// # Errors
+    /// [`LabError`] of a point that could not be simulated for another reason than its value.
+    pub fn simulate(
+        &self,
+        values: &[Override],
+        stop: &Stop,
+        told: &(dyn Fn(usize) + Sync),
+    ) -> Result<Vec<Option<Tried>>, LabError> {
+        let cores = thread::available_parallelism().map_or(1, NonZero::get);
+        let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let results = Mutex::new(vec![None; values.len()]);
+        let failure = Mutex::new(None);
+        thread::scope(|scope| {
+            for _ in 0..cores.min(values.len()) {
+                scope.spawn(|| {
+                    while let Some(at) = take(&next, values.len(), stop) {
+                        match self.one(&values[at], stop) {
+                            // Stopped half way, it shows nothing.
+                            Ok(_) if stop.is_asked() => {}
+                            Ok(tried) => lock(&results)[at] = Some(tried),
+                            Err(error) => *lock(&failure) = Some(error),
+                        }
+                        told(done.fetch_add(1, Ordering::Relaxed) + 1);
+                    }
+                });
+            }
+        });
+        if let Some(error) = failure.into_inner().expect("no thread panicked") {
+            return Err(error);
+        }
+        Ok(results.into_inner().expect("no thread panicked"))
+    }
+
+    fn one(&self, value: &Override, stop: &Stop) -> Result<Tried, LabError> {
+        let mut overrides = self.overrides.to_vec();
+        overrides.push(value.clone());
+        let scenario = ModelledScenario::parse(self.name, self.text, self.folder, &overrides);
+        let scenario = match scenario {
+            Ok(scenario) => scenario,
+            Err(refusal) => return Ok(Tried::Refused(refusal)),
+        };
+        let result = predict(&scenario, self.options.clone(), stop)?;
+        let failed = result.rules.iter();
+        let failed = failed.filter(|rule| rule.outcome == Outcome::Failed);
+        Ok(Tried::Simulated(
+            Headline::of(&result),
+            failed.cloned().collect(),
+        ))
+    }
+}
+
+/// The number of the next point; none when all are taken, or nobody wants more.
+fn take(next: &AtomicUsize, count: usize, stop: &Stop) -> Option<usize> {
+    let at = next.fetch_add(1, Ordering::Relaxed);
+    (at < count && !stop.is_asked()).then_some(at)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().expect("no thread panicked")
+}

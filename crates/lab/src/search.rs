@@ -1,0 +1,196 @@
+//! The largest number of mailboxes for which every rule holds, and what ends it.
+//!
+//! Doubled until a rule fails or databases do not fit, then narrowed down, as many points at once as there are cores. That
+//! assumes what holds for storage in general: what bears a number bears a smaller one. The result is good to [`NEAR`].
+//!
+//! ```text
+//!   passes passes passes | fails fails      speed is the limit: the smallest that fails says which rule, where, by how much
+//!   passes passes passes | no room          room is the limit, and how fast storage of this kind is remains open
+//! ```
+
+use std::collections::BTreeMap;
+
+use brunt_qualify::progress::Stop;
+use brunt_scenario::Override;
+
+use crate::{LabError, Points, Tried};
+
+/// The key that is varied.
+pub const MAILBOXES: &str = "mailboxes.count";
+
+/// How near the largest that passes and the smallest that does not are in the end, as a share.
+const NEAR: f64 = 0.02;
+const DOUBLINGS_MAX: u32 = 20;
+
+/// What was found.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// What came of each number.
+    pub tried: BTreeMap<u64, Tried>,
+}
+
+impl Found {
+    /// The largest number that passed; nothing when none did.
+    pub fn passes(&self) -> Option<u64> {
+        let passed = self.tried.iter().filter(|(_, tried)| tried.passed());
+        passed.map(|(count, _)| *count).max()
+    }
+
+    /// The smallest number above it that did not pass, and why: a small system may fail for another reason than that it bears
+    /// too much.
+    pub fn fails(&self) -> Option<(u64, &Tried)> {
+        let above = self.passes().map_or(0, |passes| passes + 1);
+        let first = self.tried.range(above..).next();
+        first.map(|(count, tried)| (*count, tried))
+    }
+}
+
+/// Looks for it in the scenario of `points`, from `first` on.
+///
+/// # Errors
+/// [`LabError`] when it cannot be simulated.
+pub fn search(
+    points: &Points<'_>,
+    first: u64,
+    stop: &Stop,
+    told: &(dyn Fn(usize) + Sync),
+) -> Result<Found, LabError> {
+    let all = |counts: &[u64]| {
+        let values = counts.iter().map(|count| {
+            let value = Override::of_set(&format!("{MAILBOXES}={count}"));
+            value.expect("a key and its value")
+        });
+        let values: Vec<Override> = values.collect();
+        points.simulate(&values, stop, told)
+    };
+    let mut search = Search {
+        all: &all,
+        stop,
+        found: Found::default(),
+    };
+    search.double(first)?;
+    search.narrow()?;
+    Ok(search.found)
+}
+
+/// Simulates several numbers of mailboxes; nothing comes of those that were stopped.
+type All<'a> = dyn Fn(&[u64]) -> Result<Vec<Option<Tried>>, LabError> + 'a;
+
+struct Search<'a> {
+    all: &'a All<'a>,
+    stop: &'a Stop,
+    found: Found,
+}
+
+impl Search<'_> {
+    /// Doubles `count` until it does not pass, or halves it until it does.
+    fn double(&mut self, mut count: u64) -> Result<(), LabError> {
+        for _ in 0..DOUBLINGS_MAX {
+            self.try_all(&[count])?;
+            count = match (self.found.passes(), self.found.fails()) {
+                _ if self.stop.is_asked() => break,
+                (Some(_), Some(_)) | (None, Some((1, _))) => break,
+                (Some(passes), None) => passes.saturating_mul(2),
+                (None, _) => count.div_ceil(2),
+            };
+        }
+        Ok(())
+    }
+
+    fn narrow(&mut self) -> Result<(), LabError> {
+        while let (Some(passes), Some((fails, _))) = (self.found.passes(), self.found.fails()) {
+            let near = (fails - passes) as f64 <= (passes as f64 * NEAR).max(1.0);
+            if near || self.stop.is_asked() {
+                break;
+            }
+            let third = (fails - passes).div_ceil(3);
+            let between = [passes + third, passes + 2 * third];
+            let between: Vec<u64> = between.into_iter().filter(|count| *count < fails).collect();
+            self.try_all(&between)?;
+        }
+        Ok(())
+    }
+
+    fn try_all(&mut self, counts: &[u64]) -> Result<(), LabError> {
+        let tried = (self.all)(counts)?;
+        let tried = counts.iter().zip(tried);
+        let tried = tried.filter_map(|(count, tried)| Some((*count, tried?)));
+        self.found.tried.extend(tried);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use brunt_scenario::Place;
+
+    use super::*;
+    use crate::headline::tests::headline;
+
+    fn tried(passed: bool) -> Tried {
+        Tried::Simulated(headline(passed), Vec::new())
+    }
+
+    fn no_room() -> Tried {
+        let refusal = Place::flag("--until-fail").refuse("2 TiB do not fit on LUN \"db\"");
+        Tried::Refused(refusal.for_want_of_room())
+    }
+
+    fn found(tried: impl IntoIterator<Item = (u64, Tried)>) -> Found {
+        Found {
+            tried: tried.into_iter().collect(),
+        }
+    }
+
+    /// What is found from `first` on where `of` says what comes of a number.
+    fn searched(first: u64, of: impl Fn(u64) -> Tried) -> Found {
+        let all = |counts: &[u64]| Ok(counts.iter().map(|count| Some(of(*count))).collect());
+        let mut search = Search {
+            all: &all,
+            stop: &Stop::default(),
+            found: found([]),
+        };
+        search.double(first).unwrap();
+        search.narrow().unwrap();
+        search.found
+    }
+
+    #[test]
+    fn a_failure_below_a_pass_is_not_the_border() {
+        let border = |all: &[(u64, bool)]| {
+            let found = found(all.iter().map(|(count, passed)| (*count, tried(*passed))));
+            (found.passes(), found.fails().map(|(count, _)| count))
+        };
+        assert_eq!(border(&[(400, false), (200, true)]), (Some(200), Some(400)));
+        assert_eq!(border(&[(100, false), (200, true)]), (Some(200), None));
+        assert_eq!(border(&[(400, false), (200, false)]), (None, Some(200)));
+    }
+
+    #[test]
+    fn where_room_ends_the_answer_is_the_last_that_fits() {
+        // Both thirds of the first interval differ: 2,223 fits, 2,445 does not.
+        let found = searched(2_000, |count| match count {
+            0..=2_430 => tried(true),
+            _ => no_room(),
+        });
+        let passes = found.passes().unwrap();
+        assert!((2_380..=2_430).contains(&passes), "{passes}");
+        let (fails, _) = found.fails().unwrap();
+        assert!(fails > 2_430, "{fails}");
+    }
+
+    #[test]
+    fn a_rule_that_fails_lies_between_the_two_numbers() {
+        let found = searched(1_000, |count| tried(count <= 2_841));
+        let (passes, fails) = (found.passes().unwrap(), found.fails().unwrap().0);
+        assert!(passes <= 2_841 && fails > 2_841);
+        assert!((fails - passes) as f64 <= passes as f64 * NEAR);
+    }
+
+    #[test]
+    fn a_search_without_a_pass_ends_with_its_smallest_failure() {
+        let found = searched(40, |_| tried(false));
+        assert_eq!(found.passes(), None);
+        assert_eq!(found.fails().map(|(count, _)| count), Some(1));
+    }
+}
