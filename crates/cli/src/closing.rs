@@ -151,20 +151,15 @@ fn rules(rules: &[Rule], output: &Output, width: Option<usize>) -> String {
 }
 
 fn row(rule: &Rule, output: &Output) -> Vec<String> {
-    let quantity = |quantity: &Option<brunt_report::result::Quantity>| {
-        quantity
-            .as_ref()
-            .map_or("-".to_owned(), ToString::to_string)
-    };
     let tone = match rule.outcome {
         Outcome::Ok => Tone::Good,
         Outcome::Failed => Tone::Bad,
         Outcome::NotMeasured | Outcome::Advisory => Tone::Doubt,
     };
     vec![
-        rule.name.clone(),
+        rule.heading(),
         rule.limit_in_words(),
-        quantity(&rule.measured),
+        rule.measured_in_words(),
         output.paint(tone, &rule.outcome.to_string()),
     ]
 }

@@ -7,6 +7,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use brunt_qualify::rules::RuleId;
 use serde_json::Value;
 
 fn brunt(home: &Path) -> Command {
@@ -78,7 +79,7 @@ fn a_database_that_is_cut_off_fails_the_test_and_is_refused_afterwards() {
     let rules = result["rules"].as_array().unwrap();
     let errors = rules
         .iter()
-        .find(|rule| rule["rule"] == "I/O errors")
+        .find(|rule| rule["rule"] == RuleId::IoErrors.name().title)
         .unwrap();
     assert_eq!(errors["outcome"], "failed", "{errors}");
     assert!(folder.join("report.html").exists());

@@ -17,17 +17,21 @@ use std::fmt;
 
 use brunt_units::Span;
 
-/// What kind of test.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TestKind {
-    /// Transactional load under strict limits.
-    Performance,
-    /// Transactional load for a day under lenient limits.
-    Stress,
-    /// Every database read from beginning to end, perhaps copied and restored.
-    DatabaseBackup,
-    /// So many logs written and replayed.
-    SoftRecovery,
+use crate::listed::listed;
+
+listed! {
+    /// What kind of test.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum TestKind {
+        /// Transactional load under strict limits.
+        Performance,
+        /// Transactional load for a day under lenient limits.
+        Stress,
+        /// Every database read from beginning to end, perhaps copied and restored.
+        DatabaseBackup,
+        /// So many logs written and replayed.
+        SoftRecovery,
+    }
 }
 
 /// A rate of database reads and writes that storage has to show.
@@ -64,14 +68,6 @@ pub enum Growth {
 pub const HEADROOM_PERCENT: u32 = 20;
 
 impl TestKind {
-    /// Every kind.
-    pub const ALL: [Self; 4] = [
-        Self::Performance,
-        Self::Stress,
-        Self::DatabaseBackup,
-        Self::SoftRecovery,
-    ];
-
     /// The word of scenarios and results.
     pub const fn word(self) -> &'static str {
         match self {

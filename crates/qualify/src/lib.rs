@@ -36,6 +36,7 @@ mod growth;
 pub mod hanging;
 pub mod injection;
 pub mod integrity;
+mod listed;
 pub mod live;
 mod load;
 mod naming;

@@ -3,7 +3,7 @@
 //! The verdict says whether the limits were held; this says whether holding them means anything for a server that goes
 //! live. Every obstacle is a reason in words.
 
-use brunt_report::result::{Outcome, Rule, Verdict};
+use brunt_report::result::{Group, Outcome, Rule, Verdict};
 use brunt_report::{decimals, grouped};
 use brunt_units::{ByteSize, Span};
 
@@ -12,10 +12,6 @@ use crate::goal::TestKind;
 /// Below this share of its volume a database may flatter: heads hardly move. Source: the footnote of ESRP papers on
 /// tests that use about a quarter of the disks' capacity.
 const VOLUME_SHARE_MIN: f64 = 0.25;
-
-/// Rules that may be *not measured* in a qualification, by the beginning of their names: what only some systems tell. That I/O
-/// did not go through the page cache is known otherwise.
-const MAY_BE_UNMEASURED: [&str; 3] = ["device agrees", "tester,", "host,"];
 
 /// What decides whether a result qualifies.
 #[derive(Clone, Debug, PartialEq)]
@@ -111,12 +107,10 @@ pub fn unproven(verdict: Verdict, rules: &[Rule]) -> Vec<String> {
         Verdict::Error => Some("the test could not be carried through".to_owned()),
     };
     let unmeasured = rules.iter().filter(|rule| {
-        let must = !MAY_BE_UNMEASURED
-            .iter()
-            .any(|name| rule.name.starts_with(name));
-        must && rule.outcome == Outcome::NotMeasured
+        // Some systems cannot tell whether a test was fair; that I/O bypassed the page cache is known otherwise.
+        rule.group != Group::FairTest && rule.outcome == Outcome::NotMeasured
     });
-    let unmeasured: Vec<&str> = unmeasured.map(|rule| rule.name.as_str()).collect();
+    let unmeasured: Vec<&str> = unmeasured.map(|rule| rule.title.as_str()).collect();
     let unmeasured = (verdict == Verdict::Pass && !unmeasured.is_empty())
         .then(|| format!("not measured: {}", unmeasured.join(", ")));
     failed.into_iter().chain(unmeasured).collect()
@@ -125,6 +119,7 @@ pub fn unproven(verdict: Verdict, rules: &[Rule]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rules::RuleId;
 
     fn good() -> Circumstances {
         Circumstances {
@@ -150,10 +145,10 @@ mod tests {
 
     #[test]
     fn only_a_pass_with_everything_measured_proves_anything() {
-        let rule = |name: &str, measured| Rule::at_most(name, "", 0.0, measured);
+        let rule = |name: RuleId, measured| Rule::at_most(name, "", 0.0, measured);
         let all = [
-            rule("pages verified", Some(0.0)),
-            rule("device agrees", None),
+            rule(RuleId::PagesVerified, Some(0.0)),
+            rule(RuleId::DeviceAgrees, None),
         ];
         assert_eq!(unproven(Verdict::Pass, &all), [""; 0]);
         assert_eq!(unproven(Verdict::Fail, &all), ["a rule failed"]);
@@ -161,7 +156,10 @@ mod tests {
         assert_eq!(unproven(Verdict::Interrupted, &all), [stopped]);
         let broken = "the test could not be carried through";
         assert_eq!(unproven(Verdict::Error, &all), [broken]);
-        let some = [rule("pages verified", None), rule("records verified", None)];
+        let some = [
+            rule(RuleId::PagesVerified, None),
+            rule(RuleId::RecordsVerified, None),
+        ];
         let missing = "not measured: pages verified, records verified";
         assert_eq!(unproven(Verdict::Pass, &some), [missing]);
     }

@@ -25,8 +25,8 @@ use crate::qualifies::{Circumstances, obstacles, unproven};
 use crate::rules::device::{self, VolumeReads};
 use crate::rules::tester::{self, Tester};
 use crate::rules::{
-    Done, Evidence, RecordsVerified, StreamLatency, integrity, judge, sentence, shows_headroom,
-    verdict,
+    Done, Evidence, RecordsVerified, RuleId, StreamLatency, integrity, judge, sentence,
+    shows_headroom, verdict,
 };
 use crate::sampling::distributions;
 use crate::test_run::TestRun;
@@ -218,13 +218,13 @@ impl Assembly<'_> {
         let databases = self.plan.databases().count() as u64;
         let rate: f64 = backups.iter().map(|backup| backup.mb_per_s).sum();
         let read = Done {
-            what: "databases backed up",
+            what: RuleId::DatabasesBackedUp,
             wanted: databases,
             done: Some(backups.len() as u64),
             remark: format!("{} MiB/s over all of them", decimals(rate)),
         };
         let restored = self.plan.copy_to.as_ref().map(|_| Done {
-            what: "databases restored",
+            what: RuleId::DatabasesRestored,
             wanted: databases,
             done: match (self.run.restored, self.run.attempted) {
                 (Some(_), _) => Some(databases),
@@ -251,7 +251,7 @@ impl Assembly<'_> {
             done.took.as_seconds() / logs
         });
         Done {
-            what: "logs replayed, each instance",
+            what: RuleId::LogsReplayed,
             wanted: self.plan.logs.into(),
             done: logs.min().or(self.run.attempted.then_some(0)),
             remark: per_log

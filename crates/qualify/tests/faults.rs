@@ -5,12 +5,12 @@ mod small;
 
 use brunt_qualify::error::RunError;
 use brunt_qualify::plan::Plan;
-use brunt_qualify::rules::Ending;
+use brunt_qualify::rules::{Ending, RuleId};
 use brunt_report::RunResult;
 use brunt_report::result::{Outcome, Verdict};
 use brunt_units::Span;
 use brunt_world::fault::{Fault, FaultKind};
-use small::{Left, Small, outcome, plan};
+use small::{Left, Small, fails, outcome, plan, rule};
 
 /// What happens to `file` when it has been asked for data so many times.
 fn after(after: u64, kind: FaultKind, file: &str) -> Plan {
@@ -29,9 +29,8 @@ fn run(plan: &Plan) -> (Left, RunResult) {
     (test, result)
 }
 
-fn remark<'r>(result: &'r RunResult, rule: &str) -> &'r str {
-    let mut rules = result.rules.iter();
-    &rules.find(|of| of.name == rule).unwrap().remark
+fn remark(result: &RunResult, id: RuleId) -> &str {
+    &rule(result, id).remark
 }
 
 /// The same databases on storage that is well again.
@@ -53,8 +52,8 @@ fn a_database_that_cannot_be_read_fails_the_test_by_name() {
     let mut plan = after(500, FaultKind::DeviceError, "1.edb");
     plan.faults[0].only = Some(brunt_world::fault::Direction::Reads);
     let (test, result) = run(&plan);
-    assert_eq!(outcome(&result, "I/O errors"), Outcome::Failed);
-    let why = remark(&result, "I/O errors");
+    fails(&result, RuleId::IoErrors, Outcome::Failed);
+    let why = remark(&result, RuleId::IoErrors);
     assert!(
         why.contains("db/1.edb") && why.contains("(ESE -1022)"),
         "{why}"
@@ -68,8 +67,8 @@ fn a_log_that_cannot_be_written_fails_the_test_by_name() {
     let mut plan = after(200, FaultKind::DeviceError, "log1/*.log");
     plan.faults[0].only = Some(brunt_world::fault::Direction::Writes);
     let (test, result) = run(&plan);
-    assert_eq!(outcome(&result, "I/O errors"), Outcome::Failed);
-    let why = remark(&result, "I/O errors");
+    fails(&result, RuleId::IoErrors, Outcome::Failed);
+    let why = remark(&result, RuleId::IoErrors);
     assert!(why.contains("(ESE -510)"), "{why}");
     let sentence = &result.details.sentence;
     assert!(sentence.contains("the log cannot be written"), "{sentence}");
@@ -87,7 +86,7 @@ fn a_full_volume_is_named_and_is_not_the_storages_fault() {
     let sentence = &result.details.sentence;
     assert!(sentence.contains("(ESE -"), "{sentence}");
     assert!(sentence.contains("no space"), "{sentence}");
-    assert_eq!(outcome(&result, "I/O errors"), Outcome::Ok);
+    assert_eq!(outcome(&result, RuleId::IoErrors), Outcome::Ok);
     assert_eq!(result.verdict, Verdict::Error);
     recovers(&test);
 }
@@ -101,8 +100,8 @@ fn a_volume_that_stops_answering_is_noticed_like_io() {
         ..plan()
     });
     let result = test.result(&plan());
-    assert_eq!(outcome(&result, "hung I/O"), Outcome::Failed);
-    let why = remark(&result, "hung I/O");
+    fails(&result, RuleId::HungIo, Outcome::Failed);
+    let why = remark(&result, RuleId::HungIo);
     let names = [
         "renaming",
         "opening",

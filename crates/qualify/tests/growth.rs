@@ -9,7 +9,7 @@ mod small;
 
 use brunt_qualify::plan::{LoadPlan, Plan};
 use brunt_qualify::progress::News;
-use brunt_qualify::rules::Ending;
+use brunt_qualify::rules::{Ending, RuleId};
 use brunt_report::result::Verdict;
 use brunt_units::{ByteSize, PageSize, Span};
 use brunt_workload::mix::Kind;
@@ -86,7 +86,7 @@ fn a_database_that_passes_its_reserve_ends_the_test() {
     // It is not the storage's fault, and nothing is lost.
     assert_eq!(failed(&result), Vec::<String>::new());
     assert_eq!(
-        outcome(&result, "pages verified"),
+        outcome(&result, RuleId::PagesVerified),
         brunt_report::result::Outcome::Ok
     );
 

@@ -8,14 +8,14 @@ mod small;
 
 use brunt_qualify::goal::Growth;
 use brunt_qualify::plan::{LoadPlan, Plan};
-use brunt_qualify::rules::Ending;
+use brunt_qualify::rules::{Ending, RuleId};
 use brunt_report::result::Outcome;
 use brunt_stats::Percentile;
 use brunt_units::{ByteSize, Span, Time};
 use brunt_workload::content::Shape;
 use brunt_workload::mix::Mix;
 use brunt_workload::session::Scheduling;
-use small::{Small, outcome, plan};
+use small::{Small, fails, plan};
 
 const SECOND: u64 = 1_000_000_000;
 const FREEZE: u64 = 10;
@@ -94,11 +94,8 @@ fn a_freeze_of_one_second_in_ten_shows_in_operations() {
     );
     // A strict tail would fail it; by itself it advises.
     let result = test.result(&plan);
-    assert_eq!(outcome(&result, "tail, operation p99"), Outcome::Advisory);
-    assert_eq!(
-        outcome(&result, "tail, database read p99.9"),
-        Outcome::Advisory
-    );
+    fails(&result, RuleId::TailOperation, Outcome::Advisory);
+    fails(&result, RuleId::TailDatabaseRead, Outcome::Advisory);
 }
 
 #[test]

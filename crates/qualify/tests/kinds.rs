@@ -9,13 +9,13 @@ use brunt_qualify::goal::{Growth, Target, TestKind};
 use brunt_qualify::oracle::Findings;
 use brunt_qualify::plan::{Limits, Plan};
 use brunt_qualify::progress::News;
-use brunt_qualify::rules::Ending;
+use brunt_qualify::rules::{Ending, RuleId};
 use brunt_report::result::{Outcome, Verdict};
 use brunt_units::{ByteSize, Span, Time};
 use brunt_workload::profile::Version;
 use brunt_world::fault::{Fault, FaultKind};
 use brunt_world::{Class, Op};
-use small::{Small, failed, instances, outcome, plan};
+use small::{Small, failed, fails, instances, outcome, plan};
 
 fn of_kind(kind: TestKind) -> Plan {
     Plan {
@@ -42,13 +42,13 @@ fn a_backup_reads_every_database() {
         assert!((3.5..5.0).contains(&one.megabytes), "{one:?}");
         assert!((900.0..1_300.0).contains(&one.mb_per_s), "{one:?}");
     }
-    assert_eq!(outcome(&result, "databases backed up"), Outcome::Ok);
-    assert_eq!(outcome(&result, "records verified"), Outcome::Ok);
+    assert_eq!(outcome(&result, RuleId::DatabasesBackedUp), Outcome::Ok);
+    assert_eq!(outcome(&result, RuleId::RecordsVerified), Outcome::Ok);
     assert!(
         result
             .rules
             .iter()
-            .all(|rule| rule.name != "database read, average")
+            .all(|rule| !RuleId::DatabaseReadAverage.is(rule))
     );
 }
 
@@ -68,7 +68,7 @@ fn a_copy_is_restored_and_holds_every_record() {
     );
     let result = test.result(&plan);
     assert_eq!(failed(&result), Vec::<String>::new());
-    assert_eq!(outcome(&result, "databases restored"), Outcome::Ok);
+    assert_eq!(outcome(&result, RuleId::DatabasesRestored), Outcome::Ok);
     let records = run.records.unwrap();
     assert!(records.checked > 1_000 && records.checked == records.expected);
     let copies: Vec<_> = test
@@ -103,8 +103,8 @@ fn a_database_that_cannot_be_read_fails_its_backup() {
         ..Fault::new(FaultKind::DeviceError, "db/1.edb", 0..1 << 40)
     }];
     let result = Small::new(1).run(&plan).result(&plan);
-    assert_eq!(outcome(&result, "databases backed up"), Outcome::Failed);
-    assert_eq!(outcome(&result, "I/O errors"), Outcome::Failed);
+    fails(&result, RuleId::DatabasesBackedUp, Outcome::Failed);
+    fails(&result, RuleId::IoErrors, Outcome::Failed);
     assert_eq!(result.verdict, Verdict::Fail);
 }
 
@@ -122,8 +122,8 @@ fn a_copy_that_rots_is_not_restored() {
     )];
     let test = Small::new(1).run(&plan);
     let result = test.result(&plan);
-    assert_eq!(outcome(&result, "databases backed up"), Outcome::Ok);
-    assert_eq!(outcome(&result, "databases restored"), Outcome::Failed);
+    assert_eq!(outcome(&result, RuleId::DatabasesBackedUp), Outcome::Ok);
+    fails(&result, RuleId::DatabasesRestored, Outcome::Failed);
     let sentence = &result.details.sentence;
     assert!(
         sentence.contains("the copy has bad pages; nothing was restored"),
@@ -149,11 +149,8 @@ fn a_log_that_rots_cannot_be_replayed() {
         64 << 10..(64 << 10) + 512,
     )];
     let result = Small::new(1).run(&plan).result(&plan);
-    assert_eq!(
-        outcome(&result, "logs replayed, each instance"),
-        Outcome::Failed
-    );
-    assert_eq!(outcome(&result, "logs verified"), Outcome::Failed);
+    fails(&result, RuleId::LogsReplayed, Outcome::Failed);
+    fails(&result, RuleId::LogsVerified, Outcome::Failed);
     assert_eq!(result.verdict, Verdict::Fail);
 }
 
@@ -196,10 +193,7 @@ fn logs_are_replayed_and_nothing_is_lost() {
     let result = test.result(&plan);
     assert_eq!(failed(&result), Vec::<String>::new());
     assert_eq!(result.verdict, Verdict::Pass);
-    assert_eq!(
-        outcome(&result, "logs replayed, each instance"),
-        Outcome::Ok
-    );
+    assert_eq!(outcome(&result, RuleId::LogsReplayed), Outcome::Ok);
     assert_eq!(result.servers[0].recovery.len(), 2);
 }
 
@@ -295,10 +289,7 @@ fn too_few_logs_are_no_recovery_test() {
     );
     let result = test.result(&plan);
     assert_eq!(result.verdict, Verdict::Error);
-    assert_eq!(
-        outcome(&result, "logs replayed, each instance"),
-        Outcome::NotMeasured
-    );
+    assert_eq!(outcome(&result, RuleId::LogsReplayed), Outcome::NotMeasured);
 }
 
 #[test]
@@ -325,12 +316,9 @@ fn a_stress_test_that_grows_slow_fails_for_it() {
     });
     let test = credits.run(&plan);
     let result = test.result(&plan);
-    assert_eq!(
-        outcome(&result, "stationary, database read"),
-        Outcome::Failed
-    );
-    assert_eq!(outcome(&result, "stationary, I/O rate"), Outcome::Failed);
-    assert_eq!(outcome(&result, "database read, average"), Outcome::Ok);
+    fails(&result, RuleId::StationaryDatabaseRead, Outcome::Failed);
+    fails(&result, RuleId::StationaryIoRate, Outcome::Failed);
+    assert_eq!(outcome(&result, RuleId::DatabaseReadAverage), Outcome::Ok);
     assert_eq!(result.verdict, Verdict::Fail);
 }
 
@@ -353,10 +341,10 @@ fn a_target_is_kept_or_missed() {
     let achieved = kept.achieved_iops.unwrap();
     // The databases are made over once a minute, and cost less afterwards: the pace runs after it.
     assert!((225.0..255.0).contains(&achieved), "{achieved} for 240");
-    assert_eq!(outcome(&kept, "achieved with headroom"), Outcome::Ok);
+    assert_eq!(outcome(&kept, RuleId::AchievedHeadroom), Outcome::Ok);
     let plan = with(20_000.0);
     let missed = Small::new(1).run(&plan).result(&plan);
-    assert_eq!(outcome(&missed, "achieved database I/O"), Outcome::Failed);
+    fails(&missed, RuleId::AchievedIo, Outcome::Failed);
     assert_eq!(missed.verdict, Verdict::Fail);
 }
 
@@ -404,8 +392,11 @@ fn one_io_that_never_comes_back_leaves_a_report() {
         run.ending
     );
     let result = test.result(&plan);
-    assert_eq!(outcome(&result, "hung I/O"), Outcome::Failed);
-    assert_eq!(outcome(&result, "pages verified"), Outcome::NotMeasured);
+    fails(&result, RuleId::HungIo, Outcome::Failed);
+    assert_eq!(
+        outcome(&result, RuleId::PagesVerified),
+        Outcome::NotMeasured
+    );
     assert_eq!(result.verdict, Verdict::Fail);
     // The other sessions went on until the end.
     assert_eq!(run.collected.as_ref().unwrap().length, Span::seconds(50));

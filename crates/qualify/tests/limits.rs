@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use brunt_qualify::goal::{Target, TestKind};
 use brunt_qualify::plan::{Limits, Plan};
+use brunt_qualify::rules::RuleId;
 use brunt_report::RunResult;
 use brunt_report::result::{Outcome, Verdict};
 use brunt_units::{ByteSize, Span, Time};
@@ -13,7 +14,7 @@ use brunt_workload::profile::Version;
 use brunt_world::fault::{Direction, Fault, FaultKind};
 use brunt_world::{Class, Op};
 use brunt_world_virtual::Request;
-use small::{Small, failed, outcome, plan};
+use small::{Small, failed, fails, outcome, plan, rule};
 
 const MS: Span = Span::millis(1);
 /// A page of a database, and a segment of a log file.
@@ -34,10 +35,10 @@ fn is_log(request: &Request) -> bool {
     request.class == Class::Log && request.op != Op::Read
 }
 
-fn names(result: &RunResult) -> Vec<&str> {
-    let rules = result.rules.iter();
-    let failed = rules.filter(|rule| rule.outcome == Outcome::Failed);
-    failed.map(|rule| rule.name.as_str()).collect()
+/// Checks that this rule failed and no other did.
+fn fails_alone(result: &RunResult, id: RuleId) {
+    fails(result, id, Outcome::Failed);
+    assert_eq!(failed(result).len(), 1, "{:?}", failed(result));
 }
 
 #[test]
@@ -46,8 +47,8 @@ fn a_slow_log_fails_for_its_writes_and_nothing_else() {
         true => MS * 11,
         false => FAST,
     });
-    assert_eq!(names(&result), ["log write, average"]);
-    assert_eq!(outcome(&result, "database read, average"), Outcome::Ok);
+    fails_alone(&result, RuleId::LogWriteAverage);
+    assert_eq!(outcome(&result, RuleId::DatabaseReadAverage), Outcome::Ok);
     assert_eq!(result.verdict, Verdict::Fail);
 }
 
@@ -66,14 +67,14 @@ fn one_bad_sample_fails_a_short_test() {
             false => FAST,
         }
     });
-    assert_eq!(names(&reads), ["database read, worst sample"]);
+    fails_alone(&reads, RuleId::DatabaseReadWorst);
     let logs = on(&plan, move |now, request| {
         match is_log(request) && bad(now) {
             true => MS * 150,
             false => FAST,
         }
     });
-    assert_eq!(names(&logs), ["log write, worst sample"]);
+    fails_alone(&logs, RuleId::LogWriteWorst);
 }
 
 #[test]
@@ -90,12 +91,9 @@ fn a_cache_without_free_pages_fails_for_its_stalls() {
         Op::Read => FAST,
         _ => MS * 9,
     });
-    assert_eq!(names(&result), ["page-fault stalls, average"]);
-    let rule = result
-        .rules
-        .iter()
-        .find(|rule| rule.name.starts_with("page-fault"));
-    assert!(rule.unwrap().remark.contains("fewer sessions"), "{rule:?}");
+    fails_alone(&result, RuleId::PageFaultStalls);
+    let rule = rule(&result, RuleId::PageFaultStalls);
+    assert!(rule.remark.contains("fewer sessions"), "{rule:?}");
 }
 
 #[test]
@@ -120,15 +118,11 @@ fn a_target_without_its_headroom_is_an_advice_and_does_not_qualify() {
     });
     let achieved = result.achieved_iops.unwrap();
     assert_eq!(
-        outcome(&result, "achieved database I/O"),
+        outcome(&result, RuleId::AchievedIo),
         Outcome::Ok,
         "{achieved}"
     );
-    assert_eq!(
-        outcome(&result, "achieved with headroom"),
-        Outcome::Advisory,
-        "{achieved}"
-    );
+    fails(&result, RuleId::AchievedHeadroom, Outcome::Advisory);
     let headroom = |reason: &String| reason.contains("headroom");
     assert!(result.reasons.iter().any(headroom), "{:?}", result.reasons);
 }
@@ -156,13 +150,13 @@ fn a_long_tail_advises_and_fails_who_wants_it_strict() {
     for (strict, wanted) in [(false, Outcome::Advisory), (true, Outcome::Failed)] {
         plan.limits.strict_tail = strict;
         let device = hesitant(&plan, reads);
-        assert_eq!(outcome(&device, "tail, database read p99.9"), wanted);
-        assert_eq!(outcome(&device, "tail, operation p99"), wanted);
-        assert_eq!(outcome(&device, "tail, log write p99.9"), Outcome::Ok);
-        assert_eq!(outcome(&device, "database read, average"), Outcome::Ok);
+        fails(&device, RuleId::TailDatabaseRead, wanted);
+        fails(&device, RuleId::TailOperation, wanted);
+        assert_eq!(outcome(&device, RuleId::TailLogWrite), Outcome::Ok);
+        assert_eq!(outcome(&device, RuleId::DatabaseReadAverage), Outcome::Ok);
         let log = hesitant(&plan, is_log);
-        assert_eq!(outcome(&log, "tail, log write p99.9"), wanted);
-        assert_eq!(outcome(&log, "tail, database read p99.9"), Outcome::Ok);
+        fails(&log, RuleId::TailLogWrite, wanted);
+        assert_eq!(outcome(&log, RuleId::TailDatabaseRead), Outcome::Ok);
     }
 }
 
@@ -181,8 +175,8 @@ fn a_log_that_grows_slow_fails_a_stress_test() {
             false => MS,
         }
     });
-    assert_eq!(outcome(&result, "stationary, log write"), Outcome::Failed);
-    assert_eq!(outcome(&result, "log write, average"), Outcome::Ok);
+    fails(&result, RuleId::StationaryLogWrite, Outcome::Failed);
+    assert_eq!(outcome(&result, RuleId::LogWriteAverage), Outcome::Ok);
 }
 
 /// The result of the usual test with one fault on purpose.
@@ -203,10 +197,10 @@ fn rot_fails_the_test_wherever_it_is() {
         times: 1,
         ..Fault::new(FaultKind::TwoBitFlip, "log1/*.log", SEGMENT)
     });
-    assert_eq!(names(&log), ["logs verified"], "{:?}", failed(&log));
+    fails_alone(&log, RuleId::LogsVerified);
     assert_eq!(log.verdict, Verdict::Fail);
     let database = with(Fault::new(FaultKind::TwoBitFlip, "db/1.edb", PAGE));
-    assert_eq!(outcome(&database, "pages verified"), Outcome::Failed);
+    fails(&database, RuleId::PagesVerified, Outcome::Failed);
     assert!(
         database.details.found[0].contains("(ESE -1018)"),
         "{:?}",
@@ -227,7 +221,9 @@ fn a_write_that_was_lost_is_a_record_that_is_wrong() {
             ..Fault::new(FaultKind::Lost, "db/1.edb", 0..1 << 40)
         });
         assert_eq!(result.verdict, Verdict::Fail, "after {after} writes");
-        outcome(&result, "records verified")
+        result
     });
-    assert!(met.contains(&Outcome::Failed), "{met:?}");
+    let wrong = |result: &&RunResult| outcome(result, RuleId::RecordsVerified) == Outcome::Failed;
+    let result = met.iter().find(wrong).unwrap();
+    fails(result, RuleId::RecordsVerified, Outcome::Failed);
 }

@@ -5,11 +5,12 @@ mod small;
 
 use brunt_qualify::plan::Plan;
 use brunt_qualify::result::{Surroundings, VolumeUse};
+use brunt_qualify::rules::RuleId;
 use brunt_report::RunResult;
 use brunt_report::host_counters::{OWN_PROCESSOR, STEAL, THROTTLED};
 use brunt_report::result::{HostCounter, Outcome, Verdict, Volume};
 use brunt_units::{ByteSize, Span};
-use small::{Left, Small, outcome, plan};
+use small::{Left, Small, fails, outcome, plan};
 
 /// A test long enough in imagination only: its length is what does not qualify.
 fn test() -> (Left, Plan) {
@@ -66,14 +67,14 @@ fn reads_that_never_reached_the_device_fail_and_do_not_qualify() {
     let told = |percent| test.result_on(&plan, |s| machine(&test, s, percent, 1));
     let sound = told(100);
     assert_eq!(
-        outcome(&sound, "device agrees"),
+        outcome(&sound, RuleId::DeviceAgrees),
         Outcome::Ok,
         "{:?}",
         sound.rules
     );
     assert_eq!(sound.verdict, Verdict::Pass);
     let cached = told(50);
-    assert_eq!(outcome(&cached, "device agrees"), Outcome::Failed);
+    fails(&cached, RuleId::DeviceAgrees, Outcome::Failed);
     assert_eq!(cached.verdict, Verdict::Fail);
     assert!(
         reasons(&cached).contains("O_DIRECT was ignored"),
@@ -81,7 +82,7 @@ fn reads_that_never_reached_the_device_fail_and_do_not_qualify() {
         reasons(&cached)
     );
     let shared = told(150);
-    assert_eq!(outcome(&shared, "device agrees"), Outcome::Advisory);
+    fails(&shared, RuleId::DeviceAgrees, Outcome::Advisory);
     assert_eq!(shared.verdict, Verdict::Pass);
 }
 
@@ -98,22 +99,19 @@ fn a_host_that_holds_the_program_back_is_named_and_does_not_qualify() {
     };
     let fine = told(OWN_PROCESSOR, 90.0);
     for rule in [
-        "tester, processor",
-        "host, stolen time",
-        "host, throttled time",
+        RuleId::TesterProcessor,
+        RuleId::HostStolenTime,
+        RuleId::HostThrottledTime,
     ] {
-        assert_eq!(outcome(&fine, rule), Outcome::Ok, "{rule}");
+        assert_eq!(outcome(&fine, rule), Outcome::Ok, "{rule:?}");
     }
     let busy = told(OWN_PROCESSOR, 99.0);
-    assert_eq!(outcome(&busy, "tester, processor"), Outcome::Advisory);
+    fails(&busy, RuleId::TesterProcessor, Outcome::Advisory);
     let stolen = told(STEAL, 12.0);
-    assert_eq!(outcome(&stolen, "host, stolen time"), Outcome::Advisory);
+    fails(&stolen, RuleId::HostStolenTime, Outcome::Advisory);
     assert!(reasons(&stolen).contains("12.0 % of the processor time went to other machines"));
     let throttled = told(THROTTLED, 30.0);
-    assert_eq!(
-        outcome(&throttled, "host, throttled time"),
-        Outcome::Advisory
-    );
+    fails(&throttled, RuleId::HostThrottledTime, Outcome::Advisory);
     let reason = "a limit on processor time held the program back for 30.0 % of the time";
     assert!(
         reasons(&throttled).contains(reason),

@@ -5,11 +5,12 @@ mod small;
 
 use brunt_qualify::goal::TestKind;
 use brunt_qualify::plan::{EnginePlan, Limits, LoadPlan, Plan};
+use brunt_qualify::rules::RuleId;
 use brunt_report::result::{Outcome, Verdict};
 use brunt_units::{ByteSize, Span};
 use brunt_workload::profile::Version;
 use brunt_world::{Class, Op};
-use small::{Small, failed, instances, outcome};
+use small::{Small, failed, fails, instances, outcome};
 
 /// Two small databases of a version, sessions as it counts them. Sizes of cache and checkpoint are cut with the databases.
 fn plan(version: Version, kind: TestKind) -> Plan {
@@ -60,7 +61,7 @@ fn try_version(version: Version) {
     let result = slow.run(&plan).result(&plan);
     assert_eq!(result.verdict, Verdict::Fail, "{version}");
     assert_eq!(failed(&result).len(), 1, "{version}: {:?}", failed(&result));
-    assert_eq!(outcome(&result, "database read, average"), Outcome::Failed);
+    fails(&result, RuleId::DatabaseReadAverage, Outcome::Failed);
 }
 
 #[test]
@@ -101,7 +102,7 @@ fn the_same_storage_passes_a_lenient_limit_and_fails_a_strict_one() {
                 ..plan
             };
             let result = small.run(&plan).result(&plan);
-            outcome(&result, "database read, worst sample")
+            outcome(&result, RuleId::DatabaseReadWorst)
         };
         assert_eq!(judged(TestKind::Performance), Outcome::Failed, "{version}");
         let wanted = match lenient > strict + Span::millis(5) {

@@ -1,5 +1,5 @@
-//! `docs/rules.md` forgets no rule: every rule that a test can be judged by has a row with a test that passes it and one that
-//! does not, and both are there.
+//! `docs/rules.md` forgets no rule: each has a row with a test that passes it and one that does not. Both exist, and the second checks, by
+//! the rule's id, that the rule did not hold.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use brunt_qualify::goal::{Target, TestKind};
 use brunt_qualify::plan::Limits;
-use brunt_qualify::rules::{Evidence, judge};
+use brunt_qualify::rules::{Done, Evidence, RuleId, judge};
 use brunt_report::result::Tuning;
 use brunt_workload::profile::Version;
 
@@ -30,8 +30,8 @@ fn rows(heading: &str) -> Vec<Vec<String>> {
     lines.map(cells).collect()
 }
 
-/// Every rule that there is.
-fn all_rules() -> BTreeSet<String> {
+/// Ids of the rules that tests are judged by.
+fn judged() -> BTreeSet<String> {
     let mut evidence = Evidence {
         target: Some(Target {
             io_per_s: 1.0,
@@ -40,27 +40,24 @@ fn all_rules() -> BTreeSet<String> {
         tuning: Some(Tuning::default()),
         ..Evidence::default()
     };
-    let mut all = BTreeSet::from(DONE.map(str::to_owned));
-    for kind in [
-        TestKind::Performance,
-        TestKind::Stress,
-        TestKind::DatabaseBackup,
-        TestKind::SoftRecovery,
-    ] {
+    let done = [
+        RuleId::DatabasesBackedUp,
+        RuleId::DatabasesRestored,
+        RuleId::LogsReplayed,
+    ];
+    evidence.done.extend(done.map(|what| Done {
+        what,
+        wanted: 1,
+        done: None,
+        remark: String::new(),
+    }));
+    let of = |kind| {
         let limits = Limits::of(Version::Exchange2013.profile(), kind);
-        let rules = judge(kind, &evidence, &limits);
-        all.extend(rules.into_iter().map(|rule| rule.name));
-        evidence.tuning = None;
-    }
-    all
+        judge(kind, &evidence, &limits)
+    };
+    let all = TestKind::ALL.into_iter().flat_map(|kind| of(kind));
+    all.map(|rule| rule.id).collect()
 }
-
-/// What tests of other kinds have to do; `kinds.rs` meets them in results.
-const DONE: [&str; 3] = [
-    "databases backed up",
-    "databases restored",
-    "logs replayed, each instance",
-];
 
 /// The body of a test that is named `file::function`, below `crates/`.
 fn test(name: &str) -> String {
@@ -78,18 +75,49 @@ fn test(name: &str) -> String {
 fn every_rule_has_a_test_that_passes_and_one_that_does_not() {
     let rows = rows("Rules");
     let named: BTreeSet<String> = rows.iter().map(|row| row[0].clone()).collect();
-    assert_eq!(named, all_rules());
-    assert_eq!(named.len(), rows.len(), "one row for each");
-    for row in rows {
-        let [rule, passes, fails] = &row[..] else {
+    assert_eq!(named, judged());
+    assert_eq!(rows.len(), RuleId::ALL.len());
+    for (row, id) in rows.iter().zip(RuleId::ALL) {
+        let [of, title, passes, fails] = &row[..] else {
             panic!("{row:?}");
         };
-        test(passes);
-        // That one has to say which rule it means.
-        assert!(
-            test(fails).contains(rule.as_str()),
-            "{fails} does not name {rule}"
+        assert_eq!(
+            (of.as_str(), title.as_str()),
+            (id.name().id, id.name().title)
         );
+        test(passes);
+        assert!(checks(&test(fails), id), "{fails} does not fail {of}");
+    }
+}
+
+/// Whether a test calls `fails` or `fails_alone` for a rule; what its comments say does not count.
+fn checks(test: &str, id: RuleId) -> bool {
+    let code = test.lines().filter(|line| !line.trim().starts_with("//"));
+    let code: String = code.flat_map(str::split_whitespace).collect();
+    let calls = code.split("fails").skip(1).filter_map(|rest| {
+        let rest = rest.strip_prefix("_alone").unwrap_or(rest);
+        let (_, second) = rest.strip_prefix('(')?.split_once(',')?;
+        second.split([',', ')']).next()
+    });
+    let wanted = format!("RuleId::{id:?}");
+    calls.into_iter().any(|second| second == wanted)
+}
+
+#[test]
+fn a_test_that_only_names_a_rule_does_not_count() {
+    let id = RuleId::HungIo;
+    assert!(checks(
+        "    fails(\n        &result,\n        RuleId::HungIo,\n        wanted,\n    );",
+        id
+    ));
+    assert!(checks("fails_alone(&result, RuleId::HungIo);", id));
+    for other in [
+        "assert_eq!(outcome(&result, RuleId::HungIo), Outcome::Ok);",
+        "// fails(&result, RuleId::HungIo, wanted);",
+        "fails(&result, RuleId::IoErrors, wanted); let id = RuleId::HungIo;",
+        "say(\"hung I/O\");",
+    ] {
+        assert!(!checks(other, id), "{other}");
     }
 }
 
@@ -99,13 +127,7 @@ fn every_kind_and_every_version_has_both() {
         .into_iter()
         .map(|row| row[0].clone())
         .collect();
-    let words = [
-        TestKind::Performance,
-        TestKind::Stress,
-        TestKind::DatabaseBackup,
-        TestKind::SoftRecovery,
-    ]
-    .map(TestKind::word);
+    let words = TestKind::ALL.map(TestKind::word);
     assert_eq!(kinds, words);
     let versions: Vec<String> = rows("Versions")
         .into_iter()

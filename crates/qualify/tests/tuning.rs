@@ -4,11 +4,11 @@ mod small;
 
 use brunt_qualify::goal::{Target, Tune};
 use brunt_qualify::plan::Plan;
-use brunt_qualify::rules::Ending;
+use brunt_qualify::rules::{Ending, RuleId};
 use brunt_report::RunResult;
 use brunt_report::result::{Outcome, Tuning, Verdict};
 use brunt_units::{Span, Time};
-use small::{Left, Small, failed, outcome, plan};
+use small::{Left, Small, failed, fails, outcome, plan};
 
 /// Storage that serves one I/O at a time, each in a millisecond: a thousand a second, and a queue for the rest.
 fn one_at_a_time(seed: u64) -> Small {
@@ -44,7 +44,7 @@ fn without_a_target_the_most_that_passes_is_found() {
     let sessions = tuning.sessions.unwrap();
     assert!(sessions > 2, "{sessions}");
     assert_eq!(result.details.setup.sessions, sessions);
-    assert_eq!(outcome(&result, "sessions found"), Outcome::Ok);
+    assert_eq!(outcome(&result, RuleId::SessionsFound), Outcome::Ok);
     assert_eq!(result.target_iops, None);
     let achieved = result.achieved_iops.unwrap();
     assert!(
@@ -67,7 +67,7 @@ fn a_share_of_the_most_is_what_the_test_asks_for() {
     assert_eq!(failed(&result), Vec::<String>::new());
     let target = result.target_iops.unwrap();
     assert!((target / tuning.io_per_s.unwrap() - 0.5).abs() < 1e-9);
-    assert_eq!(outcome(&result, "achieved database I/O"), Outcome::Ok);
+    assert_eq!(outcome(&result, RuleId::AchievedIo), Outcome::Ok);
     let achieved = result.achieved_iops.unwrap();
     assert!(
         (achieved / target - 1.0).abs() < 0.1,
@@ -95,7 +95,7 @@ fn for_a_target_the_fewest_sessions_are_found() {
         "{sessions}, {:?}",
         tuning.trials
     );
-    assert_eq!(outcome(&result, "achieved with headroom"), Outcome::Ok);
+    assert_eq!(outcome(&result, RuleId::AchievedHeadroom), Outcome::Ok);
     assert!(tuning.trials.iter().all(|trial| trial.is_paced));
 }
 
@@ -122,7 +122,7 @@ fn a_target_out_of_reach_is_said_with_what_is_in_reach() {
     assert!(why.contains("; the most that passes is "), "{why}");
     assert!(run.collected.is_none(), "the test itself was not begun");
     assert_eq!(tuning.sessions, None);
-    assert_eq!(outcome(&result, "sessions found"), Outcome::Failed);
+    fails(&result, RuleId::SessionsFound, Outcome::Failed);
     assert_eq!(result.verdict, Verdict::Fail);
     assert!(result.details.sentence.contains("no number of sessions"));
 }

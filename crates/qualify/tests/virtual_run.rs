@@ -8,10 +8,10 @@ use brunt_qualify::error::RunError;
 use brunt_qualify::oracle::Findings;
 use brunt_qualify::plan::Plan;
 use brunt_qualify::progress::News;
-use brunt_qualify::rules::Ending;
-use brunt_report::result::{Outcome, Verdict};
+use brunt_qualify::rules::{Ending, RuleId};
+use brunt_report::result::{Group, Outcome, Verdict};
 use brunt_units::{ByteSize, Span};
-use small::{DATABASE_SIZE, Small, failed, outcome, plan};
+use small::{DATABASE_SIZE, Small, failed, fails, outcome, plan};
 
 #[test]
 fn a_fast_disk_passes_and_everything_is_verified() {
@@ -59,12 +59,16 @@ fn a_fast_disk_passes_and_everything_is_verified() {
         instances[1].operation_latency.count,
         instances[1].transactions.unwrap()
     );
-    let unknown = |name: &str| name == "device agrees" || name.starts_with("host,");
+    let unknown = [
+        RuleId::DeviceAgrees,
+        RuleId::HostStolenTime,
+        RuleId::HostThrottledTime,
+    ];
     for rule in &result.rules {
-        let here = rule.outcome == Outcome::NotMeasured && unknown(&rule.name);
-        let here = here || rule.name == "tester, processor";
+        let here = rule.outcome == Outcome::NotMeasured && unknown.iter().any(|id| id.is(rule));
+        let here = here || RuleId::TesterProcessor.is(rule);
         // The engine is cold in twenty seconds, and the rate falls until it is not.
-        let here = here || rule.name.starts_with("stationary");
+        let here = here || rule.group == Group::Steadiness;
         assert!(rule.outcome == Outcome::Ok || here, "{rule:?}");
     }
 }
@@ -88,10 +92,10 @@ fn a_slow_disk_fails_for_its_reads() {
     let test = small.run(&plan());
     let result = test.result(&plan());
     assert_eq!(result.verdict, Verdict::Fail);
-    assert_eq!(outcome(&result, "database read, average"), Outcome::Failed);
-    assert_eq!(outcome(&result, "database read, worst sample"), Outcome::Ok);
-    assert_eq!(outcome(&result, "log write, average"), Outcome::Failed);
-    assert_eq!(outcome(&result, "records verified"), Outcome::Ok);
+    fails(&result, RuleId::DatabaseReadAverage, Outcome::Failed);
+    assert_eq!(outcome(&result, RuleId::DatabaseReadWorst), Outcome::Ok);
+    fails(&result, RuleId::LogWriteAverage, Outcome::Failed);
+    assert_eq!(outcome(&result, RuleId::RecordsVerified), Outcome::Ok);
     assert!(
         result
             .details
@@ -111,7 +115,10 @@ fn a_stopped_test_leaves_clean_databases_that_the_next_one_uses() {
     assert!(run.files.is_none() && run.records.is_none());
     let result = test.result(&plan());
     assert_eq!(result.verdict, Verdict::Interrupted);
-    assert_eq!(outcome(&result, "pages verified"), Outcome::NotMeasured);
+    assert_eq!(
+        outcome(&result, RuleId::PagesVerified),
+        Outcome::NotMeasured
+    );
 
     let mut next = Small::new(4);
     next.store = test.store.fork();
@@ -175,7 +182,7 @@ fn a_full_volume_ends_the_test_and_is_not_the_storages_fault() {
     let result = test.result(&plan());
     assert_eq!(failed(&result), Vec::<String>::new());
     assert_eq!(result.verdict, Verdict::Error);
-    assert_eq!(outcome(&result, "I/O errors"), Outcome::Ok);
+    assert_eq!(outcome(&result, RuleId::IoErrors), Outcome::Ok);
 
     // With room again the same databases recover, and pass.
     let mut next = Small::new(2);

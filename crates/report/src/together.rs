@@ -186,12 +186,11 @@ fn verdict(all: impl Iterator<Item = Verdict>) -> Verdict {
 }
 
 fn rules(run: &Run) -> Vec<Rule> {
-    let label = label(run);
-    let named = |rule: &Rule| Rule {
-        name: format!("{label}: {}", rule.name),
+    let of_server = |rule: &Rule| Rule {
+        server: rule.server.clone().or_else(|| Some(label(run))),
         ..rule.clone()
     };
-    run.result.rules.iter().map(named).collect()
+    run.result.rules.iter().map(of_server).collect()
 }
 
 fn reasons(runs: &[Run]) -> Vec<String> {

@@ -33,7 +33,7 @@ fn io_adds_up_and_rules_stay_with_their_host() {
     assert_eq!(sum.database_files, 4);
     assert_eq!(sum.servers.len(), 2);
     assert_eq!(sum.rules.len(), 2 * part.rules.len());
-    assert_eq!(sum.rules[0].name, "a: database read, average");
+    assert_eq!(sum.rules[0].heading(), "a: database read, average");
     assert_eq!(sum.verdict, Verdict::Pass);
     assert!(
         sum.details

@@ -4,9 +4,10 @@
 use std::fs;
 use std::process::{Command, Stdio};
 
+use brunt_qualify::rules::RuleId;
 use tempfile::TempDir;
 
-use super::{Ended, result_of, rule, scenario, turn};
+use super::{Ended, fails, result_of, scenario, turn};
 
 /// Others on the processor.
 const OTHERS: usize = 4;
@@ -46,8 +47,7 @@ fn a_program_that_is_run_late_says_so() {
     );
     let result = result_of(on_one(env!("CARGO_BIN_EXE_brunt")), home.path(), &text);
     drop(others);
-    let delay = rule(&result, "tester, delay p99");
-    assert_eq!(delay["outcome"], "advisory", "{delay}");
+    let delay = fails(&result, RuleId::TesterDelay, "advisory");
     assert!(
         delay["remark"].as_str().unwrap().contains("was run late"),
         "{delay}"

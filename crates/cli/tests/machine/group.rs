@@ -4,10 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use brunt_qualify::rules::RuleId;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::{reasons, result_of, rule, scenario, skip, turn};
+use super::{fails, reasons, result_of, rule, scenario, skip, turn};
 
 const ROOT: &str = "/sys/fs/cgroup";
 
@@ -74,7 +75,7 @@ fn a_limit_on_processor_time_is_named_and_does_not_qualify() {
         );
     };
     let free = run_in(&group);
-    let throttled = rule(&free, "host, throttled time");
+    let throttled = rule(&free, RuleId::HostThrottledTime);
     assert_eq!(throttled["outcome"], "ok", "{throttled}");
     assert_eq!(throttled["value"], 0.0);
     const REASON: &str = "a limit on processor time held the program back";
@@ -82,8 +83,7 @@ fn a_limit_on_processor_time_is_named_and_does_not_qualify() {
 
     group.allow(10);
     let held = run_in(&group);
-    let throttled = rule(&held, "host, throttled time");
-    assert_eq!(throttled["outcome"], "advisory", "{throttled}");
+    fails(&held, RuleId::HostThrottledTime, "advisory");
     assert!(reasons(&held).contains(REASON), "{}", reasons(&held));
     let host = held["servers"][0]["host"].as_array().unwrap();
     let mut limits = host.iter().filter(|counter| {

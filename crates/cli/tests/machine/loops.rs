@@ -14,11 +14,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use brunt_qualify::rules::RuleId;
 use brunt_world_real::facts;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::{TRIES, brunt, reasons, result_of, rule, scenario, skip, turn};
+use super::{TRIES, brunt, fails, reasons, result_of, rule, scenario, skip, turn};
 
 const SIZE: u64 = 512 << 20;
 
@@ -149,13 +150,12 @@ fn a_cache_that_answers_instead_of_the_device_fails_the_test() {
     let run = || volume.run("sessions = 4");
     let mut results = std::iter::repeat_with(run).take(TRIES);
     let is_ours = |result: &Value| {
-        rule(result, "device agrees")["outcome"] == "failed" || !others_read(result)
+        rule(result, RuleId::DeviceAgrees)["outcome"] == "failed" || !others_read(result)
     };
     let Some(result) = results.find(is_ours) else {
         return skip(NAME, "others read the drive all the time");
     };
-    let agrees = rule(&result, "device agrees");
-    assert_eq!(agrees["outcome"], "failed", "{agrees}");
+    fails(&result, RuleId::DeviceAgrees, "failed");
     assert_eq!(result["verdict"], "fail");
     for reason in [
         "did not come from the devices",
@@ -182,8 +182,7 @@ fn others_who_read_the_device_are_noticed() {
     let others = Others::reading(&volume.device);
     let result = volume.run("sessions = 4\noperations_per_s = 400");
     drop(others);
-    let agrees = rule(&result, "device agrees");
-    assert_eq!(agrees["outcome"], "advisory", "{agrees}");
+    let agrees = fails(&result, RuleId::DeviceAgrees, "advisory");
     let remark = agrees["remark"].as_str().unwrap();
     assert!(remark.starts_with("others read there too"), "{remark}");
     assert_eq!(agrees["value"], 100.0, "{agrees}");

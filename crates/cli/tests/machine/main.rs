@@ -23,6 +23,7 @@ use std::path::Path;
 use std::process::{Child, Command};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use brunt_qualify::rules::RuleId;
 use serde_json::Value;
 
 /// How often something is tried that others on the machine may spoil.
@@ -92,10 +93,17 @@ fn brunt() -> Command {
     Command::new(env!("CARGO_BIN_EXE_brunt"))
 }
 
-/// The rule called `name`.
-fn rule<'r>(result: &'r Value, name: &str) -> &'r Value {
+fn rule(result: &Value, id: RuleId) -> &Value {
     let mut rules = result["rules"].as_array().unwrap().iter();
-    rules.find(|rule| rule["rule"] == name).unwrap()
+    rules.find(|rule| rule["rule"] == id.name().title).unwrap()
+}
+
+/// Checks that a rule did not hold. `qualify/tests/rules.rs` looks for the calls.
+fn fails<'r>(result: &'r Value, id: RuleId, wanted: &str) -> &'r Value {
+    assert!(["failed", "advisory"].contains(&wanted));
+    let rule = rule(result, id);
+    assert_eq!(rule["outcome"], wanted, "{rule}");
+    rule
 }
 
 fn reasons(result: &Value) -> String {

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
+use brunt_qualify::rules::RuleId;
 use brunt_world_real::facts;
 use serde_json::Value;
 
-use super::{TRIES, brunt, reasons, result_of, rule, scenario, skip, turn};
+use super::{TRIES, brunt, fails, reasons, result_of, rule, scenario, skip, turn};
 
 const MEMORY: &str = "/dev/shm";
 /// Time in which somebody waits for a processor, in percent of all time: more than that, and others want ours.
@@ -23,7 +24,7 @@ fn a_program_that_is_the_bottleneck_says_so() {
     let text = scenario(&home.path().join("scratch"), "sessions = 16");
     let run = || result_of(brunt(), home.path(), &text);
     let mut results = Vec::new();
-    let is_busy = |result: &Value| rule(result, "tester, processor")["outcome"] == "advisory";
+    let is_busy = |result: &Value| rule(result, RuleId::TesterProcessor)["outcome"] == "advisory";
     while !results.last().is_some_and(is_busy) {
         if results.len() == TRIES {
             assert!(results.iter().all(is_contested), "{:#}", results[0]);
@@ -32,9 +33,9 @@ fn a_program_that_is_the_bottleneck_says_so() {
         results.push(run());
     }
     let result = &results[results.len() - 1];
-    let busy = rule(result, "tester, processor");
+    let busy = fails(result, RuleId::TesterProcessor, "advisory");
     assert!(busy["value"].as_f64() > Some(90.0), "{busy}");
-    let agrees = rule(result, "device agrees");
+    let agrees = rule(result, RuleId::DeviceAgrees);
     assert_eq!(agrees["outcome"], "not measured", "{agrees}");
     assert_eq!(agrees["remark"], "no device is known under /dev/shm");
     assert!(
@@ -46,7 +47,7 @@ fn a_program_that_is_the_bottleneck_says_so() {
 /// Whether others wanted the processors while it ran: of this machine, which is not known where the kernel does not count it, or
 /// of its host.
 fn is_contested(result: &Value) -> bool {
-    if rule(result, "host, stolen time")["outcome"] == "advisory" {
+    if rule(result, RuleId::HostStolenTime)["outcome"] == "advisory" {
         return true;
     }
     let mut host = result["servers"][0]["host"].as_array().unwrap().iter();

@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io::{Seek, Write};
 use std::path::Path;
 
+use brunt_qualify::rules::RuleId;
 use brunt_world_real::facts;
 
 use super::{brunt, result_of, rule, scenario, skip, turn};
@@ -55,7 +56,7 @@ fn room_that_was_never_written_does_not_fail_the_storage() {
     assert!(blank * 5 > all, "{blank} of {all} bytes are blank");
     let backup = text.replace("[test]", "[test]\nkind = \"database-backup\"");
     let result = result_of(brunt(), home.path(), &backup);
-    let agrees = rule(&result, "device agrees");
+    let agrees = rule(&result, RuleId::DeviceAgrees);
     // Others may read there as well; nothing makes the device read less.
     assert_ne!(agrees["outcome"], "failed", "{agrees}");
     assert_ne!(agrees["outcome"], "not measured", "{agrees}");

@@ -18,6 +18,8 @@ use brunt_report::decimals;
 use brunt_report::result::{Outcome, Rule};
 use brunt_units::ByteSize;
 
+use super::RuleId;
+
 /// A gap that is a finding, in percent.
 const GAP_PERCENT: f64 = 10.0;
 /// With less than that, what others do between two looks at the counters matters.
@@ -53,7 +55,6 @@ impl VolumeReads {
 }
 
 pub(super) fn rule(volumes: &[VolumeReads]) -> Rule {
-    const NAME: &str = "device agrees";
     let least = 100.0 - GAP_PERCENT;
     let enough = volumes
         .iter()
@@ -68,7 +69,7 @@ pub(super) fn rule(volumes: &[VolumeReads]) -> Rule {
     let by_share =
         |one: &&(f64, &VolumeReads), other: &&(f64, &VolumeReads)| f64::total_cmp(&one.0, &other.0);
     let Some(least_share) = shares.iter().min_by(by_share) else {
-        let rule = Rule::at_least(NAME, "% of reads", least, None);
+        let rule = Rule::at_least(RuleId::DeviceAgrees, "% of reads", least, None);
         return rule.with_remark(match unknown.first() {
             Some(mount) => format!("no device is known under {mount}"),
             None => "too little was read".to_owned(),
@@ -82,7 +83,8 @@ pub(super) fn rule(volumes: &[VolumeReads]) -> Rule {
     };
     // All of them: what others read there is no share of ours.
     let reached = shown.0.min(100.0);
-    let mut rule = Rule::at_least(NAME, "% of reads", least, Some(reached));
+    let rule = Rule::at_least(RuleId::DeviceAgrees, "% of reads", least, Some(reached));
+    let mut rule = rule.about(&shown.1.mount);
     if shown.0 > 100.0 + GAP_PERCENT {
         rule.outcome = Outcome::Advisory;
     }
@@ -134,7 +136,7 @@ mod tests {
         assert_eq!(outcome(0), Outcome::Failed);
         assert_eq!(outcome(1_101), Outcome::Advisory);
         let others = rule(&[volume("/a", Some(20_000))]);
-        assert_eq!(others.measured.unwrap().value, 100.0);
+        assert_eq!(others.measured.unwrap(), 100.0);
         assert!(
             others
                 .remark

@@ -3,6 +3,7 @@
 use brunt_report::result::{Rule, Sample, Tuning};
 use brunt_units::Span;
 
+use super::RuleId;
 use super::device::VolumeReads;
 use super::tester::Tester;
 use crate::goal::Target;
@@ -122,7 +123,7 @@ pub struct Evidence {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Done {
     /// What.
-    pub what: &'static str,
+    pub what: RuleId,
     /// How many were wanted.
     pub wanted: u64,
     /// How many there were; nothing when it did not come to that.

@@ -20,6 +20,7 @@
 use brunt_report::decimals;
 use brunt_report::result::{Outcome, Rule, Sample};
 
+use super::RuleId;
 use crate::goal::TestKind;
 
 /// Change of the I/O rate that is allowed, in percent downwards.
@@ -58,14 +59,18 @@ pub(super) fn rules(samples: &[Sample], kind: TestKind) -> [Rule; 3] {
     let reads = |sample: &Sample| latency(&sample.database_reads, sample.length_s);
     let logs = |sample: &Sample| latency(&sample.log_writes, sample.length_s);
     let all = [
-        rule("stationary, I/O rate", &series(samples, rate), Series::Rate),
         rule(
-            "stationary, database read",
+            RuleId::StationaryIoRate,
+            &series(samples, rate),
+            Series::Rate,
+        ),
+        rule(
+            RuleId::StationaryDatabaseRead,
             &series(samples, reads),
             Series::Latency,
         ),
         rule(
-            "stationary, log write",
+            RuleId::StationaryLogWrite,
             &series(samples, logs),
             Series::Latency,
         ),
@@ -98,7 +103,7 @@ fn together(values: &[Weighed]) -> Weighed {
     Weighed { value, weight }
 }
 
-fn rule(name: &str, values: &[Weighed], series: Series) -> Rule {
+fn rule(name: RuleId, values: &[Weighed], series: Series) -> Rule {
     let unit = "%";
     let limit = match series {
         Series::Rate => RATE_PERCENT,
@@ -237,7 +242,7 @@ mod tests {
         assert_eq!(outcomes(&better, TestKind::Stress), [Ok; 3]);
         let [rate, read, _] = rules(&better, TestKind::Stress);
         for (rule, way) in [(rate, "% higher in"), (read, "% lower in")] {
-            assert_eq!(rule.measured.unwrap().value, 0.0);
+            assert_eq!(rule.measured.unwrap(), 0.0);
             assert!(rule.remark.contains(way), "{}", rule.remark);
         }
         let hardly = samples(480, |at| {

@@ -7,29 +7,29 @@
 use brunt_report::result::Rule;
 use brunt_units::Span;
 
-use super::Evidence;
+use super::{Evidence, RuleId};
 use crate::plan::Limits;
 
 pub(super) fn rules(evidence: &Evidence, limits: &Limits) -> [Rule; 3] {
-    let device = |name: &str, streams: &[(String, Span)]| {
+    let device = |name: RuleId, streams: &[(String, Span)]| {
         let worst = streams.iter().max_by_key(|(_, span)| *span);
         let measured = worst.map(|(_, span)| span.as_millis());
         let rule = Rule::at_most(name, "ms", limits.tail_device.as_millis(), measured);
         match worst {
-            Some((stream, _)) if streams.len() > 1 => rule.with_remark(stream.clone()),
-            Some(_) => rule,
+            Some((stream, _)) if streams.len() > 1 => rule.about(stream).with_remark(stream),
+            Some((stream, _)) => rule.about(stream),
             None => rule.with_remark("there was none"),
         }
     };
     let operation = Rule::at_most(
-        "tail, operation p99",
+        RuleId::TailOperation,
         "ms",
         limits.tail_operation.as_millis(),
         evidence.operation_p99.map(Span::as_millis),
     );
     let rules = [
-        device("tail, database read p99.9", &evidence.read_tails),
-        device("tail, log write p99.9", &evidence.log_tails),
+        device(RuleId::TailDatabaseRead, &evidence.read_tails),
+        device(RuleId::TailLogWrite, &evidence.log_tails),
         operation.with_remark("from the intended start"),
     ];
     match limits.strict_tail {

@@ -14,6 +14,8 @@
 use brunt_report::result::{Outcome, Rule};
 use brunt_units::Span;
 
+use super::RuleId;
+
 const DELAY: Span = Span::millis(1);
 const BUSY_PERCENT: f64 = 90.0;
 const STEAL_PERCENT: f64 = 5.0;
@@ -34,25 +36,25 @@ pub struct Tester {
 
 pub(super) fn rules(tester: &Tester) -> [Rule; 4] {
     let delay = tester.delay_p99.map(Span::as_millis);
-    let percent = |name: &str, limit, measured| Rule::at_most(name, "%", limit, measured);
+    let percent = |name: RuleId, limit, measured| Rule::at_most(name, "%", limit, measured);
     [
         (
-            Rule::at_most("tester, delay p99", "ms", DELAY.as_millis(), delay),
+            Rule::at_most(RuleId::TesterDelay, "ms", DELAY.as_millis(), delay),
             "",
             "the program was run late, and latencies are longer for it: give it a processor of its own",
         ),
         (
-            percent("tester, processor", BUSY_PERCENT, tester.busy_percent),
+            percent(RuleId::TesterProcessor, BUSY_PERCENT, tester.busy_percent),
             "of one core",
             "of one core: the program may be what limits the rate, not the storage",
         ),
         (
-            percent("host, stolen time", STEAL_PERCENT, tester.steal_percent),
+            percent(RuleId::HostStolenTime, STEAL_PERCENT, tester.steal_percent),
             "",
             "other machines on the same host had the processor",
         ),
         (
-            percent("host, throttled time", THROTTLED_PERCENT, tester.throttled_percent),
+            percent(RuleId::HostThrottledTime, THROTTLED_PERCENT, tester.throttled_percent),
             "",
             "a limit on processor time held the program back",
         ),

@@ -4,12 +4,9 @@
 
 use brunt_report::decimals;
 use brunt_report::grouped;
-use brunt_report::result::{Outcome, Rule, Verdict};
+use brunt_report::result::{Direction, Group, Outcome, Rule, Verdict};
 
-use super::{
-    ERRORS, Evidence, HANGS, LOG_SAMPLE, LOG_WRITES, LOGS, PAGES, READ_SAMPLE, READS, RECORDS,
-    STALLS, TUNED,
-};
+use super::{Evidence, RuleId};
 
 /// What a result says about the run as a whole, before its rules count.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,14 +19,12 @@ pub enum Ending {
     Broken(String),
 }
 
-/// Rules that tell of a fault whenever they fail, also when the test had to end early.
-const FAULTS: [&str; 6] = [PAGES, LOGS, RECORDS, ERRORS, HANGS, TUNED];
-
 /// The verdict on a run that ended so, by these rules.
 ///
 /// A run that broke because the storage failed is a failed one; how fast it was until then does not count.
 pub fn verdict(ending: &Ending, rules: &[Rule]) -> Verdict {
-    let is_fault = |rule: &&Rule| FAULTS.contains(&rule.name.as_str());
+    // These tell of a fault whenever they fail, also when the test had to end early.
+    let is_fault = |rule: &&Rule| rule.group == Group::Integrity || RuleId::SessionsFound.is(rule);
     match ending {
         Ending::Complete if without_io(rules).is_empty() => Verdict::of(rules),
         // What failed all the same is the storage's doing; a pass would be nobody's.
@@ -50,11 +45,12 @@ pub fn verdict(ending: &Ending, rules: &[Rule]) -> Verdict {
 
 /// Latencies that were not measured although the test was carried out: there was no such I/O.
 fn without_io(rules: &[Rule]) -> Vec<&str> {
+    let must = [RuleId::DatabaseReadAverage, RuleId::LogWriteAverage];
     let latencies = rules
         .iter()
-        .filter(|rule| [READS, LOG_WRITES].contains(&rule.name.as_str()));
+        .filter(|rule| must.iter().any(|id| id.is(rule)));
     let without = latencies.filter(|rule| rule.outcome == Outcome::NotMeasured);
-    without.map(|rule| rule.name.as_str()).collect()
+    without.map(|rule| rule.title.as_str()).collect()
 }
 
 /// The verdict in one plain sentence.
@@ -119,27 +115,30 @@ fn held(achieved: f64, rules: &[Rule], evidence: &Evidence) -> String {
 
 /// The limit of Jetstress that was used up most, unless it was exceeded and tolerated.
 fn nearest(rules: &[Rule]) -> Option<String> {
-    const LIMITS: [&str; 5] = [READS, READ_SAMPLE, LOG_WRITES, LOG_SAMPLE, STALLS];
     let used = rules.iter().filter_map(|rule| {
-        let (limit, measured) = (rule.limit.as_ref()?, rule.measured.as_ref()?);
-        let used = measured.value / limit.value;
-        let is_one = LIMITS.contains(&rule.name.as_str()) && used <= 1.0;
-        is_one.then_some((used, rule, measured, limit))
+        let used = rule.measured? / rule.limit?;
+        let is_one = rule.group == Group::Limits && rule.direction == Direction::AtMost;
+        (is_one && used <= 1.0).then_some((used, rule))
     });
-    let (_, rule, measured, limit) = used.max_by(|one, other| one.0.total_cmp(&other.0))?;
-    Some(format!("{}, {measured} of {limit}", rule.name))
+    let (_, rule) = used.max_by(|one, other| one.0.total_cmp(&other.0))?;
+    let (measured, limit) = (rule.measured_in_words(), rule.limit_in_words());
+    Some(format!("{}, {measured} of {limit}", rule.title))
 }
 
 /// What a test of another kind than load did.
 fn done(rules: &[Rule], evidence: &Evidence) -> String {
     let all = evidence.done.iter().filter_map(|done| {
-        let rule = rules.iter().find(|rule| rule.name == done.what)?;
-        let measured = rule.measured.as_ref()?;
+        let rule = rules.iter().find(|rule| done.what.is(rule))?;
+        rule.measured?;
         let remark = match rule.remark.as_str() {
             "" => String::new(),
             remark => format!(" ({remark})"),
         };
-        Some(format!("{}: {measured}{remark}", rule.name))
+        Some(format!(
+            "{}: {}{remark}",
+            rule.title,
+            rule.measured_in_words()
+        ))
     });
     let all: Vec<String> = all.collect();
     let mut parts = vec![match evidence.records {
@@ -157,7 +156,7 @@ fn failure(rule: &Rule) -> Option<String> {
     if rule.outcome != Outcome::Failed {
         return None;
     }
-    let mut text = format!("{} {}", rule.name, rule.measured_in_words());
+    let mut text = format!("{} {}", rule.title, rule.measured_and_limit());
     if !rule.remark.is_empty() {
         text += &format!(", {}", rule.remark);
     }
@@ -258,7 +257,7 @@ mod tests {
     fn a_backup_says_how_fast_it_was() {
         let evidence = |records| Evidence {
             done: vec![Done {
-                what: "databases backed up",
+                what: RuleId::DatabasesBackedUp,
                 wanted: 2,
                 done: Some(2),
                 remark: "912 MiB/s over all of them".to_owned(),

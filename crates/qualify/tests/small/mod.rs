@@ -13,12 +13,13 @@ use brunt_qualify::error::RunError;
 use brunt_qualify::plan::{DatabasePlan, EnginePlan, InstancePlan, LoadPlan, Plan};
 use brunt_qualify::progress::{Listener, News, Stop};
 use brunt_qualify::result::{Surroundings, result};
+use brunt_qualify::rules::RuleId;
 use brunt_qualify::run::run;
 use brunt_qualify::sampling::{Collected, Recorded};
 use brunt_qualify::simulation::simulate;
 use brunt_qualify::test_run::TestRun;
 use brunt_report::RunResult;
-use brunt_report::result::{self, Backend, Machine, Origin, Outcome};
+use brunt_report::result::{self, Backend, Machine, Origin, Outcome, Rule};
 use brunt_units::{ByteSize, PageSize, Span, Time};
 use brunt_workload::profile::Version;
 use brunt_world_virtual::{
@@ -260,9 +261,19 @@ pub(crate) fn instances(count: usize) -> Vec<InstancePlan> {
 }
 
 /// What became of a rule.
-pub(crate) fn outcome(result: &RunResult, name: &str) -> Outcome {
-    let rule = result.rules.iter().find(|rule| rule.name == name);
-    rule.expect("the rule is in the list").outcome
+pub(crate) fn outcome(result: &RunResult, id: RuleId) -> Outcome {
+    rule(result, id).outcome
+}
+
+pub(crate) fn rule(result: &RunResult, id: RuleId) -> &Rule {
+    let rule = result.rules.iter().find(|rule| id.is(rule));
+    rule.expect("the rule is in the list")
+}
+
+/// Checks that a rule did not hold. `rules.rs` looks for the calls.
+pub(crate) fn fails(result: &RunResult, id: RuleId, wanted: Outcome) {
+    assert!(matches!(wanted, Outcome::Failed | Outcome::Advisory));
+    assert_eq!(outcome(result, id), wanted, "{:?}", rule(result, id));
 }
 
 /// The rules that did not hold, as they are shown.
@@ -270,6 +281,6 @@ pub(crate) fn failed(result: &RunResult) -> Vec<String> {
     let rules = result.rules.iter();
     let failed = rules.filter(|rule| rule.outcome == Outcome::Failed);
     failed
-        .map(|rule| format!("{}: {:?} ({})", rule.name, rule.measured, rule.remark))
+        .map(|rule| format!("{}: {:?} ({})", rule.title, rule.measured, rule.remark))
         .collect()
 }

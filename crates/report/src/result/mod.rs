@@ -20,9 +20,11 @@ mod instance;
 mod io;
 mod model;
 mod pages;
+mod rule;
 mod server;
 mod setup;
 mod tuning;
+mod v1;
 mod verdict;
 mod verification;
 
@@ -38,10 +40,11 @@ pub use model::{
     PartNumbers, SessionTime,
 };
 pub use pages::{MemberNumbers, PagesNumbers, RoomNumbers};
+pub use rule::{Direction, Group, Outcome, Quantity, Rule, RuleName};
 pub use server::{Backup, HostCounter, Recovery, Server, ServerDetails, Watched};
 pub use setup::{Limits, Setup, Times};
 pub use tuning::{Trial, Tuning};
-pub use verdict::{Bound, Outcome, Quantity, Rule, Verdict};
+pub use verdict::Verdict;
 pub use verification::{InjectedFault, Integrity, VerifiedFile};
 
 use serde::{Deserialize, Serialize};

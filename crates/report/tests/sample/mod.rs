@@ -284,31 +284,59 @@ fn maintenance(length: Span) -> IoNumbers {
     IoNumbers::new(&reading, length)
 }
 
+fn limit(id: &'static str, title: &'static str) -> RuleName {
+    let group = Group::Limits;
+    RuleName { id, group, title }
+}
+
 fn rules(server: &Load) -> Vec<Rule> {
     let length = Span(SAMPLE.0 * SAMPLES);
     let mean = |meter: &Meter| meter.total().mean.map(Span::as_millis);
     let slowest = |meters: &[Meter; 2]| meters.iter().filter_map(mean).reduce(f64::max);
     let mut rules = vec![
-        Rule::at_most("database read, average", "ms", 20.0, slowest(&server.reads)),
         Rule::at_most(
-            "database read, worst sample",
+            limit("database-read-average", "database read, average"),
+            "ms",
+            20.0,
+            slowest(&server.reads),
+        ),
+        Rule::at_most(
+            limit("database-read-worst", "database read, worst sample"),
             "ms",
             100.0,
             Some(server.worst_read_ms),
         ),
-        Rule::at_most("log write, average", "ms", 10.0, slowest(&server.logs)),
+        Rule::at_most(
+            limit("log-write-average", "log write, average"),
+            "ms",
+            10.0,
+            slowest(&server.logs),
+        ),
         Rule::at_least(
-            "achieved of target",
+            limit("achieved-of-target", "achieved of target"),
             "%",
             95.0,
             Some(server.transactional_per_s(length) * 100.0 / TARGET),
         )
         .advisory(),
-        Rule::at_most("page-fault stalls, average", "/s", 1.0, Some(0.004)),
-        Rule::at_most("bad pages", "pages", 0.0, Some(0.0))
+        Rule::at_most(
+            limit("page-fault-stalls", "page-fault stalls, average"),
+            "/s",
+            1.0,
+            Some(0.004),
+        ),
+        Rule::at_most(limit("bad-pages", "bad pages"), "pages", 0.0, Some(0.0))
             .with_remark("2,097,152 verified, 0 corrected"),
-        Rule::at_most("difference to the kernel's read count", "%", 10.0, None)
-            .with_remark("the device keeps no count"),
+        Rule::at_most(
+            limit(
+                "difference-to-the-kernel-s-read-count",
+                "difference to the kernel's read count",
+            ),
+            "%",
+            10.0,
+            None,
+        )
+        .with_remark("the device keeps no count"),
     ];
     if !server.passes {
         rules[0].remark = "DB2; over the limit from minute 10 on".to_owned();

@@ -13,16 +13,11 @@ use crate::{decimals, grouped};
 
 /// The rules and what became of them.
 pub(super) fn rules(result: &RunResult) -> Table {
-    let text = |quantity: &Option<crate::result::Quantity>| {
-        quantity
-            .as_ref()
-            .map_or("-".to_owned(), ToString::to_string)
-    };
     let rows = result.rules.iter().map(|rule| {
         let cells = vec![
-            rule.name.clone(),
+            rule.heading(),
             rule.limit_in_words(),
-            text(&rule.measured),
+            rule.measured_in_words(),
             rule.outcome.to_string(),
             rule.remark.clone(),
         ];

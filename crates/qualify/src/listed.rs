@@ -1,0 +1,23 @@
+//! Enums that know all their variants.
+
+/// An enum with `ALL`, every variant in order.
+macro_rules! listed {
+    (
+        $(#[$about:meta])*
+        $visible:vis enum $name:ident {
+            $($(#[$doc:meta])* $variant:ident,)+
+        }
+    ) => {
+        $(#[$about])*
+        $visible enum $name {
+            $($(#[$doc])* $variant,)+
+        }
+
+        impl $name {
+            /// Every variant.
+            pub const ALL: [Self; [$(Self::$variant),+].len()] = [$(Self::$variant),+];
+        }
+    };
+}
+
+pub(crate) use listed;

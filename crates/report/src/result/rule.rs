@@ -1,0 +1,355 @@
+//! Rules: what was judged, by which limit, with what outcome.
+//!
+//! A rule is known by its `id`, which never changes; its `title` is for people. `subject` is the database, log stream or volume that the
+//! rule judged. `server` is set in a result of several servers.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::v1::RuleV1;
+use crate::decimals;
+
+/// What became of a rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Outcome {
+    /// It held.
+    Ok,
+    /// It did not, and the verdict is [`Verdict::Fail`].
+    Failed,
+    /// There was nothing to judge it by.
+    #[serde(rename = "not measured")]
+    NotMeasured,
+    /// It did not hold, and is worth a look, but does not decide.
+    Advisory,
+}
+
+/// A number with its unit.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Quantity {
+    /// The number.
+    pub value: f64,
+    /// What it counts: `ms`, `/s`, `bad pages`; empty for a plain number.
+    pub unit: String,
+}
+
+/// On which side of its limit a value holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Direction {
+    /// The limit is the most that is allowed.
+    #[default]
+    #[serde(rename = "at most")]
+    AtMost,
+    /// The limit is the least that is wanted.
+    #[serde(rename = "at least")]
+    AtLeast,
+}
+
+/// What a rule is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Group {
+    /// Latencies, rates, and work that had to be done.
+    Limits,
+    /// Whether every page, log and record is as it was written, and every I/O completed.
+    Integrity,
+    /// Whether the end of the test was like its beginning.
+    Steadiness,
+    /// The slowest few operations.
+    Tail,
+    /// Whether it was the storage that was measured, and nothing else.
+    #[serde(rename = "fair test")]
+    FairTest,
+}
+
+/// What a rule is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RuleName {
+    /// For scripts: `database-read-average`.
+    pub id: &'static str,
+    /// What it is about.
+    pub group: Group,
+    /// For people: `database read, average`.
+    pub title: &'static str,
+}
+
+/// One thing that must hold for the storage to pass.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(into = "RuleV1", from = "RuleV1")]
+pub struct Rule {
+    /// Which rule: `database-read-average`.
+    pub id: String,
+    /// What it is about.
+    pub group: Group,
+    /// The server that was judged, in a result of several.
+    pub server: Option<String>,
+    /// The database, log stream or volume that was judged; nothing when it was the whole test, or is not known.
+    pub subject: Option<String>,
+    /// The rule in words: `database read, average`.
+    pub title: String,
+    /// Which side of the limit is good.
+    pub direction: Direction,
+    /// The limit, in `unit`; nothing where a rule only reports.
+    pub limit: Option<f64>,
+    /// What was measured, in `unit`; nothing with [`Outcome::NotMeasured`].
+    pub measured: Option<f64>,
+    /// What both count: `ms`, `/s`, `bad`; empty for plain numbers.
+    pub unit: String,
+    /// Whether it held.
+    pub outcome: Outcome,
+    /// Where and when, or why it was not measured; often empty.
+    pub remark: String,
+}
+
+impl Quantity {
+    /// `value` of `unit`.
+    pub fn new(value: f64, unit: &str) -> Self {
+        Self {
+            value,
+            unit: unit.to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for Quantity {
+    /// Whole numbers without decimals, others with as many as [`decimals`] gives them.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let number = if self.value.fract() == 0.0 && self.value.abs() < 100.0 {
+            format!("{:.0}", self.value)
+        } else {
+            decimals(self.value)
+        };
+        f.write_str(format!("{number} {}", self.unit).trim_end())
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Ok => "ok",
+            Self::Failed => "failed",
+            Self::NotMeasured => "not measured",
+            Self::Advisory => "advisory",
+        })
+    }
+}
+
+impl Rule {
+    /// A rule that has nothing to judge.
+    pub fn not_measured(name: impl Into<RuleName>) -> Self {
+        let name = name.into();
+        Self {
+            id: name.id.to_owned(),
+            group: name.group,
+            server: None,
+            subject: None,
+            title: name.title.to_owned(),
+            direction: Direction::AtMost,
+            limit: None,
+            measured: None,
+            unit: String::new(),
+            outcome: Outcome::NotMeasured,
+            remark: String::new(),
+        }
+    }
+
+    /// A rule that holds while `measured` is not above `limit`, both in `unit`.
+    pub fn at_most(
+        name: impl Into<RuleName>,
+        unit: &str,
+        limit: f64,
+        measured: Option<f64>,
+    ) -> Self {
+        Self::judged(name, unit, limit, Direction::AtMost, measured)
+    }
+
+    /// A rule that holds while `measured` is not below `limit`, both in `unit`.
+    pub fn at_least(
+        name: impl Into<RuleName>,
+        unit: &str,
+        limit: f64,
+        measured: Option<f64>,
+    ) -> Self {
+        Self::judged(name, unit, limit, Direction::AtLeast, measured)
+    }
+
+    fn judged(
+        name: impl Into<RuleName>,
+        unit: &str,
+        limit: f64,
+        direction: Direction,
+        measured: Option<f64>,
+    ) -> Self {
+        let holds = |measured: f64| match direction {
+            Direction::AtMost => measured <= limit,
+            Direction::AtLeast => measured >= limit,
+        };
+        Self {
+            direction,
+            limit: Some(limit),
+            measured,
+            unit: unit.to_owned(),
+            outcome: match measured {
+                None => Outcome::NotMeasured,
+                Some(measured) if holds(measured) => Outcome::Ok,
+                Some(_) => Outcome::Failed,
+            },
+            ..Self::not_measured(name)
+        }
+    }
+
+    /// The title, with the server in front of it in a result of several: `B: log write, average`.
+    pub fn heading(&self) -> String {
+        match &self.server {
+            Some(server) => format!("{server}: {}", self.title),
+            None => self.title.clone(),
+        }
+    }
+
+    fn quantity(&self, value: Option<f64>) -> Option<Quantity> {
+        Some(Quantity::new(value?, &self.unit))
+    }
+
+    /// The limit as a table shows it: `20 ms`, `at least 57,000 /s`, or `-`.
+    pub fn limit_in_words(&self) -> String {
+        match (self.quantity(self.limit), self.direction) {
+            (None, _) => "-".to_owned(),
+            (Some(limit), Direction::AtMost) => limit.to_string(),
+            (Some(limit), Direction::AtLeast) => format!("at least {limit}"),
+        }
+    }
+
+    /// What was measured as a table shows it: `24.4 ms`, or `-`.
+    pub fn measured_in_words(&self) -> String {
+        let measured = self.quantity(self.measured);
+        measured.map_or("-".to_owned(), |measured| measured.to_string())
+    }
+
+    /// What was measured, beside the limit: `24.4 ms (limit 20 ms)`, `7,215 /s (minimum 57,000 /s)`.
+    pub fn measured_and_limit(&self) -> String {
+        let measured = match self.measured {
+            Some(_) => self.measured_in_words(),
+            None => "not measured".to_owned(),
+        };
+        match (self.quantity(self.limit), self.direction) {
+            (None, _) => measured,
+            (Some(limit), Direction::AtMost) => format!("{measured} (limit {limit})"),
+            (Some(limit), Direction::AtLeast) => format!("{measured} (minimum {limit})"),
+        }
+    }
+
+    /// The rule and what was measured: `database read, average: 24.4 ms (limit 20 ms)`.
+    pub fn against_limit(&self) -> String {
+        format!("{}: {}", self.heading(), self.measured_and_limit())
+    }
+
+    /// The same rule with a remark.
+    #[must_use]
+    pub fn with_remark(self, remark: impl Into<String>) -> Self {
+        Self {
+            remark: remark.into(),
+            ..self
+        }
+    }
+
+    /// The same rule about a database, log stream or volume.
+    #[must_use]
+    pub fn about(self, subject: impl Into<String>) -> Self {
+        Self {
+            subject: Some(subject.into()),
+            ..self
+        }
+    }
+
+    /// The same rule, but a failure only advises.
+    #[must_use]
+    pub fn advisory(mut self) -> Self {
+        if self.outcome == Outcome::Failed {
+            self.outcome = Outcome::Advisory;
+        }
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::result::Verdict;
+
+    const READ: RuleName = RuleName {
+        id: "database-read-average",
+        group: Group::Limits,
+        title: "database read, average",
+    };
+
+    #[test]
+    fn the_limit_itself_is_allowed() {
+        let outcome = |measured| Rule::at_most(READ, "ms", 20.0, measured).outcome;
+        assert_eq!(outcome(Some(20.0)), Outcome::Ok);
+        assert_eq!(outcome(Some(20.001)), Outcome::Failed);
+        assert_eq!(outcome(None), Outcome::NotMeasured);
+        assert_eq!(
+            Rule::at_least(READ, "/s", 95.0, Some(94.9)).outcome,
+            Outcome::Failed
+        );
+    }
+
+    #[test]
+    fn not_a_number_does_not_pass() {
+        let rule = Rule::at_most(READ, "ms", 20.0, Some(f64::NAN));
+        assert_eq!(rule.outcome, Outcome::Failed);
+    }
+
+    #[test]
+    fn one_failure_decides_and_an_advice_does_not() {
+        let good = Rule::at_most(READ, "ms", 20.0, Some(1.0));
+        let bad = Rule::at_most(READ, "ms", 20.0, Some(30.0));
+        assert_eq!(Verdict::of(&[good.clone(), bad.clone()]), Verdict::Fail);
+        assert_eq!(Verdict::of(&[good, bad.advisory()]), Verdict::Pass);
+    }
+
+    #[test]
+    fn a_rule_is_flat_in_json() {
+        let rule = Rule::at_most(READ, "ms", 20.0, None).with_remark("no reads");
+        let json = serde_json::to_value(&rule).unwrap();
+        let wanted = serde_json::json!({
+            "rule": "database read, average", "limit": 20.0, "bound": "at most", "value": null, "unit": "ms",
+            "outcome": "not measured", "remark": "no reads"
+        });
+        assert_eq!(json, wanted);
+        let mut before = json.clone();
+        before.as_object_mut().unwrap().remove("bound");
+        for json in [json, before] {
+            assert_eq!(serde_json::from_value::<Rule>(json).unwrap(), rule);
+        }
+    }
+
+    #[test]
+    fn what_must_be_reached_is_a_minimum() {
+        let read = Rule::at_most(READ, "ms", 20.0, Some(24.4));
+        let rate = Rule::at_least(READ, "/s", 57_000.0, Some(7_215.0));
+        assert_eq!(
+            read.against_limit(),
+            "database read, average: 24.4 ms (limit 20 ms)"
+        );
+        assert_eq!(rate.measured_and_limit(), "7,215 /s (minimum 57,000 /s)");
+        let read = Rule {
+            server: Some("B".to_owned()),
+            ..read
+        };
+        assert_eq!(read.heading(), "B: database read, average");
+        assert_eq!(rate.limit_in_words(), "at least 57,000 /s");
+        let json = serde_json::to_value(&rate).unwrap();
+        assert_eq!(json["bound"], "at least");
+    }
+
+    #[test]
+    fn quantities_read_well() {
+        let text = |value, unit| Quantity::new(value, unit).to_string();
+        assert_eq!(text(20.0, "ms"), "20 ms");
+        assert_eq!(text(0.312, "ms"), "0.31 ms");
+        assert_eq!(text(0.0, "bad pages"), "0 bad pages");
+        assert_eq!(text(21480.0, ""), "21,480");
+    }
+}
