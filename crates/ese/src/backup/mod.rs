@@ -99,7 +99,7 @@ pub async fn read(
     let hold = instance.hold_log();
     pages::read(instance, database, reads, sink).await?;
     logs::read(instance, hold.generation(), sink).await?;
-    let copy = instance.checkpoint_copy(hold.checkpoint());
+    let copy = instance.0.checkpoint_copy(hold.checkpoint());
     sink.take(Piece::Checkpoint(&[&copy[..], &copy[..]].concat()))
         .await
 }

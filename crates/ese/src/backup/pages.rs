@@ -30,7 +30,7 @@ pub(super) async fn read<C: Content>(
     reads: Reads,
     sink: &mut impl Sink<C>,
 ) -> Result<(), EngineError> {
-    let entry = instance.database(database);
+    let entry = instance.0.database(database);
     let (header, pages) = (entry.header.borrow().to_bytes(), entry.pages.get());
     sink.take(Piece::Header(&header)).await?;
     let mut runs = runs(instance.options().page_size.bytes_u64(), pages, reads);
@@ -66,7 +66,7 @@ async fn read_run<C: Content>(
     database: u8,
     run: Run,
 ) -> Result<Pages<C>, EngineError> {
-    let number = instance.database(database).number;
+    let number = instance.0.database(database).number;
     let mut pages = Vec::with_capacity(run.count as usize);
     match instance.cache().read_past(number, run, READER).await {
         Ok(found) => {
@@ -92,7 +92,7 @@ async fn sound<C: Content>(
     page: PageNumber,
     mut found: OnDisk<C::Page>,
 ) -> Result<Option<C::Page>, EngineError> {
-    let entry = instance.database(database);
+    let entry = instance.0.database(database);
     let run = Run {
         first: page,
         count: 1,
@@ -101,7 +101,7 @@ async fn sound<C: Content>(
         match found {
             OnDisk::Sound(page) => return Ok(Some(page)),
             OnDisk::Blank => return Ok(None),
-            OnDisk::Bad(fault) => return Err(instance.page_error(entry, page, fault)),
+            OnDisk::Bad(fault) => return Err(instance.0.page_error(entry, page, fault)),
             OnDisk::Disturbed => {}
         }
         instance.cache().landed(entry.number, page).await;
@@ -120,7 +120,11 @@ fn device_error<C: Content>(
     page: PageNumber,
     error: IoError,
 ) -> EngineError {
-    instance.page_error(instance.database(database), page, PageFault::Device(error))
+    instance.0.page_error(
+        instance.0.database(database),
+        page,
+        PageFault::Device(error),
+    )
 }
 
 #[cfg(test)]

@@ -50,7 +50,7 @@ use brunt_world::sync::{Alarm, Event, Limit};
 
 use crate::content::Content;
 use crate::error::EngineError;
-use crate::log::Appended;
+use crate::log::{Appended, WriteAhead};
 use crate::meter::MeterBoard;
 use crate::patch::{Copies, Patch};
 use crate::policy::PINS_CHANGING;
@@ -239,6 +239,11 @@ impl<C: Content> Cache<C> {
             });
         }
         state.databases.add(new)
+    }
+
+    /// From now on another log covers a database.
+    pub(crate) fn cover(&self, database: u8, log: Rc<dyn WriteAhead>) {
+        self.with_database(database, |entry| entry.log = log);
     }
 
     /// Forgets a database and its pages. Its number may be given to another.

@@ -74,6 +74,7 @@ impl<C: Content> Cache<C> {
     pub(crate) fn preread_batch<'r, R>(
         &self,
         records: &'r [R],
+        trust: Trust,
         changes: impl FnMut(&R, &mut Vec<Changed>),
     ) -> (&'r [R], &'r [R]) {
         let (batch, later, missing) = {
@@ -85,7 +86,7 @@ impl<C: Content> Cache<C> {
         let missing: Vec<_> = missing.into_iter().collect();
         for own in missing.chunk_by(|one, other| one.0 == other.0) {
             let pages = own.iter().map(|(_, page)| *page);
-            self.preread(own[0].0, pages, Trust::Recovering);
+            self.preread(own[0].0, pages, trust);
         }
         (batch, later)
     }

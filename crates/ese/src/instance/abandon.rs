@@ -7,7 +7,6 @@
 use super::Instance;
 use crate::content::Content;
 use crate::error::EngineError;
-use crate::small_file::name_error;
 
 impl<C: Content> Instance<C> {
     /// Leaves the instance. The cache must have been halted ([`crate::cache::Cache::halt`]), and no operation may be under way.
@@ -21,13 +20,7 @@ impl<C: Content> Instance<C> {
         }
         self.0.log.close().await?;
         self.0.cache.all_landed(self.0.options.number).await?;
-        self.0.log.files().close().await?;
-        for entry in &self.0.databases {
-            for file in [entry.file, entry.map] {
-                let closed = self.0.world.volume.close(file).await;
-                closed.map_err(name_error(&entry.path))?;
-            }
-        }
-        Ok(())
+        self.0.files.close().await?;
+        self.0.close_databases().await
     }
 }

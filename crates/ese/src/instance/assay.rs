@@ -20,9 +20,11 @@
 //! A torn page is never taken for rotten; a rotten one that also happens to have such a sector is taken for torn.
 //! Records that change the page wholly, from zeros on, make its rot harmless.
 
+use std::rc::Rc;
+
 use brunt_units::{DatabaseTime, LogPosition, PageNumber, PageSize};
 
-use super::redo::Replayer;
+use super::replayer::Replayer;
 use crate::error::{EngineError, PageFault};
 use crate::format::checksum::{self, Diagnosis};
 use crate::format::page::{CHECKSUM_AT, DATABASE_TIME_AT, FLAGS_AT, NUMBER_AT, Page};
@@ -181,13 +183,13 @@ impl Replayer {
         page: PageNumber,
         appended: Appended,
     ) -> Result<(), EngineError> {
-        let instance = self.instance.clone();
-        let (entry, size) = (instance.database(database), instance.0.options.page_size);
+        let base = Rc::clone(&self.base);
+        let (entry, size) = (base.database(database), base.options.page_size);
         if !self.turns.contains_key(&(database, page)) {
             self.gather(database, appended.start).await?;
         }
         let turns = self.turns.remove(&(database, page)).unwrap_or_default();
-        let mut pages = instance.0.cache.pages(entry.number);
+        let mut pages = base.cache.pages(entry.number);
         let found = pages.resident(page).expect("it is pinned");
         let assayed = assay(found, size, page, &turns);
         let is_corrected = matches!(assayed, Assay::Corrected(_));
@@ -197,19 +199,17 @@ impl Replayer {
         };
         let rebuilt = rebuilt.filter(|bytes| Page::new(bytes, size).check().is_ok());
         let (Some(rebuilt), Some(last)) = (rebuilt, turns.last()) else {
-            return Err(instance.page_error(entry, page, PageFault::Checksum));
+            return Err(base.page_error(entry, page, PageFault::Checksum));
         };
         pages.change(page).copy_from_slice(&rebuilt);
         drop(pages);
         if is_corrected {
-            let meters = instance.0.cache.meters();
+            let meters = base.cache.meters();
             meters.with(|meters| meters.corrected.tick());
         }
-        instance
-            .0
-            .cache
+        base.cache
             .changed(entry.number, &[page], appended, last.time);
-        instance.0.cache.rebuilt(entry.number, page);
+        base.cache.rebuilt(entry.number, page);
         self.report.torn_pages += 1;
         self.report.changes += turns.len() as u64;
         Ok(())
@@ -217,12 +217,8 @@ impl Replayer {
 
     /// Looks through the log from `from` on for what it does to the pages of a database that are known to look torn.
     async fn gather(&mut self, database: u8, from: LogPosition) -> Result<(), EngineError> {
-        let torn = self
-            .instance
-            .0
-            .cache
-            .torn(self.instance.database(database).number);
-        let size = self.instance.0.options.page_size;
+        let torn = self.base.cache.torn(self.base.database(database).number);
+        let size = self.base.options.page_size;
         for page in &torn {
             self.turns.entry((database, *page)).or_default().clear();
         }

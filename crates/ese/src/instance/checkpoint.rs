@@ -9,7 +9,7 @@ use brunt_units::{LogPosition, Span, Time};
 use brunt_world::sync::Alarm;
 use brunt_world::{Class, FileId, Io, OpenMode, VolumeError};
 
-use super::{Circular, Instance, database::Database};
+use super::{Base, Circular, Instance, database::Database};
 use crate::content::Content;
 use crate::error::EngineError;
 use crate::format::attachment::Attachment;
@@ -25,7 +25,7 @@ impl<C: Content> Instance<C> {
         let mut pacing = policy::Checkpoint::new(self.0.options.pacing, first);
         let mut pass_at = first + policy::PASS_PERIOD;
         let alarm = Alarm::new(self.0.world.spawner.tasks());
-        let file = self.open_checkpoint().await?;
+        let file = self.0.open_checkpoint().await?;
         while !self.0.closing.get() {
             self.let_go(&mut pacing).await?;
             let now = self.0.world.clock.now();
@@ -41,7 +41,7 @@ impl<C: Content> Instance<C> {
             .volume
             .close(file)
             .await
-            .map_err(name_error(&self.checkpoint_path()))
+            .map_err(name_error(&self.0.checkpoint_path()))
     }
 
     /// When in a period the passes of this instance begin: instances that open together would write together ever after.
@@ -117,44 +117,26 @@ impl<C: Content> Instance<C> {
         let is_behind = short_of_room && position > self.0.checkpoint.get();
         if is_behind || self.is_worth_writing(position) {
             // After the position was taken: a page written meanwhile needs a position that is not before it.
-            self.write_flush_maps().await?;
-            self.write_checkpoint(file, position).await?;
-            self.give_up_old_logs().await?;
+            self.0.write_flush_maps().await?;
+            self.0.write_checkpoint(file, position).await?;
+            self.0.give_up_old_logs().await?;
         }
         Ok(())
     }
 
     /// Where the volume of the logs has no room for more, writes what keeps old ones, and gives those up.
     pub(crate) async fn make_room(&self) -> Result<(), EngineError> {
-        let files = self.0.log.files();
+        let files = &self.0.files;
         if !files.is_low() || self.0.options.circular == Circular::Off {
             return Ok(());
         }
         self.0.cache.write_all(self.0.options.number).await?;
-        let file = self.open_checkpoint().await?;
+        let file = self.0.open_checkpoint().await?;
         let advanced = self.advance(file, true).await;
         let closed = self.0.world.volume.close(file).await;
         advanced?;
-        closed.map_err(name_error(&self.checkpoint_path()))?;
+        closed.map_err(name_error(&self.0.checkpoint_path()))?;
         files.replenish().await
-    }
-
-    /// With circular logging, gives up the logs that the checkpoint on disk has left behind. An instance that opens does so
-    /// before it needs a new log file: a volume that its predecessor has filled has room again.
-    pub(crate) async fn give_up_old_logs(&self) -> Result<(), EngineError> {
-        let keep = match self.0.options.circular {
-            Circular::Off => return Ok(()),
-            Circular::Remove => 0,
-            Circular::Reuse => SPARES_MAX,
-        };
-        let oldest = self.oldest_kept(self.0.checkpoint.get());
-        self.0.log.files().give_up_before(oldest, keep).await
-    }
-
-    /// The first generation that stays when the checkpoint is at `position`.
-    fn oldest_kept(&self, position: LogPosition) -> u32 {
-        let holds = self.0.holds.borrow();
-        holds.iter().copied().fold(position.generation, u32::min)
     }
 
     /// A checkpoint moves by a quarter of its depth at least: each move writes the flush map of all pages written since.
@@ -176,6 +158,26 @@ impl<C: Content> Instance<C> {
             .distance(self.0.checkpoint.get(), position);
         position > self.0.checkpoint.get() && moved >= least
     }
+}
+
+impl<C: Content> Base<C> {
+    /// With circular logging, gives up the logs that the checkpoint on disk has left behind. An instance that opens does so
+    /// before it needs a new log file: a volume that its predecessor has filled has room again.
+    pub(crate) async fn give_up_old_logs(&self) -> Result<(), EngineError> {
+        let keep = match self.options.circular {
+            Circular::Off => return Ok(()),
+            Circular::Remove => 0,
+            Circular::Reuse => SPARES_MAX,
+        };
+        let oldest = self.oldest_kept(self.checkpoint.get());
+        self.files.give_up_before(oldest, keep).await
+    }
+
+    /// The first generation that stays when the checkpoint is at `position`.
+    fn oldest_kept(&self, position: LogPosition) -> u32 {
+        let holds = self.holds.borrow();
+        holds.iter().copied().fold(position.generation, u32::min)
+    }
 
     /// Makes `position` the durable checkpoint.
     pub(crate) async fn write_checkpoint(
@@ -185,13 +187,13 @@ impl<C: Content> Instance<C> {
     ) -> Result<(), EngineError> {
         let bytes = self.checkpoint_copy(position);
         for copy in 0..2 {
-            let segment = C::outgoing(&self.0.world.frames, &bytes);
+            let segment = C::outgoing(&self.world.frames, &bytes);
             let offset = copy * CHECKPOINT_BYTES as u64;
-            write_through(&self.0.world, Class::Metadata, file, offset, segment)
+            write_through(&self.world, Class::Metadata, file, offset, segment)
                 .await
                 .map_err(file_error(&self.checkpoint_path()))?;
         }
-        self.0.checkpoint.set(position);
+        self.checkpoint.set(position);
         Ok(())
     }
 
@@ -200,7 +202,7 @@ impl<C: Content> Instance<C> {
         let checkpoint = Checkpoint {
             position,
             consistency: position,
-            signature: self.0.log.files().place().signature,
+            signature: self.files.place().signature,
             attachments: self.attachments(position),
         };
         checkpoint
@@ -215,7 +217,7 @@ impl<C: Content> Instance<C> {
             let header = entry.header.borrow();
             Attachment {
                 database_id,
-                time: self.0.cache.time(entry.number),
+                time: self.cache.time(entry.number),
                 object_max: header.object_max,
                 attached: header.attached,
                 consistent: position,
@@ -223,13 +225,13 @@ impl<C: Content> Instance<C> {
                 path: String::new(),
             }
         };
-        (1_u8..).zip(&self.0.databases).map(list).collect()
+        (1_u8..).zip(&self.databases).map(list).collect()
     }
 
     /// Opens the checkpoint file, or creates it.
     pub(crate) async fn open_checkpoint(&self) -> Result<FileId, EngineError> {
         let path = self.checkpoint_path();
-        let volume = &self.0.world.volume;
+        let volume = &self.world.volume;
         match volume.open(&path, OpenMode::Write).await {
             Ok(file) => Ok(file),
             Err(VolumeError::NotFound) => {
@@ -242,9 +244,9 @@ impl<C: Content> Instance<C> {
                     .await
                     .map_err(name_error(&path))?;
                 // Or a torn first write could leave less than a block, which is taken for somebody else's.
-                let synced = self.0.world.disk.submit(Io::sync(Class::Metadata, file));
+                let synced = self.world.disk.submit(Io::sync(Class::Metadata, file));
                 synced.await.result.map_err(file_error(&path))?;
-                let directory = &self.0.options.log_directory;
+                let directory = &self.options.log_directory;
                 volume
                     .sync_directory(directory)
                     .await
@@ -255,8 +257,8 @@ impl<C: Content> Instance<C> {
         }
     }
 
-    fn checkpoint_path(&self) -> std::path::PathBuf {
-        checkpoint_path(&self.0.options)
+    pub(super) fn checkpoint_path(&self) -> std::path::PathBuf {
+        checkpoint_path(&self.options)
     }
 }
 

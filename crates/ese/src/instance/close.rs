@@ -47,24 +47,10 @@ impl<C: Content> Instance<C> {
         for entry in &self.0.databases {
             self.0.cache.sync(entry.number).await?;
         }
-        self.write_flush_maps().await?;
+        self.0.write_flush_maps().await?;
         self.detach().await?;
-        self.0.log.files().close().await?;
-        for entry in &self.0.databases {
-            self.0
-                .world
-                .volume
-                .close(entry.file)
-                .await
-                .map_err(name_error(&entry.path))?;
-            self.0
-                .world
-                .volume
-                .close(entry.map)
-                .await
-                .map_err(name_error(&entry.path))?;
-        }
-        Ok(())
+        self.0.files.close().await?;
+        self.0.close_databases().await
     }
 
     async fn detach(&self) -> Result<(), EngineError> {
@@ -77,8 +63,8 @@ impl<C: Content> Instance<C> {
             });
         }
         self.0.log.close().await?;
-        let file = self.open_checkpoint().await?;
-        self.write_checkpoint(file, self.0.log.durable()).await?;
+        let file = self.0.open_checkpoint().await?;
+        self.0.write_checkpoint(file, self.0.log.durable()).await?;
         let path = checkpoint_path(&self.0.options);
         self.0
             .world
@@ -86,7 +72,7 @@ impl<C: Content> Instance<C> {
             .close(file)
             .await
             .map_err(name_error(&path))?;
-        let stamp = self.0.log.files().stamp();
+        let stamp = self.0.files.stamp();
         for (entry, position) in self.0.databases.iter().zip(detached) {
             {
                 let mut header = entry.header.borrow_mut();

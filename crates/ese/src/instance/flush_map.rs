@@ -9,7 +9,7 @@ use std::path::Path;
 use brunt_world::{Class, FileId, Io, OpenMode, VolumeError, World};
 
 use super::database::Found;
-use super::{Instance, database::Database};
+use super::{Base, Instance, database::Database};
 use crate::cache::FlushMemory;
 use crate::content::{Bytes, Content, Ghost};
 use crate::error::EngineError;
@@ -129,13 +129,13 @@ impl Instance<Ghost> {
     }
 }
 
-impl<C: Content> Instance<C> {
+impl<C: Content> Base<C> {
     /// Makes the flush maps durable as they stand now.
     pub(crate) async fn write_flush_maps(&self) -> Result<(), EngineError> {
-        if !self.0.keeps_flush_maps.get() {
+        if !self.keeps_flush_maps.get() {
             return Ok(());
         }
-        for entry in &self.0.databases {
+        for entry in &self.databases {
             self.write_flush_map(entry)
                 .await
                 .map_err(file_error(&path_beside(&entry.path)))?;
@@ -144,13 +144,13 @@ impl<C: Content> Instance<C> {
     }
 
     async fn write_flush_map(&self, entry: &Database) -> Result<(), brunt_world::IoError> {
-        let runs = self.0.cache.take_flush_map(entry.number);
+        let runs = self.cache.take_flush_map(entry.number);
         if runs.is_empty() {
             return Ok(());
         }
         let mut writes = Vec::with_capacity(runs.len());
         for (first, bytes) in runs {
-            let segment = C::outgoing(&self.0.world.frames, &bytes);
+            let segment = C::outgoing(&self.world.frames, &bytes);
             let segments = brunt_world::Segments::from_buf([segment]);
             let offset = map_page_offset(first);
             let io = Io::new(
@@ -160,13 +160,12 @@ impl<C: Content> Instance<C> {
                 offset,
                 segments,
             );
-            writes.push(self.0.world.disk.submit(io));
+            writes.push(self.world.disk.submit(io));
         }
         for write in writes {
             write.await.result?;
         }
-        self.0
-            .world
+        self.world
             .disk
             .submit(Io::sync(Class::Metadata, entry.map))
             .await

@@ -16,7 +16,7 @@ use brunt_units::PageNumber;
 use brunt_world::{Class, Io, IoError, Op, Segments};
 
 use super::operate::Leave;
-use super::{Instance, database::Database};
+use super::{Base, Instance, database::Database};
 use crate::cache::CachedPages;
 use crate::content::{Bytes, Content};
 use crate::error::EngineError;
@@ -46,7 +46,7 @@ struct Supply {
 impl Instance<Bytes> {
     /// Grows a database ahead of need until the instance closes.
     pub(crate) async fn run_growth(self, database: u8) -> Result<(), EngineError> {
-        let entry = self.database(database);
+        let entry = self.0.database(database);
         // A file without a root, or one that cannot be read: whoever needs it will be told.
         let mut is_due = self.supply(database).await.is_ok();
         while !self.0.closing.get() {
@@ -83,7 +83,7 @@ impl Instance<Bytes> {
             Page::new(bytes, self.0.options.page_size).object() == TreeId::DATABASE.object
         };
         if touched.iter().any(is_root) {
-            self.database(database).is_drawn_on.set(true);
+            self.0.database(database).is_drawn_on.set(true);
             self.0.changed.notify();
         }
     }
@@ -122,7 +122,7 @@ impl Instance<Bytes> {
 
     /// [`Instance::grow`], for an operation that has a permit.
     pub(super) async fn grow_within(&self, database: u8, pages: u32) -> Result<(), EngineError> {
-        let number = self.database(database).number;
+        let number = self.0.database(database).number;
         let count =
             |meters: &mut Meters| meters.databases[usize::from(number)].growth_stalls.tick();
         self.0.cache.meters().with(count);
@@ -136,7 +136,7 @@ impl Instance<Bytes> {
         if !self.begin_growth(database).await {
             return Ok(());
         }
-        let grown = self.extend(database, self.database(database), more).await;
+        let grown = self.extend(database, self.0.database(database), more).await;
         self.end_growth(database);
         grown
     }
@@ -171,7 +171,7 @@ impl<C: Content> Instance<C> {
         if !self.begin_growth(database).await {
             return Ok(());
         }
-        let entry = self.database(database);
+        let entry = self.0.database(database);
         let full = || file_error(&entry.path)(IoError::NoSpace);
         let grown = match entry.pages.get().checked_add(more) {
             Some(pages) => self.lengthen_logged(database, pages).await,
@@ -183,7 +183,7 @@ impl<C: Content> Instance<C> {
 
     /// Whether a growth may begin; otherwise one was under way, and has ended.
     async fn begin_growth(&self, database: u8) -> bool {
-        let entry = self.database(database);
+        let entry = self.0.database(database);
         if !entry.growing.replace(true) {
             return true;
         }
@@ -193,14 +193,14 @@ impl<C: Content> Instance<C> {
     }
 
     fn end_growth(&self, database: u8) {
-        self.database(database).growing.set(false);
+        self.0.database(database).growing.set(false);
         self.0.changed.notify();
     }
 
     /// Makes the file `pages` long and says so in the log.
     async fn lengthen_logged(&self, database: u8, pages: u32) -> Result<(), EngineError> {
-        let entry = self.database(database);
-        self.lengthen(entry, pages).await?;
+        let entry = self.0.database(database);
+        self.0.lengthen(entry, pages).await?;
         let time = self.0.cache.time(entry.number).next();
         self.0.cache.advance_time(entry.number, time);
         let grow = LogRecord::Grow {
@@ -212,18 +212,19 @@ impl<C: Content> Instance<C> {
         self.0.cache.needs_sync(entry.number, start);
         Ok(())
     }
+}
 
+impl<C: Content> Base<C> {
     /// Makes the file `pages` long and writes zeros into the new part.
     pub(crate) async fn lengthen(&self, entry: &Database, pages: u32) -> Result<(), EngineError> {
-        let size = self.0.options.page_size;
+        let size = self.options.page_size;
         let (from, to) = (entry.pages.get(), pages);
         if to <= from {
             return Ok(());
         }
         let mut at = PageNumber(from).after(1).offset(size);
         let end = PageNumber(to).offset(size) + size.bytes_u64();
-        self.0
-            .world
+        self.world
             .volume
             .allocate(entry.file, end)
             .await
@@ -236,16 +237,16 @@ impl<C: Content> Instance<C> {
             at += piece;
         }
         entry.pages.set(pages);
-        self.0.cache.set_pages(entry.number, pages);
+        self.cache.set_pages(entry.number, pages);
         Ok(())
     }
 
     async fn write_zeros(&self, entry: &Database, at: u64, bytes: u64) -> Result<(), IoError> {
         let zeros = vec![0; usize::try_from(bytes).expect("a chunk")];
-        let segments = Segments::from_buf([C::outgoing(&self.0.world.frames, &zeros)]);
+        let segments = Segments::from_buf([C::outgoing(&self.world.frames, &zeros)]);
         let io = Io::new(Class::Create, Op::Write, entry.file, at, segments);
-        let written = self.0.world.disk.submit(io).await;
-        let meters = self.0.cache.meters();
+        let written = self.world.disk.submit(io).await;
+        let meters = self.cache.meters();
         meters.database(
             entry.number,
             |meters| &mut meters.growth,

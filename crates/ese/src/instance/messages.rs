@@ -83,7 +83,7 @@ impl Instance<Bytes> {
     /// When the catalog cannot be read or has no such table.
     pub async fn messages(&self, database: u8) -> Result<MessageTable, EngineError> {
         let damaged = |what| EngineError::Damaged {
-            path: self.database(database).path.clone(),
+            path: self.0.database(database).path.clone(),
             what,
         };
         let found = self.look(database, |pages| match Messages::find(pages) {
@@ -149,7 +149,7 @@ impl Instance<Bytes> {
         page: PageNumber,
         record: &'r [u8],
     ) -> Result<Message<'r>, EngineError> {
-        let damaged = |what| self.record_error(self.database(table.database), page, what);
+        let damaged = |what| self.record_error(self.0.database(table.database), page, what);
         let message = Message::decode(record, self.0.options.page_size);
         match message.map_err(|_| damaged("a record makes no sense"))? {
             message if message.id == id => Ok(message),
@@ -183,7 +183,7 @@ impl Instance<Bytes> {
         let (page, root) = read.await?;
         let root = root.and_then(|data| LongValueRoot::from_bytes(&data));
         let bytes = root.ok_or_else(|| self.torn_body(table, page))?.bytes;
-        let database = self.database(table.database);
+        let database = self.0.database(table.database);
         let file = PageNumber(database.pages.get()).offset(self.0.options.page_size);
         match u64::from(bytes) < file {
             true => Ok(bytes),
@@ -192,7 +192,7 @@ impl Instance<Bytes> {
     }
 
     fn torn_body(&self, table: &MessageTable, page: PageNumber) -> EngineError {
-        let database = self.database(table.database);
+        let database = self.0.database(table.database);
         self.record_error(database, page, "a long value lacks a part")
     }
 }
@@ -260,7 +260,7 @@ impl Transaction<'_> {
 
     fn next_body(&self, table: &MessageTable) -> Result<LongValueId, EngineError> {
         table.next_body().ok_or_else(|| EngineError::Damaged {
-            path: self.instance().database(table.database).path.clone(),
+            path: self.instance().0.database(table.database).path.clone(),
             what: "its long values have used all ids",
         })
     }

@@ -3,6 +3,13 @@
 //! Exchange 2007 calls it a storage group (one log, five databases); later versions have one database to an instance.
 //! Each database has a path of its own, the log another.
 //!
+//! ```text
+//!   Base       databases, cache, checkpoint on disk
+//!   Replayer   a base that log is fed to: recovery, a passive copy
+//!   Instance   a base with a log and transactions of its own: begins where a replayer has finished
+//! ```
+//!
+//! * `base`: what both stand on.
 //! * [`mod@database`]: a database's file and header.
 //! * [`transaction`]: begin, change, commit or take back.
 //! * [`transactions`]: who has done what and not committed.
@@ -10,6 +17,7 @@
 //! * [`growth`]: making database files longer, ahead of need.
 //! * [`mod@flush_map`]: which write of each page was the last.
 //! * [`checkpoint`]: letting dirty pages go, and moving the point from which recovery starts.
+//! * [`replayer`]: feeding log, letting the checkpoint follow, finishing.
 //! * `redo`: bringing pages up to the log; `assay`: whether a page is torn or rotten; `mixtures`: torn pages with a right checksum.
 //! * [`recovery`]: undo and clean-up.
 //! * [`messages`]: the records of an open database.
@@ -17,6 +25,7 @@
 
 mod abandon;
 mod assay;
+pub(crate) mod base;
 pub mod checkpoint;
 mod close;
 pub mod database;
@@ -28,26 +37,30 @@ pub mod open;
 pub mod operate;
 mod ours;
 pub mod recovery;
-pub(crate) mod redo;
+mod redo;
+pub mod replayer;
 pub(crate) mod start;
 pub mod transaction;
 pub mod transactions;
 
 use std::cell::{Cell, RefCell};
+use std::ops::Deref;
 use std::path::PathBuf;
 use std::rc::Rc;
 
 use brunt_units::{ByteSize, LogPosition, PageNumber, PageSize, Span};
-use brunt_world::World;
 use brunt_world::sync::Event;
 
 use crate::cache::Cache;
 use crate::content::Content;
-use crate::error::{EngineError, PageFault};
+use crate::error::EngineError;
 use crate::format::stamp::RunId;
 use crate::log::{Durability, Log, LogShape};
 use crate::policy::checkpoint::Pacing;
+pub(crate) use base::Base;
+pub use base::Replayed;
 use database::Database;
+pub use replayer::Replayer;
 use transactions::Transactions;
 
 /// What an instance is set up with.
@@ -95,27 +108,24 @@ pub enum Circular {
 }
 
 pub(crate) struct Inner<C: Content> {
-    pub(crate) world: World,
-    pub(crate) options: InstanceOptions,
-    pub(crate) cache: Cache<C>,
+    pub(crate) base: Rc<Base<C>>,
     pub(crate) log: Log<C>,
-    pub(crate) databases: Vec<Database>,
     pub(crate) transactions: Transactions,
-    /// The checkpoint on disk.
-    pub(crate) checkpoint: Cell<LogPosition>,
-    /// Log files that recovery has come to, and those that it has to replay.
-    pub(crate) replayed: Cell<(u32, u32)>,
     /// Whether the checkpoint stays where it is ([`Instance::hold_checkpoint`]).
     pub(crate) checkpoint_held: Cell<bool>,
-    /// Log generations from which on backups need the log.
-    pub(crate) holds: RefCell<Vec<u32>>,
-    /// Whether flush maps are written.
-    pub(crate) keeps_flush_maps: Cell<bool>,
     pub(crate) closing: Cell<bool>,
     /// Background tasks that run.
     pub(crate) background: Cell<u32>,
     pub(crate) changed: Event,
     pub(crate) failure: RefCell<Option<EngineError>>,
+}
+
+impl<C: Content> Deref for Inner<C> {
+    type Target = Base<C>;
+
+    fn deref(&self) -> &Base<C> {
+        &self.base
+    }
 }
 
 /// An open instance. Cloning gives another handle.
@@ -153,11 +163,6 @@ impl<C: Content> Instance<C> {
         self.0.checkpoint.get()
     }
 
-    /// Log files that recovery has come to, and those that it has to replay; both zero when there was nothing to recover.
-    pub fn replayed(&self) -> (u32, u32) {
-        self.0.replayed.get()
-    }
-
     /// Keeps the checkpoint where it is from now on, until the instance is closed: recovery would replay the log from here,
     /// whatever has been written to the databases meanwhile.
     pub fn hold_checkpoint(&self) {
@@ -185,21 +190,6 @@ impl<C: Content> Instance<C> {
             page,
             offset: page.offset(self.0.options.page_size),
             what,
-        }
-    }
-
-    pub(crate) fn page_error(
-        &self,
-        database: &Database,
-        page: PageNumber,
-        fault: PageFault,
-    ) -> EngineError {
-        let offset = page.offset(self.0.options.page_size);
-        EngineError::Page {
-            database: database.path.clone(),
-            page,
-            offset,
-            fault,
         }
     }
 

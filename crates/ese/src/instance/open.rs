@@ -7,25 +7,26 @@
 //! again: every generation that a header names must be there, the newest without damage before its end, and no page newer
 //! than the log. The new generation begins when that is known.
 //!
-//! It has two steps, [`Instance::begin_opening`] and [`Opening::finish`]. Instances over one cache begin one after the other, because
+//! It has two steps, [`Replayer::open`] and [`Replayer::finish`]. Instances over one cache begin one after the other, because
 //! the cache numbers their databases in that order; what takes long, the replay, they do at the same time.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use brunt_units::LogPosition;
 use brunt_world::{Class, Io, OpenMode, VolumeError, World};
 
+use super::base::Beginning;
 use super::checkpoint::checkpoint_path;
 use super::database::{self, Found};
+use super::mixtures::Doubts;
 use super::ours;
 use super::recovery::RecoveryReport;
-use super::redo::Replayer;
-use super::start::{Beginning, log_files};
-use super::{Instance, InstanceOptions};
-use crate::cache::Cache;
+use super::start::log_files;
+use super::{Base, Instance, InstanceOptions, Replayer};
+use crate::cache::{Cache, Trust};
 use crate::content::{Bytes, Content};
-use crate::error::{EngineError, PageFault};
+use crate::error::EngineError;
 use crate::format::attachment::Attachment;
 use crate::format::checkpoint_file::Checkpoint;
 use crate::format::header::DatabaseState;
@@ -51,42 +52,6 @@ struct Survey {
     damaged: Option<LogPosition>,
 }
 
-/// An instance whose files have been looked at, and nothing else yet.
-pub struct Opening {
-    instance: Instance<Bytes>,
-    survey: Survey,
-    clean: bool,
-}
-
-impl Opening {
-    /// The instance: for its counters, until it is open.
-    pub fn instance(&self) -> &Instance<Bytes> {
-        &self.instance
-    }
-
-    /// Replays the log if a database was not closed, and starts what runs in the background.
-    ///
-    /// # Errors
-    /// What recovery reports. The databases stay recoverable.
-    pub async fn finish(self) -> Result<(Instance<Bytes>, RecoveryReport), EngineError> {
-        let instance = self.instance;
-        let report = match self.clean {
-            true => {
-                instance.give_up_old_logs().await?;
-                RecoveryReport::default()
-            }
-            false => instance.recover(&self.survey).await?,
-        };
-        instance.attach().await?;
-        instance.make_room().await?;
-        instance.run_background(instance.clone().run_checkpoint());
-        for database in (0_u8..).take(instance.0.databases.len()) {
-            instance.run_background(instance.clone().run_growth(database));
-        }
-        Ok((instance, report))
-    }
-}
-
 impl Instance<Bytes> {
     /// Opens an instance, replaying its log if it was not closed.
     ///
@@ -101,24 +66,23 @@ impl Instance<Bytes> {
         cache: &Cache<Bytes>,
         options: InstanceOptions,
     ) -> Result<(Self, RecoveryReport), EngineError> {
-        Self::begin_opening(world, cache, options)
-            .await?
-            .finish()
-            .await
+        Replayer::open(world, cache, options).await?.finish().await
     }
+}
 
-    /// The first step of opening an instance: is it ours, where does its log go on?
+impl Replayer {
+    /// Looks at the files: are they ours, what has to be replayed, where does the log go on? Nothing is replayed yet.
     ///
     /// # Errors
     /// When a file is somebody else's, damaged or missing; nothing has been written then.
     ///
     /// # Panics
     /// As [`Instance::open`].
-    pub async fn begin_opening(
+    pub async fn open(
         world: &World,
         cache: &Cache<Bytes>,
         options: InstanceOptions,
-    ) -> Result<Opening, EngineError> {
+    ) -> Result<Self, EngineError> {
         assert!(
             options.log.holds_changes_of(options.page_size),
             "log files too small for the page size"
@@ -127,84 +91,76 @@ impl Instance<Bytes> {
         for path in &options.databases {
             found.push(database::open(world, path, options.page_size).await?);
         }
-        let clean = found
-            .iter()
-            .all(|found| found.header.state == DatabaseState::Clean);
+        let headers = found.iter().map(|found| &found.header);
+        let clean = headers
+            .clone()
+            .all(|header| header.state == DatabaseState::Clean);
+        let closed = headers.map(|header| header.consistent.generation).max();
         let files = log_files(world, cache, &options, None);
         ours::check_files(world, &files, &options).await?;
         let survey = survey(world, cache, &options).await?;
+        let there = match clean {
+            true => Vec::new(),
+            false => survey.needed(),
+        };
         if !clean {
             survey.check_required(&files, &options, &found)?;
         }
         settle(world, cache, &options, &survey, &found).await?;
-        let beginning = beginning(&survey);
-        let instance = Self::assemble(world, cache, options, beginning, found).await?;
+        let beginning = Beginning {
+            end: survey.end,
+            signature: survey.signature,
+            checkpoint: survey.checkpoint,
+        };
+        let (base, arrived) = Base::assemble(world, cache, options, beginning, found).await?;
         if let Some((generation, _)) = survey.current {
-            instance.0.log.files().left(generation);
+            base.files.left(generation);
         }
-        Ok(Opening {
-            instance,
-            survey,
-            clean,
+        let count = u32::try_from(there.len()).expect("fewer than 2^32 logs");
+        base.replayed.set((0, count));
+        Ok(Self {
+            known: recognise(&base, survey.attached.as_deref().filter(|_| !clean)),
+            arrived,
+            from: survey.checkpoint,
+            trust: match clean {
+                true => Trust::Verified,
+                false => Trust::Recovering,
+            },
+            next: 1 + there.last().copied().or(closed).unwrap_or(0),
+            there,
+            end: (survey.newest(), survey.end),
+            last: None,
+            open: BTreeMap::new(),
+            newest: 0,
+            turns: BTreeMap::new(),
+            doubts: Doubts::default(),
+            newest_page: BTreeMap::new(),
+            report: RecoveryReport::default(),
+            base,
         })
     }
+}
 
-    async fn recover(&self, survey: &Survey) -> Result<RecoveryReport, EngineError> {
-        let from = survey.checkpoint;
-        let needed = survey.needed();
-        let count = u32::try_from(needed.len()).expect("fewer than 2^32 logs");
-        self.0.replayed.set((0, count));
-        let known = self.recognise(survey.attached.as_deref());
-        let recovered = async {
-            let mut replayer = Replayer::new(self.clone(), from, needed.clone(), known);
-            for generation in &needed {
-                replayer.feed(*generation).await?;
+/// Which databases are the ones that the log means by their numbers, as far as the checkpoint says; the log says the
+/// rest. They go on from the times that they had then.
+fn recognise(base: &Base<Bytes>, attached: Option<&[Attachment]>) -> BTreeSet<u8> {
+    let numbers = (0_u8..).zip(&base.databases);
+    let Some(attached) = attached else {
+        return numbers.map(|(number, _)| number).collect();
+    };
+    numbers
+        .filter_map(|(number, entry)| {
+            let signature = entry.header.borrow().signature;
+            let known = attached
+                .iter()
+                .find(|known| known.database_id == number + 1)?;
+            if known.signature != signature {
+                return None;
             }
-            self.give_up_old_logs().await?;
-            self.undo_and_clean(replayer.finish()).await
-        };
-        recovered
-            .await
-            .map_err(|error| match (error, needed.last()) {
-                (
-                    EngineError::Page {
-                        database,
-                        page,
-                        fault: PageFault::TooNew,
-                        ..
-                    },
-                    Some(last),
-                ) => EngineError::LogEndMissing {
-                    path: self.0.log.files().path_of(*last),
-                    end: survey.end,
-                    database,
-                    page,
-                },
-                (error, _) => error,
-            })
-    }
-
-    /// Which databases are the ones that the log means by their numbers, as far as the checkpoint says; the log says the
-    /// rest. They go on from the times that they had then.
-    fn recognise(&self, attached: Option<&[Attachment]>) -> BTreeSet<u8> {
-        let numbers = (0_u8..).zip(&self.0.databases);
-        let Some(attached) = attached else {
-            return numbers.map(|(number, _)| number).collect();
-        };
-        numbers
-            .filter_map(|(number, entry)| {
-                let signature = entry.header.borrow().signature;
-                let known = attached
-                    .iter()
-                    .find(|known| known.database_id == number + 1)?;
-                if known.signature != signature {
-                    return None;
-                }
-                self.0.cache.advance_time(entry.number, known.time);
-                Some(number)
-            })
-            .collect()
-    }
+            base.cache.advance_time(entry.number, known.time);
+            Some(number)
+        })
+        .collect()
 }
 
 impl Survey {
@@ -215,6 +171,12 @@ impl Survey {
         let all = self.archived.iter().copied().chain(current);
         all.filter(|generation| *generation >= self.checkpoint.generation)
             .collect()
+    }
+
+    /// The newest generation; 0 when there is none.
+    fn newest(&self) -> u32 {
+        let current = self.current.map(|(generation, _)| generation);
+        current.or(self.archived.last().copied()).unwrap_or(0)
     }
 
     /// Refuses a log that lacks what databases need, judging by names and headers.
@@ -271,18 +233,6 @@ impl Survey {
                 what: "a segment that was durable is damaged",
             }),
         }
-    }
-}
-
-/// Where the log goes on: nothing is ever appended to a file that is there.
-fn beginning(survey: &Survey) -> Beginning {
-    let last = survey.current.map(|(generation, _)| generation);
-    let last = last.or(survey.archived.last().copied()).unwrap_or(0);
-    Beginning {
-        generation: last + 1,
-        previous_end: survey.end,
-        signature: survey.signature,
-        checkpoint: survey.checkpoint,
     }
 }
 

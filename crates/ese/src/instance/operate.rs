@@ -8,9 +8,9 @@
 //! operation that has to fetch anything takes a permit first, and there are only so many that their pins leave frames
 //! free. One whose pages are all there needs none. Growing a database happens on behalf of an operation that has one.
 
-use super::{Instance, database::Database};
+use super::Instance;
 use crate::cache::{CachedPages, Pin, Trust};
-use crate::content::{Bytes, Content};
+use crate::content::Bytes;
 use crate::error::{EngineError, PageFault};
 use crate::log::{LogRecord, Role, record};
 use crate::page::{Change, Need};
@@ -87,7 +87,7 @@ impl Instance<Bytes> {
     ) -> Result<T, EngineError> {
         let mut hold = Hold::new(leave);
         loop {
-            let seen = look(&self.0.cache.pages(self.database(database).number));
+            let seen = look(&self.0.cache.pages(self.0.database(database).number));
             match seen {
                 Ok(value) => return Ok(value),
                 Err(need) => self.fulfil(database, need, &mut hold).await?,
@@ -143,7 +143,9 @@ impl Instance<Bytes> {
                 }
             }
         }
-        Err(self.page_error(self.database(database), last, PageFault::Structure))
+        Err(self
+            .0
+            .page_error(self.0.database(database), last, PageFault::Structure))
     }
 
     fn attempt<T>(
@@ -153,7 +155,7 @@ impl Instance<Bytes> {
         role: Role<'_>,
         work: &mut impl FnMut(&mut Change<'_, CachedPages<'_>>) -> Result<Step<T>, Need>,
     ) -> Try<T> {
-        let number = self.database(database).number;
+        let number = self.0.database(database).number;
         let mut pages = self.0.cache.pages(number);
         let claims = self.0.transactions.claims(database);
         let mut change = Change::new(&mut pages).with_claims(claims.as_deref());
@@ -207,7 +209,7 @@ impl Instance<Bytes> {
     /// Brings about what is needed. After the wait for a permit, nothing: what was needed then may be another's by now, and a
     /// page that is claimed is taken to be nobody's.
     async fn fulfil(&self, database: u8, need: Need, hold: &mut Hold) -> Result<(), EngineError> {
-        let number = self.database(database).number;
+        let number = self.0.database(database).number;
         if hold.leave == Leave::Asked && hold.permit.is_none() {
             hold.permit = Some(self.0.cache.operations().enter().await);
             return Ok(());
@@ -224,15 +226,13 @@ impl Instance<Bytes> {
                 Box::pin(self.grow_within(database, pages)).await?;
             }
             Need::Repair(page) => {
-                return Err(self.page_error(self.database(database), page, PageFault::Structure));
+                return Err(self.0.page_error(
+                    self.0.database(database),
+                    page,
+                    PageFault::Structure,
+                ));
             }
         }
         Ok(())
-    }
-}
-
-impl<C: Content> Instance<C> {
-    pub(crate) fn database(&self, database: u8) -> &Database {
-        &self.0.databases[usize::from(database)]
     }
 }

@@ -4,9 +4,10 @@
 //! done, through the same trees and with log records of its own, so that a crash during recovery is an ordinary crash. *Clean-up*
 //! removes nodes that committed transactions had marked.
 
+use std::collections::BTreeMap;
+
 use super::Instance;
-use super::redo::Redone;
-use super::transactions::{Node, Undo};
+use super::transactions::{Node, Open, Undo};
 use crate::content::Bytes;
 use crate::error::EngineError;
 use crate::log::{LogRecord, NodeAt, Role};
@@ -25,6 +26,15 @@ pub struct RecoveryReport {
     pub torn_pages: u32,
     /// Transactions taken back.
     pub undone: u32,
+}
+
+/// What redo leaves to undo and clean-up.
+pub(crate) struct Redone {
+    /// Transactions that are not over.
+    pub(crate) open: BTreeMap<u32, Open>,
+    /// The largest transaction number seen.
+    pub(crate) newest: u32,
+    pub(crate) report: RecoveryReport,
 }
 
 impl Instance<Bytes> {
@@ -134,7 +144,7 @@ impl Instance<Bytes> {
     /// never end.
     fn nothing_there(&self, node: &Node) -> EngineError {
         EngineError::Damaged {
-            path: self.database(node.database).path.clone(),
+            path: self.0.database(node.database).path.clone(),
             what: "the log is to take back a change that its pages do not have",
         }
     }

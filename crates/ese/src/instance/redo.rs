@@ -17,17 +17,15 @@
 //! A crash leaves pages of any version up to the end of the log that was there, so what looks wrong is judged when redo has come
 //! to that end: a page that is still torn then is rotten, and one newer than the log says that log is missing.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use brunt_units::{DatabaseTime, LogPosition, PageNumber};
 use brunt_world::Class;
 
-use super::assay::Turn;
-use super::mixtures::Doubts;
-use super::recovery::RecoveryReport;
-use super::transactions::{Node, Open, Undo};
-use super::{Instance, database::Database};
-use crate::cache::{Pin, Trust};
+use super::database::Database;
+use super::replayer::Replayer;
+use super::transactions::{Node, Undo};
+use crate::cache::Pin;
 use crate::content::Bytes;
 use crate::error::{EngineError, PageFault};
 use crate::format::page::Page;
@@ -37,71 +35,22 @@ use crate::page::{PageChange, PageChanges, Pages};
 use crate::policy::preread::Changed;
 use crate::small_file::read_whole;
 
-/// Replays a log that arrives generation by generation.
-pub(crate) struct Replayer {
-    pub(super) instance: Instance<Bytes>,
-    from: LogPosition,
-    /// The generations that were there at first.
-    pub(super) there: Vec<u32>,
-    /// The generation replayed last, and where it ended.
-    last: Option<(u32, LogPosition)>,
-    /// Databases that are known to be the ones the log means.
-    known: BTreeSet<u8>,
-    open: BTreeMap<u32, Open>,
-    /// The largest transaction number seen.
-    newest: u32,
-    /// What the log does to pages that look torn and have not been needed yet.
-    pub(super) turns: BTreeMap<(u8, PageNumber), Vec<Turn>>,
-    /// What pages lack that are of a later version.
-    doubts: Doubts,
-    /// The newest page met in each database.
-    newest_page: BTreeMap<u8, (DatabaseTime, PageNumber)>,
-    pub(super) report: RecoveryReport,
-}
-
-/// What redo leaves to undo and clean-up.
-pub(crate) struct Redone {
-    /// Transactions that are not over.
-    pub(crate) open: BTreeMap<u32, Open>,
-    /// The largest transaction number seen.
-    pub(crate) newest: u32,
-    pub(crate) report: RecoveryReport,
-}
-
 impl Replayer {
-    /// Begins at `from`, where the databases in `known` took part; others have to be attached first. The generations `there`
-    /// are fed before any other.
-    pub(crate) fn new(
-        instance: Instance<Bytes>,
-        from: LogPosition,
-        there: Vec<u32>,
-        known: BTreeSet<u8>,
-    ) -> Self {
-        Self {
-            instance,
-            from,
-            there,
-            last: None,
-            known,
-            open: BTreeMap::new(),
-            newest: 0,
-            turns: BTreeMap::new(),
-            doubts: Doubts::default(),
-            newest_page: BTreeMap::new(),
-            report: RecoveryReport::default(),
-        }
-    }
-
-    /// Replays the next generation.
+    /// Replays a generation.
     ///
     /// # Errors
-    /// When it cannot be read or does not follow the one before; when a page cannot be brought up to it.
-    pub(crate) async fn feed(&mut self, generation: u32) -> Result<(), EngineError> {
-        let log = self.read_generation(generation).await?;
-        self.check_link(&log)?;
+    /// When it does not follow the one before; when a page cannot be brought up to it.
+    pub(super) async fn replay_generation(
+        &mut self,
+        generation: u32,
+        log: &Generation,
+    ) -> Result<(), EngineError> {
+        self.check_link(log)?;
+        let end = log.end();
+        self.arrived.0.set(end.max(self.arrived.0.get()));
         self.report.generations += 1;
-        let (_, all) = self.instance.0.replayed.get();
-        self.instance.0.replayed.set((self.report.generations, all));
+        let (_, all) = self.base.replayed.get();
+        self.base.replayed.set((self.report.generations, all));
         let from = self.from;
         let records = log.records().filter(|record| record.start >= from);
         let records: Vec<Located<'_>> = records.collect();
@@ -113,27 +62,15 @@ impl Replayer {
             }
             (batch, later) = (next, rest);
         }
-        self.last = Some((generation, log.end()));
-        if self.there.last() == Some(&generation) {
-            self.judge().await?;
-        }
+        self.last = Some((generation, end));
         Ok(())
     }
 
-    /// What is left when no more log comes.
-    pub(crate) fn finish(self) -> Redone {
-        Redone {
-            open: self.open,
-            newest: self.newest,
-            report: self.report,
-        }
-    }
-
     /// The log that a crash left has been replayed: no page may be torn any more, or newer than that.
-    async fn judge(&self) -> Result<(), EngineError> {
-        for database in &self.instance.0.databases {
+    pub(super) async fn judge(&self) -> Result<(), EngineError> {
+        for database in &self.base.databases {
             // What still arrives is trusted as recovery trusts, so it must arrive before the torn pages are judged.
-            self.instance.0.cache.end_preread(database.number).await;
+            self.base.cache.end_preread(database.number).await;
         }
         self.check_rebuilt()?;
         self.check_times()?;
@@ -142,20 +79,18 @@ impl Replayer {
 
     /// What redo made of pages makes sense. Those that have left memory since are checked when they are read.
     fn check_frames(&self) -> Result<(), EngineError> {
-        for database in &self.instance.0.databases {
-            let numbers = self.instance.0.cache.resident_pages(database.number);
-            let pages = self.instance.0.cache.pages(database.number);
+        for database in &self.base.databases {
+            let numbers = self.base.cache.resident_pages(database.number);
+            let pages = self.base.cache.pages(database.number);
             for page in numbers {
                 let Ok(bytes) = pages.resident(page) else {
                     continue;
                 };
-                if Page::new(bytes, self.instance.0.options.page_size)
+                if Page::new(bytes, self.base.options.page_size)
                     .check_frame()
                     .is_err()
                 {
-                    return Err(self
-                        .instance
-                        .page_error(database, page, PageFault::Structure));
+                    return Err(self.base.page_error(database, page, PageFault::Structure));
                 }
             }
         }
@@ -165,17 +100,17 @@ impl Replayer {
     /// No page is of a time that the log has not come to: pages are written when their log is durable.
     fn check_times(&self) -> Result<(), EngineError> {
         for (number, (has, page)) in &self.newest_page {
-            let database = self.instance.database(*number);
-            if *has > self.instance.0.cache.time(database.number) {
-                return Err(self.instance.page_error(database, *page, PageFault::TooNew));
+            let database = self.base.database(*number);
+            if *has > self.base.cache.time(database.number) {
+                return Err(self.base.page_error(database, *page, PageFault::TooNew));
             }
         }
         Ok(())
     }
 
     pub(super) async fn read_generation(&self, generation: u32) -> Result<Generation, EngineError> {
-        let path = self.instance.0.log.files().path_of(generation);
-        let bytes = read_whole(&self.instance.0.world, Class::Recovery, &path).await?;
+        let path = self.base.files.path_of(generation);
+        let bytes = read_whole(&self.base.world, Class::Recovery, &path).await?;
         Generation::read(&bytes).map_err(|_| EngineError::LogCorrupt {
             path,
             at: LogPosition::start_of(generation),
@@ -188,7 +123,7 @@ impl Replayer {
         let (Some((before, end)), Some(first)) = (self.last, log.records().next()) else {
             return Ok(());
         };
-        let shape = self.instance.0.options.log;
+        let shape = self.base.options.log;
         match first.record {
             Some(LogRecord::Start { previous_end })
                 if shape.next_border(previous_end) == shape.next_border(end) =>
@@ -196,7 +131,7 @@ impl Replayer {
                 Ok(())
             }
             _ => Err(EngineError::LogCorrupt {
-                path: self.instance.0.log.files().path_of(before),
+                path: self.base.files.path_of(before),
                 at: end,
                 what: "it ends before the next generation begins",
             }),
@@ -205,18 +140,17 @@ impl Replayer {
 
     /// The records to replay next, whose pages have been asked for, and those after them.
     fn read_ahead<'r>(&self, records: &'r [Located<'r>]) -> (&'r [Located<'r>], &'r [Located<'r>]) {
-        let size = self.instance.0.options.page_size;
-        self.instance
-            .0
+        let size = self.base.options.page_size;
+        self.base
             .cache
-            .preread_batch(records, |located, out| {
+            .preread_batch(records, self.trust, |located, out| {
                 let Some(LogRecord::Change {
                     database, image, ..
                 }) = located.record
                 else {
                     return;
                 };
-                let Some(entry) = self.instance.0.databases.get(usize::from(database)) else {
+                let Some(entry) = self.base.databases.get(usize::from(database)) else {
                     return;
                 };
                 let changes = PageChanges::new(image, size).flatten();
@@ -229,7 +163,7 @@ impl Replayer {
 
     async fn replay(&mut self, located: &Located<'_>, generation: u32) -> Result<(), EngineError> {
         let corrupt = |what| EngineError::LogCorrupt {
-            path: self.instance.0.log.files().path_of(generation),
+            path: self.base.files.path_of(generation),
             at: located.start,
             what,
         };
@@ -243,7 +177,7 @@ impl Replayer {
             | LogRecord::Detach { database, .. }
             | LogRecord::Grow { database, .. }
             | LogRecord::Change { database, .. }
-                if usize::from(database) >= self.instance.0.databases.len() =>
+                if usize::from(database) >= self.base.databases.len() =>
             {
                 return Err(corrupt("it names a database that is not given"));
             }
@@ -259,33 +193,29 @@ impl Replayer {
                 time,
                 signature,
             } => {
-                let entry = self.instance.database(database);
+                let entry = self.base.database(database);
                 let mut ours = [0; crate::format::stamp::SIGNATURE_BYTES];
                 entry.header.borrow().signature.write(&mut ours, 0);
                 if *signature != ours {
                     return Err(corrupt("it belongs to another database file"));
                 }
                 self.known.insert(database);
-                self.instance.0.cache.advance_time(entry.number, time);
+                self.base.cache.advance_time(entry.number, time);
             }
             LogRecord::Detach { database, time } => {
-                self.instance
-                    .0
+                self.base
                     .cache
-                    .advance_time(self.instance.database(database).number, time);
+                    .advance_time(self.base.database(database).number, time);
             }
             LogRecord::Grow {
                 database,
                 time,
                 pages,
             } => {
-                let entry = self.instance.database(database);
-                self.instance.lengthen(entry, pages).await?;
-                self.instance
-                    .0
-                    .cache
-                    .needs_sync(entry.number, located.start);
-                self.instance.0.cache.advance_time(entry.number, time);
+                let entry = self.base.database(database);
+                self.base.lengthen(entry, pages).await?;
+                self.base.cache.needs_sync(entry.number, located.start);
+                self.base.cache.advance_time(entry.number, time);
             }
             LogRecord::Commit { transaction } => {
                 if let Some(open) = self.open.get_mut(&transaction) {
@@ -307,7 +237,7 @@ impl Replayer {
                     end: located.end,
                 };
                 let entries: Option<Vec<PageChange<'_>>> =
-                    PageChanges::new(image, self.instance.0.options.page_size).collect();
+                    PageChanges::new(image, self.base.options.page_size).collect();
                 let entries = entries.ok_or_else(|| corrupt("a change makes no sense"))?;
                 let changes = self.apply(database, &entries, time, appended).await?;
                 self.report.changes += changes;
@@ -325,30 +255,24 @@ impl Replayer {
         time: DatabaseTime,
         appended: Appended,
     ) -> Result<u64, EngineError> {
-        let instance = self.instance.clone();
-        let database = instance.database(number);
+        let base = Rc::clone(&self.base);
+        let database = base.database(number);
         let mut pins: Vec<Pin<Bytes>> = Vec::with_capacity(entries.len());
         let mut behind: Vec<PageNumber> = Vec::with_capacity(entries.len());
         for entry in entries.iter().filter(|entry| !entry.is_again) {
             let cached = database.number;
             if entry.is_fresh {
-                pins.push(instance.0.cache.claim(cached, entry.page).await?);
-                instance.0.cache.rebuilt(cached, entry.page);
+                pins.push(base.cache.claim(cached, entry.page).await?);
+                base.cache.rebuilt(cached, entry.page);
                 behind.push(entry.page);
             } else {
-                pins.push(
-                    instance
-                        .0
-                        .cache
-                        .fetch(cached, entry.page, Trust::Recovering)
-                        .await?,
-                );
-                if instance.0.cache.is_torn(cached, entry.page) {
+                pins.push(base.cache.fetch(cached, entry.page, self.trust).await?);
+                if base.cache.is_torn(cached, entry.page) {
                     self.rebuild(number, entry.page, appended).await?;
                 }
                 let lacks = match self.is_behind(database, entry, time) {
                     // A write of it got lost: another copy may have it.
-                    Err(_) if instance.0.cache.exchange(cached, entry.page).await => {
+                    Err(_) if base.cache.exchange(cached, entry.page).await => {
                         self.is_behind(database, entry, time)
                     }
                     known => known,
@@ -357,9 +281,9 @@ impl Replayer {
                     behind.push(entry.page);
                 }
             }
-            instance.0.cache.forget_flush(cached, entry.page);
+            base.cache.forget_flush(cached, entry.page);
         }
-        let mut pages = instance.0.cache.pages(database.number);
+        let mut pages = base.cache.pages(database.number);
         for entry in entries {
             if behind.contains(&entry.page) {
                 entry.apply(pages.change(entry.page), time);
@@ -375,7 +299,7 @@ impl Replayer {
             .collect();
         for page in passed {
             let found = pages.resident(page).expect("it is pinned");
-            let has = Page::new(found, instance.0.options.page_size).database_time();
+            let has = Page::new(found, base.options.page_size).database_time();
             let newest = self.newest_page.entry(number).or_insert((has, page));
             *newest = (has, page).max(*newest);
             let is_now = has == time;
@@ -386,11 +310,8 @@ impl Replayer {
             }
         }
         drop(pages);
-        instance
-            .0
-            .cache
-            .changed(database.number, &behind, appended, time);
-        instance.0.cache.advance_time(database.number, time);
+        base.cache.changed(database.number, &behind, appended, time);
+        base.cache.advance_time(database.number, time);
         Ok(behind.len() as u64)
     }
 
@@ -401,27 +322,25 @@ impl Replayer {
         entry: &PageChange<'_>,
         time: DatabaseTime,
     ) -> Result<bool, EngineError> {
-        let pages = self.instance.0.cache.pages(database.number);
+        let pages = self.base.cache.pages(database.number);
         let bytes = pages.resident(entry.page).expect("it is pinned");
-        let has = Page::new(bytes, self.instance.0.options.page_size).database_time();
+        let has = Page::new(bytes, self.base.options.page_size).database_time();
         if has >= time {
             Ok(false)
         } else if has == entry.before {
             Ok(true)
         } else {
             Err(self
-                .instance
+                .base
                 .page_error(database, entry.page, PageFault::LostFlush))
         }
     }
 
     /// What looked torn has been rebuilt, or the log does not know of it and it was never merely torn.
     fn check_rebuilt(&self) -> Result<(), EngineError> {
-        for database in &self.instance.0.databases {
-            if let Some(page) = self.instance.0.cache.torn(database.number).first() {
-                return Err(self
-                    .instance
-                    .page_error(database, *page, PageFault::Checksum));
+        for database in &self.base.databases {
+            if let Some(page) = self.base.cache.torn(database.number).first() {
+                return Err(self.base.page_error(database, *page, PageFault::Checksum));
             }
         }
         Ok(())

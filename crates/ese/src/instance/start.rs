@@ -11,45 +11,21 @@ use brunt_units::{LogPosition, Time};
 use brunt_world::sync::Event;
 use brunt_world::{OpenMode, VolumeError, World};
 
-use super::database::{Database, Found};
+use super::base::Beginning;
+use super::database::Found;
+use super::ours;
 use super::transactions::Transactions;
-use super::{Inner, Instance, InstanceOptions};
-use super::{flush_map, ours};
-use crate::cache::{Cache, NewDatabase};
+use super::{Base, Inner, Instance, InstanceOptions};
+use crate::cache::Cache;
 use crate::content::Content;
 use crate::error::EngineError;
-use crate::format::attachment::ATTACHMENTS_MAX;
-use crate::format::header::{DatabaseHeader, DatabaseState, LogsRequired};
+use crate::format::header::{DatabaseHeader, DatabaseState};
 use crate::format::stamp::{SIGNATURE_BYTES, Signature, Stamp};
 use crate::log::files::LogPlace;
 use crate::log::{Appended, FlushReason, Log, LogFiles, LogOptions, LogRecord, record};
 use crate::policy::checkpoint::Pacing;
 use crate::policy::{log_buffer, log_format};
 use crate::small_file::name_error;
-
-/// Where an instance's log goes on.
-pub(crate) struct Beginning {
-    /// The generation to begin.
-    pub(crate) generation: u32,
-    /// Where the log ended before.
-    pub(crate) previous_end: LogPosition,
-    /// The stream's signature, if it has one.
-    pub(crate) signature: Option<Signature>,
-    /// The checkpoint on disk.
-    pub(crate) checkpoint: LogPosition,
-}
-
-impl Beginning {
-    /// A new stream.
-    fn new_stream() -> Self {
-        Self {
-            generation: 1,
-            previous_end: LogPosition::default(),
-            signature: None,
-            checkpoint: LogPosition::default(),
-        }
-    }
-}
 
 impl<C: Content> Instance<C> {
     /// Makes databases of so many zero `pages` each, without trees, and starts an instance over them with a new log.
@@ -77,27 +53,18 @@ impl<C: Content> Instance<C> {
         for (path, pages) in options.databases.iter().zip(pages) {
             found.push(make_blank(world, &options, path, *pages).await?);
         }
-        let beginning = Beginning::new_stream();
-        let instance = Self::assemble(world, cache, options, beginning, found).await?;
+        let beginning = Beginning::default();
+        let (base, _) = Base::assemble(world, cache, options, beginning, found).await?;
+        let instance = Self::over(base, 1, LogPosition::default());
         instance.attach().await?;
         instance.run_background(instance.clone().run_checkpoint());
         Ok(instance)
     }
 
-    /// An instance over databases that have been looked at, whose log goes on where `beginning` says. Nothing of its own
+    /// An instance over databases that are at `end` of their log, which it goes on with from `generation` on. Nothing of its own
     /// runs yet but the log, which has no file yet.
-    pub(crate) async fn assemble(
-        world: &World,
-        cache: &Cache<C>,
-        options: InstanceOptions,
-        beginning: Beginning,
-        found: Vec<Found>,
-    ) -> Result<Self, EngineError> {
-        assert!(
-            options.databases.len() <= ATTACHMENTS_MAX,
-            "more databases than a checkpoint can list"
-        );
-        let files = log_files(world, cache, &options, beginning.signature);
+    pub(crate) fn over(base: Rc<Base<C>>, generation: u32, end: LogPosition) -> Self {
+        let options = &base.options;
         let log_options = LogOptions {
             shape: options.log,
             buffer_bytes: log_buffer::capacity(
@@ -108,111 +75,45 @@ impl<C: Content> Instance<C> {
             lazy_wait: options.lazy_wait,
             durability: options.durability,
         };
-        let meters = Rc::clone(cache.meters());
         let log = Log::start(
-            world,
+            &base.world,
             options.number,
             log_options,
-            files,
-            meters,
-            beginning.generation,
-            beginning.previous_end,
+            base.files.clone(),
+            Rc::clone(base.cache.meters()),
+            generation,
+            end,
         );
-        let mut databases = Vec::with_capacity(found.len());
-        for (path, mut found) in options.databases.iter().zip(found) {
-            let (map, memory) = flush_map::open::<C>(world, path, &mut found).await?;
-            let (path, time) = (path.clone(), found.header.time);
-            let number = cache.add_database(NewDatabase {
-                path: path.clone(),
-                file: found.file,
-                pages: found.pages,
-                instance: options.number,
-                log: Rc::new(log.clone()),
-                time,
-                signature: found.header.signature,
-                flush: memory,
-            });
-            databases.push(Database {
-                number,
-                path,
-                file: found.file,
-                map,
-                header: RefCell::new(found.header),
-                pages: Cell::new(found.pages),
-                growing: Cell::new(false),
-                is_drawn_on: Cell::new(false),
-            });
+        for database in &base.databases {
+            base.cache.cover(database.number, Rc::new(log.clone()));
         }
-        let instance = Self(Rc::new(Inner {
-            world: world.clone(),
-            cache: cache.clone(),
-            log,
-            databases,
-            transactions: Transactions::new(1),
-            checkpoint: Cell::new(beginning.checkpoint),
-            replayed: Cell::new((0, 0)),
-            checkpoint_held: Cell::new(false),
-            holds: RefCell::default(),
-            keeps_flush_maps: Cell::new(true),
-            closing: Cell::new(false),
-            background: Cell::new(0),
-            changed: Event::new(world.spawner.tasks()),
-            failure: RefCell::new(None),
-            options,
-        }));
-        let inner = Rc::downgrade(&instance.0);
-        instance.0.log.after_roll(move |generation| {
-            let instance = inner.upgrade().map(Self);
+        let named = Rc::downgrade(&base);
+        log.after_roll(move |generation| {
+            let base = named.upgrade();
             Box::pin(async move {
-                match instance {
-                    Some(instance) => instance.name_generation(generation).await,
+                match base {
+                    Some(base) => base.name_generation(generation).await,
                     None => Ok(()),
                 }
             })
         });
-        Ok(instance)
-    }
-
-    /// Says in the headers of databases in use that they need the log up to `generation`, whose file is there and empty: one
-    /// that is lost later is missed.
-    ///
-    /// Source: microsoft/Extensible-Storage-Engine, dev/ese/src/ese/_log/logstream.cxx: headers are updated with each new log
-    /// file, before it is written to.
-    async fn name_generation(&self, generation: u32) -> Result<(), EngineError> {
-        let stamp = self.0.log.files().stamp();
-        let mut writing = Vec::new();
-        for (index, entry) in self.0.databases.iter().enumerate() {
-            let mut header = entry.header.borrow_mut();
-            if header.state == DatabaseState::Dirty {
-                header.required = self.required(generation);
-                (header.committed, header.required_on) = (generation, stamp);
-                let instance = self.clone();
-                let write = async move {
-                    let entry = &instance.0.databases[index];
-                    entry.write_header(&instance.0.world).await
-                };
-                writing.push(self.0.world.spawner.spawn(write));
-            }
-        }
-        for write in writing {
-            write.await?;
-        }
-        Ok(())
-    }
-
-    /// The log from the checkpoint to `generation`.
-    fn required(&self, generation: u32) -> LogsRequired {
-        LogsRequired {
-            lowest: self.0.checkpoint.get().generation.max(1),
-            highest: generation,
-        }
+        Self(Rc::new(Inner {
+            log,
+            transactions: Transactions::new(1),
+            checkpoint_held: Cell::new(false),
+            closing: Cell::new(false),
+            background: Cell::new(0),
+            changed: Event::new(base.world.spawner.tasks()),
+            failure: RefCell::new(None),
+            base,
+        }))
     }
 
     /// Says in headers and log that the databases are in use.
     pub(crate) async fn attach(&self) -> Result<(), EngineError> {
         // Headers name no log file that is not there.
         let generation = self.0.log.begin().await?;
-        let stamp = self.0.log.files().stamp();
+        let stamp = self.0.files.stamp();
         for (index, entry) in (0_u8..).zip(&self.0.databases) {
             let time = self.0.cache.time(entry.number);
             let mut signature = [0; SIGNATURE_BYTES];
@@ -223,8 +124,8 @@ impl<C: Content> Instance<C> {
                 header.attached = self.0.log.tail();
                 header.attached_on = stamp;
                 header.detached = LogPosition::default();
-                header.log_signature = self.0.log.files().place().signature;
-                header.required = self.required(generation);
+                header.log_signature = self.0.files.place().signature;
+                header.required = self.0.required(generation);
                 (header.committed, header.required_on) = (generation, stamp);
                 header.signature.write(&mut signature, 0);
             }
@@ -299,7 +200,7 @@ async fn make_blank(
 }
 
 /// The files of an instance's log stream; a new stream has no signature yet.
-pub(super) fn log_files<C: Content>(
+pub(crate) fn log_files<C: Content>(
     world: &World,
     cache: &Cache<C>,
     options: &InstanceOptions,

@@ -81,6 +81,11 @@ impl Open {
         }
     }
 
+    /// Whether nothing of it is left to undo or to clean up.
+    pub fn is_over(&self) -> bool {
+        self.steps.is_empty() && self.doomed.is_empty()
+    }
+
     /// Whether the transaction has marked a node deleted, and not unmarked it since.
     fn has_marked(&self, node: &Node) -> bool {
         let newest = self.steps.iter().rev().find_map(|step| match step {

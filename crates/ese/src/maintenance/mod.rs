@@ -83,7 +83,7 @@ impl<C: Content> Instance<C> {
         throttle: Throttle,
         findings: Rc<RefCell<Findings>>,
     ) -> Result<(), EngineError> {
-        let entry = self.database(database);
+        let entry = self.0.database(database);
         let now = || self.0.world.clock.now();
         let mut scan = Scan::new(throttle, self.0.options.page_size, now());
         while !self.0.closing.get() && self.failure().is_none() {
@@ -158,7 +158,7 @@ impl<C: Content> Instance<C> {
         };
         let mut findings = findings.borrow_mut();
         findings.patched += u64::from(is_mended);
-        let error = self.page_error(entry, page, fault);
+        let error = self.0.page_error(entry, page, fault);
         findings.bad.insert(page, error);
     }
 }

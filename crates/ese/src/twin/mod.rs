@@ -155,7 +155,7 @@ impl Layout {
 impl TwinTable {
     /// The table of a database of `instance`, which was made with [`Layout::pages`] pages.
     pub fn new(world: &World, instance: &Instance<Ghost>, database: u8, layout: Layout) -> Self {
-        let entry = instance.database(database);
+        let entry = instance.0.database(database);
         let Places {
             records,
             bodies,
@@ -329,7 +329,7 @@ impl TwinTable {
 
     /// Makes the file longer while operations go on, when less than one growth of pages is left.
     fn grow_ahead(&self, instance: &Instance<Ghost>) {
-        let entry = instance.database(self.database);
+        let entry = instance.0.database(self.database);
         let pages = entry.pages.get();
         let room = self.supply.borrow().room(pages);
         let more = extension::growth(pages, room, 0, self.extension(instance));

@@ -164,7 +164,7 @@ impl TwinTable {
         held: &mut Held,
     ) -> Result<PageNumber, EngineError> {
         loop {
-            let pages = instance.database(self.database).pages.get();
+            let pages = instance.0.database(self.database).pages.get();
             let taken = self.supply.borrow_mut().take(taker, pages);
             if let Some(page) = taken {
                 self.claim(instance, page, held).await?;

@@ -12,6 +12,7 @@
 //! change of the twin is one with its commit.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use brunt_units::{LogPosition, PageNumber};
 use brunt_world::{Class, OpenMode, World};
@@ -22,10 +23,10 @@ use crate::content::Ghost;
 use crate::error::EngineError;
 use crate::format::header::DatabaseHeader;
 use crate::format::stamp::Signature;
+use crate::instance::base::{Beginning, Replayed};
 use crate::instance::database::Found;
 use crate::instance::recovery::RecoveryReport;
-use crate::instance::start::Beginning;
-use crate::instance::{Instance, InstanceOptions};
+use crate::instance::{Base, Instance, InstanceOptions};
 use crate::policy::preread::Changed;
 use crate::small_file::{name_error, read_whole};
 
@@ -92,92 +93,26 @@ impl Instance<Ghost> {
             });
         }
         let beginning = Beginning {
-            generation: left.tail.generation + 1,
-            previous_end: left.tail,
+            end: left.tail,
             signature: Some(left.signature),
             checkpoint: left.checkpoint,
         };
-        let instance = Self::assemble(world, cache, options, beginning, found).await?;
-        instance.log().files().left(left.tail.generation);
-        Ok(Reopening { instance, left })
-    }
-
-    async fn replay_journal(&self, left: &Left) -> Result<RecoveryReport, EngineError> {
-        let mut report = RecoveryReport::default();
-        let from = left.checkpoint;
-        let generations = from.generation.max(1)..=left.tail.generation;
-        let all = left.tail.generation + 1 - generations.start();
-        for generation in generations {
-            self.read_log(generation).await?;
-            report.generations += 1;
-            self.0.replayed.set((report.generations, all));
-            let changes: Vec<_> = left.journal.of_generation(generation, from).collect();
-            let (mut batch, mut later) = self.read_ahead(&changes);
-            while !batch.is_empty() {
-                let (next, rest) = self.read_ahead(later);
-                for change in batch {
-                    report.records += RECORDS;
-                    report.changes += self.repeat(left, change).await?;
-                }
-                (batch, later) = (next, rest);
-            }
-        }
-        for database in self.databases() {
-            self.cache().end_preread(database.number).await;
-        }
-        Ok(report)
-    }
-
-    /// Reads a log file whole.
-    async fn read_log(&self, generation: u32) -> Result<(), EngineError> {
-        let path = self.log().files().path_of(generation);
-        read_whole(&self.0.world, Class::Recovery, &path)
-            .await
-            .map(drop)
-    }
-
-    /// The changes to repeat next, whose pages have been asked for, and those after them.
-    fn read_ahead<'r>(&self, changes: &'r [Noted<'r>]) -> (&'r [Noted<'r>], &'r [Noted<'r>]) {
-        self.cache().preread_batch(changes, |change, out| {
-            let number = self.database(change.database).number;
-            out.extend(change.pages.iter().map(|touched| Changed {
-                page: (number, touched.page),
-                is_fresh: touched.is_fresh,
-            }));
-        })
-    }
-
-    /// Brings the pages of a change up to it; how many lacked it.
-    async fn repeat(&self, left: &Left, change: &Noted<'_>) -> Result<u64, EngineError> {
-        let (cache, number) = (self.cache(), self.database(change.database).number);
-        let mut pins = Vec::with_capacity(change.pages.len());
-        let mut behind = Vec::with_capacity(change.pages.len());
-        for touched in change.pages {
-            pins.push(match touched.is_fresh {
-                true => cache.claim(number, touched.page).await?,
-                false => cache.fetch(number, touched.page, Trust::Recovering).await?,
-            });
-            if touched.is_fresh || left.lacks(change.database, touched.page, change.appended.start)
-            {
-                behind.push(touched.page);
-            }
-        }
-        let time = cache.time(number).next();
-        cache.changed(number, &behind, change.appended, time);
-        Ok(behind.len() as u64)
+        let (base, _) = Base::assemble(world, cache, options, beginning, found).await?;
+        base.files.left(left.tail.generation);
+        Ok(Reopening { base, left })
     }
 }
 
 /// An instance whose files are open, and nothing else yet.
 pub struct Reopening {
-    instance: Instance<Ghost>,
+    base: Rc<Base<Ghost>>,
     left: Left,
 }
 
 impl Reopening {
-    /// The instance: for its counters, until it is open.
-    pub fn instance(&self) -> &Instance<Ghost> {
-        &self.instance
+    /// How far it is with the log.
+    pub fn replayed(&self) -> Replayed {
+        Rc::clone(&self.base.replayed)
     }
 
     /// Replays the log, and starts what runs in the background.
@@ -185,10 +120,81 @@ impl Reopening {
     /// # Errors
     /// When a page or a log file cannot be read or written.
     pub async fn finish(self) -> Result<(Instance<Ghost>, RecoveryReport), EngineError> {
-        let instance = self.instance;
-        let report = instance.replay_journal(&self.left).await?;
+        let report = self.replay_journal().await?;
+        let end = self.left.tail;
+        let instance = Instance::over(self.base, end.generation + 1, end);
         instance.attach().await?;
         instance.run_background(instance.clone().run_checkpoint());
         Ok((instance, report))
+    }
+
+    async fn replay_journal(&self) -> Result<RecoveryReport, EngineError> {
+        let (left, mut report) = (&self.left, RecoveryReport::default());
+        let from = left.checkpoint;
+        let generations = from.generation.max(1)..=left.tail.generation;
+        let all = left.tail.generation + 1 - generations.start();
+        for generation in generations {
+            self.read_log(generation).await?;
+            report.generations += 1;
+            self.base.replayed.set((report.generations, all));
+            let changes: Vec<_> = left.journal.of_generation(generation, from).collect();
+            let (mut batch, mut later) = self.read_ahead(&changes);
+            while !batch.is_empty() {
+                let (next, rest) = self.read_ahead(later);
+                for change in batch {
+                    report.records += RECORDS;
+                    report.changes += self.repeat(change).await?;
+                }
+                (batch, later) = (next, rest);
+            }
+        }
+        for database in &self.base.databases {
+            self.base.cache.end_preread(database.number).await;
+        }
+        Ok(report)
+    }
+
+    /// Reads a log file whole.
+    async fn read_log(&self, generation: u32) -> Result<(), EngineError> {
+        let path = self.base.files.path_of(generation);
+        read_whole(&self.base.world, Class::Recovery, &path)
+            .await
+            .map(drop)
+    }
+
+    /// The changes to repeat next, whose pages have been asked for, and those after them.
+    fn read_ahead<'r>(&self, changes: &'r [Noted<'r>]) -> (&'r [Noted<'r>], &'r [Noted<'r>]) {
+        self.base
+            .cache
+            .preread_batch(changes, Trust::Recovering, |change, out| {
+                let number = self.base.database(change.database).number;
+                out.extend(change.pages.iter().map(|touched| Changed {
+                    page: (number, touched.page),
+                    is_fresh: touched.is_fresh,
+                }));
+            })
+    }
+
+    /// Brings the pages of a change up to it; how many lacked it.
+    async fn repeat(&self, change: &Noted<'_>) -> Result<u64, EngineError> {
+        let (cache, number) = (&self.base.cache, self.base.database(change.database).number);
+        let mut pins = Vec::with_capacity(change.pages.len());
+        let mut behind = Vec::with_capacity(change.pages.len());
+        for touched in change.pages {
+            pins.push(match touched.is_fresh {
+                true => cache.claim(number, touched.page).await?,
+                false => cache.fetch(number, touched.page, Trust::Recovering).await?,
+            });
+            if touched.is_fresh
+                || self
+                    .left
+                    .lacks(change.database, touched.page, change.appended.start)
+            {
+                behind.push(touched.page);
+            }
+        }
+        let time = cache.time(number).next();
+        cache.changed(number, &behind, change.appended, time);
+        Ok(behind.len() as u64)
     }
 }

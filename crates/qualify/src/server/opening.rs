@@ -7,7 +7,7 @@
 
 use brunt_ese::content::{Bytes, Content};
 use brunt_ese::error::EngineError;
-use brunt_ese::instance::{Instance, recovery::RecoveryReport};
+use brunt_ese::instance::{Instance, Replayed, Replayer, recovery::RecoveryReport};
 use brunt_report::grouped;
 use brunt_units::Span;
 use brunt_world::World;
@@ -52,8 +52,8 @@ impl Server {
         let mut error = None;
         let begin = async |index| {
             let options = plan.instance_options(index);
-            let opening = Instance::begin_opening(world, &server.cache, options).await?;
-            Ok((opening.instance().clone(), opening.finish()))
+            let opening = Replayer::open(world, &server.cache, options).await?;
+            Ok((opening.replayed(), opening.finish()))
         };
         let all = open_all(world, plan.instances.len(), listener, begin).await;
         for (index, opened) in all.into_iter().enumerate() {
@@ -121,20 +121,20 @@ pub(super) async fn open_all<C, F>(
     world: &World,
     instances: usize,
     listener: &dyn Listener,
-    mut begin: impl AsyncFnMut(usize) -> Result<(Instance<C>, F), EngineError>,
+    mut begin: impl AsyncFnMut(usize) -> Result<(Replayed, F), EngineError>,
 ) -> Vec<Result<Opened<C>, EngineError>>
 where
     C: Content,
     F: Future<Output = Recovering<C>> + 'static,
 {
     let at_once = Limit::new(world.spawner.tasks(), RECOVERING_MAX);
-    let (mut recovering, mut open) = (Vec::new(), Vec::new());
+    let (mut recovering, mut all_replayed) = (Vec::new(), Vec::new());
     let mut refused = None;
     for index in 0..instances {
         let begun = world.clock.now();
         match begin(index).await {
-            Ok((instance, recovery)) => {
-                open.push(instance);
+            Ok((replayed, recovery)) => {
+                all_replayed.push(replayed);
                 let took = world.clock.now() - begun;
                 let finish = finish(world.clone(), at_once.clone(), recovery, took);
                 recovering.push(world.spawner.spawn(finish));
@@ -153,7 +153,7 @@ where
         all.into_iter().chain(refused).collect()
     };
     let tell = || {
-        let replayed = open.iter().map(Instance::replayed);
+        let replayed = all_replayed.iter().map(|one| one.get());
         let (done, logs) = replayed.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
         if logs > 0 {
             listener.tell(world.clock.now(), &News::Recovering { done, logs });

@@ -91,7 +91,7 @@ impl Table for Twin {
             let left = left.instances[index].left(journal.unwrap_or_default());
             let options = plan.instance_options(index);
             let opening = Instance::begin_reopening(world, &server.cache, options, left).await?;
-            Ok((opening.instance().clone(), opening.finish()))
+            Ok((opening.replayed(), opening.finish()))
         };
         let all = open_all(world, left.instances.len(), listener, begin).await;
         for (index, opened) in all.into_iter().enumerate() {
