@@ -226,6 +226,17 @@ pub(super) struct Cold {
 }
 
 impl<C: Content> State<C> {
+    /// Evicts the clean pages among the coldest `want`, unless that was in vain before and no frame has changed since: of all
+    /// readers that wait for a frame only the first searches.
+    pub(super) fn evict_for_reader(&mut self, want: u32) {
+        if self.searched_in_vain == Some(self.frames.changes()) {
+            return;
+        }
+        let mut cold = Cold::default();
+        self.evict_clean(want, &mut cold);
+        self.searched_in_vain = (cold.evicted == 0).then(|| self.frames.changes());
+    }
+
     /// Evicts the clean pages among the coldest `want` that need not wait for their log, and collects the dirty ones.
     pub(super) fn evict_clean(&mut self, want: u32, cold: &mut Cold) {
         let mut chosen = Vec::with_capacity(want as usize);

@@ -46,6 +46,7 @@ pub(super) struct FrameTable<C: Content> {
     replacement: Replacement,
     /// Of frames that are being read into, what those wait for who want the page.
     arrivals: BTreeMap<u32, Sign>,
+    changes: u64,
 }
 
 impl<C: Content> FrameTable<C> {
@@ -78,7 +79,14 @@ impl<C: Content> FrameTable<C> {
             free: (0..options.frames).rev().collect(),
             replacement: Replacement::new(options.frames, lru_k),
             arrivals: BTreeMap::new(),
+            changes: 0,
         }
+    }
+
+    /// Grows with everything that can change which frames are the coldest and could be given up. Only a page that is pinned
+    /// becomes dirty, and only a write makes it clean, so pins and phases stand for that as well.
+    pub(super) fn changes(&self) -> u64 {
+        self.changes
     }
 
     /// The frame that holds or is about to hold a page.
@@ -100,6 +108,7 @@ impl<C: Content> FrameTable<C> {
         now: Time,
     ) -> Option<u32> {
         let frame = self.free.pop()?;
+        self.changes += 1;
         let entry = &mut self.frames[frame as usize];
         debug_assert!(entry.phase == Phase::Free && entry.pins == 0);
         *entry = Frame {
@@ -144,6 +153,7 @@ impl<C: Content> FrameTable<C> {
     }
 
     pub(super) fn set_phase(&mut self, frame: u32, phase: Phase) {
+        self.changes += 1;
         let before = std::mem::replace(&mut self.frames[frame as usize].phase, phase);
         if before == Phase::Reading
             && let Some(sign) = self.arrivals.remove(&frame)
@@ -166,10 +176,12 @@ impl<C: Content> FrameTable<C> {
     }
 
     pub(super) fn pin(&mut self, frame: u32) {
+        self.changes += 1;
         self.frames[frame as usize].pins += 1;
     }
 
     pub(super) fn unpin(&mut self, frame: u32) {
+        self.changes += 1;
         self.frames[frame as usize].pins -= 1;
     }
 
@@ -187,10 +199,12 @@ impl<C: Content> FrameTable<C> {
 
     /// The page will be asked for soon.
     pub(super) fn promise(&mut self, frame: u32, now: Time) {
+        self.changes += 1;
         self.replacement.promise(frame, now);
     }
 
     pub(super) fn touch(&mut self, frame: u32, now: Time) {
+        self.changes += 1;
         self.replacement.touch(frame, now);
     }
 

@@ -138,6 +138,8 @@ struct State<C: Content> {
     /// Those writes.
     freeing_writes: u32,
     freeing: bool,
+    /// When a reader last searched for a frame and found none: [`FrameTable::changes`].
+    searched_in_vain: Option<u64>,
     next_write: u64,
     /// Reads past the cache that are in flight.
     watches: Vec<Weak<past::Watch>>,
@@ -211,6 +213,7 @@ impl<C: Content> Cache<C> {
                 coming_free: 0,
                 freeing_writes: 0,
                 freeing: false,
+                searched_in_vain: None,
                 next_write: 0,
                 watches: Vec::new(),
                 mending: BTreeSet::new(),

@@ -11,7 +11,6 @@ use brunt_units::PageNumber;
 use brunt_world::sync::{Sign, Until};
 use brunt_world::{Class, Io, IoError, Op, Segments};
 
-use super::clean::Cold;
 use super::frames::Phase;
 use super::mend::Bad;
 use super::{Cache, PageKey};
@@ -153,7 +152,7 @@ impl<C: Content> Cache<C> {
             return Found::Here(frame);
         }
         if state.frames.free() == 0 {
-            state.evict_clean(self.0.available.stop, &mut Cold::default());
+            state.evict_for_reader(self.0.available.stop);
         }
         let frames = &mut state.frames;
         let page = match phase {

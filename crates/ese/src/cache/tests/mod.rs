@@ -78,6 +78,10 @@ fn a_stall_is_counted_once_and_ends_when_a_pin_is_dropped() {
             bench.world.sleep(Span::millis(10)).await;
         }
         assert_eq!((bench.stalls(), waiting.is_done()), (1, false));
+        // Nothing has changed since the first search, so there was no other.
+        let changes = bench.cache.0.state.borrow().frames.changes();
+        let searched = bench.cache.0.state.borrow().searched_in_vain;
+        assert_eq!(searched, Some(changes));
         pins.pop();
         waiting.await;
         assert_eq!(bench.stalls(), 0, "no further one");
