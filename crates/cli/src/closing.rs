@@ -54,10 +54,10 @@ pub fn summary(result: &RunResult, report: &Path, output: &Output) -> String {
         .iter()
         .filter(|rule| is_judged && rule.outcome == Outcome::Failed);
     failed.for_each(|rule| text.push_str(&failure(rule)));
-    for line in &result.details.found {
+    for line in &result.storage.details.found {
         text.push_str(&format!("\n{:14}{}", "", one_line(line)));
     }
-    if !result.faults.is_empty() {
+    if !result.storage.faults.is_empty() {
         text.push_str(&format!("\n{}", faults(result, output)));
     }
     text.push_str("\n\n");
@@ -73,7 +73,7 @@ pub fn summary(result: &RunResult, report: &Path, output: &Output) -> String {
 
 /// What was put in the way on purpose, and what became of it.
 fn faults(result: &RunResult, output: &Output) -> String {
-    let faults = result.faults.iter().map(|fault| {
+    let faults = result.storage.faults.iter().map(|fault| {
         let struck = match fault.struck {
             None => "not known how often".to_owned(),
             Some(0) => "did not strike".to_owned(),
@@ -97,22 +97,24 @@ fn verdict_line(result: &RunResult, output: &Output) -> String {
     };
     // Padded before it is coloured, or the codes would count as letters.
     let word = output.paint(tone, &format!("{word:12}"));
-    let target = match result.target_iops {
-        Some(target) if result.servers.len() > 1 => format!("target {} together", decimals(target)),
+    let target = match result.storage.target_iops {
+        Some(target) if result.storage.servers.len() > 1 => {
+            format!("target {} together", decimals(target))
+        }
         Some(target) => format!("target {}", decimals(target)),
         None => "no target set".to_owned(),
     };
     // Of a test that was not carried through, the reason matters more than the rate until then; and a backup has no rate.
     let carried = matches!(result.verdict, Verdict::Pass | Verdict::Fail);
-    let carried = carried && LOAD.contains(&result.test.as_str());
-    match result.achieved_iops.filter(|_| carried) {
+    let carried = carried && LOAD.contains(&result.storage.test.as_str());
+    match result.storage.achieved_iops.filter(|_| carried) {
         Some(rate) => {
             format!(
                 "{word}  {} transactional I/Os per second   {target}",
                 decimals(rate)
             )
         }
-        None => format!("{word}  {}", one_line(&result.details.sentence)),
+        None => format!("{word}  {}", one_line(&result.storage.details.sentence)),
     }
 }
 
@@ -168,7 +170,7 @@ fn row(rule: &Rule, output: &Output) -> Vec<String> {
 mod tests {
     use super::*;
 
-    const RESULT: &str = include_str!("../../report/tests/result_v1.json");
+    const RESULT: &str = include_str!("../../report/tests/result_v2.json");
 
     #[test]
     fn a_failure_says_which_rule_and_where() {
@@ -223,8 +225,9 @@ mod tests {
     fn without_a_rate_the_sentence_stands_there() {
         let mut result = RunResult::from_json(RESULT).unwrap();
         result.verdict = Verdict::Interrupted;
-        result.achieved_iops = None;
-        result.details.sentence = "The run was stopped while databases were made.".to_owned();
+        result.storage.achieved_iops = None;
+        result.storage.details.sentence =
+            "The run was stopped while databases were made.".to_owned();
         result.rules.clear();
         let text = closing(&result, Path::new("runs/x"), &Output::plain());
         assert!(text.starts_with("INTERRUPTED   The run was stopped while databases were made.\n"));

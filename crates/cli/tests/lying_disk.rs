@@ -30,7 +30,7 @@ fn every_lie_is_named_and_nothing_qualifies() {
     let home = TempDir::new().unwrap();
     let (code, said, result) = run(home.path());
     assert_eq!((code, &result["verdict"]), (Some(1), &Value::from("fail")));
-    let found: Vec<&str> = result["details"]["found"]
+    let found: Vec<&str> = result["storage"]["details"]["found"]
         .as_array()
         .unwrap()
         .iter()
@@ -56,7 +56,13 @@ fn every_lie_is_named_and_nothing_qualifies() {
     let reason = result["reasons"][0].as_str().unwrap();
     assert_eq!(reason, "6 faults were put in the way on purpose");
     let struck = |fault: &Value| fault["struck"].as_u64().unwrap() > 0;
-    assert!(result["faults"].as_array().unwrap().iter().all(struck));
+    assert!(
+        result["storage"]["faults"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(struck)
+    );
     keeps_to_the_schema(&result);
     let runs = fs::read_dir(home.path().join("runs")).unwrap();
     let folder = runs.last().unwrap().unwrap().path();

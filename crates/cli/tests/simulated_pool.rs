@@ -80,7 +80,7 @@ fn only_folder(out: &Path) -> PathBuf {
 }
 
 fn array(result: &Value) -> &Value {
-    &result["details"]["model"]["arrays"][0]
+    &result["storage"]["details"]["model"]["arrays"][0]
 }
 
 #[test]

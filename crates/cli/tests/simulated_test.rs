@@ -89,7 +89,7 @@ fn equal_seeds_give_equal_results_also_from_the_run_folder() {
     assert_eq!(of("a"), of("b"));
     assert_ne!(of("a"), of("c"));
     let digest = |name: &str| {
-        let digest = &of(name)["details"]["model"]["request_digest"];
+        let digest = &of(name)["storage"]["details"]["model"]["request_digest"];
         digest.as_str().unwrap().to_owned()
     };
     assert_eq!(digest("a").len(), 16);
@@ -110,11 +110,13 @@ fn the_model_agrees_with_what_the_server_saw() {
     let result = result(&only_folder(&home.path().join("a")));
     assert_eq!(result["world"], "virtual", "{}", said(&output));
     assert_eq!(result["qualifies"], false);
-    let model = &result["details"]["model"];
+    let model = &result["storage"]["details"]["model"];
     let array = &model["arrays"][0];
     let asked = array["asked"].as_array().unwrap();
     let asked = |what: &str| asked.iter().find(|asked| asked["what"] == what).unwrap();
-    let instances = result["servers"][0]["instances"].as_array().unwrap();
+    let instances = result["storage"]["servers"][0]["instances"]
+        .as_array()
+        .unwrap();
     let sum = |key: &str| {
         instances
             .iter()
@@ -154,9 +156,12 @@ fn a_pause_leaves_sessions_idle_half_their_time() {
         &["--set=test.scheduling=pause 1"],
     );
     let result = result(&only_folder(&home.path().join("a")));
-    let idle = &result["details"]["model"]["sessions"]["held_back"];
+    let idle = &result["storage"]["details"]["model"]["sessions"]["held_back"];
     assert!((idle.as_f64().unwrap() - 0.5).abs() < 0.02, "{idle}");
-    assert_eq!(result["details"]["model"]["scheduling"], "pause 1");
+    assert_eq!(
+        result["storage"]["details"]["model"]["scheduling"],
+        "pause 1"
+    );
 }
 
 #[test]
@@ -166,7 +171,7 @@ fn several_servers_share_the_storage_and_have_folders_of_their_own() {
     let output = simulate(home.path(), "mail.toml", "a", &[]);
     let folder = only_folder(&home.path().join("a"));
     let result = result(&folder);
-    let servers = result["servers"].as_array().unwrap();
+    let servers = result["storage"]["servers"].as_array().unwrap();
     assert_eq!(servers.len(), 2, "{}", said(&output));
     assert_eq!(servers[1]["name"], "BERT");
     let rate = |server: &Value| {
@@ -176,7 +181,7 @@ fn several_servers_share_the_storage_and_have_folders_of_their_own() {
         };
         instances.iter().map(of).sum::<f64>()
     };
-    let all = result["achieved_iops"].as_f64().unwrap();
+    let all = result["storage"]["achieved_iops"].as_f64().unwrap();
     assert!((rate(&servers[0]) + rate(&servers[1]) - all).abs() < 1e-6);
     for name in [
         "ANNA/counters.csv",

@@ -79,7 +79,7 @@ fn a_database_that_is_cut_off_fails_the_test_and_is_refused_afterwards() {
     let rules = result["rules"].as_array().unwrap();
     let errors = rules
         .iter()
-        .find(|rule| rule["rule"] == RuleId::IoErrors.name().title)
+        .find(|rule| rule["id"] == RuleId::IoErrors.name().id)
         .unwrap();
     assert_eq!(errors["outcome"], "failed", "{errors}");
     assert!(folder.join("report.html").exists());

@@ -111,5 +111,9 @@ pub fn scenarios() -> Vec<Vec<u8>> {
 
 /// A result.
 pub fn results() -> Vec<Vec<u8>> {
-    vec![include_bytes!("../../report/tests/result_v1.json").to_vec()]
+    let texts: [&[u8]; 2] = [
+        include_bytes!("../../report/tests/result_v1.json"),
+        include_bytes!("../../report/tests/result_v2.json"),
+    ];
+    texts.map(<[u8]>::to_vec).into()
 }

@@ -56,12 +56,12 @@ impl Headline {
         let written = IoNumbers::together(logs().map(|log| &log.writes));
         let volume = logs().flat_map(|log| [&log.writes, &log.format_writes]);
         let volume = IoNumbers::together(volume);
-        let model = result.details.model.as_ref();
+        let model = result.storage.details.model.as_ref();
         let busiest = model.and_then(|model| {
             model.busiest(|array| array.groups.iter().map(|g| g.utilisation).collect())
         });
         Self {
-            io_per_s: result.achieved_iops.unwrap_or(f64::NAN),
+            io_per_s: result.storage.achieved_iops.unwrap_or(f64::NAN),
             reads_per_s: reads.per_s,
             writes_per_s: writes.per_s,
             read_ms: reads.latency_ms_mean.unwrap_or(f64::NAN),
@@ -69,7 +69,7 @@ impl Headline {
             log: LogFigures::of(&written),
             log_volume: LogFigures::of(&volume),
             utilisation: busiest.unwrap_or(f64::NAN),
-            passed: result.achieved_iops.is_some()
+            passed: result.storage.achieved_iops.is_some()
                 && result
                     .rules
                     .iter()

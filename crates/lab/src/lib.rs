@@ -152,7 +152,7 @@ impl Simulated {
             samples: Vec::new(),
         });
         let mut result = together(runs.collect())?.result;
-        result.details.model = Some(Box::new(self.model));
+        result.storage.details.model = Some(Box::new(self.model));
         Ok(result)
     }
 }

@@ -9,7 +9,7 @@ use brunt_report::host_counters::{self, DELAY, PAGE_FAULT_STALLS, in_order};
 use brunt_report::result::{
     Backend, Backup, Counts, DatabaseNumbers, Details, Durability, HostCounter, InjectedFault,
     Instance, InstanceDetails, Integrity, IoNumbers, Limits, LogNumbers, Machine, Measured, Origin,
-    Recovery, RunResult, SCHEMA, Server, ServerDetails, Setup, Times, Volume, World,
+    Recovery, RunResult, SCHEMA, Server, ServerDetails, Setup, Storage, Times, Volume, World,
 };
 use brunt_report::{Timestamp, decimals};
 use brunt_stats::{Latencies, Meter, Percentile};
@@ -83,8 +83,8 @@ pub fn result(plan: &Plan, run: &TestRun, surroundings: &Surroundings) -> RunRes
 pub fn unfinished(plan: &Plan, started: Time, surroundings: &Surroundings) -> RunResult {
     let run = TestRun::unfinished(plan, started);
     let mut result = result(plan, &run, surroundings);
-    result.details.times.ended = None;
-    result.details.sentence = "The run has not ended.".to_owned();
+    result.times.ended = None;
+    result.storage.details.sentence = "The run has not ended.".to_owned();
     result.reasons = vec!["the run has not ended".to_owned()];
     result
 }
@@ -107,28 +107,30 @@ impl Assembly<'_> {
         RunResult {
             schema: SCHEMA.to_owned(),
             scenario: plan.name.clone(),
-            test: plan.kind.word().to_owned(),
             world: surroundings.world,
             verdict,
             qualifies: reasons.is_empty(),
             reasons,
-            achieved_iops: evidence.achieved_io_per_s,
-            target_iops: run.target.map(|target| target.io_per_s),
-            database_bytes_initial: known(&run.initial),
-            database_bytes_final: known(&run.last),
-            database_files: plan.databases().count() as u64,
-            integrity: integrity(run.records, run.log.findings).map(in_result),
-            faults: self.faults(),
-            servers: vec![self.server(surroundings)],
-            details: Details {
-                sentence: sentence(&run.ending, &rules, &evidence),
-                times: self.times(),
-                setup: self.setup(),
-                tuning: run.tuning.clone(),
-                distributions: distributions(self.meters, &run.operation_latencies()),
-                found: run.found.lines().to_vec(),
-                origin: surroundings.origin.clone(),
-                model: None,
+            times: self.times(),
+            origin: surroundings.origin.clone(),
+            storage: Storage {
+                test: plan.kind.word().to_owned(),
+                achieved_iops: evidence.achieved_io_per_s,
+                target_iops: run.target.map(|target| target.io_per_s),
+                database_bytes_initial: known(&run.initial),
+                database_bytes_final: known(&run.last),
+                database_files: plan.databases().count() as u64,
+                integrity: integrity(run.records, run.log.findings).map(in_result),
+                faults: self.faults(),
+                servers: vec![self.server(surroundings)],
+                details: Details {
+                    sentence: sentence(&run.ending, &rules, &evidence),
+                    setup: self.setup(),
+                    tuning: run.tuning.clone(),
+                    distributions: distributions(self.meters, &run.operation_latencies()),
+                    found: run.found.lines().to_vec(),
+                    model: None,
+                },
             },
             rules,
         }

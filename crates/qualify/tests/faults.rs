@@ -70,11 +70,11 @@ fn a_log_that_cannot_be_written_fails_the_test_by_name() {
     fails(&result, RuleId::IoErrors, Outcome::Failed);
     let why = remark(&result, RuleId::IoErrors);
     assert!(why.contains("(ESE -510)"), "{why}");
-    let sentence = &result.details.sentence;
+    let sentence = &result.storage.details.sentence;
     assert!(sentence.contains("the log cannot be written"), "{sentence}");
     assert_eq!(result.verdict, Verdict::Fail);
     assert!(
-        result.achieved_iops.is_some(),
+        result.storage.achieved_iops.is_some(),
         "what was measured until then"
     );
     recovers(&test);
@@ -83,7 +83,7 @@ fn a_log_that_cannot_be_written_fails_the_test_by_name() {
 #[test]
 fn a_full_volume_is_named_and_is_not_the_storages_fault() {
     let (test, result) = run(&after(50, FaultKind::NoSpace, "log1/*.log"));
-    let sentence = &result.details.sentence;
+    let sentence = &result.storage.details.sentence;
     assert!(sentence.contains("(ESE -"), "{sentence}");
     assert!(sentence.contains("no space"), "{sentence}");
     assert_eq!(outcome(&result, RuleId::IoErrors), Outcome::Ok);

@@ -87,7 +87,7 @@ fn a_freeze_of_one_second_in_ten_shows_in_operations() {
     assert!(millis(500) < 5.0, "the median is that of the storage");
     let reads: u64 = collected.reads.iter().map(|samples| samples.count).sum();
     assert!(reads > 0);
-    let per_operation = test.result(&plan).achieved_iops.unwrap() / 400.0;
+    let per_operation = test.result(&plan).storage.achieved_iops.unwrap() / 400.0;
     assert!(
         (0.9..1.1).contains(&per_operation),
         "{per_operation} reads each"

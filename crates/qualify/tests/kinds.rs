@@ -34,8 +34,8 @@ fn a_backup_reads_every_database() {
     let result = test.result(&plan);
     assert_eq!(failed(&result), Vec::<String>::new());
     assert_eq!(result.verdict, Verdict::Pass);
-    assert_eq!(result.test, "database-backup");
-    let backup = &result.servers[0].backup;
+    assert_eq!(result.storage.test, "database-backup");
+    let backup = &result.storage.servers[0].backup;
     assert_eq!(backup.len(), 2);
     // 256 KiB each 200 us, one at a time: 1,250 MiB/s.
     for one in backup {
@@ -124,7 +124,7 @@ fn a_copy_that_rots_is_not_restored() {
     let result = test.result(&plan);
     assert_eq!(outcome(&result, RuleId::DatabasesBackedUp), Outcome::Ok);
     fails(&result, RuleId::DatabasesRestored, Outcome::Failed);
-    let sentence = &result.details.sentence;
+    let sentence = &result.storage.details.sentence;
     assert!(
         sentence.contains("the copy has bad pages; nothing was restored"),
         "{sentence}"
@@ -194,7 +194,7 @@ fn logs_are_replayed_and_nothing_is_lost() {
     assert_eq!(failed(&result), Vec::<String>::new());
     assert_eq!(result.verdict, Verdict::Pass);
     assert_eq!(outcome(&result, RuleId::LogsReplayed), Outcome::Ok);
-    assert_eq!(result.servers[0].recovery.len(), 2);
+    assert_eq!(result.storage.servers[0].recovery.len(), 2);
 }
 
 /// Pages leave a small cache before their time, and took the checkpoint along: fewer logs were replayed than asked for.
@@ -338,7 +338,7 @@ fn a_target_is_kept_or_missed() {
     let plan = with(200.0);
     let kept = Small::new(1).run(&plan).result(&plan);
     assert_eq!(failed(&kept), Vec::<String>::new());
-    let achieved = kept.achieved_iops.unwrap();
+    let achieved = kept.storage.achieved_iops.unwrap();
     // The databases are made over once a minute, and cost less afterwards: the pace runs after it.
     assert!((225.0..255.0).contains(&achieved), "{achieved} for 240");
     assert_eq!(outcome(&kept, RuleId::AchievedHeadroom), Outcome::Ok);
@@ -357,7 +357,7 @@ fn logs_are_read_once_for_each_copy() {
     let test = Small::new(1).run(&plan);
     let result = test.result(&plan);
     assert_eq!(failed(&result), Vec::<String>::new());
-    let instance = &result.servers[0].instances[0];
+    let instance = &result.storage.servers[0].instances[0];
     let (read, written) = (
         instance.details.log.replication_reads,
         instance.details.log.writes.bytes,

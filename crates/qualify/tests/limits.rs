@@ -116,7 +116,7 @@ fn a_target_without_its_headroom_is_an_advice_and_does_not_qualify() {
         free = free.max(now) + Span::micros(2_350);
         free - now
     });
-    let achieved = result.achieved_iops.unwrap();
+    let achieved = result.storage.achieved_iops.unwrap();
     assert_eq!(
         outcome(&result, RuleId::AchievedIo),
         Outcome::Ok,
@@ -202,9 +202,9 @@ fn rot_fails_the_test_wherever_it_is() {
     let database = with(Fault::new(FaultKind::TwoBitFlip, "db/1.edb", PAGE));
     fails(&database, RuleId::PagesVerified, Outcome::Failed);
     assert!(
-        database.details.found[0].contains("(ESE -1018)"),
+        database.storage.details.found[0].contains("(ESE -1018)"),
         "{:?}",
-        database.details.found
+        database.storage.details.found
     );
 }
 

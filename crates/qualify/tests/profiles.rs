@@ -51,7 +51,14 @@ fn try_version(version: Version) {
     let result = fast.result(&plan);
     assert_eq!(failed(&result), Vec::<String>::new(), "{version}");
     assert_eq!(result.verdict, Verdict::Pass, "{version}");
-    assert!(result.details.setup.profile.ends_with(version.name()));
+    assert!(
+        result
+            .storage
+            .details
+            .setup
+            .profile
+            .ends_with(version.name())
+    );
     let limit = plan.limits.latency.read_mean;
     let mut slow = Small::new(1);
     slow.latency = Box::new(move |_, request| match (request.class, request.op) {

@@ -55,7 +55,7 @@ fn judged() -> BTreeSet<String> {
         let limits = Limits::of(Version::Exchange2013.profile(), kind);
         judge(kind, &evidence, &limits)
     };
-    let all = TestKind::ALL.into_iter().flat_map(|kind| of(kind));
+    let all = TestKind::ALL.into_iter().flat_map(of);
     all.map(|rule| rule.id).collect()
 }
 

@@ -25,7 +25,7 @@ fn one_at_a_time(seed: u64) -> Small {
 fn tuned(plan: &Plan) -> (Left, RunResult, Tuning) {
     let test = one_at_a_time(1).run(plan);
     let result = test.result(plan);
-    let tuning = result.details.tuning.clone().expect("it was tuned");
+    let tuning = result.storage.details.tuning.clone().expect("it was tuned");
     (test, result, tuning)
 }
 
@@ -43,10 +43,10 @@ fn without_a_target_the_most_that_passes_is_found() {
     assert!((600.0..1_000.0).contains(&most), "{most} of 1,000");
     let sessions = tuning.sessions.unwrap();
     assert!(sessions > 2, "{sessions}");
-    assert_eq!(result.details.setup.sessions, sessions);
+    assert_eq!(result.storage.details.setup.sessions, sessions);
     assert_eq!(outcome(&result, RuleId::SessionsFound), Outcome::Ok);
-    assert_eq!(result.target_iops, None);
-    let achieved = result.achieved_iops.unwrap();
+    assert_eq!(result.storage.target_iops, None);
+    let achieved = result.storage.achieved_iops.unwrap();
     assert!(
         (achieved / most - 1.0).abs() < 0.15,
         "{achieved} and {most}"
@@ -65,10 +65,10 @@ fn a_share_of_the_most_is_what_the_test_asks_for() {
     };
     let (_, result, tuning) = tuned(&plan);
     assert_eq!(failed(&result), Vec::<String>::new());
-    let target = result.target_iops.unwrap();
+    let target = result.storage.target_iops.unwrap();
     assert!((target / tuning.io_per_s.unwrap() - 0.5).abs() < 1e-9);
     assert_eq!(outcome(&result, RuleId::AchievedIo), Outcome::Ok);
-    let achieved = result.achieved_iops.unwrap();
+    let achieved = result.storage.achieved_iops.unwrap();
     assert!(
         (achieved / target - 1.0).abs() < 0.1,
         "{achieved} for {target}"
@@ -124,7 +124,13 @@ fn a_target_out_of_reach_is_said_with_what_is_in_reach() {
     assert_eq!(tuning.sessions, None);
     fails(&result, RuleId::SessionsFound, Outcome::Failed);
     assert_eq!(result.verdict, Verdict::Fail);
-    assert!(result.details.sentence.contains("no number of sessions"));
+    assert!(
+        result
+            .storage
+            .details
+            .sentence
+            .contains("no number of sessions")
+    );
 }
 
 #[test]
@@ -138,7 +144,7 @@ fn storage_that_is_too_slow_for_one_session_is_told_so() {
     let test = slow.run(&plan);
     let result = test.result(&plan);
     assert_eq!(result.verdict, Verdict::Fail);
-    let sentence = &result.details.sentence;
+    let sentence = &result.storage.details.sentence;
     assert!(
         sentence.contains("even the fewest sessions are above a limit"),
         "{sentence}"

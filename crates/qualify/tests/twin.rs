@@ -24,7 +24,7 @@ const AGREE_SMALL_PAGES: f64 = 0.04;
 fn figures(left: &Left, plan: &Plan) -> Vec<(&'static str, f64)> {
     let result = left.result(plan);
     let seconds = left.collected().length;
-    let instances = &result.servers[0].instances;
+    let instances = &result.storage.servers[0].instances;
     let operations: u64 = instances.iter().filter_map(|i| i.transactions).sum();
     let rate = operations as f64 / seconds.as_seconds();
     let each = |pick: &dyn Fn(&Instance) -> Option<f64>| {
@@ -115,7 +115,7 @@ fn agrees(version: Version, beside_percent: u32, again: u32) {
         table.push_str(&line);
     }
     for left in [&engine, &twin] {
-        let stalls = left.result(&plan).servers[0]
+        let stalls = left.result(&plan).storage.servers[0]
             .instances
             .iter()
             .map(|i| i.page_fault_stalls_per_s.unwrap())

@@ -46,14 +46,14 @@ fn a_fast_disk_passes_and_everything_is_verified() {
     assert_eq!(result.verdict, Verdict::Pass);
     assert!(!result.qualifies);
     assert!(result.reasons[0].contains("20 s"), "{:?}", result.reasons);
-    let instances = &result.servers[0].instances;
+    let instances = &result.storage.servers[0].instances;
     assert_eq!(instances.len(), 2);
     let reads = instances[0].db_read_latency;
     assert!(reads.count > 1_000 && reads.p99_ms.unwrap() < 1.0);
     let transactions: u64 = instances.iter().filter_map(|i| i.transactions).sum();
     assert!((1..=operations).contains(&transactions));
     let stalls = instances.iter().map(|i| i.page_fault_stalls_per_s.unwrap());
-    let all = result.servers[0].host_counter("Database Page Fault Stalls/sec");
+    let all = result.storage.servers[0].host_counter("Database Page Fault Stalls/sec");
     assert!((stalls.sum::<f64>() - all.unwrap().avg.unwrap()).abs() < 1e-9);
     assert_eq!(
         instances[1].operation_latency.count,
@@ -98,6 +98,7 @@ fn a_slow_disk_fails_for_its_reads() {
     assert_eq!(outcome(&result, RuleId::RecordsVerified), Outcome::Ok);
     assert!(
         result
+            .storage
             .details
             .sentence
             .contains("database read, average 21")

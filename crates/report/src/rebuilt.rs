@@ -29,10 +29,10 @@ pub(crate) fn outline(folder: &Path, events: &[Event], recorded: &Recorded) -> R
     }
     let began = named.map(|(began, _)| began);
     let logged = events.first().map(|event| event.at);
-    result.details.times.started = began.or(logged).unwrap_or_default();
+    result.times.started = began.or(logged).unwrap_or_default();
     let databases = names(recorded, &["read", "write", "maintenance"]);
     let logs = names(recorded, &["log-write"]);
-    result.database_files = databases.len() as u64;
+    result.storage.database_files = databases.len() as u64;
     let each = databases.len().div_ceil(logs.len().max(1)).max(1);
     let mut databases = databases.chunks(each);
     let instance = |name: &String| {
@@ -51,7 +51,7 @@ pub(crate) fn outline(folder: &Path, events: &[Event], recorded: &Recorded) -> R
             &Measured::default(),
         )
     };
-    result.servers[0].instances = logs.iter().map(instance).collect();
+    result.storage.servers[0].instances = logs.iter().map(instance).collect();
     result
 }
 

@@ -13,7 +13,12 @@ pub const SIDE_BY_SIDE: [&str; 9] = [
 pub fn side_by_side(name: &str, run: &Run) -> Vec<String> {
     let result = &run.result;
     let number = |number: Option<f64>| number.map_or("-".to_owned(), decimals);
-    let servers: Vec<&str> = result.servers.iter().map(|s| s.name.as_str()).collect();
+    let servers: Vec<&str> = result
+        .storage
+        .servers
+        .iter()
+        .map(|s| s.name.as_str())
+        .collect();
     let databases = result.instances().flat_map(|i| &i.details.databases);
     let reads = IoNumbers::together(databases.map(|database| &database.reads));
     let logs = result.instances().map(|instance| &instance.details.log);
@@ -21,11 +26,11 @@ pub fn side_by_side(name: &str, run: &Run) -> Vec<String> {
     vec![
         name.to_owned(),
         servers.join(", "),
-        result.details.times.started.to_string(),
-        result.test.clone(),
+        result.times.started.to_string(),
+        result.storage.test.clone(),
         result.verdict.to_string(),
-        number(result.achieved_iops),
-        number(result.target_iops),
+        number(result.storage.achieved_iops),
+        number(result.storage.target_iops),
         number(reads.latency_ms_mean),
         number(logs.latency_ms_mean),
     ]

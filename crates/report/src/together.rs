@@ -12,7 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::Run;
 use crate::result::{
-    Bucket, Details, Distribution, Origin, Rule, RunResult, SCHEMA, Times, Verdict, World, step_of,
+    Bucket, Details, Distribution, Origin, Rule, RunResult, SCHEMA, Storage, Times, Verdict, World,
+    step_of,
 };
 
 /// Runs that do not belong together.
@@ -68,22 +69,22 @@ pub fn are_one_test(runs: &[Run]) -> Result<(), TogetherError> {
     let mut seen = BTreeSet::new();
     for run in runs {
         let result = &run.result;
-        if result.test != first.test {
+        if result.storage.test != first.storage.test {
             return Err(TogetherError::Tests(
-                first.test.clone(),
-                result.test.clone(),
+                first.storage.test.clone(),
+                result.storage.test.clone(),
             ));
         }
         if result.world != first.world {
             return Err(TogetherError::Worlds);
         }
-        let id = &result.details.origin.run_id;
+        let id = &result.origin.run_id;
         if !seen.insert(id) {
             return Err(TogetherError::Twice(id.clone()));
         }
     }
     let mut servers = BTreeSet::new();
-    for server in runs.iter().flat_map(|run| &run.result.servers) {
+    for server in runs.iter().flat_map(|run| &run.result.storage.servers) {
         if !servers.insert(&server.name) {
             return Err(TogetherError::OneServer(server.name.clone()));
         }
@@ -109,7 +110,7 @@ fn overlap(runs: &[Run]) -> Result<(), TogetherError> {
 /// From when until when a run collected, in seconds; all of it when it did not come to that. A run of which no end is known
 /// ended with what it had collected.
 fn span(run: &Run) -> (u64, u64) {
-    let times = &run.result.details.times;
+    let times = &run.result.times;
     let begin = times.collection_started.unwrap_or(times.started);
     #[expect(
         clippy::cast_possible_truncation,
@@ -124,7 +125,13 @@ fn span(run: &Run) -> (u64, u64) {
 
 /// What a run is called beside others.
 fn label(run: &Run) -> String {
-    let names: Vec<&str> = run.result.servers.iter().map(|s| s.name.as_str()).collect();
+    let names: Vec<&str> = run
+        .result
+        .storage
+        .servers
+        .iter()
+        .map(|s| s.name.as_str())
+        .collect();
     names.join(", ")
 }
 
@@ -132,42 +139,48 @@ fn result(runs: &[Run]) -> RunResult {
     let results = || runs.iter().map(|run| &run.result);
     let first = &runs[0].result;
     let verdict = verdict(results().map(|result| result.verdict));
-    let achieved_iops = results().map(|result| result.achieved_iops).sum();
     let reasons = reasons(runs);
     let mut names: Vec<&str> = results().map(|result| result.scenario.as_str()).collect();
     names.dedup();
     RunResult {
         schema: SCHEMA.to_owned(),
         scenario: names.join(", "),
-        test: first.test.clone(),
         world: first.world,
         verdict,
         qualifies: reasons.is_empty() && results().all(|result| result.qualifies),
         reasons,
         rules: runs.iter().flat_map(rules).collect(),
+        times: times(runs),
+        origin: origin(runs),
+        storage: storage(runs, verdict),
+    }
+}
+
+fn storage(runs: &[Run], verdict: Verdict) -> Storage {
+    let tests = || runs.iter().map(|run| &run.result.storage);
+    let first = &runs[0].result.storage;
+    let achieved_iops = tests().map(|test| test.achieved_iops).sum();
+    Storage {
+        test: first.test.clone(),
         achieved_iops,
-        target_iops: results().map(|result| result.target_iops).sum(),
-        database_bytes_initial: results().map(|result| result.database_bytes_initial).sum(),
-        database_bytes_final: results().map(|result| result.database_bytes_final).sum(),
-        database_files: results().map(|result| result.database_files).sum(),
-        integrity: results()
-            .map(|result| result.integrity)
+        target_iops: tests().map(|test| test.target_iops).sum(),
+        database_bytes_initial: tests().map(|test| test.database_bytes_initial).sum(),
+        database_bytes_final: tests().map(|test| test.database_bytes_final).sum(),
+        database_files: tests().map(|test| test.database_files).sum(),
+        integrity: tests()
+            .map(|test| test.integrity)
             .reduce(|all, own| Some(all?.and(own?)))
             .flatten(),
-        faults: results().flat_map(|result| result.faults.clone()).collect(),
-        servers: results()
-            .flat_map(|result| result.servers.clone())
-            .collect(),
+        faults: tests().flat_map(|test| test.faults.clone()).collect(),
+        servers: tests().flat_map(|test| test.servers.clone()).collect(),
         details: Details {
             tuning: None,
             sentence: sentence(runs, verdict, achieved_iops),
-            times: times(runs),
             setup: first.details.setup.clone(),
             distributions: distributions(runs),
-            found: results()
-                .flat_map(|result| result.details.found.clone())
+            found: tests()
+                .flat_map(|test| test.details.found.clone())
                 .collect(),
-            origin: origin(runs),
             // Runs that were simulated apart have models of their own.
             model: None,
         },
@@ -208,7 +221,7 @@ fn apart(runs: &[Run]) -> Option<String> {
     if runs[0].result.world == World::Virtual {
         return None;
     }
-    let times = runs.iter().map(|run| &run.result.details.times);
+    let times = runs.iter().map(|run| &run.result.times);
     let ends = times.filter_map(|times| {
         let (begin, end) = (times.collection_started?, times.collection_ended?);
         Some((begin.unix_seconds, end.unix_seconds))
@@ -253,7 +266,7 @@ fn sentence(runs: &[Run], verdict: Verdict, achieved_iops: Option<f64>) -> Strin
 }
 
 fn times(runs: &[Run]) -> Times {
-    let times = || runs.iter().map(|run| &run.result.details.times);
+    let times = || runs.iter().map(|run| &run.result.times);
     let ended: Option<Vec<_>> = times().map(|times| times.ended).collect();
     Times {
         started: times().map(|t| t.started).min().expect("there is a run"),
@@ -267,7 +280,7 @@ fn times(runs: &[Run]) -> Times {
 fn distributions(runs: &[Run]) -> Vec<Distribution> {
     let all = || {
         runs.iter()
-            .flat_map(|run| &run.result.details.distributions)
+            .flat_map(|run| &run.result.storage.details.distributions)
     };
     let mut names: Vec<&String> = Vec::new();
     for distribution in all() {
@@ -297,20 +310,20 @@ fn distributions(runs: &[Run]) -> Vec<Distribution> {
 
 fn origin(runs: &[Run]) -> Origin {
     let all = |of: fn(&Origin) -> &String| {
-        let of = |run: &Run| of(&run.result.details.origin).clone();
+        let of = |run: &Run| of(&run.result.origin).clone();
         let mut texts: Vec<String> = runs.iter().map(of).collect();
         texts.dedup();
         texts
     };
     let commits = runs.iter();
-    let commits = commits.filter_map(|run| run.result.details.origin.commit.clone());
+    let commits = commits.filter_map(|run| run.result.origin.commit.clone());
     let mut commits: Vec<String> = commits.collect();
     commits.dedup();
     Origin {
         command: all(|origin| &origin.command).join("; "),
         version: all(|origin| &origin.version).join(", "),
         commit: (!commits.is_empty()).then(|| commits.join(", ")),
-        seed: runs[0].result.details.origin.seed,
+        seed: runs[0].result.origin.seed,
         run_id: all(|origin| &origin.run_id).join(", "),
     }
 }

@@ -34,22 +34,22 @@ pub(crate) fn fill(
         latencies,
     };
     let collected = !recorded.samples.is_empty();
-    for server in &mut result.servers {
+    for server in &mut result.storage.servers {
         for instance in &mut server.instances {
             found.fill_instance(instance, collected);
         }
         server.host = found.host();
     }
-    result.achieved_iops = collected.then(|| found.achieved_iops());
-    let times = &mut result.details.times;
+    result.storage.achieved_iops = collected.then(|| found.achieved_iops());
+    let times = &mut result.times;
     if collected {
         let begin = times.started.after(whole_seconds(recorded.begin_s));
         times.collection_started = Some(begin);
         times.collection_ended = Some(begin.after(whole_seconds(recorded.length_s())));
         times.collection_s = recorded.length_s();
     }
-    result.details.distributions = found.distributions();
-    result.details.sentence = sentence(result, recorded, gap);
+    result.storage.details.distributions = found.distributions();
+    result.storage.details.sentence = sentence(result, recorded, gap);
     result.reasons = vec!["the run did not end".to_owned()];
     for rule in &mut result.rules {
         // Whatever the outline says was said before anything was measured.
@@ -60,8 +60,8 @@ pub(crate) fn fill(
 }
 
 fn sentence(result: &RunResult, recorded: &Recorded, gap: &str) -> String {
-    let times = &result.details.times;
-    let until = match (times.collection_ended, result.achieved_iops) {
+    let times = &result.times;
+    let until = match (times.collection_ended, result.storage.achieved_iops) {
         (Some(end), Some(rate)) => format!(
             "what {} samples recorded until {end} is shown ({} transactional I/Os per second)",
             recorded.samples.len(),

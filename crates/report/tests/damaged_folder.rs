@@ -62,16 +62,13 @@ fn is_rebuilt(folder: &Path) {
     let run = Run::read(folder).unwrap();
     let result = &run.result;
     assert_eq!(result.scenario, "my-test");
-    assert_eq!(
-        result.details.times.started.to_string(),
-        "2026-11-21T18:15:03Z"
-    );
+    assert_eq!(result.times.started.to_string(), "2026-11-21T18:15:03Z");
     assert_eq!(
         (result.verdict, result.qualifies),
         (Verdict::Interrupted, false)
     );
-    assert_eq!(result.achieved_iops, Some(10.0));
-    let sentence = &result.details.sentence;
+    assert_eq!(result.storage.achieved_iops, Some(10.0));
+    let sentence = &result.storage.details.sentence;
     assert!(
         sentence.starts_with("Its result.json is missing or damaged"),
         "{sentence}"

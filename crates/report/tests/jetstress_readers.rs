@@ -49,10 +49,10 @@ fn a_script_that_counts_finds_its_numbers() {
     let html = report_html(&run);
     let fieldsets = elements(&html, "fieldset");
     let initial = rows(fieldsets[1])[3][1];
-    let bytes = run.result.database_bytes_initial.unwrap();
+    let bytes = run.result.storage.database_bytes_initial.unwrap();
     assert_eq!(initial.parse(), Ok(bytes));
     let transactional = &rows(fieldsets[4])[1..];
-    let instances = &run.result.servers[0].instances;
+    let instances = &run.result.storage.servers[0].instances;
     assert_eq!(transactional.len(), instances.len());
     for (cells, instance) in transactional.iter().zip(instances) {
         assert_eq!(cells.len(), 1 + 12);
@@ -75,7 +75,7 @@ fn a_script_that_counts_finds_its_numbers() {
 fn a_script_that_counts_finds_backup_and_recovery() {
     let mut run = sample::run(true);
     let databases = 2;
-    run.result.servers[0].backup = (1..=databases)
+    run.result.storage.servers[0].backup = (1..=databases)
         .map(|at| Backup {
             instance: format!("Instance {at}"),
             megabytes: 1000.0,
@@ -91,8 +91,8 @@ fn a_script_that_counts_finds_backup_and_recovery() {
         html.contains("<b>200</b> MiB/s"),
         "the figure beside the verdict"
     );
-    run.result.servers[0].backup.clear();
-    run.result.servers[0].recovery = (1..=databases)
+    run.result.storage.servers[0].backup.clear();
+    run.result.storage.servers[0].recovery = (1..=databases)
         .map(|at| Recovery {
             instance: format!("Instance {at}"),
             logs: 500,
@@ -126,7 +126,7 @@ fn a_script_that_looks_for_lines_finds_its_values() {
     let line = line_after(&html, "Achieved Transactional I/O per Second");
     close(
         number(elements(line, "td")[0]),
-        run.result.achieved_iops.unwrap(),
+        run.result.storage.achieved_iops.unwrap(),
     );
     for verdict in [Verdict::Fail, Verdict::Interrupted, Verdict::Error] {
         let mut run = sample::run(false);

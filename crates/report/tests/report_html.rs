@@ -48,7 +48,7 @@ fn the_verdict_comes_first_and_the_origin_last() {
 #[test]
 fn a_profile_of_2007_has_the_tables_of_2007() {
     let mut run = sample::run(true);
-    run.result.details.setup.profile = "exchange-2007".to_owned();
+    run.result.storage.details.setup.profile = "exchange-2007".to_owned();
     let html = report_html(&run);
     let texts = [
         "Test Summary",
@@ -73,7 +73,7 @@ fn a_profile_of_2007_has_the_tables_of_2007() {
 #[test]
 fn logs_are_checked_by_the_folder() {
     let mut run = sample::run(true);
-    let files = &mut run.result.servers[0].checksum;
+    let files = &mut run.result.storage.servers[0].checksum;
     for number in 0..3 {
         let mut log = files[0].clone();
         log.file = format!("/data/log1/E000000{number}.log");
@@ -111,13 +111,13 @@ fn what_a_user_wrote_is_text() {
     const EVIL: &str = "<script>alert('x')</script>";
     let mut run = sample::run(true);
     let result = &mut run.result;
-    let server = &mut result.servers[0];
+    let server = &mut result.storage.servers[0];
     let instance = &mut server.instances[0];
     for text in [
         &mut result.scenario,
-        &mut result.details.sentence,
-        &mut result.details.setup.description,
-        &mut result.details.origin.command,
+        &mut result.storage.details.sentence,
+        &mut result.storage.details.setup.description,
+        &mut result.origin.command,
         &mut server.name,
         &mut instance.name,
         &mut instance.details.databases[0].path,
@@ -137,9 +137,9 @@ fn a_run_that_never_collected_still_has_a_report() {
     let mut run = sample::run(true);
     let result = &mut run.result;
     result.verdict = Verdict::Interrupted;
-    result.servers[0].instances.clear();
-    result.details.times.collection_started = None;
-    result.achieved_iops = None;
+    result.storage.servers[0].instances.clear();
+    result.times.collection_started = None;
+    result.storage.achieved_iops = None;
     for rule in &mut result.rules {
         rule.measured = None;
         rule.outcome = Outcome::NotMeasured;

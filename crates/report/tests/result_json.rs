@@ -1,22 +1,23 @@
 //! The written form of a result is a promise: files of this version stay readable, and fields are only added.
 //!
-//! `result_v1.json` is what this version wrote for the made-up run, and `docs/result.schema.json` says what every result
+//! `result_v2.json` is what this version wrote for the made-up run, `result_v1.json` what the version before it wrote, and `docs/result.schema.json` says what every result
 //! has. When a field is added on purpose, write the kept file anew with `BRUNT_BLESS=1 cargo test -p brunt-report`, and look
 //! at the difference: a line outside `details` that vanished or changed breaks somebody's script.
 
 mod sample;
 
 use brunt_report::RunResult;
-use brunt_report::result::{Backup, Recovery, ResultError};
+use brunt_report::result::{Backup, Direction, Group, Recovery, ResultError};
 use serde_json::{Value, json};
 
-const KEPT: &str = include_str!("result_v1.json");
+const KEPT: &str = include_str!("result_v2.json");
+const KEPT_V1: &str = include_str!("result_v1.json");
 const SCHEMA: &str = include_str!("../../../docs/result.schema.json");
 
 /// The made-up result with few buckets, so that the kept file stays small.
 fn small() -> RunResult {
     let mut result = sample::run(false).result;
-    for distribution in &mut result.details.distributions {
+    for distribution in &mut result.storage.details.distributions {
         distribution.buckets.truncate(2);
     }
     result
@@ -37,7 +38,7 @@ fn value(result: &RunResult) -> Value {
 fn the_written_form_is_the_kept_one() {
     let written = small().to_json();
     if std::env::var_os("BRUNT_BLESS").is_some() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/result_v1.json");
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/result_v2.json");
         std::fs::write(path, &written).unwrap();
         return;
     }
@@ -56,10 +57,43 @@ fn the_kept_file_is_read_whole() {
 }
 
 #[test]
+fn a_result_of_version_1_is_read_as_one_of_today() {
+    let read = RunResult::from_json(KEPT_V1).unwrap();
+    assert_eq!(read, small());
+    assert_eq!(faults(&value(&read)), [""; 0]);
+}
+
+#[test]
+fn rules_of_several_servers_in_version_1_say_which() {
+    let mut old: Value = serde_json::from_str(KEPT_V1).unwrap();
+    let mut other = old["servers"][0].clone();
+    let name = old["servers"][0]["name"].as_str().unwrap().to_owned();
+    other["name"] = json!("other");
+    old["servers"].as_array_mut().unwrap().push(other);
+    old["rules"][0]["rule"] = json!("other: tail, log write p99.9");
+    old["rules"][1]["rule"] = json!(format!("{name}: hung I/O"));
+    old["rules"][2].as_object_mut().unwrap().remove("bound");
+    let read = RunResult::from_json(&old.to_string()).unwrap();
+    let [tail, hung, log] = [0, 1, 2].map(|at| &read.rules[at]);
+    assert_eq!(tail.server.as_deref(), Some("other"));
+    assert_eq!(
+        (tail.id.as_str(), tail.group),
+        ("tail-log-write", Group::Tail)
+    );
+    assert_eq!(hung.server, Some(name));
+    assert_eq!(
+        (hung.id.as_str(), hung.group),
+        ("hung-io", Group::Integrity)
+    );
+    assert_eq!(log.direction, Direction::AtMost);
+    assert_eq!(tail.heading(), "other: tail, log write p99.9");
+}
+
+#[test]
 fn a_result_of_a_program_without_a_commit_is_read() {
-    let without = KEPT.replace("      \"commit\": \"1b7112e\",\n", "");
+    let without = KEPT.replace("    \"commit\": \"1b7112e\",\n", "");
     let read = RunResult::from_json(&without).unwrap();
-    assert_eq!(read.details.origin.commit, None);
+    assert_eq!(read.origin.commit, None);
     assert_eq!(read.to_json(), without);
 }
 
@@ -67,9 +101,9 @@ fn a_result_of_a_program_without_a_commit_is_read() {
 fn a_later_field_does_not_disturb_and_another_form_is_refused() {
     let later = KEPT.replacen('{', "{\n  \"moon_phase\": \"full\",", 1);
     assert_eq!(RunResult::from_json(&later).unwrap(), small());
-    let other = KEPT.replace("brunt.result/1", "brunt.result/2");
+    let other = KEPT.replace("brunt.result/2", "brunt.result/3");
     let error = RunResult::from_json(&other).unwrap_err();
-    assert!(matches!(&error, ResultError::Schema(name) if name == "brunt.result/2"));
+    assert!(matches!(&error, ResultError::Schema(name) if name == "brunt.result/3"));
     assert!(RunResult::from_json("{}").is_err());
 }
 
@@ -79,13 +113,13 @@ fn results_keep_to_the_schema() {
         assert_eq!(faults(&value(&sample::run(passes).result)), [""; 0]);
     }
     let mut other = small();
-    other.servers[0].backup.push(Backup {
+    other.storage.servers[0].backup.push(Backup {
         instance: "DB1".to_owned(),
         megabytes: 1024.0,
         seconds: 2.0,
         mb_per_s: 512.0,
     });
-    other.servers[0].recovery.push(Recovery {
+    other.storage.servers[0].recovery.push(Recovery {
         instance: "Instance 1".to_owned(),
         logs: 500,
         seconds: 61.5,
@@ -105,13 +139,18 @@ fn the_schema_is_one() {
 
 #[test]
 fn the_schema_sees_what_is_wrong() {
-    let changes: [(&str, Value); 6] = [
-        ("/schema", json!("brunt.result/2")),
+    let changes: [(&str, Value); 8] = [
+        ("/schema", json!("brunt.result/1")),
         ("/verdict", json!("Pass")),
         ("/rules/0/outcome", json!("not_measured")),
-        ("/achieved_iops", json!("many")),
-        ("/servers/0/instances/0/db_read_latency/count", json!(null)),
-        ("/servers", json!([])),
+        ("/rules/0/group", json!("speed")),
+        ("/times/ended", json!(12)),
+        ("/storage/achieved_iops", json!("many")),
+        (
+            "/storage/servers/0/instances/0/db_read_latency/count",
+            json!(null),
+        ),
+        ("/storage/servers", json!([])),
     ];
     for (place, wrong) in changes {
         let mut result = value(&small());
@@ -119,9 +158,10 @@ fn the_schema_sees_what_is_wrong() {
         assert_eq!(faults(&result).len(), 1, "{place}");
     }
     let mut result = value(&small());
-    result["servers"][0]["instances"][0]["cpu"] = json!(1);
+    result["storage"]["servers"][0]["instances"][0]["cpu"] = json!(1);
     assert_eq!(faults(&result).len(), 1, "a field of its own");
     result = value(&small());
-    result.as_object_mut().unwrap().remove("database_files");
+    let storage = result["storage"].as_object_mut().unwrap();
+    storage.remove("database_files");
     assert_eq!(faults(&result).len(), 1, "a missing field");
 }

@@ -7,8 +7,8 @@ use brunt_report::{Run, TogetherError, are_one_test, report_html, side_by_side_h
 
 fn host(name: &str, passes: bool) -> Run {
     let mut run = sample::run(passes);
-    run.result.servers[0].name = name.to_owned();
-    run.result.details.origin.run_id = format!("run of {name}");
+    run.result.storage.servers[0].name = name.to_owned();
+    run.result.origin.run_id = format!("run of {name}");
     run
 }
 
@@ -26,17 +26,21 @@ fn io_adds_up_and_rules_stay_with_their_host() {
     let (sum, part) = (&all.result, &one.result);
     let close = |one: f64, other: f64| assert!((one / other - 1.0).abs() < 1e-9, "{one} {other}");
     close(
-        sum.achieved_iops.unwrap(),
-        2.0 * part.achieved_iops.unwrap(),
+        sum.storage.achieved_iops.unwrap(),
+        2.0 * part.storage.achieved_iops.unwrap(),
     );
-    close(sum.target_iops.unwrap(), 2.0 * part.target_iops.unwrap());
-    assert_eq!(sum.database_files, 4);
-    assert_eq!(sum.servers.len(), 2);
+    close(
+        sum.storage.target_iops.unwrap(),
+        2.0 * part.storage.target_iops.unwrap(),
+    );
+    assert_eq!(sum.storage.database_files, 4);
+    assert_eq!(sum.storage.servers.len(), 2);
     assert_eq!(sum.rules.len(), 2 * part.rules.len());
     assert_eq!(sum.rules[0].heading(), "a: database read, average");
     assert_eq!(sum.verdict, Verdict::Pass);
     assert!(
-        sum.details
+        sum.storage
+            .details
             .sentence
             .starts_with("All 2 servers held every limit")
     );
@@ -50,7 +54,7 @@ fn io_adds_up_and_rules_stay_with_their_host() {
         one.samples[7].database_reads.latency_ms_mean
     );
     let ios = |run: &Run| -> u64 {
-        let buckets = &run.result.details.distributions[0].buckets;
+        let buckets = &run.result.storage.details.distributions[0].buckets;
         buckets.iter().map(|bucket| bucket.count).sum()
     };
     assert_eq!(ios(&all), 2 * ios(&one));
@@ -69,7 +73,7 @@ fn io_adds_up_and_rules_stay_with_their_host() {
 fn one_failure_fails_all_and_is_named() {
     let all = together(vec![host("a", true), host("b", false)]).unwrap();
     assert_eq!(all.result.verdict, Verdict::Fail);
-    let sentence = &all.result.details.sentence;
+    let sentence = &all.result.storage.details.sentence;
     assert!(
         sentence.starts_with("1 of 2 servers did not pass: b (fail)"),
         "{sentence}"
@@ -78,7 +82,7 @@ fn one_failure_fails_all_and_is_named() {
 
 /// `run`, begun so much later.
 fn later(mut run: Run, seconds: u64) -> Run {
-    let times = &mut run.result.details.times;
+    let times = &mut run.result.times;
     times.started = times.started.after(seconds);
     times.collection_started = times.collection_started.map(|at| at.after(seconds));
     times.collection_ended = times.collection_ended.map(|at| at.after(seconds));
@@ -103,7 +107,7 @@ fn runs_that_never_met_are_not_added_up() {
     let error = together(vec![later(host("b", true), 1_201), host("a", true)]).unwrap_err();
     assert_eq!(error.to_string(), "a had ended before b began");
     let mut again = host("a", true);
-    again.result.details.origin.run_id = "another".to_owned();
+    again.result.origin.run_id = "another".to_owned();
     let runs = [host("a", true), again];
     let error = are_one_test(&runs).unwrap_err();
     assert_eq!(error, TogetherError::OneServer("a".to_owned()));
@@ -125,7 +129,7 @@ fn runs_that_never_met_are_not_added_up() {
 fn what_does_not_belong_together_is_refused() {
     let stress = || {
         let mut run = host("b", true);
-        run.result.test = "stress".to_owned();
+        run.result.storage.test = "stress".to_owned();
         run
     };
     let error = |runs| together(runs).unwrap_err();

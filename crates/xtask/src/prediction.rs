@@ -68,7 +68,7 @@ impl Prediction {
 
     /// MiB per second of a backup, all databases together.
     pub(crate) fn backup(&self) -> Option<f64> {
-        let servers = self.result.servers.iter();
+        let servers = self.result.storage.servers.iter();
         let backups: Vec<f64> = servers
             .flat_map(|server| &server.backup)
             .map(|backup| backup.mb_per_s)
@@ -77,7 +77,7 @@ impl Prediction {
     }
 
     fn figures(&self, counters: Counters, row: &Row) -> Figures {
-        let servers = self.result.servers.iter();
+        let servers = self.result.storage.servers.iter();
         let servers: Vec<&Server> = servers
             .filter(|server| row.server.as_ref().is_none_or(|name| *name == server.name))
             .collect();
@@ -106,13 +106,13 @@ impl Prediction {
 
     /// How busy the busiest group of drives was, 0 to 1.
     pub(crate) fn utilisation(&self) -> Option<f64> {
-        let model = self.result.details.model.as_ref()?;
+        let model = self.result.storage.details.model.as_ref()?;
         model.busiest(|array| array.groups.iter().map(|group| group.utilisation).collect())
     }
 
     /// How sessions were held back.
     pub(crate) fn scheduling(&self) -> &str {
-        let model = self.result.details.model.as_ref();
+        let model = self.result.storage.details.model.as_ref();
         model.map_or("", |model| &model.scheduling)
     }
 
@@ -120,6 +120,7 @@ impl Prediction {
     fn checksum(&self) -> Option<f64> {
         let files = || {
             self.result
+                .storage
                 .servers
                 .iter()
                 .flat_map(|server| &server.checksum)
@@ -133,6 +134,7 @@ impl Prediction {
     fn recovery(&self) -> Option<f64> {
         let recovered = || {
             self.result
+                .storage
                 .servers
                 .iter()
                 .flat_map(|server| &server.recovery)
@@ -144,7 +146,7 @@ impl Prediction {
 
     fn recovery_reads(&self) -> Option<f64> {
         self.recovery()?;
-        let model = self.result.details.model.as_ref()?;
+        let model = self.result.storage.details.model.as_ref()?;
         let reads = ["database read", "recovery read"].map(|what| model.asked(what));
         let reads = reads.into_iter().flatten().map(|asked| asked.per_s);
         Some(reads.sum())

@@ -52,5 +52,5 @@ fn a_program_that_is_run_late_says_so() {
         delay["remark"].as_str().unwrap().contains("was run late"),
         "{delay}"
     );
-    assert!(delay["value"].as_f64() > Some(1.0), "{delay}");
+    assert!(delay["measured"].as_f64() > Some(1.0), "{delay}");
 }

@@ -77,7 +77,7 @@ fn a_limit_on_processor_time_is_named_and_does_not_qualify() {
     let free = run_in(&group);
     let throttled = rule(&free, RuleId::HostThrottledTime);
     assert_eq!(throttled["outcome"], "ok", "{throttled}");
-    assert_eq!(throttled["value"], 0.0);
+    assert_eq!(throttled["measured"], 0.0);
     const REASON: &str = "a limit on processor time held the program back";
     assert!(!reasons(&free).contains(REASON), "{}", reasons(&free));
 
@@ -85,7 +85,7 @@ fn a_limit_on_processor_time_is_named_and_does_not_qualify() {
     let held = run_in(&group);
     fails(&held, RuleId::HostThrottledTime, "advisory");
     assert!(reasons(&held).contains(REASON), "{}", reasons(&held));
-    let host = held["servers"][0]["host"].as_array().unwrap();
+    let host = held["storage"]["servers"][0]["host"].as_array().unwrap();
     let mut limits = host.iter().filter(|counter| {
         let name = counter["counter"].as_str().unwrap();
         name.contains("limit")

@@ -112,7 +112,7 @@ impl Drop for Others {
 
 /// Whether others read on the drive under a test that has ended: what they read may look like its own reads.
 fn others_read(result: &Value) -> bool {
-    let stack = &result["servers"][0]["details"]["backend"]["volumes"][0]["stack"];
+    let stack = &result["storage"]["servers"][0]["details"]["backend"]["volumes"][0]["stack"];
     let mut devices = stack.as_array().unwrap().iter();
     let drive = devices.find(|device| device["is_leaf"] == true).unwrap();
     let read = || {
@@ -163,7 +163,7 @@ fn a_cache_that_answers_instead_of_the_device_fails_the_test() {
     ] {
         assert!(reasons(&result).contains(reason), "{}", reasons(&result));
     }
-    let stack = &result["servers"][0]["details"]["backend"]["volumes"][0]["stack"];
+    let stack = &result["storage"]["servers"][0]["details"]["backend"]["volumes"][0]["stack"];
     let made = stack[0]["made"].as_str().unwrap();
     assert!(
         made.ends_with("disk.img through the page cache"),
@@ -185,6 +185,9 @@ fn others_who_read_the_device_are_noticed() {
     let agrees = fails(&result, RuleId::DeviceAgrees, "advisory");
     let remark = agrees["remark"].as_str().unwrap();
     assert!(remark.starts_with("others read there too"), "{remark}");
-    assert_eq!(agrees["value"], 100.0, "{agrees}");
-    assert_eq!(result["servers"][0]["details"]["backend"]["direct"], true);
+    assert_eq!(agrees["measured"], 100.0, "{agrees}");
+    assert_eq!(
+        result["storage"]["servers"][0]["details"]["backend"]["direct"],
+        true
+    );
 }

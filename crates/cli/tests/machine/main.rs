@@ -95,7 +95,7 @@ fn brunt() -> Command {
 
 fn rule(result: &Value, id: RuleId) -> &Value {
     let mut rules = result["rules"].as_array().unwrap().iter();
-    rules.find(|rule| rule["rule"] == id.name().title).unwrap()
+    rules.find(|rule| rule["id"] == id.name().id).unwrap()
 }
 
 /// Checks that a rule did not hold. `qualify/tests/rules.rs` looks for the calls.

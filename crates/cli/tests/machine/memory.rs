@@ -34,7 +34,7 @@ fn a_program_that_is_the_bottleneck_says_so() {
     }
     let result = &results[results.len() - 1];
     let busy = fails(result, RuleId::TesterProcessor, "advisory");
-    assert!(busy["value"].as_f64() > Some(90.0), "{busy}");
+    assert!(busy["measured"].as_f64() > Some(90.0), "{busy}");
     let agrees = rule(result, RuleId::DeviceAgrees);
     assert_eq!(agrees["outcome"], "not measured", "{agrees}");
     assert_eq!(agrees["remark"], "no device is known under /dev/shm");
@@ -50,7 +50,10 @@ fn is_contested(result: &Value) -> bool {
     if rule(result, RuleId::HostStolenTime)["outcome"] == "advisory" {
         return true;
     }
-    let mut host = result["servers"][0]["host"].as_array().unwrap().iter();
+    let mut host = result["storage"]["servers"][0]["host"]
+        .as_array()
+        .unwrap()
+        .iter();
     let pressure = host.find(|counter| counter["counter"] == "pressure CPU (%)");
     let waited = pressure.and_then(|counter| counter["avg"].as_f64());
     waited.is_none_or(|percent| percent > CONTESTED)

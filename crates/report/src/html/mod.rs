@@ -81,10 +81,10 @@ pub fn report_html(run: &Run) -> String {
         style: STYLE,
         name: &result.scenario,
         verdict: result.verdict.to_string(),
-        sentence: &result.details.sentence,
+        sentence: &result.storage.details.sentence,
         reasons: &result.reasons,
         faults: faults(result),
-        found: &result.details.found,
+        found: &result.storage.details.found,
         subtitle: subtitle(result),
         figures: figures(result),
         servers: tables::servers(result),
@@ -116,21 +116,27 @@ fn rendered(template: &str, page: &impl Serialize) -> String {
 
 /// What was tested, for how long, with how much, where and when.
 fn subtitle(result: &RunResult) -> String {
-    let (setup, times) = (&result.details.setup, &result.details.times);
-    let measured = match result.servers.iter().any(|server| server.backup.is_empty()) {
+    let (setup, times) = (&result.storage.details.setup, &result.times);
+    let measured = match result
+        .storage
+        .servers
+        .iter()
+        .any(|server| server.backup.is_empty())
+    {
         true if times.collection_s > 0.0 => format!(" of {}", length(times.collection_s)),
         _ => String::new(),
     };
-    let mut parts = vec![format!("{} test{measured}", result.test)];
+    let mut parts = vec![format!("{} test{measured}", result.storage.test)];
     parts.extend(setup.mailboxes.map(|count| counted(count, "mailbox")));
     parts.push(format!("{} profile", setup.profile));
     parts.push(counted(setup.sessions.into(), "session"));
     let size = result
+        .storage
         .database_bytes_initial
         .map_or(String::new(), |bytes| {
             format!(" of {} together", ByteSize::bytes(bytes))
         });
-    parts.push(counted(result.database_files, "database") + &size);
+    parts.push(counted(result.storage.database_files, "database") + &size);
     parts.extend(storage(result));
     parts.push(times.started.to_string());
     parts.join(", ")
@@ -151,7 +157,7 @@ fn storage(result: &RunResult) -> Option<String> {
     if result.world == World::Virtual {
         return Some("modelled storage".to_owned());
     }
-    let servers = result.servers.iter();
+    let servers = result.storage.servers.iter();
     let volumes = servers.flat_map(|server| &server.details.backend.volumes);
     let mut names: Vec<String> = volumes
         .map(|volume| format!("{} on {}", volume.file_system, volume.device))
@@ -163,7 +169,7 @@ fn storage(result: &RunResult) -> Option<String> {
 
 /// What was put in the way on purpose, if anything was.
 fn faults(result: &RunResult) -> String {
-    let faults = result.faults.iter().map(|fault| {
+    let faults = result.storage.faults.iter().map(|fault| {
         let struck = match fault.struck {
             None => "it is not known how often".to_owned(),
             Some(1) => "struck once".to_owned(),
@@ -176,8 +182,18 @@ fn faults(result: &RunResult) -> String {
 
 /// What the test was about, in a few numbers.
 fn figures(result: &RunResult) -> Vec<Figure> {
-    let backups: Vec<_> = result.servers.iter().flat_map(|s| &s.backup).collect();
-    let recoveries: Vec<_> = result.servers.iter().flat_map(|s| &s.recovery).collect();
+    let backups: Vec<_> = result
+        .storage
+        .servers
+        .iter()
+        .flat_map(|s| &s.backup)
+        .collect();
+    let recoveries: Vec<_> = result
+        .storage
+        .servers
+        .iter()
+        .flat_map(|s| &s.recovery)
+        .collect();
     let figure = |number: f64, unit, label| Figure {
         number: decimals(number),
         unit,
@@ -217,7 +233,7 @@ fn load_figures(result: &RunResult) -> Vec<Figure> {
         unit: "ms",
         label,
     };
-    let achieved = result.achieved_iops;
+    let achieved = result.storage.achieved_iops;
     vec![
         Figure {
             number: achieved.map_or("-".to_owned(), decimals),

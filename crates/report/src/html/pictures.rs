@@ -78,7 +78,13 @@ fn latency(run: &Run) -> Plot {
     let number = |latency: Option<f64>| latency.unwrap_or(f64::NAN);
     let read =
         |choose: fn(&Flow) -> Option<f64>| move |s: &Sample| number(choose(&s.database_reads));
-    let limit = run.result.details.setup.limits.database_read_ms_mean;
+    let limit = run
+        .result
+        .storage
+        .details
+        .setup
+        .limits
+        .database_read_ms_mean;
     let curves = vec![
         curve(run, "read, mean", false, read(|flow| flow.latency_ms_mean)),
         curve(run, "read, p50", false, read(|flow| flow.latency_ms_p50)),
@@ -109,8 +115,14 @@ fn latency(run: &Run) -> Plot {
 const SHORTEST_MS: f64 = 0.001;
 
 fn spread(run: &Run) -> Plot {
-    let limit = run.result.details.setup.limits.database_read_ms_mean;
-    let distributions = &run.result.details.distributions;
+    let limit = run
+        .result
+        .storage
+        .details
+        .setup
+        .limits
+        .database_read_ms_mean;
+    let distributions = &run.result.storage.details.distributions;
     let ends = distributions.iter().flat_map(|d| &d.buckets);
     let (low, high) = ends.fold((limit, limit), |(low, high), bucket| {
         (

@@ -4,15 +4,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Distribution, Model, Origin, Setup, Times, Tuning};
+use super::{Distribution, Model, Setup, Tuning};
 
 /// Everything that is no promise to scripts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Details {
     /// The verdict in one plain sentence.
     pub sentence: String,
-    /// When.
-    pub times: Times,
     /// What was asked for.
     pub setup: Setup,
     /// How sessions were looked for before the test; nothing when they were not.
@@ -23,8 +21,6 @@ pub struct Details {
     /// What was wrong with the storage: file, page, offset and ESE error, each once; not all of it when there was much.
     #[serde(default)]
     pub found: Vec<String>,
-    /// How the result came to be.
-    pub origin: Origin,
     /// What only a model can tell; nothing for a run on real storage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<Box<Model>>,

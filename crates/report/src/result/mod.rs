@@ -1,14 +1,19 @@
-//! The result of a run, as `result.json` has it: `brunt.result/1`.
+//! The result of a run, as `result.json` has it: `brunt.result/2`.
 //!
 //! ```text
 //!   result                    what a script reads: the fields of docs/result.schema.json, no more and no less
-//!   |-- rules[]               limit, value, outcome
-//!   |-- servers[]             one for each host
-//!   |   |-- instances[]       I/O of one log stream and its databases
-//!   |   |-- host[] checksum[] backup[] recovery[]
-//!   |   `-- details           machine, backend, durability
-//!   `-- details               times, parameters, origin: what the report shows besides
+//!   |-- verdict, reasons      the same for every kind of test
+//!   |-- rules[]               id, limit, measured, outcome
+//!   |-- times, origin
+//!   `-- storage               a test of storage; each further kind of test gets a section of its own
+//!       |-- servers[]         one for each host
+//!       |   |-- instances[]   I/O of one log stream and its databases
+//!       |   |-- host[] checksum[] backup[] recovery[]
+//!       |   `-- details       machine, backend, durability
+//!       `-- details           parameters, distributions: what the report shows besides
 //! ```
+//!
+//! Results of version 1 are converted as they are read (`v1`).
 //!
 //! Fields outside `details` are a promise: they are only added, never renamed or given another meaning; when that has to
 //! happen, [`SCHEMA`] gets a new number. Names end in their unit. What was not measured is `null`, never zero, and what
@@ -23,6 +28,7 @@ mod pages;
 mod rule;
 mod server;
 mod setup;
+mod storage;
 mod tuning;
 mod v1;
 mod verdict;
@@ -43,6 +49,7 @@ pub use pages::{MemberNumbers, PagesNumbers, RoomNumbers};
 pub use rule::{Direction, Group, Outcome, Quantity, Rule, RuleName};
 pub use server::{Backup, HostCounter, Recovery, Server, ServerDetails, Watched};
 pub use setup::{Limits, Setup, Times};
+pub use storage::Storage;
 pub use tuning::{Trial, Tuning};
 pub use verdict::Verdict;
 pub use verification::{InjectedFault, Integrity, VerifiedFile};
@@ -50,17 +57,15 @@ pub use verification::{InjectedFault, Integrity, VerifiedFile};
 use serde::{Deserialize, Serialize};
 
 /// Name and version of the form that this program writes.
-pub const SCHEMA: &str = "brunt.result/1";
+pub const SCHEMA: &str = "brunt.result/2";
 
 /// The result of one run, or of several that belong together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunResult {
-    /// [`SCHEMA`] of the program that wrote it.
+    /// [`SCHEMA`].
     pub schema: String,
     /// The scenario's name.
     pub scenario: String,
-    /// The kind of test: `performance`.
-    pub test: String,
     /// `real` or `virtual`.
     pub world: World,
     /// Pass or fail, or why neither.
@@ -71,26 +76,12 @@ pub struct RunResult {
     pub reasons: Vec<String>,
     /// Every rule, in report order.
     pub rules: Vec<Rule>,
-    /// Database reads and writes for operations, per second of collection, over all instances.
-    pub achieved_iops: Option<f64>,
-    /// What was to be reached; nothing when no target was set.
-    pub target_iops: Option<f64>,
-    /// All database files before the test; nothing when it did not come so far. Likewise the next.
-    pub database_bytes_initial: Option<u64>,
-    /// All database files after it.
-    pub database_bytes_final: Option<u64>,
-    /// How many database files.
-    pub database_files: u64,
-    /// Whether every record was there, as it was committed last; nothing when it did not come to that.
-    #[serde(default)]
-    pub integrity: Option<Integrity>,
-    /// What was made to go wrong on purpose; empty in a test that counts.
-    #[serde(default)]
-    pub faults: Vec<InjectedFault>,
-    /// Each server.
-    pub servers: Vec<Server>,
-    /// What the report shows besides.
-    pub details: Details,
+    /// When.
+    pub times: Times,
+    /// How the result came to be.
+    pub origin: Origin,
+    /// What a test of storage measured.
+    pub storage: Storage,
 }
 
 /// Where a run took place.
@@ -122,7 +113,7 @@ impl RunResult {
         text
     }
 
-    /// Reads a `result.json`. Unknown fields are later additions and are skipped.
+    /// Reads a `result.json` of this version or of version 1. Unknown fields are later additions and are skipped.
     ///
     /// # Errors
     /// [`ResultError`] when it is not one, or one of another version.
@@ -133,19 +124,21 @@ impl RunResult {
             schema: String,
         }
         let head: Head = serde_json::from_str(text)?;
-        if head.schema != SCHEMA {
-            return Err(ResultError::Schema(head.schema));
+        match head.schema.as_str() {
+            SCHEMA => Ok(serde_json::from_str(text)?),
+            v1::SCHEMA => Ok(v1::read(text)?),
+            _ => Err(ResultError::Schema(head.schema)),
         }
-        Ok(serde_json::from_str(text)?)
     }
 
     /// All instances of all servers.
     pub fn instances(&self) -> impl Iterator<Item = &Instance> {
-        self.servers.iter().flat_map(|server| &server.instances)
+        let servers = self.storage.servers.iter();
+        servers.flat_map(|server| &server.instances)
     }
 
     /// Whether the run came to its end; if not, it still goes on, or its host died.
     pub fn is_finished(&self) -> bool {
-        self.details.times.ended.is_some()
+        self.times.ended.is_some()
     }
 }

@@ -1,12 +1,43 @@
-//! `brunt.result/1`: rules were known by their titles.
+//! `brunt.result/1`, read as a result of today.
+//!
+//! | then | now |
+//! | --- | --- |
+//! | `test`, `achieved_iops` ... `servers`, `details` | the same below `storage` |
+//! | `times`, `origin` | `times`, `origin` |
+//! | `rules[].rule` | `title`; in a result of several servers the server stood in front of it |
+//! | `rules[].value`, `bound` | `measured`, `direction` |
+//!
+//! Rules were known by their titles, which lead to today's ids.
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
-use super::{Direction, Group, Outcome, Rule, RuleName};
+use super::{
+    Direction, Group, Origin, Outcome, Rule, RuleName, RunResult, Storage, Times, Verdict, World,
+};
 
-/// A rule as JSON has it.
-#[derive(Serialize, Deserialize)]
-pub(super) struct RuleV1 {
+/// Name of this version.
+pub(super) const SCHEMA: &str = "brunt.result/1";
+
+/// What is elsewhere today. Everything else is a [`Storage`].
+#[derive(Deserialize)]
+struct ResultV1 {
+    scenario: String,
+    world: World,
+    verdict: Verdict,
+    qualifies: bool,
+    reasons: Vec<String>,
+    rules: Vec<RuleV1>,
+    details: DetailsV1,
+}
+
+#[derive(Deserialize)]
+struct DetailsV1 {
+    times: Times,
+    origin: Origin,
+}
+
+#[derive(Deserialize)]
+struct RuleV1 {
     rule: String,
     limit: Option<f64>,
     #[serde(default)]
@@ -17,37 +48,54 @@ pub(super) struct RuleV1 {
     remark: String,
 }
 
-impl From<Rule> for RuleV1 {
-    fn from(rule: Rule) -> Self {
-        Self {
-            rule: rule.heading(),
-            limit: rule.limit,
-            bound: rule.direction,
-            value: rule.measured,
-            unit: rule.unit,
-            outcome: rule.outcome,
-            remark: rule.remark,
-        }
+/// Reads a result of this version.
+///
+/// # Errors
+/// That of the JSON.
+pub(super) fn read(text: &str) -> Result<RunResult, serde_json::Error> {
+    let old: ResultV1 = serde_json::from_str(text)?;
+    let storage: Storage = serde_json::from_str(text)?;
+    let rules = old.rules.into_iter();
+    Ok(RunResult {
+        schema: super::SCHEMA.to_owned(),
+        scenario: old.scenario,
+        world: old.world,
+        verdict: old.verdict,
+        qualifies: old.qualifies,
+        reasons: old.reasons,
+        rules: rules.map(|old| rule(old, &storage)).collect(),
+        times: old.details.times,
+        origin: old.details.origin,
+        storage,
+    })
+}
+
+fn rule(old: RuleV1, storage: &Storage) -> Rule {
+    let (server, title) = split(&old.rule, storage);
+    let known = RULES.iter().find(|name| name.title == title);
+    Rule {
+        id: known.map_or_else(|| slug(title), |name| name.id.to_owned()),
+        group: known.map_or(Group::Limits, |name| name.group),
+        server,
+        subject: None,
+        title: title.to_owned(),
+        direction: old.bound,
+        limit: old.limit,
+        measured: old.value,
+        unit: old.unit,
+        outcome: old.outcome,
+        remark: old.remark,
     }
 }
 
-impl From<RuleV1> for Rule {
-    fn from(old: RuleV1) -> Self {
-        let known = RULES.iter().find(|name| name.title == old.rule);
-        Self {
-            id: known.map_or_else(|| slug(&old.rule), |name| name.id.to_owned()),
-            group: known.map_or(Group::Limits, |name| name.group),
-            server: None,
-            subject: None,
-            title: old.rule,
-            direction: old.bound,
-            limit: old.limit,
-            measured: old.value,
-            unit: old.unit,
-            outcome: old.outcome,
-            remark: old.remark,
-        }
-    }
+/// The server and the title: `B: log write, average`.
+fn split<'a>(rule: &'a str, storage: &Storage) -> (Option<String>, &'a str) {
+    let names = storage.servers.iter().map(|server| &server.name);
+    let mut found = names.filter_map(|name| {
+        let title = rule.strip_prefix(name.as_str())?.strip_prefix(": ")?;
+        Some((Some(name.clone()), title))
+    });
+    found.next().unwrap_or((None, rule))
 }
 
 /// An id for a title that no released program wrote.

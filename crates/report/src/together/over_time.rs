@@ -8,7 +8,7 @@ use crate::{Run, Timestamp};
 
 /// The samples of all `runs`, from the begin of the earliest collection.
 pub(super) fn samples(runs: &[Run]) -> Vec<Sample> {
-    let begin = |run: &Run| run.result.details.times.collection_started;
+    let begin = |run: &Run| run.result.times.collection_started;
     let Some(earliest) = runs.iter().filter_map(begin).min() else {
         return Vec::new();
     };

@@ -146,7 +146,7 @@ pub(crate) fn dispatch(plan: &Plan) -> Vec<String> {
 /// What the result adds, when everything is done.
 pub(crate) fn ending(result: &RunResult) -> Vec<String> {
     let mut lines = Vec::new();
-    for server in &result.servers {
+    for server in &result.storage.servers {
         batches(server, &mut lines);
         if server.backup.is_empty() && server.recovery.is_empty() {
             shut_down(server, &mut lines);
@@ -156,7 +156,10 @@ pub(crate) fn ending(result: &RunResult) -> Vec<String> {
         latencies(server, &mut lines);
     }
     let verdict = result.verdict;
-    lines.push(format!("Test ends: {verdict}. {}", result.details.sentence));
+    lines.push(format!(
+        "Test ends: {verdict}. {}",
+        result.storage.details.sentence
+    ));
     lines
 }
 
@@ -261,7 +264,7 @@ mod tests {
 
     use super::*;
 
-    const RESULT: &str = include_str!("../../../../report/tests/result_v1.json");
+    const RESULT: &str = include_str!("../../../../report/tests/result_v2.json");
 
     #[test]
     fn it_is_said_which_databases_are_opened_and_which_are_made() {
@@ -295,7 +298,7 @@ mod tests {
             "Database checksum: /data/db1/sample1.edb (100% processed), 1,048,576 pages seen, 0 bad"
         );
         let mut backup = result.clone();
-        backup.servers[0].backup.push(Backup {
+        backup.storage.servers[0].backup.push(Backup {
             instance: "DB1".to_owned(),
             megabytes: 1024.0,
             seconds: 2.0,

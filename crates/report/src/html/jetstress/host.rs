@@ -6,9 +6,9 @@ use crate::result::{HostCounter, RunResult};
 use crate::{decimals, grouped};
 
 pub(super) fn host(result: &RunResult) -> Table {
-    let several = result.servers.len() > 1;
+    let several = result.storage.servers.len() > 1;
     let mut rows = Vec::new();
-    for server in &result.servers {
+    for server in &result.storage.servers {
         for counter in &server.host {
             let name = match several {
                 true => format!("{} / {}", server.name, counter.counter),

@@ -7,7 +7,7 @@ use crate::result::{IoNumbers, RunResult};
 pub(super) fn disks(result: &RunResult) -> Table {
     let mut rows = Vec::new();
     for (name, instance) in named(result) {
-        let several = result.servers.len() > 1;
+        let several = result.storage.servers.len() > 1;
         let place = |path: &str| match several {
             true => format!("{name}: {path}"),
             false => path.to_owned(),

@@ -44,18 +44,18 @@ pub(super) fn all(result: &RunResult) -> Vec<Table> {
 
 /// Whether the profile is of a time when the counters were those of disks and not of instances.
 fn counts_logical_disks(result: &RunResult) -> bool {
-    let profile = result.details.setup.profile.as_str();
+    let profile = result.storage.details.setup.profile.as_str();
     ["exchange-2003", "exchange-2007"].contains(&profile)
 }
 
 /// Every instance with the name it has in a table: with its server's when there are several.
 fn named(result: &RunResult) -> impl Iterator<Item = (String, &Instance)> {
-    let several = result.servers.len() > 1;
+    let several = result.storage.servers.len() > 1;
     let of = move |server: &'_ Server, instance: &Instance| match several {
         true => format!("{} / {}", server.name, instance.name),
         false => instance.name.clone(),
     };
-    result.servers.iter().flat_map(move |server| {
+    result.storage.servers.iter().flat_map(move |server| {
         let instances = server.instances.iter();
         instances.map(move |instance| (of(server, instance), instance))
     })

@@ -18,7 +18,7 @@ pub(super) fn all(result: &RunResult) -> Vec<Table> {
 }
 
 fn each<T>(result: &RunResult, of: fn(&Server) -> &Vec<T>) -> Vec<&T> {
-    result.servers.iter().flat_map(of).collect()
+    result.storage.servers.iter().flat_map(of).collect()
 }
 
 fn backup(backups: &[&Backup]) -> Table {

@@ -5,10 +5,10 @@ use crate::html::table::Table;
 use crate::result::{RunResult, Setup, Verdict};
 
 pub(super) fn summary(result: &RunResult) -> Table {
-    let (times, origin) = (&result.details.times, &result.details.origin);
+    let (times, origin) = (&result.times, &result.origin);
     let when = |time: Option<Timestamp>| time.map_or("not measured".to_owned(), |t| t.to_string());
     let all = |of: fn(&crate::result::Server) -> String| {
-        let mut names: Vec<String> = result.servers.iter().map(of).collect();
+        let mut names: Vec<String> = result.storage.servers.iter().map(of).collect();
         names.dedup();
         names.join(", ")
     };
@@ -24,7 +24,10 @@ pub(super) fn summary(result: &RunResult) -> Table {
         vec![
             ("Overall Test Result", result.verdict.to_string()),
             ("Machine Name", all(|server| server.name.clone())),
-            ("Test Description", result.details.setup.description.clone()),
+            (
+                "Test Description",
+                result.storage.details.setup.description.clone(),
+            ),
             ("Test Start Time", times.started.to_string()),
             ("Test End Time", when(times.ended)),
             ("Collection Start Time", when(times.collection_started)),
@@ -55,21 +58,24 @@ pub(super) fn sizing(result: &RunResult) -> Table {
     let rows = vec![
         (
             achieved,
-            rate(result.achieved_iops).unwrap_or("not measured".to_owned()),
+            rate(result.storage.achieved_iops).unwrap_or("not measured".to_owned()),
         ),
         (
             target,
-            rate(result.target_iops).unwrap_or("none set".to_owned()),
+            rate(result.storage.target_iops).unwrap_or("none set".to_owned()),
         ),
         (
             "Initial Database Size (bytes)",
-            bytes(result.database_bytes_initial),
+            bytes(result.storage.database_bytes_initial),
         ),
         (
             "Final Database Size (bytes)",
-            bytes(result.database_bytes_final),
+            bytes(result.storage.database_bytes_final),
         ),
-        ("Database Files (Count)", result.database_files.to_string()),
+        (
+            "Database Files (Count)",
+            result.storage.database_files.to_string(),
+        ),
     ];
     Table::pairs("Database Sizing and Throughput", with_shares(result, rows))
 }
@@ -86,7 +92,7 @@ fn threads(setup: &Setup) -> String {
 /// A throughput test has shares of capacity and of throughput where others have a target. Scripts that read later reports count
 /// on the row of the target, so there the shares stand at the end.
 fn with_shares<'a>(result: &RunResult, mut rows: Vec<(&'a str, String)>) -> Vec<(&'a str, String)> {
-    let setup = &result.details.setup;
+    let setup = &result.storage.details.setup;
     let Some(throughput) = setup.throughput_percent else {
         return rows;
     };
@@ -107,7 +113,7 @@ fn with_shares<'a>(result: &RunResult, mut rows: Vec<(&'a str, String)>) -> Vec<
 const LOG_BUFFER: u64 = 512;
 
 pub(super) fn parameters(result: &RunResult) -> Table {
-    let setup = &result.details.setup;
+    let setup = &result.storage.details.setup;
     let percent = |share: u32| format!("{share}%");
     let megabytes = |bytes: u64| format!("{:.1} MB", bytes as f64 / f64::from(1 << 20));
     let truth = |is: bool| if is { "True" } else { "False" }.to_owned();
@@ -146,7 +152,7 @@ mod tests {
 
     fn of_version(profile: &str, scope: &str) -> RunResult {
         let mut result = RunResult::from_json(RESULT).unwrap();
-        let setup = &mut result.details.setup;
+        let setup = &mut result.storage.details.setup;
         (setup.profile, setup.session_scope) = (profile.to_owned(), scope.to_owned());
         (setup.sessions, setup.sessions_each) = (16, 2);
         result
@@ -154,7 +160,7 @@ mod tests {
 
     #[test]
     fn threads_are_counted_as_the_version_counts_them() {
-        let threads = |scope| threads(&of_version("exchange-2007", scope).details.setup);
+        let threads = |scope| threads(&of_version("exchange-2007", scope).storage.details.setup);
         assert_eq!(threads("instance"), "2 (per-storage group)");
         assert_eq!(threads("database"), "2 (per-database)");
         assert_eq!(threads("server"), "16");
@@ -165,8 +171,8 @@ mod tests {
     fn a_throughput_test_shows_its_shares() {
         let names = |profile| {
             let mut result = of_version(profile, "server");
-            result.details.setup.capacity_percent = Some(100);
-            result.details.setup.throughput_percent = Some(80);
+            result.storage.details.setup.capacity_percent = Some(100);
+            result.storage.details.setup.throughput_percent = Some(80);
             let rows = ["achieved", "target", "initial"].map(|name| (name, String::new()));
             let rows = with_shares(&result, rows.to_vec());
             rows.into_iter().map(|(name, _)| name).collect::<Vec<_>>()

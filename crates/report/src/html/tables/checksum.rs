@@ -10,7 +10,7 @@ use crate::{decimals, grouped};
 pub(super) fn checksum(result: &RunResult) -> Table {
     let mut rows = Vec::new();
     let mut sum = Checked::default();
-    for server in &result.servers {
+    for server in &result.storage.servers {
         let logs = |file: &&VerifiedFile| {
             let mut instances = server.instances.iter();
             let folder = |instance: &&Instance| {

@@ -10,7 +10,7 @@ const UNTOLD: &str = "not told";
 /// Every device under every volume, once for each server, from the top down.
 pub(super) fn devices(result: &RunResult) -> Table {
     let mut rows = Vec::new();
-    for server in &result.servers {
+    for server in &result.storage.servers {
         let mut shown: Vec<&str> = Vec::new();
         // A model's volumes have no devices, and no machine that could tell of them.
         let volumes = &server.details.backend.volumes;

@@ -8,7 +8,12 @@ use crate::{decimals, grouped};
 pub(in crate::html) fn servers(result: &RunResult) -> Table {
     let mut all: Vec<&Instance> = Vec::new();
     let mut rows = Vec::new();
-    for server in result.servers.iter().filter(|_| result.servers.len() > 1) {
+    for server in result
+        .storage
+        .servers
+        .iter()
+        .filter(|_| result.storage.servers.len() > 1)
+    {
         let own: Vec<&Instance> = server.instances.iter().collect();
         rows.push(server_row(&server.name, &own));
         all.extend(own);
@@ -53,9 +58,9 @@ fn server_row(name: &str, instances: &[&Instance]) -> Row {
 
 /// How the latencies of each instance were spread, at the device and as an operation waits for it.
 pub(super) fn spread(result: &RunResult) -> Table {
-    let several = result.servers.len() > 1;
+    let several = result.storage.servers.len() > 1;
     let mut rows = Vec::new();
-    for server in &result.servers {
+    for server in &result.storage.servers {
         for instance in &server.instances {
             let name = match several {
                 true => format!("{} / {}", server.name, instance.name),
@@ -107,14 +112,14 @@ fn spread_row(name: &str, what: &str, summary: &LatencySummary) -> Row {
 }
 
 pub(super) fn by_file(result: &RunResult) -> Table {
-    let several = result.servers.len() > 1;
+    let several = result.storage.servers.len() > 1;
     let mut rows = Vec::new();
     let mut add = |file: &str, stream: &str, numbers: &IoNumbers| {
         if numbers.count > 0 {
             rows.push(stream_row(file, stream, numbers));
         }
     };
-    for server in &result.servers {
+    for server in &result.storage.servers {
         let named = |name: &str| match several {
             true => format!("{} / {name}", server.name),
             false => name.to_owned(),

@@ -39,7 +39,7 @@ pub(super) fn rules(result: &RunResult) -> Table {
 /// What Jetstress reports do not have.
 pub(super) fn further(result: &RunResult) -> Vec<Table> {
     let mut tables = model::model(result);
-    tables.extend(result.details.tuning.as_ref().map(tuning));
+    tables.extend(result.storage.details.tuning.as_ref().map(tuning));
     tables.extend([
         checksum::checksum(result),
         io::spread(result),
@@ -80,7 +80,7 @@ fn tuning(tuning: &Tuning) -> Table {
 }
 
 fn durability(result: &RunResult) -> Table {
-    let logs = result.servers.iter();
+    let logs = result.storage.servers.iter();
     let logs = logs.flat_map(|server| &server.details.durability);
     let rows = logs.map(|log| {
         let cache = match log.write_cache {
@@ -115,7 +115,7 @@ fn durability(result: &RunResult) -> Table {
 }
 
 fn volumes(result: &RunResult) -> Table {
-    let volumes = result.servers.iter();
+    let volumes = result.storage.servers.iter();
     let volumes = volumes.flat_map(|server| &server.details.backend.volumes);
     let rows = volumes.map(|volume| {
         Row::new(vec![
@@ -141,14 +141,14 @@ fn volumes(result: &RunResult) -> Table {
 
 /// How the run was made.
 pub(super) fn origin(result: &RunResult) -> Table {
-    let origin = &result.details.origin;
+    let origin = &result.origin;
     let mut rows = vec![
         ("Command", origin.command.clone()),
         ("Seed", origin.seed.to_string()),
         ("Run", origin.run_id.clone()),
         ("Program", origin.program()),
     ];
-    for server in &result.servers {
+    for server in &result.storage.servers {
         rows.extend([
             ("Host", machine(&server.details.machine)),
             ("Backend", backend(&server.details.backend)),

@@ -6,7 +6,7 @@ use crate::result::{AskedNumbers, Model, PagesNumbers, RunResult};
 
 /// The tables of the model, if there is one.
 pub(super) fn model(result: &RunResult) -> Vec<Table> {
-    let Some(model) = &result.details.model else {
+    let Some(model) = &result.storage.details.model else {
         return Vec::new();
     };
     vec![

@@ -28,13 +28,13 @@ pub(super) fn write(
     folder.write("scenario.toml", scenario.to_toml().as_bytes())?;
     let mut whole = match <[RunResult; 1]>::try_from(results) {
         Ok([mut only]) => {
-            only.details.model = Some(Box::new(model));
+            only.storage.details.model = Some(Box::new(model));
             folder.write("result.json", only.to_json().as_bytes())?;
             return Ok(Run::read(folder.path())?);
         }
         Err(results) => several(folder, scenario, &results)?,
     };
-    whole.result.details.model = Some(Box::new(model));
+    whole.result.storage.details.model = Some(Box::new(model));
     folder.write("result.json", whole.result.to_json().as_bytes())?;
     Ok(whole)
 }
@@ -46,7 +46,7 @@ fn several(
 ) -> Result<Run, SimulateError> {
     let mut runs = Vec::new();
     for result in results {
-        let own = &result.servers[0].name;
+        let own = &result.storage.servers[0].name;
         folder.write(&format!("{own}/result.json"), result.to_json().as_bytes())?;
         runs.push(Run::read(&folder.file(own))?);
     }
@@ -108,7 +108,7 @@ fn latencies(folder: &RunFolder, results: &[RunResult]) -> Result<Vec<u8>, Simul
     const TAG: &str = "Tag=";
     let mut text = String::new();
     for (number, result) in results.iter().enumerate() {
-        let server = &result.servers[0].name;
+        let server = &result.storage.servers[0].name;
         let own = fs::read_to_string(folder.path().join(server).join("latency.hlog"))?;
         for line in own.lines() {
             match line.strip_prefix(TAG) {

@@ -67,7 +67,7 @@ pub(super) fn opening(scenario: &ModelledScenario, engine: Engine) -> String {
 /// The last lines: verdict and rules, what only a model can tell, and where everything is.
 pub(super) fn closing(result: &RunResult, folder: &Path, output: &Output) -> String {
     let report = folder.join("report.html");
-    let verdict = match result.servers.len() {
+    let verdict = match result.storage.servers.len() {
         1 => summary(result, &report, output),
         _ => several(result, &report, output),
     };
@@ -94,7 +94,7 @@ fn several(result: &RunResult, report: &Path, output: &Output) -> String {
     let head = [
         "server", "I/O /s", "read ms", "write ms", "log /s", "log ms",
     ];
-    let rows: Vec<Vec<String>> = result.servers.iter().map(server_row).collect();
+    let rows: Vec<Vec<String>> = result.storage.servers.iter().map(server_row).collect();
     let table = columns(&head, &[1, 2, 3, 4, 5], &rows);
     let table: String = table.lines().map(|line| format!("  {line}\n")).collect();
     format!("{}\n\n{table}", summary(&short, report, output))
@@ -121,7 +121,7 @@ fn server_row(server: &Server) -> Vec<String> {
 
 /// What only a model can tell; nothing without one.
 fn model(result: &RunResult) -> String {
-    let Some(model) = &result.details.model else {
+    let Some(model) = &result.storage.details.model else {
         return String::new();
     };
     let mut text = String::new();
