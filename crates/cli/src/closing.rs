@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use brunt_qualify::goal::TestKind;
+use brunt_qualify::kinds::TestKind;
 use brunt_report::result::{Outcome, Rule, RunResult, Verdict};
 use brunt_report::{decimals, grouped, one_line};
 
@@ -13,9 +13,6 @@ use crate::columns::columns;
 use crate::exit::Exit;
 use crate::output::{Output, Tone};
 use crate::wrap::cells;
-
-/// Kinds of tests that are about a rate of I/O.
-const LOAD: [&str; 2] = [TestKind::Performance.word(), TestKind::Stress.word()];
 
 /// How a run with `verdict` ends the program.
 pub fn exit(verdict: Verdict) -> Exit {
@@ -106,7 +103,8 @@ fn verdict_line(result: &RunResult, output: &Output) -> String {
     };
     // Of a test that was not carried through, the reason matters more than the rate until then; and a backup has no rate.
     let carried = matches!(result.verdict, Verdict::Pass | Verdict::Fail);
-    let carried = carried && LOAD.contains(&result.storage.test.as_str());
+    let kind = TestKind::named(&result.storage.test);
+    let carried = carried && kind.is_some_and(TestKind::has_limits);
     match result.storage.achieved_iops.filter(|_| carried) {
         Some(rate) => {
             format!(

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use brunt_qualify::goal::{TestKind, Tune};
-use brunt_report::{counted, decimals, grouped, one_line};
+use brunt_qualify::goal::Tune;
+use brunt_qualify::kinds::Opening;
+use brunt_report::{counted, decimals, one_line};
 use brunt_units::ByteSize;
 use brunt_world_real::facts;
 
@@ -64,20 +65,12 @@ pub(crate) fn first_line(scenario: &Scenario) -> String {
 /// Who does what, and for how long or how often.
 fn test(scenario: &Scenario) -> String {
     let test = &scenario.test;
-    let kind = test.kind.word();
-    match test.kind {
-        TestKind::Performance | TestKind::Stress => {
-            let duration = test.duration.to_string().replace(".0 ", " ");
-            format!("{}, {kind} {duration}", sessions(scenario))
-        }
-        TestKind::DatabaseBackup if test.copy_to.is_some() => format!("{kind} with restore"),
-        TestKind::DatabaseBackup => kind.to_owned(),
-        TestKind::SoftRecovery => format!(
-            "{}, {kind} from {} logs of each instance",
-            sessions(scenario),
-            grouped(test.logs.into())
-        ),
-    }
+    test.kind.opening(&Opening {
+        sessions: sessions(scenario),
+        duration: test.duration,
+        logs: test.logs,
+        restores: test.copy_to.is_some(),
+    })
 }
 
 /// `16 sessions`, or what they are counted for.

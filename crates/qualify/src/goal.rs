@@ -1,38 +1,10 @@
-//! What kind of test, and what it is to reach.
-//!
-//! | kind | does | latency limits |
-//! | --- | --- | --- |
-//! | performance | load for a given time | strict |
-//! | stress | the same for a day | lenient; must be stationary |
-//! | database backup | reads every database, copies and restores it | none |
-//! | soft recovery | writes so many logs, leaves without a shutdown, replays them | none |
+//! What a test is to reach.
 //!
 //! A **target** is said in database reads and writes per second. It is offered with *headroom*: sessions are paced so that
 //! target × (1 + headroom) is asked for, and the storage has to show the target. Without a target the sessions run in a
 //! closed loop, as fast as the storage lets them.
 //!
 //! How many sessions that takes may be left to be found out before the test: [`Tune`].
-
-use std::fmt;
-
-use brunt_units::Span;
-
-use crate::listed::listed;
-
-listed! {
-    /// What kind of test.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub enum TestKind {
-        /// Transactional load under strict limits.
-        Performance,
-        /// Transactional load for a day under lenient limits.
-        Stress,
-        /// Every database read from beginning to end, perhaps copied and restored.
-        DatabaseBackup,
-        /// So many logs written and replayed.
-        SoftRecovery,
-    }
-}
 
 /// A rate of database reads and writes that storage has to show.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -66,40 +38,6 @@ pub enum Growth {
 
 /// Headroom where a scenario says nothing. Source: ESRP-Storage papers, whose profiles include 20 %.
 pub const HEADROOM_PERCENT: u32 = 20;
-
-impl TestKind {
-    /// The word of scenarios and results.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Performance => "performance",
-            Self::Stress => "stress",
-            Self::DatabaseBackup => "database-backup",
-            Self::SoftRecovery => "soft-recovery",
-        }
-    }
-
-    /// Whether its latencies are held to limits.
-    pub const fn has_limits(self) -> bool {
-        matches!(self, Self::Performance | Self::Stress)
-    }
-
-    /// How long it has to last to be shown as a qualification.
-    ///
-    /// Source: ESRP-Storage papers, "over two hours" and 24 hours.
-    pub const fn length_min(self) -> Span {
-        match self {
-            Self::Performance => Span::seconds(2 * 3600),
-            Self::Stress => Span::seconds(24 * 3600),
-            Self::DatabaseBackup | Self::SoftRecovery => Span::ZERO,
-        }
-    }
-}
-
-impl fmt::Display for TestKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
-    }
-}
 
 impl Target {
     /// What sessions are paced to ask for, in I/Os per second.

@@ -23,8 +23,9 @@ use brunt_workload::profile::{
 use brunt_workload::session::Scheduling;
 use brunt_world::fault::Fault;
 
-use crate::goal::{Growth, Target, TestKind, Tune};
-use crate::witness::Hearing;
+use crate::goal::{Growth, Target, Tune};
+use crate::kinds::TestKind;
+use crate::truth::witness::Hearing;
 
 /// A test, resolved.
 #[derive(Clone, Debug)]
@@ -271,10 +272,7 @@ impl LoadPlan {
 impl Limits {
     /// What `profile` holds tests of `kind` to: strict limits, or lenient ones for stress.
     pub fn of(profile: &Profile, kind: TestKind) -> Self {
-        let latency = match kind {
-            TestKind::Stress => profile.lenient.value,
-            _ => profile.strict.value,
-        };
+        let latency = kind.limits(profile);
         Self {
             latency,
             excursions: profile.excursions.value,

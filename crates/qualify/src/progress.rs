@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use brunt_report::result::Trial;
 use brunt_units::{ByteSize, Span, Time};
 
-use crate::places::Kept;
+use crate::phases::places::Kept;
 use crate::sampling::Recorded;
 
 /// What happens.
@@ -178,7 +178,7 @@ pub trait Listener {
 
     /// How often it wants to hear of a test under way. To look at all meters for it takes time.
     fn wants_news_every(&self) -> Span {
-        crate::run::TELL
+        crate::phases::run::TELL
     }
 
     /// A sample was closed, and these rows belong into the run's tables. Must return soon as well. Whoever keeps no tables

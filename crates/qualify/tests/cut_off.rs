@@ -12,7 +12,7 @@ mod small;
 use std::path::Path;
 
 use brunt_qualify::error::RunError;
-use brunt_qualify::goal::TestKind;
+use brunt_qualify::kinds::TestKind;
 use brunt_qualify::oracle::Findings;
 use brunt_qualify::plan::{Limits, Plan};
 use brunt_qualify::progress::News;

@@ -4,7 +4,8 @@ mod small;
 
 use std::ops::Range;
 
-use brunt_qualify::goal::{Target, TestKind};
+use brunt_qualify::goal::Target;
+use brunt_qualify::kinds::TestKind;
 use brunt_qualify::plan::{Limits, Plan};
 use brunt_qualify::rules::RuleId;
 use brunt_report::RunResult;

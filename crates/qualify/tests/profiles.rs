@@ -3,7 +3,7 @@
 
 mod small;
 
-use brunt_qualify::goal::TestKind;
+use brunt_qualify::kinds::TestKind;
 use brunt_qualify::plan::{EnginePlan, Limits, LoadPlan, Plan};
 use brunt_qualify::rules::RuleId;
 use brunt_report::result::{Outcome, Verdict};

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use brunt_qualify::goal::{Target, TestKind};
+use brunt_qualify::goal::Target;
+use brunt_qualify::kinds::TestKind;
 use brunt_qualify::plan::Limits;
 use brunt_qualify::rules::{Done, Evidence, RuleId, judge};
 use brunt_report::result::Tuning;

@@ -5,7 +5,7 @@
 
 mod small;
 
-use brunt_qualify::goal::TestKind;
+use brunt_qualify::kinds::TestKind;
 use brunt_qualify::plan::{EnginePlan, LoadPlan, Plan};
 use brunt_qualify::rules::Ending;
 use brunt_report::result::Instance;

@@ -1,6 +1,6 @@
 //! The limits that the storage is held to, where a scenario wants others than its version.
 
-use brunt_qualify::goal::TestKind;
+use brunt_qualify::kinds::TestKind;
 use brunt_qualify::plan::Limits;
 use brunt_workload::profile::Version;
 

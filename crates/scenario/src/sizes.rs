@@ -15,7 +15,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use brunt_qualify::goal::TestKind;
+use brunt_qualify::kinds::Work;
 use brunt_units::ByteSize;
 use brunt_world_real::facts::{bytes_there, room};
 
@@ -179,9 +179,9 @@ impl Scenario {
     pub fn log_bytes(&self) -> u64 {
         let profile = &self.profile;
         let file = profile.log_file.get();
-        let replayed = match self.test.kind {
-            TestKind::SoftRecovery => (u64::from(self.test.logs) + LOG_FILES_SPARE) * file,
-            _ => 0,
+        let replayed = match self.test.kind.work() {
+            Work::Replay => (u64::from(self.test.logs) + LOG_FILES_SPARE) * file,
+            Work::Load | Work::BackUp => 0,
         };
         let behind = profile.checkpoint_depth.get().saturating_mul(2);
         let instances = self.instances.len().max(1) as u64;

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use brunt_qualify::goal::{Growth, HEADROOM_PERCENT, Target, TestKind};
+use brunt_qualify::goal::{Growth, HEADROOM_PERCENT, Target};
+use brunt_qualify::kinds::{TestKind, Work};
 use brunt_qualify::plan::LOGS;
 use brunt_units::Span;
 use brunt_workload::session::Scheduling;
@@ -146,10 +147,7 @@ impl Test {
             section::integer(node, 1..=LOGS_MAX)
         })?;
         let copy_to = section.read("copy_to", section::path)?;
-        if let Some(copy_to) = copy_to
-            .as_ref()
-            .filter(|_| kind != TestKind::DatabaseBackup)
-        {
+        if let Some(copy_to) = copy_to.as_ref().filter(|_| kind.work() != Work::BackUp) {
             let what = "only a database-backup test copies databases";
             return Err(copy_to.place.refuse(what));
         }

@@ -8,7 +8,7 @@ use super::device::VolumeReads;
 use super::tester::Tester;
 use crate::goal::Target;
 use crate::hanging::Hung;
-use crate::oracle::Findings;
+use crate::truth::oracle::Findings;
 
 /// Samples of one stream's mean latency, as far as rules need them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

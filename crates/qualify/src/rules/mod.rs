@@ -1,16 +1,16 @@
 //! The rules that storage is judged by: pure functions from what was measured to rules with limit, value and outcome.
 //!
-//! [`RuleId`] lists them. `docs/rules.md` names a whole test that each of them passes and one that it fails; [`verdict`] says what all of them come to.
+//! [`RuleId`] lists them; there is a file for each group. `docs/rules.md` names a whole test that passes each of them and one that fails
+//! it. [`verdict`] says what all of them come to.
 //!
 //! A latency rule shows the worst of all databases (log streams), and names it. What was not measured is neither kept nor
 //! broken: it stands in the list as *not measured*.
-//!
-//! **Excursions.** Some samples may be over the limit: as many as Jetstress tolerates (`MaximumLatencyErrors`, 6), but not
-//! more than 1.25 % of the samples, so that a short test has none to give away (6 of the 480 samples of two hours).
 
 pub mod device;
 mod evidence;
 mod id;
+mod integrity;
+mod limits;
 mod stationary;
 mod tail;
 pub mod tester;
@@ -18,51 +18,28 @@ mod verdict;
 
 pub use evidence::{Done, Evidence, FilesVerified, RecordsVerified, Samples, StreamLatency};
 pub use id::RuleId;
+pub(crate) use integrity::integrity;
+pub(crate) use limits::shows_headroom;
+pub use limits::tolerated;
 pub use verdict::{Ending, sentence, verdict};
 
-use brunt_report::result::{Outcome, Rule, Tuning};
-use brunt_report::{decimals, grouped};
-use brunt_units::Span;
+use brunt_report::result::Rule;
 
-use crate::goal::{Target, TestKind};
-use crate::hanging::{HUNG, Hung};
-use crate::oracle::Findings;
+use crate::kinds::TestKind;
 use crate::plan::Limits;
-
-/// Samples over the limit that are tolerated among `samples`, `most` being the version's own number.
-pub fn tolerated(samples: u64, most: u32) -> u64 {
-    u64::from(most).min((samples * 125).div_euclid(10_000))
-}
 
 /// Judges `evidence` of a test of `kind` by `limits`.
 pub fn judge(kind: TestKind, evidence: &Evidence, limits: &Limits) -> Vec<Rule> {
     let mut rules = match kind.has_limits() {
-        true => performance(evidence, limits),
+        true => limits::performance(evidence, limits),
         false => evidence.done.iter().map(Done::rule).collect(),
     };
-    rules.extend(evidence.tuning.as_ref().map(tuned));
+    rules.extend(evidence.tuning.as_ref().map(limits::tuned));
     let unjudged = match evidence.without_content {
         true => "a prediction's databases have no content",
         false => "the test ended before",
     };
-    rules.push(files(
-        RuleId::PagesVerified,
-        "bad",
-        "pages",
-        evidence.pages,
-        unjudged,
-    ));
-    rules.push(files(
-        RuleId::LogsVerified,
-        "bad",
-        "segments",
-        evidence.logs,
-        unjudged,
-    ));
-    rules.push(records(evidence.records, evidence.findings, unjudged));
-    let errors = Rule::at_most(RuleId::IoErrors, "", 0.0, Some(evidence.io_errors as f64));
-    rules.push(errors.with_remark(evidence.first_error.clone()));
-    rules.push(hangs(&evidence.hung));
+    rules.extend(integrity::rules(evidence, unjudged));
     if kind.has_limits() {
         rules.extend(stationary::rules(&evidence.samples, kind));
         rules.extend(tail::rules(evidence, limits));
@@ -72,228 +49,15 @@ pub fn judge(kind: TestKind, evidence: &Evidence, limits: &Limits) -> Vec<Rule> 
     rules
 }
 
-/// Latencies, stalls and the rate.
-fn performance(evidence: &Evidence, limits: &Limits) -> Vec<Rule> {
-    let latency = &limits.latency;
-    let (reads, logs) = (&evidence.reads, &evidence.log_writes);
-    let mut rules = vec![
-        average(RuleId::DatabaseReadAverage, reads, latency.read_mean),
-        worst(
-            RuleId::DatabaseReadWorst,
-            reads,
-            latency.read_sample,
-            limits,
-        ),
-        average(RuleId::LogWriteAverage, logs, latency.log_mean),
-        worst(RuleId::LogWriteWorst, logs, latency.log_sample, limits),
-        stalls(evidence, limits),
-    ];
-    if let Some(target) = evidence.target {
-        rules.push(achieved(target, evidence.achieved_io_per_s, limits));
-        rules.extend(headroom(target, evidence.achieved_io_per_s, limits));
-    }
-    rules
-}
-
-/// Whether sessions were found. Without any the test was not begun; that is the storage's doing, unless trials contradict one
-/// another.
-fn tuned(tuning: &Tuning) -> Rule {
-    Rule {
-        measured: tuning.io_per_s,
-        unit: "/s".to_owned(),
-        outcome: match tuning.sessions {
-            Some(_) => Outcome::Ok,
-            None if tuning.is_contradictory || tuning.outcome.is_empty() => Outcome::NotMeasured,
-            None => Outcome::Failed,
-        },
-        remark: match tuning.outcome.as_str() {
-            "" => "the test ended before".to_owned(),
-            outcome => outcome.to_owned(),
-        },
-        ..Rule::not_measured(RuleId::SessionsFound)
-    }
-}
-
-fn hangs(hung: &Hung) -> Rule {
-    let rule = Rule::at_most(RuleId::HungIo, "", 0.0, Some(hung.count as f64));
-    if hung.count == 0 {
-        return rule.with_remark(format!("none took {:.0} s", HUNG.as_seconds()));
-    }
-    let longest = hung.longest.as_seconds();
-    rule.with_remark(format!("{}, seen in flight for {longest:.0} s", hung.first))
-}
-
-fn average(name: RuleId, streams: &[StreamLatency], limit: Span) -> Rule {
-    let slowest = streams
-        .iter()
-        .filter_map(|stream| Some((stream.mean?, stream)))
-        .max_by_key(|(mean, _)| *mean);
-    let measured = slowest.map(|(mean, _)| mean.as_millis());
-    let rule = Rule::at_most(name, "ms", limit.as_millis(), measured);
-    match slowest {
-        None => rule.with_remark("there was none"),
-        Some((_, stream)) if streams.len() == 1 => rule.about(&stream.name),
-        Some((_, stream)) => rule.about(&stream.name).with_remark(&stream.name),
-    }
-}
-
-fn stalls(evidence: &Evidence, limits: &Limits) -> Rule {
-    let (limit, measured) = (limits.stalls_per_s, evidence.stalls_per_s);
-    let rule = Rule::at_most(RuleId::PageFaultStalls, "/s", limit, measured);
-    match rule.outcome {
-        // The remedy is that of Jetstress users: fewer threads (exchangemaster.wordpress.com, July 2017).
-        Outcome::Failed => rule.with_remark(
-            "operations waited for a free page in the cache: fewer sessions, a target, or a larger cache",
-        ),
-        _ => rule,
-    }
-}
-
-fn worst(name: RuleId, streams: &[StreamLatency], limit: Span, limits: &Limits) -> Rule {
-    let worst = streams
-        .iter()
-        .filter_map(|stream| Some((stream.samples.worst?, stream)))
-        .max_by_key(|((mean, _), stream)| {
-            let samples = stream.samples;
-            // A stream with too many excursions decides, even beside a single longer one that is tolerated.
-            let over = samples.over > tolerated(samples.count, limits.excursions);
-            (over, *mean)
-        });
-    let measured = worst.map(|((mean, _), _)| mean.as_millis());
-    let mut rule = Rule::at_most(name, "ms", limit.as_millis(), measured);
-    let Some(((_, at), stream)) = worst else {
-        return rule.with_remark("there was none");
-    };
-    let samples = stream.samples;
-    let allowed = tolerated(samples.count, limits.excursions);
-    if rule.outcome == Outcome::Failed && samples.over <= allowed {
-        rule.outcome = Outcome::Ok;
-    }
-    let mut remark = format!("{}, {:.0} s after the start", stream.name, at.as_seconds());
-    if let Some(first) = samples.first_over {
-        remark += &format!(
-            "; {} of {} samples over the limit, {allowed} tolerated, the first after {:.0} s",
-            samples.over,
-            samples.count,
-            first.as_seconds()
-        );
-    }
-    rule.about(&stream.name).with_remark(remark)
-}
-
-fn achieved(target: Target, achieved: Option<f64>, limits: &Limits) -> Rule {
-    let least = less_margin(target.io_per_s, limits);
-    let rule = Rule::at_least(RuleId::AchievedIo, "/s", least, achieved);
-    rule.with_remark(format!(
-        "target {} /s less {} %",
-        decimals(target.io_per_s),
-        limits.margin_percent
-    ))
-}
-
-/// What was asked for on top of the target: not reaching it is worth a look, and does not qualify.
-fn headroom(target: Target, achieved: Option<f64>, limits: &Limits) -> Option<Rule> {
-    let least = less_margin(target.offered(), limits);
-    let rule = Rule::at_least(RuleId::AchievedHeadroom, "/s", least, achieved);
-    let rule = rule.with_remark(format!(
-        "{} /s with {} % headroom, less {} %",
-        decimals(target.offered()),
-        target.headroom_percent,
-        limits.margin_percent
-    ));
-    (target.headroom_percent > 0).then(|| rule.advisory())
-}
-
-/// Whether the storage showed the headroom that was asked for.
-pub(crate) fn shows_headroom(target: Target, achieved: Option<f64>, limits: &Limits) -> bool {
-    let rule = headroom(target, achieved, limits);
-    rule.is_none_or(|rule| rule.outcome == Outcome::Ok)
-}
-
-fn less_margin(rate: f64, limits: &Limits) -> f64 {
-    rate * f64::from(100 - limits.margin_percent.min(100)) / 100.0
-}
-
-fn files(
-    name: RuleId,
-    unit: &str,
-    things: &str,
-    verified: Option<FilesVerified>,
-    unjudged: &str,
-) -> Rule {
-    let rule = Rule::at_most(name, unit, 0.0, verified.map(|found| found.bad as f64));
-    let Some(found) = verified else {
-        return rule.with_remark(unjudged);
-    };
-    rule.with_remark(format!(
-        "of {} {things} in {} {}, {} correctable",
-        grouped(found.seen),
-        grouped(found.files),
-        plural(found.files, "file", "files"),
-        grouped(found.correctable),
-    ))
-}
-
-fn records(verified: Option<RecordsVerified>, met: Findings, unjudged: &str) -> Rule {
-    let all = integrity(verified, met).map(|(_, findings)| findings);
-    let measured = all.map(|findings| findings.total() as f64);
-    let rule = Rule::at_most(RuleId::RecordsVerified, "wrong", 0.0, measured);
-    let Some(findings) = all else {
-        return rule.with_remark(unjudged);
-    };
-    let mut remark = match verified {
-        None => "met by operations of the test".to_owned(),
-        Some(found) => format!("of {}", grouped(found.checked)),
-    };
-    let share = |part: u64, of: u64| decimals(100.0 * part as f64 / of.max(1) as f64);
-    if let Some(found) = verified.filter(|found| found.checked < found.expected) {
-        remark += &format!(
-            ", a sample of {} ({} %)",
-            grouped(found.expected),
-            share(found.checked, found.expected)
-        );
-    }
-    if let Some(found) = verified.filter(|found| found.known < found.checked) {
-        remark += &format!(
-            "; of {} % it is known which version it must be",
-            share(found.known, found.checked)
-        );
-    }
-    if findings.total() > 0 {
-        remark += &format!(
-            ": {} lost, {} stale, {} that must not be there, {} torn",
-            grouped(findings.lost),
-            grouped(findings.stale),
-            grouped(findings.phantom),
-            grouped(findings.torn)
-        );
-    }
-    rule.with_remark(remark)
-}
-
-/// What verification looked at, if it came to that, and what it or the test found: what the test came across is usually
-/// found again afterwards, so the larger number counts.
-pub(crate) fn integrity(
-    verified: Option<RecordsVerified>,
-    met: Findings,
-) -> Option<(RecordsVerified, Findings)> {
-    match verified {
-        Some(found) => Some((found, found.findings.at_least(met))),
-        None => (met.total() > 0).then(|| (RecordsVerified::default(), met)),
-    }
-}
-
-fn plural<'a>(count: u64, one: &'a str, many: &'a str) -> &'a str {
-    if count == 1 { one } else { many }
-}
-
 #[cfg(test)]
 mod tests {
-    use brunt_report::result::{Flow, Sample, Verdict};
+    use brunt_report::result::{Flow, Outcome, Sample, Tuning, Verdict};
+    use brunt_units::Span;
     use brunt_workload::profile::Version;
 
     use super::*;
-    use crate::oracle::Finding;
+    use crate::goal::Target;
+    use crate::truth::oracle::{Finding, Findings};
 
     const MS: Span = Span::millis(1);
 
@@ -503,32 +267,5 @@ mod tests {
         let measured = rules.iter().filter(|r| r.outcome != Outcome::NotMeasured);
         let measured: Vec<_> = measured.map(|rule| &rule.title).collect();
         assert_eq!(measured, ["I/O errors", "hung I/O"]);
-    }
-
-    #[test]
-    fn a_sample_of_the_records_says_its_share() {
-        let found = RecordsVerified {
-            expected: 2_000_000,
-            checked: 100_000,
-            known: 75_000,
-            findings: Findings {
-                lost: 2,
-                ..Findings::default()
-            },
-        };
-        let met = Findings {
-            stale: 1,
-            ..Findings::default()
-        };
-        let rule = records(Some(found), met, "");
-        assert_eq!(rule.outcome, Outcome::Failed);
-        let wanted = "of 100,000, a sample of 2,000,000 (5.00 %); of 75.0 % it is known which version it must be: \
-                      2 lost, 1 stale, 0 that must not be there, 0 torn";
-        assert_eq!(rule.remark, wanted);
-        let met = records(None, met, "");
-        assert!(
-            met.remark
-                .starts_with("met by operations of the test: 0 lost, 1 stale")
-        );
     }
 }

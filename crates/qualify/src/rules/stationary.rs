@@ -21,7 +21,7 @@ use brunt_report::decimals;
 use brunt_report::result::{Outcome, Rule, Sample};
 
 use super::RuleId;
-use crate::goal::TestKind;
+use crate::kinds::TestKind;
 
 /// Change of the I/O rate that is allowed, in percent downwards.
 const RATE_PERCENT: f64 = 10.0;
@@ -75,11 +75,9 @@ pub(super) fn rules(samples: &[Sample], kind: TestKind) -> [Rule; 3] {
             Series::Latency,
         ),
     ];
-    match kind {
-        TestKind::Stress => all,
-        TestKind::Performance | TestKind::DatabaseBackup | TestKind::SoftRecovery => {
-            all.map(Rule::advisory)
-        }
+    match kind.must_be_stationary() {
+        true => all,
+        false => all.map(Rule::advisory),
     }
 }
 

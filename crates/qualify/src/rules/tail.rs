@@ -44,7 +44,7 @@ mod tests {
     use brunt_workload::profile::Version;
 
     use super::*;
-    use crate::goal::TestKind;
+    use crate::kinds::TestKind;
 
     #[test]
     fn a_long_tail_advises_or_fails() {

@@ -170,7 +170,8 @@ mod tests {
     use brunt_workload::profile::Version;
 
     use super::*;
-    use crate::goal::{Target, TestKind};
+    use crate::goal::Target;
+    use crate::kinds::TestKind;
     use crate::plan::Limits;
     use crate::rules::{Done, RecordsVerified, Samples, StreamLatency, judge};
 

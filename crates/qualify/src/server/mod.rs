@@ -26,11 +26,11 @@ use brunt_workload::mix::Kind;
 use brunt_workload::operations::{Operation, Outcome};
 use brunt_world::{FileId, World};
 
-use crate::oracle::Finding;
+use crate::load::sessions::{Performed, Target};
+use crate::phases::test_run::Recovered;
 use crate::plan::Plan;
 use crate::progress::{Listener, Stop};
-use crate::sessions::{Performed, Target};
-use crate::test_run::Recovered;
+use crate::truth::oracle::Finding;
 
 /// What reading one record costs a modelled core.
 const READ_COST: Span = Span::micros(5);

@@ -14,11 +14,11 @@ use brunt_world::World;
 use brunt_world::sync::Limit;
 
 use super::{Records, Server, Table};
-use crate::oracle::Oracle;
+use crate::phases::telling::telling;
+use crate::phases::test_run::Recovered;
 use crate::plan::Plan;
 use crate::progress::{Listener, News};
-use crate::telling::telling;
-use crate::test_run::Recovered;
+use crate::truth::oracle::Oracle;
 
 /// Instances that recover at the same time.
 const RECOVERING_MAX: usize = 8;

@@ -14,12 +14,12 @@ use brunt_workload::operations::Operation;
 use brunt_world::World;
 
 use super::{Server, Table};
-use crate::backup;
-use crate::oracle::{Finding, Oracle};
+use crate::phases::backup;
 use crate::plan::Plan;
 use crate::progress::{Listener, Stop};
-use crate::records::{Compared, Contents, Pads, StoredFields};
-use crate::witness::{Change, Hearing};
+use crate::truth::oracle::{Finding, Oracle};
+use crate::truth::records::{Compared, Contents, Pads, StoredFields};
+use crate::truth::witness::{Change, Hearing};
 
 /// One database: the table of messages and what must be in it.
 pub struct Records {

@@ -18,13 +18,13 @@ use brunt_world::World;
 
 use super::opening::open_all;
 use super::{Server, Table};
-use crate::backup;
-use crate::goal::TestKind;
-use crate::oracle::Finding;
+use crate::kinds::Work;
+use crate::phases::backup;
+use crate::phases::sizing::{self, FILL_PERCENT};
 use crate::plan::{DatabasePlan, Plan};
 use crate::progress::{Listener, Stop};
-use crate::records::{Contents, FOLDERS};
-use crate::sizing::{self, FILL_PERCENT};
+use crate::truth::oracle::Finding;
+use crate::truth::records::{Contents, FOLDERS};
 
 /// One database of the twin.
 pub struct Twin {
@@ -130,7 +130,7 @@ impl Server<Twin> {
             let journal = Rc::new(RefCell::new(Journal::default()));
             for (number, layout) in (0..).zip(layouts) {
                 let mut table = TwinTable::new(world, &opened, number, layout);
-                if plan.kind == TestKind::SoftRecovery {
+                if plan.kind.work() == Work::Replay {
                     table = table.noting(Rc::clone(&journal));
                 }
                 let signature = opened.databases()[usize::from(number)]

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use brunt_qualify::goal::{Growth, TestKind, Tune};
+use brunt_qualify::goal::{Growth, Tune};
+use brunt_qualify::kinds::TestKind;
 use brunt_scenario::{Override, Scenario};
 use brunt_units::{ByteSize, PageSize, Span};
 use brunt_workload::mix::Kind;

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::time::Instant;
 
-use brunt_qualify::goal::TestKind;
+use brunt_qualify::kinds::Work;
 use brunt_qualify::plan::Plan;
 use brunt_qualify::progress::{Listener, Live, News};
 use brunt_qualify::result::timestamp;
@@ -409,7 +409,7 @@ impl Watch {
     fn collected(&self, at: Time) {
         let began = self.count_devices();
         let (lasted, wanted) = (at - began, self.plan.duration);
-        if self.plan.kind == TestKind::SoftRecovery {
+        if self.plan.kind.work() == Work::Replay {
             // It ends when there are logs enough, and the time is only the most that it may take.
             self.finish(Phase::Test, &format!("logs written in {}", seconds(lasted)));
         } else if lasted >= wanted {

@@ -1,0 +1,266 @@
+//! Sessions at work on a server, and who keeps their pace.
+//!
+//! With a target the sessions are paced: a [`Pacer`] learns from every window of the run how many I/Os an operation costs, and
+//! sets the rate of operations. Without one, they do what the scenario says. Whatever they do, databases are not to outgrow
+//! their reserve by it (`growth`).
+
+pub(crate) mod punctuality;
+pub(crate) mod replication;
+pub mod sessions;
+
+use std::rc::Rc;
+
+use brunt_ese::meter::MeterBoard;
+use brunt_units::{Span, Time};
+use brunt_workload::keys::{Population, RECENT};
+use brunt_workload::operations::Workload;
+use brunt_workload::pacing::Pacer;
+use brunt_workload::session::{PoolShape, Scheduler, Scheduling};
+use brunt_world::World;
+
+use crate::load::sessions::Sessions;
+use crate::phases::growth::{Forecast, Growing, Reserve};
+use crate::plan::Plan;
+use crate::server::{Records, Server, Table};
+
+/// How long I/Os and operations are counted before the rate follows, at most: short beside the samples of a short test, or the
+/// first of them shows what the pace was before it was found.
+const WINDOW_MAX: Span = Span::seconds(2);
+
+/// Without a target, a rate is taken over at least this long.
+pub(crate) const RATE_MIN: Span = Span::seconds(1);
+
+/// I/Os and operations at a point in time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Mark {
+    ios: u64,
+    operations: u64,
+    at: Time,
+}
+
+/// Sessions and their pace.
+pub(crate) struct Load<T: Table = Records> {
+    pub(crate) sessions: Rc<Sessions<Rc<Server<T>>>>,
+    /// Pools begun so far.
+    pools: u32,
+    pacer: Option<Pacer>,
+    window: Span,
+    mark: Mark,
+    /// Operations per second in the last window.
+    rate: Option<f64>,
+    reserve: Reserve,
+    /// Why nothing more may be inserted, once it is so.
+    pub(crate) outgrown: Option<String>,
+}
+
+impl<T: Table> Load<T> {
+    /// Starts so many sessions on `server`, whose records are `populations`.
+    pub(crate) fn start(
+        world: &World,
+        plan: &Plan,
+        server: &Rc<Server<T>>,
+        populations: Vec<Population>,
+        sessions: u32,
+    ) -> Self {
+        let now = world.clock.now();
+        let pacer = plan.target.map(|target| Pacer::new(target.offered()));
+        let begin = Begin {
+            pool: 0,
+            sessions,
+            pacer,
+        };
+        Self {
+            sessions: begin.sessions(world, plan, server, populations),
+            pools: 1,
+            pacer,
+            window: WINDOW_MAX.min(Span(plan.sample_interval().0.div_euclid(3))),
+            mark: mark(now, server.board(), 0),
+            rate: None,
+            reserve: Reserve::new(plan, &server.file_sizes()),
+            outgrown: None,
+        }
+    }
+
+    /// Goes on with another pool: so many sessions, at their own pace or in a closed loop. The present ones have ended.
+    pub(crate) fn restart(
+        &mut self,
+        world: &World,
+        plan: &Plan,
+        server: &Rc<Server<T>>,
+        sessions: u32,
+        pacer: Option<Pacer>,
+    ) {
+        let populations = self
+            .sessions
+            .with_workload(|workload| workload.populations().to_vec());
+        let begin = Begin {
+            pool: self.pools,
+            sessions,
+            pacer,
+        };
+        let former = std::mem::replace(
+            &mut self.sessions,
+            begin.sessions(world, plan, server, populations),
+        );
+        self.sessions.inherit(&former);
+        (self.pools, self.pacer) = (self.pools + 1, pacer);
+        self.rebase(world.clock.now());
+    }
+
+    /// The pace, if there is one.
+    pub(crate) fn pacer(&self) -> Option<Pacer> {
+        self.pacer
+    }
+
+    /// Operations that have ended.
+    pub(crate) fn operations(&self) -> u64 {
+        let log = self.sessions.log();
+        log.committed + log.rolled_back
+    }
+
+    /// A new window begins: counters have been set to zero.
+    pub(crate) fn rebase(&mut self, now: Time) {
+        self.mark = mark(now, self.sessions.target().board(), self.operations());
+    }
+
+    /// Lets the rate follow, when a window is over. To be called now and then.
+    pub(crate) fn keep_pace(&mut self, now: Time) {
+        if now - self.mark.at < self.window {
+            return;
+        }
+        let log = self.sessions.log();
+        let operations = log.committed + log.rolled_back;
+        let next = mark(now, self.sessions.target().board(), operations);
+        let done = (next.operations - self.mark.operations) as f64;
+        self.rate = Some(done / (now - self.mark.at).as_seconds());
+        // Counters begin anew with the collection.
+        if let Some(pacer) = self.pacer.as_mut().filter(|_| next.ios >= self.mark.ios) {
+            let operations = next.operations - self.mark.operations;
+            pacer.observe(next.ios - self.mark.ios, operations);
+            self.sessions.set_scheduling(paced(*pacer));
+        }
+        self.mark = next;
+    }
+
+    /// Looks after the growth of databases. To be called now and then; says what the test log should know.
+    pub(crate) fn watch_growth(&mut self, plan: &Plan) -> Option<String> {
+        let sizes = self.sessions.target().file_sizes();
+        let reserve = &mut self.reserve;
+        let growing = self
+            .sessions
+            .with_workload(|workload| reserve.watch(plan, &sizes, workload));
+        match growing {
+            Growing::On => None,
+            Growing::Held(note) => Some(note),
+            Growing::Over(why) => {
+                self.outgrown.get_or_insert(why);
+                None
+            }
+        }
+    }
+
+    /// From now on as many records are deleted as are inserted, for a time in which databases are not to grow.
+    pub(crate) fn hold(&self) {
+        self.sessions.with_workload(|workload| {
+            for database in 0..workload.populations().len() {
+                let records = workload.populations()[database].len();
+                workload.hold(database, Some(records));
+            }
+        });
+    }
+
+    /// That time is over: databases grow again, unless they have grown as far as they may.
+    pub(crate) fn let_go(&self) {
+        if self.reserve.holds() {
+            return;
+        }
+        self.sessions.with_workload(|workload| {
+            for database in 0..workload.populations().len() {
+                workload.hold(database, None);
+            }
+        });
+    }
+
+    /// How databases will grow at this rate.
+    pub(crate) fn forecast(&self, plan: &Plan, operations_per_s: f64) -> Forecast {
+        let sizes = self.sessions.target().file_sizes();
+        self.reserve.forecast(plan, &sizes, operations_per_s)
+    }
+
+    /// Whether sessions do not go on.
+    pub(crate) fn is_over(&self) -> bool {
+        self.outgrown.is_some() || self.sessions.is_over()
+    }
+
+    /// Whether the pace has found its place, if there is one.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.pacer.is_none_or(|pacer| pacer.is_settled())
+    }
+
+    /// Operations per second: what the pace asks for, or else what the last window had.
+    pub(crate) fn operations_per_s(&self, now: Time) -> Option<f64> {
+        let log = self.sessions.log();
+        let operations = log.committed + log.rolled_back - self.mark.operations;
+        let span = now - self.mark.at;
+        let running = (span >= RATE_MIN).then(|| operations as f64 / span.as_seconds());
+        let asked = self.pacer.map(|pacer| pacer.rate());
+        asked.or(self.rate).or(running)
+    }
+}
+
+/// How a pool begins.
+struct Begin {
+    /// Its number in the test.
+    pool: u32,
+    sessions: u32,
+    pacer: Option<Pacer>,
+}
+
+impl Begin {
+    fn sessions<T: Table>(
+        &self,
+        world: &World,
+        plan: &Plan,
+        server: &Rc<Server<T>>,
+        populations: Vec<Population>,
+    ) -> Rc<Sessions<Rc<Server<T>>>> {
+        let load = &plan.load;
+        let instances = u32::try_from(plan.instances.len()).expect("fewer than 256 instances");
+        let shape = PoolShape {
+            sessions: self.sessions,
+            instances,
+            batch: load.batch,
+            choice: load.choice,
+        };
+        // Every pool draws anew, or the second would ask for what the first has left in the cache.
+        let streams = match self.pool {
+            0 => world.random.part("load"),
+            pool => world.random.part(&format!("load/{pool}")),
+        };
+        let workload = Workload::new(shape, load.mix, populations, RECENT, streams)
+            .reading_again(load.reads_again_percent);
+        let scheduling = self.pacer.map_or(load.scheduling, paced);
+        let scheduler = Scheduler::new(scheduling, instances, world.clock.now());
+        let server = Rc::clone(server);
+        Sessions::start(world, server, workload, scheduler, self.sessions, load.cost)
+    }
+}
+
+fn paced(pacer: Pacer) -> Scheduling {
+    Scheduling::Paced { rate: pacer.rate() }
+}
+
+fn mark(at: Time, board: &MeterBoard, operations: u64) -> Mark {
+    let ios = board.with(|meters| {
+        let databases = meters.databases.iter();
+        let streams = databases.flat_map(|database| [&database.reads, &database.writes]);
+        streams
+            .map(|meter| meter.latencies().count() + meter.running().count())
+            .sum()
+    });
+    Mark {
+        ios,
+        operations,
+        at,
+    }
+}

@@ -1,0 +1,225 @@
+//! The copy of one database: its pages into one file, in order, several writes in flight; and, with the first database of an
+//! instance, the log files and the checkpoint that it needs.
+//!
+//! Each file gets its name when it is whole and durable. Until then `-making` stands behind it, so what a backup that was cut
+//! off has left is not taken for a copy.
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use brunt_ese::backup::{Piece, Sink};
+use brunt_ese::content::Bytes;
+use brunt_ese::error::EngineError;
+use brunt_ese::format::log_file::log_file_name;
+use brunt_units::PageSize;
+use brunt_world::{Class, FileId, Frame, Io, IoError, OpenMode, Ticket, VolumeError, World};
+
+use super::{copy_path, database_name};
+use crate::error::RunError;
+use crate::phases::places;
+use crate::plan::Plan;
+use crate::progress::Stop;
+
+/// Writes in flight.
+const IN_FLIGHT: usize = 4;
+/// Names in the folder that are ours.
+const PREFIX: &str = "brunt-backup-";
+/// Behind the names of those that are not finished.
+const MAKING: &str = "-making";
+
+/// Removes copies of earlier backups.
+///
+/// # Errors
+/// [`RunError::Foreign`] for something of our name that is not ours; nothing has been removed then.
+pub(super) async fn make_room(world: &World, folder: &Path) -> Result<(), RunError> {
+    let names = world.volume.list(folder).await;
+    let names = names.map_err(RunError::name(folder))?;
+    let own = names.iter().filter(|name| name.starts_with(PREFIX));
+    let own: Vec<PathBuf> = own.map(|name| folder.join(name)).collect();
+    for path in &own {
+        let ours = match unmade(path) {
+            Some(whole) => places::is_begun(world, path, &whole).await?,
+            None => places::is_ours(world, path).await?,
+        };
+        if !ours {
+            return Err(RunError::Foreign(path.clone()));
+        }
+    }
+    for path in &own {
+        world
+            .volume
+            .remove(path)
+            .await
+            .map_err(RunError::name(path))?;
+    }
+    Ok(())
+}
+
+/// What a copy is called until it is durable.
+fn making(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(MAKING);
+    name.into()
+}
+
+/// What a copy that is being made will be called.
+fn unmade(path: &Path) -> Option<PathBuf> {
+    let name = path.to_str()?.strip_suffix(MAKING)?;
+    Some(name.into())
+}
+
+/// Where one database goes.
+pub(super) struct CopySink {
+    world: World,
+    folder: PathBuf,
+    instance: usize,
+    path: PathBuf,
+    file: FileId,
+    page: PageSize,
+    at: u64,
+    flying: VecDeque<Ticket>,
+    stop: Stop,
+}
+
+impl CopySink {
+    /// A new file for the database called `name`.
+    pub(super) async fn new(
+        world: &World,
+        plan: &Plan,
+        folder: &Path,
+        instance: usize,
+        name: &str,
+        stop: &Stop,
+    ) -> Result<Self, EngineError> {
+        let path = copy_path(folder, instance, &database_name(name));
+        let page = plan.engine.page;
+        let file = create(world, &making(&path), 2 * page.bytes_u64()).await?;
+        Ok(Self {
+            world: world.clone(),
+            folder: folder.to_owned(),
+            instance,
+            path,
+            file,
+            page,
+            at: 0,
+            flying: VecDeque::new(),
+            stop: stop.clone(),
+        })
+    }
+
+    async fn append(&mut self, frame: Frame) -> Result<(), EngineError> {
+        let length = frame.len() as u64;
+        let io = Io::write(Class::Backup, self.file, self.at, &Rc::new(frame));
+        self.flying.push_back(self.world.disk.submit(io));
+        self.at += length;
+        while self.flying.len() > IN_FLIGHT {
+            self.land().await?;
+        }
+        Ok(())
+    }
+
+    async fn land(&mut self) -> Result<(), EngineError> {
+        match self.flying.pop_front() {
+            Some(ticket) => ticket.await.result.map_err(file_error(&self.path)),
+            None => Ok(()),
+        }
+    }
+
+    /// Waits until the copy is durable.
+    pub(super) async fn finish(mut self) -> Result<(), EngineError> {
+        while !self.flying.is_empty() {
+            self.land().await?;
+        }
+        let synced = self.world.disk.submit(Io::sync(Class::Backup, self.file));
+        synced.await.result.map_err(file_error(&self.path))?;
+        let closed = self.world.volume.close(self.file).await;
+        closed.map_err(volume_error(&self.path))?;
+        finish(&self.world, &self.path).await
+    }
+
+    /// A whole small file beside it.
+    async fn put(&self, name: &str, bytes: &[u8]) -> Result<(), EngineError> {
+        let path = copy_path(&self.folder, self.instance, name);
+        write_file(&self.world, &making(&path), bytes).await?;
+        finish(&self.world, &path).await
+    }
+}
+
+impl Sink<Bytes> for CopySink {
+    async fn take(&mut self, piece: Piece<'_, Bytes>) -> Result<(), EngineError> {
+        let size = self.page.bytes();
+        match piece {
+            Piece::Header(bytes) => {
+                let mut frame = self.world.frames.zeroed(2 * size);
+                for copy in frame.chunks_mut(size) {
+                    copy[..bytes.len()].copy_from_slice(bytes);
+                }
+                self.append(frame).await
+            }
+            Piece::Pages(_, _) if self.stop.is_asked() => Err(EngineError::Stopped),
+            Piece::Pages(_, pages) => {
+                let mut frame = self.world.frames.zeroed(pages.len() * size);
+                for (place, page) in frame.chunks_mut(size).zip(pages) {
+                    if let Some(page) = page {
+                        place.copy_from_slice(page);
+                    }
+                }
+                self.append(frame).await
+            }
+            Piece::Log { generation, bytes } => {
+                self.put(&log_file_name("edb", generation), bytes).await
+            }
+            Piece::Checkpoint(bytes) => self.put("edb.chk", bytes).await,
+        }
+    }
+}
+
+/// Gives a copy its name. It is durable when its folder is synced.
+async fn finish(world: &World, path: &Path) -> Result<(), EngineError> {
+    let renamed = world.volume.rename(&making(path), path).await;
+    renamed.map_err(volume_error(path))
+}
+
+/// Makes a new file of these bytes, durably.
+pub(super) async fn write_file(
+    world: &World,
+    path: &Path,
+    bytes: &[u8],
+) -> Result<(), EngineError> {
+    let length = bytes.len().next_multiple_of(4096).max(4096);
+    let file = create(world, path, length as u64).await?;
+    let mut frame = world.frames.zeroed(length);
+    frame[..bytes.len()].copy_from_slice(bytes);
+    let io = Io::write_through(Class::Backup, file, 0, &Rc::new(frame));
+    let written = world.disk.submit(io).await;
+    let closed = world.volume.close(file).await;
+    written.result.map_err(file_error(path))?;
+    closed.map_err(volume_error(path))
+}
+
+/// A new file of `length` zeros.
+pub(super) async fn create(world: &World, path: &Path, length: u64) -> Result<FileId, EngineError> {
+    let created = world.volume.open(path, OpenMode::CreateNew).await;
+    let file = created.map_err(volume_error(path))?;
+    let reserved = world.volume.allocate(file, length).await;
+    reserved.map_err(volume_error(path))?;
+    // Or a torn first write could leave less than a block, which is taken for somebody else's.
+    let synced = world.disk.submit(Io::sync(Class::Backup, file)).await;
+    synced.result.map_err(file_error(path))?;
+    Ok(file)
+}
+
+pub(super) fn file_error(path: &Path) -> impl Fn(IoError) -> EngineError {
+    move |error| EngineError::File {
+        path: path.to_owned(),
+        error,
+    }
+}
+
+pub(super) fn volume_error(path: &Path) -> impl Fn(VolumeError) -> EngineError {
+    move |error| EngineError::Volume {
+        path: path.to_owned(),
+        error,
+    }
+}

@@ -1,0 +1,221 @@
+//! Database backup: how fast can whole databases be read, and does the copy restore?
+//!
+//! ```text
+//!   every database at once, read in file order, every page verified --+--> let go: only the rate counts
+//!                                                                     '--> copied into one folder, with the logs it needs
+//!        the server is closed --> the copies are copied beside its files, and take their place --> opened, which recovers them
+//!             --> every record compared, every page judged: as after any test
+//! ```
+//!
+//! No sessions run meanwhile. The engine of a version decides how it reads: 128 KiB at a time up to 2007, 256 KiB later. All
+//! databases of a log stream are restored together, because its log names them all.
+//!
+//! Copies lie in one folder, under names of their own: `brunt-backup-1-DB1.edb`, `brunt-backup-1-edb00007.log`. Something of
+//! that name that is not ours is left alone, and ends the test.
+
+mod copying;
+pub(crate) mod journal;
+mod restoring;
+
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use brunt_ese::backup::{self, Piece, Reads, Sink};
+use brunt_ese::content::Content;
+use brunt_ese::error::EngineError;
+use brunt_units::{ByteSize, Span};
+use brunt_workload::profile::Version;
+use brunt_world::{Task, World};
+
+use crate::error::RunError;
+use crate::load::punctuality::Punctuality;
+use crate::phases::run::{Director, GaveUp};
+use crate::phases::telling::telling;
+use crate::phases::test_run::{BackedUp, TestRun};
+use crate::plan::Plan;
+use crate::progress::{News, Stop};
+use crate::rules::Ending;
+use crate::server::{Server, Table};
+use copying::CopySink;
+
+/// How a version reads for a backup.
+fn reads(version: Version) -> Reads {
+    match version {
+        Version::Exchange2003 | Version::Exchange2007Early | Version::Exchange2007 => {
+            Reads::STREAMING
+        }
+        _ => Reads::COPY,
+    }
+}
+
+/// Where the copy of a file of an instance lies.
+fn copy_path(folder: &Path, instance: usize, name: &str) -> PathBuf {
+    folder.join(format!("brunt-backup-{}-{name}", instance + 1))
+}
+
+/// The name of a database's copy: databases of one instance may have equal names in different folders.
+fn database_name(name: &str) -> String {
+    format!("{name}.edb")
+}
+
+impl Director<'_> {
+    /// The test itself. Whether the databases are as they were.
+    pub(crate) async fn back_up<T: Table>(
+        &self,
+        run: &mut TestRun,
+        server: &Rc<Server<T>>,
+    ) -> bool {
+        match self.unless_hung(self.read_or_restore(run, server)).await {
+            Ok(Ok(())) if self.stop.is_asked() => run.ending = Ending::Stopped,
+            Ok(Ok(())) => return true,
+            Ok(Err(RunError::Engine(error))) => {
+                run.note_errors(Some(error.clone()));
+                run.ending = Ending::Broken(error.to_string());
+            }
+            Ok(Err(error)) => run.ending = Ending::Broken(error.to_string()),
+            Err(GaveUp) => run.ending = Ending::Broken(self.hung()),
+        }
+        false
+    }
+
+    async fn read_or_restore<T: Table>(
+        &self,
+        run: &mut TestRun,
+        server: &Rc<Server<T>>,
+    ) -> Result<(), RunError> {
+        let copied = self.read_all(run, server).await;
+        let closed = server.close().await;
+        copied?;
+        closed?;
+        match &self.plan.copy_to {
+            Some(folder) if !self.stop.is_asked() => self.restore(run, folder).await,
+            _ => Ok(()),
+        }
+    }
+
+    /// Reads all databases at once.
+    async fn read_all<T: Table>(
+        &self,
+        run: &mut TestRun,
+        server: &Rc<Server<T>>,
+    ) -> Result<(), RunError> {
+        if let Some(folder) = &self.plan.copy_to {
+            copying::make_room(self.world, folder).await?;
+        }
+        let total = sum(&server.file_sizes());
+        let begun = self.now();
+        self.tell(News::CollectionStarted);
+        server.board().with(crate::sampling::discard);
+        let punctuality = Punctuality::watch(self.world);
+        let mut tasks: Vec<(usize, Task<Result<Span, EngineError>>)> = Vec::new();
+        for at in 0..server.tables().len() {
+            let (server, world) = (Rc::clone(server), self.world.clone());
+            let (plan, stop) = (self.plan.clone(), self.stop.clone());
+            let read = async move {
+                let begun = world.clock.now();
+                T::back_up(&world, &plan, &server, at, &stop).await?;
+                Ok(world.clock.now() - begun)
+            };
+            tasks.push((at, self.world.spawner.spawn(read)));
+        }
+        let all = async {
+            let mut all = Vec::new();
+            for (at, task) in tasks {
+                all.push((at, task.await));
+            }
+            all
+        };
+        let tell = || {
+            let done = read_so_far(server).min(total);
+            self.tell(News::BackingUp { done, total });
+        };
+        tell();
+        let all = telling(self.world, all, tell).await;
+        run.delays = punctuality.end();
+        let sizes = server.file_sizes();
+        for (at, read) in all {
+            let took = match read {
+                Err(EngineError::Stopped) => continue,
+                other => other?,
+            };
+            let bytes = sizes[at];
+            run.backups.push(BackedUp {
+                database: at,
+                bytes,
+                took,
+            });
+        }
+        if let Some(folder) = &self.plan.copy_to {
+            let synced = self.world.volume.sync_directory(folder).await;
+            synced.map_err(RunError::name(folder))?;
+        }
+        server.board().with(crate::sampling::close_all);
+        self.tell(News::BackedUp {
+            total,
+            took: self.now() - begun,
+        });
+        Ok(())
+    }
+}
+
+/// Takes everything and keeps nothing, until it is told to stop.
+struct UntilStopped(Stop);
+
+impl<C: Content> Sink<C> for UntilStopped {
+    async fn take(&mut self, _: Piece<'_, C>) -> Result<(), EngineError> {
+        match self.0.is_asked() {
+            true => Err(EngineError::Stopped),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Reads the database at `at` in the plan's order, and copies it when the plan says so.
+pub(crate) async fn copy_or_read(
+    world: &World,
+    plan: &Plan,
+    server: &Server,
+    at: usize,
+    stop: &Stop,
+) -> Result<(), EngineError> {
+    let table = &server.tables()[at];
+    let (instance, database) = (server.instance_of(table), table.database());
+    let reads = reads(plan.version);
+    let Some(folder) = &plan.copy_to else {
+        return read(plan, server, at, stop).await;
+    };
+    let name = plan.databases().nth(at).expect("a database of the plan");
+    let number = table.instance_number();
+    let mut sink = CopySink::new(world, plan, folder, number, &name.name, stop).await?;
+    // The first database of an instance brings the log.
+    match database {
+        0 => backup::read(instance, database, reads, &mut sink).await?,
+        _ => backup::read_pages(instance, database, reads, &mut sink).await?,
+    }
+    sink.finish().await
+}
+
+/// Reads the database at `at` in the plan's order and keeps nothing.
+pub(crate) async fn read<T: Table>(
+    plan: &Plan,
+    server: &Server<T>,
+    at: usize,
+    stop: &Stop,
+) -> Result<(), EngineError> {
+    let table = &server.tables()[at];
+    let mut sink = UntilStopped(stop.clone());
+    let (instance, database) = (server.instance_of(table), table.database());
+    backup::read_pages(instance, database, reads(plan.version), &mut sink).await
+}
+
+fn read_so_far<T: Table>(server: &Server<T>) -> ByteSize {
+    let bytes = server.board().with(|meters| {
+        let databases = meters.databases.iter();
+        databases.map(|database| database.backup.bytes()).sum()
+    });
+    ByteSize::bytes(bytes)
+}
+
+fn sum(sizes: &[ByteSize]) -> ByteSize {
+    ByteSize::bytes(sizes.iter().map(|size| size.get()).sum())
+}

@@ -1,0 +1,222 @@
+//! Restoring: the copies are copied beside the files of the server, compared, and put in their place; the engine recovers them.
+//!
+//! Every copy is judged before it is copied, and what was written is read back and compared before anything of the server is
+//! touched. How one set then takes the place of the other, and what a start finds when that is cut off: [`super::journal`].
+
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use brunt_ese::error::EngineError;
+use brunt_ese::verify::verify;
+use brunt_world::{Class, FileId, Frame, Io, IoError, OpenMode, World};
+
+use super::copying::{create, file_error, volume_error};
+use super::journal::{self, Journal, copy_beside};
+use super::{copy_path, database_name};
+use crate::error::RunError;
+use crate::phases::run::Director;
+use crate::phases::test_run::{Restored, TestRun};
+use crate::plan::{InstancePlan, Plan};
+use crate::server::Server;
+
+/// Bytes copied at a time.
+const CHUNK: u64 = 1 << 20;
+
+impl Director<'_> {
+    /// Puts the copies in `folder` in the place of the databases, and recovers them.
+    pub(super) async fn restore(&self, run: &mut TestRun, folder: &Path) -> Result<(), RunError> {
+        let (world, plan) = (self.world, self.plan);
+        run.attempted = true;
+        for path in copies(plan, folder) {
+            let damaged = |what| EngineError::Damaged {
+                path: path.clone(),
+                what,
+            };
+            match verify(world, &path).await {
+                Ok(report) if report.pages_bad == 0 => {}
+                Ok(_) => return Err(damaged("the copy has bad pages; nothing was restored").into()),
+                Err(_) => {
+                    return Err(damaged("the copy cannot be judged; nothing was restored").into());
+                }
+            }
+        }
+        self.note("the copies are whole; they are restored beside the databases".to_owned());
+        let begun = self.now();
+        let mut all = Vec::new();
+        for (number, instance) in plan.instances.iter().enumerate() {
+            all.push(pairs(world, folder, number, instance).await?);
+        }
+        let laid_out = self.lay_out(&all).await;
+        if laid_out.is_err() {
+            for (_, target) in all.iter().flatten() {
+                // Why it failed is what counts, and the next start removes what is left.
+                let _ = journal::remove(world, &copy_beside(target)).await;
+            }
+        }
+        let bytes = laid_out?;
+        let copied = self.now() - begun;
+        self.note("what was written is whole; it takes the databases' place".to_owned());
+        for (instance, pairs) in plan.instances.iter().zip(&all) {
+            let logs = pairs
+                .iter()
+                .filter(|(_, target)| target.starts_with(&instance.log));
+            let logs = logs.filter_map(|(_, target)| target.file_name()?.to_str());
+            let logs = logs.filter(|name| journal::is_log_or_checkpoint(name));
+            let journal = Journal::new(instance, logs.map(str::to_owned));
+            journal.write(world, instance).await?;
+            journal.carry_out(world, instance).await?;
+        }
+        let server = Server::open(world, plan, self.listener, None).await?;
+        run.recoveries = server.recoveries().to_vec();
+        server.close().await?;
+        run.restored = Some(Restored {
+            bytes,
+            copied,
+            took: self.now() - begun,
+        });
+        let took = (self.now() - begun).as_seconds();
+        self.note(format!(
+            "restored {} in {took:.1} s, recovery included",
+            brunt_units::ByteSize::bytes(bytes)
+        ));
+        Ok(())
+    }
+
+    /// Copies every file beside its target, durably, and compares it. Says how many bytes they have.
+    async fn lay_out(&self, all: &[Vec<(PathBuf, PathBuf)>]) -> Result<u64, RunError> {
+        let mut bytes = 0;
+        for (instance, pairs) in self.plan.instances.iter().zip(all) {
+            let mut tasks = Vec::new();
+            for (from, target) in pairs {
+                let copying = copy(self.world.clone(), from.clone(), copy_beside(target));
+                tasks.push(self.world.spawner.spawn(copying));
+            }
+            let mut failed = None;
+            // All of them: what still writes cannot be removed.
+            for task in tasks {
+                match task.await {
+                    Ok(copied) => bytes += copied,
+                    Err(error) => failed = failed.or(Some(error)),
+                }
+            }
+            failed.map_or(Ok(()), Err)?;
+            journal::sync_directories(self.world, instance).await?;
+        }
+        Ok(bytes)
+    }
+}
+
+/// The copies of all databases.
+fn copies(plan: &Plan, folder: &Path) -> Vec<PathBuf> {
+    let instances = plan.instances.iter().enumerate();
+    let databases = instances.flat_map(|(number, instance)| {
+        let databases = instance.databases.iter();
+        databases.map(move |database| copy_path(folder, number, &database_name(&database.name)))
+    });
+    databases.collect()
+}
+
+/// What goes where.
+async fn pairs(
+    world: &World,
+    folder: &Path,
+    number: usize,
+    instance: &InstancePlan,
+) -> Result<Vec<(PathBuf, PathBuf)>, RunError> {
+    let databases = instance.databases.iter();
+    let mut pairs: Vec<_> = databases
+        .map(|database| {
+            let from = copy_path(folder, number, &database_name(&database.name));
+            (from, database.path.clone())
+        })
+        .collect();
+    let prefix = copy_path(Path::new(""), number, "");
+    let prefix = prefix.to_string_lossy().into_owned();
+    let names = world.volume.list(folder).await;
+    for name in names.map_err(RunError::name(folder))? {
+        let Some(own) = name.strip_prefix(&prefix) else {
+            continue;
+        };
+        if own.starts_with("edb") && (own.ends_with(".log") || own.ends_with(".chk")) {
+            pairs.push((folder.join(&name), instance.log.join(own)));
+        }
+    }
+    Ok(pairs)
+}
+
+/// Copies one file durably, and compares what was written with what was to be. Says how many bytes it has.
+async fn copy(world: World, from: PathBuf, to: PathBuf) -> Result<u64, EngineError> {
+    let opened = world.volume.open(&from, OpenMode::Read).await;
+    let source = opened.map_err(volume_error(&from))?;
+    let length = world.volume.length(source).await;
+    let length = length.map_err(volume_error(&from))?;
+    let target = create(&world, &to, length).await?;
+    let copied = copy_bytes(&world, (source, &from), (target, &to), length).await;
+    for (file, path) in [(source, &from), (target, &to)] {
+        let closed = world.volume.close(file).await;
+        closed.map_err(volume_error(path))?;
+    }
+    copied.map(|()| length)
+}
+
+/// An open file and what it is called.
+type Named<'a> = (FileId, &'a Path);
+
+async fn copy_bytes(
+    world: &World,
+    (source, from): Named<'_>,
+    (target, to): Named<'_>,
+    length: u64,
+) -> Result<(), EngineError> {
+    let mut at = 0;
+    // One chunk is read while the one before it is written.
+    let mut writing = None;
+    while at < length {
+        let bytes = CHUNK.min(length - at);
+        let frame = read(world, source, at, bytes).await;
+        let frame = frame.map_err(file_error(from))?;
+        if let Some(before) = writing.take() {
+            landed(before).await.map_err(file_error(to))?;
+        }
+        let io = Io::write(Class::Backup, target, at, &Rc::new(frame));
+        writing = Some(world.disk.submit(io));
+        at += bytes;
+    }
+    if let Some(last) = writing {
+        landed(last).await.map_err(file_error(to))?;
+    }
+    let synced = world.disk.submit(Io::sync(Class::Backup, target)).await;
+    synced.result.map_err(file_error(to))?;
+    let mut at = 0;
+    while at < length {
+        let bytes = CHUNK.min(length - at);
+        let wanted = read(world, source, at, bytes).await;
+        let wanted = wanted.map_err(file_error(from))?;
+        let written = read(world, target, at, bytes).await;
+        let written = written.map_err(file_error(to))?;
+        if wanted[..] != written[..] {
+            return Err(EngineError::Damaged {
+                path: to.to_owned(),
+                what: "it was read back otherwise than it was written; nothing was restored",
+            });
+        }
+        at += bytes;
+    }
+    Ok(())
+}
+
+async fn landed(ticket: brunt_world::Ticket) -> Result<(), IoError> {
+    ticket.await.result
+}
+
+async fn read(world: &World, file: FileId, at: u64, bytes: u64) -> Result<Frame, IoError> {
+    let frame = world
+        .frames
+        .take(usize::try_from(bytes).expect("a chunk is small"));
+    let done = world
+        .disk
+        .submit(Io::read(Class::Backup, file, at, frame))
+        .await;
+    done.result?;
+    Ok(done.into_frame())
+}

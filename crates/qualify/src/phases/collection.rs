@@ -1,0 +1,107 @@
+//! The part of a test that counts: sessions at work, samples, and an eye on growth, on hanging I/O and on the program itself.
+
+use brunt_units::Time;
+
+use crate::goal::Growth;
+use crate::hanging::GIVEN_UP;
+use crate::live::Gauge;
+use crate::load::punctuality::Punctuality;
+use crate::load::{Load, RATE_MIN};
+use crate::phases::run::{Director, LOOK, TICK};
+use crate::phases::test_run::TestRun;
+use crate::progress::News;
+use crate::sampling::Sampler;
+use crate::server::{Server, Table};
+
+/// What is looked after between samples.
+struct Watch {
+    gauge: Gauge,
+    tell_at: Time,
+    look_at: Time,
+}
+
+impl Director<'_> {
+    /// Collects until the duration is over, somebody stops the test, or it cannot go on.
+    ///
+    /// # Errors
+    /// Why the test is refused before it begins, in words.
+    pub(crate) async fn collect<T: Table>(
+        &self,
+        run: &mut TestRun,
+        server: &Server<T>,
+        load: &mut Load<T>,
+    ) -> Result<(), String> {
+        let (plan, board) = (self.plan, server.board());
+        // The warm-up may have been over before there was a rate.
+        let by = self.now() + RATE_MIN;
+        while load.operations_per_s(self.now()).is_none() && self.now() < by {
+            self.world.sleep(TICK).await;
+            self.tend(load);
+        }
+        self.foresee_growth(load)?;
+        let now = self.now();
+        let end = now + plan.duration;
+        let page = plan.engine.page.bytes_u64();
+        let resident = || u64::from(server.resident().0) * page;
+        self.tell(News::CollectionStarted);
+        let mut sampler = Sampler::start(plan, now, board);
+        let mut watch = Watch {
+            gauge: Gauge::new(now, plan.duration, plan.limits.stalls_per_s),
+            tell_at: now,
+            look_at: now,
+        };
+        let punctuality = Punctuality::watch(self.world);
+        load.sessions.begin_collection();
+        loop {
+            let now = self.now();
+            let over = now >= end || self.is_over(load) || self.is_stuck(&mut watch);
+            if now >= sampler.due() || (over && now > sampler.closed_at()) {
+                if over {
+                    load.sessions.count_unfinished();
+                }
+                let operations = load.sessions.take_latencies();
+                let recorded = sampler.close(now, board, &operations, resident());
+                self.listener.recorded(&recorded);
+            }
+            if over {
+                break;
+            }
+            self.tend(load);
+            if now >= watch.tell_at {
+                watch.tell_at = now + self.listener.wants_news_every();
+                let live = watch.gauge.read(now, board, sampler.is_over());
+                self.tell(News::Testing(live));
+            }
+            let next = sampler.due().min(end).min(now + TICK);
+            self.world.sleep_until(next).await;
+        }
+        self.tell(News::CollectionEnded);
+        run.delays = punctuality.end();
+        run.collected = Some(sampler.finish());
+        Ok(())
+    }
+
+    /// Whether an I/O hangs for so long that nobody waits for it any more.
+    fn is_stuck(&self, watch: &mut Watch) -> bool {
+        let now = self.now();
+        if now < watch.look_at {
+            return false;
+        }
+        watch.look_at = now + LOOK;
+        let hanging = self.recorder.look(now);
+        hanging.is_some_and(|hanging| hanging >= GIVEN_UP)
+    }
+
+    fn foresee_growth<T: Table>(&self, load: &Load<T>) -> Result<(), String> {
+        let Some(rate) = load.operations_per_s(self.now()) else {
+            return Ok(());
+        };
+        let duration = self.plan.duration;
+        let forecast = load.forecast(self.plan, rate);
+        if self.plan.growth == Growth::Refuse && forecast.is_within(duration) {
+            return Err(forecast.refusal(duration));
+        }
+        self.note(forecast.note(duration));
+        Ok(())
+    }
+}

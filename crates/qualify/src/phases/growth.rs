@@ -1,0 +1,359 @@
+//! Databases grow, and may grow so far and no further.
+//!
+//! A mix inserts more than it deletes, so databases grow while they are tested. Jetstress keeps a quarter of their size free
+//! for that on the volume. Here the growth is foreseen when the collection begins, from the rate of operations and what a
+//! record takes, and said with its time of arrival:
+//!
+//! ```text
+//!    size        balance at                          end of the reserve
+//!     |------------->|- - - - - - - - - - - - - - - - - - ->|
+//!          16 %             for pages that go on splitting
+//! ```
+//!
+//! When a database arrives there, every database is held at the records it has: as many are deleted as are inserted, which
+//! is an event of the test; or the test is refused when that is foreseen, if the scenario says so. The rest of the reserve is
+//! for pages that go on splitting until their fill has settled, and for large messages that come in numbers.
+//!
+//! Records alone do not hold a file: the same ones take more pages when those are thinner, and a file never becomes smaller.
+//! Deleting the oldest messages of a new database thins all pages of their bodies out before it frees the first one, because
+//! bodies were loaded in the order of message ids, which scatter; it would become two fifths larger that way. So a file that grows all the same loses records for it ([`Brake`]), until what is freed is enough for what is inserted.
+//! A database that passes its whole reserve in spite of that ends the test, and says so. Running out of space is not a way to end.
+
+use brunt_report::decimals;
+use brunt_units::{ByteSize, Span};
+use brunt_workload::keys::Population;
+use brunt_workload::mix::Kind;
+use brunt_workload::operations::Workload;
+
+use crate::phases::sizing;
+use crate::plan::Plan;
+
+/// Growth up to this share of the reserve is let be. Pages are loaded to four fifths and settle at about two thirds, so a
+/// balanced database still becomes almost a fifth larger: with a reserve of 25 %, 1.04 × 1.19 stays below 1.25.
+const SHARE_PERCENT: u64 = 16;
+
+/// Whether databases have grown as far as they may.
+pub(crate) struct Reserve {
+    /// The size of each database that its reserve counts from.
+    base: Vec<ByteSize>,
+    /// The size of each when the test began, from which on a file that was too large already may not grow.
+    first: Vec<ByteSize>,
+    /// What holds each of them; empty until the first has grown as far as it may.
+    brakes: Vec<Brake>,
+}
+
+/// A database when it began to be held.
+#[derive(Clone, Copy, Debug)]
+struct Brake {
+    size: ByteSize,
+    records: u64,
+}
+
+/// What the growth of databases comes to.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Growing {
+    /// Nothing new.
+    On,
+    /// From now on they are held, in words.
+    Held(String),
+    /// One has passed its reserve, in words.
+    Over(String),
+}
+
+/// When the first database will have grown as far as it may.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Forecast {
+    /// Bytes that each database grows by in an hour.
+    per_hour: ByteSize,
+    /// From now on; nothing when it does not grow.
+    pub(crate) arrival: Option<Span>,
+}
+
+impl Reserve {
+    pub(crate) fn new(plan: &Plan, sizes: &[ByteSize]) -> Self {
+        // What is larger than the scenario says has used up some of its reserve in earlier tests.
+        let wanted = plan.databases().map(|database| database.size);
+        let base = sizes.iter().zip(wanted);
+        Self {
+            base: base.map(|(size, wanted)| wanted.min(*size)).collect(),
+            first: sizes.to_vec(),
+            brakes: Vec::new(),
+        }
+    }
+
+    /// Where inserts and deletes balance, for each database.
+    fn limits(&self, plan: &Plan) -> impl Iterator<Item = u64> {
+        let percent = u128::from(plan.limits.reserve_percent) * u128::from(SHARE_PERCENT);
+        self.base.iter().map(move |base| {
+            let grown = u128::from(base.get()) * (10_000 + percent);
+            u64::try_from(grown.div_euclid(10_000)).unwrap_or(u64::MAX)
+        })
+    }
+
+    /// The size that no database may pass: its whole reserve and one step of its file, because files grow in steps, and so
+    /// before the records come that need the room.
+    fn ends(&self, plan: &Plan) -> impl Iterator<Item = u64> {
+        self.base.iter().zip(&self.first).map(move |(base, first)| {
+            let more = first.get().saturating_sub(whole(plan, *base));
+            size_max(plan, *base).get().saturating_add(more)
+        })
+    }
+
+    /// Whether databases are held.
+    pub(crate) fn holds(&self) -> bool {
+        !self.brakes.is_empty()
+    }
+
+    /// What so many operations a second will make of databases that have these sizes now.
+    pub(crate) fn forecast(&self, plan: &Plan, sizes: &[ByteSize], per_s: f64) -> Forecast {
+        let mix = plan.load.mix;
+        let net = f64::from(mix.percent(Kind::Insert)) - f64::from(mix.percent(Kind::Delete));
+        let record = sizing::bytes_per_record(plan.engine.page, &plan.load.shape);
+        let growth = per_s * (net / 100.0).max(0.0) * record / sizes.len().max(1) as f64;
+        let room = self.limits(plan).zip(sizes);
+        let room = room.map(|(limit, size)| limit.saturating_sub(size.get()));
+        let arrival = (growth > 0.0).then(|| room.min().unwrap_or(0) as f64 / growth);
+        Forecast {
+            per_hour: whole_bytes(growth * 3600.0),
+            arrival: arrival.map(Span::from_seconds),
+        }
+    }
+
+    /// Looks at the sizes and holds what has grown far enough.
+    pub(crate) fn watch(
+        &mut self,
+        plan: &Plan,
+        sizes: &[ByteSize],
+        workload: &mut Workload,
+    ) -> Growing {
+        let over = self
+            .limits(plan)
+            .zip(sizes)
+            .position(|(limit, size)| size.get() > limit);
+        let Some(over) = over else {
+            return Growing::On;
+        };
+        let began = self.brakes.is_empty();
+        if began {
+            let records = workload.populations().iter().map(Population::len);
+            let brakes = sizes.iter().zip(records);
+            self.brakes = brakes
+                .map(|(size, records)| Brake {
+                    size: *size,
+                    records,
+                })
+                .collect();
+        }
+        for (at, (brake, size)) in self.brakes.iter().zip(sizes).enumerate() {
+            workload.hold(at, Some(brake.records_at(*size)));
+        }
+        let ends = self.ends(plan);
+        let past = ends.zip(sizes).position(|(end, size)| size.get() > end);
+        if let Some((past, database)) = past.and_then(|at| Some((at, plan.databases().nth(at)?))) {
+            return Growing::Over(format!(
+                "{} has grown to {}, past its reserve of {} %, although records were deleted",
+                database.name, sizes[past], plan.limits.reserve_percent
+            ));
+        }
+        match (began, plan.databases().nth(over)) {
+            (true, Some(database)) => Growing::Held(format!(
+                "{} has grown by more than {} %: from now on there are as many deletes as inserts",
+                database.name,
+                (u64::from(plan.limits.reserve_percent) * SHARE_PERCENT).div_euclid(100)
+            )),
+            _ => Growing::On,
+        }
+    }
+}
+
+impl Brake {
+    /// How many records the database is held at while it has this size.
+    ///
+    /// Growing by a part, it has to lose twice that part of its records: so it comes to rest at the cube root of what thin
+    /// pages would make of it, where records alone would leave it all of that.
+    fn records_at(&self, size: ByteSize) -> u64 {
+        let (was, is) = (u128::from(self.size.get()), u128::from(size.get()));
+        if is <= was {
+            return self.records;
+        }
+        // Twice one factor: the square of a size might not fit 128 bits together with the records.
+        let shrunk = |records: u128| (records * was).div_euclid(is);
+        u64::try_from(shrunk(shrunk(self.records.into()))).unwrap_or(self.records)
+    }
+}
+
+impl Forecast {
+    /// Whether it arrives before `duration` has passed.
+    pub(crate) fn is_within(&self, duration: Span) -> bool {
+        self.arrival.is_some_and(|arrival| arrival < duration)
+    }
+
+    /// For the test log.
+    pub(crate) fn note(&self, duration: Span) -> String {
+        let growth = format!("each database will grow by about {} an hour", self.per_hour);
+        match self.arrival {
+            None => "databases do not grow: there are as many deletes as inserts".to_owned(),
+            Some(Span::ZERO) => "databases have grown as far as they may: inserts and deletes balance from the beginning".to_owned(),
+            Some(arrival) if self.is_within(duration) => format!(
+                "{growth}; after {} they will have grown as far as they may, and inserts and deletes will balance",
+                rough(arrival)
+            ),
+            Some(arrival) => format!(
+                "{growth}; they have room for {} of it, and the test lasts {}",
+                rough(arrival),
+                rough(duration)
+            ),
+        }
+    }
+
+    /// Why the test is refused.
+    pub(crate) fn refusal(&self, duration: Span) -> String {
+        format!(
+            "databases would have grown as far as they may after {} of {}; make them larger, lower the target, or set test.growth = \"balance\"",
+            rough(self.arrival.unwrap_or_default()),
+            rough(duration)
+        )
+    }
+}
+
+/// The largest file that a database of `size` leaves: all of its reserve, and one step of its file.
+pub(crate) fn size_max(plan: &Plan, size: ByteSize) -> ByteSize {
+    let step = step(plan, size).get();
+    ByteSize::bytes(whole(plan, size).saturating_add(step))
+}
+
+/// A database of `size` and all of its reserve, in bytes.
+fn whole(plan: &Plan, size: ByteSize) -> u64 {
+    let percent = u64::from(plan.limits.reserve_percent);
+    let reserve = size.get().div_euclid(100).saturating_mul(percent);
+    size.get().saturating_add(reserve)
+}
+
+/// Bytes by which the file of a database of `size` grows at a time, at most: two steps of the engine, one to be used and one
+/// to be kept free ahead of use, and the largest message of the workload.
+pub(crate) fn step(plan: &Plan, size: ByteSize) -> ByteSize {
+    let page = plan.engine.page.bytes_u64();
+    let extent = u64::from(brunt_ese::space::extent_pages(size.get().div_euclid(page)));
+    let pages = extent.max(u64::from(plan.engine.extension_pages));
+    ByteSize::bytes(2 * pages * page + u64::from(plan.load.shape.large_max))
+}
+
+/// A length of time as people say it.
+fn rough(span: Span) -> String {
+    let seconds = span.as_seconds();
+    match seconds {
+        s if s < 120.0 => format!("{s:.0} s"),
+        s if s < 7_200.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{} h", decimals(s / 3600.0)),
+    }
+}
+
+fn whole_bytes(bytes: f64) -> ByteSize {
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a float cast saturates, and is not below zero"
+    )]
+    let whole = bytes.max(0.0) as u64;
+    ByteSize::bytes(whole)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::tests::plan;
+    use brunt_workload::mix::Mix;
+    use brunt_workload::profile::InstanceChoice;
+    use brunt_workload::session::PoolShape;
+    use brunt_world::random::Streams;
+
+    #[test]
+    fn growth_is_foreseen_from_the_rate_and_the_mix() {
+        let plan = plan();
+        let sizes = vec![ByteSize::mib(4); 2];
+        let reserve = Reserve::new(&plan, &sizes);
+        let record = sizing::bytes_per_record(plan.engine.page, &plan.load.shape);
+        // One operation in five adds a record; two databases share them; each may grow by 4 % of 4 MiB.
+        let forecast = reserve.forecast(&plan, &sizes, 100.0);
+        let expected = 0.04 * f64::from(4 << 20) / (100.0 * 0.2 * record / 2.0);
+        let arrival = forecast.arrival.unwrap().as_seconds();
+        assert!((arrival / expected - 1.0).abs() < 0.01, "{arrival} s");
+        assert!(forecast.is_within(Span::seconds(60)));
+        assert!(
+            forecast
+                .note(Span::seconds(60))
+                .contains("inserts and deletes will balance")
+        );
+        assert!(
+            forecast
+                .note(Span::seconds(1))
+                .contains("they have room for")
+        );
+        let mut balanced = plan.clone();
+        balanced.load.mix = Mix::new(30, 30, 5, 70).unwrap();
+        assert_eq!(reserve.forecast(&balanced, &sizes, 100.0).arrival, None);
+    }
+
+    fn workload(records: u64) -> Workload {
+        let streams = Streams::new(3);
+        let shape = PoolShape {
+            sessions: 1,
+            instances: 2,
+            batch: 1,
+            choice: InstanceChoice::Rotation,
+        };
+        let populations = (0..2).map(|at| Population::new(Workload::mixer(streams, at), records));
+        let mix = plan().load.mix;
+        Workload::new(shape, mix, populations.collect(), 1, streams)
+    }
+
+    #[test]
+    fn what_earlier_tests_have_used_is_used() {
+        let plan = plan();
+        let sizes = [ByteSize::mib(5), ByteSize::mib(4)];
+        let mut reserve = Reserve::new(&plan, &sizes);
+        let forecast = reserve.forecast(&plan, &sizes, 100.0);
+        assert_eq!(forecast.arrival, Some(Span::ZERO));
+        let mut workload = workload(1_000);
+        match reserve.watch(&plan, &sizes, &mut workload) {
+            Growing::Held(note) => {
+                assert!(note.starts_with("DB1 has grown by more than 4 %"), "{note}")
+            }
+            other => panic!("{other:?}"),
+        }
+        assert_eq!(
+            (workload.held(0), workload.held(1)),
+            (Some(1_000), Some(1_000))
+        );
+        assert_eq!(
+            reserve.watch(&plan, &sizes, &mut workload),
+            Growing::On,
+            "said once"
+        );
+    }
+
+    #[test]
+    fn a_file_that_grows_on_loses_records_and_at_last_ends_the_test() {
+        let mut plan = plan();
+        plan.engine.extension_pages = 16;
+        let mut reserve = Reserve::new(&plan, &[ByteSize::mib(4); 2]);
+        let mut workload = workload(1_000);
+        let mut at = |percent: u64, workload: &mut Workload| {
+            let size = ByteSize::bytes(ByteSize::mib(4).get().div_euclid(100) * percent);
+            reserve.watch(&plan, &[size, ByteSize::mib(4)], workload)
+        };
+        assert_eq!(at(103, &mut workload), Growing::On);
+        assert_eq!(workload.held(0), None);
+        assert!(matches!(at(105, &mut workload), Growing::Held(_)));
+        // A tenth larger, and a fifth fewer: 1,000 / 1.1².
+        assert_eq!(at(115, &mut workload), Growing::On);
+        let held = workload.held(0).unwrap();
+        assert!((830..838).contains(&held), "{held}");
+        assert_eq!(workload.held(1), Some(1_000), "each for itself");
+        // 125 % and a step of 16 pages of 4 KiB twice and 256 KiB, which is 9.4 % of 4 MiB.
+        assert_eq!(at(134, &mut workload), Growing::On);
+        match at(135, &mut workload) {
+            Growing::Over(why) => assert!(why.starts_with("DB1 has grown to 5.40 MiB"), "{why}"),
+            other => panic!("{other:?}"),
+        }
+    }
+}

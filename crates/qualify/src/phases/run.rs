@@ -1,0 +1,378 @@
+//! A test from beginning to end.
+//!
+//! ```text
+//!   decide --> remove, create --> open --> wait --> warm up --> (tune) --> collect --> close --> records --> files
+//!     |             |              |                   |          |           |          |          |          |
+//!  RunError      RunError          +-------------------+----------+-- Broken: the rest is "not measured" ------+
+//! ```
+//!
+//! Until databases are open an error is an error and nothing more: [`RunError`]. From then on there is always a [`TestRun`],
+//! which says how far it came; what was measured until then is in it. Being stopped is one of those ends, and so is an I/O
+//! that never comes back: nobody waits for it, and what is open stays open.
+
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::Poll;
+
+use brunt_ese::error::EngineError;
+use brunt_units::{ByteSize, Span, Time};
+use brunt_workload::keys::{Extent, Population};
+use brunt_world::World;
+
+use crate::error::RunError;
+use crate::hanging::{FlightRecorder, HUNG};
+use crate::injection::Injection;
+use crate::kinds::Work;
+use crate::load::Load;
+use crate::load::replication::ship_logs;
+use crate::phases::creation;
+use crate::phases::places::{self, Decision};
+use crate::phases::telling::telling;
+use crate::phases::test_run::TestRun;
+use crate::plan::Plan;
+use crate::progress::{Listener, News, Stop};
+use crate::rules::{Ending, RecordsVerified};
+use crate::server::{Server, Table};
+use crate::truth::integrity;
+use crate::truth::oracle::Oracle;
+use crate::truth::survey::survey;
+use crate::truth::verification;
+
+/// How often the director looks whether it is to stop, to sample, or to tell.
+pub(crate) const TICK: Span = Span::millis(50);
+/// How often the state of a test is told.
+pub(crate) const TELL: Span = Span::millis(250);
+/// How often the director looks for I/Os that hang.
+pub(crate) const LOOK: Span = Span::seconds(1);
+
+/// Records are compared for a tenth of the test's duration at most, but at least for so long.
+const RECORDS_TIME_MIN: Span = Span::seconds(30);
+
+/// Runs `plan` in `world`.
+///
+/// # Errors
+/// [`RunError`] when it did not come to a test.
+pub async fn run(
+    world: &World,
+    plan: &Plan,
+    listener: &dyn Listener,
+    stop: &Stop,
+) -> Result<TestRun, RunError> {
+    direct(world, plan, listener, stop, async |director| {
+        director.run().await
+    })
+    .await
+}
+
+/// Puts a director over `world`, its faults and a record of what is in flight in between, and lets it do `work`.
+pub(crate) async fn direct(
+    world: &World,
+    plan: &Plan,
+    listener: &dyn Listener,
+    stop: &Stop,
+    work: impl AsyncFnOnce(&Director<'_>) -> Result<TestRun, RunError>,
+) -> Result<TestRun, RunError> {
+    let (world, injection) = Injection::before(world, plan);
+    let recorder = FlightRecorder::over(&world);
+    let director = Director {
+        world: &recorder.world(&world),
+        recorder: &recorder,
+        injection: &injection,
+        plan,
+        listener,
+        stop,
+    };
+    work(&director).await
+}
+
+/// Leads a test through its phases.
+pub(crate) struct Director<'a> {
+    pub(crate) world: &'a World,
+    pub(crate) recorder: &'a FlightRecorder,
+    pub(crate) injection: &'a Injection,
+    pub(crate) plan: &'a Plan,
+    pub(crate) listener: &'a dyn Listener,
+    pub(crate) stop: &'a Stop,
+}
+
+/// An I/O hangs, and what was to be done depends on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct GaveUp;
+
+impl Director<'_> {
+    async fn run(&self) -> Result<TestRun, RunError> {
+        let started = self.world.clock.now();
+        let opened = self.unless_hung(self.open()).await;
+        let (server, populations) = opened.map_err(|GaveUp| RunError::Hung(self.hung()))??;
+        let mut run = TestRun::new(self.plan, started, &server);
+        self.wait_for_start().await;
+        if let Some(note) = self.injection.release() {
+            self.note(note);
+        }
+        let extents = match self.plan.kind.work() {
+            Work::Load => self.work(&mut run, &server, populations).await,
+            Work::Replay => self.recover(&mut run, &server, populations).await,
+            Work::BackUp => {
+                let extents = verification::extents(&populations);
+                let as_before = self.back_up(&mut run, &server).await;
+                as_before.then_some(extents)
+            }
+        };
+        self.verify(&mut run, &server, extents).await;
+        run.hung = self.recorder.hung();
+        run.injected = self.injection.outcome();
+        run.ended = self.now();
+        Ok(run)
+    }
+
+    /// Databases as the plan wants them, open, and the records in them.
+    async fn open(&self) -> Result<(Rc<Server>, Vec<Population>), RunError> {
+        let (world, plan) = (self.world, self.plan);
+        let decisions = places::decide(world, plan).await?;
+        self.tell(places::news(plan, &decisions));
+        self.put_in_order(&decisions).await?;
+        creation::create(world, plan, &decisions, self.listener, self.stop).await?;
+        if self.stop.is_asked() {
+            return Err(RunError::Stopped);
+        }
+        let instances = decisions.iter().zip(&plan.instances);
+        let fresh = instances.flat_map(|(decision, instance)| {
+            let databases = 0..instance.databases.len();
+            databases.map(|index| decision.create.contains(&index))
+        });
+        let databases = plan.databases().count();
+        let oracles = fresh.map(|fresh| match fresh {
+            true => Oracle::fresh(databases),
+            false => Oracle::unknown(databases),
+        });
+        let oracles = oracles.collect();
+        let server = Server::open(world, plan, self.listener, Some(oracles)).await?;
+        let server = Rc::new(server);
+        server.name_files(|file, path| self.recorder.name(file, path));
+        match survey(world, &server, self.listener).await {
+            Ok(populations) => Ok((server, populations)),
+            Err(error) => {
+                // The reason is what counts; databases are recoverable anyway.
+                let _ = server.close().await;
+                Err(error)
+            }
+        }
+    }
+
+    /// Finishes what an interrupted run has begun, removes what is to go, and says so.
+    async fn put_in_order(&self, decisions: &[Decision]) -> Result<(), RunError> {
+        for (instance, decision) in self.plan.instances.iter().zip(decisions) {
+            if let Some(journal) = &decision.restore {
+                journal.carry_out(self.world, instance).await?;
+                let name = &instance.name;
+                self.note(format!(
+                    "{name}: a restore was interrupted after its copies were whole; it is finished now"
+                ));
+            }
+        }
+        places::remove(self.world, decisions).await?;
+        let unfinished = decisions.iter().flat_map(|decision| &decision.unfinished);
+        for path in unfinished {
+            let path = path.display();
+            self.note(format!(
+                "{path}: removed, an interrupted run had not finished it"
+            ));
+        }
+        Ok(())
+    }
+
+    /// Waits for the time at which several hosts begin together.
+    pub(crate) async fn wait_for_start(&self) {
+        let Some(at) = self.plan.start_at else { return };
+        let now = self.now();
+        if now > at {
+            let late = (now - at).as_seconds();
+            self.note(format!(
+                "the start was to be {late:.0} s ago: databases were not ready"
+            ));
+        }
+        while self.now() < at && !self.stop.is_asked() {
+            let left = at - self.now();
+            self.tell(News::Waiting { left });
+            self.world.sleep_until(at.min(self.now() + TELL)).await;
+        }
+    }
+
+    /// Sessions at work, and a clean shutdown. What must be in the databases then, unless something went wrong.
+    pub(crate) async fn work<T: Table>(
+        &self,
+        run: &mut TestRun,
+        server: &Rc<Server<T>>,
+        populations: Vec<Population>,
+    ) -> Option<Vec<Extent>> {
+        let maintenance = self
+            .plan
+            .throttle()
+            .map(|throttle| server.maintain(throttle));
+        let sessions = self.plan.sessions;
+        let mut load = Load::start(self.world, self.plan, server, populations, sessions);
+        ship_logs(self.world, server, self.plan.copies.saturating_sub(1));
+        self.warm_up(server, &mut load).await;
+        let mut refused = None;
+        if !self.is_over(&load) {
+            refused = self.tune(run, server, &mut load).await.err();
+        }
+        if refused.is_none() && !self.is_over(&load) {
+            refused = self.collect(run, server, &mut load).await.err();
+        }
+        let closed = self.shut_down(&load, server).await;
+        run.last = server.file_sizes();
+        run.note_sessions(&load.sessions);
+        run.ending = match (refused.or(load.outgrown.clone()), closed) {
+            (Some(why), _) => Ending::Broken(why),
+            (None, Err(GaveUp)) => Ending::Broken(self.hung()),
+            (None, Ok(closed)) => match (server.failure().or(closed.err()), self.stop.is_asked()) {
+                (Some(error), _) => Ending::Broken(error.to_string()),
+                (None, true) => Ending::Stopped,
+                (None, false) if run.log.errors > 0 => run.broken_by_errors(self.plan),
+                (None, false) => Ending::Complete,
+            },
+        };
+        run.note_errors(server.failure().or(server.replication_error()));
+        run.note_maintenance(&maintenance.unwrap_or_default());
+        let known = !matches!(run.ending, Ending::Broken(_));
+        known.then(|| {
+            load.sessions
+                .with_workload(|w| verification::extents(w.populations()))
+        })
+    }
+
+    /// Ends sessions and closes the server, as far as I/Os come back.
+    async fn shut_down<T: Table>(
+        &self,
+        load: &Load<T>,
+        server: &Server<T>,
+    ) -> Result<Result<(), EngineError>, GaveUp> {
+        self.unless_hung(load.sessions.stop()).await?;
+        self.close(server).await
+    }
+
+    /// Closes the server, as far as I/Os come back, and tells how much there is still to write.
+    pub(crate) async fn close<T: Table>(
+        &self,
+        server: &Server<T>,
+    ) -> Result<Result<(), EngineError>, GaveUp> {
+        let total = server.unwritten();
+        let tell = || {
+            let left = server.unwritten().min(total);
+            let done = ByteSize::bytes(total.get() - left.get());
+            self.tell(News::Closing { done, total });
+        };
+        tell();
+        self.unless_hung(telling(self.world, server.close(), tell))
+            .await
+    }
+
+    async fn verify(&self, run: &mut TestRun, server: &Rc<Server>, extents: Option<Vec<Extent>>) {
+        if self.stop.is_asked() || self.recorder.look(self.now()).is_some() {
+            return;
+        }
+        let begun = self.now();
+        if let Some(extents) = extents {
+            let records = self.verify_records(server.oracles(), &extents);
+            match self.unless_hung(records).await {
+                Ok(Ok(found)) => run.records = found,
+                Ok(Err(error)) => {
+                    run.note_errors(Some(error.clone()));
+                    run.ending = Ending::Broken(error.to_string());
+                }
+                Err(GaveUp) => return run.ending = Ending::Broken(self.hung()),
+            }
+        }
+        let files = verification::files(self.world, self.plan, self.listener, self.stop);
+        match self.unless_hung(files).await {
+            Ok(files) => {
+                let found = files.iter().map(|files| &files.found);
+                found.for_each(|found| run.found.absorb(found));
+                run.files = files;
+            }
+            Err(GaveUp) => return run.ending = Ending::Broken(self.hung()),
+        }
+        if self.stop.is_asked() {
+            run.ending = Ending::Stopped;
+            return;
+        }
+        let took = self.now() - begun;
+        self.tell(News::Verified { took });
+    }
+
+    /// `None` when it was stopped on the way.
+    async fn verify_records(
+        &self,
+        oracles: Vec<Oracle>,
+        extents: &[Extent],
+    ) -> Result<Option<RecordsVerified>, EngineError> {
+        let (world, listener, stop) = (self.world, self.listener, self.stop);
+        let server = Server::open(world, self.plan, listener, Some(oracles)).await?;
+        let server = Rc::new(server);
+        let time = RECORDS_TIME_MIN.max(Span(self.plan.duration.0.div_euclid(10)));
+        let until = world.clock.now() + time;
+        let found = integrity::records(world, &server, extents, until, listener, stop).await;
+        let closed = server.close().await;
+        let found = found?;
+        closed?;
+        Ok((!stop.is_asked()).then_some(found))
+    }
+
+    /// Does `work` unless an I/O hangs meanwhile.
+    pub(crate) async fn unless_hung<T>(&self, work: impl Future<Output = T>) -> Result<T, GaveUp> {
+        let mut work = pin!(work);
+        let mut alarm = Box::pin(self.world.sleep(LOOK));
+        poll_fn(|context| {
+            if let Poll::Ready(done) = work.as_mut().poll(context) {
+                return Poll::Ready(Ok(done));
+            }
+            while alarm.as_mut().poll(context).is_ready() {
+                if self.recorder.look(self.now()).is_some() {
+                    return Poll::Ready(Err(GaveUp));
+                }
+                alarm = Box::pin(self.world.sleep(LOOK));
+            }
+            Poll::Pending
+        })
+        .await
+    }
+
+    /// What hangs, in a sentence's end.
+    pub(crate) fn hung(&self) -> String {
+        let hung = self.recorder.hung();
+        format!(
+            "{} has not come back for {} s",
+            hung.first,
+            hung.longest.max(HUNG).0.div_euclid(1_000_000_000)
+        )
+    }
+
+    pub(crate) fn is_over<T: Table>(&self, load: &Load<T>) -> bool {
+        self.stop.is_asked() || load.is_over()
+    }
+
+    /// What sessions at work need now and then: their pace, and an eye on the growth of databases.
+    pub(crate) fn tend<T: Table>(&self, load: &mut Load<T>) {
+        load.keep_pace(self.now());
+        if let Some(note) = load.watch_growth(self.plan) {
+            self.note(note);
+        }
+    }
+
+    pub(crate) fn now(&self) -> Time {
+        self.world.clock.now()
+    }
+
+    pub(crate) fn note(&self, note: String) {
+        self.tell(News::Note(note));
+    }
+
+    pub(crate) fn tell(&self, news: News) {
+        for strike in self.injection.news() {
+            self.listener.tell(self.now(), &News::Note(strike));
+        }
+        self.listener.tell(self.now(), &news);
+    }
+}

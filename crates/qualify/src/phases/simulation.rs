@@ -1,0 +1,187 @@
+//! A test without content: the twin of the engine on modelled storage, through the phases of any other test.
+//!
+//! Left out is only what there is nothing to do for: databases are there at once, records are not compared, and pages are
+//! read after the test as a checksum reads them, to see how fast that is, but not judged; of large databases a part is read.
+//! A recovery replays what the twin has noted of its log.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use brunt_ese::content::{Content, Ghost};
+use brunt_report::result::VerifiedFile;
+use brunt_units::{ByteSize, Span};
+use brunt_world::{Class, Io, Op, OpenMode, Segments, World};
+
+use crate::error::RunError;
+use crate::kinds::Work;
+use crate::phases::run::{Director, direct};
+use crate::phases::test_run::TestRun;
+use crate::plan::{DatabasePlan, Plan};
+use crate::progress::{Listener, News, Stop};
+use crate::rules::Ending;
+use crate::server::Server;
+use crate::truth::verification::Files;
+
+/// Bytes of one read of a checksum. Source: the facts of published checksum tables, 64 KiB.
+const CHECKSUM_READ: u64 = 64 << 10;
+/// Checksum reads in flight of a whole server, and of one database at least and at most.
+///
+/// Inferred from rate times latency in published checksum tables: 69 for each of two databases (EMC CX3-20, 700 users, 2007), 158
+/// for twenty (Dell EqualLogic PS5000XV, 90,000 users, 2008).
+const CHECKSUM_IN_FLIGHT: (usize, usize, usize) = (128, 8, 64);
+/// What is read of the databases of a server, together: the rate is as steady after it as after all of it, and terabytes
+/// would take longer to read than the test before. Of each database at least a sixteenth of a gibibyte is read.
+const CHECKSUM_SAMPLE: u64 = 16 << 30;
+const CHECKSUM_SAMPLE_MIN: u64 = 64 << 20;
+/// How often progress is told.
+const TELL: Span = Span::seconds(1);
+
+/// Runs `plan` in `world` without content: on databases of any size, as the [twin](brunt_ese::twin) of the engine would.
+///
+/// # Errors
+/// [`RunError`] when it did not come to a test; [`RunError::NotModelled`] for what needs content.
+pub async fn simulate(
+    world: &World,
+    plan: &Plan,
+    listener: &dyn Listener,
+    stop: &Stop,
+) -> Result<TestRun, RunError> {
+    direct(world, plan, listener, stop, async |director| {
+        director.simulate().await
+    })
+    .await
+}
+
+impl Director<'_> {
+    async fn simulate(&self) -> Result<TestRun, RunError> {
+        if self.plan.copy_to.is_some() {
+            return Err(RunError::NotModelled("restoring from copies"));
+        }
+        if !self.plan.faults.is_empty() {
+            return Err(RunError::NotModelled("a fault"));
+        }
+        let started = self.now();
+        let (server, populations) = Server::make(self.world, self.plan).await?;
+        self.tell(News::Assumed);
+        let server = Rc::new(server);
+        server.name_files(|file, path| self.recorder.name(file, path));
+        let mut run = TestRun::new(self.plan, started, &server);
+        self.wait_for_start().await;
+        match self.plan.kind.work() {
+            Work::Load => {
+                self.work(&mut run, &server, populations).await;
+            }
+            Work::BackUp => {
+                self.back_up(&mut run, &server).await;
+            }
+            Work::Replay => {
+                self.recover(&mut run, &server, populations).await;
+            }
+        }
+        if run.ending == Ending::Complete {
+            self.read_files(&mut run).await?;
+        }
+        run.hung = self.recorder.hung();
+        run.ended = self.now();
+        Ok(run)
+    }
+
+    /// Reads all databases at once, as a checksum does.
+    async fn read_files(&self, run: &mut TestRun) -> Result<(), RunError> {
+        let (world, begun) = (self.world, self.now());
+        let databases = run.last.len().max(1) as u64;
+        let reads = CHECKSUM_SAMPLE.div_euclid(databases * CHECKSUM_READ);
+        let sample = (reads * CHECKSUM_READ).max(CHECKSUM_SAMPLE_MIN);
+        let read_of = |size: &ByteSize| size.get().min(sample);
+        let total = ByteSize::bytes(run.last.iter().map(read_of).sum());
+        let read = Rc::new(Cell::new(0));
+        let databases = self.plan.databases().zip(&run.last);
+        let tasks: Vec<_> = databases
+            .map(|(database, bytes)| {
+                let reader = Reader {
+                    world: world.clone(),
+                    bytes: read_of(bytes),
+                    page: self.plan.engine.page.bytes_u64(),
+                    in_flight: in_flight(self.plan),
+                    read: Rc::clone(&read),
+                    stop: self.stop.clone(),
+                };
+                world.spawner.spawn(reader.run(database.clone()))
+            })
+            .collect();
+        while tasks.iter().any(|task| !task.is_done()) {
+            world.sleep(TELL).await;
+            let done = ByteSize::bytes(read.get());
+            self.tell(News::VerifyingFiles { done, total });
+        }
+        let mut files = Files {
+            read_only: true,
+            ..Files::default()
+        };
+        for task in tasks {
+            files.files.push(task.await?);
+        }
+        if self.stop.is_asked() {
+            run.ending = Ending::Stopped;
+            return Ok(());
+        }
+        run.files = Some(files);
+        let took = self.now() - begun;
+        self.tell(News::Verified { took });
+        Ok(())
+    }
+}
+
+fn in_flight(plan: &Plan) -> usize {
+    let (all, least, most) = CHECKSUM_IN_FLIGHT;
+    all.div_euclid(plan.databases().count()).clamp(least, most)
+}
+
+/// Reads one database from its beginning, as much of it as is to be read.
+struct Reader {
+    world: World,
+    bytes: u64,
+    page: u64,
+    in_flight: usize,
+    /// Bytes that all readers have read.
+    read: Rc<Cell<u64>>,
+    stop: Stop,
+}
+
+impl Reader {
+    async fn run(self, database: DatabasePlan) -> Result<VerifiedFile, RunError> {
+        let (world, path) = (&self.world, &database.path);
+        let begun = world.clock.now();
+        let file = world.volume.open(path, OpenMode::Read).await;
+        let file = file.map_err(RunError::name(path))?;
+        let mut coming = std::collections::VecDeque::new();
+        let mut at = 0;
+        while !self.stop.is_asked() {
+            while at < self.bytes && coming.len() < self.in_flight {
+                let piece = CHECKSUM_READ.min(self.bytes - at);
+                let room = usize::try_from(piece).expect("a piece is small");
+                let segments = Segments::from_buf([Ghost::incoming(&world.frames, room)]);
+                let io = Io::new(Class::Verify, Op::Read, file, at, segments);
+                coming.push_back(world.disk.submit(io));
+                at += piece;
+            }
+            let Some(ticket) = coming.pop_front() else {
+                break;
+            };
+            let done = ticket.await;
+            self.read.set(self.read.get() + CHECKSUM_READ);
+            done.result.map_err(RunError::read(path))?;
+        }
+        // It was only read.
+        let _ = world.volume.close(file).await;
+        Ok(VerifiedFile {
+            file: path.display().to_string(),
+            pages_seen: at.div_euclid(self.page),
+            pages_bad: 0,
+            pages_correctable: 0,
+            pages_wrong_number: 0,
+            bytes: at,
+            seconds: (world.clock.now() - begun).as_seconds(),
+        })
+    }
+}

@@ -1,0 +1,158 @@
+//! Soft recovery: how long does it take to replay so many logs after a crash?
+//!
+//! ```text
+//!   sessions write logs, the checkpoint stays behind --> everybody stops --> the server is left as a crash leaves it
+//!      --> opened again: redo and undo, instance by instance, timed --> closed --> every record compared
+//! ```
+//!
+//! Pages are written when they are old, as in any other test, but the checkpoint is held where it is, so that recovery replays all
+//! of the logs: it reads nearly every page that they changed, finds most of them done, and repeats what the end of the log says. That
+//! is how published recoveries went: they read a thousand pages a second and wrote seventeen (EMC, CX3-20 for 700 users, H2930, 2007).
+//! The log is durable to its end when the server is left: every record is known then, and lost ones show.
+
+use std::rc::Rc;
+
+use brunt_ese::instance::Instance;
+use brunt_workload::keys::{Extent, Population};
+
+use crate::load::Load;
+use crate::load::punctuality::Punctuality;
+use crate::phases::run::{Director, GaveUp, TELL, TICK};
+use crate::phases::test_run::TestRun;
+use crate::progress::News;
+use crate::rules::Ending;
+use crate::sampling::Sampler;
+use crate::server::{Server, Table};
+use crate::truth::verification;
+
+impl Director<'_> {
+    /// The test itself. What must be in the databases then, unless something went wrong.
+    pub(crate) async fn recover<T: Table>(
+        &self,
+        run: &mut TestRun,
+        server: &Rc<Server<T>>,
+        populations: Vec<Population>,
+    ) -> Option<Vec<Extent>> {
+        let sessions = self.plan.sessions;
+        let mut load = Load::start(self.world, self.plan, server, populations, sessions);
+        let enough = self.generate(run, server, &mut load).await;
+        if self.unless_hung(load.sessions.stop()).await == Err(GaveUp) {
+            run.ending = Ending::Broken(self.hung());
+            return None;
+        }
+        run.note_sessions(&load.sessions);
+        run.note_errors(server.failure());
+        run.last = server.file_sizes();
+        if self.stop.is_asked() || !enough || run.log.errors > 0 {
+            run.ending = self.ended_early(run, server, load.outgrown).await;
+            return None;
+        }
+        let extents = load
+            .sessions
+            .with_workload(|w| verification::extents(w.populations()));
+        match self.unless_hung(self.crash_and_recover(run, server)).await {
+            Ok(Ok(())) => Some(extents),
+            Ok(Err(error)) => {
+                run.note_errors(Some(error.clone()));
+                run.ending = Ending::Broken(error.to_string());
+                None
+            }
+            Err(GaveUp) => {
+                run.ending = Ending::Broken(self.hung());
+                None
+            }
+        }
+    }
+
+    /// Lets sessions write until every instance has as many logs as are wanted. Whether they did.
+    async fn generate<T: Table>(
+        &self,
+        run: &mut TestRun,
+        server: &Rc<Server<T>>,
+        load: &mut Load<T>,
+    ) -> bool {
+        let (board, page) = (server.board(), self.plan.engine.page.bytes_u64());
+        let first = server.generations();
+        let begun = self.now();
+        // Pages that leave a small cache would take it along otherwise, and there would be less to replay than was written.
+        server
+            .instances()
+            .iter()
+            .for_each(Instance::hold_checkpoint);
+        self.tell(News::Dispatching);
+        self.tell(News::CollectionStarted);
+        let mut sampler = Sampler::start(self.plan, begun, board);
+        let punctuality = Punctuality::watch(self.world);
+        load.sessions.begin_collection();
+        let mut tell_at = begun;
+        let mut enough = false;
+        loop {
+            let now = self.now();
+            let written = server.generations();
+            let written = written.iter().zip(&first).map(|(now, first)| now - first);
+            let least = written.min().unwrap_or(0);
+            enough |= least >= self.plan.logs;
+            let over = enough || self.is_over(load) || now - begun >= self.plan.duration;
+            if now >= sampler.due() || (over && now > sampler.closed_at()) {
+                let resident = u64::from(server.resident().0) * page;
+                let operations = load.sessions.take_latencies();
+                let recorded = sampler.close(now, board, &operations, resident);
+                self.listener.recorded(&recorded);
+            }
+            if over {
+                break;
+            }
+            self.tend(load);
+            if now >= tell_at {
+                tell_at = now + TELL;
+                let wanted = self.plan.logs;
+                self.tell(News::GeneratingLogs {
+                    done: least,
+                    wanted,
+                });
+            }
+            self.world.sleep(TICK).await;
+        }
+        self.tell(News::CollectionEnded);
+        run.delays = punctuality.end();
+        run.collected = Some(sampler.finish());
+        enough
+    }
+
+    /// A clean end without a recovery, and why.
+    async fn ended_early<T: Table>(
+        &self,
+        run: &TestRun,
+        server: &Rc<Server<T>>,
+        outgrown: Option<String>,
+    ) -> Ending {
+        let closed = self.close(server).await;
+        match (server.failure(), closed) {
+            (_, Err(GaveUp)) => Ending::Broken(self.hung()),
+            (Some(error), _) | (None, Ok(Err(error))) => Ending::Broken(error.to_string()),
+            (None, Ok(Ok(()))) if self.stop.is_asked() => Ending::Stopped,
+            (None, Ok(Ok(()))) => match &run.log.first_error {
+                Some(error) => Ending::Broken(error.to_string()),
+                None => Ending::Broken(outgrown.unwrap_or_else(|| format!(
+                    "fewer than {} log files were written in {} s; more sessions, a longer test.duration, or fewer test.logs",
+                    self.plan.logs,
+                    self.plan.duration.0.div_euclid(1_000_000_000)
+                ))),
+            },
+        }
+    }
+
+    async fn crash_and_recover<T: Table>(
+        &self,
+        run: &mut TestRun,
+        server: &Rc<Server<T>>,
+    ) -> Result<(), brunt_ese::error::EngineError> {
+        server.abandon().await?;
+        run.attempted = true;
+        self.note("the server was left without a shutdown; its logs are replayed".to_owned());
+        let again = T::reopen(self.world, self.plan, self.listener, server).await?;
+        run.recoveries = again.recoveries().to_vec();
+        run.last = again.file_sizes();
+        again.close().await
+    }
+}

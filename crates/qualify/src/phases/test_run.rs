@@ -1,0 +1,220 @@
+//! What a test leaves behind, before it is judged.
+//!
+//! A test that ends early leaves what it had measured until then; [`Ending`] says how far it came.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use brunt_ese::error::{EngineError, PageFault};
+use brunt_ese::maintenance::Maintenance;
+use brunt_ese::meter::MeterBoard;
+use brunt_report::result::Tuning;
+use brunt_stats::{Latencies, OperationLatencies};
+use brunt_units::{ByteSize, Span, Time};
+use brunt_workload::mix::Kind;
+
+use crate::goal::Target;
+use crate::hanging::Hung;
+use crate::injection::Injected;
+use crate::load::sessions::{Log, Sessions};
+use crate::plan::Plan;
+use crate::rules::{Ending, RecordsVerified};
+use crate::sampling::Collected;
+use crate::server::{Server, Table};
+use crate::truth::found::Found;
+use crate::truth::verification::Files;
+
+/// One database that was read for a backup.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BackedUp {
+    /// Its number in the plan.
+    pub database: usize,
+    /// Bytes of its file.
+    pub bytes: ByteSize,
+    /// How long it took.
+    pub took: Span,
+}
+
+/// What restoring all databases took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Restored {
+    /// Bytes copied, logs included.
+    pub bytes: u64,
+    /// How long copying took.
+    pub copied: Span,
+    /// The same with recovery.
+    pub took: Span,
+}
+
+/// One instance that was recovered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Recovered {
+    /// Its number in the plan.
+    pub instance: usize,
+    /// Log files replayed.
+    pub logs: u32,
+    /// How long it took, until its databases could be used.
+    pub took: Span,
+}
+
+/// Everything a test left behind, before it is judged.
+pub struct TestRun {
+    /// How it ended.
+    pub ending: Ending,
+    /// When it began.
+    pub started: Time,
+    /// Sessions in the pool: those of the plan, or those that were found.
+    pub sessions: u32,
+    /// What was to be reached: what the plan says, or a share of the maximum that was found.
+    pub target: Option<Target>,
+    /// How sessions were looked for, if they were.
+    pub tuning: Option<Tuning>,
+    /// What was collected; nothing when it never came to that.
+    pub collected: Option<Collected>,
+    /// The engine's counters.
+    pub board: Rc<MeterBoard>,
+    /// Sizes of all databases when sessions began.
+    pub initial: Vec<ByteSize>,
+    /// Sizes of all databases when they had ended.
+    pub last: Vec<ByteSize>,
+    /// Batches on each instance.
+    pub batches: Vec<u64>,
+    /// Operations that took place, in the order of [`Kind::ALL`].
+    pub operations: [u64; Kind::ALL.len()],
+    /// What sessions met with.
+    pub log: Log,
+    /// I/Os that failed and pages that were bad, and the first of them.
+    pub errors: (u64, String),
+    /// What was wrong with the storage, whoever met it.
+    pub found: Found,
+    /// What was to go wrong on purpose, and how often it did.
+    pub injected: Vec<Injected>,
+    /// Databases read for a backup.
+    pub backups: Vec<BackedUp>,
+    /// What restoring them took.
+    pub restored: Option<Restored>,
+    /// Whether it came to what a test of recovery or restoring is about.
+    pub attempted: bool,
+    /// Instances that were recovered, in tests that are about that.
+    pub recoveries: Vec<Recovered>,
+    /// I/Os that hung.
+    pub hung: Hung,
+    /// How late tasks of the program were when their time had come, during the collection.
+    pub delays: Latencies,
+    /// What was found in files.
+    pub files: Option<Files>,
+    /// What was found in records.
+    pub records: Option<RecordsVerified>,
+    /// When it ended.
+    pub ended: Time,
+}
+
+impl TestRun {
+    /// A test of `plan` of which nothing is known but that it began.
+    pub fn unfinished(plan: &Plan, started: Time) -> Self {
+        let board = MeterBoard::new(plan.databases().count(), plan.instances.len());
+        Self {
+            ending: Ending::Stopped,
+            started,
+            sessions: plan.sessions,
+            target: plan.target,
+            tuning: None,
+            collected: None,
+            board: Rc::new(board),
+            initial: Vec::new(),
+            last: Vec::new(),
+            batches: Vec::new(),
+            operations: [0; Kind::ALL.len()],
+            log: Log::default(),
+            errors: (0, String::new()),
+            found: Found::default(),
+            injected: Vec::new(),
+            backups: Vec::new(),
+            restored: None,
+            attempted: false,
+            recoveries: Vec::new(),
+            hung: Hung::default(),
+            delays: Latencies::new(),
+            files: None,
+            records: None,
+            ended: started,
+        }
+    }
+
+    pub(crate) fn new<T: Table>(plan: &Plan, started: Time, server: &Server<T>) -> Self {
+        let sizes = server.file_sizes();
+        Self {
+            ending: Ending::Complete,
+            board: Rc::clone(server.board()),
+            last: sizes.clone(),
+            initial: sizes,
+            ..Self::unfinished(plan, started)
+        }
+    }
+
+    pub(crate) fn note_sessions<T: Table>(&mut self, sessions: &Sessions<Rc<Server<T>>>) {
+        self.log = sessions.log();
+        (self.batches, self.operations) = sessions.with_workload(|workload| {
+            let counts = Kind::ALL.map(|kind| workload.count(kind));
+            (workload.batches().to_vec(), counts)
+        });
+    }
+
+    /// How a test ends that met errors: it was carried through if it lasted to its end.
+    pub(crate) fn broken_by_errors(&self, plan: &Plan) -> Ending {
+        let collected = self.collected.as_ref();
+        match (&self.log.first_error, collected) {
+            (_, Some(collected)) if collected.length >= plan.duration => Ending::Complete,
+            (Some(error), _) => Ending::Broken(error.to_string()),
+            (None, _) => Ending::Complete,
+        }
+    }
+
+    /// Counts what is the storage's fault: a full volume is not.
+    pub(crate) fn note_errors(&mut self, failure: Option<EngineError>) {
+        self.found.absorb(&self.log.found);
+        failure.iter().for_each(|error| self.found.note(error));
+        let first = self.log.first_error.clone();
+        let faults = [first, failure];
+        let mut faults = faults.into_iter().flatten().filter(is_storage_fault);
+        if let Some(fault) = faults.next() {
+            self.errors.0 = self.log.errors.max(1);
+            self.errors.1 = fault.to_string();
+        }
+    }
+
+    /// Bad pages that background maintenance has found count as well, whoever met them too.
+    pub(crate) fn note_maintenance(&mut self, scans: &[Maintenance]) {
+        let bad = scans.iter().map(|scan| scan.findings().bad);
+        for error in bad.flat_map(BTreeMap::into_values) {
+            self.errors.0 += 1;
+            self.found.note(&error);
+            if self.errors.1.is_empty() {
+                self.errors.1 = error.to_string();
+            }
+        }
+    }
+
+    /// Latencies of operations over the collection.
+    pub fn operation_latencies(&self) -> OperationLatencies {
+        let mut all = OperationLatencies::default();
+        let collected = self.collected.iter();
+        for operations in collected.flat_map(|collected| &collected.operations) {
+            all.merge(operations);
+        }
+        all
+    }
+}
+
+fn is_storage_fault(error: &EngineError) -> bool {
+    use brunt_world::IoError::{Device, Medium, Other, PastEnd};
+    match error {
+        EngineError::Page { fault, .. } => !matches!(fault, PageFault::Structure),
+        EngineError::LogFailed { error, .. }
+        | EngineError::Write { error, .. }
+        | EngineError::File { error, .. } => {
+            matches!(error, Device | Medium | PastEnd | Other(_))
+        }
+        _ => false,
+    }
+}

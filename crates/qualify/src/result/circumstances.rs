@@ -1,0 +1,54 @@
+//! Whether what was measured means anything for a server that goes live.
+
+use brunt_units::ByteSize;
+use brunt_workload::session::Scheduling;
+
+use super::qualifies::Circumstances;
+use super::{Assembly, Surroundings, sum};
+use crate::rules::{Evidence, device, shows_headroom, tester};
+
+impl Assembly<'_> {
+    pub(super) fn circumstances(
+        &self,
+        surroundings: &Surroundings,
+        evidence: &Evidence,
+    ) -> Circumstances {
+        let data = ByteSize::bytes(sum(&self.run.last));
+        let memory = surroundings.machine.memory_bytes;
+        let shares = surroundings.volumes.iter().filter_map(|used| {
+            let on_it = used
+                .databases
+                .iter()
+                .map(|at| self.run.last.get(*at).map_or(0, |size| size.get()));
+            let whole = used.bytes.filter(|bytes| bytes.get() > 0)?;
+            let share = on_it.sum::<u64>() as f64 / whole.get() as f64;
+            (!used.databases.is_empty()).then_some(share)
+        });
+        let achieved = evidence.achieved_io_per_s;
+        let target = self.run.target;
+        Circumstances {
+            kind: self.plan.kind,
+            measured: self.length,
+            data,
+            memory: (memory > 0).then(|| ByteSize::bytes(memory)),
+            array_cache: self.plan.array_cache,
+            direct: surroundings.backend.direct,
+            reached_devices: device::agrees(&evidence.volumes),
+            headroom: !self.plan.kind.has_limits()
+                || target.is_none_or(|target| shows_headroom(target, achieved, &self.plan.limits)),
+            host: tester::obstacle(&evidence.tester),
+            volume_share: shares.min_by(f64::total_cmp),
+            scheduling: held_back(self.plan.load.scheduling),
+            faults: self.plan.faults.len(),
+        }
+    }
+}
+
+fn held_back(scheduling: Scheduling) -> Option<String> {
+    match scheduling {
+        Scheduling::None | Scheduling::Paced { .. } => None,
+        Scheduling::Pause { .. } | Scheduling::Station { .. } => {
+            Some("sessions were held back by a model".to_owned())
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! What rules need of a test.
+
+use brunt_ese::meter::Meters;
+use brunt_report::host_counters;
+use brunt_stats::{Meter, Percentile};
+use brunt_units::{ByteSize, Span};
+
+use super::{Assembly, Surroundings};
+use crate::rules::device::VolumeReads;
+use crate::rules::tester::Tester;
+use crate::rules::{Evidence, StreamLatency};
+
+impl Assembly<'_> {
+    pub(super) fn evidence(&self, surroundings: &Surroundings) -> Evidence {
+        let (plan, run, meters) = (self.plan, self.run, self.meters);
+        let collected = run.collected.as_ref();
+        let streams = |names: Vec<&String>, means: Vec<Option<Span>>, samples: Option<&Vec<_>>| {
+            let of = |at: usize| samples.map_or_else(Default::default, |s| s[at]);
+            let streams = names.into_iter().zip(means).enumerate();
+            let stream = |(at, (name, mean)): (usize, (&String, _))| StreamLatency {
+                name: name.clone(),
+                mean,
+                samples: of(at),
+            };
+            streams.map(stream).collect::<Vec<_>>()
+        };
+        let mean = |meter: &Meter| collected.and(meter.total().mean);
+        let reads = meters.databases.iter().map(|m| mean(&m.reads)).collect();
+        let logs = meters.logs.iter().map(|m| mean(&m.writes)).collect();
+        let names = plan.databases().map(|database| &database.name).collect();
+        let log_names = plan.instances.iter().map(|i| &i.name).collect();
+        // Nothing was measured by a test that ended as it began.
+        let per_second = |count: u64| {
+            let seconds = self.length.as_seconds();
+            (seconds > 0.0).then(|| count as f64 / seconds)
+        };
+        let io = meters
+            .databases
+            .iter()
+            .map(|m| m.reads.total().count + m.writes.total().count);
+        let judged = run.files.as_ref().filter(|files| !files.read_only);
+        Evidence {
+            reads: streams(names, reads, collected.map(|c| &c.reads)),
+            log_writes: streams(log_names, logs, collected.map(|c| &c.log_writes)),
+            stalls_per_s: collected.and_then(|_| per_second(meters.page_fault_stalls.total())),
+            achieved_io_per_s: collected.and_then(|_| per_second(io.sum())),
+            target: run.target,
+            tuning: run.tuning.clone(),
+            samples: collected.map_or_else(Vec::new, |c| c.samples.clone()),
+            read_tails: self.tails(plan.databases().map(|d| &d.name), reads_of(meters)),
+            log_tails: self.tails(plan.instances.iter().map(|i| &i.name), logs_of(meters)),
+            operation_p99: run
+                .operation_latencies()
+                .from_intended_start
+                .percentile(Percentile::P99),
+            mailboxes: plan.mailboxes,
+            without_content: run.files.as_ref().is_some_and(|files| files.read_only),
+            pages: judged.map(|files| files.databases),
+            logs: judged.map(|files| files.logs),
+            records: run.records,
+            findings: run.log.findings,
+            io_errors: run.errors.0,
+            first_error: run.errors.1.clone(),
+            hung: run.hung.clone(),
+            done: plan.kind.done(plan, run),
+            volumes: self.volumes(surroundings),
+            tester: self.tester(surroundings),
+        }
+    }
+
+    /// What the program and its machine say of themselves.
+    fn tester(&self, surroundings: &Surroundings) -> Tester {
+        let mean = |name: &str| {
+            let mut counters = surroundings.host.iter();
+            counters.find(|counter| counter.counter == name)?.avg
+        };
+        Tester {
+            delay_p99: self.run.delays.percentile(Percentile::P99),
+            busy_percent: mean(host_counters::OWN_PROCESSOR),
+            steal_percent: mean(host_counters::STEAL),
+            throttled_percent: mean(host_counters::THROTTLED),
+        }
+    }
+
+    /// The slowest thousandth of each stream.
+    fn tails<'s>(
+        &self,
+        names: impl Iterator<Item = &'s String>,
+        meters: impl Iterator<Item = &'s Meter>,
+    ) -> Vec<(String, Span)> {
+        let collected = self.run.collected.is_some();
+        let tails = names.zip(meters).filter(|_| collected);
+        tails
+            .filter_map(|(name, meter)| {
+                let tail = meter.latencies().percentile(Percentile::P99_9)?;
+                Some((name.clone(), tail))
+            })
+            .collect()
+    }
+
+    /// What the engine read on each volume, and what the devices say.
+    pub(super) fn volumes(&self, surroundings: &Surroundings) -> Vec<VolumeReads> {
+        let volumes = surroundings.volumes.iter();
+        let databases = &self.meters.databases;
+        volumes
+            .map(|used| VolumeReads {
+                mount: used.volume.mount.clone(),
+                engine: self.read_on(used).bytes,
+                blank: used
+                    .databases
+                    .iter()
+                    .map(|at| databases[*at].blank.total())
+                    .sum(),
+                device: used.device_read.map(ByteSize::get),
+            })
+            .collect()
+    }
+}
+
+fn reads_of(meters: &Meters) -> impl Iterator<Item = &Meter> {
+    meters.databases.iter().map(|database| &database.reads)
+}
+
+fn logs_of(meters: &Meters) -> impl Iterator<Item = &Meter> {
+    meters.logs.iter().map(|log| &log.writes)
+}

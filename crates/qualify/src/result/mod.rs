@@ -1,0 +1,208 @@
+//! From a test and its surroundings to the result that is written down.
+//!
+//! The test knows what the engine did; what machine it ran on, how I/O reached the storage and what the kernel counted
+//! comes from outside as [`Surroundings`], because in a virtual world there is none of it.
+
+mod circumstances;
+mod evidence;
+mod instances;
+pub mod qualifies;
+mod setup;
+
+pub use setup::timestamp;
+
+use brunt_ese::meter::Meters;
+use brunt_report::host_counters::{DELAY, PAGE_FAULT_STALLS, in_order};
+use brunt_report::result::{
+    Backend, Details, Durability, HostCounter, InjectedFault, Integrity, Machine, Origin,
+    RunResult, SCHEMA, Server, ServerDetails, Storage, Volume, World,
+};
+use brunt_stats::Percentile;
+use brunt_units::{ByteSize, Span, Time};
+
+use crate::kinds::{backups, recoveries};
+use crate::phases::test_run::TestRun;
+use crate::plan::Plan;
+use crate::rules::{RecordsVerified, integrity, judge, sentence, verdict};
+use crate::sampling::distributions;
+use crate::truth::oracle::Findings;
+use qualifies::{obstacles, unproven};
+
+/// What a test does not know of itself.
+#[derive(Clone, Debug)]
+pub struct Surroundings {
+    /// Real or virtual.
+    pub world: World,
+    /// The machine.
+    pub machine: Machine,
+    /// What was watched of it during the collection, apart from what the engine counts itself.
+    pub host: Vec<HostCounter>,
+    /// How I/O was submitted; its volumes are filled from [`Surroundings::volumes`].
+    pub backend: Backend,
+    /// The file systems, and what lies on each.
+    pub volumes: Vec<VolumeUse>,
+    /// How log writes became durable, one for each instance; latencies are filled in.
+    pub durability: Vec<Durability>,
+    /// How the result came to be.
+    pub origin: Origin,
+}
+
+/// A file system in use.
+#[derive(Clone, Debug)]
+pub struct VolumeUse {
+    /// What is written down of it; the engine's reads are filled in.
+    pub volume: Volume,
+    /// Its size, if it is known.
+    pub bytes: Option<ByteSize>,
+    /// Bytes that the devices beneath read during the collection, as the kernel counts; nothing where there are none.
+    pub device_read: Option<ByteSize>,
+    /// Databases on it, by their number in the plan.
+    pub databases: Vec<usize>,
+    /// Logs on it, by their instance.
+    pub logs: Vec<usize>,
+}
+
+/// The result of `run`.
+pub fn result(plan: &Plan, run: &TestRun, surroundings: &Surroundings) -> RunResult {
+    run.board.with(|meters| {
+        let assembly = Assembly {
+            plan,
+            run,
+            meters,
+            length: run.collected.as_ref().map_or(Span::ZERO, |c| c.length),
+        };
+        assembly.result(surroundings)
+    })
+}
+
+/// The result of a run of `plan` that began at `started` and has not ended: what it is of, and no number. It lies in the run
+/// folder from the beginning, so that there is a report when the machine dies.
+pub fn unfinished(plan: &Plan, started: Time, surroundings: &Surroundings) -> RunResult {
+    let run = TestRun::unfinished(plan, started);
+    let mut result = result(plan, &run, surroundings);
+    result.times.ended = None;
+    result.storage.details.sentence = "The run has not ended.".to_owned();
+    result.reasons = vec!["the run has not ended".to_owned()];
+    result
+}
+
+struct Assembly<'a> {
+    plan: &'a Plan,
+    run: &'a TestRun,
+    meters: &'a Meters,
+    length: Span,
+}
+
+impl Assembly<'_> {
+    fn result(&self, surroundings: &Surroundings) -> RunResult {
+        let (plan, run) = (self.plan, self.run);
+        let evidence = self.evidence(surroundings);
+        let rules = judge(plan.kind, &evidence, &plan.limits);
+        let verdict = verdict(&run.ending, &rules);
+        let mut reasons = obstacles(&self.circumstances(surroundings, &evidence));
+        reasons.extend(unproven(verdict, &rules));
+        RunResult {
+            schema: SCHEMA.to_owned(),
+            scenario: plan.name.clone(),
+            world: surroundings.world,
+            verdict,
+            qualifies: reasons.is_empty(),
+            reasons,
+            times: self.times(),
+            origin: surroundings.origin.clone(),
+            storage: Storage {
+                test: plan.kind.word().to_owned(),
+                achieved_iops: evidence.achieved_io_per_s,
+                target_iops: run.target.map(|target| target.io_per_s),
+                database_bytes_initial: known(&run.initial),
+                database_bytes_final: known(&run.last),
+                database_files: plan.databases().count() as u64,
+                integrity: integrity(run.records, run.log.findings).map(in_result),
+                faults: self.faults(),
+                servers: vec![self.server(surroundings)],
+                details: Details {
+                    sentence: sentence(&run.ending, &rules, &evidence),
+                    setup: self.setup(),
+                    tuning: run.tuning.clone(),
+                    distributions: distributions(self.meters, &run.operation_latencies()),
+                    found: run.found.lines().to_vec(),
+                    model: None,
+                },
+            },
+            rules,
+        }
+    }
+
+    fn server(&self, surroundings: &Surroundings) -> Server {
+        let files = self.run.files.as_ref();
+        Server {
+            name: surroundings.machine.name.clone(),
+            instances: self.instances(),
+            host: self.host(surroundings),
+            checksum: files.map_or_else(Vec::new, |files| files.files.clone()),
+            backup: backups(self.plan, self.run),
+            recovery: recoveries(self.plan, self.run),
+            details: ServerDetails {
+                machine: surroundings.machine.clone(),
+                backend: self.backend(surroundings),
+                durability: self.durability(surroundings),
+            },
+        }
+    }
+
+    /// What was watched, and what the engine counted of itself.
+    fn host(&self, surroundings: &Surroundings) -> Vec<HostCounter> {
+        let samples = self.run.collected.iter().flat_map(|c| &c.samples);
+        let stalls = samples.map(|s| (s.page_fault_stalls_per_s, s.length_s));
+        let mut host = surroundings.host.clone();
+        host.push(HostCounter::over(PAGE_FAULT_STALLS, stalls));
+        host.extend(self.delays());
+        in_order(host)
+    }
+
+    /// What was to go wrong on purpose; while it is not known how often it did, the plan.
+    fn faults(&self) -> Vec<InjectedFault> {
+        let struck = |at: usize| self.run.injected.get(at).map(|injected| injected.struck);
+        let faults = self.plan.faults.iter().enumerate();
+        faults
+            .map(|(at, fault)| InjectedFault {
+                fault: fault.kind.to_string(),
+                file: fault.file.display().to_string(),
+                struck: struck(at),
+            })
+            .collect()
+    }
+
+    /// How late the engine's thread was woken.
+    fn delays(&self) -> Option<HostCounter> {
+        let delays = &self.run.delays;
+        let millis = |span: Option<Span>| span.map(Span::as_millis);
+        Some(HostCounter {
+            avg: Some(delays.mean()?.as_millis()),
+            min: millis(delays.percentile(Percentile::per_mille(1))),
+            max: millis(delays.max()),
+            ..HostCounter::absent(DELAY)
+        })
+    }
+}
+
+fn in_result((found, findings): (RecordsVerified, Findings)) -> Integrity {
+    Integrity {
+        records: found.expected,
+        records_checked: found.checked,
+        versions_known: found.known,
+        lost: findings.lost,
+        stale: findings.stale,
+        phantom: findings.phantom,
+        torn: findings.torn,
+    }
+}
+
+/// The sum of what is known.
+fn known(sizes: &[ByteSize]) -> Option<u64> {
+    (!sizes.is_empty()).then(|| sum(sizes))
+}
+
+fn sum(sizes: &[ByteSize]) -> u64 {
+    sizes.iter().map(|size| size.get()).sum()
+}

@@ -1,0 +1,247 @@
+//! Whether a result may be shown as a qualification: a pass of a small demo must not look like one.
+//!
+//! The verdict says whether the limits were held; this says whether holding them means anything for a server that goes
+//! live. Every obstacle is a reason in words.
+
+use brunt_report::result::{Group, Outcome, Rule, Verdict};
+use brunt_report::{decimals, grouped};
+use brunt_units::{ByteSize, Span};
+
+use crate::kinds::TestKind;
+
+/// Below this share of its volume a database may flatter: heads hardly move. Source: the footnote of ESRP papers on
+/// tests that use about a quarter of the disks' capacity.
+const VOLUME_SHARE_MIN: f64 = 0.25;
+
+/// What decides whether a result qualifies.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Circumstances {
+    /// What kind of test it was.
+    pub kind: TestKind,
+    /// How long was measured.
+    pub measured: Span,
+    /// Sum of all databases.
+    pub data: ByteSize,
+    /// Memory of the machine, which may cache what is smaller; nothing when it is not known, or no machine.
+    pub memory: Option<ByteSize>,
+    /// Cache of the storage itself, if the scenario says how large it is.
+    pub array_cache: Option<ByteSize>,
+    /// Whether I/O bypassed the page cache.
+    pub direct: bool,
+    /// Whether what was read came from the devices, as far as the kernel counts it.
+    pub reached_devices: bool,
+    /// Whether the headroom that was asked for was shown.
+    pub headroom: bool,
+    /// What kept the machine from running the program, in words.
+    pub host: Option<String>,
+    /// The smallest share of its volume that the databases on it fill, 0 to 1.
+    pub volume_share: Option<f64>,
+    /// Whether sessions were held back by something else than the storage.
+    pub scheduling: Option<String>,
+    /// Faults that were put in the way on purpose.
+    pub faults: usize,
+}
+
+/// Why a result does not qualify; empty when it does.
+pub fn obstacles(circumstances: &Circumstances) -> Vec<String> {
+    let mut reasons = Vec::new();
+    if circumstances.faults > 0 {
+        reasons.push(format!(
+            "{} faults were put in the way on purpose",
+            circumstances.faults
+        ));
+    }
+    let least = circumstances.kind.length_min();
+    if circumstances.measured < least {
+        let seconds = grouped(circumstances.measured.0.div_euclid(1_000_000_000));
+        let hours = least.0.div_euclid(3_600_000_000_000);
+        reasons.push(format!("measured for {seconds} s, not for {hours} hours"));
+    }
+    if !circumstances.direct {
+        reasons.push("I/O went through the page cache of the operating system".to_owned());
+    }
+    if !circumstances.reached_devices {
+        reasons.push(
+            "what was read did not come from the devices: O_DIRECT was ignored, or a cache answered"
+                .to_owned(),
+        );
+    }
+    if !circumstances.headroom {
+        reasons.push("the headroom that was asked for was not shown".to_owned());
+    }
+    let cache = circumstances.array_cache;
+    if let Some(cache) = cache.filter(|cache| *cache > circumstances.data) {
+        reasons.push(format!(
+            "{} of databases are less than the storage's cache ({cache})",
+            circumstances.data
+        ));
+    }
+    if let Some(memory) = circumstances.memory.filter(|m| *m > circumstances.data) {
+        reasons.push(format!(
+            "{} of databases are less than the machine's memory ({memory})",
+            circumstances.data
+        ));
+    }
+    if let Some(share) = circumstances
+        .volume_share
+        .filter(|share| *share < VOLUME_SHARE_MIN)
+    {
+        reasons.push(format!(
+            "the databases fill {} % of their volume, less than {:.0} %",
+            decimals(share * 100.0),
+            VOLUME_SHARE_MIN * 100.0
+        ));
+    }
+    reasons.extend(circumstances.host.clone());
+    reasons.extend(circumstances.scheduling.clone());
+    reasons
+}
+
+/// Why a test that ended so shows nothing, whatever the circumstances: it did not pass, or something that has to be measured was
+/// not.
+pub fn unproven(verdict: Verdict, rules: &[Rule]) -> Vec<String> {
+    let failed = match verdict {
+        Verdict::Pass => None,
+        Verdict::Fail => Some("a rule failed".to_owned()),
+        Verdict::Interrupted => Some("the test was stopped before its end".to_owned()),
+        Verdict::Error => Some("the test could not be carried through".to_owned()),
+    };
+    let unmeasured = rules.iter().filter(|rule| {
+        // Some systems cannot tell whether a test was fair; that I/O bypassed the page cache is known otherwise.
+        rule.group != Group::FairTest && rule.outcome == Outcome::NotMeasured
+    });
+    let unmeasured: Vec<&str> = unmeasured.map(|rule| rule.title.as_str()).collect();
+    let unmeasured = (verdict == Verdict::Pass && !unmeasured.is_empty())
+        .then(|| format!("not measured: {}", unmeasured.join(", ")));
+    failed.into_iter().chain(unmeasured).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::RuleId;
+
+    fn good() -> Circumstances {
+        Circumstances {
+            kind: TestKind::Performance,
+            measured: TestKind::Performance.length_min(),
+            data: ByteSize::gib(64),
+            memory: Some(ByteSize::gib(64)),
+            array_cache: Some(ByteSize::gib(63)),
+            direct: true,
+            reached_devices: true,
+            headroom: true,
+            host: None,
+            volume_share: Some(VOLUME_SHARE_MIN),
+            scheduling: None,
+            faults: 0,
+        }
+    }
+
+    #[test]
+    fn every_limit_itself_qualifies() {
+        assert_eq!(obstacles(&good()), Vec::<String>::new());
+    }
+
+    #[test]
+    fn only_a_pass_with_everything_measured_proves_anything() {
+        let rule = |name: RuleId, measured| Rule::at_most(name, "", 0.0, measured);
+        let all = [
+            rule(RuleId::PagesVerified, Some(0.0)),
+            rule(RuleId::DeviceAgrees, None),
+        ];
+        assert_eq!(unproven(Verdict::Pass, &all), [""; 0]);
+        assert_eq!(unproven(Verdict::Fail, &all), ["a rule failed"]);
+        let stopped = "the test was stopped before its end";
+        assert_eq!(unproven(Verdict::Interrupted, &all), [stopped]);
+        let broken = "the test could not be carried through";
+        assert_eq!(unproven(Verdict::Error, &all), [broken]);
+        let some = [
+            rule(RuleId::PagesVerified, None),
+            rule(RuleId::RecordsVerified, None),
+        ];
+        let missing = "not measured: pages verified, records verified";
+        assert_eq!(unproven(Verdict::Pass, &some), [missing]);
+    }
+
+    #[test]
+    fn each_obstacle_is_named() {
+        let cases: [(&str, Circumstances); 10] = [
+            (
+                "2 faults were put in the way on purpose",
+                Circumstances {
+                    faults: 2,
+                    ..good()
+                },
+            ),
+            (
+                "measured for 7,199 s, not for 2 hours",
+                Circumstances {
+                    measured: Span(good().measured.0 - 1),
+                    ..good()
+                },
+            ),
+            (
+                "not for 24 hours",
+                Circumstances {
+                    kind: TestKind::Stress,
+                    ..good()
+                },
+            ),
+            (
+                "did not come from the devices",
+                Circumstances {
+                    reached_devices: false,
+                    ..good()
+                },
+            ),
+            (
+                "headroom",
+                Circumstances {
+                    headroom: false,
+                    ..good()
+                },
+            ),
+            (
+                "the storage's cache",
+                Circumstances {
+                    array_cache: Some(ByteSize::gib(65)),
+                    ..good()
+                },
+            ),
+            (
+                "stolen",
+                Circumstances {
+                    host: Some("stolen".to_owned()),
+                    ..good()
+                },
+            ),
+            (
+                "page cache",
+                Circumstances {
+                    direct: false,
+                    ..good()
+                },
+            ),
+            (
+                "memory",
+                Circumstances {
+                    data: ByteSize::gib(63),
+                    ..good()
+                },
+            ),
+            (
+                "24.0 %",
+                Circumstances {
+                    volume_share: Some(0.24),
+                    ..good()
+                },
+            ),
+        ];
+        for (word, circumstances) in cases {
+            let reasons = obstacles(&circumstances);
+            assert_eq!(reasons.len(), 1, "{reasons:?}");
+            assert!(reasons[0].contains(word), "{reasons:?}");
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! After the test: is every record there, as it was committed last, and none besides?
+//!
+//! ```text
+//!   whole:    every record that lives, under its id, byte by byte; then all records are counted, so that none is there in vain
+//!   sampled:  records evenly over the order of their insertion  +  the changed ones that the oracle remembers
+//!             +  those deleted lately, which must be gone
+//! ```
+//!
+//! The server was closed and is opened again with an empty cache, so this sees what is on storage. Large databases are sampled,
+//! and reading ends when its time is up: ids are drawn evenly, so those up to any id are a sample as well. The share is
+//! reported, and of how many records the oracle knew the version; of the others only their bytes can be judged.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use brunt_ese::error::EngineError;
+use brunt_units::{Span, Time};
+use brunt_workload::keys::{Extent, Record};
+use brunt_world::World;
+
+use crate::progress::{Listener, News, Stop};
+use crate::rules::RecordsVerified;
+use crate::server::Server;
+use crate::truth::oracle::{Finding, Findings};
+use crate::truth::records::{Contents, IdOrder};
+use crate::truth::survey;
+
+/// Databases with at most so many records are compared whole.
+const WHOLE_MAX: u64 = 1_000_000;
+/// Of larger ones, about so many are compared, evenly spread over the order of their insertion.
+const SAMPLE: u64 = 100_000;
+/// And of the changed records that the oracle remembers, so many, evenly spread over their keys.
+const CHANGED: usize = 200_000;
+/// Readers at once.
+const READERS: usize = 32;
+/// Records that a reader takes at a time: neighbours in the tree.
+const TAKEN_AT_ONCE: usize = 32;
+
+/// Reads the records of all databases and compares them, until `until` at most.
+///
+/// # Errors
+/// When the engine cannot read on. A page that is bad is not such an error: its records are lost.
+pub async fn records(
+    world: &World,
+    server: &Rc<Server>,
+    extents: &[Extent],
+    until: Time,
+    listener: &dyn Listener,
+    stop: &Stop,
+) -> Result<RecordsVerified, EngineError> {
+    let mut all = RecordsVerified::default();
+    let databases: Vec<Database> = extents
+        .iter()
+        .enumerate()
+        .map(|(index, extent)| Database::new(server, index, extent))
+        .collect();
+    let total = databases.iter().map(|database| database.asked).sum();
+    for database in databases {
+        let before = all.checked;
+        let going = |checked| {
+            let done = before + checked;
+            listener.tell(world.clock.now(), &News::VerifyingRecords { done, total });
+            !stop.is_asked() && world.clock.now() < until
+        };
+        let found = database.compare(world, going).await?;
+        all.add(&found);
+    }
+    Ok(all)
+}
+
+/// One database, and what of it is compared.
+struct Database {
+    server: Rc<Server>,
+    index: usize,
+    /// Records that must live.
+    expected: u64,
+    /// Those that are looked for.
+    asked: u64,
+    is_whole: bool,
+    live: Rc<Queue>,
+    deleted: Vec<Record>,
+}
+
+/// Records that readers take from.
+type Queue = RefCell<Box<dyn Iterator<Item = Record>>>;
+
+/// What readers have found, and whether they go on.
+struct Sum {
+    checked: Cell<u64>,
+    known: Cell<u64>,
+    findings: RefCell<Findings>,
+    going: Cell<bool>,
+}
+
+impl Database {
+    fn new(server: &Rc<Server>, index: usize, extent: &Extent) -> Self {
+        let table = &server.tables()[index];
+        let contents = *table.contents();
+        let mixer = contents.mixer();
+        let expected = extent.next - extent.low - extent.gone.len() as u64;
+        let is_whole = expected <= WHOLE_MAX;
+        let oracle = table.oracle();
+        let changed = match is_whole {
+            true => Vec::new(),
+            false => {
+                let keys = oracle.changed();
+                let step = keys.len().div_ceil(CHANGED).max(1);
+                let numbers = keys.into_iter().step_by(step).map(|key| mixer.number(key));
+                let mut numbers: Vec<u64> = numbers.collect();
+                numbers.sort_unstable();
+                numbers
+            }
+        };
+        let deleted = oracle.deleted_lately();
+        let deleted = deleted.map(|key| mixer.record(mixer.number(key))).collect();
+        let wanted = if is_whole { expected } else { SAMPLE };
+        let asked = expected.min(wanted + changed.len() as u64);
+        Self {
+            server: Rc::clone(server),
+            index,
+            expected,
+            asked,
+            is_whole,
+            live: Rc::new(RefCell::new(in_order(&contents, extent, wanted, changed))),
+            deleted,
+        }
+    }
+
+    async fn compare(
+        self,
+        world: &World,
+        mut tell: impl FnMut(u64) -> bool,
+    ) -> Result<RecordsVerified, EngineError> {
+        let sum = Rc::new(Sum {
+            checked: Cell::new(0),
+            known: Cell::new(0),
+            findings: RefCell::default(),
+            going: Cell::new(true),
+        });
+        let readers: Vec<_> = (0..READERS)
+            .map(|_| {
+                let (server, live) = (Rc::clone(&self.server), Rc::clone(&self.live));
+                let read = read(server, self.index, live, Rc::clone(&sum));
+                world.spawner.spawn(read)
+            })
+            .collect();
+        while readers.iter().any(|reader| !reader.is_done()) {
+            world.sleep(Span::millis(50)).await;
+            sum.going.set(tell(sum.checked.get()));
+        }
+        for reader in readers {
+            reader.await?;
+        }
+        let mut found = RecordsVerified {
+            expected: self.expected,
+            checked: sum.checked.get(),
+            known: sum.known.get(),
+            findings: *sum.findings.borrow(),
+        };
+        found.findings.phantom += match self.is_whole && found.checked == self.expected {
+            true => self.uncalled_for(world, found.findings.lost).await?,
+            false if sum.going.get() => self.undead().await?,
+            false => 0,
+        };
+        Ok(found)
+    }
+
+    /// Records that are there beyond those that must be.
+    async fn uncalled_for(&self, world: &World, lost: u64) -> Result<u64, EngineError> {
+        match survey::count(world, &self.server, self.index).await {
+            Ok(there) => Ok((there + lost).saturating_sub(self.expected)),
+            // What cannot be read has been found before, and cannot be counted.
+            Err(EngineError::Page { .. } | EngineError::Record { .. }) => Ok(0),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Records that were deleted lately and are there again.
+    async fn undead(&self) -> Result<u64, EngineError> {
+        let table = &self.server.tables()[self.index];
+        let instance = self.server.instance_of(table);
+        let mut undead = 0;
+        for record in &self.deleted {
+            let id = Contents::id(*record);
+            match instance.read_message(table.messages(), id, false).await {
+                Ok(Some(_)) => undead += 1,
+                Ok(None) | Err(EngineError::Page { .. } | EngineError::Record { .. }) => {}
+                Err(error) => return Err(error),
+            }
+            self.server.rest().await;
+        }
+        Ok(undead)
+    }
+}
+
+/// About `wanted` of the records that live, and those that have `changed`, in the order of their ids.
+fn in_order(
+    contents: &Contents,
+    extent: &Extent,
+    wanted: u64,
+    changed: Vec<u64>,
+) -> Box<dyn Iterator<Item = Record>> {
+    let expected = extent.next - extent.low - extent.gone.len() as u64;
+    let step = expected.div_ceil(wanted.max(1)).max(1);
+    let step = usize::try_from(step).unwrap_or(usize::MAX);
+    let count = expected.div_ceil(step as u64) + changed.len() as u64;
+    let gone: Rc<[u64]> = extent.gone.clone().into();
+    let live = (extent.low..extent.next).filter(move |number| gone.binary_search(number).is_err());
+    let changed: Rc<[u64]> = changed.into();
+    let apart = Rc::clone(&changed);
+    let others = live
+        .step_by(step)
+        .filter(move |number| apart.binary_search(number).is_err());
+    let all = others.chain(Shared(changed, 0));
+    Box::new(IdOrder::new(contents.mixer(), all, count))
+}
+
+/// Goes over numbers that are shared: cloning it copies none.
+#[derive(Clone)]
+struct Shared(Rc<[u64]>, usize);
+
+impl Iterator for Shared {
+    type Item = u64;
+
+    fn next(&mut self) -> Option<u64> {
+        let number = self.0.get(self.1).copied();
+        self.1 += 1;
+        number
+    }
+}
+
+async fn read(
+    server: Rc<Server>,
+    index: usize,
+    queue: Rc<Queue>,
+    sum: Rc<Sum>,
+) -> Result<(), EngineError> {
+    let table = &server.tables()[index];
+    let instance = server.instance_of(table);
+    while sum.going.get() {
+        let taken: Vec<Record> = queue.borrow_mut().by_ref().take(TAKEN_AT_ONCE).collect();
+        if taken.is_empty() {
+            return Ok(());
+        }
+        for record in taken {
+            let id = Contents::id(record);
+            let message = instance.read_message(table.messages(), id, true).await;
+            let finding = match message {
+                Ok(Some(message)) => table.compare(record, &message).err(),
+                Ok(None) | Err(EngineError::Page { .. }) => Some(Finding::Lost),
+                Err(EngineError::Record { .. }) => Some(Finding::Torn),
+                Err(error) => return Err(error),
+            };
+            let is_known = table.oracle().version(record).is_some();
+            sum.checked.set(sum.checked.get() + 1);
+            sum.known.set(sum.known.get() + u64::from(is_known));
+            finding
+                .into_iter()
+                .for_each(|finding| sum.findings.borrow_mut().add(finding));
+            server.rest().await;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use brunt_ese::format::stamp::{RunId, Signature, Stamp};
+    use brunt_workload::content::Shape;
+
+    use super::*;
+
+    #[test]
+    fn a_sample_has_every_changed_record_once() {
+        let signature = Signature::ours(1, Stamp::from_unix_millis(7), RunId(9));
+        let contents = Contents::new(&signature, Shape::JETSTRESS);
+        let extent = Extent {
+            low: 1_000,
+            next: 11_000,
+            gone: vec![1_001, 1_002, 5_000],
+        };
+        let changed: Vec<u64> = (2_000..2_300).collect();
+        let records: Vec<Record> = in_order(&contents, &extent, 500, changed.clone()).collect();
+        let ids = records.iter().map(|record| Contents::id(*record));
+        assert!(ids.is_sorted_by(|one, next| one < next), "each once");
+        let numbers: BTreeSet<u64> = records.iter().map(|record| record.number).collect();
+        assert!(changed.iter().all(|number| numbers.contains(number)));
+        assert!(extent.gone.iter().all(|number| !numbers.contains(number)));
+        assert!((750..=800).contains(&numbers.len()), "{}", numbers.len());
+        let whole = in_order(&contents, &extent, 9_997, Vec::new());
+        assert_eq!(whole.count(), 9_997);
+    }
+}

@@ -1,0 +1,174 @@
+//! After the test: is every page of every database and every segment of every log whole?
+//!
+//! The server is closed, so this sees what is on storage and not what is in memory. Whether the right records are in whole
+//! pages is another question: [`crate::truth::integrity`].
+
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use brunt_ese::verify::{FileReport, verify};
+use brunt_report::result::VerifiedFile;
+use brunt_units::{ByteSize, Span};
+use brunt_workload::keys::{Extent, Population};
+use brunt_world::World;
+
+use crate::plan::Plan;
+use crate::progress::{Listener, News, Stop};
+use crate::rules::FilesVerified;
+use crate::truth::counting::CountingDisk;
+use crate::truth::found::Found;
+
+/// Files judged at once.
+const FILES_AT_ONCE: usize = 4;
+
+/// What was found in files.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Files {
+    /// Each file.
+    pub files: Vec<VerifiedFile>,
+    /// All databases together.
+    pub databases: FilesVerified,
+    /// All logs together.
+    pub logs: FilesVerified,
+    /// What is wrong, in words.
+    pub found: Found,
+    /// They were read and not judged: there is nothing in them.
+    pub read_only: bool,
+}
+
+/// Judges every database and every log of the plan.
+pub async fn files(
+    world: &World,
+    plan: &Plan,
+    listener: &dyn Listener,
+    stop: &Stop,
+) -> Option<Files> {
+    let databases: Vec<PathBuf> = plan.databases().map(|d| d.path.clone()).collect();
+    let logs = log_files(world, plan).await;
+    let counting = Rc::new(CountingDisk::over(world));
+    let world = counting.world(world);
+    let mut total = 0;
+    for path in databases.iter().chain(&logs) {
+        total += length(&world, path).await;
+    }
+    let total = ByteSize::bytes(total);
+    let mut waiting = (0..).zip(databases.iter().chain(&logs).cloned());
+    let mut judging = Vec::new();
+    let mut found = Vec::new();
+    loop {
+        while judging.len() < FILES_AT_ONCE && !stop.is_asked() {
+            let Some((number, path)) = waiting.next() else {
+                break;
+            };
+            let judge = judge(world.clone(), number, path);
+            judging.push(world.spawner.spawn(judge));
+        }
+        if judging.is_empty() {
+            break;
+        }
+        world.sleep(Span::millis(20)).await;
+        let done = ByteSize::bytes(counting.bytes()).min(total);
+        listener.tell(world.clock.now(), &News::VerifyingFiles { done, total });
+        let (ended, going): (Vec<_>, Vec<_>) = judging.into_iter().partition(|task| task.is_done());
+        judging = going;
+        for task in ended {
+            found.push(task.await);
+        }
+    }
+    if stop.is_asked() {
+        return None;
+    }
+    found.sort_by_key(|(number, _, _)| *number);
+    Some(sum_up(&found, databases.len()))
+}
+
+/// A file by its place in the list, and what was found in it; `None` in a file that cannot be judged at all.
+type Judged = (usize, PathBuf, Result<FileReport, String>);
+
+async fn judge(world: World, number: usize, path: PathBuf) -> Judged {
+    let report = verify(&world, &path).await;
+    (number, path, report.map_err(|error| error.to_string()))
+}
+
+fn sum_up(found: &[Judged], databases: usize) -> Files {
+    let mut all = Files::default();
+    for (number, path, report) in found {
+        let sum = match *number < databases {
+            true => &mut all.databases,
+            false => &mut all.logs,
+        };
+        sum.files += 1;
+        let file = match report {
+            Ok(report) => {
+                sum.seen += report.pages_seen;
+                sum.bad += report.pages_bad;
+                sum.correctable += report.pages_correctable;
+                all.found.note_file(report);
+                verified_file(report)
+            }
+            Err(error) => {
+                sum.bad += 1;
+                all.found.note_unreadable(path, error);
+                unreadable_file(path)
+            }
+        };
+        all.files.push(file);
+    }
+    all
+}
+
+/// The counts of `report` as a run's result has them.
+pub fn verified_file(report: &FileReport) -> VerifiedFile {
+    VerifiedFile {
+        file: report.file.display().to_string(),
+        pages_seen: report.pages_seen,
+        pages_bad: report.pages_bad,
+        pages_correctable: report.pages_correctable,
+        pages_wrong_number: report.pages_wrong_number,
+        bytes: report.bytes,
+        seconds: report.elapsed.as_seconds(),
+    }
+}
+
+fn unreadable_file(path: &Path) -> VerifiedFile {
+    VerifiedFile {
+        file: path.display().to_string(),
+        pages_seen: 0,
+        pages_bad: 1,
+        pages_correctable: 0,
+        pages_wrong_number: 0,
+        bytes: 0,
+        seconds: 0.0,
+    }
+}
+
+/// A log file that is being formatted ahead: there is nothing in it yet. A clean shutdown removes it.
+const FORMATTED_AHEAD: &str = "edbtmp.log";
+
+/// The log files of all instances.
+async fn log_files(world: &World, plan: &Plan) -> Vec<PathBuf> {
+    let mut logs = Vec::new();
+    for instance in &plan.instances {
+        let names = world.volume.list(&instance.log).await.unwrap_or_default();
+        let names = names.iter();
+        let own = names.filter(|name| name.starts_with("edb") && name.ends_with(".log"));
+        let own = own.filter(|name| *name != FORMATTED_AHEAD);
+        logs.extend(own.map(|name| instance.log.join(name)));
+    }
+    logs
+}
+
+async fn length(world: &World, path: &Path) -> u64 {
+    let Ok(file) = world.volume.open(path, brunt_world::OpenMode::Read).await else {
+        return 0;
+    };
+    let length = world.volume.length(file).await.unwrap_or(0);
+    // It was only asked for its length.
+    let _ = world.volume.close(file).await;
+    length
+}
+
+/// The extents of populations at rest.
+pub fn extents(populations: &[Population]) -> Vec<Extent> {
+    populations.iter().map(Population::extent).collect()
+}
