@@ -68,6 +68,7 @@ fn engine(scenario: &Scenario) -> EnginePlan {
         maintenance: profile
             .background_maintenance
             .then_some(profile.maintenance),
+        recovery_reads: profile.recovery_reads.unwrap_or(usual.recovery_reads),
         ..usual
     }
 }

@@ -11,6 +11,7 @@ use brunt_ese::instance::{Circular, InstanceOptions};
 use brunt_ese::log::{Durability, LogShape};
 use brunt_ese::policy::available::Freeing;
 use brunt_ese::policy::checkpoint::Pacing;
+use brunt_ese::policy::preread::IN_FLIGHT;
 use brunt_ese::policy::scan::Throttle;
 pub use brunt_ese::twin::LogRecords;
 use brunt_stats::SAMPLE_INTERVAL;
@@ -136,6 +137,8 @@ pub struct EnginePlan {
     pub circular: Circular,
     /// Background maintenance, if any.
     pub maintenance: Option<Maintenance>,
+    /// Reads in flight at each database while it is recovered.
+    pub recovery_reads: u32,
 }
 
 /// What the sessions do.
@@ -245,6 +248,7 @@ impl EnginePlan {
             extension_pages: profile.extension_pages.value,
             circular: circular(profile, profile.circular_logging.value),
             maintenance: profile.maintenance.value,
+            recovery_reads: IN_FLIGHT,
         }
     }
 }
@@ -361,6 +365,7 @@ impl Plan {
                 CheckpointPacing::Burst => Freeing::BURST,
                 CheckpointPacing::Trickle => Freeing::TRICKLE,
             },
+            recovery_reads: self.engine.recovery_reads,
             ..CacheOptions::new(self.engine.page, self.frames())
         }
     }

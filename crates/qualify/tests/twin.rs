@@ -5,6 +5,7 @@
 
 mod small;
 
+use brunt_ese::policy::preread::IN_FLIGHT_RECOVERY;
 use brunt_qualify::kinds::TestKind;
 use brunt_qualify::plan::{EnginePlan, LoadPlan, Plan};
 use brunt_qualify::rules::Ending;
@@ -168,6 +169,7 @@ fn a_recovery_takes_as_long() {
     let mut plan = server(Version::Exchange2007);
     plan.kind = TestKind::SoftRecovery;
     plan.logs = 180;
+    plan.engine.recovery_reads = IN_FLIGHT_RECOVERY;
     plan.duration = Span::seconds(600);
     plan.warm_up_min = Span::ZERO;
     let took = |left: &Left| {

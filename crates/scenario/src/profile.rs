@@ -41,9 +41,11 @@ pub struct Profile {
     pub reads_again_percent: u32,
     /// Operations that a session does on one instance before it goes to the next.
     pub batch_operations: u32,
+    /// Reads in flight at each database during recovery, if the scenario says so. ESE has 8; predictions have what published tests show.
+    pub recovery_reads: Option<u32>,
 }
 
-pub(super) const KEYS: [&str; 18] = [
+pub(super) const KEYS: [&str; 19] = [
     "version",
     "page",
     "log_file",
@@ -62,6 +64,7 @@ pub(super) const KEYS: [&str; 18] = [
     "lazy_percent",
     "reads_again_percent",
     "batch_operations",
+    "recovery_reads",
 ];
 
 /// Words for the ways of a checkpoint.
@@ -82,6 +85,8 @@ const MAINTENANCE_READ_MAX: ByteSize = ByteSize::mib(16);
 /// Without a pause a scan of cached pages would let nothing else happen.
 const MAINTENANCE_SLEEP_MIN: Span = Span::millis(1);
 const BATCH_MAX: u64 = 1_000_000;
+/// As many I/Os as ESE ever has outstanding.
+const RECOVERY_READS_MAX: u64 = 1_024;
 /// What a scan is where the version has none and the scenario wants one.
 const MAINTENANCE: Maintenance = Maintenance {
     batch: ByteSize::kib(256),
@@ -117,6 +122,7 @@ impl Profile {
             mix: figures.mix.value,
             reads_again_percent: figures.reads_again_percent.value,
             batch_operations: figures.batch_operations.value,
+            recovery_reads: None,
         }
     }
 
@@ -152,6 +158,9 @@ impl Profile {
         let again = section.read_or("reads_again_percent", again, |node| {
             section::integer(node, 0..=100)
         })?;
+        let recovery_reads = section.read("recovery_reads", |node| {
+            section::integer(node, 1..=RECOVERY_READS_MAX)
+        })?;
         let profile = Self {
             version: usual.version,
             page: page.value,
@@ -167,6 +176,8 @@ impl Profile {
             mix: read_mix(section, usual.mix)?,
             reads_again_percent: u32::try_from(again.value).expect("in range"),
             batch_operations: u32::try_from(batch.value).expect("in range"),
+            recovery_reads: recovery_reads
+                .map(|reads| u32::try_from(reads.value).expect("in range")),
         };
         profile.check_cache(&cache_min, &cache_max)?;
         check_log_holds(&log_file, page.value)?;

@@ -140,7 +140,11 @@ impl Scenario {
         }
         writeln!(out, "lazy_percent = {}", profile.mix.lazy_percent())?;
         writeln!(out, "reads_again_percent = {}", profile.reads_again_percent)?;
-        writeln!(out, "batch_operations = {}", profile.batch_operations)
+        writeln!(out, "batch_operations = {}", profile.batch_operations)?;
+        match profile.recovery_reads {
+            Some(reads) => writeln!(out, "recovery_reads = {reads}"),
+            None => Ok(()),
+        }
     }
 
     fn write_limits(&self, out: &mut String) -> std::fmt::Result {

@@ -1,7 +1,7 @@
 //! The figures of each Exchange version and its Jetstress: sizes, mixes, sessions, limits. Data, with a source for each.
 //!
 //! A figure says where it comes from and how far to trust it: *found* in a source, *inferred* by arithmetic from what
-//! was found, widely *published* but not checked against a primary source, or *assumed* by us for lack of any.
+//! was found, *fitted* so that predictions meet published results, widely *published* but not checked against a primary source, or *assumed* by us for lack of any.
 //! Everything can be overridden by a scenario; a report shows the figures that were used.
 //!
 //! The versions differ where it matters for storage: pages grew from 4 to 32 KiB, log files shrank from 5 to 1 MiB, the
@@ -24,6 +24,8 @@ pub enum Certainty {
     Found,
     /// Follows by arithmetic from what the source states.
     Inferred,
+    /// Chosen so that predictions meet published results.
+    Fitted,
     /// Widely published; not checked against a primary source.
     Published,
     /// No source: our choice.

@@ -56,6 +56,7 @@ use crate::patch::{Copies, Patch};
 use crate::policy::PINS_CHANGING;
 use crate::policy::available::{Available, Freeing, START_PERCENT, STOP_PERCENT};
 use crate::policy::dirty::DirtyOrder;
+use crate::policy::preread::IN_FLIGHT;
 use databases::Databases;
 pub(crate) use frames::KeyHasher;
 use frames::{FrameTable, Phase};
@@ -90,6 +91,8 @@ pub struct CacheOptions {
     pub gap_bytes: u64,
     /// Writes in flight per database at most: a burst of them would stand before every read.
     pub writes_max: usize,
+    /// Reads in flight per database at most while it is recovered.
+    pub recovery_reads: u32,
     /// References closer together than this count as one.
     pub correlation: Span,
     /// How long a reference counts for.
@@ -112,6 +115,7 @@ impl CacheOptions {
             coalesce_bytes: 512 << 10,
             gap_bytes: 0,
             writes_max: 512,
+            recovery_reads: IN_FLIGHT,
             correlation: Span::millis(128),
             timeout: Span::seconds(100),
         }

@@ -10,10 +10,10 @@ use brunt_units::PageNumber;
 use brunt_world::{Io, Op, Segments, Ticket};
 
 use super::frames::Phase;
-use super::{Cache, PageKey, Trust};
+use super::{Cache, CacheOptions, PageKey, Trust};
 use crate::content::Content;
 use crate::policy::coalesce::{Limits, Run};
-use crate::policy::preread::{self, Changed, IN_FLIGHT, IN_FLIGHT_RECOVERY, Preread};
+use crate::policy::preread::{self, Changed, IN_FLIGHT, Preread};
 
 /// What is wanted of one database ahead of need.
 #[derive(Debug)]
@@ -33,9 +33,9 @@ impl Ahead {
     }
 
     /// How many reads may be in flight.
-    fn most(&self) -> u32 {
+    fn most(&self, options: &CacheOptions) -> u32 {
         match self.trust {
-            Trust::Recovering => IN_FLIGHT_RECOVERY,
+            Trust::Recovering => options.recovery_reads,
             _ => IN_FLIGHT,
         }
     }
@@ -120,7 +120,11 @@ impl<C: Content> Cache<C> {
                 }
                 cached
             };
-            let (size, in_flight, most) = (self.0.options.page_size, ahead.in_flight, ahead.most());
+            let (size, in_flight, most) = (
+                self.0.options.page_size,
+                ahead.in_flight,
+                ahead.most(&self.0.options),
+            );
             ahead
                 .wanted
                 .issue(in_flight, most, size, limits, &mut cached, &mut runs);

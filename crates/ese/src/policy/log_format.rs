@@ -21,7 +21,7 @@ pub const CHUNK_BYTES: u64 = 512 << 10;
 
 /// The chunk of the older engines, those whose checkpoint writes in bursts.
 ///
-/// Inferred from a published test of 2007 (EMC H2930, EMC CX3-20, appendix B): of 127 log writes of 10.7 kB a second 100 are hard
+/// Fitted: a published test of 2007 (EMC H2930, EMC CX3-20, appendix B): of 127 log writes of 10.7 kB a second 100 are hard
 /// commits, as the mix says, of a log that grows by 0.6 MB a second. With chunks of 16 KiB there would be 137, with 32 KiB 119.
 pub const OLD_CHUNK_BYTES: u64 = 32 << 10;
 

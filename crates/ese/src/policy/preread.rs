@@ -22,10 +22,10 @@ pub const IN_FLIGHT: u32 = 8;
 /// Pages that the records of one batch of a recovery lack, about.
 pub const BATCH: usize = 32;
 
-/// Reads of a recovery outstanding at each database: two batches, since nobody else waits for reads.
+/// Reads in flight at each database in *predictions* of a recovery: two batches.
 ///
-/// Source: EMC, CX3-20 for 700 users (H2930), 2007, soft recovery: 563 and 558 reads per second of 99 and 77 ms, so 56 and 43 were
-/// outstanding at the two databases. How that engine arrived at them is not known.
+/// Fitted: EMC, CX3-20 for 700 users (H2930), 2007, soft recovery: 563 and 558 reads per second of 99 and 77 ms, so 56 and 43 were
+/// in flight at the two databases. Why is not known; the public source has [`IN_FLIGHT`], and so have recoveries on real storage.
 pub const IN_FLIGHT_RECOVERY: u32 = 64;
 
 /// Pages that will be needed soon.

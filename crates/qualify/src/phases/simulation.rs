@@ -26,7 +26,7 @@ use crate::truth::verification::Files;
 const CHECKSUM_READ: u64 = 64 << 10;
 /// Checksum reads in flight of a whole server, and of one database at least and at most.
 ///
-/// Inferred from rate times latency in published checksum tables: 69 for each of two databases (EMC CX3-20, 700 users, 2007), 158
+/// Fitted: rate times latency in published checksum tables: 69 for each of two databases (EMC CX3-20, 700 users, 2007), 158
 /// for twenty (Dell EqualLogic PS5000XV, 90,000 users, 2008).
 const CHECKSUM_IN_FLIGHT: (usize, usize, usize) = (128, 8, 64);
 /// What is read of the databases of a server, together: the rate is as steady after it as after all of it, and terabytes

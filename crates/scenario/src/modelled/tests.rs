@@ -87,7 +87,7 @@ fn what_cannot_be_is_refused_where_it_stands() {
     let no_lun = EXAMPLE.replace("\"/db2\" = \"database 2\"", "\"/db2\" = \"database 3\"");
     assert_eq!(
         refused(&no_lun),
-        "m.toml:84: `\"/db2\" = \"database 3\"`: there is no LUN called \"database 3\"\n  did you mean \"database 1\"?"
+        "m.toml:85: `\"/db2\" = \"database 3\"`: there is no LUN called \"database 3\"\n  did you mean \"database 1\"?"
     );
     let nowhere = EXAMPLE.replace("\"/log1\" = \"log 1\"\n", "");
     let said = refused(&nowhere);

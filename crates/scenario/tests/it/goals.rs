@@ -295,6 +295,7 @@ fn what_the_engine_cannot_take_is_refused_before() {
         ("profile.maintenance_sleep=0s", "less than a millisecond"),
         ("profile.maintenance_read=4KiB", "is less than 32 KiB"),
         ("profile.batch_operations=0", "not between 1 and 1000000"),
+        ("profile.recovery_reads=0", "not between 1 and 1024"),
         ("records.short=300B", "is not between 1 and 255 bytes"),
         ("records.long=1MiB", "is not between 1 and 262144 bytes"),
         ("records.compressible_percent=101", "not between 0 and 100"),

@@ -29,6 +29,10 @@ const fn inferred<T: Copy>(value: T, source: &'static str) -> Figure<T> {
     figure(value, Certainty::Inferred, source)
 }
 
+const fn fitted<T: Copy>(value: T, source: &'static str) -> Figure<T> {
+    figure(value, Certainty::Fitted, source)
+}
+
 const fn published<T: Copy>(value: T, source: &'static str) -> Figure<T> {
     figure(value, Certainty::Published, source)
 }
@@ -96,11 +100,11 @@ pub(super) const EXCHANGE_2003: Profile = Profile {
         "as Jetstress 2007; HP 2005: 10 threads",
     ),
     instance_choice: inferred(InstanceChoice::Uniform, "batch counts in reports of 2007"),
-    beside_percent: inferred(
+    beside_percent: fitted(
         30,
         "0.75 writes for each insert and delete in EMC 2007, Dell 2008, Dell 2015",
     ),
-    reads_again_percent: assumed(60, "as Jetstress 2007"),
+    reads_again_percent: fitted(60, "as Jetstress 2007"),
     short_pad: assumed(200, "as Jetstress 2013"),
     long_pad: inferred(
         800,
@@ -132,7 +136,7 @@ pub(super) const EXCHANGE_2007_EARLY: Profile = Profile {
         800,
         "EMC 2007: 1,003 logs of 1 MiB by 19,580 batches, 1,074 bytes for an operation",
     ),
-    reads_again_percent: inferred(
+    reads_again_percent: fitted(
         60,
         "0.32 reads for an operation in EMC 2007, 0.63 in Dell 2008, both by the volume of their logs",
     ),
@@ -179,7 +183,7 @@ pub(super) const EXCHANGE_2010: Profile = Profile {
     ),
     short_pad: inferred(200, "as Jetstress 2013"),
     long_pad: inferred(2_000, "as Jetstress 2013"),
-    reads_again_percent: inferred(20, "as Jetstress 2013"),
+    reads_again_percent: fitted(20, "as Jetstress 2013"),
     strict: inferred(limits(20, 100, 10, 100), "as Jetstress 2013"),
     lenient: inferred(limits(20, 200, 10, 200), "as Jetstress 2013"),
     ..EXCHANGE_2007
@@ -212,7 +216,7 @@ pub(super) const EXCHANGE_2013: Profile = Profile {
     instance_choice: inferred(InstanceChoice::Rotation, "equal batch counts in Dell 2015"),
     short_pad: found(200, "XML 2013: ShortPadLength"),
     long_pad: found(2_000, "XML 2013: LongPadLength"),
-    reads_again_percent: inferred(20, "0.71 reads for an operation in Dell 2015"),
+    reads_again_percent: fitted(20, "0.71 reads for an operation in Dell 2015"),
     strict: found(limits(20, 100, 10, 100), "XML 2013: Thresholds Strict"),
     lenient: found(limits(20, 200, 10, 200), "XML 2013: Thresholds Lenient"),
     excursions: found(6, "XML 2013: MaximumLatencyErrors"),

@@ -3,6 +3,8 @@
 //! The headline is the leave-one-out error: a system is predicted with the parameters of its generation as the others have them, and
 //! with means of the others for its own array, as a system of which nothing is known would be. What a fit can reach is shown after it.
 
+#[cfg(test)]
+mod fitted;
 mod parameters;
 mod search;
 
