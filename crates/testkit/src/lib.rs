@@ -5,6 +5,7 @@
 //! * [`worlds`]: worlds put between an engine and its world: syncs that do nothing, a process that dies.
 //! * [`ledger`]: what a disk has promised to keep, recorded beside any world.
 //! * [`copies`]: other copies of databases, faithful and not.
+//! * [`shipping`]: log files for passive copies.
 //! * [`crash`]: the crash search: a run is recorded, cut anywhere, recovered from what may be left, and compared with an
 //!   oracle. `brunt prove` and the tests share it.
 //!
@@ -14,5 +15,6 @@ pub mod copies;
 pub mod crash;
 pub mod ledger;
 pub mod records;
+pub mod shipping;
 pub mod tiny;
 pub mod worlds;

@@ -33,5 +33,5 @@ fn every_patch_fits() {
             seen += 1;
         }
     }
-    assert_eq!(seen, 4);
+    assert_eq!(seen, 6);
 }

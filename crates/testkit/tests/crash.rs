@@ -14,6 +14,7 @@ fn nothing_is_lost_and_a_seed_is_repeated_to_the_byte() {
     let (one, other) = (prove(1, 600), prove(1, 600));
     assert_eq!(one.digest, other.digest);
     assert_eq!(one.requests, other.requests);
+    assert_eq!(one.copies, other.copies);
     let other = prove(2, 300);
     assert_ne!(one.digest, other.digest);
     assert_ne!(one.requests, other.requests);
@@ -27,6 +28,7 @@ fn nothing_is_lost_and_a_seed_is_repeated_to_the_byte() {
     assert!(coverage.second_crashes > 50, "{coverage:?}");
     assert!(coverage.spoiled > 0, "{coverage:?}");
     assert!(coverage.later > 0, "{coverage:?}");
+    assert!(coverage.copies > 20, "{coverage:?}");
 }
 
 /// Volumes without room for one more page: transactions are refused, and can be taken back, also by recovery.
@@ -142,4 +144,10 @@ fn canary_a_checkpoint_over_pages_that_are_not_synced_is_found() {
 #[test]
 fn canary_a_log_that_is_not_synced_is_found() {
     caught(Mistake::SkipLogSyncs);
+}
+
+#[test]
+fn canary_a_copys_checkpoint_over_pages_that_are_not_synced_is_found() {
+    let what = caught(Mistake::SkipCopySyncs);
+    assert!(what.starts_with("a passive copy: "), "{what}");
 }

@@ -3,12 +3,13 @@
 use std::fmt;
 use std::rc::Rc;
 
-use brunt_ese::cache::CacheOptions;
+use brunt_ese::cache::{Cache, CacheOptions};
 use brunt_ese::content::Bytes;
 use brunt_ese::error::EngineError;
 use brunt_ese::instance::recovery::RecoveryReport;
-use brunt_ese::instance::{Circular, Instance, InstanceOptions};
+use brunt_ese::instance::{Circular, Instance, InstanceOptions, Replayer};
 use brunt_ese::log::{Durability, LogShape};
+use brunt_ese::meter::MeterBoard;
 use brunt_ese::patch::Copies;
 use brunt_ese::policy::available::Freeing;
 use brunt_ese::policy::checkpoint::Pacing;
@@ -53,6 +54,8 @@ pub enum Mistake {
     SkipDatabaseSyncs,
     /// Syncs of logs do nothing.
     SkipLogSyncs,
+    /// Syncs of databases do nothing where a passive copy is.
+    SkipCopySyncs,
     /// The write of a log with this number, from 0, is acknowledged and not done.
     SkipLogWrite(u64),
 }
@@ -235,6 +238,24 @@ impl Configuration {
         open_with(world, self.cache_options(), self.options(), copies).await
     }
 
+    /// The copy of it: on a machine of its own, with room for everything.
+    pub(super) fn copy(&self) -> Self {
+        Self {
+            seed: !self.seed,
+            killed: false,
+            spare_pages: None,
+            log_files: None,
+            ..self.clone()
+        }
+    }
+
+    /// Opens the databases to follow a log.
+    pub(super) async fn follow(&self, world: &World) -> Result<Replayer, EngineError> {
+        let meters = Rc::new(MeterBoard::new(usize::from(self.databases), 1));
+        let cache = Cache::new(world, self.cache_options(), meters);
+        Replayer::open(world, &cache, self.options()).await
+    }
+
     /// The files that it begins with.
     pub(super) fn files(&self, frames: &Frames) -> Store {
         if self.work == Work::Messages {
@@ -301,7 +322,7 @@ impl Configuration {
             Some(Mistake::SkipDatabaseSyncs) => without_syncs(world, Class::Database),
             Some(Mistake::SkipLogSyncs) => without_syncs(world, Class::Log),
             Some(Mistake::SkipLogWrite(number)) => without_log_write(world, number),
-            Some(Mistake::AcknowledgeEarly) | None => world.clone(),
+            Some(Mistake::AcknowledgeEarly | Mistake::SkipCopySyncs) | None => world.clone(),
         }
     }
 }

@@ -62,6 +62,8 @@ pub struct Coverage {
     pub refused: u64,
     /// And those whose page was taken for torn, so that something is wrong which only the oracle sees.
     pub missed: u64,
+    /// Passive copies that were activated after a crash of theirs.
+    pub copies: u64,
     /// Pages that were rebuilt because their last write was torn.
     pub torn_pages: u64,
     /// Transactions that were taken back.

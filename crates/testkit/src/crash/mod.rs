@@ -27,11 +27,13 @@
 //!   transactions that the latter two have in common.
 //! * [`flush_types`]: an audit of the record: two different writes of a page in a row differ in their flush type.
 //! * [`recovery`]: opening what a crash left.
+//! * `copy`: a passive copy that is fed the story's log, cut, fed on, and activated.
 //! * [`rot`]: pages that are spoiled while the power is off.
 //! * [`search`]: one story, cut everywhere; [`proof`]: many stories, a given number of steps; [`coverage`]: what that
 //!   has seen.
 
 pub mod configuration;
+mod copy;
 pub mod coverage;
 pub mod flush_types;
 mod messages;

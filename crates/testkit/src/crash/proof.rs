@@ -17,6 +17,7 @@ use brunt_world::random::{Stream, Streams};
 use brunt_world_virtual::crash::Sample;
 use brunt_world_virtual::{Digest, Step};
 
+use super::copy::CopyTrial;
 use super::search::{Depth, Trial};
 use super::story::Ruins;
 use super::{Configuration, Coverage, Mistake, Story};
@@ -48,6 +49,8 @@ pub struct Proven {
     pub digest: Digest,
     /// The same without the numbers of events: what storage was asked for, and what was found.
     pub requests: Digest,
+    /// What was found in passive copies, hashed.
+    pub copies: Digest,
     /// Whether it went to its end; otherwise it was asked to stop.
     pub is_complete: bool,
 }
@@ -101,7 +104,12 @@ struct Planned {
     cut: Step,
     sample: Sample,
     depth: Depth,
+    /// Whether a passive copy crashes as well, and how, drawn from this seed.
+    copy: Option<u64>,
 }
+
+/// A crash of a copy takes as long as some others.
+const COPY_PERCENT: u32 = 10;
 
 /// Rot at each crash point would leave no time for what the contract allows.
 const ROT_PERCENT: u32 = 10;
@@ -127,6 +135,7 @@ impl Proof {
             coverage: Coverage::default(),
             digest: Digest::default(),
             requests: Digest::default(),
+            copies: Digest::default(),
             is_complete: true,
         };
         // One pool for all worlds: frames go home, slabs never do.
@@ -178,7 +187,7 @@ impl Proof {
             proven.coverage.saw_story(&story);
             proven.digest.mix(story.digest.value());
             proven.requests.mix(story.requests.value());
-            let mut trial = Trial::new(&story, frames);
+            let (mut trial, mut copies) = (Trial::new(&story, frames), None);
             let cuts = trial.cuts();
             for step in self.plan(lives.steps(generation), &cuts) {
                 let found = trial.step(step.cut, step.sample, step.depth, &mut proven.coverage);
@@ -188,6 +197,25 @@ impl Proof {
                 })?;
                 proven.digest.mix(found.value());
                 proven.requests.mix(found.value());
+                // Copies are made of clean files.
+                if let Some(seed) = step.copy.filter(|_| generation == 0) {
+                    let copies = match &copies {
+                        Some(copies) => copies,
+                        None => {
+                            let ran = CopyTrial::run(&story, frames).map_err(|what| {
+                                violation(what, step.number, None, &proven.coverage)
+                            })?;
+                            copies.insert(ran)
+                        }
+                    };
+                    if let Some(copies) = copies {
+                        let found = copies.step(seed, &mut proven.coverage);
+                        let found = found.map_err(|(what, cut, sample)| {
+                            violation(what, step.number, Some((cut, sample)), &proven.coverage)
+                        })?;
+                        proven.copies.mix(found.value());
+                    }
+                }
                 if !watch(&proven.coverage) {
                     proven.is_complete = false;
                     return Ok(());
@@ -226,12 +254,13 @@ impl Proof {
                 second: draw.percent(25).then(|| draw.bits()),
                 rot: draw.percent(self.rot_percent).then(|| draw.bits()),
             },
+            copy: draw.percent(COPY_PERCENT).then(|| draw.bits()),
         }
     }
 }
 
 /// A crash: when, and what survives it.
-fn crash(draw: &mut Stream, cuts: &[Step]) -> (Step, Sample) {
+pub(super) fn crash(draw: &mut Stream, cuts: &[Step]) -> (Step, Sample) {
     let mut below =
         |bound: usize| usize::try_from(draw.below(bound as u64)).expect("below a length");
     let cut = cuts[below(cuts.len())];

@@ -18,7 +18,7 @@ use crate::tiny::{INDEX, TABLE};
 use crate::worlds::bounded;
 
 /// A recovery has some hundred I/Os; one with so many does not end.
-const IOS_MAX: u64 = 100_000;
+pub(super) const IOS_MAX: u64 = 100_000;
 
 /// What a recovery came to.
 pub struct Recovery {
@@ -100,15 +100,7 @@ fn try_recover(
     });
     let opened = made.executor.block_on(async move {
         let (instance, report) = kept.open(&world, shelf).await?;
-        let state = match kept.work {
-            Work::Pages => None,
-            Work::Records => Some(records::read(&instance, &kept).await?),
-            Work::Messages => Some(messages::read(&instance, &kept).await?),
-        };
-        if walk && kept.work != Work::Pages {
-            walk_all(&instance, &kept).await?;
-        }
-        instance.close().await?;
+        let state = read_and_close(instance, &kept, walk).await?;
         Ok::<_, Trouble>((state, report))
     });
     let (state, report) = opened?;
@@ -122,6 +114,24 @@ fn try_recover(
         report,
         journal,
     })
+}
+
+/// What an instance holds, which is closed then; pages without trees are to be read from its files.
+pub(super) async fn read_and_close(
+    instance: Instance<Bytes>,
+    configuration: &Configuration,
+    walk: bool,
+) -> Result<Option<State>, Trouble> {
+    let state = match configuration.work {
+        Work::Pages => None,
+        Work::Records => Some(records::read(&instance, configuration).await?),
+        Work::Messages => Some(messages::read(&instance, configuration).await?),
+    };
+    if walk && configuration.work != Work::Pages {
+        walk_all(&instance, configuration).await?;
+    }
+    instance.close().await?;
+    Ok(state)
 }
 
 /// Walks every tree and all space of every database.

@@ -255,7 +255,7 @@ fn judge(state: &State, history: &[State], acknowledged: u64) -> Result<(), Stri
     }
 }
 
-fn hash(state: &State) -> Digest {
+pub(super) fn hash(state: &State) -> Digest {
     let mut digest = Digest::default();
     for ((database, record), version) in state {
         digest.mix(u64::from(*database) << 32 | u64::from(*record));

@@ -70,6 +70,8 @@ pub struct Story {
     pub refusals: Rc<Refusals>,
     /// The history of each process.
     histories: Vec<Vec<State>>,
+    /// The generation in which the log stood before the commit of each state of the last history.
+    logged: Vec<u32>,
 }
 
 /// What a session works with.
@@ -79,6 +81,8 @@ pub(super) struct Stage {
     pub(super) machine: Machine,
     pub(super) instance: Instance<Bytes>,
     pub(super) history: History,
+    /// The generation in which the log stood before the commit of each state.
+    logged: Rc<RefCell<Vec<u32>>>,
     pub(super) refusals: Rc<Refusals>,
     pub(super) configuration: Rc<Configuration>,
 }
@@ -97,6 +101,8 @@ impl Stage {
         let mut state = history.last().expect("there is a first").clone();
         change(&mut state);
         history.push(state);
+        let generation = self.instance.log().tail().generation;
+        self.logged.borrow_mut().push(generation);
         history.len() as u64 - 1
     }
 
@@ -151,17 +157,17 @@ impl Story {
         let run = || {
             let mut made = kept.world_of(ruins.files, true, frames);
             made.machine.start_recording();
-            let histories = live(&mut made, &kept, ruins.state, &refusals, frames)?;
+            let (histories, logged) = live(&mut made, &kept, ruins.state, &refusals, frames)?;
             let journal = made.machine.stop_recording().expect("it was started");
             let mut requests = Digest::default();
             for volume in made.machine.requests() {
                 requests.mix(volume.value());
             }
-            Ok((histories, journal, made.machine.digest(), requests))
+            Ok((histories, logged, journal, made.machine.digest(), requests))
         };
         let ran = catch_unwind(AssertUnwindSafe(run));
         let ran = ran.unwrap_or_else(|panic| Err(panic_words(&*panic)));
-        let (histories, journal, digest, requests) =
+        let (histories, logged, journal, digest, requests) =
             ran.map_err(|what| format!("before any crash: {what}"))?;
         flush_types::audit(&journal, configuration)?;
         Ok(Self {
@@ -171,7 +177,14 @@ impl Story {
             requests,
             refusals,
             histories,
+            logged,
         })
+    }
+
+    /// The states of the last process, and the generation in which the log stood before the commit of each.
+    pub(super) fn logged(&self) -> (&[State], &[u32]) {
+        let last = self.histories.last().expect("a process");
+        (last, &self.logged)
     }
 
     /// The states that may be found after a crash at `cut`, oldest first, and the place of the newest one that was
@@ -184,28 +197,30 @@ impl Story {
     }
 }
 
-/// The histories of all processes, the first of which begins with `first`.
+/// The histories of all processes, the first of which begins with `first`, and where the states of the last were logged.
 fn live(
     made: &mut VirtualWorld,
     configuration: &Rc<Configuration>,
     first: State,
     refusals: &Rc<Refusals>,
     frames: &Frames,
-) -> Result<Vec<Vec<State>>, String> {
+) -> Result<(Vec<Vec<State>>, Vec<u32>), String> {
     let world = bounded(&configuration.tampered(&made.world), IOS_MAX);
     let (machine, configuration) = (made.machine.clone(), Rc::clone(configuration));
     let (frames, refusals) = (frames.clone(), Rc::clone(refusals));
     made.executor.block_on(async move {
         let mut histories = Vec::new();
-        let mut history = vec![first];
+        let (mut history, mut logged) = (vec![first], vec![0]);
         let failed = |error: EngineError| error.to_string();
         if configuration.killed {
-            let lived = live_and_die(&world, &machine, &configuration, history).await;
+            let (lived, mut places) = live_and_die(&world, &machine, &configuration, history).await;
             let left = recover(machine.store(), &configuration, true, None, &frames);
             let left = left.map_err(Trouble::words)?.state;
             let kept = lived.iter().rposition(|known| *known == left);
             let kept = kept.ok_or("a process that died left a state that never was")?;
             history = lived[..=kept].to_vec();
+            places.truncate(kept + 1);
+            logged = places;
             histories.push(lived);
             machine.mark(BEGAN, 0);
             let opened = configuration.open(&world, None).await;
@@ -216,31 +231,35 @@ fn live(
         let (instance, _) = opened.map_err(failed)?;
         machine.mark(TOOK_OVER, 0);
         let history = Rc::new(RefCell::new(history));
+        let logged = Rc::new(RefCell::new(logged));
         let stage = Stage {
             world,
             machine,
             instance: instance.clone(),
             history: Rc::clone(&history),
+            logged: Rc::clone(&logged),
             refusals,
             configuration,
         };
         stage.work().await.map_err(failed)?;
         instance.close().await.map_err(failed)?;
         histories.push(history.take());
-        Ok(histories)
+        Ok((histories, logged.take()))
     })
 }
 
-/// A process that is killed somewhere on its way: the states that were.
+/// A process that is killed somewhere on its way: the states that were, and where they were logged.
 async fn live_and_die(
     world: &World,
     machine: &Machine,
     configuration: &Rc<Configuration>,
     history: Vec<State>,
-) -> Vec<State> {
+) -> (Vec<State>, Vec<u32>) {
     let ios = world.random.named("death").below(LIFE_MAX);
     let (mortal, left) = mortal(world, ios);
     let history: History = Rc::new(RefCell::new(history));
+    let logged = Rc::new(RefCell::new(vec![0]));
+    let its_logged = Rc::clone(&logged);
     let has_ended = Rc::new(Cell::new(false));
     let (its_machine, its_history) = (machine.clone(), Rc::clone(&history));
     let (its_configuration, its_end) = (Rc::clone(configuration), Rc::clone(&has_ended));
@@ -252,6 +271,7 @@ async fn live_and_die(
             machine: its_machine,
             instance,
             history: its_history,
+            logged: its_logged,
             refusals: Rc::default(),
             configuration: its_configuration,
         };
@@ -267,6 +287,5 @@ async fn live_and_die(
         world.sleep(Span::millis(1)).await;
     }
     // Its tasks still wait, so the history stays theirs.
-    let lived = history.borrow();
-    lived.clone()
+    (history.borrow().clone(), logged.borrow().clone())
 }

@@ -26,6 +26,7 @@ pub(super) fn result(
         "violation": violation.map(|violation| violated(violation)),
         "digest": proven.map(|proven| hex(proven.digest)),
         "request_digest": proven.map(|proven| hex(proven.requests)),
+        "copies_digest": proven.map(|proven| hex(proven.copies)),
         "seconds": seconds,
         "crash_points_per_s": words::per_second(coverage, seconds),
         "coverage": counts(coverage),
@@ -63,5 +64,6 @@ fn counts(coverage: &Coverage) -> Value {
         "spoiled_pages": coverage.spoiled,
         "spoiled_pages_refused": coverage.refused,
         "spoiled_pages_missed": coverage.missed,
+        "copies": coverage.copies,
     })
 }

@@ -61,11 +61,12 @@ pub(super) fn result(
                 false => output.paint(Tone::Doubt, "ENDED"),
             };
             format!(
-                "{verdict}{:10}{steps} crash points recovered, nothing lost\n\n{}\ndigest: {:016x}\nrequest digest: {:016x}",
+                "{verdict}{:10}{steps} crash points recovered, nothing lost\n\n{}\ndigest: {:016x}\nrequest digest: {:016x}\ncopies digest: {:016x}",
                 "",
                 counts(&proven.coverage, seconds),
                 proven.digest.value(),
-                proven.requests.value()
+                proven.requests.value(),
+                proven.copies.value()
             )
         }
         Err(violation) => format!(
@@ -138,6 +139,11 @@ fn counts(coverage: &Coverage, seconds: f64) -> String {
                 grouped(c.refused),
                 grouped(c.missed)
             ),
+        ),
+        line(
+            "copies",
+            c.copies,
+            "crashes of passive copies, each activated afterwards".to_owned(),
         ),
     ];
     lines.concat()
