@@ -57,24 +57,4 @@ mod tests {
         }
         assert!(find("no-such-drive").is_none());
     }
-
-    /// One request at a time, anywhere: 1 / (seek + half a turn + overhead + transfer). The rules of thumb of the field are 180
-    /// a second for 15,000 turns a minute and 140 for 10,000.
-    #[test]
-    fn rules_of_thumb_hold() {
-        for (name, expected) in [
-            ("cheetah-15k5-146-fc", 175.0),
-            ("cheetah-15k6-450-sas", 178.0),
-            ("10k-600-fc", 142.0),
-            ("savvio-10k6-900-sas", 142.0),
-            ("constellation2-1000-nlsas", 84.0),
-        ] {
-            let model = find(name).unwrap();
-            let (seek, turn) = (model.mean_read_seek().unwrap(), model.turn().unwrap());
-            let seconds =
-                seek.as_seconds() + turn.as_seconds() / 2.0 + model.overhead().as_seconds();
-            let rate = 1.0 / (seconds + 0.00005);
-            assert!((rate / expected - 1.0).abs() < 0.03, "{name}: {rate:.1}");
-        }
-    }
 }

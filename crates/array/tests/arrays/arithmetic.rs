@@ -211,6 +211,22 @@ fn rate_at(model: &DriveModel, depth: u64) -> f64 {
     closed_loop(&design, depth, Span::seconds(100), anywhere(Verb::Read)).rate()
 }
 
+/// The field's rules of thumb for one random read at a time: 180 a second at 15,000 turns a minute, 140 at 10,000. That of 7,200
+/// has a data sheet with 7.5 ms of seek, and half a turn takes 4.17.
+#[test]
+fn drives_keep_the_rules_of_thumb() {
+    for (name, expected) in [
+        ("cheetah-15k5-146-fc", 180.0),
+        ("cheetah-15k6-450-sas", 180.0),
+        ("10k-600-fc", 140.0),
+        ("savvio-10k6-900-sas", 140.0),
+        ("constellation2-1000-nlsas", 84.0),
+    ] {
+        let model = library::find(name).unwrap();
+        near(rate_at(&model, 1), expected, 0.05, name);
+    }
+}
+
 /// In a full queue those that are left over are the far ones, so it is slower than the nearest of as many fresh ones would be.
 /// With sixteen outstanding, fifteen wait while the next is chosen.
 #[test]
