@@ -1,9 +1,8 @@
 //! Nothing of somebody else's is written to, replaced or removed, whatever its name.
 
-mod common;
-
 use std::path::{Path, PathBuf};
 
+use crate::common::{RUN, SIZE, blank_database, database_path, open, options};
 use brunt_ese::error::EngineError;
 use brunt_ese::format::checksum::seal_header;
 use brunt_ese::format::header::{DatabaseHeader, DatabaseState};
@@ -11,7 +10,6 @@ use brunt_ese::format::log_file::{FILL, LOG_MINOR, LogHeader, LogHeaderError, Se
 use brunt_ese::format::stamp::{Signature, Stamp};
 use brunt_units::LogPosition;
 use brunt_world_virtual::{Store, VirtualOptions, VirtualWorld};
-use common::{RUN, SIZE, blank_database, database_path, open, options};
 
 /// Opens the instance over `store`: what refused it, and what the files are afterwards.
 fn refused(store: Store) -> (EngineError, Store) {

@@ -4,13 +4,12 @@
 //! log, checkpoint, eviction, maintenance, preread and backup reads. What differs is only whether pages and records have
 //! content.
 
-mod common;
-
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::rc::Rc;
 
+use crate::common::{SIZE, options};
 use brunt_ese::backup::{self, Discard, Reads};
 use brunt_ese::cache::{Cache, CacheOptions, Trust};
 use brunt_ese::content::{Bytes, Content, Ghost};
@@ -26,7 +25,6 @@ use brunt_world::{Class, Op};
 use brunt_world_virtual::{
     Agenda, Device, Request, RequestDigest, Store, VirtualOptions, VirtualWorld,
 };
-use common::{SIZE, options};
 
 const PAGES: u32 = 400;
 const DATABASES: u8 = 2;

@@ -1,8 +1,7 @@
 //! Databases grow before anybody needs the room: a session that inserts all the time never waits for the file system, and
 //! when the volume is full it is told so by the operation that needs the room.
 
-mod common;
-
+use crate::common::{SIZE, TABLE, database_path, open, options, tree_files};
 use brunt_ese::content::Bytes;
 use brunt_ese::error::EngineError;
 use brunt_ese::instance::Instance;
@@ -10,7 +9,6 @@ use brunt_ese::instance::transaction::Commit;
 use brunt_units::{ByteSize, Span};
 use brunt_world::{IoError, VolumeError};
 use brunt_world_virtual::{VirtualOptions, VirtualVolume, VirtualWorld};
-use common::{SIZE, TABLE, database_path, open, options, tree_files};
 
 /// Pages the database begins with.
 const BEGIN_PAGES: u64 = 24;

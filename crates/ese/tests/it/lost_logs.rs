@@ -1,9 +1,8 @@
 //! Logs that are gone are missed, at every start alike, and a start that refuses them changes neither names nor headers.
 
-mod common;
-
 use std::path::{Path, PathBuf};
 
+use crate::common::{TABLE, database_path, open, options, tree_files};
 use brunt_ese::content::Bytes;
 use brunt_ese::error::EngineError;
 use brunt_ese::format::log_file::{FILL, LOG_HEADER_BYTES};
@@ -12,7 +11,6 @@ use brunt_ese::instance::{Circular, Instance, InstanceOptions};
 use brunt_units::Span;
 use brunt_world::World;
 use brunt_world_virtual::{Store, VirtualOptions, VirtualWorld};
-use common::{TABLE, database_path, open, options, tree_files};
 
 const FRAMES: u32 = 32;
 const CURRENT: &str = "/log/edb.log";

@@ -3,15 +3,13 @@
 //! An operation keeps the pages it has waited for until it is done. If everybody may begin, together they hold all frames,
 //! each waits for one more, and nobody ever lets go.
 
-mod common;
-
+use crate::common::{INDEX, TABLE, open, options, tree_files};
 use brunt_ese::content::Bytes;
 use brunt_ese::instance::transaction::Commit;
 use brunt_ese::instance::{Instance, InstanceOptions};
 use brunt_units::Span;
 use brunt_world::random::Stream;
 use brunt_world_virtual::{VirtualOptions, VirtualWorld};
-use common::{INDEX, TABLE, open, options, tree_files};
 
 const SESSIONS: u64 = 8;
 const ROUNDS: u64 = 150;

@@ -1,9 +1,8 @@
 //! Redo is idempotent: over pages that have some of the log, or all of it, it makes the same pages, however often it begins.
 
-mod common;
-
 use std::path::Path;
 
+use crate::common::{SIZE, TABLE, database_path, open, options, tree_files};
 use brunt_ese::format::page::{DATABASE_TIME_AT, FLAGS_AT, Page, PageFlags};
 use brunt_ese::instance::recovery::RecoveryReport;
 use brunt_ese::instance::transaction::Commit;
@@ -12,7 +11,6 @@ use brunt_units::{ByteSize, PageNumber, Span};
 use brunt_world::random::Streams;
 use brunt_world_virtual::crash::{CrashImages, Sample};
 use brunt_world_virtual::{Journal, Store, VirtualOptions, VirtualWorld};
-use common::{SIZE, TABLE, database_path, open, options, tree_files};
 
 const FRAMES: u32 = 64;
 

@@ -1,9 +1,8 @@
 //! A log volume that fills up: what has begun ends, nothing new begins, databases close clean, and a crash loses nothing.
 
-mod common;
-
 use std::path::{Path, PathBuf};
 
+use crate::common::{TABLE, database_path, open, options, tree_files};
 use brunt_ese::content::Bytes;
 use brunt_ese::error::EngineError;
 use brunt_ese::format::header::{DatabaseHeader, DatabaseState};
@@ -12,7 +11,6 @@ use brunt_ese::instance::{Circular, Instance, InstanceOptions};
 use brunt_ese::log::reserve::{RESERVES, reserve_path};
 use brunt_units::ByteSize;
 use brunt_world_virtual::{Store, VirtualOptions, VirtualVolume, VirtualWorld};
-use common::{TABLE, database_path, open, options, tree_files};
 
 const LOG: ByteSize = ByteSize::kib(64);
 const FRAMES: u32 = 32;

@@ -2,8 +2,7 @@
 //!
 //! Messages need it: a body that becomes shorter and longer again in one transaction gives chunks up and wants them back.
 
-mod common;
-
+use crate::common::{INDEX, TABLE, open, options, tree_files};
 use brunt_ese::content::Bytes;
 use brunt_ese::error::EngineError;
 use brunt_ese::instance::Instance;
@@ -11,7 +10,6 @@ use brunt_ese::instance::transaction::{Commit, Transaction};
 use brunt_ese::tree::TreeId;
 use brunt_world::World;
 use brunt_world_virtual::{Store, VirtualOptions, VirtualWorld};
-use common::{INDEX, TABLE, open, options, tree_files};
 
 const KEY: &[u8] = b"key";
 const ENTRY: &[u8] = b"folderkey";

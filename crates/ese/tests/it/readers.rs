@@ -7,14 +7,13 @@
 //! Subjects and bodies are those of a test: both readers look for a compression scheme in the first byte of chunks that are not
 //! compressed, on genuine files too, and must find none in ours.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
 
+use crate::common::{RUN, database_path, options};
 use brunt_ese::create::{CreateOptions, MessageSource, create_database};
 use brunt_ese::format::stamp::{Signature, Stamp};
 use brunt_ese::instance::InstanceOptions;
@@ -26,7 +25,6 @@ use brunt_workload::content::{Content, Part, Shape};
 use brunt_world::World;
 use brunt_world::random::{Stream, Streams};
 use brunt_world_virtual::{VirtualOptions, VirtualWorld};
-use common::{RUN, database_path, options};
 
 const PYTHON: &str = "BRUNT_READERS_PYTHON";
 const SKIPPED: &str = "BRUNT_SKIPPED";
@@ -119,7 +117,7 @@ async fn work(world: World, size: PageSize, mut mails: Mails, mut draw: Stream) 
         log_buffer_units: 256,
         ..options(1, 512)
     };
-    let (instance, _) = common::open(&world, 48, options).await.unwrap();
+    let (instance, _) = crate::common::open(&world, 48, options).await.unwrap();
     let table = instance.messages(0).await.unwrap();
     let mut next = CREATED;
     for _ in 0..ROUNDS {

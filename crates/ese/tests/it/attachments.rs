@@ -4,8 +4,7 @@
 //! shut down the log behind the checkpoint is empty. Each test lets the power go off then, and lets nothing survive that
 //! was not promised.
 
-mod common;
-
+use crate::common::{TABLE, database_path, open, options, tree_database};
 use brunt_ese::content::Bytes;
 use brunt_ese::error::EngineError;
 use brunt_ese::instance::transaction::Commit;
@@ -15,7 +14,6 @@ use brunt_units::{LogPosition, Span};
 use brunt_world::World;
 use brunt_world_virtual::crash::{CrashImages, Sample};
 use brunt_world_virtual::{Store, VirtualOptions, VirtualWorld};
-use common::{TABLE, database_path, open, options, tree_database};
 
 const FRAMES: u32 = 64;
 const SEED: u64 = 1;

@@ -1,9 +1,8 @@
 //! A passive copy: databases that are fed the closed log files of another instance.
 
-mod common;
-
 use std::path::Path;
 
+use crate::common::{TABLE, open, options, tree_files};
 use brunt_ese::cache::{Cache, CacheOptions};
 use brunt_ese::error::EngineError;
 use brunt_ese::instance::transaction::Commit;
@@ -12,7 +11,6 @@ use brunt_ese::meter::MeterBoard;
 use brunt_testkit::shipping::{log_path, ship};
 use brunt_world::World;
 use brunt_world_virtual::{Store, VirtualOptions, VirtualWorld};
-use common::{TABLE, open, options, tree_files};
 
 const FRAMES: u32 = 64;
 const RECORDS: u32 = 300;

@@ -1,10 +1,9 @@
 //! A database from creation to clean shutdown: made in bulk, worked on by transactions, verified, read back.
 
-mod common;
-
 use std::path::Path;
 use std::rc::Rc;
 
+use crate::common::{RUN, database_path, options};
 use brunt_ese::cache::{Cache, CacheOptions};
 use brunt_ese::create::{CreateOptions, MessageSource, create_database};
 use brunt_ese::format::stamp::{Signature, Stamp};
@@ -21,7 +20,6 @@ use brunt_units::{ByteSize, PageSize};
 use brunt_world::World;
 use brunt_world::random::Streams;
 use brunt_world_virtual::{VirtualOptions, VirtualWorld};
-use common::{RUN, database_path, options};
 
 const COUNT: u64 = 1500;
 const FOLDERS: u64 = 7;

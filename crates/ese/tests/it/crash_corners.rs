@@ -1,9 +1,8 @@
 //! Crashes at chosen moments, each of which once lost something.
 
-mod common;
-
 use std::path::Path;
 
+use crate::common::{TABLE, open, options, tree_files};
 use brunt_ese::content::Bytes;
 use brunt_ese::instance::transaction::Commit;
 use brunt_ese::instance::{Instance, InstanceOptions};
@@ -12,7 +11,6 @@ use brunt_world::World;
 use brunt_world_virtual::crash::{CrashImages, Sample};
 use brunt_world_virtual::journal::Action;
 use brunt_world_virtual::{Journal, Store, VirtualOptions, VirtualWorld};
-use common::{TABLE, open, options, tree_files};
 
 const FRAMES: u32 = 24;
 

@@ -4,14 +4,12 @@
 //! replacement back would need a split, for which a full volume has no page. So the room stays claimed until the transaction
 //! is over.
 
-mod common;
-
+use crate::common::{TABLE, open, options, tree_files};
 use brunt_ese::content::Bytes;
 use brunt_ese::instance::transaction::{Commit, Transaction};
 use brunt_ese::instance::{Instance, InstanceOptions};
 use brunt_units::ByteSize;
 use brunt_world_virtual::{Store, VirtualOptions, VirtualVolume, VirtualWorld};
-use common::{TABLE, open, options, tree_files};
 
 const FRAMES: u32 = 64;
 const LONG: usize = 700;

@@ -3,8 +3,7 @@
 //!
 //! Found by the fuzz target `messages`: a record under the key of another one ended the process when it was replaced.
 
-mod common;
-
+use crate::common::{SIZE, database_path, message_database, open, options};
 use brunt_ese::content::Bytes;
 use brunt_ese::create::MessageSource;
 use brunt_ese::error::EngineError;
@@ -15,7 +14,6 @@ use brunt_ese::instance::messages::NewContent;
 use brunt_ese::instance::transaction::Commit;
 use brunt_units::PageNumber;
 use brunt_world_virtual::{Store, VirtualOptions, VirtualWorld};
-use common::{SIZE, database_path, message_database, open, options};
 
 /// Ten messages; every body is kept apart.
 struct Ten;

@@ -1,7 +1,6 @@
 //! What has to end ends: many sessions on the smallest cache get through, and an undo that finds nothing to undo gives up.
 
-mod common;
-
+use crate::common::{INDEX, TABLE, database_path, open, options, tree_database, tree_files};
 use brunt_ese::content::Bytes;
 use brunt_ese::error::EngineError;
 use brunt_ese::instance::Instance;
@@ -12,7 +11,6 @@ use brunt_units::Span;
 use brunt_world::World;
 use brunt_world::random::Stream;
 use brunt_world_virtual::{Store, VirtualOptions, VirtualVolume, VirtualWorld};
-use common::{INDEX, TABLE, database_path, open, options, tree_database, tree_files};
 
 const SESSIONS: u64 = 12;
 const FRAMES: u32 = 16;

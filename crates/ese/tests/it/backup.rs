@@ -3,13 +3,13 @@
 //!
 //! Reads see pages half written, the log rolls and is removed behind the checkpoint, and the sink is slow.
 
-mod common;
-
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::rc::Rc;
 
+use crate::common::pages::{History, PAGES, State, read_state, session};
+use crate::common::{SIZE, blank_database, database_path, open, options};
 use brunt_ese::backup::{self, Piece, Reads, Sink};
 use brunt_ese::content::Bytes;
 use brunt_ese::error::{EngineError, PageFault};
@@ -18,8 +18,6 @@ use brunt_units::{PageNumber, Span};
 use brunt_world::World;
 use brunt_world::random::Streams;
 use brunt_world_virtual::{Landing, MemoryDevice, Store, VirtualOptions, VirtualWorld};
-use common::pages::{History, PAGES, State, read_state, session};
-use common::{SIZE, blank_database, database_path, open, options};
 
 /// Keeps what a backup brings.
 struct Copy {

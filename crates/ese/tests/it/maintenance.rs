@@ -1,18 +1,16 @@
 //! The scan of a database in use: at its pace, without false alarms, and finding what is bad.
 
-mod common;
-
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use crate::common::pages::{History, PAGES, State, session};
+use crate::common::{SIZE, blank_database, database_path, open, options};
 use brunt_ese::cache::Trust;
 use brunt_ese::maintenance::Findings;
 use brunt_ese::policy::scan::Throttle;
 use brunt_units::{PageNumber, Span};
 use brunt_world::random::Streams;
 use brunt_world_virtual::{Landing, MemoryDevice, Store, VirtualOptions, VirtualWorld};
-use common::pages::{History, PAGES, State, session};
-use common::{SIZE, blank_database, database_path, open, options};
 
 const THROTTLE: Throttle = Throttle {
     batch_bytes: 32 << 10,
