@@ -7,9 +7,8 @@ use std::path::Path;
 
 use brunt_qualify::kinds::TestKind;
 use brunt_report::result::{Outcome, Rule, RunResult, Verdict};
-use brunt_report::{decimals, grouped, one_line};
+use brunt_report::{Column, Row, Table, decimals, grouped, one_line};
 
-use crate::columns::columns;
 use crate::exit::Exit;
 use crate::output::{Output, Tone};
 use crate::wrap::cells;
@@ -132,11 +131,11 @@ fn rules(rules: &[Rule], output: &Output, width: Option<usize>) -> String {
         // Of several servers only the rules that failed are listed.
         return String::new();
     }
-    let rows: Vec<_> = rules.iter().map(|rule| row(rule, output)).collect();
-    let table = columns(&["rule", "limit", "measured", "outcome"], &[], &rows);
-    let mut lines = table.lines();
-    let mut text = format!("  {}\n", lines.next().unwrap_or_default());
-    for (line, rule) in lines.zip(rules) {
+    let columns = ["rule", "limit", "measured", "outcome"].map(Column::words);
+    let table = Table::new(columns, rules.iter().map(|rule| row(rule, output)));
+    let lines = table.text_lines();
+    let mut text = format!("  {}\n", lines[0]);
+    for (line, rule) in lines[1..].iter().zip(rules) {
         let remark = one_line(&rule.remark);
         let whole = format!("  {line}   {remark}");
         let fits = width.is_none_or(|width| cells(&whole) <= width);
@@ -150,18 +149,24 @@ fn rules(rules: &[Rule], output: &Output, width: Option<usize>) -> String {
     text
 }
 
-fn row(rule: &Rule, output: &Output) -> Vec<String> {
+/// The table as lines of a screen, two blanks before each.
+pub fn indented(table: &Table) -> String {
+    let lines = table.text_lines().into_iter();
+    lines.map(|line| format!("  {line}\n")).collect()
+}
+
+fn row(rule: &Rule, output: &Output) -> Row {
     let tone = match rule.outcome {
         Outcome::Ok => Tone::Good,
         Outcome::Failed => Tone::Bad,
         Outcome::NotMeasured | Outcome::Advisory => Tone::Doubt,
     };
-    vec![
+    Row::new([
         rule.heading(),
         rule.limit_in_words(),
         rule.measured_in_words(),
         output.paint(tone, &rule.outcome.to_string()),
-    ]
+    ])
 }
 
 #[cfg(test)]

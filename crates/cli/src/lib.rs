@@ -3,14 +3,13 @@
 //! * [`args`]: the command line; [`commands`]: what each command does.
 //! * [`source`]: the text of a scenario; [`preflight`]: whether it fits this machine.
 //! * [`test_args`]: the scenario and the flags that every testing command takes.
-//! * [`output`]: everything it says; [`progress`]: how far it is; [`wrap`]: lines that fit a terminal; [`opening`] and [`closing`]: the first and the last lines of a run; [`columns`]:
-//!   tables.
+//! * [`output`]: everything it says; [`progress`]: how far it is; [`wrap`]: lines that fit a terminal; [`opening`] and [`closing`]: the first and the
+//!   last lines of a run.
 //! * [`exit`]: how it ends; [`interrupt`]: how it is stopped.
 //! * [`version`]: which program this is.
 
 pub mod args;
 pub mod closing;
-pub mod columns;
 pub mod commands;
 pub mod exit;
 pub mod interrupt;

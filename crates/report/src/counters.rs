@@ -6,12 +6,12 @@
 //!
 //! The table is made piece by piece: whoever keeps it takes the rows that were added and appends them to a file.
 
-use std::fmt::Write;
-
 use brunt_stats::Reading;
 use brunt_units::{Span, Time};
 
-use crate::one_line;
+use crate::table::{Cell, csv_row};
+
+const NO_LATENCIES: [Cell; 4] = [const { Cell::Nothing }; 4];
 
 /// Makes the text of `counters.csv`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,62 +30,67 @@ impl Counters {
 
     /// Adds what an I/O stream did in one sample.
     pub fn add(&mut self, begin: Time, length: Span, stream: &str, reading: &Reading) {
-        self.begin_row(begin, length, stream);
-        write!(self.text, ",{},{},", reading.count, reading.bytes).expect("a string takes all");
-        for latency in [reading.mean, reading.p50, reading.p99, reading.max] {
-            match latency {
-                Some(span) => write!(self.text, ",{:.6}", span.as_millis()),
-                None => write!(self.text, ","),
-            }
-            .expect("a string takes all");
-        }
-        self.text.push('\n');
+        let latency = |span: Option<Span>| match span {
+            Some(span) => Cell::Fixed(span.as_millis(), 6),
+            None => Cell::Nothing,
+        };
+        let (count, bytes) = (reading.count.into(), reading.bytes.into());
+        let latencies = [reading.mean, reading.p50, reading.p99, reading.max].map(latency);
+        self.row(
+            begin,
+            length,
+            stream,
+            [count, bytes, Cell::Nothing],
+            latencies,
+        );
     }
 
     /// Adds a number of events that have neither bytes nor latency.
     pub fn add_count(&mut self, begin: Time, length: Span, stream: &str, count: u64) {
-        self.begin_row(begin, length, stream);
-        writeln!(self.text, ",{count},,,,,,").expect("a string takes all");
+        let values = [count.into(), Cell::Nothing, Cell::Nothing];
+        self.row(begin, length, stream, values, NO_LATENCIES);
     }
 
     /// Adds an amount of memory or space, as it was at the end of the sample.
     pub fn add_bytes(&mut self, begin: Time, length: Span, stream: &str, bytes: u64) {
-        self.begin_row(begin, length, stream);
-        writeln!(self.text, ",,{bytes},,,,,").expect("a string takes all");
+        let values = [Cell::Nothing, bytes.into(), Cell::Nothing];
+        self.row(begin, length, stream, values, NO_LATENCIES);
     }
 
     /// Adds a number of another kind, the mean over the sample: a share, a temperature.
     pub fn add_value(&mut self, begin: Time, length: Span, stream: &str, value: f64) {
-        self.begin_row(begin, length, stream);
-        writeln!(self.text, ",,,{value:.6},,,,").expect("a string takes all");
+        let values = [Cell::Nothing, Cell::Nothing, Cell::Fixed(value, 6)];
+        self.row(begin, length, stream, values, NO_LATENCIES);
     }
 
-    fn begin_row(&mut self, begin: Time, length: Span, stream: &str) {
-        let begin = begin.since(Time::ZERO).as_seconds();
-        let stream = field(stream);
-        write!(self.text, "{begin:.3},{:.3},{stream}", length.as_seconds())
-            .expect("a string takes all");
+    fn row(
+        &mut self,
+        begin: Time,
+        length: Span,
+        stream: &str,
+        [count, bytes, value]: [Cell; 3],
+        [mean, p50, p99, max]: [Cell; 4],
+    ) {
+        let begin = Cell::Fixed(begin.since(Time::ZERO).as_seconds(), 3);
+        let length = Cell::Fixed(length.as_seconds(), 3);
+        let cells = [
+            begin,
+            length,
+            stream.into(),
+            count,
+            bytes,
+            value,
+            mean,
+            p50,
+            p99,
+            max,
+        ];
+        csv_row(&mut self.text, &cells);
     }
 
     /// The rows that were added since they were last taken.
     pub fn take(&mut self) -> String {
         std::mem::take(&mut self.text)
-    }
-}
-
-/// What a spreadsheet takes for the begin of a formula, and the mark that tells it otherwise.
-const FORMULA: [char; 5] = ['=', '+', '-', '@', TEXT_MARK];
-/// Stands before a text that would be taken for a formula, and before one that begins with the mark itself.
-pub(crate) const TEXT_MARK: char = '\'';
-
-/// A text as a cell. Control characters are written out, so that a row is a line.
-fn field(text: &str) -> String {
-    let text = one_line(text);
-    let mark = if text.starts_with(FORMULA) { "'" } else { "" };
-    if !mark.is_empty() || text.contains([',', '"']) {
-        format!("\"{mark}{}\"", text.replace('"', "\"\""))
-    } else {
-        text.into_owned()
     }
 }
 

@@ -26,6 +26,7 @@ pub mod result;
 mod run;
 mod side_by_side;
 pub mod streams;
+pub mod table;
 mod text;
 mod timestamp;
 mod together;
@@ -36,13 +37,14 @@ pub use counters::Counters;
 pub use event::Event;
 pub use folder::{FolderError, RunFolder};
 pub use html::{
-    StorageInterval, StoragePage, StorageTable, SweepFigures, SweepPoint, report_html,
-    side_by_side_html, storage_html, sweep_html,
+    StorageInterval, StoragePage, SweepFigures, SweepPoint, report_html, side_by_side_html,
+    storage_html, sweep_html,
 };
 pub use number::{counted, decimals, grouped};
 pub use result::RunResult;
 pub use run::{ReadError, Run};
-pub use side_by_side::{SIDE_BY_SIDE, side_by_side};
+pub use side_by_side::side_by_side;
+pub use table::{Cell, Column, Row, Table};
 pub use text::{escaped, one_line};
 pub use timestamp::Timestamp;
 pub use together::{TogetherError, are_one_test, together};

@@ -1,18 +1,19 @@
 //! Runs that are not one test, beside one another: a row each, and nothing added up.
 
 use crate::Run;
-use crate::decimals;
 use crate::result::IoNumbers;
+use crate::table::{Cell, Column, Row, Table};
 
-/// What the columns of [`side_by_side`] are.
-pub const SIDE_BY_SIDE: [&str; 9] = [
-    "run", "server", "began", "test", "verdict", "I/O /s", "target", "read ms", "log ms",
-];
+/// A row for each of `runs`, with what it is called.
+pub fn side_by_side(runs: &[(String, Run)]) -> Table {
+    let words = ["run", "server", "began", "test", "verdict"].map(Column::words);
+    let numbers = ["I/O /s", "target", "read ms", "log ms"].map(Column::numbers);
+    let rows = runs.iter().map(|(name, run)| row(name, run));
+    Table::new(words.into_iter().chain(numbers), rows)
+}
 
-/// A row for `run`, which is called `name`.
-pub fn side_by_side(name: &str, run: &Run) -> Vec<String> {
+fn row(name: &str, run: &Run) -> Row {
     let result = &run.result;
-    let number = |number: Option<f64>| number.map_or("-".to_owned(), decimals);
     let servers: Vec<&str> = result
         .storage
         .servers
@@ -23,15 +24,15 @@ pub fn side_by_side(name: &str, run: &Run) -> Vec<String> {
     let reads = IoNumbers::together(databases.map(|database| &database.reads));
     let logs = result.instances().map(|instance| &instance.details.log);
     let logs = IoNumbers::together(logs.map(|log| &log.writes));
-    vec![
-        name.to_owned(),
-        servers.join(", "),
-        result.times.started.to_string(),
-        result.storage.test.clone(),
-        result.verdict.to_string(),
-        number(result.storage.achieved_iops),
-        number(result.storage.target_iops),
-        number(reads.latency_ms_mean),
-        number(logs.latency_ms_mean),
-    ]
+    Row::new([
+        name.into(),
+        servers.join(", ").into(),
+        result.times.started.to_string().into(),
+        result.storage.test.as_str().into(),
+        result.verdict.to_string().into(),
+        Cell::from(result.storage.achieved_iops),
+        result.storage.target_iops.into(),
+        reads.latency_ms_mean.into(),
+        logs.latency_ms_mean.into(),
+    ])
 }

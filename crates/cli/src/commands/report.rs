@@ -10,14 +10,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use brunt_report::{
-    ReadError, Run, SIDE_BY_SIDE, TogetherError, are_one_test, report_html, side_by_side,
-    side_by_side_html, together, write_report,
+    ReadError, Run, TogetherError, are_one_test, report_html, side_by_side, side_by_side_html,
+    together, write_report,
 };
 use clap::Args;
 use serde_json::json;
 
 use crate::closing::{summary, verdict_again};
-use crate::columns::columns;
 use crate::exit::Exit;
 use crate::output::Output;
 
@@ -125,14 +124,10 @@ fn list(
         let text = serde_json::to_string_pretty(&value);
         output.data(&text.expect("numbers and texts can be written"));
     } else {
-        let rows: Vec<_> = runs
-            .iter()
-            .map(|(name, run)| side_by_side(name, run))
-            .collect();
         output.show(&format!(
             "{} runs, listed side by side and not added up: {reason}\n\n{}\n\n{:14}{}",
             runs.len(),
-            columns(&SIDE_BY_SIDE, &[5, 6, 7, 8], &rows),
+            side_by_side(&runs).to_text(),
             "report",
             path.display()
         ));

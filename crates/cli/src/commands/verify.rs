@@ -18,14 +18,13 @@ use brunt_ese::format::header::DatabaseState;
 use brunt_ese::verify::{FileKind, FileReport, Finding, Place, VerifyError, verify};
 use brunt_qualify::verification::verified_file;
 use brunt_report::result::VerifiedFile;
-use brunt_report::{decimals, grouped, one_line};
+use brunt_report::{Column, Row, Table, decimals, grouped, one_line, table};
 use brunt_units::ByteSize;
 use brunt_world::{Disk, Io, Ticket, World};
 use brunt_world_real::{Options, RealWorld, StartError};
 use clap::Args;
 use serde::Serialize;
 
-use crate::columns::columns;
 use crate::exit::Exit;
 use crate::output::{Output, Tone};
 use crate::progress::Progress;
@@ -152,9 +151,8 @@ fn show(judged: &[Judged], output: &Output) {
         .filter_map(|(_, report)| report.as_ref().ok())
         .collect();
     if !reports.is_empty() {
-        let head = [
-            "file",
-            "kind",
+        let words = ["file", "kind"].map(Column::words);
+        let numbers = [
             "pages",
             "bad",
             "correctable",
@@ -162,8 +160,9 @@ fn show(judged: &[Judged], output: &Output) {
             "size",
             "MiB/s",
         ];
-        let rows: Vec<_> = reports.iter().map(|report| row(report)).collect();
-        output.data(&columns(&head, &[2, 3, 4, 5, 6, 7], &rows));
+        let columns = words.into_iter().chain(numbers.map(Column::numbers));
+        let table = Table::new(columns, reports.iter().map(|report| row(report)));
+        output.data(&table.to_text());
     }
     for report in &reports {
         details(report, output);
@@ -177,18 +176,18 @@ fn show(judged: &[Judged], output: &Output) {
     output.data(&format!("\n{}", verdict(judged, output)));
 }
 
-fn row(report: &FileReport) -> Vec<String> {
+fn row(report: &FileReport) -> Row {
     let rate = report.bytes as f64 / report.elapsed.as_seconds().max(1e-9);
-    vec![
-        report.file.display().to_string(),
-        kind(&report.kind),
-        grouped(report.pages_seen),
-        grouped(report.pages_bad),
-        grouped(report.pages_correctable),
-        grouped(report.pages_wrong_number),
-        ByteSize::bytes(report.bytes).to_string(),
-        mebibytes(rate),
-    ]
+    Row::new([
+        table::Cell::from(report.file.display().to_string()),
+        kind(&report.kind).into(),
+        report.pages_seen.into(),
+        report.pages_bad.into(),
+        report.pages_correctable.into(),
+        report.pages_wrong_number.into(),
+        ByteSize::bytes(report.bytes).to_string().into(),
+        mebibytes(rate).into(),
+    ])
 }
 
 fn kind(kind: &FileKind) -> String {

@@ -7,7 +7,7 @@ use crate::escaped as shown;
 
 /// `text` with the five characters that mean something in HTML written out, and control characters but for those that part
 /// words and lines.
-pub(super) fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in shown(text, |c| matches!(c, '\n' | '\t')).chars() {
         match c {

@@ -20,11 +20,11 @@ mod plot;
 mod side_by_side;
 mod storage;
 mod sweep;
-mod table;
 mod tables;
 
+pub(crate) use escape::escape;
 pub use side_by_side::side_by_side_html;
-pub use storage::{StorageInterval, StoragePage, StorageTable, storage_html};
+pub use storage::{StorageInterval, StoragePage, storage_html};
 pub use sweep::{SweepFigures, SweepPoint, sweep_html};
 
 use brunt_units::ByteSize;
@@ -33,9 +33,9 @@ use minijinja::value::Serde;
 use serde::Serialize;
 
 use crate::result::{IoNumbers, Quantity, RunResult, World};
+use crate::table::Table;
 use crate::{Event, Run, counted, decimals, grouped};
 use pictures::Picture;
-use table::Table;
 
 /// The line of `head.html` that a report of ours is known by.
 pub(crate) const GENERATOR: &str = r#"<meta name="generator" content="brunt">"#;

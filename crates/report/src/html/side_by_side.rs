@@ -3,22 +3,14 @@
 use super::escape::escape;
 use super::{GENERATOR, STYLE};
 use crate::Run;
-use crate::side_by_side::{SIDE_BY_SIDE, side_by_side};
+use crate::side_by_side::side_by_side;
 
 /// The page for `runs`, each with what it is called; `reason` says why they are not added up.
 pub fn side_by_side_html(reason: &str, runs: &[(String, Run)]) -> String {
-    let head: String = SIDE_BY_SIDE.map(|name| format!("<th>{name}</th>")).concat();
-    let rows = runs.iter().map(|(name, run)| {
-        let cells = side_by_side(name, run);
-        let cells = cells
-            .iter()
-            .map(|cell| format!("<td>{}</td>", escape(cell)));
-        format!("<tr>{}</tr>\n", cells.collect::<String>())
-    });
     format!(
-        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">{GENERATOR}<title>{count} runs</title>\n<style>{STYLE}</style></head>\n<body><main><h1>{count} runs, side by side</h1>\n<p>Nothing is added up: {}.</p>\n<table><tr>{head}</tr>\n{}</table></main></body></html>\n",
+        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">{GENERATOR}<title>{count} runs</title>\n<style>{STYLE}</style></head>\n<body><main><h1>{count} runs, side by side</h1>\n<p>Nothing is added up: {}.</p>\n{}</main></body></html>\n",
         escape(reason),
-        rows.collect::<String>(),
+        side_by_side(runs).to_html(),
         count = runs.len(),
     )
 }

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::plot::{Axis, Curve, Limit, Plot};
 use super::{STYLE, rendered};
+use crate::table::Table;
 
 const TEMPLATE: &str = include_str!("storage.html");
 
@@ -34,17 +35,6 @@ pub struct StorageInterval {
     pub room_percent: Option<f64>,
 }
 
-/// A table with as many cells in each row as in its head.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct StorageTable {
-    /// Its title.
-    pub title: &'static str,
-    /// Names of its columns.
-    pub head: Vec<String>,
-    /// Its rows.
-    pub rows: Vec<Vec<String>>,
-}
-
 /// What stands on the page.
 #[derive(Clone, Debug, Default)]
 pub struct StoragePage<'a> {
@@ -65,7 +55,7 @@ pub struct StoragePage<'a> {
     /// What happened, each with when.
     pub notes: Vec<(String, String)>,
     /// Further tables.
-    pub tables: Vec<StorageTable>,
+    pub tables: Vec<Table>,
     /// The command that makes it again.
     pub command: String,
     /// The scenario as it was written.
@@ -89,7 +79,7 @@ struct Shown<'a> {
     figures: &'a [(String, &'static str, &'static str)],
     pictures: Vec<Picture>,
     notes: &'a [(String, String)],
-    tables: &'a [StorageTable],
+    tables: &'a [Table],
     command: &'a str,
     scenario: &'a str,
 }
@@ -225,6 +215,7 @@ fn shares(page: &StoragePage<'_>) -> Plot {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::table::Row;
 
     #[test]
     fn a_page_shows_what_it_is_given_and_escapes_it() {
@@ -243,11 +234,7 @@ mod tests {
             intervals: vec![interval(0.0), interval(10.0)],
             incidents_s: vec![3.0, 12.0],
             notes: vec![("3 s".into(), "drive 4 failed".into())],
-            tables: vec![StorageTable {
-                title: "Drives",
-                head: vec!["drive".into()],
-                rows: vec![vec!["4 & 5".into()]],
-            }],
+            tables: vec![Table::grid("Drives", &["drive"], vec![Row::new(["4 & 5"])])],
             scenario: "size = \"<1>\"",
             ..StoragePage::default()
         };

@@ -2,7 +2,7 @@
 
 use super::plot::{Axis, Curve, Limit, Plot};
 use super::{GENERATOR, STYLE, escape::escape};
-use crate::decimals;
+use crate::table::{Cell, Column, Row, Table};
 
 /// What came of one value of the key.
 #[derive(Clone, Debug, PartialEq)]
@@ -78,11 +78,11 @@ pub fn sweep_html(
             upright: false,
         }],
     };
-    let rows: String = points.iter().map(row).collect();
     format!(
-        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">{GENERATOR}<title>{name}: {key}</title>\n<style>{STYLE}</style></head>\n<body><main><h1>{name}: {key}</h1>\n{sentence}<figure>{}</figure>\n<figure>{}</figure>\n<table><tr><th>{key}</th><th>I/Os per second</th><th>read (ms)</th><th>write (ms)</th><th>log write (ms)</th><th>rules</th></tr>\n{rows}</table></main></body></html>\n",
+        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">{GENERATOR}<title>{name}: {key}</title>\n<style>{STYLE}</style></head>\n<body><main><h1>{name}: {key}</h1>\n{sentence}<figure>{}</figure>\n<figure>{}</figure>\n{}</main></body></html>\n",
         rates.to_svg(),
         latencies.to_svg(),
+        table(key, points).to_html(),
         name = escape(name),
         key = escape(key),
         sentence = sentence
@@ -92,20 +92,29 @@ pub fn sweep_html(
     )
 }
 
-fn row(point: &SweepPoint) -> String {
-    let figures = match &point.figures {
-        Some(figures) => [
-            decimals(figures.io_per_s),
-            decimals(figures.read_ms),
-            decimals(figures.write_ms),
-            decimals(figures.log_ms),
-        ],
-        None => ["-"; 4].map(str::to_owned),
-    };
-    let mut cells = vec![escape(&point.value)];
-    cells.extend(figures);
-    cells.push(escape(&point.outcome));
-    format!("<tr><td>{}</td></tr>\n", cells.join("</td><td>"))
+fn table(key: &str, points: &[SweepPoint]) -> Table {
+    let figures = [
+        "I/Os per second",
+        "read (ms)",
+        "write (ms)",
+        "log write (ms)",
+    ];
+    let mut columns = vec![Column::numbers(key)];
+    columns.extend(figures.map(Column::numbers));
+    columns.push(Column::words("rules"));
+    Table::new(columns, points.iter().map(row))
+}
+
+fn row(point: &SweepPoint) -> Row {
+    let figure = |of: fn(&SweepFigures) -> f64| Cell::from(point.figures.as_ref().map(of));
+    Row::new([
+        point.value.as_str().into(),
+        figure(|figures| figures.io_per_s),
+        figure(|figures| figures.read_ms),
+        figure(|figures| figures.write_ms),
+        figure(|figures| figures.log_ms),
+        point.outcome.as_str().into(),
+    ])
 }
 
 #[cfg(test)]

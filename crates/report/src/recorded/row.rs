@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::str;
 
-use crate::counters::TEXT_MARK;
+use crate::table::TEXT_MARK;
 
 /// Where the columns stand.
 pub(super) struct Columns {

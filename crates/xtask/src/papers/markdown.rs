@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use brunt_report::decimals;
+use brunt_report::{Cell, Column, Table, decimals, table};
 
 use super::{Lengths, Test};
 use crate::TaskError;
@@ -104,44 +104,39 @@ fn known(published: &Published, test: &Test, predictions: &Predictions) -> Strin
 /// Every figure of the whole test.
 fn figures(published: &Published, closed: &Prediction, paced: Option<&Prediction>) -> String {
     let row = &published.rows[0];
-    let mut text = format!(
-        "| figure | published | closed loop ({}) | error | paced | error |\n| --- | ---: | ---: | ---: | ---: | ---: |\n",
-        closed.scheduling()
-    );
     let in_loop = closed.of(published, row);
     let at_rate = paced.map(|paced| paced.of(published, row));
-    for figure in &FIGURES {
-        let Some(value) = (figure.of)(&row.figures) else {
-            continue;
-        };
+    let rows = FIGURES.iter().filter_map(|figure| {
+        let value = (figure.of)(&row.figures)?;
         let cells = |predicted: Option<&Figures>| {
             let value = predicted.and_then(figure.of);
             let error = predicted.and_then(|predicted| figure.error(&row.figures, predicted));
             let badness = predicted.and_then(|predicted| figure.badness(&row.figures, predicted));
-            format!("{} | {}", number(value), share(error, badness))
+            [value.into(), share(error, badness).into()]
         };
-        text.push_str(&format!(
-            "| {} | {} | {} | {} |\n",
-            figure.name,
-            decimals(value),
-            cells(Some(&in_loop)),
-            cells(at_rate.as_ref()),
-        ));
-    }
+        let own = [Cell::from(figure.name), value.into()];
+        let cells = own
+            .into_iter()
+            .chain(cells(Some(&in_loop)))
+            .chain(cells(at_rate.as_ref()));
+        Some(table::Row::new(cells))
+    });
     let busy = |prediction: Option<&Prediction>| {
         let busy = prediction.and_then(Prediction::utilisation);
-        busy.map_or("-".to_owned(), |busy| format!("{:.0} %", busy * 100.0))
+        busy.map_or(Cell::Nothing, Cell::Share)
     };
-    text.push_str(&format!(
-        "| busy | | {} | | {} | |\n",
+    let last = table::Row::new([
+        "busy".into(),
+        "".into(),
         busy(Some(closed)),
-        busy(paced)
-    ));
-    text
-}
-
-fn number(value: Option<f64>) -> String {
-    value.map_or("-".to_owned(), decimals)
+        "".into(),
+        busy(paced),
+        "".into(),
+    ]);
+    let in_loop = format!("closed loop ({})", closed.scheduling());
+    let numbers = ["published", &in_loop, "error", "paced", "error"].map(Column::numbers);
+    let columns = std::iter::once(Column::words("figure")).chain(numbers);
+    Table::new(columns, rows.chain([last])).to_markdown()
 }
 
 /// An error; a good one stands out.
@@ -166,29 +161,25 @@ fn parts(published: &Published, closed: &Prediction) -> String {
                 .any(|row| printed(row, *at).is_some())
         })
         .collect();
-    let names: Vec<&str> = shown.iter().map(|at| FIGURES[*at].name).collect();
-    let mut text = format!(
-        "\nParts, in the closed loop: the published figure and the error.\n\n| part | {} |\n| --- |{}\n",
-        names.join(" | "),
-        " ---: |".repeat(names.len())
-    );
-    for row in &published.rows[1..] {
+    let names = shown.iter().map(|at| Column::numbers(FIGURES[*at].name));
+    let rows = published.rows[1..].iter().map(|row| {
         let predicted = closed.of(published, row);
-        let cells: Vec<String> = shown
-            .iter()
-            .map(|at| {
-                let figure = &FIGURES[*at];
-                let Some(value) = printed(row, *at) else {
-                    return String::new();
-                };
-                let error = figure.error(&row.figures, &predicted);
-                let badness = figure.badness(&row.figures, &predicted);
-                format!("{}, {}", decimals(value), share(error, badness))
-            })
-            .collect();
-        text.push_str(&format!("| {} | {} |\n", row.name, cells.join(" | ")));
-    }
-    text
+        let cells = shown.iter().map(|at| {
+            let figure = &FIGURES[*at];
+            let Some(value) = printed(row, *at) else {
+                return String::new();
+            };
+            let error = figure.error(&row.figures, &predicted);
+            let badness = figure.badness(&row.figures, &predicted);
+            format!("{}, {}", decimals(value), share(error, badness))
+        });
+        table::Row::new(std::iter::once(row.name.clone()).chain(cells))
+    });
+    let table = Table::new(std::iter::once(Column::words("part")).chain(names), rows);
+    format!(
+        "\nParts, in the closed loop: the published figure and the error.\n\n{}",
+        table.to_markdown()
+    )
 }
 
 /// A test of which no result is here.
@@ -204,28 +195,30 @@ fn predicted(test: &Test, predictions: &Predictions) -> String {
         }
     };
     let figures = prediction.whole();
-    let mut text = format!(
-        "### {}\n\n```console\n{}\n```\n\n| figure | prediction ({}) |\n| --- | ---: |\n",
+    let known = FIGURES.iter().filter_map(|figure| {
+        let value = (figure.of)(&figures).filter(|value| *value > 0.0)?;
+        Some((figure.name, Cell::Number(value)))
+    });
+    let backup = prediction.backup().map(Cell::Number);
+    let busy = prediction.utilisation().map(Cell::Share);
+    let others = [("backup, MiB per second", backup), ("busy", busy)];
+    let others = others
+        .into_iter()
+        .filter_map(|(name, cell)| Some((name, cell?)));
+    let rows = known.chain(others);
+    let table = Table::new(
+        [
+            Column::words("figure"),
+            Column::numbers(format!("prediction ({})", prediction.scheduling())),
+        ],
+        rows.map(|(name, cell)| table::Row::new([name.into(), cell])),
+    );
+    format!(
+        "### {}\n\n```console\n{}\n```\n\n{}\n",
         test.closed.scenario,
         command(&test.closed),
-        prediction.scheduling()
-    );
-    for figure in &FIGURES {
-        if let Some(value) = (figure.of)(&figures).filter(|value| *value > 0.0) {
-            text.push_str(&format!("| {} | {} |\n", figure.name, decimals(value)));
-        }
-    }
-    if let Some(rate) = prediction.backup() {
-        text.push_str(&format!(
-            "| backup, MiB per second | {} |\n",
-            decimals(rate)
-        ));
-    }
-    if let Some(busy) = prediction.utilisation() {
-        text.push_str(&format!("| busy | {:.0} % |\n", busy * 100.0));
-    }
-    text.push('\n');
-    text
+        table.to_markdown()
+    )
 }
 
 /// Why there is no prediction.

@@ -3,40 +3,25 @@
 use brunt_array::SystemDesign;
 use brunt_array::drive::DriveStats;
 use brunt_array::load::Outcome;
-use brunt_report::decimals;
+use brunt_report::{Cell, Column, Row, Table};
 use brunt_units::Span;
 
-use super::words::{Rows, per_second, percent};
-use crate::columns::columns;
+use super::words::per_second;
 
 /// More drives than this are told by group only.
 const DRIVES_SHOWN: usize = 24;
 
-/// The table for the screen.
-pub(super) fn table(design: &SystemDesign, outcome: &Outcome) -> String {
-    let (head, rows) = rows(design, outcome);
-    match is_many(outcome) {
-        true => columns(&head, &[1, 2, 3, 4, 5, 6], &rows),
-        false => columns(&head, &[0, 2, 3, 4, 5, 6, 7, 8, 9], &rows),
-    }
-}
-
 /// A row for each drive, or for each group when there are many.
-pub(super) fn rows(design: &SystemDesign, outcome: &Outcome) -> Rows {
-    match is_many(outcome) {
-        true => group_rows(design, outcome),
-        false => drive_rows(design, outcome),
+pub(super) fn table(design: &SystemDesign, outcome: &Outcome) -> Table {
+    match outcome.drives.len() > DRIVES_SHOWN {
+        true => by_group(design, outcome),
+        false => by_drive(design, outcome),
     }
 }
 
-fn is_many(outcome: &Outcome) -> bool {
-    outcome.drives.len() > DRIVES_SHOWN
-}
-
-fn drive_rows(design: &SystemDesign, outcome: &Outcome) -> Rows {
-    let head = vec![
-        "drive",
-        "in",
+fn by_drive(design: &SystemDesign, outcome: &Outcome) -> Table {
+    let first = [Column::numbers("drive"), Column::words("in")];
+    let figures = [
         "busy",
         "queue",
         "service ms",
@@ -49,23 +34,23 @@ fn drive_rows(design: &SystemDesign, outcome: &Outcome) -> Rows {
     let rows = outcome.drives.iter().enumerate().map(|(number, drive)| {
         let elapsed = drive.elapsed();
         let each = |span: Span| match drive.reads + drive.writes {
-            0 => "-".to_owned(),
-            count => decimals(span.as_millis() / count as f64),
+            0 => Cell::Nothing,
+            count => Cell::Number(span.as_millis() / count as f64),
         };
-        vec![
-            number.to_string(),
-            whose(design, number),
-            percent(drive.utilisation()),
-            decimals(drive.queue()),
-            decimals(drive.service_ms()),
-            decimals(drive.response_ms()),
-            decimals(per_second(drive.reads, elapsed)),
-            decimals(per_second(drive.writes, elapsed)),
+        Row::new([
+            Cell::from(number.to_string()),
+            whose(design, number).into(),
+            Cell::Share(drive.utilisation()),
+            drive.queue().into(),
+            drive.service_ms().into(),
+            drive.response_ms().into(),
+            per_second(drive.reads, elapsed).into(),
+            per_second(drive.writes, elapsed).into(),
             each(drive.seek),
             each(drive.rotation),
-        ]
+        ])
     });
-    (head, rows.collect())
+    Table::new(first.into_iter().chain(figures.map(Column::numbers)), rows)
 }
 
 fn whose(design: &SystemDesign, drive: usize) -> String {
@@ -91,9 +76,8 @@ fn whose(design: &SystemDesign, drive: usize) -> String {
     "-".to_owned()
 }
 
-fn group_rows(design: &SystemDesign, outcome: &Outcome) -> Rows {
-    let head = vec![
-        "group",
+fn by_group(design: &SystemDesign, outcome: &Outcome) -> Table {
+    let figures = [
         "drives",
         "busy",
         "queue",
@@ -109,15 +93,16 @@ fn group_rows(design: &SystemDesign, outcome: &Outcome) -> Rows {
             drives.map(|one| &outcome.drives[first + usize::from(*one)])
         };
         let mean = |of: &dyn Fn(&DriveStats) -> f64| members().map(of).sum::<f64>() / count;
-        vec![
-            brunt_lab::group_name(design, number, group),
-            group.drives.len().to_string(),
-            percent(mean(&|drive| drive.utilisation())),
-            decimals(mean(&|drive| drive.queue())),
-            decimals(mean(&|drive| drive.service_ms())),
-            decimals(count * mean(&|drive| per_second(drive.reads, drive.elapsed()))),
-            decimals(count * mean(&|drive| per_second(drive.writes, drive.elapsed()))),
-        ]
+        Row::new([
+            Cell::from(brunt_lab::group_name(design, number, group)),
+            group.drives.len().to_string().into(),
+            Cell::Share(mean(&|drive| drive.utilisation())),
+            mean(&|drive| drive.queue()).into(),
+            mean(&|drive| drive.service_ms()).into(),
+            (count * mean(&|drive| per_second(drive.reads, drive.elapsed()))).into(),
+            (count * mean(&|drive| per_second(drive.writes, drive.elapsed()))).into(),
+        ])
     });
-    (head, rows.collect())
+    let first = std::iter::once(Column::words("group"));
+    Table::new(first.chain(figures.map(Column::numbers)), rows)
 }

@@ -7,12 +7,11 @@
 //!   report.html     the same as pictures and a table
 //! ```
 
-use brunt_lab::Tried;
-use brunt_report::{RunFolder, SweepFigures, SweepPoint, decimals, sweep_html};
+use brunt_lab::{Headline, Tried};
+use brunt_report::{Cell, Column, Row, RunFolder, SweepFigures, SweepPoint, Table, sweep_html};
 use serde_json::{Value, json};
 
 use super::SimulateError;
-use crate::columns::columns;
 use brunt_scenario::ModelledScenario;
 
 /// One key of a scenario, and what came of its values.
@@ -79,38 +78,36 @@ impl Curve {
     }
 
     fn table(&self) -> String {
-        let head = [
-            self.key.as_str(),
+        let key = self.key.as_str();
+        let figures = [
+            key,
             "I/O /s",
             "read ms",
             "write ms",
             "log /s",
             "log ms",
             "drives busy",
-            "rules",
         ];
-        let rows: Vec<Vec<String>> = self.points.iter().map(CurvePoint::row).collect();
-        columns(&head, &[0, 1, 2, 3, 4, 5, 6], &rows)
+        let rules = Column::words("rules");
+        let columns = figures.into_iter().map(Column::numbers).chain([rules]);
+        Table::new(columns, self.points.iter().map(CurvePoint::row)).to_text()
     }
 }
 
 impl CurvePoint {
-    fn row(&self) -> Vec<String> {
-        let figures = match self.tried.headline() {
-            Some(headline) => [
-                decimals(headline.io_per_s),
-                decimals(headline.read_ms),
-                decimals(headline.write_ms),
-                decimals(headline.log.per_s),
-                decimals(headline.log.ms),
-                format!("{:.0} %", headline.utilisation * 100.0),
-            ],
-            None => ["-"; 6].map(str::to_owned),
-        };
-        let mut row = vec![self.label.clone()];
-        row.extend(figures);
-        row.push(outcome(&self.tried));
-        row
+    fn row(&self) -> Row {
+        let headline = self.tried.headline();
+        let figure = |of: fn(&Headline) -> f64| Cell::from(headline.map(of));
+        Row::new([
+            self.label.as_str().into(),
+            figure(|headline| headline.io_per_s),
+            figure(|headline| headline.read_ms),
+            figure(|headline| headline.write_ms),
+            figure(|headline| headline.log.per_s),
+            figure(|headline| headline.log.ms),
+            headline.map_or(Cell::Nothing, |headline| Cell::Share(headline.utilisation)),
+            outcome(&self.tried).into(),
+        ])
     }
 
     fn drawn(&self) -> SweepPoint {

@@ -5,46 +5,48 @@
 
 use brunt_array::Standing;
 use brunt_array::load::{Outcome, Phase, Side};
-use brunt_report::{decimals, grouped};
+use brunt_report::{Cell, Column, Row, Table, decimals};
 use brunt_stats::Percentile;
 use brunt_units::Span;
 
 use super::words::{millis, per_second};
 
-/// The columns of [`rows`] that are figures.
-pub(super) const FIGURES: [usize; 9] = [0, 1, 3, 4, 5, 6, 7, 8, 9];
-
-/// A row for each phase, with its head; no rows when there was only one.
-pub(super) fn rows(outcome: &Outcome) -> (Vec<&'static str>, Vec<Vec<String>>) {
-    let head = vec![
-        "from", "until", "groups", "reads/s", "read ms", "p99 ms", "writes/s", "write ms",
-        "p99 ms", "errors",
+/// A row for each phase; no rows when there was only one.
+pub(super) fn table(outcome: &Outcome) -> Table {
+    let times = ["from", "until"].map(Column::numbers);
+    let figures = [
+        "reads/s", "read ms", "p99 ms", "writes/s", "write ms", "p99 ms", "errors",
     ];
+    let groups = std::iter::once(Column::words("groups"));
+    let columns = times.into_iter().chain(groups);
     let rows = match &outcome.phases[..] {
         // One phase is all of the time, which is told already.
-        [] | [_] => Vec::new(),
-        several => several.iter().map(row).collect(),
+        [] | [_] => &[],
+        several => several,
     };
-    (head, rows)
+    Table::new(
+        columns.chain(figures.map(Column::numbers)),
+        rows.iter().map(row),
+    )
 }
 
-fn row(phase: &Phase) -> Vec<String> {
+fn row(phase: &Phase) -> Row {
     let length = phase.until - phase.since;
-    let rate = |side: &Side| decimals(per_second(side.latencies.count(), length));
+    let rate = |side: &Side| Cell::Number(per_second(side.latencies.count(), length));
     let mean = |side: &Side| millis(side.latencies.mean());
     let high = |side: &Side| millis(side.latencies.percentile(Percentile::P99));
-    vec![
-        Span(phase.since.0).to_string(),
-        Span(phase.until.0).to_string(),
-        phase.standing.word().to_owned(),
+    Row::new([
+        Cell::from(Span(phase.since.0).to_string()),
+        Span(phase.until.0).to_string().into(),
+        phase.standing.word().into(),
         rate(&phase.reads),
         mean(&phase.reads),
         high(&phase.reads),
         rate(&phase.writes),
         mean(&phase.writes),
         high(&phase.writes),
-        grouped(phase.reads.errors + phase.writes.errors),
-    ]
+        (phase.reads.errors + phase.writes.errors).into(),
+    ])
 }
 
 /// How long reads took in each state that there was, in a sentence; nothing when there was only one.

@@ -6,14 +6,13 @@ use std::time::SystemTime;
 use brunt_lab::search::search;
 use brunt_lab::{Headline, Options, Points, Tried};
 use brunt_qualify::progress::Stop;
-use brunt_report::{RunFolder, decimals};
+use brunt_report::{Column, Row, RunFolder, Table, decimals};
 use brunt_scenario::{ModelledScenario, Override, Place, Refusal};
 use brunt_stats::Interval;
 
 use super::kept::Curve;
 use super::sweep::Sweep;
 use super::{SimulateArgs, SimulateError, Source, until_fail};
-use crate::columns::columns;
 use crate::commands::run::timestamp;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
@@ -208,16 +207,17 @@ fn intervals(headlines: &[Headline]) -> String {
     let rows = FIGURES.iter().filter_map(|(name, of)| {
         let values: Vec<f64> = headlines.iter().map(of).collect();
         let interval = Interval::of(&values)?;
-        Some(vec![
+        Some(Row::new([
             (*name).to_owned(),
             decimals(interval.mean),
             format!("+- {}", decimals(interval.half)),
             format!("{:.2} %", 100.0 * interval.half / interval.mean),
-        ])
+        ]))
     });
-    let rows: Vec<Vec<String>> = rows.collect();
+    let numbers = ["mean", "95 %", ""].map(Column::numbers);
+    let columns = std::iter::once(Column::words("")).chain(numbers);
+    let table = Table::new(columns, rows).to_text();
     let passed = headlines.iter().filter(|headline| headline.passed).count();
-    let table = columns(&["", "mean", "95 %", ""], &[1, 2, 3], &rows);
     format!(
         "{} seeds, every rule holds with {passed} of them\n\n{table}",
         headlines.len()

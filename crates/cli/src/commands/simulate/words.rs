@@ -3,12 +3,12 @@
 use brunt_array::load::{Interval, Outcome, Side};
 use brunt_array::{ArrayDesign, Breakdown, GroupDesign};
 use brunt_report::result::PagesNumbers;
-use brunt_report::{StorageTable, decimals, grouped};
+use brunt_report::{Cell, Column, Row, Table, decimals, grouped};
 use brunt_stats::Percentile;
 use brunt_units::{Span, Time};
 
 use super::{drives, pages, phases};
-use crate::columns::columns;
+use crate::closing::indented;
 use crate::output::{Output, Tone};
 use crate::version;
 use brunt_scenario::ArrayScenario;
@@ -32,51 +32,51 @@ pub(super) fn subject(scenario: &ArrayScenario) -> Vec<String> {
 }
 
 /// The tables of the page: those of the screen.
-pub(super) fn tables(scenario: &ArrayScenario, outcome: &Outcome) -> Vec<StorageTable> {
+pub(super) fn tables(scenario: &ArrayScenario, outcome: &Outcome) -> Vec<Table> {
     let design = &scenario.simulation.design;
-    let of = |title, (head, rows): (Vec<&str>, Vec<Vec<String>>)| StorageTable {
-        title,
-        head: head.into_iter().map(str::to_owned).collect(),
-        rows,
-    };
     let parts = Breakdown::NAMES.iter().zip(outcome.reads.parts_ms());
     let parts = parts.zip(outcome.writes.parts_ms());
-    let parts = parts
-        .map(|((name, read), write)| vec![(*name).to_owned(), decimals(read), decimals(write)]);
-    let mut others: Vec<Vec<String>> = Vec::new();
-    for text in [
+    let parts =
+        parts.map(|((name, read), write)| Row::new([Cell::from(*name), read.into(), write.into()]));
+    let parts = Table::new(["", "read ms", "write ms"].map(Column::words), parts);
+    let facts = [
         cache(outcome),
         tier(outcome),
         room(scenario, outcome),
-        busiest(outcome),
-    ] {
-        let lines = text.lines().filter(|line| !line.trim().is_empty());
-        others.extend(lines.map(|line| vec![words_of(line)]));
-    }
+        vec![busiest(outcome)],
+    ];
+    let facts = facts.into_iter().flatten();
+    let facts = facts.map(|(what, line)| Row::new([format!("{what} {line}").trim()]));
     vec![
-        of("Reads and writes of hosts", side_rows(outcome)),
-        of(
-            "Where the time went",
-            (vec!["", "read ms", "write ms"], parts.collect()),
-        ),
-        of("Over time", unbroken(interval_rows(outcome))),
-        of("As the groups were", unbroken(phases::rows(outcome))),
-        of("Drives", drives::rows(design, outcome)),
-        of("Cache and front", (vec!["what was counted"], others)),
+        sides(outcome).titled("Reads and writes of hosts"),
+        parts.titled("Where the time went"),
+        unbroken(over_time(outcome)).titled("Over time"),
+        unbroken(phases::table(outcome)).titled("As the groups were"),
+        drives::table(design, outcome).titled("Drives"),
+        Table::grid("Cache and front", &["what was counted"], facts.collect()),
     ]
 }
 
-/// Rows whose first two cells are not broken into lines: times.
-fn unbroken((head, mut rows): Rows) -> Rows {
-    for cell in rows.iter_mut().flat_map(|row| row.iter_mut().take(2)) {
-        *cell = cell.replace(' ', "\u{a0}");
+/// A table whose first two columns are not broken into lines: times.
+fn unbroken(mut table: Table) -> Table {
+    for cell in table.cells_mut(2) {
+        *cell = cell.to_string().replace(' ', "\u{a0}").into();
     }
-    (head, rows)
+    table
 }
 
-/// A line of the screen without the spaces that align it.
-fn words_of(line: &str) -> String {
-    line.split_whitespace().collect::<Vec<_>>().join(" ")
+/// What was counted, after what it is about.
+type Fact = (&'static str, String);
+
+/// Lines of the screen, apart from what stands above them.
+fn lines_of(facts: &[Fact]) -> String {
+    let lines = facts
+        .iter()
+        .map(|(what, line)| format!("{what:14}{line}\n"));
+    match facts.is_empty() {
+        true => String::new(),
+        false => format!("\n{}", lines.collect::<String>()),
+    }
 }
 
 /// The first lines: what is going to be simulated.
@@ -146,34 +146,30 @@ pub(super) fn result(scenario: &ArrayScenario, outcome: &Outcome, output: &Outpu
     text.push_str(&indented(&sides(outcome)));
     text.push('\n');
     text.push_str(&where_time_went(outcome));
-    text.push_str(&busiest(outcome));
-    text.push('\n');
+    let (what, line) = busiest(outcome);
+    text.push_str(&format!("{what:32}{line}\n\n"));
     text.push_str(&indented(&over_time(outcome)));
     text.push('\n');
-    let (head, rows) = phases::rows(outcome);
-    if !rows.is_empty() {
-        text.push_str(&indented(&columns(&head, &phases::FIGURES, &rows)));
+    let phases = phases::table(outcome);
+    if !phases.is_empty() {
+        text.push_str(&indented(&phases));
         text.push('\n');
     }
     let drives = drives::table(&scenario.simulation.design, outcome);
     text.push_str(&indented(&drives));
-    text.push_str(&cache(outcome));
-    text.push_str(&tier(outcome));
-    text.push_str(&room(scenario, outcome));
+    text.push_str(&lines_of(&cache(outcome)));
+    text.push_str(&lines_of(&tier(outcome)));
+    text.push_str(&lines_of(&room(scenario, outcome)));
     text.push_str(&notes(outcome));
     text.trim_end().to_owned()
-}
-
-fn indented(table: &str) -> String {
-    table.lines().map(|line| format!("  {line}\n")).collect()
 }
 
 pub(super) fn per_second(count: u64, span: Span) -> f64 {
     count as f64 / span.as_seconds()
 }
 
-pub(super) fn millis(span: Option<Span>) -> String {
-    span.map_or_else(|| "-".to_owned(), |span| decimals(span.as_millis()))
+pub(super) fn millis(span: Option<Span>) -> Cell {
+    span.map(Span::as_millis).into()
 }
 
 pub(super) fn percent(share: f64) -> String {
@@ -206,17 +202,8 @@ fn verdict(outcome: &Outcome, output: &Output) -> String {
     }
 }
 
-fn sides(outcome: &Outcome) -> String {
-    let (head, rows) = side_rows(outcome);
-    columns(&head, &[1, 2, 3, 4, 5, 6], &rows)
-}
-
-/// The columns of a table, and its rows.
-pub(super) type Rows = (Vec<&'static str>, Vec<Vec<String>>);
-
-fn side_rows(outcome: &Outcome) -> Rows {
-    let head = vec![
-        "",
+fn sides(outcome: &Outcome) -> Table {
+    let figures = [
         "per second",
         "mean ms",
         "p50 ms",
@@ -226,18 +213,19 @@ fn side_rows(outcome: &Outcome) -> Rows {
     ];
     let row = |name: &str, side: &Side| {
         let latencies = &side.latencies;
-        vec![
-            name.to_owned(),
-            decimals(per_second(latencies.count(), outcome.elapsed())),
+        Row::new([
+            Cell::from(name),
+            per_second(latencies.count(), outcome.elapsed()).into(),
             millis(latencies.mean()),
             millis(latencies.percentile(Percentile::P50)),
             millis(latencies.percentile(Percentile::P99)),
             millis(latencies.max()),
-            grouped(side.errors),
-        ]
+            side.errors.into(),
+        ])
     };
-    let rows = vec![row("reads", &outcome.reads), row("writes", &outcome.writes)];
-    (head, rows)
+    let columns = std::iter::once(Column::words("")).chain(figures.map(Column::numbers));
+    let rows = [row("reads", &outcome.reads), row("writes", &outcome.writes)];
+    Table::new(columns, rows)
 }
 
 fn where_time_went(outcome: &Outcome) -> String {
@@ -258,7 +246,7 @@ fn where_time_went(outcome: &Outcome) -> String {
     text
 }
 
-fn busiest(outcome: &Outcome) -> String {
+fn busiest(outcome: &Outcome) -> Fact {
     let mut parts = Vec::new();
     if let Some((drive, share)) = outcome.busiest() {
         let groups: Vec<String> = outcome.groups.iter().map(|share| percent(*share)).collect();
@@ -277,17 +265,11 @@ fn busiest(outcome: &Outcome) -> String {
     if outcome.controllers.len() > 1 {
         parts.push(format!("link between {}", percent(outcome.between)));
     }
-    format!("{:32}{}\n", "busiest", parts.join("; "))
+    ("busiest", parts.join("; "))
 }
 
-fn over_time(outcome: &Outcome) -> String {
-    let (head, rows) = interval_rows(outcome);
-    let figures: Vec<usize> = (0..head.len() - 1).collect();
-    columns(&head, &figures, &rows)
-}
-
-fn interval_rows(outcome: &Outcome) -> Rows {
-    let mut head = vec![
+fn over_time(outcome: &Outcome) -> Table {
+    let figures = [
         "until",
         "reads/s",
         "writes/s",
@@ -296,7 +278,6 @@ fn interval_rows(outcome: &Outcome) -> Rows {
         "errors",
         "busiest drive",
         "write cache",
-        "",
     ];
     let mut since = outcome.since;
     let mut rows = Vec::new();
@@ -320,12 +301,11 @@ fn interval_rows(outcome: &Outcome) -> Rows {
         rows.push(interval_row(interval, happened.join("; ")));
         since = interval.until;
     }
-    let share = |share: Option<f64>| share.map_or_else(|| "-".to_owned(), percent);
+    let columns = figures.map(Column::numbers).into_iter();
+    let mut table = Table::new(columns.chain([Column::words("")]), rows);
     let mut insert = |name, of: &dyn Fn(&Interval) -> Option<f64>| {
-        head.insert(MORE_COLUMNS, name);
-        for (row, interval) in rows.iter_mut().zip(&outcome.intervals) {
-            row.insert(MORE_COLUMNS, share(of(interval)));
-        }
+        let cells = outcome.intervals.iter().map(|one| share(of(one)));
+        table.insert(MORE_COLUMNS, Column::numbers(name), cells);
     };
     if outcome.pages.is_some() {
         insert("room", &|interval| interval.room);
@@ -333,28 +313,32 @@ fn interval_rows(outcome: &Outcome) -> Rows {
     if outcome.tier.is_some() {
         insert("tier hits", &|interval| interval.tier_hits);
     }
-    (head, rows)
+    table
 }
 
-fn interval_row(interval: &Interval, happened: String) -> Vec<String> {
-    let rate = |side: &Side| decimals(per_second(side.latencies.count(), interval.length));
-    let (share, drive) = interval.busiest;
-    vec![
-        Span(interval.until.0).to_string(),
+fn share(share: Option<f64>) -> Cell {
+    share.map_or(Cell::Nothing, Cell::Share)
+}
+
+fn interval_row(interval: &Interval, happened: String) -> Row {
+    let rate = |side: &Side| Cell::Number(per_second(side.latencies.count(), interval.length));
+    let (busy, drive) = interval.busiest;
+    Row::new([
+        Cell::from(Span(interval.until.0).to_string()),
         rate(&interval.reads),
         rate(&interval.writes),
         millis(interval.reads.latencies.mean()),
         millis(interval.writes.latencies.mean()),
-        grouped(interval.reads.errors + interval.writes.errors),
-        format!("{} ({drive})", percent(share)),
-        interval.dirty.map_or_else(|| "-".to_owned(), percent),
-        happened,
-    ]
+        (interval.reads.errors + interval.writes.errors).into(),
+        format!("{} ({drive})", percent(busy)).into(),
+        share(interval.dirty),
+        happened.into(),
+    ])
 }
 
-fn cache(outcome: &Outcome) -> String {
+fn cache(outcome: &Outcome) -> Vec<Fact> {
     let Some(cache) = &outcome.cache else {
-        return String::new();
+        return Vec::new();
     };
     let reads = cache.read_hits + cache.read_misses;
     let hits = cache.read_hits as f64 / reads.max(1) as f64;
@@ -370,21 +354,21 @@ fn cache(outcome: &Outcome) -> String {
         grouped(cache.stalled),
         decimals(each),
     );
-    let mut text = format!("\n{:14}{line}\n", "cache");
+    let mut facts = vec![("cache", line)];
     if cache.parity_reads + cache.parity_reads_spared > 0 {
-        text.push_str(&format!(
-            "{:14}{} reads of drives before parities were written, {} more spared by what the cache had\n",
-            "",
+        let parity = format!(
+            "{} reads of drives before parities were written, {} more spared by what the cache had",
             grouped(cache.parity_reads),
             grouped(cache.parity_reads_spared),
-        ));
+        );
+        facts.push(("", parity));
     }
-    text
+    facts
 }
 
-fn tier(outcome: &Outcome) -> String {
+fn tier(outcome: &Outcome) -> Vec<Fact> {
     let Some(tier) = &outcome.tier else {
-        return String::new();
+        return Vec::new();
     };
     let hits = tier.hits as f64 / (tier.hits + tier.misses).max(1) as f64;
     let line = format!(
@@ -395,15 +379,13 @@ fn tier(outcome: &Outcome) -> String {
         grouped(tier.pages_written),
         percent(tier.blocks as f64 / tier.room.max(1) as f64),
     );
-    format!("\n{:14}{line}\n", "flash tier")
+    vec![("flash tier", line)]
 }
 
 /// LUNs in pages: how full the members are, and what became of pages.
-fn room(scenario: &ArrayScenario, outcome: &Outcome) -> String {
-    match pages_of(scenario, outcome) {
-        Some(pages) => format!("\n{}", pages::lines(&pages)),
-        None => String::new(),
-    }
+fn room(scenario: &ArrayScenario, outcome: &Outcome) -> Vec<Fact> {
+    let pages = pages_of(scenario, outcome);
+    pages.map_or_else(Vec::new, |pages| pages.told())
 }
 
 /// The same as numbers; nothing for one array.

@@ -1,8 +1,8 @@
 //! Host System Performance.
 
 use crate::host_counters::WINDOWS_ONLY;
-use crate::html::table::{Row, Table};
 use crate::result::{HostCounter, RunResult};
+use crate::table::{Row, Table};
 use crate::{decimals, grouped};
 
 pub(super) fn host(result: &RunResult) -> Table {

@@ -1,8 +1,8 @@
 //! Jetstress 2010 and later: paths and I/O of each instance.
 
 use super::{latency, mean_bytes, named, rate};
-use crate::html::table::{Row, Table};
 use crate::result::{Instance, IoNumbers, RunResult};
+use crate::table::{Row, Table};
 
 pub(super) fn all(result: &RunResult) -> [Table; 5] {
     [

@@ -1,8 +1,8 @@
 //! Jetstress 2007 and before: what the disk of each database and each log saw, in seconds.
 
 use super::named;
-use crate::html::table::{Row, Table};
 use crate::result::{IoNumbers, RunResult};
+use crate::table::{Row, Table};
 
 pub(super) fn disks(result: &RunResult) -> Table {
     let mut rows = Vec::new();

@@ -22,8 +22,8 @@ mod logical_disks;
 mod statistics;
 mod summary;
 
-use super::table::Table;
 use crate::result::{Instance, IoNumbers, RunResult, Server};
+use crate::table::Table;
 
 /// All of them.
 pub(super) fn all(result: &RunResult) -> Vec<Table> {

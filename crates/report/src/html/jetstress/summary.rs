@@ -1,8 +1,8 @@
 //! Test Summary, Database Sizing and Throughput, Jetstress System Parameters.
 
 use crate::Timestamp;
-use crate::html::table::Table;
 use crate::result::{RunResult, Setup, Verdict};
+use crate::table::Table;
 
 pub(super) fn summary(result: &RunResult) -> Table {
     let (times, origin) = (&result.times, &result.origin);

@@ -7,8 +7,8 @@ mod model;
 
 pub(super) use io::servers;
 
-use super::table::{Row, Table};
 use crate::result::{Backend, Machine, Outcome, RunResult, Tuning, WriteCache};
+use crate::table::{Row, Table};
 use crate::{decimals, grouped};
 
 /// The rules and what became of them.

@@ -1,8 +1,8 @@
 //! What only a model can tell; nothing for runs on real storage.
 
 use crate::decimals;
-use crate::html::table::{Row, Table};
 use crate::result::{AskedNumbers, Model, PagesNumbers, RunResult};
+use crate::table::{Row, Table};
 
 /// The tables of the model, if there is one.
 pub(super) fn model(result: &RunResult) -> Vec<Table> {

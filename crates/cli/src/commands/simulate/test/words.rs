@@ -4,10 +4,9 @@ use std::path::Path;
 
 use brunt_lab::Engine;
 use brunt_report::result::{AskedNumbers, IoNumbers, Model, Outcome, RunResult, Server};
-use brunt_report::{decimals, grouped};
+use brunt_report::{Cell, Column, Row, Table, decimals, grouped};
 
-use crate::closing::{summary, verdict_again};
-use crate::columns::columns;
+use crate::closing::{indented, summary, verdict_again};
 use crate::commands::simulate::pages;
 use crate::opening;
 use crate::output::Output;
@@ -91,32 +90,31 @@ fn several(result: &RunResult, report: &Path, output: &Output) -> String {
         reasons: vec!["it is a prediction, made on modelled storage".to_owned()],
         ..result.clone()
     };
-    let head = [
-        "server", "I/O /s", "read ms", "write ms", "log /s", "log ms",
-    ];
-    let rows: Vec<Vec<String>> = result.storage.servers.iter().map(server_row).collect();
-    let table = columns(&head, &[1, 2, 3, 4, 5], &rows);
-    let table: String = table.lines().map(|line| format!("  {line}\n")).collect();
+    let numbers = ["I/O /s", "read ms", "write ms", "log /s", "log ms"].map(Column::numbers);
+    let columns = std::iter::once(Column::words("server")).chain(numbers);
+    let table = indented(&Table::new(
+        columns,
+        result.storage.servers.iter().map(server_row),
+    ));
     format!("{}\n\n{table}", summary(&short, report, output))
         .trim_end()
         .to_owned()
 }
 
-fn server_row(server: &Server) -> Vec<String> {
+fn server_row(server: &Server) -> Row {
     let databases = || server.instances.iter().flat_map(|i| &i.details.databases);
     let reads = IoNumbers::together(databases().map(|database| &database.reads));
     let writes = IoNumbers::together(databases().map(|database| &database.writes));
     let logs = server.instances.iter().map(|i| &i.details.log.writes);
     let logs = IoNumbers::together(logs);
-    let millis = |numbers: &IoNumbers| numbers.latency_ms_mean.map_or("-".to_owned(), decimals);
-    vec![
-        server.name.clone(),
-        decimals(reads.per_s + writes.per_s),
-        millis(&reads),
-        millis(&writes),
-        decimals(logs.per_s),
-        millis(&logs),
-    ]
+    Row::new([
+        Cell::from(server.name.as_str()),
+        (reads.per_s + writes.per_s).into(),
+        reads.latency_ms_mean.into(),
+        writes.latency_ms_mean.into(),
+        logs.per_s.into(),
+        logs.latency_ms_mean.into(),
+    ])
 }
 
 /// What only a model can tell; nothing without one.
@@ -142,9 +140,7 @@ fn model(result: &RunResult) -> String {
     }
     text.push_str(&busiest(model));
     text.push('\n');
-    for line in groups(model).lines() {
-        text.push_str(&format!("  {line}\n"));
-    }
+    text.push_str(&indented(&groups(model)));
     text.push_str(&pools(model));
     text.push_str(&happened(model));
     let speed = model.measured_s / model.wall_seconds.max(f64::MIN_POSITIVE);
@@ -238,9 +234,8 @@ fn happened(model: &Model) -> String {
     format!("\nwhat happened, from the begin of the simulation\n{lines}")
 }
 
-fn groups(model: &Model) -> String {
-    let head = [
-        "group",
+fn groups(model: &Model) -> Table {
+    let numbers = [
         "drives busy",
         "front I/O /s",
         "back reads /s",
@@ -253,24 +248,22 @@ fn groups(model: &Model) -> String {
         .arrays
         .iter()
         .flat_map(|array| array.groups.iter().map(move |group| (array, group)));
-    let rows: Vec<Vec<String>> = groups
-        .take(GROUPS_SHOWN)
-        .map(|(array, group)| {
-            let name = match model.arrays.len() {
-                1 => group.name.clone(),
-                _ => format!("{}, {}", array.name, group.name),
-            };
-            vec![
-                name,
-                percent(group.utilisation),
-                decimals(group.front_per_s),
-                decimals(group.back_reads_per_s),
-                decimals(group.back_writes_per_s),
-                decimals(group.queue),
-                decimals(group.service_ms),
-                decimals(group.response_ms),
-            ]
-        })
-        .collect();
-    columns(&head, &[1, 2, 3, 4, 5, 6, 7], &rows)
+    let rows = groups.take(GROUPS_SHOWN).map(|(array, group)| {
+        let name = match model.arrays.len() {
+            1 => group.name.clone(),
+            _ => format!("{}, {}", array.name, group.name),
+        };
+        Row::new([
+            Cell::from(name),
+            Cell::Share(group.utilisation),
+            group.front_per_s.into(),
+            group.back_reads_per_s.into(),
+            group.back_writes_per_s.into(),
+            group.queue.into(),
+            group.service_ms.into(),
+            group.response_ms.into(),
+        ])
+    });
+    let columns = std::iter::once(Column::words("group")).chain(numbers.map(Column::numbers));
+    Table::new(columns, rows)
 }

@@ -1,0 +1,28 @@
+//! For a page of documentation.
+
+use super::Table;
+
+impl Table {
+    /// The table, a line for each row.
+    pub fn to_markdown(&self) -> String {
+        let names: Vec<_> = self.columns.iter().map(|c| shown(&c.name)).collect();
+        let sides = self.columns.iter().map(|column| match column.is_number {
+            true => "---:",
+            false => "---",
+        });
+        let sides: Vec<_> = sides.map(str::to_owned).collect();
+        let rows = self.rows.iter().map(|row| {
+            let cells = row.cells.iter();
+            cells.map(|cell| shown(&cell.to_string())).collect()
+        });
+        let lines = [names, sides].into_iter().chain(rows);
+        lines
+            .map(|cells| format!("| {} |\n", cells.join(" | ")))
+            .collect()
+    }
+}
+
+/// A cell that neither ends its row nor its column.
+fn shown(cell: &str) -> String {
+    cell.replace('\n', " ").replace('|', "\\|")
+}
