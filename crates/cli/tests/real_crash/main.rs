@@ -10,7 +10,7 @@
 //!
 //! A killed process leaves the caches of kernel and device full, so this does not try the storage: it tries that the program hands
 //! everything to the kernel before it acknowledges, and recovers what it finds. What must be durable is tried in
-//! `crates/testkit/tests/real_world.rs`.
+//! `crates/testkit/tests/testkit/real_world.rs`.
 //!
 //! The other test (`phases`) aims its kills at each phase of a test: creation, work, growth, backup, restore, clean-up, recovery.
 //!

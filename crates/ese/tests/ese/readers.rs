@@ -183,7 +183,7 @@ fn read_back(python: &Path, folder: &Path, database: &[u8], mails: &Mails) -> St
     let (path, expected) = (folder.join("read.edb"), folder.join("expected.tsv"));
     std::fs::write(&path, database).unwrap();
     std::fs::write(&expected, lines).unwrap();
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/readers/read_back.py");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/ese/read_back.py");
     let output = Command::new(python)
         .arg(script)
         .args([&path, &expected])

@@ -8,7 +8,7 @@ use brunt_world::{Class, Io, Op, OpenMode, Volume};
 use brunt_world_virtual::crash::{CrashImages, Sample};
 use brunt_world_virtual::{Journal, VirtualOptions, VirtualWorld};
 
-use crate::files::{jittered, stamp, write};
+use super::files::{jittered, stamp, write};
 
 /// A shrinking may be lost, but never cuts off what was made durable after it.
 #[test]

@@ -8,13 +8,11 @@
     reason = "installs a seccomp filter; the block says why it is sound"
 )]
 
-mod skipped;
-
+use crate::skipped::skipped;
 use brunt_world::{Class, Io, OpenMode};
 use brunt_world_real::{Backend, Choice, Kind, Options, RealWorld, StartError, TaskRun};
 use rustix::process::{Resource, Rlimit, setrlimit};
 use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
-use skipped::skipped;
 
 /// Refuses `io_uring_setup` to this thread with EPERM, as container runtimes do.
 fn refuse_io_uring() {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use brunt_world_virtual::journal::{Action, Content, Journal, NameChange, Recorded};
 use brunt_world_virtual::{Inode, Step, Store};
 
-use crate::files::stamp;
+use super::files::stamp;
 
 pub(crate) type Names = BTreeMap<PathBuf, Inode>;
 

@@ -1,17 +1,15 @@
 //! Every backend against a real folder: the same bytes, the same refusals, whichever way they went.
 
-mod skipped;
-
 use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use crate::skipped::skipped;
 use brunt_units::Span;
 use brunt_world::{
     Class, FileId, Frame, Io, IoError, Op, OpenMode, Segment, Segments, VolumeError, World,
 };
 use brunt_world_real::{Choice, Kind, Options, RealWorld, StartError};
-use skipped::skipped;
 
 const KINDS: [Kind; 3] = [Kind::Registered, Kind::Unregistered, Kind::Threads];
 

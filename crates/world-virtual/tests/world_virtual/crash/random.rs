@@ -9,8 +9,8 @@ use brunt_world::{Class, FileId, Io, Op, OpenMode, World};
 use brunt_world_virtual::crash::{CrashImages, Sample};
 use brunt_world_virtual::{Journal, VirtualWorld};
 
-use crate::files::{jittered, stamp, write};
-use crate::oracle::{Names, Oracle, names};
+use super::files::{jittered, stamp, write};
+use super::oracle::{Names, Oracle, names};
 
 const SECTORS: u64 = 12;
 const SAMPLES: u64 = 800;

@@ -1,10 +1,8 @@
 //! The conformance suite of the seam, on every backend, past the page cache and through it.
 
-mod skipped;
-
+use crate::skipped::skipped;
 use brunt_world::conformance;
 use brunt_world_real::{Choice, Kind, Options, RealWorld, StartError};
-use skipped::skipped;
 
 fn passes(kind: Kind) {
     for direct in [true, false] {

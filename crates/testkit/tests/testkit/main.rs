@@ -1,0 +1,6 @@
+//! The judges judged, in one program: the crash search, its canaries, page patching, the real world.
+
+mod canaries;
+mod crash;
+mod patching;
+mod real_world;

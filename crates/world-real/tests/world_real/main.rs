@@ -1,0 +1,6 @@
+//! The real world from outside, in one program.
+
+mod backends;
+mod conformance;
+mod refused;
+mod skipped;

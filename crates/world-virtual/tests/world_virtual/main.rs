@@ -1,0 +1,7 @@
+//! The virtual world from outside, in one program: each file is a subject.
+
+mod closed_model;
+mod conformance;
+mod crash;
+mod faults;
+mod world;
