@@ -88,8 +88,8 @@ impl Checkpoint {
         Ok(bytes)
     }
 
-    /// Reads a checkpoint file's bytes: the sound copy, or of two the one that is further on. The first is written first, so a
-    /// second that is further on means that the write of the first got lost, and logs that the first needs may be gone.
+    /// Reads a checkpoint file's bytes: the sound copy, or of two the one that is further on. Logs that the
+    /// other one needs may be gone.
     ///
     /// # Errors
     /// [`CheckpointError`].
@@ -111,6 +111,14 @@ impl Checkpoint {
             }
         }
         best.ok_or(trouble)
+    }
+
+    /// The copy to write first, so that what [`Checkpoint::find`] finds stays until it is durable.
+    pub fn stale_copy(file: &[u8]) -> u64 {
+        let best = Self::find(file).ok();
+        let copies = (0..).zip(file.chunks_exact(CHECKPOINT_BYTES).take(2));
+        let mut stale = copies.filter(|(_, copy)| Self::read(copy).ok() != best);
+        stale.next().map_or(0, |(copy, _)| copy)
     }
 
     /// Reads one copy.

@@ -30,6 +30,8 @@ pub(crate) struct Base<C: Content> {
     pub(crate) databases: Vec<Database>,
     /// The checkpoint on disk.
     pub(crate) checkpoint: Cell<LogPosition>,
+    /// The copy of it that a crash has left behind the other, to be written first; 0 when they are equal.
+    pub(crate) stale_copy: Cell<u64>,
     pub(crate) replayed: Replayed,
     /// Log generations from which on backups need the log.
     pub(crate) holds: RefCell<Vec<u32>>,
@@ -46,6 +48,8 @@ pub(crate) struct Beginning {
     pub(crate) signature: Option<Signature>,
     /// The checkpoint on disk.
     pub(crate) checkpoint: LogPosition,
+    /// The copy of it to write first.
+    pub(crate) stale_copy: u64,
 }
 
 /// Log that was durable before it was replayed: its end.
@@ -108,6 +112,7 @@ impl<C: Content> Base<C> {
             cache: cache.clone(),
             databases,
             checkpoint: Cell::new(beginning.checkpoint),
+            stale_copy: Cell::new(beginning.stale_copy),
             replayed: Replayed::default(),
             holds: RefCell::default(),
             keeps_flush_maps: Cell::new(true),

@@ -2,7 +2,8 @@
 //!
 //! Once a second each database whose writes have completed is synced, and the checkpoint moves to the oldest position that
 //! a dirty page, an unsynced write or an open transaction still needs. The file has two copies; the second is written
-//! when the first is durable, so a torn write never takes both. With circular logging the generations before the
+//! when the first is durable, so a torn write never takes both. Where a crash came between them, the one that is behind is
+//! written first: logs that it needs may be gone. With circular logging the generations before the
 //! checkpoint are given up, but only when it is durable.
 
 use brunt_units::{LogPosition, Span, Time};
@@ -186,7 +187,8 @@ impl<C: Content> Base<C> {
         position: LogPosition,
     ) -> Result<(), EngineError> {
         let bytes = self.checkpoint_copy(position);
-        for copy in 0..2 {
+        let first = self.stale_copy.get();
+        for copy in [first, 1 - first] {
             let segment = C::outgoing(&self.world.frames, &bytes);
             let offset = copy * CHECKPOINT_BYTES as u64;
             write_through(&self.world, Class::Metadata, file, offset, segment)
@@ -194,6 +196,7 @@ impl<C: Content> Base<C> {
                 .map_err(file_error(&self.checkpoint_path()))?;
         }
         self.checkpoint.set(position);
+        self.stale_copy.set(0);
         Ok(())
     }
 

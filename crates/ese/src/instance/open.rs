@@ -46,6 +46,8 @@ struct Survey {
     checkpoint: LogPosition,
     /// The databases that took part at the checkpoint; `None` when there is no checkpoint.
     attached: Option<Vec<Attachment>>,
+    /// The copy of the checkpoint to write first.
+    stale_copy: u64,
     /// Where the newest log file ends.
     end: LogPosition,
     /// Where it is damaged before its end.
@@ -111,6 +113,7 @@ impl Replayer {
             end: survey.end,
             signature: survey.signature,
             checkpoint: survey.checkpoint,
+            stale_copy: survey.stale_copy,
         };
         let (base, arrived) = Base::assemble(world, cache, options, beginning, found).await?;
         if let Some((generation, _)) = survey.current {
@@ -251,6 +254,7 @@ async fn survey(
         signature: None,
         checkpoint: LogPosition::default(),
         attached: None,
+        stale_copy: 0,
         end: LogPosition::default(),
         damaged: None,
     };
@@ -283,8 +287,8 @@ async fn survey(
         (survey.end, survey.damaged) = (log.end(), log.damaged);
         survey.current = is_current.then_some((log.header.generation, survey.end));
     }
-    if let Some(found) = read_checkpoint(world, options, survey.signature).await? {
-        survey.checkpoint = found.position;
+    if let Some((found, stale_copy)) = read_checkpoint(world, options, survey.signature).await? {
+        (survey.checkpoint, survey.stale_copy) = (found.position, stale_copy);
         survey.attached = Some(found.attachments);
     }
     Ok(survey)
@@ -333,12 +337,12 @@ async fn settle(
     Ok(())
 }
 
-/// The checkpoint on disk; `None` when there is none of this stream.
+/// The checkpoint on disk, and its copy to write first; `None` when there is none of this stream.
 async fn read_checkpoint(
     world: &World,
     options: &InstanceOptions,
     signature: Option<Signature>,
-) -> Result<Option<Checkpoint>, EngineError> {
+) -> Result<Option<(Checkpoint, u64)>, EngineError> {
     let path = checkpoint_path(options);
     let bytes = match read_whole(world, Class::Recovery, &path).await {
         Ok(bytes) => bytes,
@@ -349,7 +353,8 @@ async fn read_checkpoint(
         Err(error) => return Err(error),
     };
     let found = Checkpoint::find(&bytes).ok();
-    Ok(found.filter(|found| Some(found.signature) == signature))
+    let found = found.filter(|found| Some(found.signature) == signature);
+    Ok(found.map(|found| (found, Checkpoint::stale_copy(&bytes))))
 }
 
 /// Names the log file, which is known to be ours: somebody else's has been refused before.

@@ -96,6 +96,7 @@ impl Instance<Ghost> {
             end: left.tail,
             signature: Some(left.signature),
             checkpoint: left.checkpoint,
+            ..Beginning::default()
         };
         let (base, _) = Base::assemble(world, cache, options, beginning, found).await?;
         base.files.left(left.tail.generation);

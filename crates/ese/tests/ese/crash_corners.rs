@@ -9,8 +9,8 @@ use brunt_ese::instance::{Instance, InstanceOptions};
 use brunt_units::{Span, Time};
 use brunt_world::World;
 use brunt_world_virtual::crash::{CrashImages, Sample};
-use brunt_world_virtual::journal::Action;
-use brunt_world_virtual::{Journal, Store, VirtualOptions, VirtualWorld};
+use brunt_world_virtual::journal::{Action, Recorded};
+use brunt_world_virtual::{Journal, Step, Store, VirtualOptions, VirtualWorld};
 
 const FRAMES: u32 = 24;
 
@@ -179,6 +179,75 @@ fn names_that_a_dead_process_gave_are_durable_before_the_next_roll() {
             assert!(record.is_some(), "{sample:?} at {cut:?}");
         }
     }
+}
+
+/// The power failed between the two copies of the checkpoint. Recovery began at the first and gave up the logs before it, then
+/// wrote the first again: a torn write left the second, which needed those logs.
+#[test]
+fn the_checkpoint_that_recovery_began_at_stays_until_another_is_durable() {
+    let ((), journal) = live(async |world, instance| {
+        for _ in 0..3 {
+            for key in 0..150 {
+                let transaction = instance.begin();
+                let key = [key];
+                let there = instance.read(0, TABLE, &key).await.unwrap().is_some();
+                match there {
+                    true => transaction.replace(0, TABLE, &key, &[7; 700]).await,
+                    false => transaction.insert(0, TABLE, &key, &[8; 700]).await,
+                }
+                .unwrap();
+                transaction.commit(Commit::Hard).await.unwrap();
+            }
+            checkpoint(&world, &instance).await;
+        }
+    });
+    let mut images = CrashImages::new(&journal);
+    let mut torn_writes = 0;
+    for between in checkpoint_writes(&journal).filter_map(|(offset, write)| {
+        let first = (offset == 0).then_some(write.completed?)?;
+        Some(Step(first.0 + 1))
+    }) {
+        let journal = opened_and_closed(images.image(between, Sample::Nothing));
+        let mut images = CrashImages::new(&journal);
+        for (_, write) in checkpoint_writes(&journal) {
+            let torn = images.image(Step(write.submitted.0 + 1), Sample::TornEven);
+            let record = recovered(torn, async |instance| {
+                instance.read(0, TABLE, &[1]).await.unwrap()
+            });
+            assert!(record.is_some(), "{between:?}, {:?}", write.submitted);
+            torn_writes += 1;
+        }
+    }
+    assert!(torn_writes > 5, "{torn_writes} torn writes");
+}
+
+/// The writes of the checkpoint: where, and when.
+fn checkpoint_writes(journal: &Journal) -> impl Iterator<Item = (u64, &Recorded)> {
+    let last = Step(u32::try_from(journal.moments().len()).unwrap());
+    let files = CrashImages::new(journal).image(last, Sample::Everything);
+    let checkpoint = files.find(Path::new("/log/edb.chk")).unwrap();
+    journal
+        .actions()
+        .iter()
+        .filter_map(move |write| match write.action {
+            Some(Action::Write { file, offset, .. }) if file == checkpoint => Some((offset, write)),
+            _ => None,
+        })
+}
+
+/// What opening an instance on `store` and closing it does to the files.
+fn opened_and_closed(store: Store) -> Journal {
+    let mut virtual_world = VirtualWorld::new(VirtualOptions {
+        store,
+        ..VirtualOptions::new(1)
+    });
+    let world = virtual_world.world.clone();
+    virtual_world.machine.start_recording();
+    virtual_world.executor.block_on(async move {
+        let (instance, _) = open(&world, FRAMES, patient()).await.unwrap();
+        instance.close().await.unwrap();
+    });
+    virtual_world.machine.stop_recording().unwrap()
 }
 
 /// Of a file that was being made a torn write left less than a block, and the next opening took it for somebody else's.
