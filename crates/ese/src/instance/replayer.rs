@@ -112,6 +112,7 @@ impl Replayer {
         }
         let log = self.read_generation(generation).await?;
         self.check_fed(&log, generation)?;
+        self.check_link(&log)?;
         for entry in &self.base.databases {
             let mut header = entry.header.borrow_mut();
             if header.state == DatabaseState::Clean {
@@ -224,6 +225,7 @@ impl Replayer {
         }
         for generation in self.there.clone() {
             let log = self.read_generation(generation).await?;
+            self.check_link(&log)?;
             self.replay_generation(generation, &log).await?;
         }
         self.judge().await?;
