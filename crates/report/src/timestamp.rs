@@ -3,7 +3,9 @@
 //! Nothing here asks what time it is; whoever starts a run does.
 
 use std::fmt;
+use std::time::Duration;
 
+use jiff::civil::{DateTime, date};
 use serde::{Deserialize, Serialize};
 
 /// A point in time, to the second. Prints, and stands in JSON, as `2026-11-21T18:15:03Z`.
@@ -14,29 +16,8 @@ pub struct Timestamp {
     pub unix_seconds: u64,
 }
 
-struct Civil {
-    year: u64,
-    month: u64,
-    day: u64,
-    hour: u64,
-    minute: u64,
-    second: u64,
-}
-
-const DAY: u64 = 86_400;
-
-fn is_leap(year: u64) -> bool {
-    year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
-}
-
-fn days_in(year: u64, month: u64) -> u64 {
-    match month {
-        2 if is_leap(year) => 29,
-        2 => 28,
-        4 | 6 | 9 | 11 => 30,
-        _ => 31,
-    }
-}
+const EPOCH: DateTime = date(1970, 1, 1).at(0, 0, 0, 0);
+const FORMAT: &str = "%Y-%m-%dT%H:%M:%SZ";
 
 impl Timestamp {
     /// `seconds` later.
@@ -49,15 +30,7 @@ impl Timestamp {
 
     /// The time as the beginning of a folder's name: `2026-11-21-181503`.
     pub fn for_folder(self) -> String {
-        let Civil {
-            year,
-            month,
-            day,
-            hour,
-            minute,
-            second,
-        } = self.civil();
-        format!("{year:04}-{month:02}-{day:02}-{hour:02}{minute:02}{second:02}")
+        self.civil().strftime("%Y-%m-%d-%H%M%S").to_string()
     }
 
     /// The time that the name of a run's folder begins with, and the name of the run behind it.
@@ -69,47 +42,14 @@ impl Timestamp {
         Some((time, run))
     }
 
-    // Counts years and months off one by one: a few dozen steps, and nothing to get wrong.
-    fn civil(self) -> Civil {
-        let (mut days, seconds) = (
-            self.unix_seconds.div_euclid(DAY),
-            self.unix_seconds.rem_euclid(DAY),
-        );
-        let mut year = 1970;
-        while days >= 365 + u64::from(is_leap(year)) {
-            days -= 365 + u64::from(is_leap(year));
-            year += 1;
-        }
-        let mut month = 1;
-        while days >= days_in(year, month) {
-            days -= days_in(year, month);
-            month += 1;
-        }
-        Civil {
-            year,
-            month,
-            day: days + 1,
-            hour: seconds.div_euclid(3600),
-            minute: seconds.rem_euclid(3600).div_euclid(60),
-            second: seconds.rem_euclid(60),
-        }
+    fn civil(self) -> DateTime {
+        EPOCH.saturating_add(Duration::from_secs(self.unix_seconds))
     }
 }
 
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Civil {
-            year,
-            month,
-            day,
-            hour,
-            minute,
-            second,
-        } = self.civil();
-        write!(
-            f,
-            "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z"
-        )
+        self.civil().strftime(FORMAT).fmt(f)
     }
 }
 
@@ -129,29 +69,10 @@ impl TryFrom<String> for Timestamp {
 }
 
 fn read(text: &str) -> Option<Timestamp> {
-    let fields: Vec<u64> = text
-        .strip_suffix('Z')?
-        .split(['-', 'T', ':'])
-        .map(|field| field.parse().ok())
-        .collect::<Option<_>>()?;
-    let [year, month, day, hour, minute, second] = fields[..] else {
-        return None;
-    };
-    let valid = (1970..=9999).contains(&year)
-        && (1..=12).contains(&month)
-        && (1..=days_in(year, month)).contains(&day)
-        && hour < 24
-        && minute < 60
-        && second < 60;
-    if !valid {
-        return None;
-    }
-    let years: u64 = (1970..year)
-        .map(|year| 365 + u64::from(is_leap(year)))
-        .sum();
-    let months: u64 = (1..month).map(|month| days_in(year, month)).sum();
-    let unix_seconds = (years + months + day - 1) * DAY + hour * 3600 + minute * 60 + second;
-    Some(Timestamp { unix_seconds })
+    let civil = DateTime::strptime(FORMAT, text).ok()?;
+    let unix_seconds = civil.duration_since(EPOCH).as_secs().try_into().ok()?;
+    // A leap second would be read as the one before it.
+    (!text.ends_with(":60Z")).then_some(Timestamp { unix_seconds })
 }
 
 #[cfg(test)]
@@ -181,6 +102,8 @@ mod tests {
             "2026-11-21",
             "2026-02-29T00:00:00Z",
             "2026-01-01T24:00:00Z",
+            "2026-01-01T00:00:60Z",
+            "1969-12-31T23:59:59Z",
         ] {
             assert!(Timestamp::try_from(text.to_owned()).is_err(), "{text}");
         }
