@@ -6,6 +6,7 @@
 use std::fs;
 use std::path::PathBuf;
 
+use brunt_qualify::kinds::{TestKind, Work};
 use serde::Deserialize;
 
 use crate::figures::Figures;
@@ -146,9 +147,11 @@ pub(crate) fn outline(name: &str) -> Result<Outline, PublishedError> {
     let text = fs::read_to_string(&path).map_err(|error| refuse(error.to_string()))?;
     let scenario: toml::Table = toml::from_str(&text).map_err(|error| refuse(error.to_string()))?;
     let kind = scenario.get("test").and_then(|test| test.get("kind"));
+    let kind = kind.and_then(toml::Value::as_str);
+    let kind = kind.and_then(TestKind::named);
     let servers = scenario.get("servers").and_then(toml::Value::as_array);
     Ok(Outline {
-        replays_logs: kind.and_then(toml::Value::as_str) == Some("soft-recovery"),
+        replays_logs: kind.is_some_and(|kind| kind.work() == Work::Replay),
         servers: servers.map_or(1, Vec::len),
     })
 }
