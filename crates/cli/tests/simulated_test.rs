@@ -211,6 +211,35 @@ fn a_sweep_has_a_row_for_each_value_and_a_curve() {
 }
 
 #[test]
+fn a_run_that_breaks_is_no_pass() {
+    let home = home(EXAMPLE);
+    let said_of = |more: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_brunt"));
+        command.current_dir(home.path()).env("NO_COLOR", "1");
+        command
+            .args(["simulate", "mail.toml", "--duration=20s"])
+            .args(&SMALL[1..]);
+        // No stalls, so that no rule fails before databases have outgrown their reserve.
+        command.args([
+            "--set=profile.cache_min=16MiB",
+            "--set=profile.cache_max=64MiB",
+        ]);
+        command.arg("--set=limits.reserve_percent=0");
+        said(&command.args(more).output().unwrap())
+    };
+    let sweep = said_of(&["--sweep=test.sessions=2,3"]);
+    let why = "error: The test could not be carried through: DB";
+    assert_eq!(sweep.matches(why).count(), 2, "{sweep}");
+    let seeds = said_of(&["--seeds=2"]);
+    let lines: Vec<&str> = seeds.lines().collect();
+    assert_eq!(lines[0], "2 seeds, every rule holds with 0 of them");
+    assert!(
+        lines[1].starts_with("2 runs left out: The test could not be carried through: DB"),
+        "{seeds}"
+    );
+}
+
+#[test]
 fn a_value_that_does_not_fit_is_a_row_and_the_others_stay() {
     let home = home(EXAMPLE);
     let more = ["--sweep=instance.0.database_size=8MiB,12TiB", "--json"];

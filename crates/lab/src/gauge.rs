@@ -2,7 +2,7 @@
 //!
 //! Measuring begins anew with every server that begins to collect, and ends when the first one ends: what lies between is
 //! the time in which all of them worked. In a recovery test it is the recovery, which is told again and again while it
-//! goes on: from the first word of it to the verification after it.
+//! goes on: from the first word of it to the verification after it, or to the end of the test where there is none.
 
 use std::cell::RefCell;
 
@@ -63,7 +63,6 @@ impl Gauge {
     /// A server tells what it does.
     pub(crate) fn hear(&self, at: Time, news: &News) {
         match news {
-            News::Assumed => self.assume_written(),
             News::CollectionStarted if self.state.borrow().until.is_none() => self.begin(at),
             News::Recovering { .. } if !self.state.borrow().recovering => {
                 self.begin(at);
@@ -77,9 +76,11 @@ impl Gauge {
         }
     }
 
-    fn assume_written(&self) {
-        for array in &self.arrays {
-            array.device().assume_written();
+    /// A server's test has ended. A recovery is not measured beyond that.
+    pub(crate) fn test_ended(&self, at: Time) {
+        let recovering = self.state.borrow().recovering;
+        if recovering {
+            self.end(at);
         }
     }
 

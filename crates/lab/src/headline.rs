@@ -1,6 +1,6 @@
 //! The figures of a result that published tests print, over all servers.
 
-use brunt_report::result::{IoNumbers, Outcome, RunResult};
+use brunt_report::result::{IoNumbers, RunResult};
 
 /// What a published test prints of its I/O; a mean without I/O is not a number.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -21,8 +21,6 @@ pub struct Headline {
     pub log_volume: LogFigures,
     /// How busy the busiest group of drives was, 0 to 1.
     pub utilisation: f64,
-    /// Whether every rule held.
-    pub passed: bool,
 }
 
 /// Log writes.
@@ -69,36 +67,6 @@ impl Headline {
             log: LogFigures::of(&written),
             log_volume: LogFigures::of(&volume),
             utilisation: busiest.unwrap_or(f64::NAN),
-            passed: result.storage.achieved_iops.is_some()
-                && result
-                    .rules
-                    .iter()
-                    .all(|rule| rule.outcome != Outcome::Failed),
-        }
-    }
-}
-
-#[cfg(test)]
-pub(crate) mod tests {
-    use super::*;
-
-    /// A test that passed, or did not.
-    pub(crate) fn headline(passed: bool) -> Headline {
-        let log = LogFigures {
-            per_s: 1.0,
-            ms: 1.0,
-            bytes: 1.0,
-        };
-        Headline {
-            io_per_s: 1.0,
-            reads_per_s: 1.0,
-            writes_per_s: 1.0,
-            read_ms: 1.0,
-            write_ms: 1.0,
-            log,
-            log_volume: log,
-            utilisation: 0.5,
-            passed,
         }
     }
 }

@@ -48,7 +48,7 @@ pub use headline::{Headline, LogFigures};
 pub use model::too_late;
 pub use pages::{group_name, numbers};
 pub use plan::plan;
-pub use points::{Points, Tried};
+pub use points::{Judged, Points, Tried};
 
 use gauge::Gauge;
 use server::Server;
@@ -92,7 +92,7 @@ pub struct Options {
     /// What stands for the engine.
     pub engine: Engine,
     /// Whether files are read after the test.
-    pub checksum: bool,
+    pub read_files: bool,
     /// What does it.
     pub program: Program,
 }
@@ -183,7 +183,9 @@ impl<'a> Lab<'a> {
         let numbers = 0..scenario.servers.len();
         Ok(Self {
             storage: storage::build(scenario)?,
-            servers: numbers.map(|at| Server::new(scenario, at)).collect(),
+            servers: numbers
+                .map(|at| Server::new(scenario, at, options.read_files))
+                .collect(),
             scenario,
             options,
             begun,
@@ -245,12 +247,12 @@ impl<'a> Lab<'a> {
         gauge: &Rc<Gauge>,
         stop: &Stop,
     ) -> Result<Vec<TestRun>, RunError> {
-        let world = self.storage.world.world.clone();
+        let spawner = self.storage.world.world.spawner.clone();
         let servers = self.servers.iter().zip(listeners);
         let tasks = servers
             .map(|(server, listener)| {
-                let task = server.task(&self.options, &world, listener, Rc::clone(gauge), stop);
-                world.spawner.spawn(task)
+                let (engine, gauge) = (self.options.engine, Rc::clone(gauge));
+                spawner.spawn(server.task(engine, &self.storage, listener, gauge, stop))
             })
             .collect::<Vec<_>>();
         self.storage.world.executor.block_on(async move {

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use brunt_qualify::progress::Stop;
-use brunt_report::result::{Outcome, Rule};
+use brunt_report::result::{Outcome, Rule, RunResult, Verdict};
 use brunt_scenario::{ModelledScenario, Override, Refusal};
 
 use crate::{Headline, LabError, Options, predict};
@@ -18,22 +18,51 @@ use crate::{Headline, LabError, Options, predict};
 /// What came of a point.
 #[derive(Clone, Debug)]
 pub enum Tried {
-    /// It was simulated; some rules may have failed.
-    Simulated(Headline, Vec<Rule>),
+    /// It was simulated.
+    Simulated(Box<Judged>),
     /// The scenario is refused with these values.
     Refused(Refusal),
 }
 
+/// A point that was simulated.
+#[derive(Clone, Debug)]
+pub struct Judged {
+    /// Its figures.
+    pub headline: Headline,
+    /// What its result says.
+    pub verdict: Verdict,
+    /// The same in a sentence.
+    pub sentence: String,
+    /// The rules that failed.
+    pub failed: Vec<Rule>,
+}
+
+impl Judged {
+    fn of(result: RunResult) -> Self {
+        let headline = Headline::of(&result);
+        let failed = result.rules.into_iter();
+        Self {
+            headline,
+            verdict: result.verdict,
+            sentence: result.storage.details.sentence,
+            failed: failed
+                .filter(|rule| rule.outcome == Outcome::Failed)
+                .collect(),
+        }
+    }
+}
+
 impl Tried {
-    /// Whether it was simulated and every rule held.
+    /// Whether it was simulated and passed.
     pub fn passed(&self) -> bool {
-        self.headline().is_some_and(|headline| headline.passed)
+        self.judged()
+            .is_some_and(|judged| judged.verdict == Verdict::Pass)
     }
 
-    /// The figures, if it was simulated.
-    pub fn headline(&self) -> Option<&Headline> {
+    /// What came of the simulation, if there was one.
+    pub fn judged(&self) -> Option<&Judged> {
         match self {
-            Self::Simulated(headline, _) => Some(headline),
+            Self::Simulated(judged) => Some(judged),
             Self::Refused(_) => None,
         }
     }
@@ -100,12 +129,7 @@ impl Points<'_> {
             Err(refusal) => return Ok(Tried::Refused(refusal)),
         };
         let result = predict(&scenario, self.options.clone(), stop)?;
-        let failed = result.rules.iter();
-        let failed = failed.filter(|rule| rule.outcome == Outcome::Failed);
-        Ok(Tried::Simulated(
-            Headline::of(&result),
-            failed.cloned().collect(),
-        ))
+        Ok(Tried::Simulated(Box::new(Judged::of(result))))
     }
 }
 
@@ -117,4 +141,44 @@ fn take(next: &AtomicUsize, count: usize, stop: &Stop) -> Option<usize> {
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().expect("no thread panicked")
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::LogFigures;
+
+    /// A point of which only the verdict is known.
+    pub(crate) fn tried(verdict: Verdict) -> Tried {
+        let log = LogFigures {
+            per_s: 1.0,
+            ms: 1.0,
+            bytes: 1.0,
+        };
+        let headline = Headline {
+            io_per_s: 1.0,
+            reads_per_s: 1.0,
+            writes_per_s: 1.0,
+            read_ms: 1.0,
+            write_ms: 1.0,
+            log,
+            log_volume: log,
+            utilisation: 0.5,
+        };
+        Tried::Simulated(Box::new(Judged {
+            headline,
+            verdict,
+            sentence: String::new(),
+            failed: Vec::new(),
+        }))
+    }
+
+    #[test]
+    fn only_a_pass_passes() {
+        let passed = |verdict| tried(verdict).passed();
+        assert!(passed(Verdict::Pass));
+        for other in [Verdict::Fail, Verdict::Error, Verdict::Interrupted] {
+            assert!(!passed(other), "{other}");
+        }
+    }
 }

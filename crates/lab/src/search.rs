@@ -122,13 +122,17 @@ impl Search<'_> {
 
 #[cfg(test)]
 mod tests {
+    use brunt_report::result::Verdict;
     use brunt_scenario::Place;
 
     use super::*;
-    use crate::headline::tests::headline;
+    use crate::points::tests::tried as judged;
 
     fn tried(passed: bool) -> Tried {
-        Tried::Simulated(headline(passed), Vec::new())
+        judged(match passed {
+            true => Verdict::Pass,
+            false => Verdict::Fail,
+        })
     }
 
     fn no_room() -> Tried {

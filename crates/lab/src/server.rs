@@ -10,7 +10,9 @@ use brunt_qualify::error::RunError;
 use brunt_qualify::plan::{DatabasePlan, InstancePlan, Plan};
 use brunt_qualify::progress::{Listener, News, Stop};
 use brunt_qualify::result::{Surroundings, VolumeUse, result};
+use brunt_qualify::run::run;
 use brunt_qualify::sampling::Recorded;
+use brunt_qualify::simulation::simulate;
 use brunt_qualify::test_run::TestRun;
 use brunt_report::result::{
     Backend, Durability, Machine, Origin, RunResult, Volume, World as Kind, WriteCache,
@@ -22,7 +24,8 @@ use brunt_world::World;
 
 use crate::gauge::Gauge;
 use crate::plan::plan;
-use crate::{EPOCH, Engine, Options, Program};
+use crate::storage::Storage;
+use crate::{EPOCH, Engine, Program};
 
 /// One server, and what it does.
 pub(crate) struct Server {
@@ -32,46 +35,50 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// The server numbered `number`.
-    pub(crate) fn new(scenario: &ModelledScenario, number: usize) -> Self {
+    /// The server numbered `number`, whose files are read after the test if that is wanted.
+    pub(crate) fn new(scenario: &ModelledScenario, number: usize, read_files: bool) -> Self {
         Self {
             number,
             name: scenario.servers[number].clone(),
-            plan: plan_of(scenario, number),
+            plan: Plan {
+                read_files,
+                ..plan_of(scenario, number)
+            },
         }
     }
 
-    /// The test, as a task of `world`.
+    /// The test, as a task of the world of `storage`.
     pub(crate) fn task(
         &self,
-        options: &Options,
-        world: &World,
+        engine: Engine,
+        storage: &Storage,
         listener: Rc<dyn Listener>,
         gauge: Rc<Gauge>,
         stop: &Stop,
     ) -> impl Future<Output = Result<TestRun, RunError>> + 'static {
+        let world = storage.world.world.clone();
         let world = World {
             random: world.random.part(&self.name),
-            ..world.clone()
+            ..world
         };
-        let plan = self.plan.clone();
-        let stop_here = Stop::default();
-        let ears = Ears {
-            listener,
-            gauge,
-            asked: stop.clone(),
-            stop: stop_here.clone(),
-            checksum: options.checksum,
-        };
-        let engine = options.engine;
-        let stop = stop_here;
-        async move {
-            match engine {
-                Engine::Twin => {
-                    brunt_qualify::simulation::simulate(&world, &plan, &ears, &stop).await
-                }
-                Engine::Bytes => brunt_qualify::run::run(&world, &plan, &ears, &stop).await,
+        let arrays = storage.arrays.clone();
+        let assume = move || {
+            for array in &arrays {
+                array.device().assume_written();
             }
+        };
+        let (plan, stop) = (self.plan.clone(), stop.clone());
+        async move {
+            let ears = Ears {
+                listener,
+                gauge: &gauge,
+            };
+            let run = match engine {
+                Engine::Twin => simulate(&world, &plan, &ears, &stop, assume).await,
+                Engine::Bytes => run(&world, &plan, &ears, &stop).await,
+            };
+            gauge.test_ended(world.clock.now());
+            run
         }
     }
 
@@ -144,27 +151,17 @@ impl Server {
 }
 
 /// Who hears a server: the gauge on the arrays, and the caller's listener.
-struct Ears {
+struct Ears<'a> {
     listener: Rc<dyn Listener>,
-    gauge: Rc<Gauge>,
-    /// Somebody may ask all servers to end.
-    asked: Stop,
-    /// Asks this one.
-    stop: Stop,
-    /// Whether the test goes on when it comes to reading files.
-    checksum: bool,
+    gauge: &'a Gauge,
 }
 
 /// How often servers tell of a test under way: what is slow to gather and told four times a second would take a tenth of the time.
 const TELL: Span = Span::seconds(5);
 
-impl Listener for Ears {
+impl Listener for Ears<'_> {
     fn tell(&self, at: Time, news: &News) {
         self.gauge.hear(at, news);
-        let is_reading = matches!(news, News::VerifyingFiles { .. });
-        if self.asked.is_asked() || (is_reading && !self.checksum) {
-            self.stop.ask();
-        }
         self.listener.tell(at, news);
     }
 

@@ -87,6 +87,8 @@ pub struct Plan {
     pub faults: Vec<Fault>,
     /// Who hears of commits, in tests that kill the program.
     pub hearing: Hearing,
+    /// Whether files are read after the test, and judged where there is something in them.
+    pub read_files: bool,
     /// Make databases anew even where there are some.
     pub renew: bool,
     /// The run that new files are marked with.
@@ -324,6 +326,7 @@ impl Plan {
             instances,
             faults: Vec::new(),
             hearing: Hearing::default(),
+            read_files: true,
             renew: false,
             run: RunId(1),
             epoch_ms: 0,

@@ -38,8 +38,6 @@ pub enum News {
         /// How long it took.
         took: Span,
     },
-    /// Databases are there that nobody has written: those of a test without content.
-    Assumed,
     /// Databases of an earlier run are being looked through.
     Surveying {
         /// Records found.

@@ -33,7 +33,7 @@ pub(crate) fn simulate(
     let scenario = scenario(name, set).map_err(failed)?;
     let options = Options {
         engine: Engine::Twin,
-        checksum,
+        read_files: checksum,
         program: Program {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             commit: None,

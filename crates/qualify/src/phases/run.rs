@@ -285,14 +285,16 @@ impl Director<'_> {
                 Err(GaveUp) => return run.ending = Ending::Broken(self.hung()),
             }
         }
-        let files = verification::files(self.world, self.plan, self.listener, self.stop);
-        match self.unless_hung(files).await {
-            Ok(files) => {
-                let found = files.iter().map(|files| &files.found);
-                found.for_each(|found| run.found.absorb(found));
-                run.files = files;
+        if self.plan.read_files {
+            let files = verification::files(self.world, self.plan, self.listener, self.stop);
+            match self.unless_hung(files).await {
+                Ok(files) => {
+                    let found = files.iter().map(|files| &files.found);
+                    found.for_each(|found| run.found.absorb(found));
+                    run.files = files;
+                }
+                Err(GaveUp) => return run.ending = Ending::Broken(self.hung()),
             }
-            Err(GaveUp) => return run.ending = Ending::Broken(self.hung()),
         }
         if self.stop.is_asked() {
             run.ending = Ending::Stopped;

@@ -37,6 +37,7 @@ const CHECKSUM_SAMPLE_MIN: u64 = 64 << 20;
 const TELL: Span = Span::seconds(1);
 
 /// Runs `plan` in `world` without content: on databases of any size, as the [twin](brunt_ese::twin) of the engine would.
+/// `assume` is called once the databases are there: no write made them, so storage that keeps account of writes has to be told.
 ///
 /// # Errors
 /// [`RunError`] when it did not come to a test; [`RunError::NotModelled`] for what needs content.
@@ -45,15 +46,16 @@ pub async fn simulate(
     plan: &Plan,
     listener: &dyn Listener,
     stop: &Stop,
+    assume: impl FnOnce(),
 ) -> Result<TestRun, RunError> {
     direct(world, plan, listener, stop, async |director| {
-        director.simulate().await
+        director.simulate(assume).await
     })
     .await
 }
 
 impl Director<'_> {
-    async fn simulate(&self) -> Result<TestRun, RunError> {
+    async fn simulate(&self, assume: impl FnOnce()) -> Result<TestRun, RunError> {
         if self.plan.copy_to.is_some() {
             return Err(RunError::NotModelled("restoring from copies"));
         }
@@ -62,7 +64,7 @@ impl Director<'_> {
         }
         let started = self.now();
         let (server, populations) = Server::make(self.world, self.plan).await?;
-        self.tell(News::Assumed);
+        assume();
         let server = Rc::new(server);
         server.name_files(|file, path| self.recorder.name(file, path));
         let mut run = TestRun::new(self.plan, started, &server);
@@ -78,7 +80,7 @@ impl Director<'_> {
                 self.recover(&mut run, &server, populations).await;
             }
         }
-        if run.ending == Ending::Complete {
+        if run.ending == Ending::Complete && self.plan.read_files {
             self.read_files(&mut run).await?;
         }
         run.hung = self.recorder.hung();

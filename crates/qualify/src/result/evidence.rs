@@ -8,7 +8,7 @@ use brunt_units::{ByteSize, Span};
 use super::{Assembly, Surroundings};
 use crate::rules::device::VolumeReads;
 use crate::rules::tester::Tester;
-use crate::rules::{Evidence, StreamLatency};
+use crate::rules::{Evidence, StreamLatency, Unjudged};
 
 impl Assembly<'_> {
     pub(super) fn evidence(&self, surroundings: &Surroundings) -> Evidence {
@@ -54,7 +54,11 @@ impl Assembly<'_> {
                 .from_intended_start
                 .percentile(Percentile::P99),
             mailboxes: plan.mailboxes,
-            without_content: run.files.as_ref().is_some_and(|files| files.read_only),
+            unjudged: match &run.files {
+                Some(files) if files.read_only => Unjudged::WithoutContent,
+                None if !plan.read_files => Unjudged::NotAsked,
+                _ => Unjudged::EndedBefore,
+            },
             pages: judged.map(|files| files.databases),
             logs: judged.map(|files| files.logs),
             records: run.records,

@@ -70,6 +70,29 @@ impl RecordsVerified {
     }
 }
 
+/// Why files were not judged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unjudged {
+    /// The test ended before.
+    #[default]
+    EndedBefore,
+    /// The plan does not ask for it.
+    NotAsked,
+    /// There is nothing in them.
+    WithoutContent,
+}
+
+impl Unjudged {
+    /// The remark on a rule.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::EndedBefore => "the test ended before",
+            Self::NotAsked => "not part of this test",
+            Self::WithoutContent => "a prediction's databases have no content",
+        }
+    }
+}
+
 /// Everything that is judged.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Evidence {
@@ -93,8 +116,8 @@ pub struct Evidence {
     pub operation_p99: Option<Span>,
     /// Mailboxes that the target stands for, if it was said so.
     pub mailboxes: Option<u64>,
-    /// Whether there is nothing in the files that could be judged.
-    pub without_content: bool,
+    /// Why files were not judged, where they were not.
+    pub unjudged: Unjudged,
     /// All databases.
     pub pages: Option<FilesVerified>,
     /// All logs.

@@ -7,9 +7,10 @@ use super::{Evidence, FilesVerified, RecordsVerified, RuleId};
 use crate::hanging::{HUNG, Hung};
 use crate::truth::oracle::Findings;
 
-/// The five rules; `unjudged` says why files and records were not verified, if they were not.
-pub(super) fn rules(evidence: &Evidence, unjudged: &str) -> [Rule; 5] {
+/// The five rules.
+pub(super) fn rules(evidence: &Evidence) -> [Rule; 5] {
     let Evidence { pages, logs, .. } = evidence;
+    let unjudged = evidence.unjudged.word();
     let errors = Rule::at_most(RuleId::IoErrors, "", 0.0, Some(evidence.io_errors as f64));
     [
         files(RuleId::PagesVerified, "pages", *pages, unjudged),

@@ -16,7 +16,9 @@ mod tail;
 pub mod tester;
 mod verdict;
 
-pub use evidence::{Done, Evidence, FilesVerified, RecordsVerified, Samples, StreamLatency};
+pub use evidence::{
+    Done, Evidence, FilesVerified, RecordsVerified, Samples, StreamLatency, Unjudged,
+};
 pub use id::RuleId;
 pub(crate) use integrity::integrity;
 pub(crate) use limits::shows_headroom;
@@ -35,11 +37,7 @@ pub fn judge(kind: TestKind, evidence: &Evidence, limits: &Limits) -> Vec<Rule> 
         false => evidence.done.iter().map(Done::rule).collect(),
     };
     rules.extend(evidence.tuning.as_ref().map(limits::tuned));
-    let unjudged = match evidence.without_content {
-        true => "a prediction's databases have no content",
-        false => "the test ended before",
-    };
-    rules.extend(integrity::rules(evidence, unjudged));
+    rules.extend(integrity::rules(evidence));
     if kind.has_limits() {
         rules.extend(stationary::rules(&evidence.samples, kind));
         rules.extend(tail::rules(evidence, limits));

@@ -171,7 +171,7 @@ impl Small {
             let own = world.clone();
             let test = world.spawner.spawn(async move {
                 match twin {
-                    true => simulate(&own, &plan, &*news, &stop).await,
+                    true => simulate(&own, &plan, &*news, &stop, || {}).await,
                     false => run(&own, &plan, &*news, &stop).await,
                 }
             });

@@ -210,7 +210,7 @@ impl Listener for Watch {
         self.log_news(at, news);
         match news {
             News::Note(note) => self.output.talk(&format!("{:13} {note}", "note")),
-            News::Dispatching | News::Assumed => {}
+            News::Dispatching => {}
             News::Databases { open, create } => {
                 let line = test_log::databases(open, create);
                 self.output.talk(&format!("{:13} {line}\n", "databases"));

@@ -7,7 +7,8 @@
 //!   report.html     the same as pictures and a table
 //! ```
 
-use brunt_lab::{Headline, Tried};
+use brunt_lab::{Headline, Judged, Tried};
+use brunt_report::result::Verdict;
 use brunt_report::{Cell, Column, Row, RunFolder, SweepFigures, SweepPoint, Table, sweep_html};
 use serde_json::{Value, json};
 
@@ -96,7 +97,7 @@ impl Curve {
 
 impl CurvePoint {
     fn row(&self) -> Row {
-        let headline = self.tried.headline();
+        let headline = self.tried.judged().map(|judged| &judged.headline);
         let figure = |of: fn(&Headline) -> f64| Cell::from(headline.map(of));
         Row::new([
             self.label.as_str().into(),
@@ -114,12 +115,15 @@ impl CurvePoint {
         SweepPoint {
             value: self.label.clone(),
             at: self.at,
-            figures: self.tried.headline().map(|headline| SweepFigures {
-                io_per_s: headline.io_per_s,
-                read_ms: headline.read_ms,
-                write_ms: headline.write_ms,
-                log_ms: headline.log.ms,
-            }),
+            figures: self
+                .tried
+                .judged()
+                .map(|Judged { headline, .. }| SweepFigures {
+                    io_per_s: headline.io_per_s,
+                    read_ms: headline.read_ms,
+                    write_ms: headline.write_ms,
+                    log_ms: headline.log.ms,
+                }),
             outcome: outcome(&self.tried),
         }
     }
@@ -127,7 +131,10 @@ impl CurvePoint {
     fn json(&self) -> Value {
         let mut value = json!({ "value": self.value, "passed": self.tried.passed() });
         match &self.tried {
-            Tried::Simulated(headline, failed) => {
+            Tried::Simulated(judged) => {
+                let headline = &judged.headline;
+                value["verdict"] = json!(judged.verdict);
+                value["sentence"] = json!(judged.sentence);
                 value["io_per_s"] = json!(headline.io_per_s);
                 value["reads_per_s"] = json!(headline.reads_per_s);
                 value["writes_per_s"] = json!(headline.writes_per_s);
@@ -136,7 +143,7 @@ impl CurvePoint {
                 value["log_writes_per_s"] = json!(headline.log.per_s);
                 value["log_write_ms"] = json!(headline.log.ms);
                 value["drives_busy"] = json!(headline.utilisation);
-                value["failed"] = json!(failed);
+                value["failed"] = json!(judged.failed);
             }
             Tried::Refused(refusal) => value["refused"] = json!(refusal.what()),
         }
@@ -144,17 +151,24 @@ impl CurvePoint {
     }
 }
 
-/// What became of it, for the cell of a table: `hold`, the rule that failed first, or the refusal.
-pub(super) fn outcome(tried: &Tried) -> String {
-    match tried {
-        Tried::Simulated(headline, _) if headline.passed => "hold".to_owned(),
-        Tried::Simulated(_, failed) => match failed.as_slice() {
-            [] => "no I/O was measured".to_owned(),
-            [only] => format!("fail: {}", only.against_limit()),
-            [first, more @ ..] => {
-                format!("fail: {}, and {} more", first.against_limit(), more.len())
-            }
-        },
-        Tried::Refused(refusal) => format!("refused: {}", refusal.what()),
+/// What became of it, for the cell of a table: `hold`, the rule that failed first, why it was not carried through, or the
+/// refusal.
+fn outcome(tried: &Tried) -> String {
+    let judged = match tried {
+        Tried::Simulated(judged) => judged,
+        Tried::Refused(refusal) => return format!("refused: {}", refusal.what()),
+    };
+    match (judged.verdict, judged.failed.as_slice()) {
+        (Verdict::Pass, _) => "hold".to_owned(),
+        (Verdict::Fail, [only]) => format!("fail: {}", only.against_limit()),
+        (Verdict::Fail, [first, more @ ..]) => {
+            format!("fail: {}, and {} more", first.against_limit(), more.len())
+        }
+        (verdict, _) => format!("{}: {}", word(verdict), judged.sentence),
     }
+}
+
+/// A verdict as in the middle of a line.
+fn word(verdict: Verdict) -> String {
+    verdict.to_string().to_lowercase()
 }

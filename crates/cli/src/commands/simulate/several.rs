@@ -4,9 +4,10 @@ use std::sync::Mutex;
 use std::time::SystemTime;
 
 use brunt_lab::search::search;
-use brunt_lab::{Headline, Options, Points, Tried};
+use brunt_lab::{Headline, Judged, Options, Points, Tried};
 use brunt_qualify::progress::Stop;
-use brunt_report::{Column, Row, RunFolder, Table, decimals};
+use brunt_report::result::Verdict;
+use brunt_report::{Column, Row, RunFolder, Table, counted, decimals};
 use brunt_scenario::{ModelledScenario, Override, Place, Refusal};
 use brunt_stats::Interval;
 
@@ -152,7 +153,7 @@ fn searched(
 fn options(args: &SimulateArgs) -> Options {
     Options {
         engine: args.engine.into(),
-        checksum: false,
+        read_files: false,
         program: version::program(),
     }
 }
@@ -187,13 +188,12 @@ fn seeds_text(
         .collect();
     let options = options(args);
     let tried = points(source, &overrides, &options).simulate(&values?, stop, told)?;
-    let headlines = tried.iter().flatten().filter_map(Tried::headline);
-    let headlines: Vec<Headline> = headlines.copied().collect();
-    Ok(intervals(&headlines))
+    let judged = tried.iter().flatten().filter_map(Tried::judged);
+    Ok(intervals(&judged.collect::<Vec<_>>()))
 }
 
 /// Means over seeds, with what is known of them.
-fn intervals(headlines: &[Headline]) -> String {
+fn intervals(judged: &[&Judged]) -> String {
     type Figure = (&'static str, fn(&Headline) -> f64);
     const FIGURES: [Figure; 7] = [
         ("database I/O per second", |h| h.io_per_s),
@@ -204,8 +204,11 @@ fn intervals(headlines: &[Headline]) -> String {
         ("bytes in a log write", |h| h.log.bytes),
         ("busiest group of drives, %", |h| h.utilisation * 100.0),
     ];
+    let (broken, whole): (Vec<&Judged>, Vec<&Judged>) = judged
+        .iter()
+        .partition(|judged| judged.verdict == Verdict::Error);
     let rows = FIGURES.iter().filter_map(|(name, of)| {
-        let values: Vec<f64> = headlines.iter().map(of).collect();
+        let values: Vec<f64> = whole.iter().map(|judged| of(&judged.headline)).collect();
         let interval = Interval::of(&values)?;
         Some(Row::new([
             (*name).to_owned(),
@@ -217,9 +220,20 @@ fn intervals(headlines: &[Headline]) -> String {
     let numbers = ["mean", "95 %", ""].map(Column::numbers);
     let columns = std::iter::once(Column::words("")).chain(numbers);
     let table = Table::new(columns, rows).to_text();
-    let passed = headlines.iter().filter(|headline| headline.passed).count();
+    let passed = whole
+        .iter()
+        .filter(|judged| judged.verdict == Verdict::Pass)
+        .count();
+    let errors = broken.first().map(|first| {
+        format!(
+            "\n{} left out: {}",
+            counted(broken.len() as u64, "run"),
+            first.sentence
+        )
+    });
     format!(
-        "{} seeds, every rule holds with {passed} of them\n\n{table}",
-        headlines.len()
+        "{} seeds, every rule holds with {passed} of them{}\n\n{table}",
+        judged.len(),
+        errors.unwrap_or_default()
     )
 }

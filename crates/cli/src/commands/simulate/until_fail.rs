@@ -2,10 +2,11 @@
 
 use brunt_lab::Tried;
 use brunt_lab::search::{Found, MAILBOXES};
+use brunt_report::result::Verdict;
 use brunt_report::{counted, grouped};
 use serde_json::json;
 
-use super::kept::{Curve, CurvePoint, outcome};
+use super::kept::{Curve, CurvePoint};
 
 /// Failed rules that are named.
 const RULES_MAX: usize = 4;
@@ -18,7 +19,8 @@ pub(super) fn curve(found: Found, servers: u64) -> Curve {
         "servers": servers,
         "fails_from": fails.map(|(count, _)| count),
         "limit": fails.map(|(_, tried)| match tried {
-            Tried::Simulated(..) => "rules",
+            Tried::Simulated(judged) if judged.verdict == Verdict::Fail => "rules",
+            Tried::Simulated(_) => "error",
             Tried::Refused(refusal) if refusal.is_for_room() => "room",
             Tried::Refused(_) => "scenario",
         }),
@@ -59,8 +61,11 @@ fn sentence(found: &Found, servers: u64) -> String {
     };
     let why = match tried {
         Tried::Refused(refusal) => vec![refusal.what().to_owned()],
-        Tried::Simulated(_, failed) if failed.is_empty() => vec![outcome(tried)],
-        Tried::Simulated(_, failed) => {
+        Tried::Simulated(judged) if judged.verdict != Verdict::Fail => {
+            vec![judged.sentence.clone()]
+        }
+        Tried::Simulated(judged) => {
+            let failed = &judged.failed;
             let more = failed.len().saturating_sub(RULES_MAX);
             let named = failed.iter().take(RULES_MAX);
             let named = named.map(|rule| rule.against_limit());
@@ -89,7 +94,7 @@ fn pass(count: u64, servers: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use brunt_lab::{Headline, LogFigures};
+    use brunt_lab::{Headline, Judged, LogFigures};
     use brunt_qualify::rules::RuleId;
     use brunt_report::result::Rule;
     use brunt_scenario::Place;
@@ -97,6 +102,19 @@ mod tests {
     use super::*;
 
     fn simulated(failed: &[&str]) -> Tried {
+        let verdict = match failed {
+            [] => Verdict::Pass,
+            _ => Verdict::Fail,
+        };
+        let failed = failed.iter();
+        let failed = failed.map(|server| Rule {
+            server: Some((*server).to_owned()),
+            ..Rule::at_most(RuleId::LogWriteAverage, "ms", 10.0, Some(10.5))
+        });
+        judged(verdict, failed.collect())
+    }
+
+    fn judged(verdict: Verdict, failed: Vec<Rule>) -> Tried {
         let log = LogFigures {
             per_s: 1.0,
             ms: 1.0,
@@ -111,14 +129,13 @@ mod tests {
             log,
             log_volume: log,
             utilisation: 0.5,
-            passed: failed.is_empty(),
         };
-        let failed = failed.iter();
-        let failed = failed.map(|server| Rule {
-            server: Some((*server).to_owned()),
-            ..Rule::at_most(RuleId::LogWriteAverage, "ms", 10.0, Some(10.5))
-        });
-        Tried::Simulated(headline, failed.collect())
+        Tried::Simulated(Box::new(Judged {
+            headline,
+            verdict,
+            sentence: "DB1 has outgrown its reserve.".to_owned(),
+            failed,
+        }))
     }
 
     fn no_room() -> Tried {
@@ -156,6 +173,21 @@ mod tests {
                 .words()
                 .contains("fail: B: log write, average: 10.5 ms")
         );
+    }
+
+    #[test]
+    fn a_run_that_breaks_is_no_pass_and_says_why() {
+        let found = found([
+            (40, simulated(&[])),
+            (41, judged(Verdict::Error, Vec::new())),
+        ]);
+        assert_eq!(
+            sentence(&found, 1),
+            "40 mailboxes pass, 41 do not\n  DB1 has outgrown its reserve."
+        );
+        let curve = curve(found, 1);
+        assert_eq!(curve.found["limit"], "error");
+        assert!(curve.words().contains("error: DB1 has outgrown"));
     }
 
     #[test]

@@ -38,7 +38,7 @@ pub(super) fn run(
     let folder = RunFolder::create(&args.out, begun, &scenario.scenario.name)?;
     let options = Options {
         engine: args.engine.into(),
-        checksum: true,
+        read_files: true,
         program: version::program(),
     };
     output.talk(&words::opening(scenario, options.engine));

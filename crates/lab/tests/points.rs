@@ -1,0 +1,109 @@
+//! A point passes when its verdict is a pass. Broken tests once passed: no rule had failed. And tests whose files were not to be
+//! read ended interrupted, so their verdict could not be asked.
+
+use std::path::Path;
+
+use brunt_lab::{Engine, Headline, Options, Points, Program, Tried, predict};
+use brunt_qualify::progress::Stop;
+use brunt_report::RunResult;
+use brunt_report::result::{Outcome, Verdict};
+use brunt_scenario::{ModelledScenario, Override};
+
+const EXAMPLE: &str = include_str!("../../../examples/mail-on-array.toml");
+
+/// The example, made small enough for a test.
+const SMALL: [&str; 6] = [
+    "test.duration=5s",
+    "test.min_warmup=2s",
+    "instance.0.database_size=8MiB",
+    "instance.1.database_size=8MiB",
+    "profile.cache_min=16MiB",
+    "profile.cache_max=64MiB",
+];
+
+fn overrides(more: &[&str]) -> Vec<Override> {
+    let all = SMALL.iter().chain(more);
+    all.map(|set| Override::of_set(set).unwrap()).collect()
+}
+
+fn options(engine: Engine, read_files: bool) -> Options {
+    Options {
+        engine,
+        read_files,
+        program: Program {
+            version: "0".to_owned(),
+            commit: None,
+        },
+    }
+}
+
+#[test]
+fn a_test_that_breaks_does_not_pass() {
+    let options = options(Engine::Twin, false);
+    let overrides = overrides(&["limits.reserve_percent=0", "test.duration=20s"]);
+    let points = Points {
+        name: "mail.toml",
+        text: EXAMPLE,
+        folder: Path::new("/"),
+        overrides: &overrides,
+        options: &options,
+    };
+    let values = ["limits.reserve_percent=0", "limits.reserve_percent=100"];
+    let values = values.map(|set| Override::of_set(set).unwrap());
+    let tried = points.simulate(&values, &Stop::default(), &|_| {}).unwrap();
+    let [broken, whole] = [0, 1].map(|at| tried[at].as_ref().and_then(Tried::judged).unwrap());
+    assert_eq!(broken.verdict, Verdict::Error, "{}", broken.sentence);
+    assert!(
+        broken.sentence.contains("past its reserve of 0 %"),
+        "{}",
+        broken.sentence
+    );
+    assert!(broken.failed.is_empty(), "{:?}", broken.failed);
+    assert!(!tried[0].as_ref().unwrap().passed());
+    assert_eq!(whole.verdict, Verdict::Pass, "{}", whole.sentence);
+    assert!(tried[1].as_ref().unwrap().passed());
+}
+
+fn predicted(engine: Engine, read_files: bool, more: &[&str]) -> RunResult {
+    let scenario =
+        ModelledScenario::parse("mail.toml", EXAMPLE, Path::new("/"), &overrides(more)).unwrap();
+    predict(&scenario, options(engine, read_files), &Stop::default()).unwrap()
+}
+
+#[test]
+fn a_test_has_the_same_verdict_whether_files_are_read_after_it_or_not() {
+    // A cache that does not hold the databases, so that there are reads.
+    let performance = ["profile.cache_min=2MiB", "profile.cache_max=4MiB"];
+    for (engine, more) in [
+        (Engine::Twin, performance.as_slice()),
+        (Engine::Bytes, &performance),
+        (Engine::Twin, &["test.kind=database-backup"]),
+        (Engine::Twin, &["test.kind=soft-recovery", "test.logs=5"]),
+    ] {
+        let read = predicted(engine, true, more);
+        let unread = predicted(engine, false, more);
+        assert_ne!(unread.verdict, Verdict::Interrupted);
+        assert_eq!(
+            unread.verdict, read.verdict,
+            "{}",
+            read.storage.details.sentence
+        );
+        let figures = |result: &RunResult| format!("{:?}", Headline::of(result));
+        let of_load = |result: &RunResult| {
+            figures(result)
+                .split("utilisation")
+                .next()
+                .map(str::to_owned)
+        };
+        assert_eq!(of_load(&unread), of_load(&read));
+        assert!(unread.storage.servers[0].checksum.is_empty());
+        assert!(!read.storage.servers[0].checksum.is_empty());
+        let pages = unread
+            .rules
+            .iter()
+            .find(|rule| rule.title == "pages verified");
+        let pages = pages.unwrap();
+        assert_eq!(pages.outcome, Outcome::NotMeasured);
+        assert_eq!(pages.remark, "not part of this test");
+    }
+}
