@@ -11,6 +11,8 @@ use serde::{Deserialize, Serialize};
 /// A point in time, to the second. Prints, and stands in JSON, as `2026-11-21T18:15:03Z`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(inline, extend("format" = "date-time")))]
 pub struct Timestamp {
     /// Seconds since the beginning of 1970, leap seconds not counted.
     pub unix_seconds: u64,

@@ -110,15 +110,17 @@ pub struct Durability {
     pub flush_share: Option<f64>,
 }
 
-/// How a result came to be, and how to make it again.
+/// How the result came to be, and how to make it again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Origin {
     /// The command line.
     pub command: String,
-    /// The program's version.
+    /// Version of brunt.
     pub version: String,
-    /// The commit that the program was built from, where it is known.
+    /// The commit it was built from, where it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(with = "String"))]
     pub commit: Option<String>,
     /// The seed of all randomness.
     pub seed: u64,

@@ -9,39 +9,40 @@ use serde::{Deserialize, Serialize};
 
 use super::{DatabaseNumbers, IoNumbers, LogNumbers};
 
-/// One instance. Rates are per second of collection, latencies are means, bytes are means of one I/O; they are nothing when
-/// there was no collection, latencies and bytes also when there was no I/O.
+/// One log stream with its databases. Rates are per second of collection, latencies are means, bytes are means of one
+/// I/O; null without a collection, latencies and bytes also when there was no I/O.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Instance {
     /// Its name.
     pub name: String,
-    /// Operations that were committed on it during the collection; nothing when nobody counted.
+    /// Operations committed during the collection.
     pub transactions: Option<u64>,
-    /// Batches of operations that were begun on it; nothing when nobody counted.
+    /// Batches of operations begun.
     pub batches: Option<u64>,
     /// Database reads for operations.
     pub db_reads_per_s: Option<f64>,
     /// Database writes.
     pub db_writes_per_s: Option<f64>,
-    /// Their latency.
+    /// Mean, from submission to completion.
     pub db_read_latency_ms: Option<f64>,
-    /// Their latency.
+    /// Mean, from submission to completion.
     pub db_write_latency_ms: Option<f64>,
-    /// Their bytes.
+    /// Mean of one read.
     pub db_read_bytes: Option<f64>,
-    /// Their bytes.
+    /// Mean of one write.
     pub db_write_bytes: Option<f64>,
     /// Log writes, without formatting.
     pub log_writes_per_s: Option<f64>,
-    /// Their latency.
+    /// Mean, until the write is durable.
     pub log_write_latency_ms: Option<f64>,
-    /// Their bytes.
+    /// Mean of one write.
     pub log_write_bytes: Option<f64>,
     /// Log reads, those for copies included.
     pub log_reads_per_s: Option<f64>,
     /// Reads of background maintenance.
     pub maintenance_reads_per_s: Option<f64>,
-    /// Operations that waited for room in the cache.
+    /// Operations that waited for room in the cache, per second.
     pub page_fault_stalls_per_s: Option<f64>,
     /// How database reads were spread, from submission to completion.
     pub db_read_latency: LatencySummary,
@@ -49,9 +50,10 @@ pub struct Instance {
     pub db_write_latency: LatencySummary,
     /// How log writes were spread.
     pub log_write_latency: LatencySummary,
-    /// How operations were spread, from their intended start.
+    /// From the intended start of an operation to its end.
     pub operation_latency: LatencySummary,
-    /// What the report shows besides.
+    /// What report.html shows besides. No promise: it may change without a new version.
+    #[cfg_attr(test, schemars(with = "serde_json::Map<String, serde_json::Value>"))]
     pub details: InstanceDetails,
 }
 
@@ -64,8 +66,9 @@ pub struct InstanceDetails {
     pub databases: Vec<DatabaseNumbers>,
 }
 
-/// How latencies were spread. Percentiles are the smallest latency that so many did not exceed; nothing when there were none.
+/// Nearest-rank percentiles, at most 0.8 % too high; the maximum is exact.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LatencySummary {
     /// Median.
     pub p50_ms: Option<f64>,
@@ -77,7 +80,7 @@ pub struct LatencySummary {
     pub p999_ms: Option<f64>,
     /// Longest.
     pub max_ms: Option<f64>,
-    /// How many.
+    /// Number of latencies.
     pub count: u64,
 }
 

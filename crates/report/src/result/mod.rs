@@ -26,6 +26,8 @@ mod io;
 mod model;
 mod pages;
 mod rule;
+#[cfg(test)]
+mod schema;
 mod server;
 mod setup;
 mod storage;
@@ -59,24 +61,28 @@ use serde::{Deserialize, Serialize};
 /// Name and version of the form that this program writes.
 pub const SCHEMA: &str = "brunt.result/2";
 
-/// The result of one run, or of several that belong together.
+/// result.json of a brunt run. The first fields are the same for every kind of test; storage holds those of a test of
+/// storage. Fields are only added; a number that was not measured is null, and what did not take place is an empty
+/// list. Everything called details is no promise.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(title = SCHEMA))]
 pub struct RunResult {
-    /// [`SCHEMA`].
+    /// Name and version of this form.
+    #[cfg_attr(test, schemars(extend("const" = SCHEMA)))]
     pub schema: String,
-    /// The scenario's name.
+    /// Name of the scenario.
     pub scenario: String,
-    /// `real` or `virtual`.
+    /// Real storage in real time, or modelled storage in virtual time.
     pub world: World,
     /// Pass or fail, or why neither.
     pub verdict: Verdict,
-    /// Whether it may be shown as a qualification of the storage; a demo may pass and does not qualify.
+    /// Whether the result may be shown as a qualification of the storage.
     pub qualifies: bool,
-    /// Why it does not, one reason each.
+    /// Why it does not qualify.
     pub reasons: Vec<String>,
-    /// Every rule, in report order.
+    /// Every rule that was judged, in the order of the report.
     pub rules: Vec<Rule>,
-    /// When.
+    /// When its parts began and ended.
     pub times: Times,
     /// How the result came to be.
     pub origin: Origin,
@@ -86,6 +92,7 @@ pub struct RunResult {
 
 /// Where a run took place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 #[serde(rename_all = "snake_case")]
 pub enum World {
     /// On real storage, in real time.

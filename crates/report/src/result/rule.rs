@@ -11,16 +11,17 @@ use crate::decimals;
 
 /// What became of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
-    /// It held.
+    /// The rule held.
     Ok,
-    /// It did not, and the verdict is [`Verdict::Fail`].
+    /// The rule did not hold; the verdict is *fail*.
     Failed,
-    /// There was nothing to judge it by.
+    /// There was nothing to judge.
     #[serde(rename = "not measured")]
     NotMeasured,
-    /// It did not hold, and is worth a look, but does not decide.
+    /// The rule did not hold, but does not affect the verdict.
     Advisory,
 }
 
@@ -35,18 +36,20 @@ pub struct Quantity {
 
 /// On which side of its limit a value holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 pub enum Direction {
-    /// The limit is the most that is allowed.
+    /// The limit is a maximum.
     #[default]
     #[serde(rename = "at most")]
     AtMost,
-    /// The limit is the least that is wanted.
+    /// The limit is a minimum.
     #[serde(rename = "at least")]
     AtLeast,
 }
 
 /// What a rule is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 #[serde(rename_all = "lowercase")]
 pub enum Group {
     /// Latencies, rates, and work that had to be done.
@@ -75,24 +78,25 @@ pub struct RuleName {
 
 /// One thing that must hold for the storage to pass.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Rule {
-    /// Which rule: `database-read-average`.
+    /// Which rule; it never changes. docs/rules.md lists them.
     pub id: String,
-    /// What it is about.
+    /// What the rule is about.
     pub group: Group,
-    /// The server that was judged, in a result of several.
+    /// The server that was judged, in a result of several; else null.
     pub server: Option<String>,
-    /// The database, log stream or volume that was judged; nothing when it was the whole test, or is not known.
+    /// The database, log stream or volume that was judged; null when it was the whole test, or is not known.
     pub subject: Option<String>,
-    /// The rule in words: `database read, average`.
+    /// The rule in words: database read, average.
     pub title: String,
     /// Which side of the limit is good.
     pub direction: Direction,
-    /// The limit, in `unit`; nothing where a rule only reports.
+    /// The limit; null where a rule only reports.
     pub limit: Option<f64>,
-    /// What was measured, in `unit`; nothing with [`Outcome::NotMeasured`].
+    /// What was measured; null when it was not.
     pub measured: Option<f64>,
-    /// What both count: `ms`, `/s`, `bad`; empty for plain numbers.
+    /// Unit of limit and measured; empty for a plain number.
     pub unit: String,
     /// Whether it held.
     pub outcome: Outcome,

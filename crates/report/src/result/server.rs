@@ -4,8 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{Backend, Durability, Instance, Machine, VerifiedFile};
 
-/// One server: its instances, its machine, and what was done with its files.
+/// One host.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Server {
     /// The host's name.
     pub name: String,
@@ -19,7 +20,8 @@ pub struct Server {
     pub backup: Vec<Backup>,
     /// How fast logs were replayed; empty unless that was the test.
     pub recovery: Vec<Recovery>,
-    /// What the report shows besides.
+    /// What report.html shows besides. No promise: it may change without a new version.
+    #[cfg_attr(test, schemars(with = "serde_json::Map<String, serde_json::Value>"))]
     pub details: ServerDetails,
 }
 
@@ -34,10 +36,11 @@ pub struct ServerDetails {
     pub durability: Vec<Durability>,
 }
 
-/// One watched number of the machine. All three are nothing where it was not measured, or does not exist on Linux.
+/// A counter of the machine over the samples; null where it was not measured or is Windows' alone.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct HostCounter {
-    /// Its name, with its unit.
+    /// Name, with its unit.
     pub counter: String,
     /// Mean over the samples.
     pub avg: Option<f64>,
@@ -49,6 +52,7 @@ pub struct HostCounter {
 
 /// One database that was read for a backup.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Backup {
     /// The database, or the instance if it has only one.
     pub instance: String,
@@ -62,6 +66,7 @@ pub struct Backup {
 
 /// One instance whose logs were replayed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Recovery {
     /// The instance.
     pub instance: String,

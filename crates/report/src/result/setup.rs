@@ -4,18 +4,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::Timestamp;
 
-/// When the parts of a run began and ended.
+/// When the parts of the run began and ended, in UTC.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Times {
     /// The run began.
     pub started: Timestamp,
-    /// Prerequisites were met and measuring began; nothing when it never came to that.
+    /// Measuring began; null when it never came to that.
     pub collection_started: Option<Timestamp>,
     /// Measuring ended.
     pub collection_ended: Option<Timestamp>,
-    /// The run ended, verification included; nothing while it goes on, and for ever when its host died.
+    /// The run ended, verification included; null while it goes on, and for ever when its host died.
     pub ended: Option<Timestamp>,
-    /// How long was measured, in seconds.
+    /// How long was measured.
     pub collection_s: f64,
 }
 

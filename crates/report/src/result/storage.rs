@@ -4,29 +4,34 @@ use serde::{Deserialize, Serialize};
 
 use super::{Details, InjectedFault, Integrity, Server};
 
-/// Load, backup or recovery on storage.
+/// A test of storage.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Storage {
-    /// The kind of test: `performance`.
+    /// Kind of test, as in the scenario: performance, stress, database-backup, soft-recovery.
     pub test: String,
-    /// Database reads and writes for operations, per second of collection, over all instances.
+    /// Database reads and writes for operations per second of collection, all servers together; without log,
+    /// maintenance and replication.
     pub achieved_iops: Option<f64>,
-    /// What was to be reached; nothing when no target was set.
+    /// What was to be reached; null when no target was set.
     pub target_iops: Option<f64>,
-    /// All database files before the test; nothing when it did not come so far. Likewise the next.
+    /// All database files before the test.
     pub database_bytes_initial: Option<u64>,
     /// All database files after it.
     pub database_bytes_final: Option<u64>,
-    /// How many database files.
+    /// Number of database files.
     pub database_files: u64,
-    /// Whether every record was there, as it was committed last; nothing when it did not come to that.
+    /// Records compared with what was committed, after the test and after every recovery or restore in it; null when
+    /// it did not come to that. Any lost, stale, phantom or torn record fails the run.
     #[serde(default)]
     pub integrity: Option<Integrity>,
-    /// What was made to go wrong on purpose; empty in a test that counts.
+    /// What was made to go wrong on purpose by `[faults]` of the scenario; a test with faults never qualifies.
     #[serde(default)]
     pub faults: Vec<InjectedFault>,
     /// Each server.
+    #[cfg_attr(test, schemars(length(min = 1)))]
     pub servers: Vec<Server>,
-    /// What the report shows besides.
+    /// What report.html shows besides. No promise: it may change without a new version.
+    #[cfg_attr(test, schemars(with = "serde_json::Map<String, serde_json::Value>"))]
     pub details: Details,
 }

@@ -8,15 +8,16 @@ use super::{Outcome, Rule};
 
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// Every rule held.
+    /// No rule failed.
     Pass,
-    /// At least one rule did not.
+    /// At least one rule failed.
     Fail,
-    /// Somebody stopped it; nothing is judged.
+    /// The run was stopped; nothing is judged.
     Interrupted,
-    /// It could not be carried through; nothing is judged.
+    /// The run could not be completed; nothing is judged.
     Error,
 }
 

@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-/// One verified database or log.
+/// What verification found in one file; the same fields as brunt verify --json.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct VerifiedFile {
     /// Its path.
     pub file: String,
@@ -23,23 +24,25 @@ pub struct VerifiedFile {
 
 /// Something that was made to go wrong on purpose, by `[faults]` of the scenario.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct InjectedFault {
-    /// What: `lost write`.
+    /// What goes wrong: lost write, torn write, I/O error ...
     pub fault: String,
     /// In files whose path ends so.
     pub file: String,
-    /// How often it did; nothing when the run did not end.
+    /// How often it did; null when the run did not end.
     pub struck: Option<u64>,
 }
 
-/// What the comparison of records with what was committed came to. Any of the last four fails the run.
+/// Records compared with what was committed. Any that is lost, stale, phantom or torn fails the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Integrity {
     /// Records that must be there.
     pub records: u64,
-    /// Those that were read and compared byte by byte: all of them, or a sample of large databases.
+    /// Those that were compared byte by byte; a sample in large databases.
     pub records_checked: u64,
-    /// Of those, the ones whose last committed version was known; the others have the bytes of one version, whichever.
+    /// Of the checked ones, those whose last committed version was known.
     pub versions_known: u64,
     /// Not there, or on a page that cannot be read.
     pub lost: u64,
