@@ -173,7 +173,7 @@ fn row(rule: &Rule, output: &Output) -> Row {
 mod tests {
     use super::*;
 
-    const RESULT: &str = include_str!("../../report/tests/result_v2.json");
+    const RESULT: &str = include_str!("../../report/tests/report/result_v2.json");
 
     #[test]
     fn a_failure_says_which_rule_and_where() {

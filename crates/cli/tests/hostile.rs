@@ -25,7 +25,7 @@ fn said(output: &Output) -> String {
 }
 
 /// A run that was made up: its report can be made, and it took no time.
-const RESULT: &str = include_str!("../../report/tests/result_v2.json");
+const RESULT: &str = include_str!("../../report/tests/report/result_v2.json");
 
 fn run_folder(home: &Path) -> std::path::PathBuf {
     let folder = home.join("run");

@@ -112,8 +112,8 @@ pub fn scenarios() -> Vec<Vec<u8>> {
 /// A result.
 pub fn results() -> Vec<Vec<u8>> {
     let texts: [&[u8]; 2] = [
-        include_bytes!("../../report/tests/result_v1.json"),
-        include_bytes!("../../report/tests/result_v2.json"),
+        include_bytes!("../../report/tests/report/result_v1.json"),
+        include_bytes!("../../report/tests/report/result_v2.json"),
     ];
     texts.map(<[u8]>::to_vec).into()
 }

@@ -1,6 +1,6 @@
 //! Draws the reports of made-up runs, to look at: `cargo run -p brunt-report --example sample_report -- FOLDER`.
 
-#[path = "../tests/sample/mod.rs"]
+#[path = "../tests/report/sample/mod.rs"]
 mod sample;
 
 use std::path::Path;

@@ -9,7 +9,7 @@
 //! | `loops` | a loop device whose file is cached; somebody else who reads its device | to be root, `losetup`, `mkfs.ext4` |
 //!
 //! What a machine does not allow, or others on it spoil each time, is told to `./test` as skipped ([`skip`]), and is not counted
-//! as passed. Time that a hypervisor steals cannot be had on purpose; `qualify/tests/machine.rs` tells a test of it.
+//! as passed. Time that a hypervisor steals cannot be had on purpose; `qualify/tests/qualify/machine.rs` tells a test of it.
 
 mod busy;
 mod group;
@@ -98,7 +98,7 @@ fn rule(result: &Value, id: RuleId) -> &Value {
     rules.find(|rule| rule["id"] == id.name().id).unwrap()
 }
 
-/// Checks that a rule did not hold. `qualify/tests/rules.rs` looks for the calls.
+/// Checks that a rule did not hold. `qualify/tests/qualify/rules.rs` looks for the calls.
 fn fails<'r>(result: &'r Value, id: RuleId, wanted: &str) -> &'r Value {
     assert!(["failed", "advisory"].contains(&wanted));
     let rule = rule(result, id);

@@ -264,7 +264,7 @@ mod tests {
 
     use super::*;
 
-    const RESULT: &str = include_str!("../../../../report/tests/result_v2.json");
+    const RESULT: &str = include_str!("../../../../report/tests/report/result_v2.json");
 
     #[test]
     fn it_is_said_which_databases_are_opened_and_which_are_made() {

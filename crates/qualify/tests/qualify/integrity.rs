@@ -1,7 +1,5 @@
 //! What is done to records behind the oracle's back is found, and found to be what it is.
 
-mod small;
-
 use std::rc::Rc;
 
 use brunt_ese::error::EngineError;
@@ -87,7 +85,7 @@ fn each_finding_is_what_was_done() {
     let mut machine = VirtualWorld::new(VirtualOptions::new(3));
     let world = machine.world.clone();
     machine.executor.block_on(async move {
-        let plan = small::plan();
+        let plan = crate::small::plan();
         let (server, extents) = fresh(&world, &plan).await;
         let sound = look(&world, &server, &extents).await;
         assert!(sound.expected > 1_000, "{sound:?}");

@@ -5,15 +5,13 @@
 //! while new bodies take new pages at the end. And where chance alone balances, the number of records walks. So as many
 //! records are too many; what is held is the file.
 
-mod small;
-
+use crate::small::{Small, failed, outcome, plan};
 use brunt_qualify::plan::{LoadPlan, Plan};
 use brunt_qualify::progress::News;
 use brunt_qualify::rules::{Ending, RuleId};
 use brunt_report::result::Verdict;
 use brunt_units::{ByteSize, PageSize, Span};
 use brunt_workload::mix::Kind;
-use small::{Small, failed, outcome, plan};
 
 /// A closed loop on storage so fast that every record is replaced by others several times.
 fn busy(page: PageSize, size: ByteSize, sessions: u32) -> Plan {

@@ -1,8 +1,7 @@
 //! What the machine tells of a test: rules and reasons that nothing in a virtual world can break, so what a machine would have
 //! counted is told to a whole test.
 
-mod small;
-
+use crate::small::{Left, Small, fails, outcome, plan};
 use brunt_qualify::plan::Plan;
 use brunt_qualify::result::{Surroundings, VolumeUse};
 use brunt_qualify::rules::RuleId;
@@ -10,7 +9,6 @@ use brunt_report::RunResult;
 use brunt_report::host_counters::{OWN_PROCESSOR, STEAL, THROTTLED};
 use brunt_report::result::{HostCounter, Outcome, Verdict, Volume};
 use brunt_units::{ByteSize, Span};
-use small::{Left, Small, fails, outcome, plan};
 
 /// A test long enough in imagination only: its length is what does not qualify.
 fn test() -> (Left, Plan) {

@@ -3,8 +3,7 @@
 //! Both run the same test, with the mix, page size and thresholds of each generation, on databases small enough to be made of
 //! bytes but many times larger than the cache. With `BRUNT_LONG=1` and `--nocapture` it prints the table of docs/models/twin.md.
 
-mod small;
-
+use crate::small::{Left, Small, plan};
 use brunt_ese::policy::preread::IN_FLIGHT_RECOVERY;
 use brunt_qualify::kinds::TestKind;
 use brunt_qualify::plan::{EnginePlan, LoadPlan, Plan};
@@ -13,7 +12,6 @@ use brunt_report::result::Instance;
 use brunt_units::{ByteSize, Span};
 use brunt_workload::profile::Version;
 use brunt_world::Op;
-use small::{Left, Small, plan};
 
 /// How far figures may be apart, as a share.
 const AGREE: f64 = 0.03;

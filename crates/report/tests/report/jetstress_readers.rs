@@ -4,8 +4,6 @@
 //! fieldset, all `td` of a row, and takes the text of a cell for a number. Others look for a line (`xExchJetstress` of
 //! xExchange; `JetstressAutomation.ps1`): the value is on the line after its name.
 
-mod sample;
-
 use brunt_report::report_html;
 use brunt_report::result::{Backup, Recovery, Verdict};
 
@@ -45,7 +43,7 @@ fn close(one: f64, other: f64) {
 
 #[test]
 fn a_script_that_counts_finds_its_numbers() {
-    let run = sample::run(true);
+    let run = crate::sample::run(true);
     let html = report_html(&run);
     let fieldsets = elements(&html, "fieldset");
     let initial = rows(fieldsets[1])[3][1];
@@ -73,7 +71,7 @@ fn a_script_that_counts_finds_its_numbers() {
 
 #[test]
 fn a_script_that_counts_finds_backup_and_recovery() {
-    let mut run = sample::run(true);
+    let mut run = crate::sample::run(true);
     let databases = 2;
     run.result.storage.servers[0].backup = (1..=databases)
         .map(|at| Backup {
@@ -116,7 +114,7 @@ fn line_after<'h>(html: &'h str, name: &str) -> &'h str {
 
 #[test]
 fn a_script_that_looks_for_lines_finds_its_values() {
-    let run = sample::run(true);
+    let run = crate::sample::run(true);
     let html = report_html(&run);
     let line = line_after(&html, "Overall Test Result");
     assert!(
@@ -129,7 +127,7 @@ fn a_script_that_looks_for_lines_finds_its_values() {
         run.result.storage.achieved_iops.unwrap(),
     );
     for verdict in [Verdict::Fail, Verdict::Interrupted, Verdict::Error] {
-        let mut run = sample::run(false);
+        let mut run = crate::sample::run(false);
         run.result.verdict = verdict;
         let html = report_html(&run);
         let line = line_after(&html, "Overall Test Result");
@@ -140,7 +138,7 @@ fn a_script_that_looks_for_lines_finds_its_values() {
 
 #[test]
 fn nothing_but_their_tables_is_a_fieldset() {
-    let html = report_html(&sample::run(true));
+    let html = report_html(&crate::sample::run(true));
     let names: Vec<_> = elements(&html, "fieldset")
         .iter()
         .map(|fieldset| elements(fieldset, "legend")[0])

@@ -4,8 +4,7 @@
 //! the answer before the next question sees two milliseconds at the 95th percentile: during a freeze there are only as many
 //! questions as askers. Those who come at their own time see a tenth of all operations wait for half a second on average.
 
-mod small;
-
+use crate::small::{Small, fails, plan};
 use brunt_qualify::goal::Growth;
 use brunt_qualify::plan::{LoadPlan, Plan};
 use brunt_qualify::rules::{Ending, RuleId};
@@ -15,7 +14,6 @@ use brunt_units::{ByteSize, Span, Time};
 use brunt_workload::content::Shape;
 use brunt_workload::mix::Mix;
 use brunt_workload::session::Scheduling;
-use small::{Small, fails, plan};
 
 const SECOND: u64 = 1_000_000_000;
 const FREEZE: u64 = 10;
@@ -57,7 +55,7 @@ fn reads(scheduling: Scheduling, sessions: u32) -> Plan {
     plan
 }
 
-fn run(plan: &Plan) -> small::Left {
+fn run(plan: &Plan) -> crate::small::Left {
     let mut small = Small::new(1);
     // Databases are made before the clock of the freezes begins.
     small.latency = Box::new(|now, _| freezing(now));

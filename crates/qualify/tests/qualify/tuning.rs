@@ -1,14 +1,12 @@
 //! Sessions are found before the test, or it is said why there are none.
 
-mod small;
-
+use crate::small::{Left, Small, failed, fails, outcome, plan};
 use brunt_qualify::goal::{Target, Tune};
 use brunt_qualify::plan::Plan;
 use brunt_qualify::rules::{Ending, RuleId};
 use brunt_report::RunResult;
 use brunt_report::result::{Outcome, Tuning, Verdict};
 use brunt_units::{Span, Time};
-use small::{Left, Small, failed, fails, outcome, plan};
 
 /// Storage that serves one I/O at a time, each in a millisecond: a thousand a second, and a queue for the rest.
 fn one_at_a_time(seed: u64) -> Small {

@@ -4,21 +4,19 @@
 //! and with its own checksum, beside the newer flush map and without it. What goes unnoticed stands in docs/detection.md:
 //!
 //! ```text
-//! cargo test -p brunt-qualify --test stale -- --nocapture
+//! cargo test -p brunt-qualify --test qualify stale -- --nocapture
 //! ```
-
-mod small;
 
 use std::fmt;
 use std::path::Path;
 
+use crate::small::{Small, instances, plan};
 use brunt_ese::format::flush_map::path_beside;
 use brunt_ese::format::page::{Page, PageFlags};
 use brunt_ese::verify::{Fault, FileReport, verify};
 use brunt_qualify::plan::Plan;
 use brunt_units::{ByteSize, PageSize, Span};
 use brunt_world_virtual::{Store, VirtualOptions, VirtualWorld};
-use small::{Small, instances, plan};
 
 const DATABASE: &str = "db/1.edb";
 

@@ -1,9 +1,8 @@
 //! Each limit of a test of load, exceeded by a whole test in virtual time, and by that limit alone if it can be.
 
-mod small;
-
 use std::ops::Range;
 
+use crate::small::{Small, failed, fails, outcome, plan, rule};
 use brunt_qualify::goal::Target;
 use brunt_qualify::kinds::TestKind;
 use brunt_qualify::plan::{Limits, Plan};
@@ -15,7 +14,6 @@ use brunt_workload::profile::Version;
 use brunt_world::fault::{Direction, Fault, FaultKind};
 use brunt_world::{Class, Op};
 use brunt_world_virtual::Request;
-use small::{Small, failed, fails, outcome, plan, rule};
 
 const MS: Span = Span::millis(1);
 /// A page of a database, and a segment of a log file.

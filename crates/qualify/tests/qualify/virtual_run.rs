@@ -1,9 +1,8 @@
 //! Whole tests in virtual time: what passes, what fails and for which reason, what is refused, and what is left behind.
 
-mod small;
-
 use std::path::Path;
 
+use crate::small::{DATABASE_SIZE, Small, failed, fails, outcome, plan};
 use brunt_qualify::error::RunError;
 use brunt_qualify::oracle::Findings;
 use brunt_qualify::plan::Plan;
@@ -11,7 +10,6 @@ use brunt_qualify::progress::News;
 use brunt_qualify::rules::{Ending, RuleId};
 use brunt_report::result::{Group, Outcome, Verdict};
 use brunt_units::{ByteSize, Span};
-use small::{DATABASE_SIZE, Small, failed, fails, outcome, plan};
 
 #[test]
 fn a_fast_disk_passes_and_everything_is_verified() {

@@ -1,7 +1,5 @@
 //! The report holds what it has to hold, in the order readers expect, and nothing a user wrote runs.
 
-mod sample;
-
 use brunt_report::result::{Outcome, Verdict};
 use brunt_report::{Run, report_html};
 
@@ -17,7 +15,7 @@ fn in_order(html: &str, texts: &[&str]) {
 
 #[test]
 fn the_verdict_comes_first_and_the_origin_last() {
-    let run = sample::run(false);
+    let run = crate::sample::run(false);
     assert_eq!(run.result.verdict, Verdict::Fail);
     let html = report_html(&run);
     let texts = [
@@ -47,7 +45,7 @@ fn the_verdict_comes_first_and_the_origin_last() {
 
 #[test]
 fn a_profile_of_2007_has_the_tables_of_2007() {
-    let mut run = sample::run(true);
+    let mut run = crate::sample::run(true);
     run.result.storage.details.setup.profile = "exchange-2007".to_owned();
     let html = report_html(&run);
     let texts = [
@@ -72,7 +70,7 @@ fn a_profile_of_2007_has_the_tables_of_2007() {
 
 #[test]
 fn logs_are_checked_by_the_folder() {
-    let mut run = sample::run(true);
+    let mut run = crate::sample::run(true);
     let files = &mut run.result.storage.servers[0].checksum;
     for number in 0..3 {
         let mut log = files[0].clone();
@@ -89,7 +87,7 @@ fn logs_are_checked_by_the_folder() {
 
 #[test]
 fn devices_are_named_and_what_they_do_not_tell_is_said() {
-    let html = report_html(&sample::run(true));
+    let html = report_html(&crate::sample::run(true));
     let drive = "<td>sdb</td><td>drive</td><td>MADE-UP MU3450857SS</td><td>3SK1X5CV</td><td>not told</td>\
                  <td>419.19 GiB</td><td>turns</td><td>write through</td><td>mq-deadline, 256</td><td>512 in 4096</td>";
     assert!(html.contains(drive));
@@ -98,7 +96,7 @@ fn devices_are_named_and_what_they_do_not_tell_is_said() {
 
 #[test]
 fn the_page_needs_nothing_else() {
-    let html = report_html(&sample::run(true));
+    let html = report_html(&crate::sample::run(true));
     for outside in [
         "http", "src=", "href=", "@import", "url(", "<script", "<link",
     ] {
@@ -109,7 +107,7 @@ fn the_page_needs_nothing_else() {
 #[test]
 fn what_a_user_wrote_is_text() {
     const EVIL: &str = "<script>alert('x')</script>";
-    let mut run = sample::run(true);
+    let mut run = crate::sample::run(true);
     let result = &mut run.result;
     let server = &mut result.storage.servers[0];
     let instance = &mut server.instances[0];
@@ -134,7 +132,7 @@ fn what_a_user_wrote_is_text() {
 
 #[test]
 fn a_run_that_never_collected_still_has_a_report() {
-    let mut run = sample::run(true);
+    let mut run = crate::sample::run(true);
     let result = &mut run.result;
     result.verdict = Verdict::Interrupted;
     result.storage.servers[0].instances.clear();

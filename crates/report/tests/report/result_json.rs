@@ -4,19 +4,17 @@
 //! has. When a field is added on purpose, write both anew with `BRUNT_BLESS=1 cargo test -p brunt-report`, and look
 //! at the difference: a line outside `details` that vanished or changed breaks somebody's script.
 
-mod sample;
-
 use brunt_report::RunResult;
 use brunt_report::result::{Backup, Direction, Group, Recovery, ResultError};
 use serde_json::{Value, json};
 
 const KEPT: &str = include_str!("result_v2.json");
 const KEPT_V1: &str = include_str!("result_v1.json");
-const SCHEMA: &str = include_str!("../../../docs/result.schema.json");
+const SCHEMA: &str = include_str!("../../../../docs/result.schema.json");
 
 /// The made-up result with few buckets, so that the kept file stays small.
 fn small() -> RunResult {
-    let mut result = sample::run(false).result;
+    let mut result = crate::sample::run(false).result;
     for distribution in &mut result.storage.details.distributions {
         distribution.buckets.truncate(2);
     }
@@ -38,7 +36,7 @@ fn value(result: &RunResult) -> Value {
 fn the_written_form_is_the_kept_one() {
     let written = small().to_json();
     if std::env::var_os("BRUNT_BLESS").is_some() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/result_v2.json");
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/report/result_v2.json");
         std::fs::write(path, &written).unwrap();
         return;
     }
@@ -110,7 +108,7 @@ fn a_later_field_does_not_disturb_and_another_form_is_refused() {
 #[test]
 fn results_keep_to_the_schema() {
     for passes in [true, false] {
-        assert_eq!(faults(&value(&sample::run(passes).result)), [""; 0]);
+        assert_eq!(faults(&value(&crate::sample::run(passes).result)), [""; 0]);
     }
     let mut other = small();
     other.storage.servers[0].backup.push(Backup {

@@ -7,10 +7,9 @@
 //!   the next start finds every record, or makes the databases whose creation was cut off
 //! ```
 
-mod small;
-
 use std::path::Path;
 
+use crate::small::{Left, Small, failed, plan};
 use brunt_qualify::error::RunError;
 use brunt_qualify::kinds::TestKind;
 use brunt_qualify::oracle::Findings;
@@ -22,7 +21,6 @@ use brunt_workload::profile::Version;
 use brunt_world_virtual::crash::{CrashImages, Sample};
 use brunt_world_virtual::journal::{Action, NameChange};
 use brunt_world_virtual::{Journal, Step, Store};
-use small::{Left, Small, failed, plan};
 
 /// Two instances of one small database each, read from beginning to end.
 fn reading() -> Plan {

@@ -1,9 +1,8 @@
 //! Tests of every kind in virtual time: one that passes, and one that fails for the right reason.
 
-mod small;
-
 use std::path::Path;
 
+use crate::small::{Small, failed, fails, instances, outcome, plan};
 use brunt_qualify::error::RunError;
 use brunt_qualify::goal::{Growth, Target};
 use brunt_qualify::kinds::TestKind;
@@ -16,7 +15,6 @@ use brunt_units::{ByteSize, Span, Time};
 use brunt_workload::profile::Version;
 use brunt_world::fault::{Fault, FaultKind};
 use brunt_world::{Class, Op};
-use small::{Small, failed, fails, instances, outcome, plan};
 
 fn of_kind(kind: TestKind) -> Plan {
     Plan {

@@ -1,8 +1,7 @@
 //! Storage that fails under a test: the engine's error is named with its ESE code, there is a result with the right verdict,
 //! and the databases recover.
 
-mod small;
-
+use crate::small::{Left, Small, fails, outcome, plan, rule};
 use brunt_qualify::error::RunError;
 use brunt_qualify::plan::Plan;
 use brunt_qualify::rules::{Ending, RuleId};
@@ -10,7 +9,6 @@ use brunt_report::RunResult;
 use brunt_report::result::{Outcome, Verdict};
 use brunt_units::Span;
 use brunt_world::fault::{Fault, FaultKind};
-use small::{Left, Small, fails, outcome, plan, rule};
 
 /// What happens to `file` when it has been asked for data so many times.
 fn after(after: u64, kind: FaultKind, file: &str) -> Plan {

@@ -1,12 +1,10 @@
 //! Several hosts as one: what adds up, what stays apart, and what does not belong together.
 
-mod sample;
-
 use brunt_report::result::Verdict;
 use brunt_report::{Run, TogetherError, are_one_test, report_html, side_by_side_html, together};
 
 fn host(name: &str, passes: bool) -> Run {
-    let mut run = sample::run(passes);
+    let mut run = crate::sample::run(passes);
     run.result.storage.servers[0].name = name.to_owned();
     run.result.origin.run_id = format!("run of {name}");
     run
@@ -14,7 +12,7 @@ fn host(name: &str, passes: bool) -> Run {
 
 #[test]
 fn one_run_stays_what_it_is() {
-    let run = sample::run(true);
+    let run = crate::sample::run(true);
     let same = together(vec![run.clone()]).unwrap();
     assert_eq!((same.result, same.samples), (run.result, run.samples));
 }

@@ -1,8 +1,7 @@
 //! Every version: a whole test with its pages, logs, mix, pacing and limits passes on fast storage, and fails on storage that is
 //! a millisecond slower than that version allows.
 
-mod small;
-
+use crate::small::{Small, failed, fails, instances, outcome};
 use brunt_qualify::kinds::TestKind;
 use brunt_qualify::plan::{EnginePlan, Limits, LoadPlan, Plan};
 use brunt_qualify::rules::RuleId;
@@ -10,7 +9,6 @@ use brunt_report::result::{Outcome, Verdict};
 use brunt_units::{ByteSize, Span};
 use brunt_workload::profile::Version;
 use brunt_world::{Class, Op};
-use small::{Small, failed, fails, instances, outcome};
 
 /// Two small databases of a version, sessions as it counts them. Sizes of cache and checkpoint are cut with the databases.
 fn plan(version: Version, kind: TestKind) -> Plan {

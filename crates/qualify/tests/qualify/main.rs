@@ -1,0 +1,17 @@
+//! Whole tests, in one program: each file is a subject.
+
+mod cut_off;
+mod faults;
+mod growth;
+mod honest_latency;
+mod integrity;
+mod kinds;
+mod limits;
+mod machine;
+mod profiles;
+mod rules;
+mod small;
+mod stale;
+mod tuning;
+mod twin;
+mod virtual_run;
