@@ -1,7 +1,7 @@
 //! The largest number of mailboxes for which every rule holds, and what ends it.
 //!
 //! Doubled until a rule fails or databases do not fit, then narrowed down, as many points at once as there are cores. That
-//! assumes what holds for storage in general: what bears a number bears a smaller one. The result is good to [`NEAR`].
+//! assumes what holds for storage in general: what bears a number bears a smaller one. The result is good to `NEAR`.
 //!
 //! ```text
 //!   passes passes passes | fails fails      speed is the limit: the smallest that fails says which rule, where, by how much

@@ -26,7 +26,7 @@ use crate::output::Output;
 Examples:
   brunt report runs/2026-11-21-181503-demo        rebuild report.html of a run
   brunt report host-a/ host-b/ --out system.html  add up two hosts, tested at the same time
-  brunt report runs/2026-11-21-181503-demo --json | jq .achieved_iops
+  brunt report runs/2026-11-21-181503-demo --json | jq .storage.achieved_iops
 
 The exit code is 0 when the report was written, whatever its verdict, and 2 otherwise.")]
 pub struct ReportArgs {

@@ -110,11 +110,20 @@ impl Replayer {
     pub(super) async fn read_generation(&self, generation: u32) -> Result<Generation, EngineError> {
         let path = self.base.files.path_of(generation);
         let bytes = read_whole(&self.base.world, Class::Recovery, &path).await?;
-        Generation::read(&bytes).map_err(|_| EngineError::LogCorrupt {
-            path,
-            at: LogPosition::start_of(generation),
-            what: "its header cannot be read",
-        })
+        let at = LogPosition::start_of(generation);
+        match Generation::read(&bytes) {
+            Ok(log) if log.header.generation == generation => Ok(log),
+            Ok(_) => Err(EngineError::LogCorrupt {
+                path,
+                at,
+                what: "it is another generation",
+            }),
+            Err(_) => Err(EngineError::LogCorrupt {
+                path,
+                at,
+                what: "its header cannot be read",
+            }),
+        }
     }
 
     /// A generation's first record must say that the one before ended where reading it ended.

@@ -131,24 +131,19 @@ impl Replayer {
 
     /// Whether a file that was fed is a whole generation of this stream.
     fn check_fed(&self, log: &Generation, generation: u32) -> Result<(), EngineError> {
-        let path = self.base.files.archived_path(generation);
         if log.header.signature != self.base.files.place().signature {
             return Err(EngineError::LogOfOthers {
                 directory: self.base.options.log_directory.clone(),
                 database: self.base.database(0).path.clone(),
             });
         }
-        let wrong = match log.damaged {
-            Some(at) => Some((at, "a segment that was durable is damaged")),
-            None if log.header.generation != generation => Some((
-                LogPosition::start_of(generation),
-                "it is another generation",
-            )),
-            None => None,
-        };
-        match wrong {
-            Some((at, what)) => Err(EngineError::LogCorrupt { path, at, what }),
+        match log.damaged {
             None => Ok(()),
+            Some(at) => Err(EngineError::LogCorrupt {
+                path: self.base.files.archived_path(generation),
+                at,
+                what: "a segment that was durable is damaged",
+            }),
         }
     }
 

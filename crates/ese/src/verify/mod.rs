@@ -19,7 +19,7 @@
 //! | blank, and a tree points to it | −1019 |
 //! | whole, or blank, but older than the flush map says | −1119 |
 //! | whole, but newer than the header of a database that was closed | −567 |
-//! | whole, but another page says otherwise ([`neighbours`]) | −327, −338, −1414, −1526 |
+//! | whole, but another page says otherwise (`neighbours`) | −327, −338, −1414, −1526 |
 //! | the device fails the read | −1022 |
 //! | owned, but behind the end of the file | −4001 |
 //! | whole, but the owned space that it tells makes no sense | −1206 |

@@ -173,6 +173,22 @@ fn logs_of_another_time_or_another_stream_are_not_taken_for_these() {
 }
 
 #[test]
+fn a_log_under_another_name_is_called_that() {
+    let (_, killed) = closed_and_killed();
+    let files = log_files(&killed);
+    let [.., before, last, _] = &files[..] else {
+        panic!("{files:?}");
+    };
+    let mut store = killed.fork();
+    store.put(last, &killed.get(before).unwrap());
+    let (error, _) = start(store);
+    let Some(EngineError::LogCorrupt { path, what, .. }) = error else {
+        panic!("{error:?}");
+    };
+    assert_eq!((&path, what), (last, "it is another generation"));
+}
+
+#[test]
 fn a_log_that_is_damaged_or_cut_short_is_named() {
     let (_, killed) = closed_and_killed();
     let path = Path::new(CURRENT);

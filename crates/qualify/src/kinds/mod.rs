@@ -7,7 +7,7 @@
 //! | database-backup | reads every database, perhaps copies and restores it | none |
 //! | soft-recovery | writes a number of logs, ends without a shutdown, replays them | none |
 //!
-//! A new kind is a variant of [`TestKind`], a file with its [`Kind`], and rows in `docs/rules.md`. The compiler and
+//! A new kind is a variant of [`TestKind`], a file with its `Kind`, and rows in `docs/rules.md`. The compiler and
 //! `tests/rules.rs` ask for them.
 
 mod database_backup;

@@ -73,7 +73,7 @@ pub struct SimulateArgs {
     #[arg(long, value_name = "KEY=VALUES")]
     pub sweep: Option<String>,
 
-    /// Find the largest number of mailboxes that passes (tests with [mailboxes])
+    /// Find the largest number of mailboxes that passes (tests sized in mailboxes)
     #[arg(long)]
     pub until_fail: bool,
 

@@ -22,7 +22,7 @@
 //! ```
 //!
 //! A database whose creation was interrupted says so in its header, and is made anew without being asked for. What an
-//! interrupted restore has left is finished or removed: see [`unfinished`]. Logs are removed only with
+//! interrupted restore has left is finished or removed: see `unfinished`. Logs are removed only with
 //! `--new`, because a database that is not named in this scenario may need them, and after the databases, because
 //! databases without their logs are worth nothing.
 
