@@ -22,7 +22,8 @@ fn main() {
 
 /// The commit of the workspace's own repository; not of one that it was merely unpacked in.
 fn checked_out() -> Option<String> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    // Asked at run time: checkouts that share a target folder share this script.
+    let root = Path::new(&env::var_os("CARGO_MANIFEST_DIR")?).join("../..");
     let top = git(&["rev-parse", "--show-toplevel"])?;
     if Path::new(&top).canonicalize().ok()? != root.canonicalize().ok()? {
         return None;

@@ -197,7 +197,7 @@ kind = "performance"
 duration = "1s"
 min_warmup = "1s"
 sessions = 2
-operations_per_s = 20
+operations_per_s = 100
 seed = 3
 [profile]
 version = "exchange-2013"
