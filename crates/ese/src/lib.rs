@@ -1,7 +1,7 @@
 //! An ESE-like storage engine: pages, trees, log, cache, checkpoint, recovery, verification.
 //!
-//! Its input/output pattern is the workload that brunt tests storage with, so it follows Microsoft's Extensible Storage
-//! Engine: names, defaults, error codes and the bytes of database files are ESE's.
+//! brunt tests storage with the I/O pattern of Microsoft's Extensible Storage Engine (ESE), so this engine follows it:
+//! names, defaults, error codes and database file bytes are ESE's.
 
 pub mod backup;
 pub mod cache;

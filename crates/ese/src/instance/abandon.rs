@@ -1,15 +1,16 @@
-//! Leaving an instance without closing it, as a program that dies does: what tests of recovery begin with.
+//! Leaving an instance without closing it, like a process that dies. Recovery tests begin this way.
 //!
-//! The log is made durable to its end, so that it is known what recovery must bring back. Nothing else is done: dirty pages are
-//! not written, and headers and checkpoint go on saying that the log is needed. What is in flight arrives first, because
-//! whoever opens the files next must not meet it.
+//! The log is flushed to its end, so a test knows what recovery must restore. Nothing else happens: dirty pages are not
+//! written, and headers and checkpoint still require the log. I/O in flight completes first, so it cannot interfere with
+//! the next open.
 
 use super::Instance;
 use crate::content::Content;
 use crate::error::EngineError;
 
 impl<C: Content> Instance<C> {
-    /// Leaves the instance. The cache must have been halted ([`crate::cache::Cache::halt`]), and no operation may be under way.
+    /// Leaves the instance. The caller has halted the cache ([`crate::cache::Cache::halt`]), and no operation is in
+    /// progress.
     ///
     /// # Errors
     /// When the instance has failed, or its log cannot be flushed.

@@ -1,24 +1,25 @@
-//! Torn or rotten? A page that recovery finds with a wrong checksum, assayed before anything is built on it.
+//! Torn or rotten? Examines a page with a wrong checksum before redo changes it.
 //!
-//! A torn page is rebuilt from the log: each of its sectors is as it was in *some* version since the checkpoint, and the log
-//! has every byte in which those versions differ. A rotten page must not be: bytes that no log record writes would stay
-//! rotten, and get a new checksum that calls them right. Both look alike, so the log is asked, as far as it is durable:
+//! A torn page can be rebuilt from the log: each of its sectors is from *some* version since the checkpoint, and the log
+//! has every byte in which those versions differ. A rotten page cannot: bytes that no log record writes would stay rotten,
+//! and a new checksum would bless them. Both look alike, so the durable log decides:
 //!
 //! ```text
-//!   versions of the page    0 ----- 1 ----- 2 ----- 3       version 0 is what the first change in the log found
+//!   versions of the page    0 ----- 1 ----- 2 ----- 3       version 0: before the first change in the log
 //!   log, since checkpoint       c1      c2      c3          each change is bytes and places
 //!   found                   [ 1 | 1 | 2 | 0 | 1 ... ]       torn: sector 0 has the time and the checksum of version 1
 //! ```
 //!
-//! * The first sector holds the page's time. One that no version had is rot, or a write that got lost.
-//! * If all other sectors are of the first one's version or older, replaying up to it gives that version, byte for byte, and
-//!   the stored checksum must agree.
-//! * If it does not agree, a torn page has a sector of a *later* version: all that the log has written there up to that version
-//!   is there, and not as it was before. A page without such a sector is rotten, unless one bit explains it, which is then turned
-//!   back. Not before: three bits in which two versions differ can look like a flipped one somewhere else.
+//! * The first sector holds the page's time. If no version had that time, the page is rotten or a write was lost.
+//! * If all other sectors are of that version or older, replaying up to it gives that version byte for byte, and the stored
+//!   checksum must match.
+//! * If it does not match, a torn page has a sector of a *later* version: it agrees with everything that the log has
+//!   written there up to the later version, and that differs from the earlier content. A page without such a sector is
+//!   rotten, unless a single flipped bit explains the checksum, which is then corrected. The order matters: three bits in
+//!   which two versions differ can look like one flipped bit elsewhere.
 //!
-//! A torn page is never taken for rotten; a rotten one that also happens to have such a sector is taken for torn.
-//! Records that change the page wholly, from zeros on, make its rot harmless.
+//! A torn page is never mistaken for a rotten one. A rotten page that also has such a sector is treated as torn. Rot is
+//! harmless if a record rewrites the whole page, starting from zeros.
 
 use std::rc::Rc;
 
@@ -33,24 +34,24 @@ use crate::page::{PageChange, PageChanges, Pages};
 
 /// Storage writes sectors whole: the durability contract, see [`brunt_world::Disk`].
 const SECTOR: usize = 512;
-/// Checksums of the further blocks of a large page.
+/// Where a large page keeps the checksums of its further blocks.
 const MORE_CHECKSUMS_AT: usize = 40;
 
-/// One record's part in a page.
+/// One record's change to a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Turn {
-    /// What the page carried before.
+    /// Database time of the page before the change.
     pub(super) before: DatabaseTime,
-    /// What it carries afterwards.
+    /// Database time after it.
     pub(super) time: DatabaseTime,
-    /// Whether it begins with zeros.
+    /// Whether the page starts from zeros.
     pub(super) is_fresh: bool,
-    /// Bytes and where they go, in the order of writing.
+    /// Bytes and their offsets, in write order.
     pub(super) ranges: Vec<(usize, Vec<u8>)>,
 }
 
 impl Turn {
-    /// Adds one record's change, or more of the same record's.
+    /// Adds a record's change; several changes by the same record become one turn.
     fn add(turns: &mut Vec<Self>, change: &PageChange<'_>, time: DatabaseTime) {
         let ranges = change
             .ranges()
@@ -77,17 +78,17 @@ impl Turn {
     }
 }
 
-/// What an assay found.
+/// Result of an assay.
 pub(super) enum Assay {
-    /// It was torn, or its rot is harmless: the page as the last turn left it.
+    /// The page was torn, or its rot is harmless. Holds the page after the last turn.
     Rebuilt(Vec<u8>),
-    /// One bit of a block was flipped: the same, with it turned back.
+    /// A block had one flipped bit. Holds the page after the last turn, with the bit corrected.
     Corrected(Vec<u8>),
     /// It is rotten.
     Rotten,
 }
 
-/// What a page is whose checksum is wrong, when `turns` are what the log did to page `number`.
+/// Examines page `number`, whose checksum is wrong. `turns` are the changes that the log makes to it.
 pub(super) fn assay(found: &[u8], size: PageSize, number: PageNumber, turns: &[Turn]) -> Assay {
     let Some(first) = turns.first() else {
         return Assay::Rotten;
@@ -116,11 +117,11 @@ pub(super) fn assay(found: &[u8], size: PageSize, number: PageNumber, turns: &[T
     }
 }
 
-/// The page when `turns` have been replayed, which end at its own time, under the checksum and the flush type that it has.
+/// The page after replaying `turns`, which end at its own time. Checksum and flush type stay as found.
 fn version_of(found: &[u8], size: PageSize, turns: &[Turn]) -> Vec<u8> {
     let mut page = found.to_vec();
     turns.iter().for_each(|turn| turn.apply(&mut page));
-    // No record knows these.
+    // The log does not record these.
     let mut keep = |from: usize, to: usize| page[from..to].copy_from_slice(&found[from..to]);
     keep(CHECKSUM_AT, DATABASE_TIME_AT);
     if size.is_large() {
@@ -132,9 +133,9 @@ fn version_of(found: &[u8], size: PageSize, turns: &[Turn]) -> Vec<u8> {
     page
 }
 
-/// Whether a sector behind the first is as it was in a version after `version`, and not as in that one.
+/// Whether a sector behind the first matches a version after `version`, and differs from `version` itself.
 fn has_later_sector(found: &[u8], turns: &[Turn], version: usize) -> bool {
-    // What the log has written so far; where it has written nothing nobody knows what stands there.
+    // What the log has written so far; `None` where it has not written, so the content is unknown.
     let mut written: Vec<Option<u8>> = vec![None; found.len()];
     let write = |turn: &Turn, written: &mut Vec<Option<u8>>| {
         for (offset, bytes) in &turn.ranges {
@@ -169,14 +170,14 @@ fn has_later_sector(found: &[u8], turns: &[Turn], version: usize) -> bool {
 }
 
 impl Replayer {
-    /// Rebuilds a page that looks torn, up to the end of the log, before the record at `appended` changes it. The page is pinned,
-    /// and no record before has changed it.
+    /// Rebuilds a page that looks torn, up to the end of the log, before the record at `appended` changes it. The page is
+    /// pinned, and no earlier record has changed it.
     ///
-    /// At once, and not record by record: halfway it would have bytes of versions to come under the time of one that is past, and
-    /// if that were written and torn again nobody could tell it from rot.
+    /// All at once, not record by record. Halfway, the page would have an old time and bytes of later versions; if it were
+    /// written and torn again in that state, it would look rotten.
     ///
     /// # Errors
-    /// [`EngineError::Page`] when it is rotten; when the log cannot be read.
+    /// [`EngineError::Page`] when the page is rotten; an error when the log cannot be read.
     pub(super) async fn rebuild(
         &mut self,
         database: u8,
@@ -215,7 +216,7 @@ impl Replayer {
         Ok(())
     }
 
-    /// Looks through the log from `from` on for what it does to the pages of a database that are known to look torn.
+    /// Collects from the log, starting at `from`, all changes to the pages of a database that look torn.
     async fn gather(&mut self, database: u8, from: LogPosition) -> Result<(), EngineError> {
         let torn = self.base.cache.torn(self.base.database(database).number);
         let size = self.base.options.page_size;
@@ -258,9 +259,9 @@ mod tests {
 
     const PAGE: PageNumber = PageNumber(9);
 
-    /// Versions of a page as they would be written, and the turns between them.
+    /// Versions of a page as written to disk, and the turns between them.
     ///
-    /// Of its ranges `news` percent hold something new; the others are what stands there already.
+    /// `news` percent of the ranges hold new content; the others repeat what is there already.
     fn history(size: PageSize, news: u32, draw: &mut Stream) -> (Vec<Vec<u8>>, Vec<Turn>) {
         let below =
             |draw: &mut Stream, bound: usize| usize::try_from(draw.below(bound as u64)).unwrap();
@@ -281,7 +282,7 @@ mod tests {
             time = DatabaseTime(time.0 + 1 + draw.below(9));
             let ranges = (0..1 + draw.below(4)).map(|_| {
                 let length = 1 + below(draw, 90);
-                // The head of a page has its own rules.
+                // The page header has its own rules.
                 let offset = 80 + below(draw, size.bytes() - length - 80);
                 let mut bytes = page[offset..offset + length].to_vec();
                 if draw.percent(news) {
@@ -304,7 +305,7 @@ mod tests {
 
     const SIZES: [PageSize; 3] = [PageSize::KIB_4, PageSize::KIB_8, PageSize::KIB_32];
 
-    /// Each sector from a version of its own: whatever is drawn, nobody calls it rotten.
+    /// Takes each sector from a random version; such a page must never be called rotten.
     #[test]
     fn a_torn_page_is_never_rotten() {
         let mut draw = Streams::new(1).named("torn");
@@ -326,7 +327,7 @@ mod tests {
             }
             torn += u32::from(!checksum::is_sound(&found, size, PAGE));
             if !checksum::is_sound(&found, size, PAGE) {
-                // What a write adds, no record does.
+                // The log does not record what the write adds (checksum, flush type).
                 let expected = version_of(&versions[0], size, &turns);
                 let Assay::Rebuilt(rebuilt) = assay(&found, size, PAGE, &turns) else {
                     panic!("round {round}: called rotten");
@@ -337,7 +338,7 @@ mod tests {
         assert!(torn > 1000, "{torn} were torn");
     }
 
-    /// A version as it was written, with rot where the log writes nothing.
+    /// A version as written, with rot where the log writes nothing.
     #[test]
     fn a_rotten_page_is_noticed() {
         let mut draw = Streams::new(2).named("rotten");
@@ -360,7 +361,7 @@ mod tests {
             }
             if !checksum::is_sound(&found, size, PAGE) {
                 let expected = version_of(&versions[version], size, &turns);
-                // Bits of two blocks of a large page are turned back.
+                // A large page can have a bit corrected in each of two blocks.
                 let is_noticed = match assay(&found, size, PAGE, &turns) {
                     Assay::Rotten => true,
                     Assay::Corrected(page) => size.is_large() && page[80..] == expected[80..],
@@ -383,7 +384,7 @@ mod tests {
             found[at] ^= 1 << draw.below(8);
             let expected = version_of(&versions[version], size, &turns);
             match assay(&found, size, PAGE, &turns) {
-                // In bytes that the log writes again it goes away by itself.
+                // Rot disappears where the log writes again.
                 Assay::Rebuilt(rebuilt) | Assay::Corrected(rebuilt) => {
                     assert!(rebuilt[80..] == expected[80..], "round {round}");
                 }

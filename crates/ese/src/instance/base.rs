@@ -1,4 +1,4 @@
-//! What a replayer works on, and the writer after it: databases, the cache of their pages, and how far they are on disk.
+//! What a replayer and then the writer share: databases, their page cache, and the checkpoint on disk.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -19,7 +19,7 @@ use crate::format::stamp::Signature;
 use crate::log::{Flushed, LogFiles, WriteAhead};
 use crate::small_file::name_error;
 
-/// Log files that have been replayed, and those that have to be; both zero when nothing has to.
+/// Log files replayed, and log files to replay; both 0 when there is nothing to replay.
 pub type Replayed = Rc<Cell<(u32, u32)>>;
 
 pub(crate) struct Base<C: Content> {
@@ -30,16 +30,16 @@ pub(crate) struct Base<C: Content> {
     pub(crate) databases: Vec<Database>,
     /// The checkpoint on disk.
     pub(crate) checkpoint: Cell<LogPosition>,
-    /// The copy of it that a crash has left behind the other, to be written first; 0 when they are equal.
+    /// The checkpoint copy that a crash left behind the other, to be written first; 0 when both are equal.
     pub(crate) stale_copy: Cell<u64>,
     pub(crate) replayed: Replayed,
-    /// Log generations from which on backups need the log.
+    /// For each running backup, the first log generation it needs.
     pub(crate) holds: RefCell<Vec<u32>>,
     /// Whether flush maps are written.
     pub(crate) keeps_flush_maps: Cell<bool>,
 }
 
-/// What a log directory says to begin with.
+/// What the log directory says at opening.
 #[derive(Default)]
 pub(crate) struct Beginning {
     /// Where the log ends.
@@ -48,11 +48,11 @@ pub(crate) struct Beginning {
     pub(crate) signature: Option<Signature>,
     /// The checkpoint on disk.
     pub(crate) checkpoint: LogPosition,
-    /// The copy of it to write first.
+    /// The checkpoint copy to write first.
     pub(crate) stale_copy: u64,
 }
 
-/// Log that was durable before it was replayed: its end.
+/// Log that was durable before it was replayed. Holds its end.
 pub(crate) struct Arrived(pub(crate) Cell<LogPosition>);
 
 impl WriteAhead for Arrived {
@@ -67,7 +67,7 @@ impl WriteAhead for Arrived {
 }
 
 impl<C: Content> Base<C> {
-    /// Takes databases that have been looked at into the cache. Their pages may be as new as the log's end.
+    /// Adds opened databases to the cache. Their pages may be as new as the end of the log.
     pub(crate) async fn assemble(
         world: &World,
         cache: &Cache<C>,
@@ -140,11 +140,11 @@ impl<C: Content> Base<C> {
         }
     }
 
-    /// Says in the headers of databases in use that they need the log up to `generation`, whose file is there and empty: one
-    /// that is lost later is missed.
+    /// Records in the headers of databases in use that they need the log up to `generation`. That file exists and is empty.
+    /// If it is lost later, the next open notices.
     ///
-    /// Source: microsoft/Extensible-Storage-Engine, dev/ese/src/ese/_log/logstream.cxx: headers are updated with each new log
-    /// file, before it is written to.
+    /// Source: microsoft/Extensible-Storage-Engine, dev/ese/src/ese/_log/logstream.cxx: headers are updated with each new
+    /// log file, before it is written to.
     pub(crate) async fn name_generation(
         self: &Rc<Self>,
         generation: u32,

@@ -1,10 +1,12 @@
-//! The checkpoint: letting old dirty pages go, and moving the point from which recovery starts.
+//! The checkpoint: writing back old dirty pages, and moving the point from which recovery starts.
 //!
-//! Once a second each database whose writes have completed is synced, and the checkpoint moves to the oldest position that
-//! a dirty page, an unsynced write or an open transaction still needs. The file has two copies; the second is written
-//! when the first is durable, so a torn write never takes both. Where a crash came between them, the one that is behind is
-//! written first: logs that it needs may be gone. With circular logging the generations before the
-//! checkpoint are given up, but only when it is durable.
+//! Once a second each database with completed writes is synced. The checkpoint then moves to the oldest position that a
+//! dirty page, an unsynced write or an open transaction still needs.
+//!
+//! The file has two copies. The second is written when the first is durable, so a torn write never destroys both. After a
+//! crash between the two, the older copy is written first: the log files it needs may be gone.
+//!
+//! With circular logging, generations before the checkpoint are released once the checkpoint is durable.
 
 use brunt_units::{LogPosition, Span, Time};
 use brunt_world::sync::Alarm;
@@ -45,18 +47,19 @@ impl<C: Content> Instance<C> {
             .map_err(name_error(&self.0.checkpoint_path()))
     }
 
-    /// When in a period the passes of this instance begin: instances that open together would write together ever after.
+    /// When in a period this instance makes its passes. Without the offset, instances opened together would always write
+    /// together.
     fn phase(&self) -> Span {
         let name = format!("checkpoint/{}", self.0.options.number);
         let mut draw = self.0.world.random.named(&name);
         Span::nanos(draw.below(policy::PASS_PERIOD.0))
     }
 
-    /// Submits writes of pages that are older than the depth allows, as many as the pacing gives.
+    /// Writes back pages older than the checkpoint depth allows, as many as the pacing permits.
     async fn let_go(&self, pacing: &mut policy::Checkpoint) -> Result<(), EngineError> {
         let options = &self.0.options;
         let tail = self.0.log.tail();
-        // What only waits for a sync is nothing to write.
+        // Pages that only wait for a sync do not count.
         let lag = self
             .0
             .cache
@@ -75,7 +78,7 @@ impl<C: Content> Instance<C> {
         Ok(())
     }
 
-    /// Waits until `time`, until a write has ended, or until the instance closes.
+    /// Waits until `time`, until a write completes, or until the instance closes.
     async fn pause_for_writes(&self, time: Time, alarm: &Alarm) {
         if !self.0.closing.get() {
             let instance = self.0.options.number;
@@ -96,10 +99,11 @@ impl<C: Content> Instance<C> {
             .await;
     }
 
-    /// Syncs what was written and moves the checkpoint as far as it may go, if it is worth it or the log is `short_of_room`.
+    /// Syncs completed writes and moves the checkpoint as far as possible, if the move is large enough or the log is
+    /// `short_of_room`.
     ///
     /// # Errors
-    /// When a sync or a write fails. The old checkpoint holds.
+    /// When a sync or a write fails. The old checkpoint stays valid.
     pub(crate) async fn advance(
         &self,
         file: FileId,
@@ -108,7 +112,7 @@ impl<C: Content> Instance<C> {
         for database in &self.0.databases {
             self.0.cache.sync(database.number).await?;
         }
-        // Taken before the needed positions are asked for: what is changed meanwhile lies behind it.
+        // Read before asking for needed positions: any change made in the meantime comes after it.
         let tail = self.0.log.durable();
         let needed = self.0.cache.oldest_needed(self.0.options.number);
         let position = needed
@@ -117,7 +121,7 @@ impl<C: Content> Instance<C> {
             .fold(tail, LogPosition::min);
         let is_behind = short_of_room && position > self.0.checkpoint.get();
         if is_behind || self.is_worth_writing(position) {
-            // After the position was taken: a page written meanwhile needs a position that is not before it.
+            // After choosing the position: a page written from now on cannot need an earlier one.
             self.0.write_flush_maps().await?;
             self.0.write_checkpoint(file, position).await?;
             self.0.give_up_old_logs().await?;
@@ -125,7 +129,7 @@ impl<C: Content> Instance<C> {
         Ok(())
     }
 
-    /// Where the volume of the logs has no room for more, writes what keeps old ones, and gives those up.
+    /// When the log volume is full, writes back what holds on to old log files, and releases them.
     pub(crate) async fn make_room(&self) -> Result<(), EngineError> {
         let files = &self.0.files;
         if !files.is_low() || self.0.options.circular == Circular::Off {
@@ -140,7 +144,7 @@ impl<C: Content> Instance<C> {
         files.replenish().await
     }
 
-    /// A checkpoint moves by a quarter of its depth at least: each move writes the flush map of all pages written since.
+    /// The checkpoint moves by at least a quarter of its depth: each move writes the flush map of all pages written since.
     fn is_worth_writing(&self, position: LogPosition) -> bool {
         if self.0.checkpoint_held.get() {
             return false;
@@ -162,8 +166,8 @@ impl<C: Content> Instance<C> {
 }
 
 impl<C: Content> Base<C> {
-    /// With circular logging, gives up the logs that the checkpoint on disk has left behind. An instance that opens does so
-    /// before it needs a new log file: a volume that its predecessor has filled has room again.
+    /// With circular logging, releases log files before the checkpoint on disk. An opening instance does this before it
+    /// needs a new log file, so that a full log volume has room again.
     pub(crate) async fn give_up_old_logs(&self) -> Result<(), EngineError> {
         let keep = match self.options.circular {
             Circular::Off => return Ok(()),
@@ -174,7 +178,7 @@ impl<C: Content> Base<C> {
         self.files.give_up_before(oldest, keep).await
     }
 
-    /// The first generation that stays when the checkpoint is at `position`.
+    /// The first generation to keep when the checkpoint is at `position`.
     fn oldest_kept(&self, position: LogPosition) -> u32 {
         let holds = self.holds.borrow();
         holds.iter().copied().fold(position.generation, u32::min)
@@ -200,7 +204,7 @@ impl<C: Content> Base<C> {
         Ok(())
     }
 
-    /// One copy of the checkpoint file that says `position`.
+    /// One copy of the checkpoint file, for `position`.
     pub(crate) fn checkpoint_copy(&self, position: LogPosition) -> Vec<u8> {
         let checkpoint = Checkpoint {
             position,
@@ -213,8 +217,8 @@ impl<C: Content> Base<C> {
             .expect("an instance has no more databases than fit")
     }
 
-    /// Which databases take part, and their times. The log behind the checkpoint may never mention a database that has been
-    /// at rest: then this is where recovery learns both.
+    /// The attached databases and their times. The log after the checkpoint may never mention an idle database, so recovery
+    /// learns both from here.
     fn attachments(&self, position: LogPosition) -> Vec<Attachment> {
         let list = |(database_id, entry): (u8, &Database)| {
             let header = entry.header.borrow();
@@ -246,7 +250,7 @@ impl<C: Content> Base<C> {
                     .allocate(file, 2 * CHECKPOINT_BYTES as u64)
                     .await
                     .map_err(name_error(&path))?;
-                // Or a torn first write could leave less than a block, which is taken for somebody else's.
+                // Otherwise a torn first write could leave less than a block, which would be refused as a foreign file.
                 let synced = self.world.disk.submit(Io::sync(Class::Metadata, file));
                 synced.await.result.map_err(file_error(&path))?;
                 let directory = &self.options.log_directory;
@@ -265,7 +269,7 @@ impl<C: Content> Base<C> {
     }
 }
 
-/// Where an instance keeps its checkpoint.
+/// Path of the checkpoint file.
 pub(crate) fn checkpoint_path(options: &super::InstanceOptions) -> std::path::PathBuf {
     options.log_directory.join("edb.chk")
 }

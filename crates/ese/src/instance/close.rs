@@ -1,4 +1,4 @@
-//! Closing an instance: every dirty page goes, then a sync, then the log says so, and only then the headers say *clean*.
+//! Closing an instance: write back all dirty pages, sync, log the detach, and only then mark the headers *clean*.
 
 use super::Instance;
 use super::checkpoint::checkpoint_path;
@@ -9,15 +9,16 @@ use crate::log::LogRecord;
 use crate::small_file::name_error;
 
 impl Instance<Bytes> {
-    /// Closes the instance: afterwards every database is clean and needs no log.
+    /// Closes the instance. Afterwards every database is clean and needs no log.
     ///
-    /// Transactions that are still open are taken back.
+    /// Open transactions are undone.
     ///
     /// # Errors
-    /// When anything cannot be written. The databases are then recoverable, not clean, and nothing touches their files any more.
+    /// When a write fails. The databases are then recoverable but not clean, and the instance no longer touches their
+    /// files.
     pub async fn close(self) -> Result<(), EngineError> {
         if let Err(error) = self.take_all_back().await {
-            // Whoever looks at the files now must not meet tasks that still move the checkpoint and give logs up.
+            // After this call returns, no task may still move the checkpoint or release log files.
             self.end_background().await;
             return Err(error);
         }
@@ -34,7 +35,7 @@ impl Instance<Bytes> {
 }
 
 impl<C: Content> Instance<C> {
-    /// Closes an instance that has no open transactions: afterwards every database is clean and needs no log.
+    /// Closes an instance without open transactions. Afterwards every database is clean and needs no log.
     ///
     /// # Errors
     /// As [`Instance::close`].

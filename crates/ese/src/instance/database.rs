@@ -13,35 +13,35 @@ use crate::small_file::{file_error, name_error, read_at, write_through};
 
 /// An open database file.
 pub struct Database {
-    /// Its number in the cache.
+    /// Number in the cache.
     pub number: u8,
-    /// Its path.
+    /// Path.
     pub path: PathBuf,
-    /// Its file.
+    /// The database file.
     pub file: FileId,
-    /// Its flush map.
+    /// The flush map file.
     pub map: FileId,
-    /// Its header as last written.
+    /// Header as last written.
     pub header: RefCell<DatabaseHeader>,
-    /// Its pages, the two header pages not counted.
+    /// Pages, without the two header pages.
     pub pages: Cell<u32>,
-    /// Whether it is being made longer.
+    /// Whether the file is growing.
     pub growing: Cell<bool>,
-    /// Whether its root has given pages away since growth was last considered.
+    /// Whether the root has given away pages since growth was last considered.
     pub is_drawn_on: Cell<bool>,
 }
 
-/// A database file that was opened and looked at, not yet taken in.
+/// A database file, opened and examined, but not yet part of an instance.
 pub struct Found {
-    /// Its file.
+    /// The file.
     pub file: FileId,
-    /// Its header: the better of the two copies.
+    /// The header: the better of the two copies.
     pub header: DatabaseHeader,
-    /// Its pages, the two header pages not counted.
+    /// Pages, without the two header pages.
     pub pages: u32,
 }
 
-/// Opens a database of ours for writing.
+/// Opens a brunt database for writing.
 ///
 /// # Errors
 /// [`EngineError::NotOurs`] when it does not carry our marker; [`EngineError::Damaged`] when neither header can be read.
@@ -93,10 +93,10 @@ async fn look(
 }
 
 impl Database {
-    /// Writes the header: the first copy, and when that is durable the second.
+    /// Writes both copies of the header, the second once the first is durable.
     ///
     /// # Errors
-    /// When a write fails. One copy is sound then.
+    /// When a write fails. One copy is still intact.
     pub async fn write_header(&self, world: &World) -> Result<(), EngineError> {
         let (bytes, size) = {
             let header = self.header.borrow();

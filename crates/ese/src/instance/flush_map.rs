@@ -1,8 +1,8 @@
 //! The flush map on disk: written before the checkpoint moves, read when a database is opened.
 //!
-//! After a crash the map may know of a write that the disk has lost, or not know of one that it has. Both kinds of pages
-//! were changed behind the checkpoint, because the map is written after the checkpoint's position is chosen and before it
-//! is durable; so recovery meets them, and what it meets counts as unknown.
+//! After a crash the map may know of a write that the disk has lost, or lack one that the disk has. Redo visits all such
+//! pages, because the map is written after the checkpoint's position is chosen and before the checkpoint is durable. Redo
+//! treats the flush type of every page it visits as unknown.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ use crate::format::flush_map::{
 use crate::format::stamp::Signature;
 use crate::small_file::{file_error, name_error, read_at, write_through};
 
-/// Opens a database's flush map, or makes a new one, and ties it to the header, which is to be written after this.
+/// Opens or creates a database's flush map and ties it to the header, which the caller writes afterwards.
 pub(crate) async fn open<C: Content>(
     world: &World,
     database: &Path,
@@ -43,7 +43,7 @@ pub(crate) async fn open<C: Content>(
     }
 }
 
-/// What the map knows; `None` when it does not belong to the database, and an error when it is not a map of ours.
+/// The map's content; `None` when the map does not belong to the database. An error when it is not a brunt map.
 async fn read<C: Content>(
     world: &World,
     path: &Path,
@@ -53,7 +53,7 @@ async fn read<C: Content>(
     let length = world.volume.length(file).await.map_err(name_error(path))?;
     let page = MAP_PAGE_BYTES as u64;
     if length < page {
-        // It was being created when the world ended.
+        // A crash interrupted its creation.
         return Ok(None);
     }
     let bytes = read_at(
@@ -75,13 +75,13 @@ async fn read<C: Content>(
             Ok(Some(memory))
         }
         Some(header) if header.database.is_ours() => Ok(None),
-        // Torn while it was being created, which leaves its first sector zero or as we write it.
+        // Creation was torn: the first sector is either zero or as written.
         None if bytes[..512].iter().all(|byte| *byte == 0) || has_magic(&bytes) => Ok(None),
         _ => Err(EngineError::NotOurs(path.to_owned())),
     }
 }
 
-/// Begins a map that knows nothing.
+/// Creates an empty map.
 async fn start<C: Content>(
     world: &World,
     path: &Path,
@@ -103,7 +103,7 @@ async fn start<C: Content>(
         flush,
         pages: found.pages,
     };
-    // Shortened durably first: map pages of an older tie must not stand behind the new header.
+    // First shorten it durably: map pages of an older tie must not follow the new header.
     world
         .volume
         .allocate(file, MAP_PAGE_BYTES as u64)
@@ -120,17 +120,17 @@ async fn start<C: Content>(
 }
 
 impl Instance<Ghost> {
-    /// From here on flush maps are not written, as by engines that keep none on disk (it is an option of the
-    /// public source, `JET_paramPersistedLostFlushDetection`).
+    /// Stops writing flush maps from now on, as an engine without persisted maps (the public source has an option for it:
+    /// `JET_paramPersistedLostFlushDetection`).
     ///
-    /// Nothing is lost: pages without content cannot be told from what stood in their place before.
+    /// Instances whose pages have no content lose nothing: they cannot tell a page from its predecessor anyway.
     pub fn leave_flush_maps(&self) {
         self.0.keeps_flush_maps.set(false);
     }
 }
 
 impl<C: Content> Base<C> {
-    /// Makes the flush maps durable as they stand now.
+    /// Makes the flush maps durable.
     pub(crate) async fn write_flush_maps(&self) -> Result<(), EngineError> {
         if !self.keeps_flush_maps.get() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Making database files longer, ahead of need.
+//! Growing database files ahead of need.
 //!
 //! ```text
 //!   a tree obtains an extent from the database root
@@ -6,11 +6,11 @@
 //!   a tree finds no extent that fits                                      ──> grow, and the operation waits
 //! ```
 //!
-//! The new part of the file is filled with zeros before its pages belong to the root: an unwritten extent would turn a
-//! timed page write into a change of the file system's own records. One growth of a database runs at a time; who needs
-//! pages meanwhile waits for it and looks again.
+//! The new part of the file is filled with zeros before its pages belong to the root. Otherwise the first write of a page
+//! would make the file system convert an unwritten extent, and the measured latency would include its metadata update. A
+//! database runs one growth at a time. An operation that needs pages meanwhile waits for it and checks again.
 //!
-//! A file without trees, as tests of cache and log have, grows only when it is asked to.
+//! A file without trees, as in tests of cache and log, grows only on request.
 
 use brunt_units::PageNumber;
 use brunt_world::{Class, Io, IoError, Op, Segments};
@@ -29,13 +29,13 @@ use crate::small_file::{file_error, name_error};
 use crate::space::{self, Extents, Space, extent_pages};
 use crate::tree::TreeId;
 
-/// Bytes written at a time into the new part of a file.
+/// Zeros written at a time into the new part of a file, in bytes.
 const CHUNK_BYTES: u64 = 256 << 10;
 
-/// What decides about the next growth of a database.
+/// The input for the next growth decision.
 #[derive(Clone, Copy, Debug)]
 struct Supply {
-    /// The last page that the root owns.
+    /// The last page owned by the root.
     last: PageNumber,
     /// Pages of the root's largest available extent.
     largest: u32,
@@ -47,7 +47,7 @@ impl Instance<Bytes> {
     /// Grows a database ahead of need until the instance closes.
     pub(crate) async fn run_growth(self, database: u8) -> Result<(), EngineError> {
         let entry = self.0.database(database);
-        // A file without a root, or one that cannot be read: whoever needs it will be told.
+        // Fails without a root, or if it cannot be read. Operations that need it report the error.
         let mut is_due = self.supply(database).await.is_ok();
         while !self.0.closing.get() {
             if is_due && let Ok(supply) = self.supply(database).await {
@@ -58,9 +58,9 @@ impl Instance<Bytes> {
                 } = supply;
                 let more = extension::growth(last.0, largest, 0, extension);
                 if more > 0 {
-                    // Before the growth begins, because those who wait for it hold permits.
+                    // Taken before the growth begins, because operations that wait for the growth hold permits.
                     let _permit = self.0.cache.operations().enter().await;
-                    // An operation that finds no pages tries again, and reports what is wrong.
+                    // An operation that still finds no pages retries and reports the error.
                     let _ = self.grow_by(database, more).await;
                 }
             }
@@ -76,7 +76,7 @@ impl Instance<Bytes> {
         Ok(())
     }
 
-    /// Notices that a change of `touched` pages has touched the space of the database root.
+    /// Records whether `touched` includes space pages of the database root.
     pub(super) fn watch_root(&self, database: u8, pages: &CachedPages<'_>, touched: &[PageNumber]) {
         let is_root = |page: &PageNumber| {
             let bytes = pages.resident(*page).expect("it was just changed");
@@ -88,7 +88,7 @@ impl Instance<Bytes> {
         }
     }
 
-    /// Looks into the space trees of the database root.
+    /// Reads the space trees of the database root.
     async fn supply(&self, database: u8) -> Result<Supply, EngineError> {
         let least = self.0.options.growth_pages;
         self.look(database, |pages| {
@@ -99,7 +99,7 @@ impl Instance<Bytes> {
                 largest = place.extent.pages.max(largest);
             }
             let owned = Extents::of(pages, space.owned)?.sum()?;
-            // The largest extent that any tree of such a database would ask for comes out of one growth.
+            // Large enough for the largest extent that a tree of such a database asks for.
             let extension = least.max(extent_pages(owned));
             let last = space::last_page(pages)?;
             Ok(Supply {
@@ -111,7 +111,7 @@ impl Instance<Bytes> {
         .await
     }
 
-    /// Makes a database longer by `pages` and an extension, or waits for whoever is making it longer.
+    /// Grows a database by `pages` plus an extension, or waits for a growth in progress.
     ///
     /// # Errors
     /// When the volume is full or the file cannot be written.
@@ -131,7 +131,7 @@ impl Instance<Bytes> {
         self.grow_by(database, more).await
     }
 
-    /// The caller has a permit.
+    /// Grows on behalf of a caller that has a permit.
     async fn grow_by(&self, database: u8, more: u32) -> Result<(), EngineError> {
         if !self.begin_growth(database).await {
             return Ok(());
@@ -149,7 +149,7 @@ impl Instance<Bytes> {
     async fn extend(&self, database: u8, entry: &Database, more: u32) -> Result<(), EngineError> {
         let root = TreeId::DATABASE;
         let full = || file_error(&entry.path)(IoError::NoSpace);
-        // Not the end of the file: a growth that a crash cut short may have left it longer.
+        // Not the end of the file: a growth cut short by a crash may have left the file longer.
         let last = self.last_owned(database).await?;
         let pages = last.0.checked_add(more).filter(|_| more > 0);
         let pages = pages.ok_or_else(full)?;
@@ -163,7 +163,7 @@ impl Instance<Bytes> {
 }
 
 impl<C: Content> Instance<C> {
-    /// Makes the file of a database without trees longer by `more` pages, or waits for whoever is making it longer.
+    /// Grows the file of a database without trees by `more` pages, or waits for a growth in progress.
     ///
     /// # Errors
     /// When the volume is full or the file cannot be written.
@@ -181,7 +181,7 @@ impl<C: Content> Instance<C> {
         grown
     }
 
-    /// Whether a growth may begin; otherwise one was under way, and has ended.
+    /// True if a growth may begin. Otherwise one was in progress, and has ended.
     async fn begin_growth(&self, database: u8) -> bool {
         let entry = self.0.database(database);
         if !entry.growing.replace(true) {
@@ -197,7 +197,7 @@ impl<C: Content> Instance<C> {
         self.0.changed.notify();
     }
 
-    /// Makes the file `pages` long and says so in the log.
+    /// Extends the file to `pages` and logs it.
     async fn lengthen_logged(&self, database: u8, pages: u32) -> Result<(), EngineError> {
         let entry = self.0.database(database);
         self.0.lengthen(entry, pages).await?;
@@ -215,7 +215,7 @@ impl<C: Content> Instance<C> {
 }
 
 impl<C: Content> Base<C> {
-    /// Makes the file `pages` long and writes zeros into the new part.
+    /// Extends the file to `pages` and fills the new part with zeros.
     pub(crate) async fn lengthen(&self, entry: &Database, pages: u32) -> Result<(), EngineError> {
         let size = self.options.page_size;
         let (from, to) = (entry.pages.get(), pages);

@@ -13,7 +13,7 @@ use crate::table::message::{Body, Message, primary_key};
 use crate::table::operations::{self, NewMessage, OperationKind, Stored, TreeOperation};
 use crate::table::{CatalogRead, Messages};
 
-/// Bytes that are set aside at once for a body that is to be read, whatever its root says.
+/// Bytes allocated up front to read a body, however long its root claims it is.
 const BODY_FORESEEN: usize = 1 << 20;
 
 /// The table of one database.
@@ -22,11 +22,11 @@ pub struct MessageTable {
     /// The database's number within its instance.
     pub database: u8,
     trees: Messages,
-    /// The newest id that a body has had.
+    /// The newest body id in use.
     last_body: Cell<u32>,
 }
 
-/// A message as a caller gives it.
+/// A message to store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NewContent<'a> {
     /// Primary key.
@@ -35,7 +35,7 @@ pub struct NewContent<'a> {
     pub folder: i32,
     /// When it was received.
     pub received: i64,
-    /// Counts its replacements.
+    /// Version; each replacement increments it.
     pub version: i32,
     /// The short pad, at most 255 bytes.
     pub subject: &'a [u8],
@@ -43,7 +43,7 @@ pub struct NewContent<'a> {
     pub body: &'a [u8],
 }
 
-/// A message that was read.
+/// A message as read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadMessage {
     /// Primary key.
@@ -52,11 +52,11 @@ pub struct ReadMessage {
     pub folder: i32,
     /// When it was received.
     pub received: i64,
-    /// Counts its replacements.
+    /// Version; each replacement increments it.
     pub version: i32,
     /// The short pad.
     pub subject: Vec<u8>,
-    /// The long pad, if it was asked for or is part of the record.
+    /// The long pad, if requested or part of the record.
     pub body: Option<Vec<u8>>,
 }
 
@@ -66,7 +66,7 @@ impl MessageTable {
         self.trees
     }
 
-    /// The next id; nothing once all have been used, or a page says so.
+    /// The next id; `None` once all ids are used, or if a damaged page claims so.
     fn next_body(&self) -> Option<LongValueId> {
         let next = LongValueId(self.last_body.get() + 1);
         (next <= LongValueId::LAST).then(|| {
@@ -102,10 +102,10 @@ impl Instance<Bytes> {
         })
     }
 
-    /// Reads a message; `None` when there is none. The body is read from the long values only if `with_body`.
+    /// Reads a message; `None` when it does not exist. Reads the body from the long values only if `with_body`.
     ///
     /// # Errors
-    /// When a page cannot be read or a record makes no sense.
+    /// When a page cannot be read or a record is malformed.
     pub async fn read_message(
         &self,
         table: &MessageTable,
@@ -141,7 +141,7 @@ impl Instance<Bytes> {
         }))
     }
 
-    /// The message `id`, as it stands on a page.
+    /// Decodes message `id` from its page.
     fn decode<'r>(
         &self,
         table: &MessageTable,
@@ -176,7 +176,7 @@ impl Instance<Bytes> {
         Ok(body)
     }
 
-    /// The length of a body, as its root says it. It is shorter than the file that it lies in.
+    /// Length of a body according to its root. It must be shorter than the database file.
     async fn body_bytes(&self, table: &MessageTable, id: LongValueId) -> Result<u32, EngineError> {
         let key = id.root_key();
         let read = self.read_at(table.database, table.trees.bodies, &key);

@@ -1,18 +1,19 @@
-//! Torn pages whose checksum is right all the same.
+//! Torn pages with a valid checksum.
 //!
-//! A page's checksum does not see everything: two words that have changed places leave it as it was, if they differ in an even
-//! number of bits. Sectors of two versions can differ in just that, such as the tags of a small page whose nodes have changed
-//! places. Such a page says that it is of the version of its first sector, and redo would build on it.
+//! A page's checksum has blind spots: swapping two words leaves it unchanged if they differ in an even number of bits.
+//! Sectors of two versions can differ in just that, such as the tags of a small page whose nodes have swapped places. The
+//! first sector of such a page names a version, and redo would trust it.
 //!
 //! ```text
 //!   log, since checkpoint       c1      c2      c3      c4       the page says that it is of version 3
 //!   found                   [ 3 | 3 | 1 | 3 ... ]                c2 wrote into sector 2, and it is not there
 //! ```
 //!
-//! So what redo passes over, because the page has it already, is compared with the page. From the first byte that is not there
-//! on, what the log writes into the page is kept; when the log has come to the version that the page says it is, either a
-//! later record has accounted for those bytes, or the page is a mixture, and is made what it says it is. Sectors of *later*
-//! versions need no care: the records that are to come write them anew. Memory is at most the log between checkpoint and page.
+//! So when redo skips a change because the page already has it, the change is compared with the page. From the first
+//! missing byte on, everything that the log writes into the page is kept. Once the log has reached the page's version,
+//! either a later record has overwritten the missing bytes, or the page is a mixture and gets the content of its version.
+//! Sectors of *later* versions need no care: later records rewrite them. Memory use is at most the log between checkpoint
+//! and page.
 
 use std::collections::BTreeMap;
 
@@ -20,20 +21,20 @@ use brunt_units::PageNumber;
 
 use crate::page::{PageChange, Range};
 
-/// Storage writes sectors whole, and the first one says of which version the page is.
+/// Storage writes whole sectors, and the first one holds the page's version.
 const SECTOR: usize = 512;
 
-/// Bytes and where they go.
+/// Bytes and their offset.
 type Written = (usize, Vec<u8>);
 
-/// What the log has written into pages that are of a later version and do not have it.
+/// Logged bytes that are missing from pages of a later version.
 #[derive(Debug, Default)]
 pub(super) struct Doubts {
     pages: BTreeMap<(u8, PageNumber), Vec<Written>>,
 }
 
 impl Doubts {
-    /// Redo passes over a change, because `page` says that it has it.
+    /// Called when redo skips a change because `page` claims to have it.
     pub(super) fn pass(&mut self, database: u8, change: &PageChange<'_>, page: &[u8]) {
         let key = (database, change.page);
         for range in change.ranges() {
@@ -49,7 +50,7 @@ impl Doubts {
         }
     }
 
-    /// The log has come to the version that `page` is of: what it should be, if it is a mixture.
+    /// Called when the log has reached the version of `page`. Returns the right content if the page is a mixture.
     pub(super) fn settle(
         &mut self,
         database: u8,
@@ -85,7 +86,7 @@ mod tests {
 
     const PAGE: PageNumber = PageNumber(9);
 
-    /// The image of a change of one page.
+    /// Log image of a change to one page.
     fn image(ranges: &[(u16, &[u8])]) -> Vec<u8> {
         let mut image = PAGE.0.to_le_bytes().to_vec();
         image.push(0);
@@ -99,7 +100,7 @@ mod tests {
         image
     }
 
-    /// What the page should be after the log has passed over `changes`, each a list of ranges.
+    /// What the page should be after redo has skipped `changes`, each a list of ranges.
     fn settled(page: &[u8], changes: &[&[(u16, &[u8])]]) -> Option<Vec<u8>> {
         let mut doubts = Doubts::default();
         for ranges in changes {
@@ -123,7 +124,7 @@ mod tests {
     fn a_page_that_has_it_all_is_left_alone() {
         let whole = page(&[(600, 2), (700, 1)]);
         assert_eq!(settled(&whole, &[&[(600, &[2]), (700, &[1])]]), None);
-        // What a later record has written over.
+        // A later record overwrites the missing bytes.
         let changes: [&[(u16, &[u8])]; 2] = [&[(600, &[1]), (700, &[1])], &[(600, &[2])]];
         assert_eq!(settled(&whole, &changes), None);
     }
@@ -135,7 +136,7 @@ mod tests {
         assert_eq!(settled(&old, &changes), Some(page(&[(600, 2), (700, 1)])));
     }
 
-    /// Why there are such pages: a page of version 2 whose last sector is of version 1, where two tags stand the other way round.
+    /// How such pages arise: a page of version 2 with a last sector of version 1, in which two tags are swapped.
     #[test]
     fn a_checksum_does_not_see_that_words_have_changed_places() {
         let (size, tags) = (PageSize::KIB_4, [0x0018_000A_u32, 0x0024_000A]);

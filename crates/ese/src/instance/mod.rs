@@ -1,27 +1,29 @@
 //! An instance: one log stream and the databases that share it.
 //!
-//! Exchange 2007 calls it a storage group (one log, five databases); later versions have one database to an instance.
-//! Each database has a path of its own, the log another.
+//! Exchange 2007 calls it a storage group (one log, five databases). Later versions have one database per instance. Each
+//! database has its own path; so has the log.
 //!
 //! ```text
 //!   Base       databases, cache, checkpoint on disk
-//!   Replayer   a base that log is fed to: recovery, a passive copy
-//!   Instance   a base with a log and transactions of its own: begins where a replayer has finished
+//!   Replayer   a base that is fed log: recovery, a passive copy
+//!   Instance   a base with its own log and transactions: starts where a replayer has finished
 //! ```
 //!
-//! * `base`: what both stand on.
+//! * `base`: what both share.
 //! * [`mod@database`]: a database's file and header.
-//! * [`transaction`]: begin, change, commit or take back.
-//! * [`transactions`]: who has done what and not committed.
+//! * [`transaction`]: begin, change, commit or undo.
+//! * [`transactions`]: open transactions and their undo steps.
 //! * [`operate`]: the loop that turns a synchronous change of pages into an asynchronous operation.
-//! * [`growth`]: making database files longer, ahead of need.
-//! * [`mod@flush_map`]: which write of each page was the last.
-//! * [`checkpoint`]: letting dirty pages go, and moving the point from which recovery starts.
-//! * [`replayer`]: feeding log, letting the checkpoint follow, finishing.
-//! * `redo`: bringing pages up to the log; `assay`: whether a page is torn or rotten; `mixtures`: torn pages with a right checksum.
+//! * [`growth`]: growing database files ahead of need.
+//! * [`mod@flush_map`]: the type of each page's last write.
+//! * [`checkpoint`]: writing back dirty pages, and moving the point from which recovery starts.
+//! * [`replayer`]: feeding log, moving the checkpoint, finishing.
+//! * `redo`: bringing pages up to the log; `assay`: whether a page is torn or rotten; `mixtures`: torn pages with a valid
+//!   checksum.
 //! * [`recovery`]: undo and clean-up.
 //! * [`messages`]: the records of an open database.
-//! * [`open`], `start`, `close`, `abandon`: opening, also blank ones, closing, and leaving without; `ours`: whose files these are.
+//! * [`open`], `start`: opening, also over blank databases; `close`, `abandon`: leaving with and without a clean shutdown;
+//!   `ours`: refusing foreign files.
 
 mod abandon;
 mod assay;
@@ -63,47 +65,47 @@ use database::Database;
 pub use replayer::Replayer;
 use transactions::Transactions;
 
-/// What an instance is set up with.
+/// Options of an instance.
 #[derive(Clone, Debug)]
 pub struct InstanceOptions {
-    /// Its number in the server, from 0.
+    /// Number in the server, from 0.
     pub number: u8,
-    /// Where log and checkpoint files lie.
+    /// Directory of log and checkpoint files.
     pub log_directory: PathBuf,
-    /// The database files.
+    /// Paths of the database files.
     pub databases: Vec<PathBuf>,
-    /// The page size of all of them.
+    /// Page size of every database.
     pub page_size: PageSize,
     /// Sizes of log files and segments.
     pub log: LogShape,
-    /// Log that may wait in memory, in units of 512 bytes; see [`crate::policy::log_buffer::capacity`].
+    /// Log buffer in units of 512 bytes; see [`crate::policy::log_buffer::capacity`].
     pub log_buffer_units: u32,
-    /// How long a lazy commit may wait.
+    /// Longest wait of a lazy commit for its log write.
     pub lazy_wait: Span,
     /// How log writes become durable.
     pub durability: Durability,
-    /// Log bytes that recovery may have to replay.
+    /// Target for the log that recovery may have to replay.
     pub checkpoint_depth: ByteSize,
-    /// How dirty pages are let go.
+    /// Pacing of write-back.
     pub pacing: Pacing,
-    /// What becomes of logs that no recovery needs.
+    /// Circular logging.
     pub circular: Circular,
-    /// Least pages that a database grows by.
+    /// Smallest growth of a database, in pages.
     pub growth_pages: u32,
-    /// The run that files are marked with.
+    /// The run recorded in file markers.
     pub run: RunId,
-    /// Milliseconds from the Unix epoch to the beginning of the world's clock.
+    /// Milliseconds from the Unix epoch to time zero of the world's clock.
     pub epoch_ms: u64,
 }
 
-/// What becomes of logs that no recovery needs any more.
+/// Circular logging: what to do with logs that recovery no longer needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Circular {
-    /// They stay, for backups to take.
+    /// Keep them for backups.
     Off,
-    /// They are removed, and every new log file is formatted before it is used: engines up to Exchange 2010.
+    /// Remove them, and format every new log file before use: engines up to Exchange 2010.
     Remove,
-    /// A few of them become the next ones, which need no formatting: later engines.
+    /// Reuse a few of them as new log files, which saves formatting: later engines.
     Reuse,
 }
 
@@ -111,10 +113,10 @@ pub(crate) struct Inner<C: Content> {
     pub(crate) base: Rc<Base<C>>,
     pub(crate) log: Log<C>,
     pub(crate) transactions: Transactions,
-    /// Whether the checkpoint stays where it is ([`Instance::hold_checkpoint`]).
+    /// Whether [`Instance::hold_checkpoint`] holds the checkpoint.
     pub(crate) checkpoint_held: Cell<bool>,
     pub(crate) closing: Cell<bool>,
-    /// Background tasks that run.
+    /// Number of running background tasks.
     pub(crate) background: Cell<u32>,
     pub(crate) changed: Event,
     pub(crate) failure: RefCell<Option<EngineError>>,
@@ -138,38 +140,38 @@ impl<C: Content> Clone for Instance<C> {
 }
 
 impl<C: Content> Instance<C> {
-    /// What it was set up with.
+    /// The options.
     pub fn options(&self) -> &InstanceOptions {
         &self.0.options
     }
 
-    /// Its log stream.
+    /// The log stream.
     pub fn log(&self) -> &Log<C> {
         &self.0.log
     }
 
-    /// The cache it shares.
+    /// The cache, which instances may share.
     pub fn cache(&self) -> &Cache<C> {
         &self.0.cache
     }
 
-    /// Its databases.
+    /// The databases.
     pub fn databases(&self) -> &[Database] {
         &self.0.databases
     }
 
-    /// The checkpoint on disk: recovery would start there.
+    /// The checkpoint on disk, where recovery would start.
     pub fn checkpoint(&self) -> LogPosition {
         self.0.checkpoint.get()
     }
 
-    /// Keeps the checkpoint where it is from now on, until the instance is closed: recovery would replay the log from here,
-    /// whatever has been written to the databases meanwhile.
+    /// Stops the checkpoint from moving until the instance closes. Recovery would replay the log from here, even if the
+    /// pages have been written since.
     pub fn hold_checkpoint(&self) {
         self.0.checkpoint_held.set(true);
     }
 
-    /// Why it has stopped, if it has.
+    /// The error that stopped the instance, if any.
     pub fn failure(&self) -> Option<EngineError> {
         self.0
             .failure
@@ -193,7 +195,7 @@ impl<C: Content> Instance<C> {
         }
     }
 
-    /// Starts work that runs until the instance closes, and that closing waits for. An error of it ends the instance.
+    /// Starts a task that runs until the instance closes; closing waits for it. If it fails, the instance fails.
     pub(crate) fn run_background(
         &self,
         work: impl Future<Output = Result<(), EngineError>> + 'static,
@@ -211,7 +213,7 @@ impl<C: Content> Instance<C> {
         }));
     }
 
-    /// Ends all background tasks and waits until they have ended.
+    /// Stops all background tasks and waits for them.
     pub(crate) async fn end_background(&self) {
         self.0.closing.set(true);
         self.0.changed.notify();

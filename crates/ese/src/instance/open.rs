@@ -1,14 +1,14 @@
 //! Opening an instance.
 //!
-//! Opening begins a new log generation, whatever the last one holds behind its end: nothing is ever appended to a file
-//! that a crash may have left torn. If any database is not clean the log is replayed from the checkpoint.
+//! Opening starts a new log generation, even if the last file has room: nothing is ever appended to a file that a crash may
+//! have torn. If any database is not clean, the log is replayed from the checkpoint.
 //!
-//! A log that has lost a file, or its end, is refused before a name or a header is changed, so the next start refuses it
-//! again: every generation that a header names must be there, the newest without damage before its end, and no page newer
-//! than the log. The new generation begins when that is known.
+//! A log that has lost a file or its end is refused before any name or header changes, so that the next open refuses it
+//! too. Every generation named by a header must exist, the newest must be undamaged before its end, and no page may be
+//! newer than the log. Only then does the new generation begin.
 //!
-//! It has two steps, [`Replayer::open`] and [`Replayer::finish`]. Instances over one cache begin one after the other, because
-//! the cache numbers their databases in that order; what takes long, the replay, they do at the same time.
+//! There are two steps, [`Replayer::open`] and [`Replayer::finish`]. The cache numbers databases in the order they open, so
+//! instances that share a cache take the first step one after another. The replay, which takes long, runs concurrently.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -36,33 +36,33 @@ use crate::log::LogFiles;
 use crate::log::reader::Generation;
 use crate::small_file::{file_error, name_error, read_whole};
 
-/// What lies in a log directory.
+/// Contents of a log directory.
 struct Survey {
-    /// Older generations, ascending; the current one, if there is one, is not among them.
+    /// Older generations, ascending, without the current one.
     archived: Vec<u32>,
-    /// The current generation and its end.
+    /// The current generation and its end, if there is one.
     current: Option<(u32, LogPosition)>,
     signature: Option<Signature>,
     checkpoint: LogPosition,
-    /// The databases that took part at the checkpoint; `None` when there is no checkpoint.
+    /// The databases attached at the checkpoint; `None` without a checkpoint.
     attached: Option<Vec<Attachment>>,
-    /// The copy of the checkpoint to write first.
+    /// The checkpoint copy to write first.
     stale_copy: u64,
     /// Where the newest log file ends.
     end: LogPosition,
-    /// Where it is damaged before its end.
+    /// Where that file is damaged before its end, if it is.
     damaged: Option<LogPosition>,
 }
 
 impl Instance<Bytes> {
-    /// Opens an instance, replaying its log if it was not closed.
+    /// Opens an instance, and replays its log if it was not closed.
     ///
     /// # Errors
-    /// When a file is somebody else's, damaged or missing; nothing has been written then. Errors of recovery leave the
-    /// databases recoverable.
+    /// When a file is foreign, damaged or missing; nothing has been written then. After an error of recovery the databases
+    /// are still recoverable.
     ///
     /// # Panics
-    /// When log files cannot hold every change of a page ([`crate::log::LogShape::holds_changes_of`]).
+    /// When a log file is too small for some change of a page ([`crate::log::LogShape::holds_changes_of`]).
     pub async fn open(
         world: &World,
         cache: &Cache<Bytes>,
@@ -73,10 +73,10 @@ impl Instance<Bytes> {
 }
 
 impl Replayer {
-    /// Looks at the files: are they ours, what has to be replayed, where does the log go on? Nothing is replayed yet.
+    /// Examines the files: whether they are ours, what to replay, and where the log continues. Replays nothing yet.
     ///
     /// # Errors
-    /// When a file is somebody else's, damaged or missing; nothing has been written then.
+    /// When a file is foreign, damaged or missing; nothing has been written then.
     ///
     /// # Panics
     /// As [`Instance::open`].
@@ -144,8 +144,8 @@ impl Replayer {
     }
 }
 
-/// Which databases are the ones that the log means by their numbers, as far as the checkpoint says; the log says the
-/// rest. They go on from the times that they had then.
+/// The databases that the checkpoint identifies as those in the log; the log identifies the rest. Each continues from its
+/// time at the checkpoint.
 fn recognise(base: &Base<Bytes>, attached: Option<&[Attachment]>) -> BTreeSet<u8> {
     let numbers = (0_u8..).zip(&base.databases);
     let Some(attached) = attached else {
@@ -167,8 +167,8 @@ fn recognise(base: &Base<Bytes>, attached: Option<&[Attachment]>) -> BTreeSet<u8
 }
 
 impl Survey {
-    /// The generations to replay: every one from the checkpoint's on; without a checkpoint, from the oldest there is, because
-    /// none is ever removed that a durable checkpoint did not lie behind.
+    /// The generations to replay: all from the checkpoint's on, or all there are without a checkpoint. Only generations
+    /// before a durable checkpoint are ever removed, so none is missing.
     fn needed(&self) -> Vec<u32> {
         let current = self.current.map(|(generation, _)| generation);
         let all = self.archived.iter().copied().chain(current);
@@ -182,7 +182,7 @@ impl Survey {
         current.or(self.archived.last().copied()).unwrap_or(0)
     }
 
-    /// Refuses a log that lacks what databases need, judging by names and headers.
+    /// Refuses a log that lacks generations that databases need, judging by file names and headers.
     fn check_required<C: Content>(
         &self,
         files: &LogFiles<C>,
@@ -211,7 +211,7 @@ impl Survey {
             let missing = (first..=newest).find(|wanted| needed.binary_search(wanted).is_err());
             if let Some(generation) = missing {
                 return Err(EngineError::LogRequired {
-                    // The newest was current when the header was written.
+                    // The newest generation was still current when the header was written.
                     path: match generation == newest {
                         true => files.current_path(),
                         false => files.archived_path(generation),
@@ -239,7 +239,7 @@ impl Survey {
     }
 }
 
-/// Looks into the log directory without changing it.
+/// Examines the log directory without changing it.
 async fn survey(
     world: &World,
     cache: &Cache<Bytes>,
@@ -294,12 +294,13 @@ async fn survey(
     Ok(survey)
 }
 
-/// Makes durable what a process that died had written, before anything is concluded from reading it.
+/// Makes the writes of a dead process durable before reading them.
 ///
-/// A process can die where its machine does not. Its writes are then read back whether they are durable or not: recovery
-/// would find pages done, move the checkpoint over them, and a later loss of power would take them away. The same holds for
-/// the end of the newest log file, which the next one names, and for names: a process that died between the two renames of
-/// a roll leaves the first one undone, and the second alone would put a new file in the place of the old current one.
+/// A process can die while its machine keeps running. Its writes can then be read even if they are not durable: recovery
+/// would find pages up to date, move the checkpoint past them, and a later power failure would lose them. The same holds
+/// for the end of the newest log file, which the next file records, and for file names. A process that died between the two
+/// renames of a log roll leaves the first one not durable; the second alone would replace the old current file with a new
+/// one.
 async fn settle(
     world: &World,
     cache: &Cache<Bytes>,
@@ -324,7 +325,7 @@ async fn settle(
             .last()
             .map(|last| files.archived_path(*last)),
     };
-    // Older logs are given up because of what it says.
+    // The checkpoint decides which older log files are released.
     let checkpoint = survey.attached.as_ref().map(|_| checkpoint_path(options));
     for path in newest.into_iter().chain(checkpoint) {
         let opened = world.volume.open(&path, OpenMode::Write).await;
@@ -337,7 +338,7 @@ async fn settle(
     Ok(())
 }
 
-/// The checkpoint on disk, and its copy to write first; `None` when there is none of this stream.
+/// The checkpoint on disk, and which copy to write first; `None` without a checkpoint of this stream.
 async fn read_checkpoint(
     world: &World,
     options: &InstanceOptions,
@@ -357,7 +358,7 @@ async fn read_checkpoint(
     Ok(found.map(|found| (found, Checkpoint::stale_copy(&bytes))))
 }
 
-/// Names the log file, which is known to be ours: somebody else's has been refused before.
+/// Names the log file in the error. Foreign files have been refused before.
 fn header_error(path: &Path) -> impl FnOnce(LogHeaderError) -> EngineError {
     let path = path.to_owned();
     |error| EngineError::LogHeader { path, error }

@@ -1,12 +1,12 @@
 //! From a synchronous change of pages to an asynchronous operation.
 //!
-//! A piece of work looks at resident pages and changes them without waiting. When it needs something it says so before it
-//! has changed anything; the need is fulfilled here, what was fetched stays pinned, and the work starts over. So there
-//! are no latches, nothing is half changed while anybody waits, and every change is one log record.
+//! An operation's closure looks at resident pages and changes them without waiting. When it needs something, it says so
+//! before it has changed anything. This loop provides it, keeps fetched pages pinned, and runs the closure again. So there
+//! are no latches, no operation waits in the middle of a change, and every change is one log record.
 //!
-//! Operations that hold pins while they wait for more frames could pin a small cache among them and wait for ever. So an
-//! operation that has to fetch anything takes a permit first, and there are only so many that their pins leave frames
-//! free. One whose pages are all there needs none. Growing a database happens on behalf of an operation that has one.
+//! Operations that wait for frames while holding pins could deadlock a small cache. So an operation takes a permit before
+//! it fetches anything, and permits are limited so that their pins always leave free frames. An operation whose pages are
+//! all resident needs no permit. Growing a database happens under the permit of the operation that needs it.
 
 use super::Instance;
 use crate::cache::{CachedPages, Pin, Trust};
@@ -21,24 +21,24 @@ use brunt_world::sync::Permit;
 /// Pages that a look keeps pinned.
 const PINS_LOOKING: usize = 12;
 
-/// Whether an operation waits for a permit before it pins anything.
+/// Whether an operation takes a permit before it pins anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Leave {
     /// It does.
     Asked,
-    /// It acts for one that has a permit.
+    /// It runs under another operation's permit.
     Given,
 }
 
-/// Steps that one change may take to make room: pages and extents for a split on every level, and for the space trees of each
-/// owner, are some hundred. More of them lead nowhere.
+/// Limit on the steps one change may take to make room. Pages and extents for a split on every level, and for the space
+/// trees of each owner, take a few hundred steps. Beyond that the structure must be damaged.
 const STEPS_MAX: u32 = 1000;
 
-/// Growths of the file that one change may wait for. One brings what it needs, and others may be quicker to take that; a file that
-/// grows for the same change over and over grows for nothing.
+/// Limit on the file growths that one change may wait for. One growth brings enough, but other operations may take the
+/// pages first. If the file keeps growing for the same change, something is wrong.
 const GROWTHS_MAX: u32 = 100;
 
-/// What an operation keeps pinned.
+/// What an operation keeps pinned, and its permit.
 struct Hold {
     leave: Leave,
     permit: Option<Permit>,
@@ -55,19 +55,19 @@ impl Hold {
     }
 }
 
-/// How a try ended.
+/// Outcome of one attempt.
 enum Try<T> {
     Done(T),
-    /// A step was made, which touched this page last.
+    /// A step was made; this page was the last it touched.
     Again(PageNumber),
     Need(Need),
 }
 
 impl Instance<Bytes> {
-    /// Looks at a database's pages until `look` has seen what it wants.
+    /// Looks at a database's pages until `look` succeeds.
     ///
-    /// Of the pages that were fetched for it the newest few stay pinned: enough for any path through a tree. Whoever looks at
-    /// more keeps what it has learned, as a cursor or a check does.
+    /// The newest few fetched pages stay pinned: enough for any path through a tree. A `look` at more pages must remember
+    /// what it has seen, as a cursor or a check does.
     ///
     /// # Errors
     /// When a page cannot be read or the instance has failed.
@@ -98,12 +98,12 @@ impl Instance<Bytes> {
         }
     }
 
-    /// Changes a database's pages: `work` until it is done, each change of it as one log record, the last one under
-    /// `role` for `transaction`, structural ones before it as the system's.
+    /// Changes a database's pages: runs `work` until it is done. Each change becomes one log record: the last with `role`
+    /// for `transaction`, structural ones before it with the system's.
     ///
     /// # Errors
-    /// When a page cannot be read, the log cannot be written or the database not grow; [`PageFault::Structure`], of the page
-    /// that was changed last, when there is no end of steps.
+    /// When a page cannot be read, the log cannot be written or the database cannot grow; [`PageFault::Structure`] for the
+    /// last changed page when the change takes too many steps.
     pub async fn change<T>(
         &self,
         database: u8,
@@ -134,7 +134,7 @@ impl Instance<Bytes> {
                 Try::Done(value) => return Ok(value),
                 Try::Again(touched) => {
                     (steps, last) = (steps + 1, touched);
-                    // The next step wants other pages, and finds those it shares with this one in memory.
+                    // The next step needs other pages, and will find shared ones in memory.
                     hold.pins.clear();
                 }
                 Try::Need(need) => {
@@ -206,8 +206,8 @@ impl Instance<Bytes> {
         outcome
     }
 
-    /// Brings about what is needed. After the wait for a permit, nothing: what was needed then may be another's by now, and a
-    /// page that is claimed is taken to be nobody's.
+    /// Provides what the operation needs. If it first had to wait for a permit, it returns without doing so: the page may
+    /// belong to another operation by now, and claiming a page assumes that it is free.
     async fn fulfil(&self, database: u8, need: Need, hold: &mut Hold) -> Result<(), EngineError> {
         let number = self.0.database(database).number;
         if hold.leave == Leave::Asked && hold.permit.is_none() {

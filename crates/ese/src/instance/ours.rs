@@ -1,8 +1,8 @@
-//! Whose files are these? Asked before anything in a log directory is written to, replaced or removed.
+//! Refuses foreign files, before anything in a log directory is written, replaced or removed.
 //!
-//! brunt writes genuine ESE names, so a directory may hold somebody else's log stream under the very names that ours would
-//! take. A file of one of these names is ours when it carries our marker. It is also taken for ours when it is blank: what
-//! a crash leaves of a file that was being made is zeros, the filling of a log, or our first sector.
+//! brunt uses genuine ESE file names, so a directory may contain a real ESE log stream under the same names. A file is ours
+//! if it carries our marker. A blank file counts as ours too: when a crash interrupts creation, it leaves zeros, log
+//! filling, or our first sector.
 //!
 //! ```text
 //!   edb.log, edb00001.log ...   marker in the log signature, first sector
@@ -29,11 +29,10 @@ use crate::log::reserve::{RESERVES, reserve_path};
 use crate::small_file::{file_error, name_error, read_at};
 
 const SECTOR: usize = 512;
-/// Bytes of a file that are looked at.
+/// Bytes to read from the start of a file.
 const START: u64 = 2 * CHECKPOINT_BYTES as u64;
 
-/// Refuses an instance when a file of one of our names, beside its logs or its databases, is somebody else's. Nothing is
-/// written.
+/// Fails if a file with one of our names, beside the logs or the databases, is foreign. Writes nothing.
 ///
 /// # Errors
 /// [`EngineError::NotOurs`] with the file's path.
@@ -95,7 +94,7 @@ async fn check(
     if length == 0 && !is_ours(&start) {
         return Err(EngineError::LogEmpty(path.to_owned()));
     }
-    // A file shorter than a block has nothing of ours in it, unless it is empty.
+    // A file shorter than a block cannot be ours, unless it is empty.
     let fits = !start.is_empty() || length == 0;
     (fits && is_ours(&start))
         .then_some(())
@@ -110,7 +109,7 @@ fn has_marker(start: &[u8], at: usize) -> bool {
     start.len() >= SECTOR && Signature::read(start, at).is_ours()
 }
 
-/// Whether the first sector is zeros or a log's filling; also when there is none.
+/// Whether the first sector is zeros, log filling, or absent.
 fn is_blank(start: &[u8]) -> bool {
     let sector = &start[..start.len().min(SECTOR)];
     sector.iter().all(|byte| *byte == 0) || sector.iter().all(|byte| *byte == FILL)

@@ -1,8 +1,8 @@
 //! Recovery: redo, undo, clean-up.
 //!
-//! *Redo* brings the pages up to the log (`redo`). *Undo* takes back, newest first, what transactions without a commit have
-//! done, through the same trees and with log records of its own, so that a crash during recovery is an ordinary crash. *Clean-up*
-//! removes nodes that committed transactions had marked.
+//! *Redo* brings the pages up to the log (`redo`). *Undo* reverts the changes of transactions without a commit, newest
+//! first. It uses the same trees and writes log records of its own, so a crash during recovery is an ordinary crash.
+//! *Clean-up* removes the nodes that committed transactions had marked deleted.
 
 use std::collections::BTreeMap;
 
@@ -13,24 +13,24 @@ use crate::error::EngineError;
 use crate::log::{LogRecord, NodeAt, Role};
 use crate::tree::{self, RemoveOutcome, Step, TreeId};
 
-/// What a recovery did.
+/// Statistics of a recovery.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecoveryReport {
     /// Log files read.
     pub generations: u32,
-    /// Records replayed or found done.
+    /// Records replayed or found already applied.
     pub records: u64,
-    /// Changes of pages that were missing and written.
+    /// Page changes that were missing and were applied.
     pub changes: u64,
     /// Pages whose last write was torn, rebuilt from the log.
     pub torn_pages: u32,
-    /// Transactions taken back.
+    /// Transactions undone.
     pub undone: u32,
 }
 
-/// What redo leaves to undo and clean-up.
+/// What redo passes on to undo and clean-up.
 pub(crate) struct Redone {
-    /// Transactions that are not over.
+    /// Unfinished transactions.
     pub(crate) open: BTreeMap<u32, Open>,
     /// The largest transaction number seen.
     pub(crate) newest: u32,
@@ -38,7 +38,7 @@ pub(crate) struct Redone {
 }
 
 impl Instance<Bytes> {
-    /// Takes back what has no commit, and removes what committed transactions had marked.
+    /// Undoes transactions without a commit, and removes what committed transactions had marked.
     pub(crate) async fn undo_and_clean(
         &self,
         redone: Redone,
@@ -51,7 +51,7 @@ impl Instance<Bytes> {
             self.0.transactions.adopt(transaction, open);
         }
         self.0.transactions.start_after(redone.newest);
-        // Newest first: a later transaction may have built on what an earlier one left.
+        // Newest first: a later transaction may depend on what an earlier one left.
         for transaction in self.0.transactions.numbers().into_iter().rev() {
             self.take_back(transaction).await?;
             self.carry_out(transaction).await?;
@@ -59,7 +59,7 @@ impl Instance<Bytes> {
         Ok(report)
     }
 
-    /// Undoes the steps of a transaction, newest first, and closes the book on them.
+    /// Undoes the steps of a transaction, newest first, and closes it.
     pub(crate) async fn take_back(&self, transaction: u32) -> Result<(), EngineError> {
         let had_steps = self.0.transactions.last_step(transaction).is_some();
         while let Some(step) = self.0.transactions.last_step(transaction) {
@@ -102,7 +102,7 @@ impl Instance<Bytes> {
         Ok(())
     }
 
-    /// Removes a node, and gives room back when little is left around it.
+    /// Removes a node, and merges the page if little is left on it.
     async fn remove(
         &self,
         database: u8,
@@ -123,7 +123,7 @@ impl Instance<Bytes> {
         Ok(())
     }
 
-    /// Removes the nodes that a committed transaction had marked, and ends it.
+    /// Removes the nodes that a committed transaction had marked, and closes it.
     pub(crate) async fn carry_out(&self, transaction: u32) -> Result<(), EngineError> {
         while let Some(node) = self.0.transactions.next_doomed(transaction) {
             let role = Role::Cleanup(NodeAt {
@@ -140,8 +140,8 @@ impl Instance<Bytes> {
         Ok(())
     }
 
-    /// What is to be undone or cleaned up changed nothing: the log and the pages contradict one another. Trying again would
-    /// never end.
+    /// An undo or clean-up step found nothing to change: the log and the pages contradict each other. Retrying would loop
+    /// forever.
     fn nothing_there(&self, node: &Node) -> EngineError {
         EngineError::Damaged {
             path: self.0.database(node.database).path.clone(),

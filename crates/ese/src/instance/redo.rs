@@ -1,11 +1,10 @@
-//! Redo: bringing pages up to the log, one generation after the other.
+//! Redo: bringing pages up to the log, one generation after another.
 //!
-//! Redo reads the log from the checkpoint and writes the recorded bytes into pages that lack them. A page says by its
-//! time what it has: at the record's *before* it lacks the change, at or past the record's time it has it, and anything
-//! else means that a write got lost which the device had promised to keep. Two kinds of pages are rebuilt without trusting
-//! that time: those that a record begins with zeros, and those whose last write was torn (see [`crate::page`] for why that is
-//! enough, and `assay` for how those are told from rotten ones). A page that was torn although its checksum is right is
-//! noticed by what the log says it should hold (`mixtures`).
+//! Redo reads the log from the checkpoint and writes the recorded bytes into pages that lack them. A page's time tells what
+//! it has: at the record's *before* time it lacks the change, at or past the record's time it has it, and anything else
+//! means a lost write. Two kinds of pages are rebuilt without trusting that time: pages that a record starts from zeros,
+//! and pages whose last write was torn (see [`crate::page`] for why that works, and `assay` for telling them from rotten
+//! ones). Comparing pages with the log finds pages that were torn although their checksum is valid (`mixtures`).
 //!
 //! ```text
 //!   open: these generations are there      feed ... feed | feed ... finish
@@ -14,8 +13,9 @@
 //!                                        last of these
 //! ```
 //!
-//! A crash leaves pages of any version up to the end of the log that was there, so what looks wrong is judged when redo has come
-//! to that end: a page that is still torn then is rotten, and one newer than the log says that log is missing.
+//! A crash leaves pages of any version up to the end of the log that existed at opening, so suspicious pages are judged
+//! when redo reaches that end. A page that is still torn then is rotten. A page newer than the log means that part of the
+//! log is missing.
 
 use std::rc::Rc;
 
@@ -36,10 +36,10 @@ use crate::policy::preread::Changed;
 use crate::small_file::read_whole;
 
 impl Replayer {
-    /// Replays a generation, which follows the one before.
+    /// Replays a generation, the successor of the last one.
     ///
     /// # Errors
-    /// When a page cannot be brought up to it.
+    /// When a page cannot be brought up to date.
     pub(super) async fn replay_generation(
         &mut self,
         generation: u32,
@@ -65,10 +65,11 @@ impl Replayer {
         Ok(())
     }
 
-    /// The log that a crash left has been replayed: no page may be torn any more, or newer than that.
+    /// Called when the log left by a crash has been replayed: no page may still be torn, or newer than the log.
     pub(super) async fn judge(&self) -> Result<(), EngineError> {
         for database in &self.base.databases {
-            // What still arrives is trusted as recovery trusts, so it must arrive before the torn pages are judged.
+            // Pages still arriving are read with the lenient trust of recovery, so they must arrive before torn pages are
+            // judged.
             self.base.cache.end_preread(database.number).await;
         }
         self.check_rebuilt()?;
@@ -76,7 +77,7 @@ impl Replayer {
         self.check_frames()
     }
 
-    /// What redo made of pages makes sense. Those that have left memory since are checked when they are read.
+    /// Checks the structure of pages in memory after redo. Evicted pages are checked when they are read.
     fn check_frames(&self) -> Result<(), EngineError> {
         for database in &self.base.databases {
             let numbers = self.base.cache.resident_pages(database.number);
@@ -96,7 +97,7 @@ impl Replayer {
         Ok(())
     }
 
-    /// No page is of a time that the log has not come to: pages are written when their log is durable.
+    /// Checks that no page is newer than the log: pages are written only after their log is durable.
     fn check_times(&self) -> Result<(), EngineError> {
         for (number, (has, page)) in &self.newest_page {
             let database = self.base.database(*number);
@@ -126,7 +127,7 @@ impl Replayer {
         }
     }
 
-    /// A generation's first record must say that the one before ended where reading it ended.
+    /// A generation's first record must name the end of the previous generation, as it was read.
     pub(super) fn check_link(&self, log: &Generation) -> Result<(), EngineError> {
         let (Some((before, end)), Some(first)) = (self.last, log.records().next()) else {
             return Ok(());
@@ -146,7 +147,7 @@ impl Replayer {
         }
     }
 
-    /// The records to replay next, whose pages have been asked for, and those after them.
+    /// The next records to replay, whose pages have been requested, and the records after them.
     fn read_ahead<'r>(&self, records: &'r [Located<'r>]) -> (&'r [Located<'r>], &'r [Located<'r>]) {
         let size = self.base.options.page_size;
         self.base
@@ -255,7 +256,7 @@ impl Replayer {
         Ok(())
     }
 
-    /// Brings the pages of one change up to it.
+    /// Brings the pages of one change up to date.
     async fn apply(
         &mut self,
         number: u8,
@@ -279,7 +280,7 @@ impl Replayer {
                     self.rebuild(number, entry.page, appended).await?;
                 }
                 let lacks = match self.is_behind(database, entry, time) {
-                    // A write of it got lost: another copy may have it.
+                    // A write of the page got lost; a copy of the database may have it.
                     Err(_) if base.cache.exchange(cached, entry.page).await => {
                         self.is_behind(database, entry, time)
                     }
@@ -344,7 +345,7 @@ impl Replayer {
         }
     }
 
-    /// What looked torn has been rebuilt, or the log does not know of it and it was never merely torn.
+    /// Every page that looked torn has been rebuilt. One that the log does not mention is rotten.
     fn check_rebuilt(&self) -> Result<(), EngineError> {
         for database in &self.base.databases {
             if let Some(page) = self.base.cache.torn(database.number).first() {
@@ -354,7 +355,7 @@ impl Replayer {
         Ok(())
     }
 
-    /// Keeps account of what a transaction has done.
+    /// Records what a transaction has done.
     fn follow(&mut self, transaction: u32, start: LogPosition, database: u8, role: Role<'_>) {
         if transaction == 0 {
             return;

@@ -7,14 +7,16 @@
 //!                        '--- power fails ---------'
 //! ```
 //!
-//! Recovery replays the log that a crash left, and [`Replayer::finish`] takes back what has no commit and begins a writer on the
-//! same databases. A passive copy is fed the closed log files of another instance, for as long as they come; its databases stay
-//! dirty and a restart goes on from its own checkpoint. Activating it is the same [`Replayer::finish`], so a copy's files that
-//! are opened as an instance ([`Instance::open`]) are activated, too.
+//! Recovery replays the log that a crash left. [`Replayer::finish`] then undoes transactions without a commit and starts a
+//! writer on the same databases.
 //!
-//! Until redo has come to the end of the log that was there at opening, pages may be torn or newer than what has been replayed.
-//! After it nothing is trusted that a running instance would not trust. So that the next opening knows how far to go, headers
-//! name a generation before a page of it changes, and it stays until the checkpoint has left it.
+//! A passive copy is fed the closed log files of another instance as they arrive. Its databases stay dirty, and a restart
+//! continues from its own checkpoint. Activation is the same [`Replayer::finish`], so opening a copy's files as an instance
+//! ([`Instance::open`]) activates them too.
+//!
+//! Until redo reaches the end of the log that existed at opening, pages may be torn or newer than what has been replayed.
+//! After that, redo trusts no more than a running instance does. Headers name a generation before any of its changes
+//! reaches a page, and the file stays until the checkpoint has passed it, so the next open knows how far to replay.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -40,50 +42,50 @@ pub struct Replayer {
     pub(super) arrived: Rc<Arrived>,
     /// Where replaying begins.
     pub(super) from: LogPosition,
-    /// The generations to replay that were there at opening.
+    /// Generations to replay that existed at opening.
     pub(super) there: Vec<u32>,
-    /// What pages have to prove: less until the log that was there has been replayed.
+    /// How far pages are trusted: lenient until the log that existed at opening has been replayed.
     pub(super) trust: Trust,
-    /// The generation to be fed after those that were there.
+    /// The first generation to be fed after those.
     pub(super) next: u32,
-    /// The newest generation and its end: the log goes on behind it.
+    /// The newest generation and its end, where the log continues.
     pub(super) end: (u32, LogPosition),
     /// The generation replayed last, and where it ended.
     pub(super) last: Option<(u32, LogPosition)>,
-    /// Databases that are known to be the ones the log means.
+    /// Databases known to be the ones in the log.
     pub(super) known: BTreeSet<u8>,
     pub(super) open: BTreeMap<u32, Open>,
     /// The largest transaction number seen.
     pub(super) newest: u32,
-    /// What the log does to pages that look torn and have not been needed yet.
+    /// Logged changes to pages that look torn and have not been needed yet.
     pub(super) turns: BTreeMap<(u8, PageNumber), Vec<Turn>>,
-    /// What pages lack that are of a later version.
+    /// Logged bytes that are missing from pages of a later version.
     pub(super) doubts: Doubts,
-    /// The newest page met in each database.
+    /// The newest page seen in each database.
     pub(super) newest_page: BTreeMap<u8, (DatabaseTime, PageNumber)>,
     pub(super) report: RecoveryReport,
 }
 
 impl Replayer {
-    /// How far it is with the log that was there at opening.
+    /// Progress through the log that existed at opening.
     pub fn replayed(&self) -> Replayed {
         Rc::clone(&self.base.replayed)
     }
 
-    /// The generation that it wants next.
+    /// The next generation to feed.
     pub fn next(&self) -> u32 {
         self.next
     }
 
-    /// The checkpoint on disk: the next opening replays from there.
+    /// The checkpoint on disk, where the next open starts to replay.
     pub fn checkpoint(&self) -> LogPosition {
         self.base.checkpoint.get()
     }
 
-    /// Replays the log that was there at opening.
+    /// Replays the log that existed at opening.
     ///
     /// # Errors
-    /// What recovery reports; nothing that was right is wrong then.
+    /// Those of recovery. Pages that were right stay right.
     pub async fn catch_up(&mut self) -> Result<(), EngineError> {
         if self.trust == Trust::Verified {
             return Ok(());
@@ -95,12 +97,12 @@ impl Replayer {
         replayed.map_err(|error| self.end_missing(error))
     }
 
-    /// Replays a closed generation, the next one. Its file is durable, under the name of an older generation in the log directory
-    /// of this replayer. One that has been replayed before is passed over.
+    /// Replays the next generation, which is closed. Its file is durable, and has the name of an older generation in the
+    /// replayer's log directory. A generation that was replayed before is skipped.
     ///
     /// # Errors
-    /// When a generation is missing before it, when it is damaged, of another stream or of another history, or when a page cannot
-    /// be brought up to it.
+    /// When an earlier generation is missing; when this one is damaged, or belongs to another stream or history; or when a
+    /// page cannot be brought up to it.
     pub async fn feed(&mut self, generation: u32) -> Result<(), EngineError> {
         self.catch_up().await?;
         if generation < self.next {
@@ -129,7 +131,7 @@ impl Replayer {
         Ok(())
     }
 
-    /// Whether a file that was fed is a whole generation of this stream.
+    /// Whether a fed file is a whole generation of this stream.
     fn check_fed(&self, log: &Generation, generation: u32) -> Result<(), EngineError> {
         if log.header.signature != self.base.files.place().signature {
             return Err(EngineError::LogOfOthers {
@@ -147,10 +149,10 @@ impl Replayer {
         }
     }
 
-    /// Makes everything that has been replayed durable, and moves the checkpoint over it as far as open transactions allow.
+    /// Makes everything replayed so far durable, and moves the checkpoint past it as far as open transactions allow.
     ///
     /// # Errors
-    /// When a write fails. The old checkpoint holds.
+    /// When a write fails. The old checkpoint stays valid.
     pub async fn move_checkpoint(&mut self) -> Result<(), EngineError> {
         self.open.retain(|_, open| !open.is_over());
         let Some((_, end)) = self.last.filter(|_| self.trust == Trust::Verified) else {
@@ -176,7 +178,7 @@ impl Replayer {
         Ok(())
     }
 
-    /// Leaves the databases as they are, for the next opening.
+    /// Leaves the databases as they are, for the next open.
     ///
     /// # Errors
     /// As [`Replayer::move_checkpoint`].
@@ -185,10 +187,10 @@ impl Replayer {
         self.base.close_databases().await
     }
 
-    /// No more log comes: replays what was there at opening, takes back what has no commit, and begins to write.
+    /// Ends replaying: replays the log that existed at opening, undoes transactions without a commit, and starts a writer.
     ///
     /// # Errors
-    /// What recovery reports. The databases stay recoverable.
+    /// Those of recovery. The databases stay recoverable.
     pub async fn finish(mut self) -> Result<(Instance<Bytes>, RecoveryReport), EngineError> {
         let finished = async {
             self.replay_there().await?;
@@ -228,7 +230,7 @@ impl Replayer {
         Ok(())
     }
 
-    /// A page that is newer than the log says that the log lacks its end.
+    /// A page newer than the log means that the end of the log is missing.
     fn end_missing(&self, error: EngineError) -> EngineError {
         let (generation, end) = self.end;
         match error {

@@ -1,7 +1,8 @@
-//! What every instance begins with, whatever its pages are made of: log, databases, headers.
+//! Starting an instance, independent of page content: log, databases, headers.
 //!
-//! [`Instance::open`] comes here when it knows where the log ended. An instance over *blank* databases begins here: its
-//! databases are made, zeros throughout, and its log is new. That is how ghosts are driven, and cache and log without trees.
+//! [`Instance::open`] calls this once it knows where the log ends. An instance over *blank* databases starts here: this
+//! module creates its databases, filled with zeros, and a new log. Ghosts run this way, as do tests of cache and log
+//! without trees.
 
 use std::cell::{Cell, RefCell};
 use std::path::Path;
@@ -28,13 +29,13 @@ use crate::policy::{log_buffer, log_format};
 use crate::small_file::name_error;
 
 impl<C: Content> Instance<C> {
-    /// Makes databases of so many zero `pages` each, without trees, and starts an instance over them with a new log.
+    /// Creates databases of `pages` zero pages each, without trees, and starts an instance over them with a new log.
     ///
-    /// End it with [`Instance::shut_down`]. Pages are to be claimed before they are first read.
+    /// End it with [`Instance::shut_down`]. Claim pages before reading them for the first time.
     ///
     /// # Errors
-    /// When there is a database or a log of one of these names already, or a file that is somebody else's; nothing has been
-    /// overwritten then.
+    /// When a database or log with one of these names already exists, or a file is foreign. Nothing has been overwritten
+    /// then.
     pub async fn start_blank(
         world: &World,
         cache: &Cache<C>,
@@ -61,8 +62,8 @@ impl<C: Content> Instance<C> {
         Ok(instance)
     }
 
-    /// An instance over databases that are at `end` of their log, which it goes on with from `generation` on. Nothing of its own
-    /// runs yet but the log, which has no file yet.
+    /// An instance over databases at log position `end`. Its log continues with `generation`, whose file does not exist
+    /// yet. Only the log is running so far.
     pub(crate) fn over(base: Rc<Base<C>>, generation: u32, end: LogPosition) -> Self {
         let options = &base.options;
         let log_options = LogOptions {
@@ -109,9 +110,9 @@ impl<C: Content> Instance<C> {
         }))
     }
 
-    /// Says in headers and log that the databases are in use.
+    /// Records in headers and log that the databases are in use.
     pub(crate) async fn attach(&self) -> Result<(), EngineError> {
-        // Headers name no log file that is not there.
+        // Headers must not name a log file that does not exist.
         let generation = self.0.log.begin().await?;
         let stamp = self.0.files.stamp();
         for (index, entry) in (0_u8..).zip(&self.0.databases) {
@@ -167,7 +168,7 @@ async fn refuse_logs<C: Content>(world: &World, files: &LogFiles<C>) -> Result<(
     Err(name_error(&path)(VolumeError::Exists))
 }
 
-/// A new database file of zeros. Its header is written when it is attached.
+/// Creates a database file of zeros. Attaching it writes the header.
 async fn make_blank(
     world: &World,
     options: &InstanceOptions,
@@ -199,7 +200,7 @@ async fn make_blank(
     })
 }
 
-/// The files of an instance's log stream; a new stream has no signature yet.
+/// The log files of an instance's stream. A new stream has no signature yet.
 pub(crate) fn log_files<C: Content>(
     world: &World,
     cache: &Cache<C>,

@@ -1,4 +1,4 @@
-//! A transaction as its session sees it: begin, change, commit or take back.
+//! A transaction as its session uses it: begin, change, commit or undo.
 
 use brunt_units::PageNumber;
 
@@ -14,12 +14,12 @@ use crate::tree::{self, InsertOutcome, MarkOutcome, ReplaceOutcome, Step, TreeId
 pub enum Commit {
     /// When its log is durable.
     Hard,
-    /// At once; its log becomes durable within the instance's lazy wait.
+    /// At once. Its log becomes durable within the instance's lazy wait.
     Lazy,
 }
 
-/// An open transaction. One that is dropped without [`Transaction::commit`] or [`Transaction::take_back`] keeps its locks
-/// until the instance closes, which takes it back.
+/// An open transaction. If dropped without [`Transaction::commit`] or [`Transaction::take_back`], it keeps its locks until
+/// the instance closes and undoes it.
 pub struct Transaction<'i> {
     instance: &'i Instance<Bytes>,
     number: u32,
@@ -41,7 +41,7 @@ impl Transaction<'_> {
         self.instance
     }
 
-    /// Its number in the log.
+    /// The transaction's number in the log.
     pub fn number(&self) -> u32 {
         self.number
     }
@@ -49,7 +49,7 @@ impl Transaction<'_> {
     /// Locks a record for this transaction.
     ///
     /// # Errors
-    /// [`EngineError::WriteConflict`] when another transaction holds it.
+    /// [`EngineError::WriteConflict`] when another transaction has locked it.
     pub fn lock(&self, database: u8, tree: TreeId, key: &[u8]) -> Result<(), EngineError> {
         let node = Node {
             database,
@@ -59,12 +59,12 @@ impl Transaction<'_> {
         self.instance.0.transactions.lock(self.number, node)
     }
 
-    /// Inserts an entry. One of this key that the transaction itself has deleted becomes the new one.
+    /// Inserts an entry. Replaces an entry of the same key that this transaction has deleted.
     ///
     /// # Errors
-    /// [`EngineError::KeyDuplicate`]; [`EngineError::WriteConflict`] while an entry of this key that somebody else has deleted
-    /// is not removed yet;
-    /// [`EngineError::LogDiskFull`] for the first change of a transaction on a log volume that is full.
+    /// [`EngineError::KeyDuplicate`]; [`EngineError::WriteConflict`] while an entry of this key, deleted by another
+    /// transaction, is not removed yet; [`EngineError::LogDiskFull`] for the first change of a transaction when the log
+    /// volume is full.
     pub async fn insert(
         &self,
         database: u8,
@@ -104,7 +104,7 @@ impl Transaction<'_> {
         }
     }
 
-    /// Takes back, going forwards, that the transaction has deleted an entry.
+    /// Clears the mark of an entry that this transaction has deleted.
     async fn unmark(&self, database: u8, at: NodeAt<'_>) -> Result<(), EngineError> {
         let cleared = self
             .instance
@@ -117,7 +117,7 @@ impl Transaction<'_> {
         }
     }
 
-    /// Marks an entry deleted; it is removed after the commit. In a tree that orders by data, `key` is key and data.
+    /// Marks an entry deleted; it is removed after the commit. In a tree ordered by data, `key` is key and data.
     ///
     /// # Errors
     /// [`EngineError::RecordNotFound`]; [`EngineError::LogDiskFull`] as for [`Transaction::insert`].
@@ -162,10 +162,10 @@ impl Transaction<'_> {
         }
     }
 
-    /// Makes the changes stay, then removes what was marked deleted.
+    /// Commits the changes, then removes the entries marked deleted.
     ///
     /// # Errors
-    /// When the log fails: a hard commit is then unknown, and recovery decides.
+    /// When the log fails. The outcome of a hard commit is then unknown until recovery.
     pub async fn commit(self, how: Commit) -> Result<(), EngineError> {
         let (instance, number) = (self.instance, self.number);
         if instance.0.transactions.has_logged(number) {
@@ -191,7 +191,7 @@ impl Transaction<'_> {
         self.instance.carry_out(self.number).await
     }
 
-    /// On a log volume that is full only transactions that have changed something go on.
+    /// When the log volume is full, only transactions that have already changed something may continue.
     async fn may_change(&self) -> Result<(), EngineError> {
         let files = self.instance.0.log.files();
         if files.is_low() && !self.instance.0.transactions.has_logged(self.number) {
@@ -208,7 +208,7 @@ impl Transaction<'_> {
 }
 
 impl Instance<Bytes> {
-    /// The data of an entry, unless there is none or it is marked deleted.
+    /// An entry's data; `None` if it does not exist or is marked deleted.
     ///
     /// # Errors
     /// When a page cannot be read.

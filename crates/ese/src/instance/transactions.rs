@@ -1,8 +1,9 @@
-//! Transactions that are open, and what they have done.
+//! Open transactions and what they have done.
 //!
-//! A transaction holds its undo steps in memory, newest last, and with them claims on the room that undoing needs. It counts as open until its marked nodes have been removed
-//! after the commit, and recovery must start early enough to know of it until the log that says so is durable. Records
-//! are locked by key; a second transaction that wants a locked record is told so at once and never waits.
+//! A transaction holds its undo steps in memory, newest last, and claims the room on pages that undoing needs. It stays
+//! open after the commit until its marked nodes have been removed. Until the log of that is durable, recovery must start
+//! early enough to see the transaction. Records are locked by key. A lock that another transaction holds fails at once; it
+//! never waits.
 
 use std::cell::{Cell, Ref, RefCell, RefMut};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -14,20 +15,20 @@ use crate::log::{NodeAt, Role};
 use crate::page::Claims;
 use crate::tree::TreeId;
 
-/// What undoes one step.
+/// Reverts one step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Undo {
-    /// Remove the node that was inserted.
+    /// Remove the inserted node.
     Insert(Node),
     /// Clear the deletion mark.
     Delete(Node),
-    /// Set it again.
+    /// Set the deletion mark again.
     Unmark(Node),
-    /// Put the former data back.
+    /// Restore the former data.
     Replace(Node, Vec<u8>),
 }
 
-/// A node of a database, by name.
+/// A node of a database, by key.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Node {
     /// The database's number within the instance.
@@ -39,7 +40,7 @@ pub struct Node {
 }
 
 impl Undo {
-    /// What undoes a change of `role`, if it is undone at all.
+    /// What undoes a change with `role`, if anything does.
     pub fn of(database: u8, role: Role<'_>) -> Option<Self> {
         let node = |at: NodeAt<'_>| Node {
             database,
@@ -56,21 +57,21 @@ impl Undo {
     }
 }
 
-/// One open transaction.
+/// An open transaction.
 #[derive(Clone, Debug, Default)]
 pub struct Open {
-    /// Its first record, once it has one.
+    /// Its first record, if it has logged any.
     pub first: Option<LogPosition>,
     /// Its steps, newest last.
     pub steps: Vec<Undo>,
-    /// Nodes to remove now that it has committed.
+    /// Nodes to remove after the commit.
     pub doomed: BTreeSet<Node>,
-    /// Records it has locked.
+    /// Locked records.
     locked: Vec<Node>,
 }
 
 impl Open {
-    /// The transaction has committed: its deletes are to be carried out, the rest is forgotten.
+    /// Commits: keeps the deletes to be carried out and drops the other steps.
     pub fn commit(&mut self) {
         for step in self.steps.drain(..) {
             match step {
@@ -81,12 +82,12 @@ impl Open {
         }
     }
 
-    /// Whether nothing of it is left to undo or to clean up.
+    /// Whether nothing is left to undo or to clean up.
     pub fn is_over(&self) -> bool {
         self.steps.is_empty() && self.doomed.is_empty()
     }
 
-    /// Whether the transaction has marked a node deleted, and not unmarked it since.
+    /// Whether the transaction has marked a node deleted and not unmarked it since.
     fn has_marked(&self, node: &Node) -> bool {
         let newest = self.steps.iter().rev().find_map(|step| match step {
             Undo::Delete(marked) if marked == node => Some(true),
@@ -102,16 +103,16 @@ impl Open {
 pub struct Transactions {
     next: Cell<u32>,
     open: RefCell<BTreeMap<u32, Open>>,
-    /// The first record of each transaction that is over, and where the log has to be durable for that to hold after a
-    /// crash; in the order in which they ended.
+    /// For each closed transaction, in order of closing: its first record, and the log position that must be durable for a
+    /// crash not to reopen it.
     ending: RefCell<VecDeque<(LogPosition, LogPosition)>>,
     locks: RefCell<BTreeMap<Node, u32>>,
-    /// What the undo steps of all open ones claim, by database.
+    /// Room claimed by the undo steps of all open transactions, by database.
     claims: RefCell<BTreeMap<u8, Claims>>,
 }
 
 impl Transactions {
-    /// None open; numbers start at `next`.
+    /// No open transactions; numbering starts at `next`.
     pub fn new(next: u32) -> Self {
         Self {
             next: Cell::new(next),
@@ -130,12 +131,12 @@ impl Transactions {
         number
     }
 
-    /// Gives out numbers after `newest` only: recovery has seen that one in the log.
+    /// Continues numbering after `newest`, which recovery has seen in the log.
     pub fn start_after(&self, newest: u32) {
         self.next.set(self.next.get().max(newest.wrapping_add(1)));
     }
 
-    /// Takes over a transaction that recovery found.
+    /// Adds a transaction found by recovery.
     pub fn adopt(&self, number: u32, open: Open) {
         open.steps.iter().for_each(|step| self.claim(step));
         self.open.borrow_mut().insert(number, open);
@@ -144,7 +145,7 @@ impl Transactions {
     /// Locks a record for a transaction.
     ///
     /// # Errors
-    /// [`EngineError::WriteConflict`] when another one holds it.
+    /// [`EngineError::WriteConflict`] when another transaction has locked it.
     pub fn lock(&self, transaction: u32, node: Node) -> Result<(), EngineError> {
         let mut locks = self.locks.borrow_mut();
         match locks.get(&node) {
@@ -188,7 +189,7 @@ impl Transactions {
         }
     }
 
-    /// A step that puts former data back claims room for it.
+    /// Claims room for a step that restores former data.
     fn claim(&self, step: &Undo) {
         if let Undo::Replace(node, former) = step {
             self.claims_near(node)
@@ -196,38 +197,38 @@ impl Transactions {
         }
     }
 
-    /// A step that will not be undone claims nothing.
+    /// Releases the claim of a step that will not be undone.
     fn release(&self, step: &Undo) {
         if let Undo::Replace(node, _) = step {
             self.claims_near(node).release(node.tree.root, &node.key);
         }
     }
 
-    /// What is claimed in a node's database, to change it.
+    /// The claims in a node's database.
     fn claims_near(&self, node: &Node) -> RefMut<'_, Claims> {
         RefMut::map(self.claims.borrow_mut(), |claims| {
             claims.entry(node.database).or_default()
         })
     }
 
-    /// What open transactions claim in a database.
+    /// Claims of open transactions in a database.
     pub fn claims(&self, database: u8) -> Option<Ref<'_, Claims>> {
         Ref::filter_map(self.claims.borrow(), |claims| claims.get(&database)).ok()
     }
 
-    /// The newest step that is not undone.
+    /// The newest step not undone yet.
     pub fn last_step(&self, transaction: u32) -> Option<Undo> {
         self.open.borrow().get(&transaction)?.steps.last().cloned()
     }
 
-    /// Whether the transaction has marked a node deleted, and not unmarked it since.
+    /// Whether the transaction has marked a node deleted and not unmarked it since.
     pub fn has_marked(&self, transaction: u32, node: &Node) -> bool {
         let open = self.open.borrow();
         open.get(&transaction)
             .is_some_and(|open| open.has_marked(node))
     }
 
-    /// How many steps are left to undo.
+    /// Number of steps left to undo.
     pub fn steps_left(&self, transaction: u32) -> usize {
         let open = self.open.borrow();
         open.get(&transaction).map_or(0, |open| open.steps.len())
@@ -251,7 +252,7 @@ impl Transactions {
             .is_some_and(|open| open.first.is_some())
     }
 
-    /// The transaction has committed; it stays open while nodes are to be removed.
+    /// The transaction has committed. It stays open while it has nodes to remove.
     pub fn commit(&self, transaction: u32) {
         if let Some(open) = self.open.borrow_mut().get_mut(&transaction) {
             open.steps.iter().for_each(|step| self.release(step));
@@ -259,7 +260,7 @@ impl Transactions {
         }
     }
 
-    /// The transaction is over, as the log before `end` says; its locks are free.
+    /// The transaction is over, as the log before `end` says. Releases its locks.
     pub fn close(&self, transaction: u32, end: LogPosition) {
         let Some(open) = self.open.borrow_mut().remove(&transaction) else {
             return;
@@ -273,8 +274,8 @@ impl Transactions {
         }
     }
 
-    /// The first record of the oldest transaction that is open, or would be after a crash because the log is durable only
-    /// before `durable`: recovery must know everything from there.
+    /// The first record of the oldest transaction that is open, or that a crash would reopen because the log is durable
+    /// only before `durable`. Recovery must start no later.
     pub fn oldest(&self, durable: LogPosition) -> Option<LogPosition> {
         let mut ending = self.ending.borrow_mut();
         while ending.front().is_some_and(|(_, end)| *end <= durable) {

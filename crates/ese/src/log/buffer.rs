@@ -1,8 +1,8 @@
-//! The log buffer: records appended and not yet on their way to a file.
+//! The log buffer: records appended but not yet being written.
 //!
-//! It assigns positions. Records go into *chunks*, each a run of segments of one generation that one write will carry.
-//! Taking a chunk closes its last segment: the next record begins at the next one. A record that does not fit the rest
-//! of its file opens the next generation, whose first record says where this one ended.
+//! The buffer assigns positions. Records go into *chunks*, each a run of segments of one generation for one write. Taking a
+//! chunk closes its last segment: the next record starts in the next segment. A record that does not fit the rest of its
+//! file opens the next generation, whose first record names the end of the previous one.
 
 use std::collections::VecDeque;
 
@@ -14,26 +14,26 @@ use crate::content::Content;
 use crate::format::log_file::{SEGMENT_HEADER_BYTES, SegmentHeader};
 use crate::format::stamp::Stamp;
 
-/// Records that wait to be flushed.
+/// Records waiting to be flushed.
 pub struct LogBuffer<C: Content> {
     shape: LogShape,
     tail: LogPosition,
     chunks: VecDeque<Chunk<C>>,
 }
 
-/// Whole segments of one generation, to be written by one I/O.
+/// Whole segments of one generation, for one write.
 pub struct Chunk<C: Content> {
-    /// Where the first segment begins: its first record byte.
+    /// First record byte of the first segment.
     pub start: LogPosition,
     /// One past the last record in it.
     pub end: LogPosition,
     /// The bytes.
     pub image: C::Image,
-    /// Where records begin: the first of each segment that has one.
+    /// The first record of each segment that has one.
     firsts: Vec<LogPosition>,
 }
 
-/// Where an appended record lies.
+/// Position of an appended record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Appended {
     /// Its first byte.
@@ -43,7 +43,7 @@ pub struct Appended {
 }
 
 impl<C: Content> Chunk<C> {
-    /// Segments the chunk covers.
+    /// Number of segments in the chunk.
     pub fn segments(&self, shape: LogShape) -> usize {
         usize::from(shape.next_border(self.end).segment - self.start.segment)
     }
@@ -77,7 +77,7 @@ impl<C: Content> Chunk<C> {
 }
 
 impl<C: Content> LogBuffer<C> {
-    /// An empty buffer that begins generation `generation`, after a log that ended at `previous_end`.
+    /// An empty buffer that starts `generation`, after a log that ended at `previous_end`.
     pub fn new(shape: LogShape, generation: u32, previous_end: LogPosition) -> Self {
         let mut buffer = Self {
             shape,
@@ -88,12 +88,12 @@ impl<C: Content> LogBuffer<C> {
         buffer
     }
 
-    /// Where the next record would begin if it fits.
+    /// Where the next record starts, if it fits.
     pub fn tail(&self) -> LogPosition {
         self.tail
     }
 
-    /// Bytes that wait, in whole segments.
+    /// Waiting bytes, in whole segments.
     pub fn bytes(&self) -> usize {
         self.chunks
             .iter()
@@ -101,7 +101,7 @@ impl<C: Content> LogBuffer<C> {
             .sum()
     }
 
-    /// Whether nothing waits.
+    /// Whether nothing is waiting.
     pub fn is_empty(&self) -> bool {
         self.chunks.is_empty()
     }
@@ -112,12 +112,12 @@ impl<C: Content> LogBuffer<C> {
         Some(chunk.start.generation)
     }
 
-    /// Whether the oldest waiting records belong to a file that takes no more.
+    /// Whether the oldest waiting records belong to a full file.
     pub fn has_full_file(&self) -> bool {
         self.chunks.len() > 1
     }
 
-    /// Appends a spelled record.
+    /// Appends an encoded record.
     ///
     /// # Panics
     /// When it is longer than a file can hold.
@@ -202,7 +202,7 @@ mod tests {
     use super::*;
     use crate::content::{Bytes, Ghost};
 
-    /// Appends the same lengths to both contents, flushing now and then: every position agrees.
+    /// Appends equal lengths to both contents, with occasional flushes: every position must agree.
     #[test]
     fn ghosts_and_bytes_agree_on_every_position() {
         let shape = LogShape::new(512, 65536);

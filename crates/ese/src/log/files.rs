@@ -1,4 +1,4 @@
-//! The files of a log stream: names, formatting ahead, rolling, giving up.
+//! The files of a log stream: names, formatting ahead, rolling, releasing.
 //!
 //! ```text
 //!   edb.log          the current generation
@@ -7,19 +7,18 @@
 //!   edbres00001.jrs  reserves, for when the volume is full (see [`super::reserve`])
 //! ```
 //!
-//! Every file is filled with a pattern and gets its header before it is used, so that a log write never allocates. The
-//! filling keeps pace with the use of the current file rather than coming in one burst.
+//! Every file is filled with a pattern and gets its header before use, so a log write never allocates. Formatting keeps
+//! pace with the use of the current file, to avoid one burst.
 //!
-//! A generation that is given up becomes the next file rather than being removed, as far as there is use for it: its space is
-//! there already, and some storage takes longer to free a file than to write it. Its new name is durable before anything is
-//! written to it, or after a crash a file of filling could stand under an old generation's name. Older generations go first,
-//! so those that are left follow one another. Source: microsoft/Extensible-Storage-Engine,
-//! dev/ese/src/ese/_log/logstream.cxx (reuse of archived logs under circular logging); its newest format does not fill such
-//! a file again, those of 2007 to 2013 did, and so do we.
+//! Released generations become next files where needed: their space is already allocated, and some storage takes longer to
+//! free a file than to write it. The new name is durable before anything is written to the file. Otherwise, after a crash,
+//! an old generation's name could refer to a file of filling. The oldest generations go first, so the remaining ones are
+//! consecutive. Source: microsoft/Extensible-Storage-Engine, dev/ese/src/ese/_log/logstream.cxx (reuse of archived logs
+//! under circular logging). Its newest format does not fill such a file again; those of 2007 to 2013 did, and so do we.
 //!
-//! Rolling renames the current file to its number, makes that durable, renames the next one to be current, and makes that
-//! durable. In one go would be wrong: of two renames that are not durable the second alone may survive, and it would
-//! replace the old current file.
+//! A roll renames the current file to its number, makes that durable, renames the next file to be current, and makes that
+//! durable. A single sync at the end would be wrong: of two renames that are not durable, the second alone may survive, and
+//! it would replace the old current file.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -40,17 +39,17 @@ use crate::meter::MeterBoard;
 use crate::policy::log_format::format_now;
 use crate::small_file::{file_error, name_error, write_through};
 
-/// Given-up generations that are kept to become the next files: more than a move of the checkpoint gives up at once.
+/// Released generations kept for reuse: more than one move of the checkpoint releases.
 pub const SPARES_MAX: usize = 8;
 
-/// What names and marks the files of a stream.
+/// Names, sizes and markers of a stream's files.
 #[derive(Clone, Debug)]
 pub struct LogPlace {
-    /// The number of the instance.
+    /// Number of the instance.
     pub number: u8,
-    /// Where the files lie.
+    /// Directory of the files.
     pub directory: PathBuf,
-    /// What their names begin with: `edb`.
+    /// Prefix of their names: `edb`.
     pub base: String,
     /// Sizes.
     pub shape: LogShape,
@@ -58,13 +57,13 @@ pub struct LogPlace {
     pub page_size: PageSize,
     /// The stream's signature, with our marker.
     pub signature: Signature,
-    /// Bytes that a new file is formatted by at a time, a multiple of 4,096.
+    /// Formatting step for a new file in bytes, a multiple of 4,096.
     pub format_chunk: u64,
-    /// Milliseconds from the Unix epoch to the beginning of the world's clock.
+    /// Milliseconds from the Unix epoch to time zero of the world's clock.
     pub epoch_ms: u64,
 }
 
-/// A generation that has become current.
+/// A generation that has become the current one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rolled {
     /// Its number.
@@ -83,17 +82,17 @@ struct Inner<C: Content> {
     world: World,
     place: LogPlace,
     meters: Rc<MeterBoard>,
-    /// Bytes used of the current file; its whole length when the next one is waited for.
+    /// Used bytes of the current file; its whole length while a roll waits for the next one.
     used: Cell<usize>,
     moved: Event,
     next: RefCell<Option<Task<Result<Prepared, EngineError>>>>,
-    /// Generations that are given up and still there, oldest first.
+    /// Released generations that still exist, oldest first.
     spares: RefCell<VecDeque<u32>>,
-    /// Generations before this one are given up.
+    /// Generations before this one are released.
     given_up: Cell<u32>,
     reserves: Reserves,
     current: Cell<Option<FileId>>,
-    /// The generation that an earlier instance has left under the current file's name.
+    /// The generation that an earlier instance left under the current file's name.
     left: Cell<Option<u32>>,
     created: Cell<Stamp>,
     content: std::marker::PhantomData<C>,
@@ -109,7 +108,7 @@ impl<C: Content> Clone for LogFiles<C> {
 }
 
 impl<C: Content> LogFiles<C> {
-    /// The files at `place`; nothing is touched yet.
+    /// The files at `place`. Touches nothing yet.
     pub fn new(world: &World, place: LogPlace, meters: Rc<MeterBoard>) -> Self {
         let bytes = place.shape.file_bytes() as u64;
         Self(Rc::new(Inner {
@@ -129,7 +128,7 @@ impl<C: Content> LogFiles<C> {
         }))
     }
 
-    /// Where the stream lies.
+    /// Where the stream is.
     pub fn place(&self) -> &LogPlace {
         &self.0.place
     }
@@ -142,7 +141,7 @@ impl<C: Content> LogFiles<C> {
             .join(format!("{}.log", self.0.place.base))
     }
 
-    /// The path of the file being formatted.
+    /// The path of the next file, which is being formatted.
     pub fn next_path(&self) -> PathBuf {
         self.0
             .place
@@ -158,7 +157,7 @@ impl<C: Content> LogFiles<C> {
             .join(log_file_name(&self.0.place.base, generation))
     }
 
-    /// The path of a generation that is not being written: until the first roll the newest may be under the current name.
+    /// The path of a generation that is not being written. Until the first roll, the newest may be under the current name.
     pub fn path_of(&self, generation: u32) -> PathBuf {
         match self.0.left.get() == Some(generation) {
             true => self.current_path(),
@@ -166,15 +165,15 @@ impl<C: Content> LogFiles<C> {
         }
     }
 
-    /// An earlier instance has left this generation under the current file's name.
+    /// Notes that an earlier instance left this generation under the current file's name.
     pub fn left(&self, generation: u32) {
         self.0.left.set(Some(generation));
     }
 
-    /// Makes the reserves that are missing, at the cost of given-up generations where there is no room.
+    /// Creates missing reserves. If there is no room, removes released generations.
     ///
     /// # Errors
-    /// When a name fails for another reason than room.
+    /// When a file operation fails for a reason other than lack of space.
     pub async fn replenish(&self) -> Result<(), EngineError> {
         loop {
             self.0.reserves.replenish().await?;
@@ -191,10 +190,11 @@ impl<C: Content> LogFiles<C> {
         }
     }
 
-    /// Whether the volume has room for more log than what is needed to end in order. When it had none it is asked again.
+    /// Checks that the volume has room for more log than an orderly shutdown needs. If it had none before, checks the
+    /// volume again.
     ///
     /// # Errors
-    /// [`EngineError::LogDiskFull`] when it has none; when a name fails.
+    /// [`EngineError::LogDiskFull`] when it has none; when a file operation fails.
     pub async fn check_room(&self) -> Result<(), EngineError> {
         if self.0.reserves.is_low() {
             self.replenish().await?;
@@ -205,7 +205,7 @@ impl<C: Content> LogFiles<C> {
         }
     }
 
-    /// Whether only open transactions may go on.
+    /// Whether only open transactions may continue.
     pub fn is_low(&self) -> bool {
         self.0.reserves.is_low()
     }
@@ -220,10 +220,10 @@ impl<C: Content> LogFiles<C> {
         Stamp::from_unix_millis(self.0.place.epoch_ms + elapsed)
     }
 
-    /// Makes `generation` the current one; the one before it, if any, gets its number as its name.
+    /// Makes `generation` the current one. The previous one, if any, is renamed to its number.
     ///
     /// # Errors
-    /// When a file cannot be created, written or renamed. The stream cannot go on then.
+    /// When a file cannot be created, written or renamed. The stream cannot continue then.
     pub async fn roll(&self, generation: u32) -> Result<Rolled, EngineError> {
         let asked = self.0.world.clock.now();
         self.used(self.0.place.shape.file_bytes());
@@ -272,24 +272,24 @@ impl<C: Content> LogFiles<C> {
         })
     }
 
-    /// The roll that begins a stream is not counted: nobody can have prepared its file.
+    /// The roll that starts a stream is not counted: its file cannot have been prepared.
     fn meter_roll(&self, waited: Span, whole: Span) {
         let (meters, number) = (&self.0.meters, self.0.place.number);
         meters.log(number, |log| &mut log.roll_waits, 0, waited);
         meters.log(number, |log| &mut log.rolls, 0, whole);
     }
 
-    /// `bytes` of the current file are used: the next one may be formatted as far.
+    /// `bytes` of the current file are used; formatting of the next one may catch up.
     pub fn used(&self, bytes: usize) {
         self.0.used.set(bytes);
         self.0.moved.notify();
     }
 
-    /// Gives up the generations before `oldest`, which no recovery needs any more: `keep` of them will be the next files, the
-    /// others are removed.
+    /// Releases the generations before `oldest`, which recovery no longer needs. Keeps `keep` of them as next files and
+    /// removes the others.
     ///
     /// # Errors
-    /// When the directory cannot be read or a file not removed.
+    /// When the directory cannot be read or a file cannot be removed.
     pub async fn give_up_before(&self, oldest: u32, keep: usize) -> Result<(), EngineError> {
         let given_up = self.0.given_up.replace(oldest.max(self.0.given_up.get()));
         let archived = self.archived().await?;
@@ -332,7 +332,7 @@ impl<C: Content> LogFiles<C> {
         Ok(generations)
     }
 
-    /// Closes the current file and removes the one being formatted. The stream must be closed.
+    /// Closes the current file and removes the next one. The stream must be closed.
     ///
     /// # Errors
     /// When the file cannot be removed.
@@ -376,7 +376,7 @@ impl<C: Content> LogFiles<C> {
             .map_err(name_error(directory))
     }
 
-    /// Formats the next file as the current one fills up.
+    /// Formats the next file while the current one fills up.
     async fn prepare(self, generation: u32) -> Result<Prepared, EngineError> {
         let path = self.next_path();
         match self.0.world.volume.remove(&path).await {
@@ -390,7 +390,7 @@ impl<C: Content> LogFiles<C> {
                 Ok(file) => match self.fill(file, &path).await {
                     Ok(()) => break file,
                     Err(error) => {
-                        // Open it would keep its room.
+                        // Close it first: an open file would keep its space.
                         let closed = self.0.world.volume.close(file).await;
                         closed.map_err(name_error(&path))?;
                         error
@@ -415,7 +415,7 @@ impl<C: Content> LogFiles<C> {
         Ok(Prepared { file, created })
     }
 
-    /// A file to become the next one: a given-up generation, or a new one.
+    /// Obtains the next file: a released generation, or a new one.
     async fn obtain(&self) -> Result<FileId, EngineError> {
         let spare = self.0.spares.borrow_mut().pop_front();
         let reused = match spare {
@@ -428,7 +428,7 @@ impl<C: Content> LogFiles<C> {
         }
     }
 
-    /// A reserve as the next file, in the place of one for which there was no room.
+    /// Turns a reserve into the next file when there is no room for a new one.
     async fn take_reserve(&self) -> Result<FileId, EngineError> {
         let path = self.next_path();
         match self.0.world.volume.remove(&path).await {
@@ -442,7 +442,7 @@ impl<C: Content> LogFiles<C> {
         taken.ok_or_else(|| self.full())
     }
 
-    /// Makes the given-up generation `spare` the next file. `None` when it is gone or of another length.
+    /// Turns the released generation `spare` into the next file. `None` when it is gone or has another length.
     async fn reuse(&self, spare: u32) -> Result<Option<FileId>, EngineError> {
         let volume = &self.0.world.volume;
         let (path, former) = (self.next_path(), self.archived_path(spare));
@@ -461,7 +461,7 @@ impl<C: Content> LogFiles<C> {
         Ok(None)
     }
 
-    /// A new next file, its space allocated.
+    /// Creates the next file and allocates its space.
     async fn create(&self) -> Result<FileId, EngineError> {
         let volume = &self.0.world.volume;
         let path = self.next_path();
@@ -474,7 +474,7 @@ impl<C: Content> LogFiles<C> {
             volume.close(file).await.map_err(&named)?;
         }
         allocated.map_err(&named)?;
-        // Or a torn first write could leave less than a block, which is taken for somebody else's.
+        // Otherwise a torn first write could leave less than a block, which would be refused as a foreign file.
         self.sync(file, &path).await?;
         Ok(file)
     }
@@ -531,11 +531,11 @@ impl<C: Content> LogFiles<C> {
     }
 }
 
-/// The generation that `name` stands for, if it is an older one's.
+/// The generation that `name` stands for, if it names an older one.
 fn generation_of(base: &str, name: &str) -> Option<u32> {
     let digits = name.strip_prefix(base)?.strip_suffix(".log")?;
     let generation = u32::from_str_radix(digits, 16).ok()?;
-    // Only the spelling we use ourselves: anything else is somebody else's file.
+    // Accept only our own spelling: any other is a foreign file.
     (log_file_name(base, generation) == name).then_some(generation)
 }
 

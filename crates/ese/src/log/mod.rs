@@ -1,10 +1,10 @@
 //! The log: positions, records, buffer, stream, files.
 //!
-//! * [`record`]: what is said and how it is spelled.
+//! * [`record`]: content and encoding.
 //! * [`buffer`]: appended, not yet written.
 //! * [`stream`]: group commit and flushing.
 //! * [`files`]: names, formatting ahead, rolling.
-//! * [`reserve`]: what is left when the volume is full.
+//! * [`reserve`]: reserves for a full volume.
 //! * [`reader`]: reading back.
 //! * `write_ahead`: what the cache needs of a log.
 

@@ -1,11 +1,11 @@
-//! Reading a log file back: its sound segments as one stream of records.
+//! Reading back a log file: its valid segments as one stream of records.
 //!
-//! Reading stops at the first segment that is not sound, and at a record that is not complete: what lies behind was in
-//! flight when the world ended, and nobody was promised it. Whether the end is where it may be is for the caller to say:
-//! the newest generation may end anywhere, an older one where its successor's first record says.
+//! Reading stops at the first invalid segment or incomplete record. What follows was in flight at the crash and had not
+//! been acknowledged. The caller decides whether the end is legal: the newest generation may end anywhere, an older one
+//! only where the first record of its successor says.
 //!
-//! Flushes follow one another, and only the last segment of a flush is partly filled. So where a partly filled segment and
-//! another one behind it are sound, everything before them was durable once, and a segment there that is not sound is
+//! Flushes follow one another, and only the last segment of a flush may be partly filled. So if a partly filled segment and
+//! a later one are valid, everything up to the first of them was durable once, and an invalid segment in that range is
 //! damaged ([`Generation::damaged`]).
 
 use brunt_units::LogPosition;
@@ -21,22 +21,22 @@ pub struct Generation {
     /// Its header.
     pub header: LogHeader,
     shape: LogShape,
-    /// Record bytes of all sound segments.
+    /// Record bytes of all valid segments.
     payload: Vec<u8>,
-    /// Number of each segment and where its bytes begin in the payload.
+    /// Each segment's number, and where its bytes start in the payload.
     segments: Vec<(u16, usize)>,
-    /// Where reading stopped although the log went on behind it.
+    /// Where reading stopped although valid log follows.
     pub damaged: Option<LogPosition>,
 }
 
-/// A record and where it lies.
+/// A record and its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Located<'a> {
     /// Its first byte.
     pub start: LogPosition,
     /// One past its last.
     pub end: LogPosition,
-    /// What it says; `None` when its bytes make no sense although their checksum holds.
+    /// The decoded record; `None` when it is malformed although the checksum is right.
     pub record: Option<LogRecord<'a>>,
 }
 
@@ -44,7 +44,7 @@ impl Generation {
     /// Reads the bytes of a whole log file.
     ///
     /// # Errors
-    /// When they do not begin with a header of ours.
+    /// When the file does not start with a brunt header.
     pub fn read(file: &[u8]) -> Result<Self, LogHeaderError> {
         let header = LogHeader::read(file.get(..LOG_HEADER_BYTES).ok_or(LogHeaderError::NotLog)?)?;
         let shape = usize::try_from(header.file_bytes())
@@ -62,7 +62,7 @@ impl Generation {
         let mut damaged = None;
         while let Some((number, bytes)) = numbered.next() {
             let Some(segment) = sound(number, bytes) else {
-                // A flush ended, and another one came.
+                // A flush ended, and another one followed.
                 let behind = numbered
                     .by_ref()
                     .filter_map(|(number, bytes)| sound(number, bytes));
@@ -88,7 +88,7 @@ impl Generation {
         })
     }
 
-    /// Its complete records in order.
+    /// The complete records in order.
     pub fn records(&self) -> impl Iterator<Item = Located<'_>> {
         let mut at = 0;
         std::iter::from_fn(move || {
@@ -111,13 +111,13 @@ impl Generation {
         self.records().last().map_or(first, |record| record.end)
     }
 
-    /// Where the byte at `at` of the payload lies in the file.
+    /// File position of the payload byte at `at`.
     fn position(&self, at: usize) -> LogPosition {
         let index = self.segments.partition_point(|(_, begin)| *begin <= at) - 1;
         self.within(index, at)
     }
 
-    /// Where a record whose last byte is right before `at` ends: in the segment of that byte.
+    /// End position of a record whose last byte is just before `at`: in the segment of that byte.
     fn end_of(&self, at: usize) -> LogPosition {
         let index = self.segments.partition_point(|(_, begin)| *begin < at) - 1;
         let position = self.within(index, at);
@@ -154,13 +154,13 @@ mod tests {
 
     const SECTOR: usize = 512;
 
-    /// A log file and the list of what was put into it.
+    /// A log file and the list of records written to it.
     struct Written {
         shape: LogShape,
         buffer: LogBuffer<Bytes>,
         file: Vec<u8>,
         records: Vec<(LogPosition, LogPosition, Vec<u8>)>,
-        /// Records and bytes of the file before the newest flush.
+        /// Records and bytes in the file before the newest flush.
         before: (usize, usize),
         /// The end of the newest flush in the file.
         end: usize,
@@ -193,7 +193,7 @@ mod tests {
             }
         }
 
-        /// Appends a change that is `length` bytes long in all, of zeros or of anything.
+        /// Appends a change of `length` bytes in total, all zeros or random.
         fn append(&mut self, length: usize, draw: &mut Stream) {
             let mut image = vec![0; length - 18];
             if draw.percent(70) {
@@ -225,7 +225,7 @@ mod tests {
             self.file[offset..self.end].copy_from_slice(bytes);
         }
 
-        /// Reads a version of the file: every record must be the listed one. Says how many there are.
+        /// Reads a version of the file. Every record must match the list. Returns their number.
         fn read(&self, file: &[u8]) -> usize {
             let generation = Generation::read(file).unwrap();
             let mut records = generation.records();
@@ -248,7 +248,7 @@ mod tests {
             count
         }
 
-        /// The file when only some sectors of the newest flush arrived.
+        /// The file with only some sectors of the newest flush.
         fn torn(&self, arrives: impl Fn(usize) -> bool) -> Vec<u8> {
             let mut file = self.file.clone();
             let sectors = file.chunks_exact_mut(SECTOR).enumerate();
@@ -261,7 +261,7 @@ mod tests {
             file
         }
 
-        /// Whatever arrived of the newest flush, a prefix of the records is read, and no earlier flush is hurt.
+        /// Whichever sectors of the newest flush arrived, a prefix of the records is read, and earlier flushes are intact.
         fn check_torn(&self, draw: &mut Stream) {
             for cut in self.before.1.div_euclid(SECTOR)..=self.end.div_euclid(SECTOR) {
                 let left = self.read(&self.torn(|sector| sector < cut));
@@ -281,7 +281,7 @@ mod tests {
         let mut draw = Streams::new(1).named("records");
         for (segment, span) in [(512, 1_500), (4096, 60)] {
             let shape = LogShape::new(segment, 64 << 10);
-            // From where the first record ends to the border, and one segment further.
+            // From where the first record ends to the border, and one segment past it.
             let border = shape.payload_bytes() - 12;
             let lengths = (border.saturating_sub(span).max(18)..border + span)
                 .chain(border + shape.payload_bytes() - 40..border + shape.payload_bytes() + 40);
@@ -301,7 +301,7 @@ mod tests {
         }
     }
 
-    /// A segment of an earlier flush is damaged: that is known once a flush has ended and another one came.
+    /// Damage to an earlier flush is detected once another flush has ended and one more has followed.
     #[test]
     fn damage_that_flushes_followed_is_told_from_a_torn_end() {
         let frames = Frames::in_memory();
@@ -319,7 +319,7 @@ mod tests {
             Generation::read(&file).unwrap().damaged
         });
         let damaged: Vec<_> = damaged.collect();
-        // Not where the last flush, or the end of the one before it, may be all that is missing.
+        // Not where only the last flush, or the end of the one before it, may be missing.
         assert_eq!(damaged.iter().flatten().count(), 24);
         assert_eq!(damaged[24..], [None; 6]);
         assert_eq!(damaged[0].unwrap().segment, 8);

@@ -1,4 +1,4 @@
-//! Log records: what they say and how they are spelled.
+//! Log records: their content and encoding.
 //!
 //! ```text
 //!  type u8 | length u24 | body
@@ -15,8 +15,8 @@
 //! Type 0 is not a record: it is the zero filling after the last record of a flush. The payloads are brunt's own, not
 //! ESE's; the file's version says so, and a genuine engine refuses it.
 //!
-//! A change of a transaction carries in its *role* what undoing it takes, logically (tree, key, former data), because by
-//! the time it is undone other changes may have moved the record to another page.
+//! A transaction's change carries in its *role* what undoing it takes. This is logical (tree, key, former data), because by
+//! the time of the undo other changes may have moved the record to another page.
 
 use brunt_units::{DatabaseTime, LogPosition, PageNumber};
 
@@ -28,49 +28,49 @@ pub const RECORD_HEAD: usize = 4;
 /// Bytes of a database signature.
 pub const SIGNATURE: usize = 28;
 
-/// What a log record says. Borrowed from the bytes it was read from.
+/// Content of a log record, borrowed from the bytes it was read from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogRecord<'a> {
-    /// The first record of every generation: where the one before ended.
+    /// The first record of every generation. Names the end of the previous one.
     Start {
         /// One past the last record of the previous generation.
         previous_end: LogPosition,
     },
-    /// A database takes part from here on.
+    /// A database is attached from here on.
     Attach {
         /// Its number within the instance.
         database: u8,
-        /// Its latest change.
+        /// Time of its latest change.
         time: DatabaseTime,
         /// Its signature.
         signature: &'a [u8; SIGNATURE],
     },
-    /// A database is clean, and takes no part any more.
+    /// A database is clean and detached.
     Detach {
         /// Its number within the instance.
         database: u8,
-        /// Its latest change.
+        /// Time of its latest change.
         time: DatabaseTime,
     },
     /// Pages changed.
     Change {
         /// The database's number within the instance.
         database: u8,
-        /// The time the pages carry after it.
+        /// Time of the pages after the change.
         time: DatabaseTime,
         /// The transaction it belongs to; 0 for a system change, which is never undone.
         transaction: u32,
-        /// What it is to the transaction.
+        /// Role in its transaction.
         role: Role<'a>,
         /// See [`crate::page::PageChanges`].
         image: &'a [u8],
     },
-    /// A transaction's changes stay.
+    /// A transaction has committed.
     Commit {
         /// Its number.
         transaction: u32,
     },
-    /// A transaction's changes are all undone.
+    /// All changes of a transaction have been undone.
     RolledBack {
         /// Its number.
         transaction: u32,
@@ -81,40 +81,40 @@ pub enum LogRecord<'a> {
         database: u8,
         /// The time of the growth.
         time: DatabaseTime,
-        /// Its pages now, headers not counted.
+        /// Its new size in pages, without headers.
         pages: u32,
     },
 }
 
-/// What a change is to its transaction.
+/// The role of a change in its transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role<'a> {
     /// Nothing to undo: splits, merges, space.
     System,
     /// A node was inserted; undoing removes it.
     Insert(NodeAt<'a>),
-    /// A node was marked deleted; undoing clears the mark, committing lets it be removed.
+    /// A node was marked deleted; undoing clears the mark, and after the commit the node may be removed.
     Delete(NodeAt<'a>),
-    /// A node's data was replaced; undoing puts this back.
+    /// A node's data was replaced; undoing restores this data.
     Replace(NodeAt<'a>, &'a [u8]),
-    /// A node that the transaction had marked deleted is wanted again; undoing marks it once more.
+    /// A node's deletion mark, set by the same transaction, was cleared; undoing sets it again.
     Unmark(NodeAt<'a>),
-    /// Undoes the newest of the transaction's steps that is not undone yet.
+    /// Undoes the transaction's newest remaining step.
     Undo,
     /// Removes a node that a committed transaction had marked deleted.
     Cleanup(NodeAt<'a>),
 }
 
-/// A node, named so that it can be found wherever it has moved.
+/// A node, identified so that it can be found after it has moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeAt<'a> {
     /// The tree.
     pub tree: TreeId,
-    /// The key within it.
+    /// The key within the tree.
     pub key: &'a [u8],
 }
 
-/// Spells `record` at the end of `out`, head included.
+/// Appends the encoding of `record` to `out`, head included.
 ///
 /// # Panics
 /// When it is longer than 2²⁴ − 1 bytes.
@@ -176,14 +176,14 @@ pub fn encode(record: &LogRecord<'_>, out: &mut Vec<u8>) {
     out[head..head + RECORD_HEAD].copy_from_slice(&(length << 8 | kind).to_le_bytes());
 }
 
-/// The type and the body's length that a record's head announces; `None` for the filling at the end of a flush.
+/// The type and body length in a record's head; `None` for the filling at the end of a flush.
 pub fn head(bytes: [u8; RECORD_HEAD]) -> Option<(u8, usize)> {
     let [kind, length @ ..] = bytes;
     let length = u32::from_le_bytes([length[0], length[1], length[2], 0]);
     (kind != 0).then_some((kind, length as usize))
 }
 
-/// Reads a record of type `kind` from its body; `None` when the body makes no sense.
+/// Decodes the body of a record of type `kind`; `None` when it is malformed.
 pub fn decode(kind: u8, body: &[u8]) -> Option<LogRecord<'_>> {
     let mut rest = Reader(body);
     let record = match kind {

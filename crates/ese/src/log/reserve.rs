@@ -1,20 +1,20 @@
-//! Reserve logs: what is left to end in order when the log's volume is full.
+//! Reserve logs: enough room for an orderly shutdown when the log volume is full.
 //!
 //! ```text
-//!   edbres00001.jrs, edbres00002.jrs     as long as a log file, their room allocated, nothing written
+//!   edbres00001.jrs, edbres00002.jrs     as long as a log file, space allocated, nothing written
 //!
 //!   normal --no room for the next file: a reserve becomes it--> low --none is left--> the stream ends (ESE -529)
 //!      ^                                                         |
 //!      +----------------- there is room for two again -----------+
 //! ```
 //!
-//! While they are low, transactions that have changed something go on and end, and whoever wants to begin changing is told
-//! that the log's volume is full (ESE -529). Every such attempt first tries to make the reserves whole, so work goes on by itself
-//! when somebody has made room. Closing takes back what is open and leaves clean databases: that is what the reserves are
-//! for.
+//! While the stream is low on reserves, transactions that have changed something continue to their end, and new ones fail
+//! with a full log volume (ESE -529). Every such attempt first tries to replenish the reserves, so work resumes by itself
+//! once there is space. Closing undoes open transactions and leaves clean databases, which is the purpose of the reserves.
 //!
 //! Source: microsoft/Extensible-Storage-Engine, dev/ese/src/ese/_log/logstream.cxx (names, number, lsNormal, lsQuiesce and
-//! lsOutOfDiskSpace, and where each begins). Its reserves are not synced either: one that a crash takes is made anew.
+//! lsOutOfDiskSpace, and where each begins). Its reserves are not synced either: a reserve lost in a crash is created
+//! again.
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ use brunt_world::{Class, FileId, Io, OpenMode, VolumeError, World};
 use crate::error::EngineError;
 use crate::small_file::{file_error, name_error};
 
-/// Reserve files of a stream. Source: as the module (cMinReserveLogs).
+/// Reserve files of a stream. Source: as above (cMinReserveLogs).
 pub const RESERVES: u32 = 2;
 
 /// The path of a stream's `number`-th reserve, from 1.
@@ -38,18 +38,18 @@ pub(super) struct Reserves {
     world: World,
     directory: PathBuf,
     base: String,
-    /// Bytes of each: a log file's.
+    /// Bytes of each reserve, equal to a log file's.
     bytes: u64,
-    /// Whether one has been used, or could not be made, since they were last whole.
+    /// Whether a reserve has been used, or could not be created, since there were last enough.
     is_low: Cell<bool>,
-    /// Whether somebody is making them whole.
+    /// Whether a call is replenishing them.
     is_busy: Cell<bool>,
-    /// Who makes or takes one: one at a time.
+    /// Only one call at a time creates or takes a reserve.
     turn: Limit,
 }
 
 impl Reserves {
-    /// Of a stream in `directory`; nothing is touched yet.
+    /// The reserves of a stream in `directory`. Touches nothing yet.
     pub(super) fn new(world: &World, directory: &Path, base: &str, bytes: u64) -> Self {
         Self {
             world: world.clone(),
@@ -67,11 +67,11 @@ impl Reserves {
         self.is_low.get()
     }
 
-    /// Makes those that are missing. They are low afterwards if the volume is still full, and meanwhile for who comes while
-    /// somebody else is at it.
+    /// Creates missing reserves. They stay low if the volume is still full. While another call is in progress, returns at
+    /// once and leaves the state unchanged.
     ///
     /// # Errors
-    /// When a name fails for another reason than room.
+    /// When a file operation fails for a reason other than lack of space.
     pub(super) async fn replenish(&self) -> Result<(), EngineError> {
         if self.is_busy.replace(true) {
             return Ok(());
@@ -96,7 +96,7 @@ impl Reserves {
         Ok(())
     }
 
-    /// Makes one, unless it is there in its full length.
+    /// Creates a reserve, unless it exists with its full length.
     async fn make(&self, path: &Path) -> Result<(), VolumeError> {
         let volume = &self.world.volume;
         if let Some(file) = self.open_whole(path).await? {
@@ -111,7 +111,7 @@ impl Reserves {
         allocated
     }
 
-    /// Opens one that is there; one of another length is removed.
+    /// Opens an existing reserve; removes it if its length is wrong.
     async fn open_whole(&self, path: &Path) -> Result<Option<FileId>, VolumeError> {
         let volume = &self.world.volume;
         let file = match volume.open(path, OpenMode::Write).await {
@@ -127,10 +127,10 @@ impl Reserves {
         Ok(None)
     }
 
-    /// Makes the last of them the file at `next`. From then on they are low. `None` when none is left.
+    /// Renames the last reserve to `next`. From then on reserves are low. `None` when there is none left.
     ///
     /// # Errors
-    /// When a name fails.
+    /// When a file operation fails.
     pub(super) async fn take(&self, next: &Path) -> Result<Option<FileId>, EngineError> {
         let _turn = self.turn.enter().await;
         self.is_low.set(true);
@@ -143,12 +143,13 @@ impl Reserves {
             };
             volume.close(file).await.map_err(&named)?;
             volume.rename(&path, next).await.map_err(&named)?;
-            // Before anything is written to it, or after a crash log could stand under a reserve's name.
+            // Sync before anything is written to it; otherwise a crash could leave log under a reserve's name.
             let synced = volume.sync_directory(&self.directory).await;
             synced.map_err(name_error(&self.directory))?;
             let file = volume.open(next, OpenMode::Write).await;
             let file = file.map_err(name_error(next))?;
-            // Its length was never synced: a torn first write could leave less than a block, which is taken for somebody else's.
+            // Its length was never synced: a torn first write could leave less than a block, which would be refused as a
+            // foreign file.
             let sync = Io::sync(Class::LogFormat, file);
             let synced = self.world.disk.submit(sync).await;
             synced.result.map_err(file_error(next))?;

@@ -1,19 +1,19 @@
 //! The log stream: appending, group commit, flushing, rolling.
 //!
 //! Appending is synchronous and never waits; it puts bytes into the [`LogBuffer`] and returns a position. One task, the
-//! *flusher*, carries chunks to the file, one at a time, so the durable log is always a prefix plus at most one torn write.
-//! Everybody who needs durability waits for the durable position to pass theirs; commits that arrive during a flush share
-//! the next one.
+//! *flusher*, writes chunks to the file, one at a time, so the durable log is always a prefix plus at most one torn write.
+//! Waiting for durability means waiting until the durable position has passed. Commits that arrive during a flush share the
+//! next one.
 //!
-//! When a flush begins is [`flush_reason`]'s to say.
+//! [`flush_reason`] decides when a flush begins.
 //!
-//! The first file of a stream may come late: [`Log::start`] touches nothing, and the first flush or [`Log::begin`] rolls. So
-//! recovery has read the log that is there, and refused it if need be, before a file is renamed. After each roll, and before
-//! anything is written to the new file, the owner of the stream hears of it ([`Log::after_roll`]).
+//! The first file of a stream may come late: [`Log::start`] touches nothing, and the first flush or [`Log::begin`] rolls.
+//! So recovery can read the existing log, and refuse it, before a file is renamed. [`Log::after_roll`] registers work to do
+//! after each roll, before anything is written to the new file.
 //!
 //! Invariants: [`Log::durable`] never runs ahead of what [`Durability`] has made durable; generation n+1 is written only
-//! when the rename that gave it its name is durable; a failed write or sync stops the stream for ever (ESE: -510), because
-//! what it left on the disk is unknown.
+//! when the rename that gave it its name is durable; a failed write or sync stops the stream for good (ESE: -510), because
+//! its effect on the disk is unknown.
 
 use std::cell::RefCell;
 use std::pin::Pin;
@@ -36,34 +36,34 @@ use crate::policy::log_buffer::{FlushReason, LogState, Wanted, flush_reason, is_
 /// How a flush becomes durable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
-    /// One write that is durable when it completes. How much of its time goes into that, the device does not say.
+    /// One write that is durable on completion. The device does not report how much of the latency the durability costs.
     #[default]
     WriteThrough,
-    /// A write, then a sync of the file: two requests for each flush, and their shares are known.
+    /// A write, then a sync of the file: two requests for each flush, whose latencies are known separately.
     WriteThenSync,
 }
 
-/// What a log stream is set up with.
+/// Options of a log stream.
 #[derive(Clone, Debug)]
 pub struct LogOptions {
     /// Sizes of files and segments.
     pub shape: LogShape,
-    /// Bytes that may wait in the buffer before operations are held back.
+    /// Bytes that may wait in the buffer before operations have to wait.
     pub buffer_bytes: usize,
-    /// How long a lazy commit may wait for company.
+    /// How long a lazy commit may wait to share a flush.
     pub lazy_wait: Span,
     /// How a flush becomes durable.
     pub durability: Durability,
 }
 
-/// What is done after each roll.
+/// Work to do after each roll.
 type AfterRoll = Rc<dyn Fn(u32) -> Pin<Box<dyn Future<Output = Result<(), EngineError>>>>>;
 
 struct State<C: Content> {
     buffer: LogBuffer<C>,
     /// The current file and its generation.
     current: Option<Rolled>,
-    /// Whether the first file is wanted before there is anything to flush.
+    /// Whether the first file is needed before there is anything to flush.
     begin: bool,
     durable: LogPosition,
     wanted: Wanted,
@@ -82,13 +82,13 @@ struct Inner<C: Content> {
     state: RefCell<State<C>>,
     failure: RefCell<Option<EngineError>>,
     after_roll: RefCell<Option<AfterRoll>>,
-    /// The flusher has something to look at.
+    /// The flusher has something to check.
     work: Event,
-    /// The durable position moved, room appeared, or the stream failed.
+    /// The durable position moved, the buffer has room, or the stream failed.
     progress: Event,
 }
 
-/// What the flusher has to do.
+/// Work for the flusher.
 enum Work<C: Content> {
     /// Make this generation's file current.
     Begin(u32),
@@ -105,7 +105,7 @@ impl<C: Content> Clone for Log<C> {
 }
 
 impl<C: Content> Log<C> {
-    /// Generation `generation` of a stream that ended at `previous_end`, and its flusher. No file is touched yet.
+    /// Starts `generation` of a stream that ended at `previous_end`, and its flusher. Touches no file yet.
     pub fn start(
         world: &World,
         number: u8,
@@ -138,12 +138,12 @@ impl<C: Content> Log<C> {
             work: Event::new(tasks),
             progress: Event::new(tasks),
         }));
-        // The task ends when the stream is closed or fails; nobody waits for it.
+        // The task ends when the stream is closed or fails; there is nothing to wait for.
         drop(world.spawner.spawn(log.clone().run_flusher()));
         log
     }
 
-    /// Has `work` done with each generation that becomes current, before anything is written to its file.
+    /// Registers `work` to do for each generation that becomes current, before anything is written to its file.
     pub fn after_roll(
         &self,
         work: impl Fn(u32) -> Pin<Box<dyn Future<Output = Result<(), EngineError>>>> + 'static,
@@ -151,7 +151,7 @@ impl<C: Content> Log<C> {
         *self.0.after_roll.borrow_mut() = Some(Rc::new(work));
     }
 
-    /// Waits until there is a current file, and says of which generation.
+    /// Waits for a current file and returns its generation.
     ///
     /// # Errors
     /// [`EngineError`] when the stream has failed.
@@ -168,7 +168,7 @@ impl<C: Content> Log<C> {
             .await
     }
 
-    /// Appends a spelled record and says where it lies. The record is in memory only.
+    /// Appends an encoded record and returns its position. The record is in memory only.
     pub fn append(&self, record: C::Record<'_>) -> Appended {
         let mut state = self.0.state.borrow_mut();
         let appended = state.buffer.append(record);
@@ -179,7 +179,7 @@ impl<C: Content> Log<C> {
         appended
     }
 
-    /// Waits until the buffer takes more. Whoever is about to append comes here first.
+    /// Waits until the buffer has room. Call it before appending.
     ///
     /// # Errors
     /// [`EngineError`] when the stream has failed.
@@ -200,7 +200,7 @@ impl<C: Content> Log<C> {
     /// Waits until everything before `end` is durable: for a commit, a page, or to drain the stream.
     ///
     /// # Errors
-    /// [`EngineError`] when the stream has failed: whether the record survived is unknown.
+    /// [`EngineError`] when the stream has failed. It is then unknown whether the record survived.
     pub async fn flushed(&self, end: LogPosition, reason: FlushReason) -> Result<(), EngineError> {
         self.want(end, reason);
         self.0
@@ -214,7 +214,7 @@ impl<C: Content> Log<C> {
             .await
     }
 
-    /// Asks for everything before `end` to become durable, without waiting.
+    /// Requests that everything before `end` becomes durable, without waiting.
     pub fn want(&self, end: LogPosition, reason: FlushReason) {
         let mut state = self.0.state.borrow_mut();
         if state.durable < end {
@@ -223,7 +223,7 @@ impl<C: Content> Log<C> {
         }
     }
 
-    /// Lets the records so far become durable within the lazy wait.
+    /// Requests that the records so far become durable within the lazy wait.
     pub fn lazy(&self) {
         let mut state = self.0.state.borrow_mut();
         if state.lazy_due.is_none() {
@@ -237,7 +237,7 @@ impl<C: Content> Log<C> {
         self.0.state.borrow().durable
     }
 
-    /// Where the next record will begin, unless its file is too full for it.
+    /// Where the next record starts, if it fits its file.
     pub fn tail(&self) -> LogPosition {
         self.0.state.borrow().buffer.tail()
     }
@@ -252,7 +252,7 @@ impl<C: Content> Log<C> {
         &self.0.files
     }
 
-    /// Why the stream stopped, if it did.
+    /// The error that stopped the stream, if any.
     pub fn failure(&self) -> Option<EngineError> {
         self.0.failure.borrow().clone()
     }
@@ -287,7 +287,7 @@ impl<C: Content> Log<C> {
         }
     }
 
-    /// Waits until there is reason to flush; `None` when the stream is closed and empty.
+    /// Waits for a reason to flush; `None` when the stream is closed and empty.
     async fn next_work(&self, alarm: &Alarm) -> Option<Work<C>> {
         self.0
             .work

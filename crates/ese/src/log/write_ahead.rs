@@ -1,4 +1,4 @@
-//! What a cache needs of a log: pages are written after the log that covers them.
+//! What the cache needs of a log: pages are written after the log that covers them.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -7,9 +7,9 @@ use brunt_units::LogPosition;
 
 use crate::error::EngineError;
 
-/// The log that covers the pages of a database: a page is written when its last record is durable.
+/// The log that covers the pages of a database. A page may be written once its last log record is durable.
 ///
-/// A passive copy is covered by logs that were durable before they arrived.
+/// A passive copy's log was durable before it arrived.
 pub trait WriteAhead {
     /// Every record before this position is durable.
     fn durable(&self) -> LogPosition;
@@ -21,5 +21,5 @@ pub trait WriteAhead {
     fn flushed(&self, end: LogPosition) -> Flushed;
 }
 
-/// A flush that was asked for.
+/// A requested flush.
 pub type Flushed = Pin<Box<dyn Future<Output = Result<(), EngineError>>>>;

@@ -1,6 +1,6 @@
 //! How many frames to free, and when: the thresholds of the pool of available frames.
 //!
-//! A reader that needs a frame takes a free one, and frees some itself only when there is none. The cache evicts clean pages and
+//! A reader that needs a frame takes a free one, and evicts only when there is none. The cache evicts clean pages and
 //! writes dirty ones ahead of need, coldest first, between two thresholds:
 //!
 //! ```text
@@ -9,20 +9,20 @@
 //!                      the limit|  free, the more  |
 //!                               |  writes at once  |
 //!   burst, idle        begin!   |  nothing to do   |  nothing to do
-//!   burst, running     so many at a time until stop|  done
+//!   burst, running     fixed number of writes outstanding, until stop
 //! ```
 //!
-//! Both are shares of the *whole* cache maximum, also when several databases share it. Frames whose writes are under
-//! way count as free already, or every pass would order the same frames again.
+//! Both thresholds are shares of the *whole* cache maximum, even when several databases share it. Frames whose writes are
+//! in flight count as free; otherwise every pass would choose the same frames again.
 //!
-//! A *trickle* keeps the pool near *stop* with as few writes at a time as suffice, so that reads meet few of them; it is what
-//! the public source does (there a pass begins up to 10 ms later, here when a sixteenth of the way is used). A *burst* is
+//! A *trickle* keeps the pool near *stop* with as few concurrent writes as possible, so that reads rarely meet them. The
+//! public source does this (there a pass begins up to 10 ms later, here when a sixteenth of the way is used). A *burst* is
 //! what reports of earlier generations show.
 //!
-//! Source of the defaults and limits: microsoft/Extensible-Storage-Engine, dev/ese/src/ese/bf.cxx (maintenance
-//! thresholds of the available pool) and sysparamtable.g.cxx: 1 % and 2 %; never above 20 % and 25 %; at least 0.1 %
-//! and 0.2 % in caches of more than 10,000 frames; an inconsistent pair is replaced by the defaults. That at least one
-//! and two frames are asked for, and stop stays above start, is ours: caches of 16 frames exist in tests only.
+//! Source of the defaults and limits: microsoft/Extensible-Storage-Engine, dev/ese/src/ese/bf.cxx (maintenance thresholds
+//! of the available pool) and sysparamtable.g.cxx: 1 % and 2 %; never above 20 % and 25 %; at least 0.1 % and 0.2 % in
+//! caches of more than 10,000 frames; an inconsistent pair is replaced by the defaults. The minimum of one and two frames,
+//! and keeping stop above start, are ours: caches of 16 frames exist in tests only.
 
 use super::checkpoint::BURST_PAGES;
 use super::urgency::{WRITES_MAX, rise};
@@ -36,56 +36,56 @@ pub const STOP_PERCENT: u32 = 2;
 const START_PERCENT_MAX: u64 = 20;
 const STOP_PERCENT_MAX: u64 = 25;
 
-/// Above this many frames the floors of 1/1000 and 2/1000 hold.
+/// Above this many frames the minimums of 1/1000 and 2/1000 apply.
 const FLOOR_FRAMES: u32 = 10_000;
 
-/// How writes that free frames are spread over time.
+/// How writes that free frames are paced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Freeing {
     /// From start to stop, without a pause.
     Burst {
-        /// Writes outstanding.
+        /// Writes in flight.
         most: u32,
     },
-    /// Few at a time below stop, more towards start.
+    /// Few writes in flight below stop, more towards start.
     Trickle {
-        /// Most writes outstanding.
+        /// Maximum writes in flight.
         most: u32,
     },
 }
 
 impl Freeing {
-    /// The older engines: as many at a time as their checkpoint writes.
+    /// The older engines: as many writes at a time as a checkpoint burst.
     pub const BURST: Self = Self::Burst { most: BURST_PAGES };
-    /// The public engine: up to half of 1,024 outstanding I/Os.
+    /// The public engine: up to half of 1,024 I/Os in flight.
     pub const TRICKLE: Self = Self::Trickle { most: WRITES_MAX };
 }
 
 /// What to do now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Demand {
-    /// Frames to begin to free.
+    /// Frames to start freeing.
     pub frames: u32,
-    /// Writes for that which may be outstanding, those under way among them.
+    /// Writes for this that may be in flight, including those that already are.
     pub writes: u32,
 }
 
 /// The thresholds of one cache, in frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Available {
-    /// Freeing begins when fewer than this many are free.
+    /// Freeing starts when fewer than this many frames are free.
     pub start: u32,
-    /// Freeing ends when this many are; above `start`.
+    /// Freeing ends when this many are free; above `start`.
     pub stop: u32,
 }
 
 impl Available {
-    /// The thresholds of a cache of at most `cache_frames`, in percent of it.
+    /// Thresholds for a cache of at most `cache_frames`, given in percent of it.
     ///
     /// A pair that is not ascending is replaced by 1 % and 2 %, as ESE does.
     ///
     /// # Panics
-    /// For a cache of fewer than three frames: there `stop` would be all of them.
+    /// For a cache of fewer than three frames, because `stop` would cover all of them.
     pub fn new(cache_frames: u32, start_percent: u32, stop_percent: u32) -> Self {
         assert!(
             cache_frames >= 3,
@@ -102,10 +102,10 @@ impl Available {
         Self { start, stop }
     }
 
-    /// How many more frames to begin to free now.
+    /// How many more frames to start freeing now.
     ///
-    /// `free` can be taken at once, `coming_free` will be when writes that are under way end. `running` says whether
-    /// freeing began earlier and has not ended since; it has when this asks for no frames.
+    /// `free` frames can be taken at once; `coming_free` will be free when writes in flight end. `running` says whether
+    /// freeing is in progress; it ends when this asks for no frames.
     pub fn demand(self, freeing: Freeing, free: u32, coming_free: u32, running: bool) -> Demand {
         let supply = free.saturating_add(coming_free);
         let (begin, writes) = match freeing {
@@ -121,7 +121,7 @@ impl Available {
         Demand { frames, writes }
     }
 
-    /// Freeing can be wanted only when fewer than this many frames are free.
+    /// Freeing can start only when fewer than this many frames are free.
     pub fn begin(self, freeing: Freeing) -> u32 {
         match freeing {
             Freeing::Burst { .. } => self.start,
@@ -134,7 +134,7 @@ impl Available {
         self.stop - (self.stop - self.start).div_euclid(16)
     }
 
-    /// Writes of a trickle when so many frames are free: one just below stop, all of `most` at start.
+    /// Trickle writes for `free` free frames: one just below stop, all of `most` at start.
     fn writes(self, free: u32, most: u32) -> u32 {
         let top = self.stop - 1;
         rise(

@@ -1,10 +1,10 @@
 //! How far the checkpoint may lag, and how many dirty pages to write now to keep it there.
 //!
-//! Recovery replays the log from the checkpoint, so its distance from the newest record, the *depth*, bounds the time
-//! that takes. It also sets the engine's write load: a page changed again and again is written once per depth.
-//! The *preferred* checkpoint lies one depth behind the newest record; pages whose oldest change is before it should go.
+//! Recovery replays the log from the checkpoint. The distance from there to the newest record, the *depth*, bounds how long
+//! that takes. It also sets the engine's write load: a page that keeps changing is written once per depth. The *preferred*
+//! checkpoint lies one depth behind the newest record; pages whose oldest change is before it should be written.
 //!
-//! Two ways to pace these writes, because the database write latency that a test reports depends on it:
+//! There are two ways to pace these writes, because the reported database write latency depends on it:
 //!
 //! ```text
 //!   burst (2003 - 2007)                          trickle (2010 and later)
@@ -16,9 +16,9 @@
 //! ```
 //!
 //! Sources, all microsoft/Extensible-Storage-Engine: depth 20 MiB, dev/ese/src/ese/sysparamtable.g.cxx; period, slack and
-//! retry, dev/ese/published/inc/bf/_bfconst.hxx; for the rise see `urgency`. That it begins at 1.25 depths follows from
-//! observation of both generations; that it is complete at 2 is our assumption, and so is the size of a burst. ESE's
-//! preferred checkpoint counts whole log files, ours bytes.
+//! retry, dev/ese/published/inc/bf/_bfconst.hxx; for the rise see `urgency`. Its start at 1.25 depths follows from
+//! observation of both generations. Its end at 2 depths and the size of a burst are our assumptions. ESE's preferred
+//! checkpoint counts whole log files, ours bytes.
 
 use brunt_units::{ByteSize, LogPosition, Span, Time};
 
@@ -28,19 +28,20 @@ use super::urgency::{WRITES_MAX, rise};
 /// ESE's default depth. Exchange sets 5, 20 or 100 MB by role.
 pub const DEPTH: ByteSize = ByteSize::mib(20);
 
-/// From the end of a pass to the earliest begin of the next.
+/// From the end of a pass to the earliest start of the next.
 pub const PASS_PERIOD: Span = Span::seconds(1);
 
 /// A pass begins at most this long after the earliest time.
 pub const PASS_SLACK: Span = Span::seconds(1);
 
-/// How soon to look again when pages could not be written.
+/// How soon to retry when pages could not be written.
 pub const RETRY: Span = Span::millis(10);
 
 /// Pages that older engines write at a time: "a few tens".
 pub const BURST_PAGES: u32 = 32;
 
-/// The position one `depth` before `newest`, not before the first log file: what changed pages should not need any more.
+/// The position one `depth` before `newest`, but not before the first log file. Changed pages should not need log before
+/// it.
 pub fn preferred(newest: LogPosition, depth: ByteSize, shape: LogShape) -> LogPosition {
     shape
         .before(newest, depth.get())
@@ -48,17 +49,17 @@ pub fn preferred(newest: LogPosition, depth: ByteSize, shape: LogShape) -> LogPo
         .min(newest)
 }
 
-/// How checkpoint writes are spread over time.
+/// How checkpoint writes are paced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pacing {
-    /// So many pages at a time, the next when all have been written.
+    /// A fixed number of pages at a time; the next burst starts when all have been written.
     Burst {
-        /// Pages in a burst, at least one.
+        /// Pages per burst, at least one.
         pages: u32,
     },
-    /// One write outstanding, more only when the checkpoint falls behind.
+    /// One write in flight, more only when the checkpoint falls behind.
     Trickle {
-        /// Most writes outstanding.
+        /// Maximum writes in flight.
         most: u32,
     },
 }
@@ -66,7 +67,7 @@ pub enum Pacing {
 impl Pacing {
     /// The older engines: "a few tens of pages".
     pub const BURST: Self = Self::Burst { pages: BURST_PAGES };
-    /// The newer ones: up to half of 1,024 outstanding I/Os.
+    /// The newer ones: up to half of 1,024 I/Os in flight.
     pub const TRICKLE: Self = Self::Trickle { most: WRITES_MAX };
 }
 
@@ -78,15 +79,15 @@ pub struct Checkpoint {
     running: bool,
     /// When the next pass may begin.
     earliest: Time,
-    /// When to look again.
+    /// When to check again.
     look: Time,
 }
 
 impl Checkpoint {
-    /// A database whose first pass may begin at `first`.
+    /// A database whose first pass may start at `first`.
     ///
     /// # Panics
-    /// When the pacing allows no writes at all.
+    /// When the pacing allows no writes.
     pub fn new(pacing: Pacing, first: Time) -> Self {
         let (Pacing::Burst { pages: most } | Pacing::Trickle { most }) = pacing;
         assert!(most > 0, "a checkpoint that writes nothing");
@@ -98,10 +99,10 @@ impl Checkpoint {
         }
     }
 
-    /// How many more writes of pages before the preferred checkpoint to begin now.
+    /// How many more pages before the preferred checkpoint to start writing now.
     ///
-    /// `lag_bytes` reaches from the oldest change that is on no disk to the newest log record; `in_flight` are this
-    /// database's checkpoint writes under way. Ask when one of them ends, and at [`Self::next_look`].
+    /// `lag_bytes` is the log from the oldest unwritten change to the newest record; `in_flight` counts this database's
+    /// checkpoint writes in flight. Call when one of them ends, and at [`Self::next_look`].
     pub fn write_budget(
         &mut self,
         now: Time,
@@ -113,7 +114,7 @@ impl Checkpoint {
         let (due, target) = match self.pacing {
             Pacing::Burst { pages } => {
                 let due = self.running || now >= self.earliest;
-                // The next burst waits for the last one.
+                // The next burst waits for the previous one.
                 (due, if due && in_flight == 0 { pages } else { 0 })
             }
             Pacing::Trickle { most } => (true, outstanding(lag_bytes, depth_bytes, most)),
@@ -134,15 +135,15 @@ impl Checkpoint {
         }
     }
 
-    /// When to ask again although nothing has ended.
+    /// When to call again even if no write has ended.
     pub fn next_look(&self) -> Time {
         self.look
     }
 }
 
-/// How many writes a trickle keeps outstanding at a lag beyond the depth.
+/// Writes that a trickle keeps in flight at a lag beyond the depth.
 fn outstanding(lag: u64, depth: u64, most: u32) -> u32 {
-    // The way from 1.25 to 2 depths, and how much of it the lag has gone, both four times to stay whole.
+    // The way from 1.25 to 2 depths, and how much of it is used, both times four to stay in integers.
     let (lag, depth) = (u128::from(lag), u128::from(depth));
     rise((4 * lag).saturating_sub(5 * depth), 3 * depth, most)
 }
@@ -205,7 +206,7 @@ mod tests {
         }
     }
 
-    /// A database whose log and writes come as they like, beside the rules of a burst written as they are said.
+    /// Compares random log and write traffic with the rules of a burst, written out literally.
     #[test]
     fn bursts_never_overlap_and_passes_keep_their_distance() {
         for seed in 0..20 {

@@ -1,28 +1,27 @@
-//! Which pages travel together: runs of pages that make one read or one write.
+//! Which pages share an I/O: runs of pages that make one read or one write.
 //!
-//! One large request costs a disk little more than a small one, so neighbours are joined, also across *gaps*: a write
-//! may carry clean pages that lie between two dirty ones, provided that they are cached (their content must come from
-//! somewhere), and a read may fetch pages that nobody asked for and drop them.
+//! One large request costs a disk little more than a small one, so neighbours are joined, also across *gaps*. A write may
+//! include clean pages between two dirty ones if they are cached (their content must come from somewhere), and a read may
+//! fetch unwanted pages and drop them.
 //!
 //! ```text
 //!   candidates   D c c D . . D D c            D dirty, c cached and clean, . not cached
 //!   runs         |-----|     |-|              a run begins and ends with a dirty page, and has no hole
 //! ```
 //!
-//! Both functions work from left to right and make each run as long as the limits allow, which gives the fewest runs;
-//! among those, gap pages at the ends are never carried.
-//! Source of the limits: microsoft/Extensible-Storage-Engine, dev/ese/src/inc/daeconst.hxx and sysparamtable.g.cxx
-//! (JET_paramMaxCoalesce...: all four 512 KiB) and dev/ese/src/ese/jetapi.cxx (profile for solid-state disks: reads and
-//! writes of 256 KiB, no gap writes).
+//! Both functions work from left to right and make each run as long as the limits allow, which gives the fewest runs. A run
+//! never begins or ends with gap pages. Source of the limits: microsoft/Extensible-Storage-Engine,
+//! dev/ese/src/inc/daeconst.hxx and sysparamtable.g.cxx (JET_paramMaxCoalesce...: all four 512 KiB) and
+//! dev/ese/src/ese/jetapi.cxx (profile for solid-state disks: reads and writes of 256 KiB, no gap writes).
 
 use brunt_units::{PageNumber, PageSize};
 
-/// How long a run may become.
+/// Limits on the size of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Most bytes in a run; a run of one page is always allowed.
+    /// Maximum bytes in a run; a run of one page is always allowed.
     pub max_bytes: u64,
-    /// Most bytes in a gap; with zero, only adjacent pages are joined.
+    /// Maximum bytes in a gap; with zero, only adjacent pages are joined.
     pub max_gap_bytes: u64,
 }
 
@@ -37,13 +36,13 @@ impl Limits {
         max_bytes: 256 << 10,
         max_gap_bytes: 512 << 10,
     };
-    /// Writes of solid-state disks, where rewriting clean pages wears for nothing.
+    /// Writes of solid-state disks, where rewriting clean pages only causes wear.
     pub const SSD_WRITE: Self = Self {
         max_bytes: 256 << 10,
         max_gap_bytes: 0,
     };
 
-    /// Whether a run may reach from `first` to `last` by way of a gap after `previous`.
+    /// Whether a run may reach from `first` to `last` across the gap after `previous`.
     fn allow(
         self,
         size: PageSize,
@@ -57,16 +56,16 @@ impl Limits {
     }
 }
 
-/// A cached page that a write could carry.
+/// A cached page that a write could include.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Candidate {
-    /// Which page.
+    /// The page.
     pub page: PageNumber,
     /// Whether it needs writing; a clean one only fills a gap.
     pub dirty: bool,
 }
 
-/// Adjacent pages, `count` of them and at least one, from `first` upwards.
+/// `count` adjacent pages, at least one, from `first` upwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
     /// The lowest page.
@@ -93,7 +92,7 @@ impl Run {
         u64::from(self.count) * size.bytes_u64()
     }
 
-    /// Whether `page` is one of them.
+    /// Whether the run contains `page`.
     pub fn contains(self, page: PageNumber) -> bool {
         (self.first..=self.last()).contains(&page)
     }
@@ -106,13 +105,13 @@ impl Run {
 
 /// Appends to `out` the runs that write every dirty page of `pages` once.
 ///
-/// `pages` are cached pages of one file in ascending order, each once: the neighbourhood of a page that must go.
+/// `pages` are cached pages of one file in ascending order, without duplicates: the neighbourhood of a page to write.
 ///
 /// # Panics
 /// When `pages` are out of order.
 pub fn runs(pages: &[Candidate], size: PageSize, limits: Limits, out: &mut Vec<Run>) {
     let mut open: Option<Run> = None;
-    // The highest page that can be reached from the open run over cached pages.
+    // The highest page that the open run can reach over cached pages.
     let mut reach = PageNumber::NONE;
     for candidate in pages {
         let page = candidate.page;
@@ -130,7 +129,7 @@ pub fn runs(pages: &[Candidate], size: PageSize, limits: Limits, out: &mut Vec<R
 
 /// Appends to `out` the runs that read every page of `wanted`, which is in ascending order, each page once.
 ///
-/// Pages in gaps are read as well: the caller drops them, or those that are cached already.
+/// Pages in gaps are read as well. The caller drops them, and those already cached.
 ///
 /// # Panics
 /// When `wanted` is out of order.
@@ -142,7 +141,7 @@ pub fn reads(wanted: &[PageNumber], size: PageSize, limits: Limits, out: &mut Ve
     out.extend(open);
 }
 
-/// The open run with `page` in it, or a new one after the old has been put out.
+/// The open run extended by `page`, or a new run after appending the old one to `out`.
 fn extend(
     open: Option<Run>,
     page: PageNumber,
@@ -178,7 +177,7 @@ mod tests {
         }
     }
 
-    /// Whether one run may cover wanted pages `from..=to` of the list, by the letter of the rules.
+    /// Whether one run may cover wanted pages `from..=to` of the list, applying the rules literally.
     fn legal(wanted: &[u32], from: usize, to: usize, cached: &[u32], limits: Limits) -> bool {
         let bytes = |pages: u32| u64::from(pages) * SIZE.bytes_u64();
         let whole = wanted[from]..=wanted[to];
@@ -190,7 +189,7 @@ mod tests {
             && whole.into_iter().all(|page| cached.contains(&page))
     }
 
-    /// The smallest number of legal runs, tried out from the right.
+    /// The smallest number of legal runs, by dynamic programming from the right.
     fn fewest(wanted: &[u32], cached: &[u32], limits: Limits) -> usize {
         let mut best = vec![0_usize; wanted.len() + 1];
         for from in (0..wanted.len()).rev() {

@@ -1,11 +1,11 @@
-//! Dirty pages by the oldest log record that only they hold: what keeps the checkpoint back.
+//! Dirty pages by their oldest unwritten change, which holds back the checkpoint.
 //!
-//! Recovery begins at the checkpoint, so the checkpoint cannot pass the first change of any page that has not been
-//! written since. A page is filed under the position of that change; later changes do not move it. One order serves
-//! one log stream: positions of different streams cannot be compared.
+//! Recovery starts at the checkpoint, so the checkpoint cannot pass the first change of any page that has not been written
+//! since. A page is filed under the position of that change; later changes do not move it. Each log stream has its own
+//! order: positions of different streams cannot be compared.
 //!
-//! Insertions come nearly in order, but only nearly: a page changed while a copy of it is on its way to disk is filed
-//! when the write ends, under a position that is no longer the newest. Hence a heap and not a list.
+//! Pages arrive nearly in order, but only nearly: a page changed while it is being written is filed when the write ends,
+//! under a position that is no longer the newest. Hence a heap and not a list.
 
 use brunt_units::LogPosition;
 
@@ -25,9 +25,9 @@ impl DirtyOrder {
         }
     }
 
-    /// The page in `frame` holds a change that was logged at `position`. Of several positions the oldest counts.
+    /// Records a change logged at `position` in the page in `frame`. If there are several, the oldest counts.
     ///
-    /// O(log n) for a page that was clean; O(1) when the position is not older than what is known.
+    /// O(log n) if the page was clean; O(1) if the position is not older than the known one.
     pub fn insert(&mut self, frame: u32, position: LogPosition) {
         let key = to_key(position);
         match self.order.key(frame) {
@@ -37,24 +37,24 @@ impl DirtyOrder {
         }
     }
 
-    /// The page in `frame` is clean, or gone; true when it was dirty. O(log n).
+    /// The page in `frame` is clean or gone. Returns true if it was dirty. O(log n).
     pub fn remove(&mut self, frame: u32) -> bool {
         self.order.remove(frame)
     }
 
-    /// The oldest change in the page in `frame`; none when it is clean.
+    /// Position of the oldest change in the page in `frame`; `None` when it is clean.
     pub fn position(&self, frame: u32) -> Option<LogPosition> {
         self.order.key(frame).map(to_position)
     }
 
-    /// The oldest change of all: the checkpoint cannot pass it.
+    /// Position of the oldest change of all, which the checkpoint cannot pass.
     pub fn oldest(&self) -> Option<LogPosition> {
         self.order.first().map(|(key, _)| to_position(key))
     }
 
     /// Appends to `out` up to `limit` frames whose oldest change is before `position`, oldest first.
     ///
-    /// They stay dirty until they are removed.
+    /// They stay dirty until removed.
     pub fn older_than(&mut self, position: LogPosition, limit: usize, out: &mut Vec<u32>) {
         let end = out.len().saturating_add(limit);
         let bound = to_key(position);
@@ -81,7 +81,7 @@ impl DirtyOrder {
     }
 }
 
-/// A position as one number of the same order.
+/// A position as an integer with the same order.
 fn to_key(position: LogPosition) -> u64 {
     let LogPosition {
         generation,
@@ -127,7 +127,7 @@ mod tests {
         let mut oracle = BTreeMap::<u32, LogPosition>::new();
         for step in 0..20_000 {
             let frame = u32::try_from(random.below(30)).unwrap();
-            // Mostly the newest position, at times an older one.
+            // Mostly the newest position, sometimes an older one.
             let most = random.below(40);
             let lag = random.below(1 + most);
             let at = position(40 + step - lag);

@@ -1,8 +1,8 @@
 //! When a database file grows, and by how much.
 //!
-//! Files grow in whole extensions, ahead of need: as soon as less than one extension of free pages would be left, the
-//! next one is asked for, so that an operation finds free pages and does not wait for the file system. Sizes stay
-//! multiples of the extension.
+//! Files grow by whole extensions, ahead of need: when less than one extension of free pages would be left, the next one is
+//! requested, so that an operation finds free pages and does not wait for the file system. Sizes stay multiples of the
+//! extension.
 //! Source: microsoft/Extensible-Storage-Engine, dev/ese/src/ese/sysparamtable.g.cxx (256 pages) and space.cxx
 //! (asynchronous growth by the next extension).
 
@@ -11,12 +11,12 @@ pub const PAGES: u32 = 256;
 
 /// How many pages to add now; zero while there are enough.
 ///
-/// `size` is the file's size in pages and `free` its free pages, both including growth under way; `demand` pages are
-/// about to be taken. The answer brings `size` to a multiple of `extension` and leaves at least one whole extension free
-/// beyond the demand. A database never exceeds 2³² − 1 pages: near the end the answer is what is left.
+/// `size` is the file's size in pages and `free` its free pages, both including growth in progress; `demand` pages are
+/// about to be taken. The result brings `size` to a multiple of `extension` and leaves at least one whole extension free
+/// beyond the demand. A database never exceeds 2³² − 1 pages; near that limit the result is what is left.
 ///
 /// # Panics
-/// When the extension is empty.
+/// When `extension` is zero.
 pub fn growth(size: u32, free: u32, demand: u32, extension: u32) -> u32 {
     assert!(extension > 0, "growth by nothing");
     let wanted = u64::from(demand) + u64::from(extension);

@@ -1,4 +1,4 @@
-//! A heap of frames, smallest key first, that can be read in order without being taken apart.
+//! A heap of frames, smallest key first, that can be read in order without being consumed.
 //!
 //! ```text
 //!                 [0]                 entries: (key, frame), four children each
@@ -7,15 +7,14 @@
 //! ```
 //!
 //! [`FrameHeap::walk`] visits frames from the smallest key upwards by keeping the children of all visited entries in a
-//! small second heap, the frontier. Whoever is not wanted is passed over and stays where it is: no pops, no pushes back.
+//! small second heap, the frontier. Rejected frames are skipped and stay in place: no pops, no pushes.
 //!
-//! Keys may be *late*: a frame's true key may have grown since it was filed. A walk asks for the true key of every
-//! entry it meets and, when that is larger, files the entry anew by sinking it. This makes growing a key free until
-//! somebody looks.
+//! Keys may be *late*: a frame's true key may have grown since it was filed. A walk asks for the true key of every entry it
+//! visits and, if that is larger, sinks the entry to its new place. So growing a key costs nothing until the next walk.
 //!
-//! Invariants: no entry is smaller than its parent, by (key, frame), so the order is total and does not depend on
-//! history; a true key is never below the filed one; sinking an entry changes only the entries beneath it, none of
-//! which can be in the frontier, so a walk may do it.
+//! Invariants: no entry is smaller than its parent, by (key, frame), so the order is total and does not depend on history;
+//! a true key is never below the filed one; sinking an entry changes only the entries beneath it, none of which can be in
+//! the frontier, so a walk may do it.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -82,7 +81,7 @@ impl FrameHeap {
         self.rise(at);
     }
 
-    /// Files a frame under a key that is not above the one it has.
+    /// Lowers a frame's key, or leaves it equal.
     pub(super) fn lower(&mut self, frame: u32, key: u64) {
         let at = self.place[frame as usize] as usize;
         assert!(key <= self.entries[at].key, "a key that grew in `lower`");
@@ -90,7 +89,7 @@ impl FrameHeap {
         self.rise(at);
     }
 
-    /// Takes a frame's entry out; false when it had none.
+    /// Removes a frame's entry; returns false if it had none.
     pub(super) fn remove(&mut self, frame: u32) -> bool {
         let at = std::mem::replace(&mut self.place[frame as usize], ABSENT);
         if at == ABSENT {
@@ -108,7 +107,7 @@ impl FrameHeap {
 
     /// Visits frames in ascending order of (true key, frame) until `visit` returns false.
     ///
-    /// `truth` maps a frame and its filed key to its true key, which is not below it.
+    /// `truth` maps a frame and its filed key to its true key, which is never lower.
     pub(super) fn walk(
         &mut self,
         truth: impl Fn(u32, u64) -> u64,
@@ -215,7 +214,7 @@ mod tests {
             match random.below(5) {
                 0 => assert_eq!(heap.remove(frame), oracle.remove(&frame).is_some()),
                 1 => {
-                    // Only the true key grows; the heap is not told.
+                    // Only the true key grows; the heap does not know.
                     if let Some(key) = oracle.get_mut(&frame) {
                         *key += random.below(30);
                     }

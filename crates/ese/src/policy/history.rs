@@ -1,4 +1,4 @@
-//! What is remembered of pages that left the cache: a fixed number of records, the oldest forgotten first.
+//! Records of evicted pages: a fixed number, the oldest forgotten first.
 //!
 //! Records lie in one array and are chained from oldest to newest; an open-addressing table of record numbers finds
 //! them by key. Both are sized once. The table is at most half full, collisions probe the next slot, and a
@@ -11,12 +11,12 @@ use brunt_units::Time;
 /// End of a chain.
 const NONE: u32 = u32::MAX;
 
-/// What is kept of a page: see [`super::replacement`] for the meaning of both times.
+/// A page's record: see [`super::replacement`] for the meaning of both times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Past {
-    /// When the latest run of references began.
+    /// Start of the latest run of references.
     pub(super) first: Time,
-    /// Where the page stood in the order of replacement.
+    /// The page's rank in the replacement order.
     pub(super) rank: Time,
 }
 
@@ -32,18 +32,18 @@ struct Record {
 #[derive(Debug)]
 pub(super) struct History {
     records: Vec<Record>,
-    /// Most records there may be.
+    /// Maximum number of records.
     capacity: u32,
     /// Record number + 1, or 0 for an empty slot. Zeroes cost no memory until they are written.
     table: Vec<u32>,
     oldest: u32,
     newest: u32,
-    /// Records that are in no chain, linked through `newer`.
+    /// Unused records, linked through `newer`.
     spare: u32,
 }
 
 impl History {
-    /// Room for `capacity` records; with none, nothing is remembered.
+    /// Room for `capacity` records; with zero, nothing is remembered.
     pub(super) fn new(capacity: u32) -> Self {
         let slots = (2 * capacity as usize).next_power_of_two().max(2);
         Self {
@@ -56,7 +56,7 @@ impl History {
         }
     }
 
-    /// Remembers `key` as the newest, in place of anything known of it.
+    /// Remembers `key` as the newest, replacing any older record of it.
     pub(super) fn remember(&mut self, key: u64, past: Past) {
         if self.capacity == 0 {
             return;
@@ -80,7 +80,7 @@ impl History {
         self.table[slot] = at + 1;
     }
 
-    /// Forgets `key` and returns what was known of it.
+    /// Removes and returns the record of `key`.
     pub(super) fn take(&mut self, key: u64) -> Option<Past> {
         let (slot, found) = self.find(key);
         let at = found?;
@@ -98,7 +98,7 @@ impl History {
         Some(record.past)
     }
 
-    /// A record number that is in no chain.
+    /// Number of an unused record.
     fn room(&mut self) -> u32 {
         #[expect(clippy::cast_possible_truncation, reason = "at most `capacity`, a u32")]
         let used = self.records.len() as u32;
@@ -137,7 +137,7 @@ impl History {
         }
     }
 
-    /// Empties a slot and moves back what had to probe past it.
+    /// Empties a slot and moves back entries that had to probe past it.
     fn close_gap(&mut self, mut gap: usize) {
         let mask = self.table.len() - 1;
         let mut slot = self.next(gap);
@@ -157,7 +157,7 @@ impl History {
         (slot + 1) & (self.table.len() - 1)
     }
 
-    /// Multiplicative hashing by 2^64 / golden ratio; the upper bits are the well mixed ones.
+    /// Multiplicative hashing by 2^64 / golden ratio; the upper bits are the well-mixed ones.
     fn home(&self, key: u64) -> usize {
         let bits = self.table.len().trailing_zeros();
         #[expect(

@@ -1,7 +1,7 @@
-//! When log bytes leave the buffer, and how large the buffer is.
+//! When to flush the log buffer, and how large the buffer is.
 //!
-//! Transactions append to the buffer; one flush at a time takes what is ready to disk, and everything appended
-//! meanwhile goes with the next one (group commit). Why a flush begins: see [`FlushReason`].
+//! Transactions append to the buffer. One flush at a time writes what is ready; everything appended meanwhile goes with the
+//! next one (group commit). See [`FlushReason`] for why a flush begins.
 //!
 //! Capacity and reasons: microsoft/Extensible-Storage-Engine, dev/ese/src/ese/_log/logwrite.cxx (buffer size limits,
 //! write at half the buffer, lazy commit); unit and default of the parameter, sysparamtable.g.cxx.
@@ -10,17 +10,16 @@ use brunt_units::{LogPosition, PageSize, Time};
 
 use super::log_shape::LogShape;
 
-/// The unit in which the size of the buffer is given.
+/// Unit of the buffer size parameter.
 pub const UNIT_BYTES: usize = 512;
 
-/// ESE's default size of the buffer, in units of 512 bytes.
+/// ESE's default buffer size, in units of 512 bytes.
 pub const UNITS: u32 = 126;
 
-/// Bytes in the buffer that a parameter of `units` gives.
+/// Buffer size in bytes for a parameter of `units`.
 ///
-/// At least two pages and four segments, so that the largest record fits; at most what one log file can hold. In tiny
-/// files the second rule wins. So the 9,000 units that Exchange administrators set are cut to 1 MiB less the header by
-/// logs of 1 MiB.
+/// At least two pages and four segments, so that the largest record fits; at most what one log file can hold. In tiny files
+/// the second rule wins. So logs of 1 MiB cut the 9,000 units that Exchange administrators set to 1 MiB less the header.
 pub fn capacity(units: u32, page: PageSize, shape: LogShape) -> usize {
     let least = 2 * page.bytes() + 4 * shape.segment_bytes();
     let asked = units as usize * UNIT_BYTES;
@@ -32,20 +31,20 @@ pub fn capacity(units: u32, page: PageSize, shape: LogShape) -> usize {
 pub enum FlushReason {
     /// A transaction waits for its commit record to be durable.
     Commit,
-    /// A dirty page has to be written, and its log first.
+    /// A dirty page must be written, and its log first.
     Page,
-    /// The stream is being closed, or begins: somebody waits for everything.
+    /// The stream is starting or closing, and waits for everything.
     Drain,
     /// The log file is full: the rest of the buffer belongs to the next generation.
     FileFull,
     /// Half of the buffer is ready.
     Capacity,
-    /// The oldest lazy commit has waited as long as it may.
+    /// The oldest lazy commit has waited for the lazy wait.
     Lazy,
 }
 
 impl FlushReason {
-    /// Every reason, in the order in which they are looked for.
+    /// Every reason, in order of precedence.
     pub const ALL: [Self; 6] = [
         Self::Commit,
         Self::Page,
@@ -56,22 +55,22 @@ impl FlushReason {
     ];
 }
 
-/// How far those who wait want the log to be durable. The default is that nobody waits.
+/// The positions that waiting operations need to be durable. By default none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
-    /// The furthest position that a hard commit waits for.
+    /// The furthest position a hard commit waits for.
     pub commit: LogPosition,
-    /// The furthest position that a dirty page waits for.
+    /// The furthest position a dirty page waits for.
     pub page: LogPosition,
-    /// The furthest position that is waited for without regard to a transaction or page.
+    /// The furthest position needed independent of a transaction or page.
     pub drain: LogPosition,
 }
 
 impl Wanted {
-    /// Somebody waits for everything before `end`.
+    /// An operation waits for everything before `end`.
     ///
     /// # Panics
-    /// When `reason` is one that nobody waits for.
+    /// When `reason` is not one that operations wait for.
     pub fn raise(&mut self, end: LogPosition, reason: FlushReason) {
         let furthest = match reason {
             FlushReason::Commit => &mut self.commit,
@@ -85,26 +84,26 @@ impl Wanted {
     }
 }
 
-/// What a decision to flush depends on.
+/// Input for a decision to flush.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogState {
     /// Bytes in the buffer: [`capacity`].
     pub capacity: usize,
-    /// Bytes appended that no flush has taken yet.
+    /// Bytes appended and not yet taken by a flush.
     pub ready: usize,
-    /// Whether the oldest of them belong to a file that takes no more records.
+    /// Whether the oldest of them belong to a full file.
     pub file_full: bool,
     /// Everything before this is durable.
     pub durable: LogPosition,
-    /// What is waited for.
+    /// What operations wait for.
     pub wanted: Wanted,
-    /// When the oldest lazy commit must be on its way.
+    /// When the oldest lazy commit must be flushed.
     pub lazy_due: Option<Time>,
 }
 
-/// Whether to begin a flush now, and why. There is never a second one under way.
+/// Whether to start a flush now, and why. Only one flush is ever in progress.
 ///
-/// Ask after each append, at the end of each flush and at `lazy_due`.
+/// Call after each append, at the end of each flush and at `lazy_due`.
 pub fn flush_reason(now: Time, state: &LogState) -> Option<FlushReason> {
     if state.ready == 0 {
         return None;
@@ -120,7 +119,7 @@ pub fn flush_reason(now: Time, state: &LogState) -> Option<FlushReason> {
     FlushReason::ALL.into_iter().find(holds)
 }
 
-/// Whether `ready` bytes are reason enough to flush a buffer of `capacity`.
+/// Whether `ready` bytes justify a flush of a buffer of `capacity`.
 pub fn is_half_full(ready: usize, capacity: usize) -> bool {
     2 * ready >= capacity
 }

@@ -1,9 +1,8 @@
 //! Preparing the next log file while the current one fills.
 //!
-//! A new log file is written over with a pattern before it is used, so that its blocks are allocated, its size is
-//! durable, and a flush into it never waits for the file system. That costs as many bytes again as the log itself. Done
-//! at once it would stand in the way of commits, so it is spread: the next file is formatted in step with the filling of
-//! the current one, slightly faster, in chunks.
+//! A new log file is filled with a pattern before use, so that its blocks are allocated, its size is durable, and a flush
+//! into it never waits for the file system. That doubles the bytes written. All at once, it would delay commits, so it is
+//! spread: the next file is formatted in chunks, in step with the filling of the current one and slightly faster.
 //!
 //! ```text
 //!   formatted |              ____  whole file, ready at 7/8
@@ -19,23 +18,24 @@
 /// Largest chunk: ESE's largest coalesced write.
 pub const CHUNK_BYTES: u64 = 512 << 10;
 
-/// The chunk of the older engines, those whose checkpoint writes in bursts.
+/// Chunk of the older engines, whose checkpoint writes in bursts.
 ///
-/// Fitted: a published test of 2007 (EMC H2930, EMC CX3-20, appendix B): of 127 log writes of 10.7 kB a second 100 are hard
-/// commits, as the mix says, of a log that grows by 0.6 MB a second. With chunks of 16 KiB there would be 137, with 32 KiB 119.
+/// Fitted to a published test of 2007 (EMC H2930, EMC CX3-20, appendix B). It shows 127 log writes of 10.7 kB per second.
+/// The operation mix implies 100 hard commits per second and a log that grows by 0.6 MB/s. Chunks of 16 KiB would give 137
+/// writes, 32 KiB gives 119.
 pub const OLD_CHUNK_BYTES: u64 = 32 << 10;
 
-/// The next file is ready when this share of the current one is used, as (numerator, denominator).
+/// The next file must be ready when this share of the current one is used, as (numerator, denominator).
 const READY: (u64, u64) = (7, 8);
 
-/// How many bytes to format now, from `formatted` on; zero when the next file is far enough.
+/// How many bytes to format now, starting at `formatted`; zero when the next file is far enough ahead.
 ///
-/// `used` of `file_bytes` are used in the current file; `formatted` of the next one are written or being written. Each
-/// answer is at most one `chunk`; ask again when it is done and when `used` has grown. Answers end at multiples of
-/// the chunk or at the end of the file.
+/// `used` of `file_bytes` are used in the current file; `formatted` bytes of the next one are written or in flight. Each
+/// answer is at most one `chunk`; call again when it is done and when `used` has grown. Answers end at multiples of the
+/// chunk or at the end of the file.
 ///
 /// # Panics
-/// When more is used or formatted than a file holds, or the chunk is empty.
+/// When `used` or `formatted` exceeds the file size, or `chunk` is zero.
 pub fn format_now(file_bytes: u64, used: u64, formatted: u64, chunk: u64) -> u64 {
     assert!(used <= file_bytes, "{used} of {file_bytes} bytes used");
     assert!(

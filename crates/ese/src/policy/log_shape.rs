@@ -1,14 +1,14 @@
-//! The measures of a log stream: where segments begin, how far a record reaches, how far apart positions are.
+//! The geometry of a log stream: where segments begin, where a record ends, how far apart positions are.
 //!
 //! ```text
 //!  | file header, 4,096 bytes | segment | segment | ...                                        |
 //!                             | head 40 | records .... | head 40 | ...records | zeros to the end |
 //! ```
 //!
-//! Records are a stream of bytes that skips the heads. A record never crosses into the next file, and every flush ends on
-//! a segment border, zeros filling the last segment: a segment that is durable is never written again, so a torn log
-//! write can only hurt what nobody was promised. (ESE rewrites the partial segment and keeps a shadow of it for that
-//! case; with 512-byte segments the bytes written are about the same.)
+//! Records are a stream of bytes that skips the heads. A record never crosses into the next file. Every flush ends on a
+//! segment border, with zeros filling the last segment. A durable segment is therefore never written again, and a torn log
+//! write only damages log that has not been acknowledged. (ESE rewrites the partial segment and keeps a shadow of it for
+//! that case; with 512-byte segments the bytes written are about the same.)
 
 use brunt_units::{LogPosition, PageSize};
 
@@ -25,15 +25,15 @@ impl LogShape {
     /// A stream of files of `file_bytes`, header included, in segments of `segment_bytes`.
     ///
     /// # Panics
-    /// When [`Self::checked`] says no.
+    /// When [`Self::checked`] refuses the sizes.
     pub fn new(segment_bytes: usize, file_bytes: usize) -> Self {
         SegmentSize::new(segment_bytes as u64)
             .and_then(|segment| Self::checked(segment, file_bytes))
             .unwrap_or_else(|| panic!("log files of {file_bytes} in segments of {segment_bytes}"))
     }
 
-    /// The same; `None` when the file is no multiple of 4,096 bytes, below 64 KiB, or so long that 16 bits cannot count
-    /// its segments.
+    /// As [`Self::new`]; `None` when the file size is not a multiple of 4,096 bytes, is below 64 KiB, or needs segment
+    /// numbers of more than 16 bits.
     pub fn checked(segment: SegmentSize, file_bytes: usize) -> Option<Self> {
         let shape = Self {
             segment,
@@ -45,43 +45,43 @@ impl LogShape {
         sensible.then_some(shape)
     }
 
-    /// Whether every change of pages of this size fits into a file: a split on the way of a replacement logs two pages, and
-    /// the entry before and after.
+    /// Whether every change of pages of this size fits into a file. The largest is a split during a replacement: it logs
+    /// two pages and the entry before and after.
     pub fn holds_changes_of(self, size: PageSize) -> bool {
         self.remaining(self.first_record(1)) >= 4 * size.bytes() + 1024
     }
 
-    /// Bytes in a segment.
+    /// Bytes per segment.
     pub fn segment_bytes(self) -> usize {
         self.segment.bytes()
     }
 
-    /// How the file's header says it.
+    /// The segment size in the file header's encoding.
     pub fn segment_size(self) -> SegmentSize {
         self.segment
     }
 
-    /// Bytes in a file, header included.
+    /// Bytes per file, header included.
     pub fn file_bytes(self) -> usize {
         self.file_bytes
     }
 
-    /// Bytes of a file that records and segment heads may fill.
+    /// Bytes per file for records and segment heads.
     pub fn usable_bytes(self) -> usize {
         self.file_bytes - LOG_HEADER_BYTES
     }
 
-    /// Segments in a file, those under its header included.
+    /// Segments per file, including those under its header.
     pub fn segments(self) -> usize {
         self.file_bytes.div_euclid(self.segment_bytes())
     }
 
-    /// Record bytes in one segment.
+    /// Record bytes per segment.
     pub fn payload_bytes(self) -> usize {
         self.segment.payload_bytes()
     }
 
-    /// Where the first record of a generation begins.
+    /// Where the first record of a generation starts.
     pub fn first_record(self, generation: u32) -> LogPosition {
         let segment = usize::from(self.segment.first_segment());
         self.position(generation, segment, SEGMENT_HEADER_BYTES)
@@ -93,7 +93,7 @@ impl LogShape {
         (whole * self.payload_bytes() + SEGMENT_HEADER_BYTES).saturating_sub(usize::from(at.byte))
     }
 
-    /// The position `bytes` record bytes after `at`. A position at the very end of a segment is the first of the next.
+    /// The position `bytes` record bytes after `at`. A position at the very end of a segment becomes the start of the next.
     ///
     /// # Panics
     /// When that is past the end of the file.
@@ -104,12 +104,12 @@ impl LogShape {
         self.position(at.generation, segment, byte)
     }
 
-    /// The first byte of the segment that `at` lies in, as an offset in its file.
+    /// Offset in the file of the segment that contains `at`.
     pub fn segment_offset(self, at: LogPosition) -> usize {
         usize::from(at.segment) * self.segment_bytes()
     }
 
-    /// `at`, or the next segment's first record byte when `at` has gone into its segment.
+    /// `at` if it is at the start of its segment, else the start of the next segment.
     pub fn next_border(self, at: LogPosition) -> LogPosition {
         if usize::from(at.byte) == SEGMENT_HEADER_BYTES {
             at
@@ -119,14 +119,14 @@ impl LogShape {
         }
     }
 
-    /// Bytes of log from `older` to `newer`, files counted whole; zero when it is not older.
+    /// Log bytes from `older` to `newer`, counting files whole; zero if `older` is not older.
     pub fn distance(self, older: LogPosition, newer: LogPosition) -> u64 {
         self.bytes_before(newer)
             .saturating_sub(self.bytes_before(older))
     }
 
-    /// The place `bytes` bytes of log before `at`, for comparing with positions of records; before everything when the log
-    /// is not that long.
+    /// The position `bytes` of log before `at`, for comparison with record positions; before all records when the log is
+    /// not that long.
     pub fn before(self, at: LogPosition, bytes: u64) -> LogPosition {
         let file = self.file_bytes as u64;
         let left = self.bytes_before(at).saturating_sub(bytes);

@@ -1,7 +1,7 @@
-//! Whether a page that another copy of the database offers may stand in for one that is bad here.
+//! Whether a page offered by a copy of the database may replace a bad one.
 //!
-//! A page that is not in the cache was last changed before the log's durable end, and nobody changes it while it is being
-//! read. So a copy that has replayed the log up to there holds just the version that is missing here:
+//! A page that is not in the cache was last changed before the log's durable end, and cannot change while it is being read.
+//! So a copy that has replayed the log up to there has exactly the version that is missing here:
 //!
 //! ```text
 //!   this log     ......x......x.......|  durable when the bad page is read
@@ -11,12 +11,12 @@
 //!   copy C       ................................#   replayed log that this one never wrote: another history
 //! ```
 //!
-//! A copy says how far it has replayed; it may be wrong about its own pages, so what is known here about the page is
-//! asked as well: its time must not pass the database's, it must have the low bits that are remembered of the latest
-//! write, and where an old version turned up it must be newer than that. A copy with a flipped bit is refused
-//! although the bit could be turned back: its storage lies, too.
+//! A copy reports how far it has replayed, but its own page may be wrong. So what is known here about the page counts as
+//! well: its time must not exceed the database's, it must match the remembered low bits of the latest write, and if an old
+//! version was found, it must be newer than that. A page with a flipped bit is refused although the bit could be corrected:
+//! the copy's storage is unreliable too.
 //!
-//! Microsoft's engine writes a request into the log, and a copy answers when its replay meets it, which demands the same.
+//! Microsoft's engine writes a request into the log, and a copy answers when its replay reaches it, which demands the same.
 //! Source: microsoft/Extensible-Storage-Engine, dev/ese/src/ese (namespace PagePatching).
 
 use std::fmt;
@@ -27,50 +27,50 @@ use crate::content::Sound;
 use crate::error::PageFault;
 use crate::format::stamp::Signature;
 
-/// What is known here about the page that is missing.
+/// What is known here about the bad page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Demand {
     /// The database.
     pub signature: Signature,
-    /// Everything before this may be in the page: what was durable when the bad page was read.
+    /// Log that was durable when the bad page was read; the page may contain any change before this position.
     pub replayed: LogPosition,
-    /// Nobody can have replayed more of this log: what is durable now.
+    /// Log that is durable now; no copy can have replayed more of it.
     pub durable: LogPosition,
-    /// The page's time is at most this; `None` while recovery has not read to the end of the log.
+    /// Upper bound of the page's time; `None` until recovery has read to the end of the log.
     pub newest: Option<DatabaseTime>,
-    /// A version with this time turned up and is too old.
+    /// Time of an outdated version that was found.
     pub newer_than: Option<DatabaseTime>,
-    /// The lowest bits of the page's time, if the latest write is remembered ([`low_bits`]).
+    /// Low bits of the page's time, if the latest write is remembered ([`low_bits`]).
     pub low_bits: Option<u8>,
 }
 
-/// What a copy says of its page, and what was found in it.
+/// What a copy reports about its page, and the result of checking it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offered {
-    /// The database it is a copy of.
+    /// The database of the copy.
     pub signature: Signature,
-    /// Everything before this has been replayed into it.
+    /// Log replayed into the copy: everything before this position.
     pub replayed: LogPosition,
-    /// The page, looked at.
+    /// The checked page.
     pub page: Result<Sound, PageFault>,
 }
 
-/// Why an offered page was not taken.
+/// Why an offered page was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// The copy did not answer, or not in time.
+    /// The copy did not answer in time.
     NoAnswer,
     /// It is a copy of another database.
     OtherDatabase,
     /// It has not replayed enough of the log.
     Behind,
-    /// It has replayed log that was never written here.
+    /// It has replayed log that this database never wrote.
     Diverged,
-    /// Its page is bad, too.
+    /// Its page is bad too.
     Bad(PageFault),
-    /// Its page has a flipped bit: it could be corrected, but its storage is not to be trusted either.
+    /// Its page has a flipped bit. It could be corrected, but its storage is unreliable too.
     Corrected,
-    /// Its page is not the latest version, whatever it has replayed.
+    /// Its page is outdated, however far it claims to have replayed.
     Old,
     /// Its page is newer than this database.
     New,
@@ -91,10 +91,10 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// Whether the page may be taken.
+/// Whether the page may be used.
 ///
 /// # Errors
-/// The first reason why not.
+/// The first reason against it.
 pub fn judge(offered: &Offered, demand: &Demand) -> Result<(), Refusal> {
     if offered.signature != demand.signature {
         return Err(Refusal::OtherDatabase);
@@ -123,7 +123,7 @@ pub fn judge(offered: &Offered, demand: &Demand) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Whether another copy could help: not where the database's own end is missing, or the file's.
+/// Whether a copy could help: not when the end of this database or of its file is missing.
 pub fn is_patchable(fault: PageFault) -> bool {
     !matches!(
         fault,
@@ -131,7 +131,7 @@ pub fn is_patchable(fault: PageFault) -> bool {
     )
 }
 
-/// The bits of a page's time that are remembered of its latest write.
+/// The low bits of a page's time, remembered for its latest write.
 pub fn low_bits(time: DatabaseTime) -> u8 {
     u8::try_from(time.0 & 0x1F).expect("five bits")
 }
@@ -159,7 +159,7 @@ mod tests {
         }
     }
 
-    /// A copy that has replayed just enough, and all that is known here.
+    /// A copy that has replayed just enough, and full knowledge here.
     fn ordinary() -> (Demand, Offered) {
         let demand = Demand {
             signature: signature(7),
@@ -223,8 +223,9 @@ mod tests {
         assert_eq!(of_page(Ok(sound(950 + 32 * 2))), Refusal::New);
     }
 
-    /// Of a random history of a page, whatever is known of it, only the latest version passes, as far as bits can tell: a
-    /// copy that lies about its replay is caught unless its version is a multiple of 32 changes old and nothing turned up.
+    /// For a random page history, however much is known, only the latest version passes, as far as the bits can tell. A
+    /// copy that overstates its replay is caught unless its version is a multiple of 32 changes old and no outdated version
+    /// was found.
     #[test]
     fn only_the_latest_version_passes() {
         let mut draw = Streams::new(4).named("histories");

@@ -1,11 +1,11 @@
-//! Reading pages before they are asked for.
+//! Reading pages ahead.
 //!
-//! Two sources know what comes next. A *sequential* reader, such as a range scan, tells its place, and the longer it has
-//! been reading in order, the further ahead it is served ([`Sequential`]). *Recovery* knows from the log which pages the
-//! coming records change: while a batch of records is replayed, the pages of the next are on their way ([`batch`]).
+//! Two sources know what comes next. A *sequential* reader, such as a range scan, reports its position, and the longer it
+//! has been reading in order, the further ahead pages are read ([`Sequential`]). *Recovery* knows from the log which pages
+//! the coming records change: while one batch of records is replayed, the pages of the next are being read ([`batch`]).
 //!
-//! What is wanted is collected, sorted, freed of duplicates, joined into runs and issued in page order ([`Preread`]); not all at
-//! once, because others may be waiting for reads already.
+//! Wanted pages are collected, sorted, deduplicated, joined into runs and read in page order ([`Preread`]). The number in
+//! flight is limited because other reads may be waiting.
 //!
 //! Source of the limit: microsoft/Extensible-Storage-Engine, dev/ese/src/ese/sysparamtable.g.cxx (JET_paramPrereadIOMax,
 //! 8 outstanding) and jetapi.cxx (5 for solid-state disks). The doubling window of sequential readers is ours.
@@ -16,52 +16,53 @@ use brunt_units::{PageNumber, PageSize};
 
 use super::coalesce::{self, Limits, Run};
 
-/// ESE's limit of preread I/Os outstanding.
+/// ESE's limit on prereads in flight.
 pub const IN_FLIGHT: u32 = 8;
 
-/// Pages that the records of one batch of a recovery lack, about.
+/// Approximate number of missing pages in one batch of recovery records.
 pub const BATCH: usize = 32;
 
-/// Reads in flight at each database in *predictions* of a recovery: two batches.
+/// Reads in flight per database in *predictions* of a recovery: two batches.
 ///
-/// Fitted: EMC, CX3-20 for 700 users (H2930), 2007, soft recovery: 563 and 558 reads per second of 99 and 77 ms, so 56 and 43 were
-/// in flight at the two databases. Why is not known; the public source has [`IN_FLIGHT`], and so have recoveries on real storage.
+/// Fitted: EMC, CX3-20 for 700 users (H2930), 2007, soft recovery. Its two databases show 563 and 558 reads per second of
+/// 99 and 77 ms, so 56 and 43 were in flight. The reason is unknown; the public source has [`IN_FLIGHT`], which recoveries
+/// on real storage use.
 pub const IN_FLIGHT_RECOVERY: u32 = 64;
 
 /// Pages that will be needed soon.
 #[derive(Clone, Debug, Default)]
 pub struct Preread {
     wanted: Vec<PageNumber>,
-    /// Whether `wanted` is in order and free of duplicates.
+    /// Whether `wanted` is sorted and without duplicates.
     sorted: bool,
     runs: Vec<Run>,
 }
 
 impl Preread {
-    /// Nothing wanted.
+    /// An empty list.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// `page` will be needed; to say so twice changes nothing.
+    /// Adds `page`; duplicates have no effect.
     pub fn want(&mut self, page: PageNumber) {
         self.sorted = false;
         self.wanted.push(page);
     }
 
-    /// Pages that are still to be issued, duplicates perhaps among them.
+    /// Pages not issued yet, possibly with duplicates.
     pub fn pending(&self) -> usize {
         self.wanted.len()
     }
 
-    /// Forgets what has not been issued.
+    /// Drops pages that have not been issued.
     pub fn clear(&mut self) {
         self.wanted.clear();
     }
 
-    /// Appends to `out` the reads to begin now, lowest pages first, so that at most `most` are outstanding.
+    /// Appends to `out` the reads to start now, lowest pages first, so that at most `most` are in flight.
     ///
-    /// `in_flight` are outstanding already. Pages for which `cached` is true are dropped.
+    /// `in_flight` are in flight already. Drops pages for which `cached` is true.
     pub fn issue(
         &mut self,
         in_flight: u32,
@@ -92,19 +93,21 @@ impl Preread {
     }
 }
 
-/// A page that a record of the log changes.
+/// A page that a log record changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Changed {
-    /// The database's number in the cache, and the page.
+    /// The database's number in the cache, and the page number.
     pub page: (u8, PageNumber),
-    /// The record begins it: what stood there before is not read.
+    /// The record starts the page from zeros, so its old content is not read.
     pub is_fresh: bool,
 }
 
-/// Splits `records` into those that are replayed together and those that come later, and tells what the former have to wait for.
+/// Splits `records` into those to replay next and those that come later, and returns the pages the first part must wait
+/// for.
 ///
-/// The former are as few as lack [`BATCH`] pages between them, or all; records that lack nothing belong to those before them.
-/// `changes` appends the pages of a record; one is lacked that is not fresh, not begun by a record before it, and not in memory.
+/// The first part is as short as possible while it lacks [`BATCH`] pages, or all records if there are fewer. Records that
+/// lack nothing belong to the part before them. `changes` appends the pages of a record. A page is lacking if it is not
+/// fresh, not started by an earlier record, and not in memory.
 pub fn batch<R>(
     records: &[R],
     mut changes: impl FnMut(&R, &mut Vec<Changed>),
@@ -131,9 +134,9 @@ pub fn batch<R>(
     (records, &[], missing)
 }
 
-/// How far ahead a reader is served that reads in order.
+/// How far to read ahead of a reader that reads in order.
 ///
-/// The first step in order shows a sequence; from then on the window doubles with each step up to its maximum. A jump
+/// The first step in order indicates a sequence; from then on the window doubles with each step up to its maximum. A jump
 /// closes it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sequential {
@@ -142,13 +145,13 @@ pub struct Sequential {
 }
 
 impl Sequential {
-    /// A reader that has read nothing.
+    /// A reader that has not read anything.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The reader is at a page whose successor in key order is `next` ([`PageNumber::NONE`] at the end): how many
-    /// further pages in key order should be cached or on their way, at most `most`.
+    /// The reader is at `page`, whose successor in key order is `next` ([`PageNumber::NONE`] at the end). Returns how many
+    /// further pages in key order should be cached or in flight, at most `most`.
     pub fn step(&mut self, page: PageNumber, next: PageNumber, most: u32) -> u32 {
         let in_order = page.is_some() && page == self.next;
         self.window = if in_order {
@@ -239,7 +242,7 @@ mod tests {
         let mut random = Streams::new(21).named("batch");
         for _ in 0..200 {
             let mut draw = |bound| u32::try_from(random.below(bound)).unwrap();
-            // A record is the pages that it changes; none is in memory.
+            // A record is the list of pages it changes; none is in memory.
             let records: Vec<Vec<_>> = (0..draw(200))
                 .map(|_| (0..draw(4)).map(|_| (1, PageNumber(draw(90)))).collect())
                 .collect();

@@ -1,8 +1,7 @@
 //! Which cached page is the coldest: LRU-K with K = 2, the way ESE measures it.
 //!
-//! References that fall within the *correlation* interval after the first of them form a run, and a run counts once: a
-//! page that is found, then read, then changed by one operation has been used once. Pages are replaced in the order
-//! of their *rank*:
+//! References within the *correlation* interval after the first of them form a run, and a run counts once: if one operation
+//! finds, reads and changes a page, that is one use. Pages are replaced in the order of their *rank*:
 //!
 //! ```text
 //!   one run:         rank = beginning of that run
@@ -13,15 +12,15 @@
 //!                       ^ + timeout = rank; the newest run counts only as the end of the one before it
 //! ```
 //!
-//! So a second use buys a page `timeout` of age over one that was used once: a scan of pages used once cannot push
-//! the working set out, unless the working set has not been used for that long. What left the cache is remembered
-//! for a while ([`LruK::history`]), so that a page that comes back within `timeout` of its rank counts as used twice.
-//! Source: microsoft/Extensible-Storage-Engine, dev/ese/published/inc/resmgr.hxx (touching, history, index by the
-//! K-th touch); O'Neil, O'Neil, Weikum, "The LRU-K page replacement algorithm", SIGMOD 1993, for the idea.
-//! ESE's index is approximate; ours is exact, equal ranks by frame number.
+//! So a second use protects a page for `timeout` longer than a page used once. A scan of pages used once cannot evict the
+//! working set, unless the working set has been idle for that long. Evicted pages are remembered for a while
+//! ([`LruK::history`]), so that a page that returns within `timeout` of its rank counts as used twice. Source:
+//! microsoft/Extensible-Storage-Engine, dev/ese/published/inc/resmgr.hxx (touching, history, index by the K-th touch);
+//! O'Neil, O'Neil, Weikum, "The LRU-K page replacement algorithm", SIGMOD 1993, for the idea. ESE's index is approximate;
+//! ours is exact, with ties broken by frame number.
 //!
-//! A rank only grows while its page stays, so [`Replacement::touch`] changes one record of 32 bytes and leaves the
-//! order alone; [`Replacement::coldest`] puts right what it meets (see `frame_heap`).
+//! A rank only grows while its page stays, so [`Replacement::touch`] changes one record of 32 bytes and leaves the order
+//! alone; [`Replacement::coldest`] corrects the entries it visits (see `frame_heap`).
 
 use brunt_units::{Span, Time};
 
@@ -36,7 +35,7 @@ const VACANT: Time = Time::MAX;
 pub struct LruK {
     /// References up to this long after the first of a run belong to the run. ESE: 128 ms.
     pub correlation: Span,
-    /// What a second run is worth, and how long after its rank an evicted page is still known. ESE: 100 s.
+    /// How much rank a second run adds, and how long after its rank an evicted page is remembered. ESE: 100 s.
     pub timeout: Span,
     /// How many evicted pages are remembered. ESE: 100,000.
     pub history: u32,
@@ -52,11 +51,11 @@ impl Default for LruK {
     }
 }
 
-/// One frame's page and its references. All four are needed together, so they share half a cache line.
+/// One frame's page and its references. All four fields are used together, so they share half a cache line.
 #[derive(Clone, Copy, Debug)]
 struct Stamp {
     key: u64,
-    /// Beginning of the latest run.
+    /// Start of the latest run.
     first: Time,
     /// Latest reference of that run.
     last: Time,
@@ -65,12 +64,12 @@ struct Stamp {
 
 /// The replacement order of a cache; see the [module](self).
 ///
-/// Times given to it never decrease; a touch that is not later than the last one changes nothing.
+/// Times passed to it never decrease; a touch at the time of the previous one changes nothing.
 #[derive(Debug)]
 pub struct Replacement {
     parameters: LruK,
     stamps: Vec<Stamp>,
-    /// Every frame, filed under a rank it has or had; vacant ones that were met sink to the end.
+    /// Every frame, filed under a current or former rank; vacant ones sink to the end when visited.
     order: FrameHeap,
     history: History,
 }
@@ -94,9 +93,9 @@ impl Replacement {
         }
     }
 
-    /// The page `key` enters the vacant `frame`, which counts as a reference.
+    /// The page `key` enters the vacant `frame`. This counts as a reference.
     ///
-    /// Keys name pages for ever: the same page has the same key each time it is admitted.
+    /// Keys are permanent: a page has the same key each time it is admitted.
     ///
     /// # Panics
     /// When the frame is occupied.
@@ -132,7 +131,7 @@ impl Replacement {
         stamp.touch(self.parameters, now);
     }
 
-    /// The page in `frame` will be referenced soon: it ranks as one that was used twice, not first of those that go.
+    /// The page in `frame` will be referenced soon: rank it as if used twice, so that it is not evicted first.
     ///
     /// # Panics
     /// When the frame is vacant.
@@ -142,7 +141,7 @@ impl Replacement {
         stamp.rank = stamp.rank.max(now + self.parameters.timeout);
     }
 
-    /// The page in `frame` leaves; it is remembered.
+    /// The page in `frame` is evicted and remembered.
     ///
     /// # Panics
     /// When the frame is vacant.
@@ -158,8 +157,8 @@ impl Replacement {
 
     /// Appends to `out` up to `want` occupied frames for which `eligible` is true, coldest first.
     ///
-    /// Nothing leaves the order by this: frames handed out stay until [`Self::evict`], frames refused are asked
-    /// about again next time.
+    /// Frames are not removed from the order: those returned stay until [`Self::evict`], and those refused are checked
+    /// again next time.
     pub fn coldest(
         &mut self,
         want: usize,
@@ -207,7 +206,7 @@ mod tests {
 
     use super::*;
 
-    /// Keeps every run of every page and sorts whenever it is asked.
+    /// Keeps every run of every page and sorts on each request.
     struct Oracle {
         parameters: LruK,
         resident: BTreeMap<u32, (u64, Vec<(Time, Time)>)>,
@@ -244,7 +243,7 @@ mod tests {
 
         fn evict(&mut self, frame: u32) {
             let (key, mut runs) = self.resident.remove(&frame).unwrap();
-            // Only the beginning of the last run is remembered.
+            // Only the start of the last run is remembered.
             let last = runs.last_mut().unwrap();
             last.1 = last.0;
             self.evicted.push((key, runs));
@@ -295,7 +294,7 @@ mod tests {
             fast.coldest(want, &mut |frame| frame != pinned, &mut out);
             assert_eq!(out, slow.coldest(want, |frame| frame != pinned));
             if slow.resident.len() == frames as usize {
-                // Usually the coldest leaves, at times anybody.
+                // Usually evict the coldest, sometimes a random page.
                 let any = random.percent(20) || out.is_empty();
                 let victim = if any {
                     pick(&mut random, frames)
@@ -347,7 +346,7 @@ mod tests {
         out.clear();
         cache.coldest(4, &mut |_| true, &mut out);
         assert_eq!(out, [0, 1, 2, 3]);
-        // Its use does not count twice.
+        // Its second use does not count.
         cache.touch(3, second(4));
         cache.touch(2, second(5));
         out.clear();
@@ -380,7 +379,7 @@ mod tests {
         let mut out = Vec::new();
         cache.coldest(2, &mut |_| true, &mut out);
         assert_eq!(out, [0, 1]);
-        // One millisecond past the interval it is a second use.
+        // One millisecond past the interval counts as a second use.
         cache.touch(0, at(1_129));
         out.clear();
         cache.coldest(2, &mut |_| true, &mut out);

@@ -1,8 +1,8 @@
-//! Background database maintenance: reading every page of a database again and again, slowly.
+//! Background database maintenance: reads every page of a database again and again, slowly.
 //!
-//! One batch is read; after it has been checked the scan sleeps; then comes the next. So its rate is
-//! batch / (sleep + read time): 256 KiB and 100 ms give at most 2.6 MB/s. A pass that ends early waits for
-//! its interval to be over, a pass that takes longer is followed by the next at once.
+//! The scan reads a batch, checks it and sleeps before the next. So its rate is batch / (sleep + read time): 256 KiB and
+//! 100 ms give at most 2.6 MB/s. A pass that ends early waits for the end of its interval; after a longer pass the next
+//! starts at once.
 //!
 //! Sources: microsoft/Extensible-Storage-Engine, dev/ese/src/ese/dbscan.cxx and sysparamtable.g.cxx (sleep 20 ms, pass
 //! at most once a day); 256 KiB and 100 ms, the `DBMThrottling` of Jetstress 2013 and the reads printed in its reports
@@ -15,11 +15,11 @@ use super::coalesce::Run;
 /// The parameters of a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Throttle {
-    /// Bytes read at a time, rounded down to whole pages but at least one.
+    /// Bytes per batch, rounded down to whole pages but at least one.
     pub batch_bytes: u64,
-    /// From the end of one batch to the begin of the next.
+    /// From the end of one batch to the start of the next.
     pub sleep: Span,
-    /// From the begin of one pass to the earliest begin of the next.
+    /// From the start of one pass to the earliest start of the next.
     pub interval: Span,
 }
 
@@ -43,14 +43,14 @@ pub struct Scan {
     throttle: Throttle,
     batch_pages: u32,
     next: PageNumber,
-    /// Begin of the pass that `next` belongs to.
+    /// Start of the pass that `next` belongs to.
     began: Time,
     due: Time,
     passes: u64,
 }
 
 impl Scan {
-    /// A scan whose first pass begins now.
+    /// A scan whose first pass starts now.
     pub fn new(throttle: Throttle, size: PageSize, now: Time) -> Self {
         let pages = throttle.batch_bytes.div_euclid(size.bytes_u64()).max(1);
         Self {
@@ -73,9 +73,9 @@ impl Scan {
         self.passes
     }
 
-    /// The batch to read now of a database that has pages 1 to `pages`; none before it is due and in an empty file.
+    /// The batch to read now from a database with pages 1 to `pages`; `None` before it is due, or if the file is empty.
     ///
-    /// Pages that are cached need not be read. Report the end with [`Self::finished`].
+    /// Cached pages need not be read. Call [`Self::finished`] at the end.
     pub fn take(&mut self, now: Time, pages: u32) -> Option<Run> {
         if now < self.due || pages == 0 {
             return None;
@@ -83,7 +83,7 @@ impl Scan {
         if self.next == PageNumber(1) {
             self.began = now;
         }
-        // A file that shrank ends the pass with its last page.
+        // If the file shrank, the pass ends with its last page.
         let first = PageNumber(self.next.0.min(pages));
         let count = self.batch_pages.min(pages - first.0 + 1);
         self.next = if first.0 - 1 + count == pages {

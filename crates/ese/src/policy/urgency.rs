@@ -1,7 +1,7 @@
-//! How many writes of a background kind may be outstanding, the more the more they are needed.
+//! How many background writes may be in flight, depending on urgency.
 //!
-//! Writes that nobody waits for, of old dirty pages and of cold ones, share the disks with reads that somebody waits for. So
-//! few are outstanding while there is time, and many only when there is none left:
+//! Background writes, of old dirty pages and of cold ones, compete for the disks with reads that sessions wait for. So few
+//! are in flight while there is time, and many only when there is none left:
 //!
 //! ```text
 //!   all of the limit                       /
@@ -13,15 +13,15 @@
 //! ```
 //!
 //! Source: microsoft/Extensible-Storage-Engine, dev/ese/src/os/osdisk.cxx (urgent background I/O); the limit there is half
-//! of the outstanding maximum.
+//! of the maximum in flight.
 
-/// The limit: half of 1,024 outstanding I/Os.
+/// The limit: half of 1,024 I/Os in flight.
 pub const WRITES_MAX: u32 = 512;
 
-/// How many of `most` writes, at least one, when `gone` of `way` is gone.
+/// How many of `most` writes to allow, at least one, after `gone` of `way`.
 pub(super) fn rise(gone: u128, way: u128, most: u32) -> u32 {
     let most = u128::from(most);
-    // Corners: at so many eighths of the way, so many writes.
+    // Corners as (eighths of the way, writes in 1/128 of `most`).
     let corners = [
         (0, 1),
         (1, most.div_euclid(128)),
