@@ -1,10 +1,10 @@
-//! How fast modelled arrays are. Prints one line of JSON.
+//! How fast array models run. Prints one line of JSON.
 //!
 //! `drive`: one Cheetah 15K.5, random reads of 8 KiB, one at a time. `raid10`: 48 of them in mirror pairs, with cache, two
-//! controllers and ports, 384 random requests of 8 KiB at once, two reads for each write. A rate counts only with the right
-//! answer: the drive's mean response must be a seek, half a turn, overhead and transfer, and each of the 48 drives busy.
+//! controllers and ports, 384 random requests of 8 KiB at once, two reads per write. A rate is only valid if the result is right:
+//! the drive's mean response must be a seek, half a turn, overhead and transfer, and each of the 48 drives must be busy.
 //!
-//! Beside the wall clock it gives the processor time of its thread (Linux), because the machine may be shared.
+//! Besides wall-clock time it prints the processor time of its thread (Linux), because the machine may be shared.
 //!
 //! `cargo run --release -p brunt-array --example array_rate -- drive|raid10 [virtual seconds]`
 
@@ -57,7 +57,7 @@ fn raid10() -> ArrayDesign {
     design
 }
 
-/// Nanoseconds that this thread has run, as the kernel counts them; 0 where it does not say.
+/// Nanoseconds of CPU time of this thread, from the kernel; 0 where unavailable.
 fn cpu_ns() -> u64 {
     let said = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let first = said.split_whitespace().next();

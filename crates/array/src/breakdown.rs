@@ -4,7 +4,7 @@ use brunt_units::Span;
 
 /// The parts of a request's response time. Their sum is the response time.
 ///
-/// A request that needs several drives is told by the one that ended last.
+/// For a request that needs several drives, it describes the I/O that ended last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Breakdown {
     /// Host stack and ports, both ways.
@@ -26,7 +26,7 @@ pub struct Breakdown {
 }
 
 impl Breakdown {
-    /// The names of the parts, in the order of [`Self::parts`].
+    /// Names of the parts, in the order of [`Self::parts`].
     pub const NAMES: [&'static str; 8] = [
         "link",
         "controller",
@@ -38,7 +38,7 @@ impl Breakdown {
         "transfer",
     ];
 
-    /// Every part.
+    /// All parts.
     pub fn parts(&self) -> [Span; 8] {
         [
             self.link,
@@ -52,14 +52,14 @@ impl Breakdown {
         ]
     }
 
-    /// All parts together.
+    /// The sum of all parts.
     pub fn total(&self) -> Span {
         self.parts()
             .into_iter()
             .fold(Span::ZERO, |sum, part| sum + part)
     }
 
-    /// Adds what came after.
+    /// Adds a later breakdown.
     pub(crate) fn add(&mut self, later: &Self) {
         self.link += later.link;
         self.controller += later.controller;

@@ -1,26 +1,26 @@
-//! Links and processors: who comes while they are busy waits, and they are known by when they will be free.
+//! Links and processors: each serves one request at a time and records only when it will be free.
 //!
-//! That costs no events. It is exact for whoever is served in the order of asking.
+//! That costs no events, and is exact for requests served in order of arrival.
 
 use brunt_units::{Span, Time};
 
-/// Something that serves one after the other.
+/// A server that handles one request at a time.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Busy {
     free_at: Time,
-    /// Time spent serving, all of it, also what is still to come.
+    /// Total time spent serving, including work still to come.
     spent: Span,
 }
 
 impl Busy {
-    /// Serves for `span` from `from` on, or when it is free: when that ends.
+    /// Serves for `span`, starting at `from` or when it is free; returns the end.
     pub(crate) fn occupy(&mut self, from: Time, span: Span) -> Time {
         self.free_at = self.free_at.max(from) + span;
         self.spent += span;
         self.free_at
     }
 
-    /// Starts measuring anew at `now`.
+    /// Restarts measurement at `now`.
     pub(crate) fn forget(&mut self, now: Time) {
         self.spent = self.free_at - now;
     }
@@ -31,7 +31,7 @@ impl Busy {
     }
 }
 
-/// Several of a kind; whoever asks gets the one that is free first.
+/// Several identical servers; each request goes to the one that is free first.
 #[derive(Clone, Debug)]
 pub(crate) struct Pool(Vec<Busy>);
 
@@ -51,7 +51,7 @@ impl Pool {
         }
     }
 
-    /// Share of `elapsed` up to `now` that they were serving, 0 to 1.
+    /// The share of `elapsed` up to `now` spent serving, 0 to 1.
     pub(crate) fn utilisation(&self, now: Time, elapsed: Span) -> f64 {
         let spent: f64 = self.0.iter().map(|one| one.spent(now).as_seconds()).sum();
         if elapsed == Span::ZERO {
@@ -62,7 +62,7 @@ impl Pool {
     }
 }
 
-/// Time of `bytes` at `bytes_per_s`; an unlimited link is written as zero.
+/// The time to transfer `bytes` at `bytes_per_s`; zero means unlimited.
 pub(crate) fn transfer(bytes: u64, bytes_per_s: u64) -> Span {
     const NANOS: u64 = 1_000_000_000;
     if bytes <= u64::MAX.div_euclid(NANOS) {

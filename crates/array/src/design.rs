@@ -1,4 +1,4 @@
-//! What an array is to be made of, and why a design cannot be built.
+//! The design of an array, and why a design cannot be built.
 
 use brunt_units::ByteSize;
 use brunt_world_virtual::SECTOR_BYTES;
@@ -16,7 +16,7 @@ use brunt_units::Span;
 pub enum Level {
     /// Striped, unprotected.
     Raid0,
-    /// Every drive holds the same.
+    /// All drives hold the same.
     Raid1,
     /// Striped over pairs.
     Raid10,
@@ -26,11 +26,11 @@ pub enum Level {
     Raid50(u32),
     /// Two drives' worth of parity.
     Raid6,
-    /// Pieces of 8 + 2 stripes scattered over all drives, with room to rebuild in.
+    /// Pieces of 8 + 2 stripes scattered over all drives, with spare capacity to rebuild in.
     Pool {
-        /// A piece on one drive.
+        /// Size of a piece on one drive.
         piece: ByteSize,
-        /// Drives' worth of room kept free; by the number of drives without it.
+        /// Drives' worth of capacity kept free; by default it depends on the number of drives.
         preserved: Option<u32>,
     },
 }
@@ -42,7 +42,7 @@ impl Level {
         preserved: None,
     };
 
-    /// What users call it.
+    /// The name used in scenarios and reports.
     pub fn word(self) -> String {
         match self {
             Self::Raid0 => "RAID 0".into(),
@@ -55,10 +55,10 @@ impl Level {
         }
     }
 
-    /// Drives in one protected set of a group of `drives`.
+    /// The shape of one protected set in a group of `drives` drives.
     ///
     /// # Errors
-    /// [`DesignError::Drives`] when the level cannot be built of so many.
+    /// [`DesignError::Drives`] when the level cannot be built from this many drives.
     pub(crate) fn shape(self, drives: usize, strip: ByteSize) -> Result<StripeShape, DesignError> {
         let count = u32::try_from(drives).unwrap_or(u32::MAX);
         let (width, protection, least) = match self {
@@ -106,24 +106,24 @@ impl Level {
 /// Which copy of a mirror is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MirrorChoice {
-    /// The drive with fewer requests; the first of equals in turn.
+    /// The drive with the fewest requests; ties are broken in turn.
     ShortestQueue,
-    /// Any, equally likely.
+    /// A random one, all equally likely.
     Random,
 }
 
 /// A RAID group.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GroupDesign {
-    /// What it is called in reports.
+    /// Its name in reports.
     pub name: String,
     /// Its protection.
     pub level: Level,
     /// Its drives, by number.
     pub drives: Vec<u16>,
-    /// How much of each drive is used; all of the smallest without it. Less keeps the arms at the outer edge.
+    /// How much of each drive is used; by default all of the smallest. Using less keeps the arms at the outer edge.
     pub drive_size: Option<ByteSize>,
-    /// Strip on one drive.
+    /// Strip size on one drive.
     pub strip: ByteSize,
     /// How mirrors are read.
     pub mirror_choice: MirrorChoice,
@@ -132,10 +132,10 @@ pub struct GroupDesign {
 }
 
 impl GroupDesign {
-    /// Whether so many drives make such a group.
+    /// Checks that this many drives can form such a group.
     ///
     /// # Errors
-    /// [`DesignError::Drives`] or [`DesignError::Strip`] when they do not.
+    /// [`DesignError::Drives`] or [`DesignError::Strip`] when they cannot.
     pub fn check(&self) -> Result<(), DesignError> {
         self.level.shape(self.drives.len(), self.strip).map(|_| ())
     }
@@ -144,16 +144,16 @@ impl GroupDesign {
 /// How lost drives are rebuilt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RepairDesign {
-    /// What is read from each source, and written, at a time.
+    /// How much is read from each source, and written, at a time.
     pub unit: ByteSize,
-    /// With one member of a stripe lost.
+    /// When one member of a stripe is lost.
     pub priority: Priority,
-    /// With more lost.
+    /// When more members are lost.
     pub critical: Priority,
 }
 
 impl Default for RepairDesign {
-    /// A mebibyte at a time; degraded stripes with high, critical ones with the highest priority.
+    /// One mebibyte at a time; degraded stripes at high priority, critical ones at the highest.
     fn default() -> Self {
         Self {
             unit: ByteSize::mib(1),
@@ -163,42 +163,42 @@ impl Default for RepairDesign {
     }
 }
 
-/// A logical unit: a run of sectors of a group, as hosts see it.
+/// A logical unit: a run of sectors of a group, presented to hosts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LunDesign {
-    /// What it is called in reports.
+    /// Its name in reports.
     pub name: String,
-    /// The group it lies on, by number. LUNs of a group follow one another from its outer edge.
+    /// The group it lies on, by number. LUNs of a group follow one another from the outer edge.
     pub group: usize,
     /// Its size.
     pub size: ByteSize,
-    /// The controller that serves it; LUNs take turns without it.
+    /// The controller that serves it; by default, LUNs alternate between controllers.
     pub owner: Option<usize>,
 }
 
 /// Which paths hosts use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathPolicy {
-    /// Those of the LUN's owner in turn, others only when none of these is up.
+    /// Those of the LUN's owner in turn; others only when none of these is up.
     Optimised,
-    /// Of the same, the one with the fewest requests; the first of equals in turn.
+    /// As above, but the port with the fewest requests; ties are broken in turn.
     LeastQueue,
-    /// All in turn.
+    /// All paths in turn.
     All,
 }
 
-/// The way between hosts and controllers.
+/// The path between hosts and controllers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrontDesign {
-    /// What the host's own stack adds to every request.
+    /// Time that the host's own stack adds to every request.
     pub host_stack: Span,
     /// Ports of each controller.
     pub ports: u32,
-    /// Rate of a port in each direction, in bytes per second; zero for no limit.
+    /// Rate of a port in each direction, in bytes per second; zero for unlimited.
     pub port_bytes_per_s: u64,
-    /// One way.
+    /// Latency, one way.
     pub latency: Span,
-    /// Which paths are used.
+    /// Which paths hosts use.
     pub paths: PathPolicy,
 }
 
@@ -218,17 +218,17 @@ impl Default for FrontDesign {
 /// The controllers, all alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ControllerDesign {
-    /// How many, 1 or 2.
+    /// Number of controllers, 1 or 2.
     pub count: u32,
     /// Processor cores of each.
     pub cores: u32,
-    /// Computing for a read.
+    /// Processor time for a read.
     pub read: Span,
-    /// Computing for a write.
+    /// Processor time for a write.
     pub write: Span,
-    /// Computing for a request to a drive. It occupies a core and delays what comes after.
+    /// Processor time for a request to a drive. It occupies a core and delays later work.
     pub device_io: Span,
-    /// Rate of the link between them, in bytes per second; zero for no limit.
+    /// Rate of the link between the controllers, in bytes per second; zero for unlimited.
     pub link_bytes_per_s: u64,
     /// Latency of the link, one way.
     pub link_latency: Span,
@@ -237,7 +237,7 @@ pub struct ControllerDesign {
 }
 
 impl Default for ControllerDesign {
-    /// One that takes no time.
+    /// One controller that takes no time.
     fn default() -> Self {
         Self {
             count: 1,
@@ -252,32 +252,32 @@ impl Default for ControllerDesign {
     }
 }
 
-/// A media scan: every drive is read from its beginning to its end, and again.
+/// A media scan: every drive is read from start to end, repeatedly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScanDesign {
-    /// What is read at a time.
+    /// How much is read at a time.
     pub unit: ByteSize,
-    /// From the end of one read to the beginning of the next on the same drive.
+    /// The pause between the end of one read and the start of the next on the same drive.
     pub pause: Span,
 }
 
 /// A second level of the read cache, on solid-state drives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TierDesign {
-    /// Its drives, by number. They are solid-state drives, and in no group.
+    /// Its drives, by number: solid-state drives that are in no group.
     pub drives: Vec<u16>,
-    /// How much of them is used, together; all of it without it.
+    /// How much of them is used in total; all by default.
     pub size: Option<ByteSize>,
-    /// What comes in and goes: 1 to 64 pages of the cache.
+    /// The unit of admission and eviction: 1 to 64 cache pages.
     pub block: ByteSize,
-    /// A block comes in when hosts have missed it so many times.
+    /// Misses by hosts before a block is admitted.
     pub admit_after: u32,
-    /// Whether pages that are written to the drives behind come in, too, when their block is there.
+    /// Whether pages written to the drives are also written to the tier when their block is there.
     pub refreshes: bool,
 }
 
 impl TierDesign {
-    /// A tier on `drives`: all of them, blocks of 64 KiB that come in when they are missed for the second time, refreshed.
+    /// A tier on all of `drives`: blocks of 64 KiB, admitted on the second miss, refreshed.
     pub fn on(drives: Vec<u16>) -> Self {
         Self {
             drives,
@@ -292,29 +292,28 @@ impl TierDesign {
 /// The cache of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheDesign {
-    /// A page: 512 bytes to 32 KiB. A strip is a whole number of them.
+    /// Page size: 512 bytes to 32 KiB. A strip is a whole number of pages.
     pub page: ByteSize,
-    /// Room for what drives lack; zero writes through.
+    /// Room for data not yet on the drives; zero means write-through.
     pub write: ByteSize,
-    /// Room for the rest, at least.
+    /// Room for everything else, at least.
     pub read: ByteSize,
     /// When it is flushed.
     pub marks: Watermarks,
-    /// It is flushed, too, when hosts have been quiet for so long; never when zero.
+    /// It is also flushed when hosts have been idle this long; zero disables that.
     pub idle_after: Span,
-    /// Writes to each drive that flushing keeps under way.
+    /// Flush writes kept in flight per drive.
     pub destages_per_drive: u32,
-    /// Whether two controllers keep a copy of each other's dirty pages. Without it, a failing controller takes them along.
+    /// Whether two controllers keep copies of each other's dirty pages. If not, a failing controller loses its dirty pages.
     pub mirrored: bool,
-    /// How far is read ahead for sequential readers; zero for not at all.
+    /// Read-ahead window for sequential readers; zero disables it.
     pub prefetch: ByteSize,
-    /// Whether what drives hold stays, as far as there is room, when something newer comes: parities are then changed
-    /// without reading it.
+    /// Whether on-disk content is kept beside newer data while there is room: parities are then updated without reading it.
     pub keeps_old: bool,
 }
 
 impl Default for CacheDesign {
-    /// 512 MiB to write, 128 MiB to read, pages of 8 KiB, marks at 80 and 60 %, mirrored.
+    /// 512 MiB to write, 128 MiB to read, pages of 8 KiB, watermarks at 80 and 60 %, mirrored.
     fn default() -> Self {
         Self {
             page: ByteSize::kib(8),
@@ -334,33 +333,33 @@ impl Default for CacheDesign {
     }
 }
 
-/// An array.
+/// The design of an array.
 #[derive(Clone)]
 pub struct ArrayDesign {
     /// The model of each drive.
     pub drives: Vec<DriveModel>,
     /// How drives order their queues.
     pub policy: Policy,
-    /// Groups over the drives.
+    /// RAID groups over the drives.
     pub groups: Vec<GroupDesign>,
-    /// Drives that stand in for any that fails, by number.
+    /// Spare drives, by number.
     pub spares: Vec<u16>,
-    /// What hosts see.
+    /// The LUNs that hosts see.
     pub luns: Vec<LunDesign>,
-    /// The way in.
+    /// The path from hosts.
     pub front: FrontDesign,
     /// The controllers.
     pub controller: ControllerDesign,
-    /// Reading all drives in the background, to find what has become unreadable; without it, nothing is read.
+    /// Background scan of all drives to find unreadable sectors; disabled by default.
     pub scan: Option<ScanDesign>,
-    /// The cache; without one, everything goes to the drives.
+    /// The cache; without it, every request goes to the drives.
     pub cache: Option<CacheDesign>,
     /// A tier of solid-state drives behind the cache, if there is one.
     pub tier: Option<TierDesign>,
 }
 
 impl ArrayDesign {
-    /// `count` drives of `model` in one group with one LUN over all of it: a beginning for tests and examples.
+    /// `count` drives of `model` in one group with one LUN over all of it: a starting point for tests and examples.
     pub fn one_group(model: &DriveModel, count: u16, level: Level) -> Self {
         let group = GroupDesign {
             name: "group".into(),
@@ -393,7 +392,7 @@ impl ArrayDesign {
         }
     }
 
-    /// The tier, empty.
+    /// Builds the tier, empty.
     pub(crate) fn build_tier(&self) -> Result<Option<Tier>, DesignError> {
         let Some(design) = &self.tier else {
             return Ok(None);
@@ -446,7 +445,7 @@ impl ArrayDesign {
         Ok(Some(tier.admitting(design.admit_after, design.refreshes)))
     }
 
-    /// Whether cache, front and controllers can be built over `groups`.
+    /// Checks that cache, front and controllers can be built over `groups`.
     pub(crate) fn check(&self, groups: &[Group]) -> Result<(), DesignError> {
         if !(1..=2).contains(&self.controller.count) || self.controller.cores == 0 {
             return Err(DesignError::Front(
@@ -489,20 +488,20 @@ impl ArrayDesign {
 /// Why a design cannot be built.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DesignError {
-    /// The level cannot be built of so many drives.
+    /// The level cannot be built from this many drives.
     #[error("{level} cannot be built of {drives} drives: it needs {needs}")]
     Drives {
         /// The level.
         level: String,
-        /// How many there are.
+        /// Drives given.
         drives: usize,
-        /// How many it needs.
+        /// Drives required.
         needs: String,
     },
-    /// The strip is no whole number of sectors.
+    /// The strip is not a whole number of sectors.
     #[error("a strip of {0} is no whole number of sectors of 512 bytes")]
     Strip(ByteSize),
-    /// A drive is used twice, or is not there.
+    /// A drive is used twice, or does not exist.
     #[error("drive {0} {1}")]
     Drive(u16, &'static str),
     /// A LUN does not fit.

@@ -1,8 +1,8 @@
-//! An array, or several under one map, beneath a virtual world: files on its LUNs.
+//! An array, or a storage pool over several, beneath a virtual world: files on its LUNs.
 //!
-//! The world's bytes stay in its store; the array says when. Each volume of the world lies on one LUN, by
-//! [`ArrayDevice::new`]'s table. The array keeps its own heap; the world is asked to call at the array's next event, once
-//! for each time, so both agree on what happens when.
+//! The world's store keeps the bytes; the array supplies the timing. Each volume of the world lies on one LUN, according to the
+//! table given to [`ArrayDevice::new`]. The array keeps its own event heap and asks the world to call back at its next event, once
+//! per time, so both process events in the same order.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::file_map::{FileMap, Full};
 use crate::system::{PartMut, System};
 use crate::{Extent, HostIo, Tally, Verb};
 
-/// A request of the world, of which `parts` are in the array.
+/// A request of the world; `parts` of it are in flight in the array.
 struct Under {
     id: RequestId,
     lun: u32,
@@ -30,16 +30,16 @@ pub struct ArrayDevice {
     luns: BTreeMap<u32, u32>,
     files: Vec<FileMap>,
     under: Vec<Option<Under>>,
-    /// The earliest time at which the world will call.
+    /// The earliest time at which the world will call back.
     called_at: Option<Time>,
     tally: Tally,
 }
 
 impl ArrayDevice {
-    /// `array` beneath the world's volumes: `luns` pairs a volume's number with a LUN's.
+    /// `array` beneath the world's volumes: `luns` pairs volume numbers with LUN numbers.
     ///
     /// # Panics
-    /// When a LUN is not there.
+    /// When a LUN does not exist.
     pub fn new(array: Box<dyn System>, luns: &[(u32, u32)]) -> Self {
         let sectors = |lun| array.lun_size(lun).get().div_euclid(SECTOR_BYTES);
         let most = luns.iter().map(|(_, lun)| lun + 1).max().unwrap_or(0);
@@ -53,19 +53,19 @@ impl ArrayDevice {
         }
     }
 
-    /// What hosts asked since measuring began: since the world did, until [`Self::begin_measuring`] says otherwise.
+    /// Host requests since measurement began: since the start of the world, or the last [`Self::begin_measuring`].
     pub fn tally(&self) -> &Tally {
         &self.tally
     }
 
-    /// Measuring begins now, for the array and for what hosts ask of it.
+    /// Restarts measurement of the array and of host requests.
     pub fn begin_measuring(&mut self) {
         self.array.forget_stats();
         self.tally.begin(self.array.now());
     }
 
-    /// Declares that all files there are now were written before anything began. Thin LUNs give what is never written no room,
-    /// and read it as zeros, and the files of tests without content are never written.
+    /// Treats all existing files as written in advance. Thin LUNs allocate no space for unwritten data and read it as zeros, and
+    /// the files of tests without content are never written.
     pub fn assume_written(&mut self) {
         for part in self.array.parts_mut() {
             if let PartMut::Pool(pool) = part {
@@ -76,7 +76,7 @@ impl ArrayDevice {
         }
     }
 
-    /// The system.
+    /// The storage system.
     pub fn array(&self) -> &dyn System {
         &*self.array
     }
@@ -85,7 +85,7 @@ impl ArrayDevice {
         *self.luns.get(&volume).expect("every volume lies on a LUN")
     }
 
-    /// Hands on what has finished and asks to be called for what comes next.
+    /// Delivers finished requests and schedules the next call.
     fn look(&mut self, agenda: &mut Agenda<'_>) {
         for finished in self.array.finished() {
             let slot = usize::try_from(finished.tag).expect("a slot");
@@ -116,7 +116,7 @@ impl ArrayDevice {
         );
         let files = &mut self.files[lun as usize];
         let parts = match verb {
-            // What is past a file's end is the world's to refuse, and takes no room.
+            // A read past the file's end is refused by the world, and allocates no space.
             Verb::Read => Ok(files.there(request.file, extent)),
             Verb::Write => files.find(request.file, extent),
         };
@@ -159,7 +159,7 @@ impl Device for ArrayDevice {
             _ if request.length == 0 => agenda.finish_at(agenda.now(), request.id, Ok(())),
             Op::Read => self.begin(request, Verb::Read, agenda),
             Op::Write | Op::WriteThrough => self.begin(request, Verb::Write, agenda),
-            // A completed write is on drives, or in a cache that keeps it: nothing is left to do.
+            // A completed write is on drives or in a protected cache: nothing is left to do.
             Op::Sync | Op::Trim => agenda.finish_at(agenda.now(), request.id, Ok(())),
         }
     }
@@ -175,7 +175,7 @@ impl Device for ArrayDevice {
 
     fn resized(&mut self, volume: u32, file: Inode, bytes: u64) {
         let lun = self.lun(volume);
-        // A full LUN is told to whoever writes there.
+        // A full LUN is reported at the next write to the file.
         let _ = self.files[lun as usize].resize(file, bytes.div_ceil(SECTOR_BYTES));
     }
 

@@ -17,24 +17,24 @@ impl Extent {
         Self { start, length }
     }
 
-    /// The first sector after it.
+    /// The first sector after the extent.
     pub const fn end(self) -> u64 {
         self.start + self.length
     }
 
-    /// Bytes in it.
+    /// Length in bytes.
     pub const fn bytes(self) -> u64 {
         self.length * SECTOR_BYTES
     }
 
-    /// The sectors of both; `None` when there are none.
+    /// The sectors in both; `None` when there are none.
     pub fn overlap(self, other: Self) -> Option<Self> {
         let start = self.start.max(other.start);
         let end = self.end().min(other.end());
         (start < end).then(|| Self::new(start, end - start))
     }
 
-    /// The parts that lie in successive blocks of `block` sectors: block number, and the part within it.
+    /// Splits at multiples of `block` sectors: block number, and the part within the block.
     pub(crate) fn split(self, block: u64) -> impl Iterator<Item = (u64, Self)> {
         let mut at = self.start;
         let end = self.end();

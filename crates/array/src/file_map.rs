@@ -1,13 +1,12 @@
 //! Which sectors of a LUN hold a file.
 //!
-//! A LUN is cut into units of 1 MiB. A file gets the lowest free units when it grows, so files that are made large at
-//! once lie in one piece, one after the other, as on a fresh file system; the units of a file that is gone are used
-//! again.
+//! A LUN is cut into units of 1 MiB. A growing file gets the lowest free units, so files that are created at full size lie in one
+//! piece, one after the other, as on a fresh file system. The units of a removed file are reused.
 //!
-//! A file is kept as its pieces, which are few, and not as its units, of which a large one has tens of thousands.
+//! A file is stored as a few pieces, not as its units, of which a large file has tens of thousands.
 //!
-//! Invariant: a unit belongs to one file at most.
-//! Invariant: a file's pieces follow each other without gaps within the file, and never on the LUN.
+//! Invariant: a unit belongs to at most one file.
+//! Invariant: successive pieces of a file are contiguous within the file but not on the LUN; otherwise they would be one piece.
 
 use std::collections::BTreeMap;
 
@@ -19,20 +18,20 @@ use crate::Extent;
 /// Sectors of a unit: 1 MiB.
 const UNIT: u64 = 2048;
 
-/// Units of a file that lie one after the other.
+/// Consecutive units of a file.
 #[derive(Clone, Copy)]
 struct Piece {
-    /// Its first unit, counted along the file.
+    /// Its first unit within the file.
     from: u64,
-    /// Its first unit, counted along the LUN.
+    /// Its first unit on the LUN.
     first: u64,
     length: u64,
 }
 
-/// The pieces of a file, in its order.
+/// The pieces of a file, in file order.
 type Pieces = Vec<Piece>;
 
-/// Where a part of a file lies: in one place, nearly always.
+/// Where a part of a file lies: nearly always in one place.
 pub(crate) type Places = SmallVec<[Extent; 1]>;
 
 /// The files of one LUN.
@@ -42,7 +41,7 @@ pub(crate) struct FileMap {
     files: BTreeMap<Inode, Pieces>,
 }
 
-/// The LUN has no free unit.
+/// The LUN has no free unit left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Full;
 
@@ -56,7 +55,7 @@ impl FileMap {
         }
     }
 
-    /// The file is `sectors` long from now on.
+    /// Sets the length of a file to `sectors`.
     pub(crate) fn resize(&mut self, file: Inode, sectors: u64) -> Result<(), Full> {
         let wanted = sectors.div_ceil(UNIT);
         let mut pieces = self.files.remove(&file).unwrap_or_default();
@@ -66,7 +65,7 @@ impl FileMap {
         result
     }
 
-    /// Takes free units, the lowest first, until the file has `wanted`.
+    /// Allocates free units, lowest first, until the file has `wanted`.
     fn grow(&mut self, pieces: &mut Pieces, wanted: u64) -> Result<(), Full> {
         while units(pieces) < wanted {
             let (from, lacks) = (units(pieces), wanted - units(pieces));
@@ -87,7 +86,7 @@ impl FileMap {
         Ok(())
     }
 
-    /// Gives units back, the file's last first, until it has `wanted`.
+    /// Frees units from the end of the file until it has `wanted`.
     fn shrink(&mut self, pieces: &mut Pieces, wanted: u64) {
         while let Some(last) = pieces.last_mut()
             && last.from + last.length > wanted
@@ -102,7 +101,7 @@ impl FileMap {
         }
     }
 
-    /// What files have of the LUN.
+    /// The extents of the LUN that files use.
     pub(crate) fn in_use(&self) -> Vec<Extent> {
         let pieces = self.files.values().flatten();
         let mut runs: Vec<Extent> = pieces
@@ -119,14 +118,14 @@ impl FileMap {
         runs
     }
 
-    /// The file is gone.
+    /// Removes a file.
     pub(crate) fn remove(&mut self, file: Inode) {
         for piece in self.files.remove(&file).unwrap_or_default() {
             self.give_back(piece.first, piece.length);
         }
     }
 
-    /// The units of a run belong to nobody.
+    /// Frees a run of units.
     fn give_back(&mut self, mut first: u64, mut length: u64) {
         if let Some(after) = self.free.remove(&(first + length)) {
             length += after;
@@ -140,7 +139,7 @@ impl FileMap {
         self.free.insert(first, length);
     }
 
-    /// Where `extent` of the file lies, growing the file when it reaches past its units.
+    /// Where `extent` of a file lies; grows the file if `extent` reaches past its units.
     pub(crate) fn find(&mut self, file: Inode, extent: Extent) -> Result<Places, Full> {
         let has = self.files.get(&file).map_or(0, units);
         if extent.end() > has * UNIT {
@@ -149,7 +148,7 @@ impl FileMap {
         Ok(self.there(file, extent))
     }
 
-    /// Where `extent` of the file lies, as far as the file reaches.
+    /// Where `extent` of a file lies, up to the end of its units.
     pub(crate) fn there(&self, file: Inode, extent: Extent) -> Places {
         let pieces: &[Piece] = self.files.get(&file).map_or(&[], |pieces| pieces);
         let before = pieces.partition_point(|piece| piece.from * UNIT <= extent.start);
@@ -164,7 +163,7 @@ impl FileMap {
     }
 }
 
-/// Units that a file has.
+/// Number of units of a file.
 fn units(pieces: &Pieces) -> u64 {
     pieces.last().map_or(0, |last| last.from + last.length)
 }
@@ -204,7 +203,7 @@ mod tests {
         assert_eq!(map.there(Inode(9), end), places(&[]), "nobody knows it");
     }
 
-    /// What a map of single units would say.
+    /// A reference map of single units.
     #[derive(Default)]
     struct Oracle {
         files: BTreeMap<Inode, Vec<u64>>,

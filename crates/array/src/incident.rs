@@ -7,52 +7,52 @@ use brunt_units::{ByteSize, Span, Time, grouped};
 /// An event that the scenario schedules.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Incident {
-    /// The drive answers nothing any more, and what it held is gone.
+    /// The drive stops answering, and its content is lost.
     DriveFails(u16),
-    /// Everything takes the drive this many times as long.
+    /// Every operation of the drive takes this many times as long.
     DriveSlows(u16, f64),
-    /// A failed drive is replaced by an empty one; a slow one is as fast as it was.
+    /// A failed drive is replaced by an empty one; a slow drive returns to normal speed.
     DriveReturns(u16),
-    /// A drive that is in no group joins a pool, which has more room then and moves pieces to it.
+    /// A drive that is in no group joins a pool, which gains room and moves pieces to it.
     PoolGrows(usize, u16),
-    /// A LUN gets a larger size, zero for all that is free after it.
+    /// A LUN grows to this size; zero means all free space after it.
     LunGrows(u32, ByteSize),
-    /// Rebuilds of a group get another priority.
+    /// Changes the rebuild priority of a group.
     RepairPriority(usize, Priority),
-    /// A controller and its memory are gone.
+    /// A controller fails and loses its memory.
     ControllerFails(usize),
     /// A controller works again.
     ControllerReturns(usize),
-    /// The battery of the cache is empty.
+    /// The cache battery is empty.
     BatteryLost,
-    /// The battery of the cache is full again.
+    /// The cache battery is charged again.
     BatteryReturns,
-    /// A port carries nothing any more; ports are numbered over all controllers.
+    /// A port stops working; ports are numbered across all controllers.
     PathDown(usize),
     /// A port works again.
     PathUp(usize),
-    /// A storage pool gets a LUN with the present content of this one, under a new name. It can be written: a clone.
+    /// A storage pool gets a LUN with the current content of this one, under a new name. It is writable: a clone.
     Snapshot(u32, String),
-    /// A LUN of a storage pool is removed. What only it has becomes free.
+    /// A LUN of a storage pool is removed. Space that only it used becomes free.
     LunRemoved(u32),
     /// An array joins the storage pool.
     MemberJoins(usize),
 }
 
-/// An incident with its time and address.
+/// An incident with its time and target.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scheduled {
     /// When it happens.
     pub at: Time,
-    /// The array, among those of a system; 0 for the only one. Incidents of LUNs in a storage pool and of its members concern
-    /// the whole pool and ignore it.
+    /// The array within the system; 0 if there is only one. Incidents of a storage pool's LUNs and members concern the whole pool
+    /// and ignore it.
     pub array: usize,
     /// What happens.
     pub incident: Incident,
 }
 
 impl Scheduled {
-    /// An incident of the first or only array.
+    /// An incident of the first array.
     pub fn new(at: Time, incident: Incident) -> Self {
         Self {
             at,
@@ -62,34 +62,34 @@ impl Scheduled {
     }
 }
 
-/// An incident that names something that is not there. Nothing has been scheduled.
+/// An incident that names a part that does not exist. Nothing has been scheduled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Misplaced {
-    /// A part by its kind and number.
+    /// The kind and number of the missing part.
     #[error("there is no {0} {1}")]
     Part(&'static str, usize),
-    /// Only a storage pool can do that.
+    /// The incident requires a storage pool.
     #[error("only a storage pool has snapshots, members that join and LUNs that can be removed")]
     NoPool,
 }
 
-/// How much of its time a group gives to rebuilding.
+/// The share of time a group gives to rebuilding.
 ///
-/// After each unit the rebuild pauses, for so many times as long as the unit took.
+/// After each unit the rebuild pauses for a multiple of the time that the unit took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Priority {
-    /// Four times.
+    /// Pauses four times as long.
     Low,
-    /// Once.
+    /// Pauses as long.
     Medium,
-    /// A quarter.
+    /// Pauses a quarter as long.
     High,
     /// No pause.
     Highest,
 }
 
 impl Priority {
-    /// Words of scenarios, lowest first.
+    /// Names in scenarios, lowest first.
     pub const WORDS: [(&'static str, Self); 4] = [
         ("low", Self::Low),
         ("medium", Self::Medium),
@@ -108,16 +108,16 @@ impl Priority {
     }
 }
 
-/// Something an array noted.
+/// An entry of an array's event log.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Note {
-    /// When.
+    /// When it happened.
     pub at: Time,
-    /// What.
+    /// What happened.
     pub what: NoteKind,
 }
 
-/// What an array notes. Groups and LUNs are named as in the design, drives by number.
+/// What an array reports in its event log. Groups and LUNs are named as in the design, drives by number.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum NoteKind {
@@ -125,40 +125,40 @@ pub enum NoteKind {
     DriveFailed(u16),
     /// A drive became slow.
     DriveSlowed(u16, f64),
-    /// A drive was replaced, or is well again.
+    /// A drive was replaced, or has recovered.
     DriveReturned(u16),
     /// A lost drive's part of a group is being rebuilt.
     RebuildStarted {
         /// The group.
         group: String,
-        /// The drive that was lost.
+        /// The failed drive.
         lost: u16,
-        /// The drive that takes its place; `None` when that is spread over all.
+        /// The drive it is rebuilt onto; `None` when that is spread over all.
         onto: Option<u16>,
     },
-    /// It has been rebuilt.
+    /// A rebuild has ended.
     RebuildEnded {
         /// The group.
         group: String,
-        /// The drive that was lost.
+        /// The failed drive.
         lost: u16,
-        /// How long it took.
+        /// Duration.
         took: Span,
     },
-    /// The spare's part is being copied to the replaced drive.
+    /// A spare's content is being copied to the replaced drive.
     CopybackStarted {
         /// The group.
         group: String,
         /// The replaced drive.
         onto: u16,
     },
-    /// It has been copied, and the spare is free again.
+    /// A copyback has ended, and the spare is free again.
     CopybackEnded {
         /// The group.
         group: String,
         /// The replaced drive.
         onto: u16,
-        /// How long it took.
+        /// Duration.
         took: Span,
     },
     /// A drive has joined a pool.
@@ -167,90 +167,90 @@ pub enum NoteKind {
         group: String,
         /// The drive.
         drive: u16,
-        /// What LUNs may grow by.
+        /// The space that LUNs may grow into.
         room: ByteSize,
     },
-    /// A drive was to join a pool and cannot.
+    /// A drive was to join a pool but cannot.
     PoolStays {
         /// The pool.
         group: String,
         /// The drive.
         drive: u16,
-        /// Why.
+        /// The reason.
         why: &'static str,
     },
-    /// A LUN has a larger size.
+    /// A LUN has grown.
     LunGrew {
         /// The LUN.
         lun: String,
-        /// Its size now.
+        /// Its new size.
         size: ByteSize,
     },
-    /// A LUN was to have a larger size, and there is no room for it, or it is no larger.
+    /// A LUN was to grow, but there is no room, or the size is not larger.
     LunStays {
         /// The LUN.
         lun: String,
-        /// Its size.
+        /// Its unchanged size.
         size: ByteSize,
-        /// The size that there is room for; `None` for any.
+        /// The largest size there is room for; `None` for no limit.
         most: Option<ByteSize>,
     },
-    /// A LUN was added that has what another one had.
+    /// A LUN was added with another LUN's content.
     SnapshotTaken {
-        /// The LUN it was taken of.
+        /// The source LUN.
         of: String,
-        /// The new one.
+        /// The new LUN.
         name: String,
     },
     /// A LUN was removed.
     LunRemoved(String),
-    /// A thin LUN was written to, and there was no page for it.
+    /// A write to a thin LUN found no free page.
     ThinFull,
-    /// A member takes part from now on.
+    /// A member has joined the storage pool.
     MemberJoined(usize),
-    /// Pages change places between members.
+    /// Members exchange pages.
     PagesExchanged {
-        /// The slow one.
+        /// The slow member.
         from: usize,
-        /// The fast one.
+        /// The fast member.
         to: usize,
-        /// How many, each way.
+        /// Number of pages, each way.
         pages: u32,
     },
-    /// A member noted something.
+    /// An event log entry of a member.
     Member(usize, Box<NoteKind>),
-    /// There is nothing to rebuild a lost drive onto.
+    /// There is no drive to rebuild a lost drive onto.
     NoSpare {
         /// The group.
         group: String,
-        /// The drive that was lost.
+        /// The failed drive.
         lost: u16,
     },
     /// A controller failed (false) or works again.
     Controller(usize, bool),
-    /// The battery is lost (false) or full again.
+    /// The battery is empty (false) or charged again.
     Battery(bool),
     /// A path is down (false) or up again.
     Path(usize, bool),
-    /// From now on writes end when drives have them.
+    /// Write-back is disabled: writes now complete when drives have them.
     WriteThrough {
-        /// Because of the battery, and not of a controller.
+        /// The reason is the battery, not a controller.
         battery_lost: bool,
     },
-    /// From now on writes end when the cache has them.
+    /// Write-back is enabled: writes now complete when the cache has them.
     WriteBack,
-    /// Data is lost: writes that were in the cache only.
+    /// Data loss: writes that were only in the cache.
     CacheLost {
-        /// Pages that drives lacked something of.
+        /// Pages not fully on the drives.
         pages: u64,
     },
-    /// Data is lost: more members of a stripe than its protection survives.
+    /// Data loss: a stripe lost more members than its protection survives.
     DataLost {
         /// The group.
         group: String,
-        /// Drives of the group that are lost now.
+        /// Drives of the group that are lost at that time.
         failures: u32,
-        /// Whether one was being rebuilt.
+        /// Whether a rebuild was running.
         rebuilding: bool,
         /// Share of the group's stripes that are lost, 0 to 1.
         share: f64,
@@ -258,7 +258,7 @@ pub enum NoteKind {
 }
 
 impl NoteKind {
-    /// Whether this is the loss of data.
+    /// Whether this is a data loss.
     pub fn is_loss(&self) -> bool {
         match self {
             Self::Member(_, what) => what.is_loss(),
@@ -267,7 +267,7 @@ impl NoteKind {
     }
 }
 
-/// So many pages.
+/// "1 page", "2 pages".
 fn pages_words(count: u64) -> String {
     match count {
         1 => "1 page".to_owned(),

@@ -1,15 +1,14 @@
 //! Modelled storage arrays: drives, RAID, pools, caches, controllers and links in virtual time.
 //!
-//! An array is content-free: it says how long things take and what is lost, and bytes live elsewhere. Inside, everything
-//! is a state machine over one heap of events, in integer nanoseconds; equal designs, seeds and requests give equal
-//! results.
+//! An array is content-free: it models how long requests take and what is lost; the bytes live elsewhere. Inside, everything is a
+//! state machine over one heap of events, in integer nanoseconds; equal designs, seeds and requests give equal results.
 //!
-//! * [`drive`]: mechanisms, their queues, and the library of models with the source of every figure.
-//! * [`ArrayDesign`]: what an array is made of; [`Array`]: the array.
+//! * [`drive`]: mechanisms, their queues, and the library of models with a source for every figure.
+//! * [`ArrayDesign`]: the design of an array; [`Array`]: the array.
 //! * [`PagedArray`]: LUNs in pages over one or more arrays: storage pools, thin provisioning, snapshots, clones.
-//! * [`load`]: plain load on an array, and what came of it.
-//! * [`ArrayDevice`]: an array beneath the files of a virtual world, [`SharedArray`]: the same for two owners; [`Tally`]:
-//!   what the hosts asked of it.
+//! * [`load`]: plain load on an array, and its results.
+//! * [`ArrayDevice`]: an array beneath the files of a virtual world, [`SharedArray`]: the same for two owners; [`Tally`]: requests
+//!   by LUN and class.
 
 mod array;
 mod breakdown;

@@ -1,4 +1,4 @@
-//! One array with two owners: the world, which works it, and whoever wants to know how it fared.
+//! One array with two owners: the world that drives it, and code that reads its measurements.
 
 use std::cell::{RefCell, RefMut};
 use std::rc::Rc;
@@ -7,12 +7,12 @@ use brunt_world_virtual::{Agenda, Device, Inode, Request};
 
 use crate::ArrayDevice;
 
-/// A handle on an [`ArrayDevice`]; cloning gives another one on the same array.
+/// A handle on an [`ArrayDevice`]; clones refer to the same array.
 #[derive(Clone)]
 pub struct SharedArray(Rc<RefCell<ArrayDevice>>);
 
 impl SharedArray {
-    /// The first handle.
+    /// Creates the first handle.
     pub fn new(device: ArrayDevice) -> Self {
         Self(Rc::new(RefCell::new(device)))
     }
@@ -20,7 +20,7 @@ impl SharedArray {
     /// The array itself.
     ///
     /// # Panics
-    /// When it is borrowed already. Nobody holds on to it while the world runs.
+    /// When it is already borrowed. No borrow is held while the world runs.
     pub fn device(&self) -> RefMut<'_, ArrayDevice> {
         self.0.borrow_mut()
     }

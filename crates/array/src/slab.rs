@@ -1,9 +1,9 @@
-//! What is in flight, by number: slots that are used again, with a count of how often.
+//! Entries in flight, by number: reusable slots, each with a count of its uses.
 //!
-//! A [`Key`] that outlives its entry finds nothing, never somebody else's entry. That is how events of a failed drive
-//! are recognised: what they were about is gone.
+//! A [`Key`] that outlives its entry finds nothing, never another entry. That is how events of a failed drive are recognised: their
+//! entries are gone.
 
-/// Names an entry: a slot, and how often the slot was used before.
+/// Identifies an entry: a slot, and how often the slot was used before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key {
     slot: u32,
@@ -11,12 +11,12 @@ pub(crate) struct Key {
 }
 
 impl Key {
-    /// The key as a number, for whoever carries numbers.
+    /// The key as a plain number.
     pub(crate) fn bits(self) -> u64 {
         u64::from(self.turn) << 32 | u64::from(self.slot)
     }
 
-    /// The key of that number.
+    /// The key from its number.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "the halves are cut on purpose"
@@ -97,7 +97,7 @@ impl<T> Slab<T> {
         Some(value)
     }
 
-    /// Forgets an entry, where it is.
+    /// Drops an entry in place.
     pub(crate) fn forget(&mut self, key: Key) {
         let entry = &mut self.entries[key.slot as usize];
         debug_assert!(entry.turn == key.turn && entry.value.is_some());
@@ -106,7 +106,7 @@ impl<T> Slab<T> {
         self.free.push(key.slot);
     }
 
-    /// Does something to every entry.
+    /// Applies `change` to every entry.
     pub(crate) fn for_each(&mut self, mut change: impl FnMut(&mut T)) {
         for entry in &mut self.entries {
             if let Some(value) = &mut entry.value {
@@ -115,7 +115,7 @@ impl<T> Slab<T> {
         }
     }
 
-    /// The first entry, by slot, for which `is_it`.
+    /// The first entry, by slot, that satisfies `is_it`.
     pub(crate) fn find(&self, is_it: impl Fn(&T) -> bool) -> Option<Key> {
         let mut entries = (0..).zip(&self.entries);
         entries.find_map(|(slot, entry)| {
@@ -127,7 +127,7 @@ impl<T> Slab<T> {
         })
     }
 
-    /// Entries there are.
+    /// Number of entries.
     pub(crate) fn len(&self) -> usize {
         self.entries.len() - self.free.len()
     }

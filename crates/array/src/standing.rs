@@ -1,27 +1,27 @@
-//! How the groups of an array are, and the repairs that have not ended.
+//! The state of an array's groups, and the repairs that have not ended.
 
 use std::fmt;
 
 use brunt_units::Span;
 
-/// How the worst of some groups is, from good to bad.
+/// The state of the worst of some groups, from good to bad.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Standing {
-    /// Nothing is lost, and nothing moves.
+    /// Nothing is lost, and nothing is moving.
     #[default]
     Whole,
-    /// Nothing is lost; what is on a spare goes back, or a pool is evened out.
+    /// Nothing is lost; a spare's content is copied back, or a pool is rebalanced.
     CopyingBack,
-    /// A drive's worth is lost and is being rebuilt.
+    /// A drive's content is lost and is being rebuilt.
     Rebuilding,
-    /// A drive's worth is lost, and there is nothing to rebuild it onto.
+    /// A drive's content is lost, and there is no drive to rebuild it onto.
     Degraded,
-    /// Data is lost.
+    /// Data loss.
     Lost,
 }
 
 impl Standing {
-    /// All of them, from good to bad.
+    /// All states, from good to bad.
     pub const ALL: [Self; 5] = [
         Self::Whole,
         Self::CopyingBack,
@@ -30,7 +30,7 @@ impl Standing {
         Self::Lost,
     ];
 
-    /// In words.
+    /// Name in reports.
     pub fn word(self) -> &'static str {
         match self {
             Self::Whole => "whole",
@@ -42,20 +42,20 @@ impl Standing {
     }
 }
 
-/// A repair that is under way.
+/// A repair under way.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Unfinished {
-    /// The array among several.
+    /// The array's member number, if there are several.
     pub member: Option<usize>,
     /// The group.
     pub group: String,
-    /// The drive that was lost; nothing when what is moved is there.
+    /// The lost drive; `None` when the content being moved is still there.
     pub lost: Option<u16>,
-    /// Where it goes; nothing when it goes onto all drives.
+    /// The target drive; `None` when the target is all drives.
     pub onto: Option<u16>,
-    /// How much of it is done, 0 to 1.
+    /// Progress, 0 to 1.
     pub done: f64,
-    /// How long the rest takes at the pace so far; nothing before anything is done.
+    /// Remaining time at the pace so far; `None` until some progress is made.
     pub left: Option<Span>,
 }
 

@@ -1,7 +1,7 @@
-//! What hosts see as one storage system: an array, or a storage pool over several.
+//! A storage system as hosts see it: an array, or a storage pool over several.
 //!
-//! [`System`] has the six verbs that a world needs. Everything that is measured comes from a walk over the [`Part`]s, so a new
-//! kind of system says what it is made of and is measured like the others.
+//! [`System`] has the six methods that a world needs. All measurements come from a walk over the [`Part`]s, so a new kind of system
+//! only lists its parts to be measured like the others.
 
 use std::vec::Drain;
 
@@ -19,7 +19,7 @@ use crate::{Array, Finished, HostIo, Standing, Unfinished};
 /// The design of a [`System`].
 #[derive(Clone)]
 pub enum SystemDesign {
-    /// An array.
+    /// A single array.
     One(Box<ArrayDesign>),
     /// A storage pool over arrays.
     Paged(PagedDesign),
@@ -40,19 +40,19 @@ impl From<PagedDesign> for SystemDesign {
 /// Why a system cannot be built.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SystemError {
-    /// An array.
+    /// The array cannot be built.
     #[error(transparent)]
     One(#[from] DesignError),
-    /// A storage pool.
+    /// The storage pool cannot be built.
     #[error(transparent)]
     Paged(#[from] PagedError),
-    /// An incident.
+    /// An incident cannot be scheduled.
     #[error("incident: {0}")]
     Incident(#[from] Misplaced),
 }
 
 impl SystemDesign {
-    /// The arrays, one or several.
+    /// The arrays; one or several.
     pub fn arrays(&self) -> &[ArrayDesign] {
         match self {
             Self::One(design) => std::slice::from_ref(design),
@@ -68,7 +68,7 @@ impl SystemDesign {
         }
     }
 
-    /// All groups of all arrays, each with the number of its array's first drive among all drives.
+    /// All groups of all arrays, each with the system-wide number of its array's first drive.
     pub fn groups(&self) -> Vec<(usize, &GroupDesign)> {
         let mut first = 0;
         let mut groups = Vec::new();
@@ -79,10 +79,10 @@ impl SystemDesign {
         groups
     }
 
-    /// The system at time zero, with `incidents` scheduled.
+    /// Builds the system at time zero, with `incidents` scheduled.
     ///
     /// # Errors
-    /// [`SystemError`] when the design cannot be built, or an incident names something that it does not have.
+    /// [`SystemError`] when the design cannot be built, or an incident names a part that does not exist.
     pub fn build(
         &self,
         streams: Streams,
@@ -99,21 +99,21 @@ impl SystemDesign {
     }
 }
 
-/// Storage in virtual time, as its hosts see it.
+/// Virtual-time storage, as its hosts see it.
 pub trait System {
-    /// Takes a request at `now`. It always finishes, with an error if need be.
+    /// Submits a request at `now`. It always finishes, possibly with an error.
     ///
     /// # Panics
-    /// When `now` has passed.
+    /// When `now` is in the past.
     fn submit(&mut self, now: Time, io: HostIo);
 
-    /// The time of the next event, if no further request comes.
+    /// The time of the next event, if no more requests come in.
     fn next_at(&self) -> Option<Time>;
 
-    /// Lets everything happen that is due by `to`, and makes that now.
+    /// Processes every event due by `to` and moves the clock there.
     ///
     /// # Panics
-    /// When `to` has passed.
+    /// When `to` is in the past.
     fn advance(&mut self, to: Time);
 
     /// Takes the requests that have finished since the last call, in order.
@@ -125,16 +125,16 @@ pub trait System {
     /// Schedules an incident.
     ///
     /// # Errors
-    /// [`Misplaced`] when the system does not have what the incident is about.
+    /// [`Misplaced`] when the system lacks a part that the incident names.
     ///
     /// # Panics
-    /// When its time has passed.
+    /// When its time is in the past.
     fn schedule(&mut self, incident: &Scheduled) -> Result<(), Misplaced>;
 
-    /// The parts, a pool before its members.
+    /// The parts; a pool comes before its members.
     fn parts(&self) -> Parts<Part<'_>>;
 
-    /// The same, to reset what they have measured.
+    /// The same, for resetting their measurements.
     fn parts_mut(&mut self) -> Parts<PartMut<'_>>;
 }
 
@@ -146,15 +146,15 @@ pub type Parts<P> = SmallVec<[P; 2]>;
 pub enum Part<'s> {
     /// A storage pool, without its members.
     Pool(&'s PagedArray),
-    /// An array, with its number when it is a pool's member.
+    /// An array, with its member number if it belongs to a pool.
     Array(Option<usize>, &'s Array),
 }
 
-/// A part of a system, to be changed.
+/// A mutable part of a system.
 pub enum PartMut<'s> {
-    /// A storage pool and its members.
+    /// A storage pool with its members.
     Pool(&'s mut PagedArray),
-    /// An array that is not a pool's member.
+    /// An array that is not a member of a pool.
     Array(&'s mut Array),
 }
 
@@ -232,7 +232,7 @@ impl System for PagedArray {
 }
 
 impl dyn System + '_ {
-    /// Now.
+    /// The current time.
     pub fn now(&self) -> Time {
         match self.parts()[0] {
             Part::Pool(pool) => pool.now(),
@@ -240,7 +240,7 @@ impl dyn System + '_ {
         }
     }
 
-    /// The arrays, one or several.
+    /// The arrays; one or several.
     pub fn arrays(&self) -> impl Iterator<Item = &Array> {
         self.parts().into_iter().filter_map(|part| match part {
             Part::Pool(_) => None,
@@ -248,7 +248,7 @@ impl dyn System + '_ {
         })
     }
 
-    /// The storage pool, if it is one.
+    /// The storage pool, if there is one.
     pub fn pool(&self) -> Option<&PagedArray> {
         self.parts().into_iter().find_map(|part| match part {
             Part::Pool(pool) => Some(pool),
@@ -256,7 +256,7 @@ impl dyn System + '_ {
         })
     }
 
-    /// The event log, in order of time. Members of a pool are named.
+    /// The event log, in order of time. Entries of pool members name the member.
     pub fn notes(&self) -> Vec<Note> {
         let mut notes = Vec::new();
         for part in self.parts() {
@@ -275,7 +275,7 @@ impl dyn System + '_ {
         notes
     }
 
-    /// Entries in the event log.
+    /// Number of entries in the event log.
     pub(crate) fn notes_count(&self) -> usize {
         let parts = self.parts().into_iter();
         let counts = parts.map(|part| match part {
@@ -285,12 +285,12 @@ impl dyn System + '_ {
         counts.sum()
     }
 
-    /// The state of the worst group of all arrays; see [`Array::standing`].
+    /// The standing of the worst group of all arrays; see [`Array::standing`].
     pub fn standing(&self) -> Standing {
         self.arrays().map(Array::standing).max().unwrap_or_default()
     }
 
-    /// The repairs of all arrays that are under way.
+    /// The repairs under way in all arrays.
     pub fn unfinished(&self) -> Vec<Unfinished> {
         let parts = self.parts().into_iter();
         let all = parts.flat_map(|part| match part {
@@ -304,7 +304,7 @@ impl dyn System + '_ {
         all.collect()
     }
 
-    /// Starts measuring anew, now.
+    /// Restarts measurement now.
     pub fn forget_stats(&mut self) {
         for part in self.parts_mut() {
             match part {
@@ -314,24 +314,24 @@ impl dyn System + '_ {
         }
     }
 
-    /// What was measured on each drive of each array, up to now.
+    /// Measurements of each drive of each array, up to now.
     pub fn drive_stats(&self) -> Vec<DriveStats> {
         self.arrays().flat_map(Array::drive_stats).collect()
     }
 
-    /// Counts of all caches together, if there are any.
+    /// Counters of all caches together, if there are any.
     pub fn cache_stats(&self) -> Option<CacheStats> {
         let caches = self.arrays().filter_map(Array::cache_stats);
         caches.reduce(|all, one| all.and(&one))
     }
 
-    /// Counts of all solid-state tiers together, if there are any.
+    /// Counters of all solid-state tiers together, if there are any.
     pub fn tier_stats(&self) -> Option<TierStats> {
         let tiers = self.arrays().filter_map(Array::tier_stats);
         tiers.reduce(|all, one| all.and(&one))
     }
 
-    /// See [`Array::front_utilisations`]: controllers and ports one array after the other, the busiest link.
+    /// As [`Array::front_utilisations`]: controllers and ports array by array, and the busiest link.
     pub fn front_utilisations(&self) -> (Vec<f64>, Vec<f64>, f64) {
         let (mut controllers, mut ports, mut between) = (Vec::new(), Vec::new(), 0.0_f64);
         for array in self.arrays() {

@@ -1,4 +1,4 @@
-//! What hosts asked of an array, by LUN and by who asked: how much, how long it took, and where that time went.
+//! Host requests to an array by LUN and class: counts, latencies, and where the time went.
 //!
 //! A request that lies in several pieces of a LUN counts once for each piece.
 
@@ -19,7 +19,7 @@ pub struct Asked {
     pub writes: Side,
 }
 
-/// Everything that hosts asked since measuring began.
+/// All host requests since measurement began.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     since: Time,
@@ -27,7 +27,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Measuring begins at `now`; what was counted before is gone.
+    /// Restarts measurement at `now` and discards earlier counts.
     pub(crate) fn begin(&mut self, now: Time) {
         *self = Self {
             since: now,
@@ -43,19 +43,19 @@ impl Tally {
         }
     }
 
-    /// When measuring began.
+    /// When measurement began.
     pub fn since(&self) -> Time {
         self.since
     }
 
-    /// What was asked of each LUN, by class.
+    /// Requests by LUN and class.
     pub fn luns(&self) -> impl Iterator<Item = (u32, Class, &Asked)> {
         self.luns
             .iter()
             .map(|((lun, class), asked)| (*lun, *class, asked))
     }
 
-    /// All LUNs together, by class.
+    /// Requests by class, all LUNs together.
     pub fn classes(&self) -> BTreeMap<Class, Asked> {
         let mut all = BTreeMap::<Class, Asked>::new();
         for ((_, class), asked) in &self.luns {

@@ -1,4 +1,4 @@
-//! A world over an array passes the suite of all worlds.
+//! A world over an array passes the conformance suite of all worlds.
 
 use std::path::Path;
 
@@ -54,7 +54,7 @@ fn parity_conforms() {
     pass(3, Level::Raid50(2), 6);
 }
 
-/// Cache, two controllers and ports above mirrored pairs; a drive and a controller fail on the way.
+/// A cache, two controllers and ports above mirrored pairs; a drive and a controller fail during the suite.
 fn behind_a_cache(seed: u64) -> VirtualOptions {
     let model = library::find("cheetah-15k5-146-fc").unwrap();
     let mut design = ArrayDesign::one_group(&model, 4, Level::Raid10);

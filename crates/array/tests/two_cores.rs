@@ -1,7 +1,7 @@
-//! Equal seeds, equal bytes, on one core or two: arrays share nothing, so how many run at once must not show.
+//! Equal seeds give equal results on one core or two: arrays share nothing, so parallel runs must not affect each other.
 //!
-//! Three arrays with failures, rebuilding and a lost controller are simulated one after the other, and then at once on a
-//! thread each. Every request's end, result and breakdown goes into a digest, and so do the notes.
+//! Three arrays with failures, rebuilding and a lost controller are simulated one after the other, then in parallel on a thread
+//! each. Every request's end, result and breakdown goes into a digest, and so do the notes.
 
 use brunt_array::drive::library;
 use brunt_array::{

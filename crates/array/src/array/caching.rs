@@ -1,12 +1,12 @@
 //! Reads and writes through the cache.
 //!
 //! ```text
-//!    write   there is room              its pages are dirty, and it is done
+//!    write   there is room              its pages become dirty and the write completes
 //!            there is none              it waits: forced flushing
-//!            nothing may stay dirty     its pages are destaged at once, and it is done with them: write-through
+//!            write-back is disabled     its pages are destaged at once and the write waits for them: write-through
 //!    read    everything is valid        a hit
-//!            some is on its way         it waits for that
-//!            some is missing            that is read, and kept
+//!            some is being filled       it waits for that
+//!            some is missing            it is read from the drives and kept
 //! ```
 
 use std::collections::{BTreeMap, VecDeque};
@@ -28,13 +28,13 @@ use crate::design::CacheDesign;
 use crate::incident::NoteKind;
 use crate::slab::{Key, Slab};
 
-/// Something that is being read into pages.
+/// Data being read into pages.
 pub(super) struct Fill {
     request: Option<Key>,
     group: u32,
-    /// Blocks that come into the tier when they have been read.
+    /// Blocks to admit to the tier once they have been read.
     pub(super) admits: SmallVec<[u64; 2]>,
-    /// Whether what it reads may stay: see [`Cache::lost_destages`].
+    /// Whether the data read may stay in the cache: see [`Cache::lost_destages`].
     stays: bool,
     pages: SmallVec<[(u32, Sectors); 2]>,
     pub(super) jobs: u32,
@@ -45,7 +45,7 @@ pub(super) struct Fill {
 pub(super) struct Destage {
     pub(super) group: u32,
     pub(super) pages: SmallVec<[u32; 8]>,
-    /// The memory with its data is gone.
+    /// The cache memory holding its data was lost.
     pub(super) is_lost: bool,
 }
 
@@ -57,20 +57,20 @@ pub(super) struct Cache {
     pub(super) pages: Pages,
     pub(super) fills: Slab<Fill>,
     pub(super) destages: Slab<Destage>,
-    /// Requests that wait for room.
+    /// Requests waiting for room.
     pub(super) stalled: VecDeque<Key>,
-    /// Destages whose memory is gone, and which may still be writing: what is read meanwhile may be older than what drives
-    /// will hold, and must not be taken for it later.
+    /// Destages whose cache memory was lost but which may still be writing. Data read meanwhile may be older than what the drives
+    /// will hold, so it must not stay in the cache.
     pub(super) lost_destages: usize,
-    /// Requests that wait for a page to be filled or written; the page knows whether there are any.
+    /// Requests waiting for a page to be filled or written; the page has a flag for whether there are any.
     pub(super) waiting: BTreeMap<u32, SmallVec<[Key; 2]>>,
     pub(super) streams: Vec<Streams>,
-    /// Of each group: where the elevator is, how many destages it has, how many it may have.
+    /// Per group: the elevator position, the destages in flight and their limit.
     pub(super) positions: Vec<u64>,
     pub(super) under_way: Vec<usize>,
     pub(super) most: Vec<usize>,
     pub(super) flushing: bool,
-    /// Whether flushing or admitting is going on further up the stack.
+    /// Whether flushing or admission is already running further up the stack.
     pub(super) in_flush: bool,
     pub(super) in_admission: bool,
     pub(super) is_idle: bool,
@@ -80,7 +80,7 @@ pub(super) struct Cache {
     pub(super) stats: CacheStats,
 }
 
-/// The pages of `extent` of a group, each with its part of it.
+/// The pages of `extent` in a group, each with the sectors it covers.
 fn pages_of(
     page_sectors: u64,
     group: u32,
@@ -96,7 +96,7 @@ fn sectors(within: Extent) -> Sectors {
     (Sectors::MAX >> (64 - within.length)) << within.start
 }
 
-/// The hull of `before` and of `sectors` of a page further up, which begins at `page`.
+/// Extends `before` to cover `sectors` of a page that begins at `page`, which lies after it.
 fn widened(before: Option<Extent>, page: u64, sectors: Sectors) -> Option<Extent> {
     if sectors == 0 {
         return before;
@@ -113,7 +113,7 @@ impl Cache {
         let pages = |size: brunt_units::ByteSize| size.get().div_euclid(design.page.get());
         let write_pages = pages(design.write);
         let most = write_pages + pages(design.read);
-        // A destage is one stripe: two writes at least wherever it is protected.
+        // A destage is one stripe: at least two drive writes in a protected group.
         let share = |drives: &usize| {
             (drives * design.destages_per_drive as usize)
                 .div_ceil(2)
@@ -144,11 +144,11 @@ impl Cache {
         }
     }
 
-    /// Whether the pages of `extent` find room as dirty ones.
+    /// Whether there is room for the pages of `extent` as dirty pages.
     fn has_room(&self, group: u32, extent: Extent) -> bool {
         let unwritten = self.pages.unwritten();
         if unwritten == 0 || self.write_pages == 0 {
-            // However large it is; and where nothing is ever to stay, nothing waits for room.
+            // An empty cache takes a request of any size; with no write cache, nothing waits for room.
             return true;
         }
         let new = pages_of(self.page_sectors, group, extent).filter(|(key, _)| {
@@ -158,7 +158,7 @@ impl Cache {
         unwritten + new.count() as u64 <= self.write_pages
     }
 
-    /// The hull of what of `extent` is not here as the drives hold it.
+    /// The smallest extent covering the part of `extent` whose on-disk content is not in the cache.
     pub(super) fn lacks(&self, group: u32, extent: Extent) -> Option<Extent> {
         let mut lacking = None::<Extent>;
         for (key, wanted) in pages_of(self.page_sectors, group, extent) {
@@ -169,7 +169,7 @@ impl Cache {
         lacking
     }
 
-    /// Whether all of `extent`, which is one page or less, is here and clean.
+    /// Whether all of `extent`, which is at most one page, is in the cache and clean.
     pub(super) fn holds_clean(&self, group: u32, extent: Extent) -> bool {
         pages_of(self.page_sectors, group, extent).all(|(key, wanted)| {
             let slot = self.pages.find(key);
@@ -180,7 +180,7 @@ impl Cache {
         })
     }
 
-    /// The hull of what of `extent` is neither there nor on its way, and the pages on their way.
+    /// The smallest extent covering the part of `extent` that is neither valid nor being filled, and the pages being filled.
     fn look_up(&self, group: u32, extent: Extent) -> (Option<Extent>, SmallVec<[u32; 4]>) {
         let (mut missing, mut coming) = (None::<Extent>, SmallVec::new());
         for (key, wanted) in pages_of(self.page_sectors, group, extent) {
@@ -206,7 +206,7 @@ impl<O: Observer> Array<O> {
             .expect("only arrays with a cache come here")
     }
 
-    /// A host has asked for something: it is not idle.
+    /// Records host activity: the array is not idle.
     pub(super) fn stir(&mut self) {
         let now = self.now;
         let cache = self.cache();
@@ -219,7 +219,7 @@ impl<O: Observer> Array<O> {
         }
     }
 
-    /// Whether hosts have been quiet for long enough.
+    /// Checks whether hosts have been quiet for long enough to be idle.
     pub(super) fn check_idle(&mut self) {
         let now = self.now;
         let cache = self.cache();
@@ -245,7 +245,7 @@ impl<O: Observer> Array<O> {
         self.flush();
     }
 
-    /// Lets those in who waited for room.
+    /// Admits requests that waited for room.
     pub(super) fn admit_stalled(&mut self) {
         if std::mem::replace(&mut self.cache().in_admission, true) {
             return;
@@ -293,7 +293,7 @@ impl<O: Observer> Array<O> {
         }
         self.requests[request].jobs += u32::try_from(touched.len()).expect("few pages");
         for (key, _) in touched {
-            // Its neighbours may have taken it along.
+            // A destage of a neighbouring page may have included it.
             let is_due = self
                 .cache()
                 .pages
@@ -366,7 +366,7 @@ impl<O: Observer> Array<O> {
         self.fill_ended(fill, Ok(()), Breakdown::default());
     }
 
-    /// Reads a part of a fill from the drives of its group.
+    /// Reads part of a fill from the drives of its group.
     pub(super) fn read_behind(&mut self, fill: Key, group: u32, extent: Extent) {
         let stripe_sectors = self.groups[group as usize].shape.data_sectors();
         for (number, part) in extent.split(stripe_sectors) {
@@ -376,7 +376,7 @@ impl<O: Observer> Array<O> {
         }
     }
 
-    /// A part of a fill has ended; with the last one, so does the fill.
+    /// Ends one part of a fill; the last part ends the fill.
     pub(super) fn fill_ended(
         &mut self,
         key: Key,
@@ -390,7 +390,7 @@ impl<O: Observer> Array<O> {
         if fill.jobs > 0 {
             return;
         }
-        // What is needed of it is taken out: moving all of it costs more than everything else here.
+        // Takes only the fields it needs: moving the whole fill would dominate the cost of this function.
         let (group, request, result) = (fill.group, fill.request, fill.result);
         let stays = fill.stays && result.is_ok();
         let (pages, admits) = (take(&mut fill.pages), take(&mut fill.admits));
@@ -410,7 +410,7 @@ impl<O: Observer> Array<O> {
                     page.valid |= part;
                 }
             });
-            // A page that is filled and clean may have gone for lack of room; whoever waited has seen it.
+            // The page, now filled and clean, may be evicted for lack of room; waiting requests have been served by then.
             self.wake_waiting(slot, result);
         }
         for number in admits.into_iter().filter(|_| stays) {
@@ -421,7 +421,7 @@ impl<O: Observer> Array<O> {
         }
     }
 
-    /// Tells who waits for a page that there is nothing more to wait for, if so.
+    /// Wakes the requests that wait for a page, unless it is still being filled or written.
     pub(super) fn wake_waiting(&mut self, slot: u32, result: Result<(), IoError>) {
         let cache = self.cache();
         let page = cache.pages.page(slot);
@@ -435,7 +435,7 @@ impl<O: Observer> Array<O> {
         }
     }
 
-    /// The memory of all controllers is gone.
+    /// Handles the loss of all controllers' memory.
     pub(super) fn lose_cache(&mut self) {
         let Some(cache) = &mut self.cache else { return };
         if let Some(tier) = &mut self.tier {
@@ -461,13 +461,13 @@ impl<O: Observer> Array<O> {
 }
 
 impl Cache {
-    /// The request waits for a page, which is being filled or written.
+    /// Makes `request` wait for a page that is being filled or written.
     fn wait_for(&mut self, slot: u32, request: Key) {
         self.pages.set_awaited(slot, true);
         self.waiting.entry(slot).or_default().push(request);
     }
 
-    /// The pages of `extent` have been used.
+    /// Marks the pages of `extent` as used.
     fn touch(&mut self, group: u32, extent: Extent) {
         for (key, _) in pages_of(self.page_sectors, group, extent) {
             let slot = self.pages.find(key).expect("it was a hit");

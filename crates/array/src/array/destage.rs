@@ -1,7 +1,7 @@
 //! Writing dirty pages to the drives.
 //!
-//! Pages leave in the order of the group's sectors, up and from the bottom again, so that arms move little. All that is
-//! dirty in a stripe leaves together: adjacent pages become one write, and a stripe that is dirty all over needs no reads.
+//! Pages are written in ascending sector order within a group, then from the bottom again, to keep seeks short. All dirty data of a
+//! stripe is written together: adjacent pages become one write, and a fully dirty stripe needs no reads.
 
 use brunt_world::IoError;
 use smallvec::SmallVec;
@@ -16,7 +16,7 @@ use crate::cache::pages::{PageKey, Sectors};
 use crate::incident::NoteKind;
 use crate::slab::Key;
 
-/// Adds the sectors of a page that begins at `start`, joined with what ends there.
+/// Adds the runs of sectors of a page that begins at `start`, merging with a run that ends there.
 fn add_runs(extents: &mut Extents, start: u64, mut sectors: Sectors) {
     let mut at = start;
     while sectors != 0 {
@@ -34,11 +34,11 @@ fn add_runs(extents: &mut Extents, start: u64, mut sectors: Sectors) {
 }
 
 impl<O: Observer> Array<O> {
-    /// Begins as many destages as the marks allow.
+    /// Starts as many destages as the watermarks allow.
     pub(super) fn flush(&mut self) {
         let cache = self.cache();
         if std::mem::replace(&mut cache.in_flush, true) {
-            return; // A destage ended at once; whoever called goes on.
+            return; // A destage ended at once; the outer call continues the flush.
         }
         let pressure = if !cache.stalled.is_empty() || !cache.write_back {
             Pressure::Forced
@@ -106,7 +106,7 @@ impl<O: Observer> Array<O> {
         self.start_job(Owner::Destage(destage), group, at, extents, Verb::Write);
     }
 
-    /// A stripe has been written, or could not be: its pages say so, and whoever waited for that goes on.
+    /// Updates a destage's pages after its stripe was written, or failed to be, and wakes the requests that waited for it.
     pub(super) fn settle_destage(&mut self, key: Key, result: Result<(), IoError>) {
         let cache = self.cache();
         let destage = cache.destages.remove(key).expect("it is under way");
@@ -121,7 +121,7 @@ impl<O: Observer> Array<O> {
             cache.pages.change(slot, |page| {
                 page.old &= !page.destaging;
                 if keeps_old {
-                    // What was written and is overwritten already is what the drives hold now.
+                    // Sectors that were written and have been overwritten since are now the old content on the drives.
                     page.old |= page.destaging & page.dirty;
                 }
                 page.destaging = 0;
@@ -133,19 +133,19 @@ impl<O: Observer> Array<O> {
         }
     }
 
-    /// What follows a destage: there may be room, and more to destage.
+    /// Follows up on a destage: there may be room now, and more to destage.
     pub(super) fn destage_ended(&mut self) {
         self.admit_stalled();
         self.flush();
     }
 
-    /// Whether the data of a destage is gone with the cache.
+    /// Whether a destage's data was lost with the cache.
     pub(super) fn is_lost(&self, destage: Key) -> bool {
         let cache = self.cache.as_ref();
         cache.is_some_and(|cache| cache.destages[destage].is_lost)
     }
 
-    /// Whether pages of `group` keep what drives hold beside what is newer.
+    /// Whether pages of `group` keep the on-disk content beside newer data.
     pub(super) fn keeps_old(&self, group: u32) -> bool {
         let keeps = self
             .cache
@@ -154,7 +154,7 @@ impl<O: Observer> Array<O> {
         keeps && self.groups[group as usize].shape.parities() > 0
     }
 
-    /// Whether the cache may keep dirty pages: a battery, and the other controller's copy where there should be one.
+    /// Re-evaluates write-back: it requires a working battery and, if the cache is mirrored, both controllers.
     pub(super) fn review_write_back(&mut self) {
         let (working, all) = (self.front.working(), self.front.controllers());
         let battery = self.has_battery;

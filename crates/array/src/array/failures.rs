@@ -1,9 +1,9 @@
-//! Drives that fail and return, and where lost pieces go.
+//! Drive failures and returns, and where lost pieces are rebuilt.
 //!
 //! ```text
-//!    a drive fails    its pieces are bad, its requests come back to their jobs, lost chunks are noted
-//!    then             every bad piece of a chunk that survives gets a target: the replaced drive, else a spare
-//!    it is replaced   and a spare stands in for it: what the spare holds is copied back, and the spare is free
+//!    a drive fails      its pieces are bad, its requests return to their jobs, lost chunks are reported
+//!    then               every bad piece of a surviving chunk gets a target: the replaced drive, otherwise a spare
+//!    it is replaced     while a spare stands in for it: the spare's content is copied back, and the spare is free
 //! ```
 
 use brunt_units::Time;
@@ -20,10 +20,10 @@ impl<O: Observer> Array<O> {
     /// Schedules `incident` for `at`.
     ///
     /// # Errors
-    /// [`Misplaced`] when the array does not have what the incident is about.
+    /// [`Misplaced`] when the array lacks a part that the incident names.
     ///
     /// # Panics
-    /// When `at` has passed.
+    /// When `at` is in the past.
     pub fn schedule_incident(&mut self, at: Time, incident: Incident) -> Result<(), Misplaced> {
         assert!(at >= self.now, "an incident before now");
         self.find_parts(&incident)?;
@@ -33,7 +33,7 @@ impl<O: Observer> Array<O> {
         Ok(())
     }
 
-    /// Whether everything that `incident` names is there.
+    /// Checks that every part `incident` names exists.
     fn find_parts(&self, incident: &Incident) -> Result<(), Misplaced> {
         let find = |kind, number, count| match number < count {
             true => Ok(()),
@@ -61,7 +61,7 @@ impl<O: Observer> Array<O> {
         }
     }
 
-    /// What was noted so far.
+    /// Events noted so far.
     pub fn notes(&self) -> &[Note] {
         &self.notes
     }
@@ -183,7 +183,7 @@ impl<O: Observer> Array<O> {
             self.note(what);
         }
         if let Some(onto) = self.groups[group].copied_from(drive) {
-            // It goes on, from the others.
+            // The copy continues as a rebuild from the other members.
             let onto = self.groups[group].slots.is_none().then_some(onto);
             self.begin_campaign(group, CampaignKind::Rebuild, drive, onto);
         }
@@ -212,7 +212,7 @@ impl<O: Observer> Array<O> {
         }
     }
 
-    /// Gives every lost piece that can be rebuilt a place to be rebuilt at.
+    /// Assigns a target to every lost piece that can be rebuilt.
     pub(super) fn look_for_targets(&mut self) {
         for group in 0..self.groups.len() {
             for (chunk, member) in self.groups[group].homeless() {
@@ -249,7 +249,7 @@ impl<O: Observer> Array<O> {
         }
     }
 
-    /// The drive that a lost piece belongs on, if it is there; otherwise a spare, rather the one that had it.
+    /// A drive for a lost piece: its home drive if that works, otherwise a spare, preferably the one that held it.
     fn stand_in(&mut self, home: u16, lost: u16, sectors: u64) -> Option<u16> {
         let fits = |drive: u16| {
             let drive = &self.drives[usize::from(drive)];
@@ -264,7 +264,7 @@ impl<O: Observer> Array<O> {
         Some(self.spares.remove(at))
     }
 
-    /// Notes what has not been noted since a drive last failed.
+    /// Notes `what` unless it has been noted since the last drive failure.
     fn note_once(&mut self, what: NoteKind) {
         let since = |note: &&Note| !matches!(note.what, NoteKind::DriveFailed(_));
         let mut recent = self.notes.iter().rev().take_while(since);
@@ -273,7 +273,7 @@ impl<O: Observer> Array<O> {
         }
     }
 
-    /// Pieces go from one drive `onto` another, or onto all: notes it, unless others do already.
+    /// Starts and notes a campaign that moves pieces off `from` to `onto`, or to all drives, unless one is already running.
     fn begin_campaign(&mut self, group: usize, kind: CampaignKind, from: u16, onto: Option<u16>) {
         let number = u32::try_from(group).expect("few groups");
         let is_it = |campaign: &Campaign| {
@@ -304,7 +304,7 @@ impl<O: Observer> Array<O> {
         });
     }
 
-    /// Copies what spares hold for `drive` back to it, if it is there; a pool moves pieces to it.
+    /// Copies what spares hold for `drive` back to it, if it works; a pool moves pieces to it.
     pub(super) fn copy_back(&mut self, group: u32, drive: u16) {
         if self.drives[usize::from(drive)].is_failed() {
             return;

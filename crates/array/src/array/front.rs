@@ -7,10 +7,10 @@
 //!    port -> host
 //! ```
 //!
-//! Each stage is known by when it is free, so a request costs one event on its way in and one on its way out.
+//! Each stage records only when it will be free, so a request costs one event on its way in and one on its way out.
 //!
-//! A LUN belongs to a controller. Ports of the owner are its optimised paths; the other controller's ports work too, and
-//! cost a hop. When the owner fails, the LUN moves to the other one and its hosts wait for the failover.
+//! A LUN belongs to a controller. The owner's ports are its optimised paths; the other controller's ports also work, at the cost of
+//! a hop. When the owner fails, the LUN moves to the other controller and its hosts wait for the failover.
 
 use brunt_units::{Span, Time};
 
@@ -22,7 +22,7 @@ struct Port {
     into: Busy,
     out: Busy,
     is_up: bool,
-    /// Requests that came in here and have not gone out.
+    /// Requests that came in through this port and have not gone out.
     requests: u32,
 }
 
@@ -32,12 +32,12 @@ struct Controller {
     ports: Vec<Port>,
 }
 
-/// Who serves a LUN.
+/// Which controller serves a LUN.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ownership {
     home: usize,
     pub(super) owner: usize,
-    /// Until when hosts wait for a failover.
+    /// Hosts wait for a failover until this time.
     blocked_until: Time,
 }
 
@@ -51,10 +51,10 @@ impl Ownership {
     }
 }
 
-/// A request that has come in, or will have.
+/// A request's way in: its port and when it arrives.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Entry {
-    /// Whether it has a port at all.
+    /// Whether it found a port.
     pub(super) is_in: bool,
     pub(super) ready_at: Time,
     pub(super) port: usize,
@@ -100,12 +100,12 @@ impl Front {
         self.controllers.len()
     }
 
-    /// Whether this controller works.
+    /// Whether `controller` works.
     pub(super) fn is_up(&self, controller: usize) -> bool {
         self.controllers[controller].is_up
     }
 
-    /// Controllers that work.
+    /// Number of working controllers.
     pub(super) fn working(&self) -> usize {
         self.controllers.iter().filter(|one| one.is_up).count()
     }
@@ -114,8 +114,8 @@ impl Front {
         self.controllers.len() * self.design.ports as usize
     }
 
-    /// Lets a request come in at `now`; `mirrored` when its data is copied to the other controller. `None` when no path
-    /// leads to the LUN.
+    /// Brings a request in at `now`; `mirrored` when its data is copied to the other controller. `None` when no path leads to the
+    /// LUN.
     pub(super) fn enter(
         &mut self,
         now: Time,
@@ -160,7 +160,7 @@ impl Front {
         self.between.occupy(from, time) + self.controller.link_latency
     }
 
-    /// Lets `bytes` of data out through `port`: when the host has them.
+    /// Sends `bytes` of data out through `port`; returns when the host has them.
     pub(super) fn leave(&mut self, now: Time, port: usize, bytes: u64) -> Time {
         let per_controller = self.design.ports as usize;
         let controller = &mut self.controllers[port.div_euclid(per_controller)];
@@ -170,10 +170,10 @@ impl Front {
         port.out.occupy(now, time) + self.design.latency
     }
 
-    /// A drive has been asked on behalf of a LUN's owner.
+    /// Charges a controller's processor for a request to a drive.
     pub(super) fn asked_drive(&mut self, now: Time) {
         if self.controller.device_io > Span::ZERO {
-            // Whoever works; the load of both is alike.
+            // Alternates between the controllers; their load is alike.
             self.turn = self.turn.wrapping_add(1);
             let at = self.turn % self.controllers.len();
             self.controllers[at]
@@ -196,7 +196,7 @@ impl Front {
         optimised.or_else(|| self.next_up(0, self.ports()))
     }
 
-    /// The ports that work, of `count` from `first` on, beginning with the next in turn.
+    /// The `count` ports from `first` on, starting with the next in turn.
     fn in_turn(&self, first: usize, count: usize) -> impl Iterator<Item = usize> {
         let each = self.design.ports as usize;
         let begin = self.turn % count;
@@ -207,12 +207,12 @@ impl Front {
         })
     }
 
-    /// The next port in turn that works, of `count` from `first` on.
+    /// The next working port in turn, of `count` from `first` on.
     fn next_up(&self, first: usize, count: usize) -> Option<usize> {
         self.in_turn(first, count).next()
     }
 
-    /// The port with the fewest requests of them.
+    /// The working port with the fewest requests, of `count` from `first` on.
     fn least_queue(&self, first: usize, count: usize) -> Option<usize> {
         let each = self.design.ports as usize;
         let requests =
@@ -220,14 +220,14 @@ impl Front {
         self.in_turn(first, count).min_by_key(requests)
     }
 
-    /// Takes a path away or gives it back.
+    /// Removes or restores a path.
     pub(super) fn set_port(&mut self, port: usize, is_up: bool) {
         let per_controller = self.design.ports as usize;
         self.controllers[port.div_euclid(per_controller)].ports[port % per_controller].is_up =
             is_up;
     }
 
-    /// A controller fails or returns: LUNs move to one that works, or home.
+    /// Handles a controller's failure or return: LUNs move to a working controller, or home.
     pub(super) fn set_controller<'a>(
         &mut self,
         now: Time,
@@ -249,7 +249,7 @@ impl Front {
         }
     }
 
-    /// Starts measuring anew.
+    /// Restarts measurement.
     pub(super) fn forget_stats(&mut self, now: Time) {
         self.since = now;
         self.between.forget(now);
@@ -262,7 +262,7 @@ impl Front {
         }
     }
 
-    /// Shares of the time, 0 to 1: each controller's processor, each port (the busier direction), the link between.
+    /// Utilisation, 0 to 1: each controller's processor, each port (the busier direction), the link between the controllers.
     pub(super) fn utilisations(&self, now: Time) -> (Vec<f64>, Vec<f64>, f64) {
         let elapsed = now - self.since;
         let share = |busy: &Busy| {
@@ -300,7 +300,7 @@ mod tests {
         Front::new(design, controller)
     }
 
-    /// The ports of some reads that come at once.
+    /// The ports chosen for `count` simultaneous reads.
     fn ports(front: &mut Front, count: usize) -> Vec<usize> {
         let lun = Ownership::of(1);
         let enter = |_| {

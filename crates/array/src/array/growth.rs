@@ -1,12 +1,12 @@
-//! Drives that join a pool, and LUNs that get larger.
+//! Adding drives to a pool, and growing LUNs.
 //!
 //! ```text
 //!    before   | "mail" ........ | reserve |            a pool's sectors, LUNs one after the other
-//!    after    | "mail" ........ | new | reserve |      new chunks come last, so nothing that has a place changes it
+//!    after    | "mail" ........ | new | reserve |      new chunks come last, so existing data keeps its place
 //! ```
 //!
-//! A drive that joins gives the pool slots. What the reserve lacks is taken from them first; the others become chunks, and a
-//! LUN can grow into these when no other LUN lies after it. Then pieces move, until the new drive is as full as the others.
+//! A drive that joins adds slots to the pool. They first make up what the reserve lacks; the rest become chunks, and a LUN can grow
+//! into these when no other LUN follows it. Then pieces move until the new drive is as full as the others.
 
 use brunt_units::ByteSize;
 
@@ -16,7 +16,7 @@ use crate::Extent;
 use crate::incident::NoteKind;
 
 impl<O: Observer> Array<O> {
-    /// `drive` joins a pool, if it can.
+    /// Adds `drive` to a pool, if possible.
     pub(super) fn grow_pool(&mut self, group: usize, drive: u16) {
         let name = self.names[group].clone();
         if let Some(why) = self.bars_from_pool(group, drive) {
@@ -28,7 +28,7 @@ impl<O: Observer> Array<O> {
         }
         self.spares.retain(|spare| *spare != drive);
         self.groups[group].gain_slots(drive);
-        // What had no room to be rebuilt has some now, and comes before everything else.
+        // Rebuilds that lacked room may have some now, and take precedence.
         self.look_for_targets();
         let more = self.groups[group].extend(&mut self.placement);
         self.note(NoteKind::PoolGrew {
@@ -39,7 +39,7 @@ impl<O: Observer> Array<O> {
         self.copy_back(u32::try_from(group).expect("few groups"), drive);
     }
 
-    /// What keeps `drive` from joining a pool, if anything does.
+    /// Why `drive` cannot join the pool, if it cannot.
     fn bars_from_pool(&self, group: usize, drive: u16) -> Option<&'static str> {
         let in_tier = self.tier.as_ref().is_some_and(|tier| tier.uses(drive));
         let is_used = in_tier || self.groups.iter().any(|group| group.uses(drive));
@@ -54,7 +54,7 @@ impl<O: Observer> Array<O> {
             .find_map(|(is_so, why)| is_so.then_some(why))
     }
 
-    /// A LUN gets a larger size, or with zero all that is free after it.
+    /// Grows a LUN to a larger size; zero takes all free space after it.
     pub(super) fn grow_lun(&mut self, lun: u32, to: ByteSize) {
         let (name, most) = (self.lun_names[lun as usize].clone(), self.room_of(lun));
         let entry = &mut self.luns[lun as usize];
@@ -75,7 +75,7 @@ impl<O: Observer> Array<O> {
         self.note(NoteKind::LunGrew { lun: name, size });
     }
 
-    /// Sectors that a LUN could have: up to the next one, or to the end of its group.
+    /// The most sectors a LUN can have: up to the next LUN or the end of its group.
     fn room_of(&self, lun: u32) -> u64 {
         let lun = &self.luns[lun as usize];
         let others = self.luns.iter().filter(|other| other.group == lun.group);

@@ -1,7 +1,7 @@
-//! Jobs: one stripe's part of something. Reads, then writes, with the stripe's lock where it is needed.
+//! Jobs: the part of an operation that falls in one stripe. Reads, then writes, holding the stripe's lock where needed.
 //!
-//! When a drive fails under a job, the job goes on with the members that are left: a job that was reading plans anew;
-//! one that was writing has written the others, and what the failed drive lacks is in the parities or the copies.
+//! When a drive fails under a job, the job continues with the remaining members. A job that was reading plans again. One that was
+//! writing has written the other members; the failed drive's content follows from the parities or the copies.
 
 use brunt_units::Time;
 use brunt_world::IoError;
@@ -17,18 +17,18 @@ use crate::group::plan::{Plan, Step, Steps, all_of_it};
 use crate::group::{Spot, StripeAt};
 use crate::slab::Key;
 
-/// Whom a job is for.
+/// What a job is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Owner {
     /// A host's request.
     Request(Key),
-    /// Something read into the cache.
+    /// Data being read into the cache.
     Fill(Key),
-    /// Something written from it.
+    /// Data being written from the cache.
     Destage(Key),
 }
 
-/// Parts of a stripe's data, ascending and apart.
+/// Disjoint parts of a stripe's data, ascending.
 pub(super) type Extents = SmallVec<[Extent; 1]>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,19 +47,19 @@ pub(super) struct Job {
     pub(super) verb: Verb,
     phase: Phase,
     holds_lock: bool,
-    /// Requests to drives that have not ended.
+    /// Drive requests still in flight.
     pending: u32,
     writes: Steps,
     /// A drive failed under it.
     disturbed: bool,
-    /// When the phase began.
+    /// When the current phase began.
     since: Time,
-    /// The device I/O of this phase that ended last.
+    /// The last device I/O of this phase to end.
     slowest: Breakdown,
     breakdown: Breakdown,
 }
 
-/// Whom a request to a drive is for.
+/// What a request to a drive is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum IoOwner {
     /// A job.
@@ -129,7 +129,7 @@ impl<O: Observer> Array<O> {
         }
     }
 
-    /// The job holds its stripe from now on.
+    /// The job now holds its stripe's lock.
     pub(super) fn job_locked(&mut self, job: Key) {
         let now = self.now;
         let entry = &mut self.jobs[job];
@@ -147,7 +147,7 @@ impl<O: Observer> Array<O> {
         }
         let group = &mut self.groups[job.group as usize];
         if !job.holds_lock && group.reads_need_lock(job.at) {
-            // A drive has failed since it began without one.
+            // A drive has failed since the job began without a lock.
             let taken = group.locks.take(job.at, key);
             let job = &mut self.jobs[key];
             (job.phase, job.since, job.holds_lock) = (Phase::Locking, self.now, taken);
@@ -245,7 +245,7 @@ impl<O: Observer> Array<O> {
         }
         self.jobs[key].pending = u32::try_from(spots.len()).expect("few steps");
         if spots.is_empty() {
-            // Everything to write was on a drive that failed meanwhile.
+            // Every target drive failed meanwhile.
             let result = self.judge(key);
             return self.end_job(key, result);
         }
@@ -293,7 +293,7 @@ impl<O: Observer> Array<O> {
         self.schedule.set(service.finish, Event::Device(io));
     }
 
-    /// A drive has done `key`.
+    /// A drive has completed `key`.
     pub(super) fn device_ended(&mut self, key: Key) {
         let Some(io) = self.ios.remove(key) else {
             return; // The drive has failed since.
@@ -313,7 +313,7 @@ impl<O: Observer> Array<O> {
         self.step_ended(key);
     }
 
-    /// The drive of one of the job's requests has failed.
+    /// Handles the failure of a drive under one of the job's requests.
     pub(super) fn job_disturbed(&mut self, key: Key) {
         let job = &mut self.jobs[key];
         job.disturbed = true;
@@ -332,7 +332,7 @@ impl<O: Observer> Array<O> {
         if slowest.total() == now - job.since {
             job.breakdown.add(&slowest);
         } else {
-            // The last to end was one that failed.
+            // The last request to end was on a failed drive.
             job.breakdown.wait += now - job.since;
         }
         job.since = now;
@@ -347,7 +347,7 @@ impl<O: Observer> Array<O> {
         }
     }
 
-    /// Whether what the job wrote can be read.
+    /// Whether the job's data is readable on the remaining members.
     fn judge(&self, key: Key) -> Result<(), IoError> {
         let job = &self.jobs[key];
         let row = self.groups[job.group as usize].row(job.at);
@@ -367,7 +367,7 @@ impl<O: Observer> Array<O> {
         let held_lock = job.holds_lock;
         self.jobs.forget(key);
         if let Owner::Destage(destage) = owner {
-            // Before anybody else plans with what the cache says that drives hold.
+            // Before any other job plans with what the cache reports as on disk.
             self.settle_destage(destage, result);
         }
         if held_lock {
@@ -386,7 +386,7 @@ impl<O: Observer> Array<O> {
         }
     }
 
-    /// Counts what a destage reads for its parities.
+    /// Counts the parity reads of a destage.
     fn count_parity_reads(&mut self, key: Key, reads: usize, spared: usize) {
         let job = &self.jobs[key];
         if let (Owner::Destage(_), Some(cache)) = (job.owner, &mut self.cache) {
@@ -396,7 +396,7 @@ impl<O: Observer> Array<O> {
     }
 }
 
-/// The copy that is read.
+/// Chooses the copy to read.
 fn choose_copy(
     readable: u32,
     choice: MirrorChoice,

@@ -1,9 +1,9 @@
-//! What an array would hold if it had content: for tests only.
+//! The content an array would hold if it stored any: for tests only.
 //!
-//! Every write of a host has a version. The ledger follows versions through the cache, the jobs, the drives and the repairs as
-//! the array moves them, and nothing but them: a parity is the list of versions it was computed from, and whoever computes a
-//! lost strip from it must have read all the others, with just these versions. A drive that was replaced holds garbage until it
-//! is written. So whatever the array does wrong about content ends in a panic here, or in a read that returns too old a version.
+//! Every host write has a version. The ledger follows versions through the cache, jobs, drives and repairs exactly as the array
+//! moves them. A parity is the list of versions it was computed from; computing a lost strip from it requires having read all the
+//! other strips at exactly these versions. A replaced drive holds garbage until it is written. So any mistake the array makes about
+//! content ends in a panic here, or in a read that returns too old a version.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -17,15 +17,15 @@ use crate::group::plan::{Method, Step};
 use crate::group::{Group, Spot};
 use crate::slab::Key;
 
-/// What a sector of a drive holds.
+/// What a drive sector holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Content {
-    /// Whatever an empty array holds: version 0 of everything.
+    /// The initial content of an empty array: version 0 of everything.
     Empty,
     Data(u64),
     /// The versions of the row's data strips.
     Parity(Vec<u64>),
-    /// Nothing that means anything.
+    /// Meaningless content.
     Garbage,
 }
 
@@ -38,7 +38,7 @@ enum Moves {
         length: u64,
     },
     Write(Vec<Content>),
-    /// Sectors of a group from here on, for a fill.
+    /// Sectors of a group starting here, for a fill.
     FromTier {
         fill: Key,
         first: u64,
@@ -47,9 +47,9 @@ enum Moves {
 }
 
 struct JobNote {
-    /// What is new, by sector of the stripe's data.
+    /// New versions, by sector of the stripe's data.
     new: BTreeMap<u64, u64>,
-    /// What was read, by member and sector of the strip.
+    /// Content read, by member and sector of the strip.
     read: BTreeMap<(u32, u64), Content>,
     method: Method,
 }
@@ -62,9 +62,9 @@ pub(super) struct Ledger {
     jobs: BTreeMap<Key, JobNote>,
     repairs: BTreeMap<Key, BTreeMap<(u32, u64), Content>>,
     cache: BTreeMap<(u32, u64), u64>,
-    /// What the cache keeps beside that, as the drives hold it.
+    /// On-disk versions that the cache keeps beside newer ones.
     olds: BTreeMap<(u32, u64), u64>,
-    /// What is being destaged.
+    /// Versions being destaged.
     destaging: BTreeMap<(u32, u64), u64>,
     fills: BTreeMap<Key, BTreeMap<u64, u64>>,
     requests: BTreeMap<Key, BTreeMap<u64, u64>>,
@@ -99,7 +99,7 @@ fn parity(content: &Content, strips: u32) -> Vec<u64> {
     }
 }
 
-/// Which data strip a member holds in a row; `None` for a parity.
+/// The data strip that a member holds in a row; `None` for a parity.
 fn strip_of(group: &Group, row: u64, member: u32) -> Option<u32> {
     use crate::group::Protection;
     match group.shape.protection {
@@ -109,7 +109,7 @@ fn strip_of(group: &Group, row: u64, member: u32) -> Option<u32> {
     }
 }
 
-/// The versions of all data strips at one sector, as far as what was read tells.
+/// The versions of all data strips at one sector, as far as the reads show them.
 fn known(
     group: &Group,
     row: u64,
@@ -195,7 +195,7 @@ impl Observer for Ledger {
 }
 
 impl Ledger {
-    /// A job begins: what it writes is a request's data, or what the cache has.
+    /// A job begins: it writes a request's data, or the cache's.
     fn note_job(&mut self, array: &Array<Self>, key: Key) {
         let job = &array.jobs[key];
         let first = array.groups[job.group as usize].first_sector(job.at);
@@ -233,7 +233,7 @@ impl Ledger {
         }
     }
 
-    /// The job need not read what the cache has as the drives hold it.
+    /// On-disk content in the cache, which the job need not read.
     fn note_known(&mut self, array: &Array<Self>, job: Key) {
         let (group, at) = (array.jobs[job].group, array.jobs[job].at);
         let Some(cache) = &array.cache else { return };
@@ -254,7 +254,7 @@ impl Ledger {
         }
     }
 
-    /// A page of a destage that ends.
+    /// A page whose destage ends.
     fn note_destaged(&mut self, array: &Array<Self>, slot: u32, keeps_old: bool) {
         let cache = array.cache.as_ref().expect("it destages");
         let page = cache.pages.page(slot);
@@ -279,7 +279,7 @@ impl Ledger {
         self.ios.insert(io, (spot, moves));
     }
 
-    /// A job writes one strip's part: what, from its own data and what it has read.
+    /// A job writes part of one strip: its own data, or a parity computed from that and what it has read.
     fn note_write(&mut self, array: &Array<Self>, io: Key, job: Key, spot: Spot, step: Step) {
         let at = array.jobs[job].at;
         let group = &array.groups[array.jobs[job].group as usize];
@@ -325,7 +325,7 @@ impl Ledger {
         self.ios.insert(io, (spot, Moves::Write(contents)));
     }
 
-    /// A drive has done it.
+    /// A drive has completed an I/O.
     fn note_device(&mut self, io: Key) {
         let (spot, moves) = self
             .ios
@@ -376,7 +376,7 @@ impl Ledger {
         }
     }
 
-    /// A job that read has ended well: what it found belongs to its owner.
+    /// A read job succeeded: its content passes to its owner.
     fn note_found(&mut self, array: &Array<Self>, key: Key) {
         let job = &array.jobs[key];
         let (group, note) = (&array.groups[job.group as usize], &self.jobs[&key]);
@@ -403,7 +403,7 @@ impl Ledger {
         self.fills.entry(fill).or_default().extend(found);
     }
 
-    /// The tier is read, for `part` of a group.
+    /// The tier is read for `part` of a group.
     fn note_tier_read(&mut self, io: Key, spot: Spot, fill: Key, part: Extent) {
         let moves = Moves::FromTier {
             fill,
@@ -413,14 +413,14 @@ impl Ledger {
         self.ios.insert(io, (spot, moves));
     }
 
-    /// `part` of a group, which is in the cache, is written to the tier.
+    /// The cached `part` of a group is written to the tier.
     fn note_tier_write(&mut self, io: Key, spot: Spot, group: u32, part: Extent) {
         let held = (part.start..part.end()).map(|sector| self.cache[&(group, sector)]);
         let contents = held.map(Content::Data).collect();
         self.ios.insert(io, (spot, Moves::Write(contents)));
     }
 
-    /// Sectors of a page are there, from a fill; those that were there before stay.
+    /// A fill delivers sectors of a page; sectors already valid stay as they are.
     fn note_filled(&mut self, array: &Array<Self>, fill: Key, slot: u32, part: Sectors) {
         let cache = array.cache.as_ref().expect("it is filled");
         let page = cache.pages.page(slot);
@@ -435,7 +435,7 @@ impl Ledger {
         }
     }
 
-    /// The cache has taken a write.
+    /// The cache accepts a write.
     fn note_accepted(&mut self, array: &Array<Self>, request: Key) {
         let version = array.requests[request].io.tag;
         let (group, extent) = array.requests[request].place();
@@ -449,7 +449,7 @@ impl Ledger {
         }
     }
 
-    /// A host has its answer.
+    /// A host gets its answer.
     fn note_answer(&mut self, array: &Array<Self>, request: Key) {
         let HostIo { verb, tag, .. } = array.requests[request].io;
         if verb == Verb::Write {
@@ -469,7 +469,7 @@ impl Ledger {
         self.answers.insert(tag, versions);
     }
 
-    /// A repair writes its target: what, from what it has read.
+    /// A repair writes its target with what it has read or computed.
     fn note_rebuilt(
         &mut self,
         array: &Array<Self>,
@@ -484,7 +484,7 @@ impl Ledger {
         let read = self.repairs.remove(&repair).expect("it has read");
         let mut contents = Vec::new();
         for row in rows.clone() {
-            // Of this row only, with sectors of the strip.
+            // Only this row, as sectors of the strip.
             let from = (row - rows.start) * strip;
             let here = read
                 .iter()
@@ -510,14 +510,14 @@ impl Ledger {
         self.ios.insert(io, (spot, Moves::Write(contents)));
     }
 
-    /// Everything in the cache is gone.
+    /// The cache loses everything.
     fn note_cache_lost(&mut self) {
         self.cache.clear();
         self.olds.clear();
         self.destaging.clear();
     }
 
-    /// Everything on a drive is gone.
+    /// A drive loses everything.
     fn note_failed(&mut self, drive: u16) {
         self.drives.remove(&drive);
         if !self.replaced.contains(&drive) {

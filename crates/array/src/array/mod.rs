@@ -6,9 +6,8 @@
 //!                 +-- all ended -+------------- ended ----------------+
 //! ```
 //!
-//! Nothing here is a future and nothing has content. Whoever drives an array tells it the time: [`Array::submit`] at now,
-//! [`Array::next_at`] for when to come again, [`Array::advance`] to let everything happen up to then, and
-//! [`Array::finished`] for what came of it.
+//! There are no futures and no content. The caller drives virtual time: [`Array::submit`] at the current time, [`Array::next_at`]
+//! for the next event, [`Array::advance`] to process everything up to a time, and [`Array::finished`] to collect the results.
 //!
 //! Invariant: a request finishes once, and the parts of its [`Breakdown`] add up to its response time.
 
@@ -54,31 +53,31 @@ use tiering::TierIo;
 /// What a host asks of a LUN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
-    /// Give me these sectors.
+    /// Read sectors.
     Read,
-    /// Keep these sectors.
+    /// Write sectors.
     Write,
 }
 
 /// A host's request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostIo {
-    /// Which LUN, by number.
+    /// LUN number.
     pub lun: u32,
-    /// What to do.
+    /// Read or write.
     pub verb: Verb,
-    /// With which sectors of the LUN.
+    /// The sectors within the LUN.
     pub extent: Extent,
-    /// The caller's own mark, given back in [`Finished`].
+    /// The caller's tag, returned in [`Finished`].
     pub tag: u64,
 }
 
-/// What became of a request.
+/// A finished request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Finished {
-    /// The caller's mark.
+    /// The caller's tag.
     pub tag: u64,
-    /// What was asked.
+    /// Read or write.
     pub verb: Verb,
     /// When it was submitted.
     pub submitted_at: Time,
@@ -92,19 +91,19 @@ pub struct Finished {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Event {
-    /// A drive has done what it was doing.
+    /// A drive has completed its request.
     Device(Key),
-    /// A repair has paused long enough.
+    /// A repair's pause is over.
     NextUnit(Key),
-    /// Something befalls the array.
+    /// A scheduled incident.
     Incident(u32),
-    /// A request has come in.
+    /// A request comes in.
     Arrive(Key),
-    /// A request has gone out.
+    /// A request goes out.
     Leave(Key),
-    /// The media scan of a drive goes on.
+    /// The media scan of a drive continues.
     Scan(u16),
-    /// Perhaps hosts have been quiet.
+    /// Check whether hosts have been quiet.
     IdleCheck,
 }
 
@@ -149,7 +148,7 @@ pub struct Array<O: Observer = ()> {
 }
 
 impl Array {
-    /// The array of `design` at time zero; all chance comes from `streams`.
+    /// Creates the array of `design` at time zero; `streams` supplies all randomness.
     ///
     /// # Errors
     /// [`DesignError`] when the design cannot be built.
@@ -159,7 +158,7 @@ impl Array {
 }
 
 impl<O: Observer> Array<O> {
-    /// The array of `design` at time zero, with an observer.
+    /// As [`Array::new`], with an observer.
     fn observed(design: &ArrayDesign, streams: Streams) -> Result<Self, DesignError> {
         let drives = design.drives.iter().enumerate().map(|(number, model)| {
             let mut stream = streams.named(&format!("drive/{number}"));
@@ -229,15 +228,15 @@ impl<O: Observer> Array<O> {
         Ok(array)
     }
 
-    /// When something happens next, if nobody asks for anything.
+    /// When the next event is due, if no more requests come in.
     pub fn next_at(&self) -> Option<Time> {
         self.schedule.next_at()
     }
 
-    /// Lets everything happen that is due by `to`, and makes that now.
+    /// Processes every event due by `to` and moves the clock there.
     ///
     /// # Panics
-    /// When `to` has passed.
+    /// When `to` is in the past.
     pub fn advance(&mut self, to: Time) {
         assert!(to >= self.now, "time goes back");
         while let Some(due) = self.schedule.pop(to) {
@@ -255,12 +254,12 @@ impl<O: Observer> Array<O> {
         self.now = to;
     }
 
-    /// Takes what has finished since the last call, in order.
+    /// Takes the requests finished since the last call, in order.
     pub fn finished(&mut self) -> std::vec::Drain<'_, Finished> {
         self.finished.drain(..)
     }
 
-    /// Now.
+    /// The current time.
     pub fn now(&self) -> Time {
         self.now
     }
@@ -270,7 +269,7 @@ impl<O: Observer> Array<O> {
         ByteSize::bytes(Extent::new(0, self.luns[lun as usize].sectors).bytes())
     }
 
-    /// Requests in the array.
+    /// Requests in flight.
     pub fn outstanding(&self) -> usize {
         self.requests.len()
     }
@@ -285,7 +284,7 @@ impl<O: Observer> Array<O> {
         self.schedule.count()
     }
 
-    /// Starts measuring anew, now.
+    /// Restarts measurement now.
     pub fn forget_stats(&mut self) {
         for drive in &mut self.drives {
             drive.forget_stats(self.now);
@@ -299,25 +298,25 @@ impl<O: Observer> Array<O> {
         }
     }
 
-    /// Counts of the cache, if there is one.
+    /// Cache counters, if there is a cache.
     pub fn cache_stats(&self) -> Option<CacheStats> {
         let cache = self.cache.as_ref()?;
         Some(cache.stats.of(cache.pages.unwritten(), cache.write_pages))
     }
 
-    /// Shares of the time since measuring began, 0 to 1: of each controller's processor, of each port's busier direction,
-    /// of the link between controllers.
+    /// Utilisation since measurement began, 0 to 1: of each controller's processor, of each port's busier direction, of the link
+    /// between controllers.
     pub fn front_utilisations(&self) -> (Vec<f64>, Vec<f64>, f64) {
         self.front.utilisations(self.now)
     }
 
-    /// The sectors of a LUN within its group: first, and how many.
+    /// A LUN's sectors within its group: the first, and the count.
     fn lun_range(&self, lun: u32) -> (u64, u64) {
         let lun = &self.luns[lun as usize];
         (lun.start, lun.sectors)
     }
 
-    /// What was measured on each drive, up to now.
+    /// Measurements of each drive up to now.
     pub fn drive_stats(&self) -> Vec<DriveStats> {
         let drives = self.drives.iter();
         drives.map(|drive| drive.stats_at(self.now)).collect()
@@ -342,10 +341,10 @@ fn check_drives(design: &ArrayDesign, count: usize) -> Result<(), DesignError> {
     Ok(())
 }
 
-/// LUNs begin at multiples of so many sectors: 1 MiB.
+/// LUNs begin at multiples of this many sectors: 1 MiB.
 pub(crate) const LUN_BORDER: u64 = 2048;
 
-/// LUNs one after the other along their groups. A size of zero takes all that is left.
+/// Places LUNs one after the other in their groups. A size of zero takes all that is left.
 fn place_luns(
     design: &ArrayDesign,
     groups: &[Group],
@@ -376,7 +375,7 @@ fn place_luns(
             sectors,
             ownership: Ownership::of(lun.owner.unwrap_or(luns.len()) % controllers),
         });
-        // The next one begins on a border of its own.
+        // The next LUN begins on a multiple of the border.
         used[lun.group] = (used[lun.group] + sectors)
             .next_multiple_of(LUN_BORDER)
             .min(group.sectors());

@@ -1,7 +1,7 @@
-//! What can be observed of an array: every move of content, in order, without the content.
+//! Observation of an array: every move of content, in order, without the content itself.
 //!
-//! The array is generic over its observer. `()` sees nothing, and the calls disappear. Tests use the ledger, which follows the
-//! version of each sector through cache, jobs, drives and repairs.
+//! The array is generic over its observer. `()` observes nothing and the calls compile away. Tests use the ledger, which follows
+//! the version of each sector through cache, jobs, drives and repairs.
 
 use std::ops::Range;
 
@@ -13,9 +13,9 @@ use crate::group::Spot;
 use crate::group::plan::{Method, Step};
 use crate::slab::Key;
 
-/// Sees what an array does with content.
+/// Observes what an array does with content.
 pub(crate) trait Observer: Default {
-    /// `moved` happens in `array` now.
+    /// Called when `moved` happens in `array`.
     fn see(&mut self, array: &Array<Self>, moved: Move);
 }
 
@@ -32,9 +32,9 @@ impl Observer for () {
 pub(crate) enum Move {
     /// A job begins.
     JobBegan(Key),
-    /// A job knows how it proceeds; what it read before does not count.
+    /// A job is planned; content it read for an earlier plan no longer counts.
     JobPlanned(Key, Method),
-    /// A drive is asked for a part of a member's strip.
+    /// A read of part of a member's strip is sent to a drive.
     ReadBegan {
         io: Key,
         owner: IoOwner,
@@ -42,14 +42,14 @@ pub(crate) enum Move {
         member: u32,
         within: Extent,
     },
-    /// A drive is asked to write a step of a job.
+    /// A step of a job is sent to a drive as a write.
     WriteBegan {
         io: Key,
         job: Key,
         spot: Spot,
         step: Step,
     },
-    /// A drive is asked to write what a repair has read or computed.
+    /// A write of what a repair read or computed is sent to a drive.
     RebuildBegan {
         io: Key,
         repair: Key,
@@ -63,33 +63,33 @@ pub(crate) enum Move {
         fill: Key,
         part: Extent,
     },
-    /// `part` of a group is written from the cache to the tier.
+    /// The cached `part` of a group is written to the tier.
     TierWriteBegan {
         io: Key,
         spot: Spot,
         group: u32,
         part: Extent,
     },
-    /// A drive has done what it was asked, media scans aside.
+    /// A drive has completed an I/O other than a media scan.
     DeviceEnded(Key),
-    /// A job has read what its owner wants.
+    /// A read job has the content its owner wants.
     JobRead(Key),
-    /// Sectors of a page of the cache arrive with a fill.
+    /// A fill delivers sectors of a cache page.
     Filled { fill: Key, slot: u32, part: Sectors },
-    /// The cache takes a write.
+    /// The cache accepts a write.
     Accepted(Key),
     /// A page of the cache has been written to drives.
     Destaged { slot: u32, keeps_old: bool },
-    /// Everything in the cache is gone.
+    /// The cache loses everything.
     CacheLost,
-    /// Everything on a drive is gone.
+    /// A drive loses everything.
     DriveFailed(u16),
-    /// A request has ended well, and its host learns of it.
+    /// A request has succeeded, and its host gets the answer.
     Answered(Key),
 }
 
 impl<O: Observer> Array<O> {
-    /// Shows `moved` to the observer.
+    /// Passes `moved` to the observer.
     #[inline(always)]
     pub(super) fn observe(&mut self, moved: Move) {
         let mut observer = std::mem::take(&mut self.observer);

@@ -1,4 +1,4 @@
-//! How far an array is with its repairs.
+//! Progress of an array's repairs.
 
 use brunt_units::Span;
 
@@ -8,7 +8,7 @@ use super::repair::{Campaign, CampaignKind};
 use crate::standing::{Standing, Unfinished};
 
 impl<O: Observer> Array<O> {
-    /// How the worst of its groups is. It changes with what is noted, and not without.
+    /// The standing of the worst group. It changes only when something is noted.
     pub fn standing(&self) -> Standing {
         let groups = (0..).zip(&self.groups);
         let each = groups.map(|(number, group)| {
@@ -27,13 +27,13 @@ impl<O: Observer> Array<O> {
         each.max().unwrap_or_default()
     }
 
-    /// The repairs that are under way, in the order in which they began.
+    /// The repairs under way, in the order in which they began.
     pub fn unfinished(&self) -> Vec<Unfinished> {
         let all = self.campaigns.iter();
         all.map(|campaign| self.how_far(campaign)).collect()
     }
 
-    /// Rows of strips that a repair has to write still.
+    /// Rows of strips that a repair still has to write.
     pub(super) fn rows_left(&self, campaign: &Campaign) -> u64 {
         let group = &self.groups[campaign.group as usize];
         match (campaign.kind, campaign.onto) {

@@ -1,16 +1,16 @@
-//! Rebuilding what is lost, and copying it back.
+//! Rebuilding lost pieces, and copying them back.
 //!
 //! ```text
-//!    claim some rows -> read their sources -> write the target -> move the mark -> give the rows back -> pause
+//! claim some rows -> read their sources -> write the target -> advance the mark -> release the rows -> pause
 //! ```
 //!
-//! One unit of rows at a time, and one repair to a chunk. Within the claim nobody writes, so what is computed is what is
-//! there; below the mark everybody writes the target too.
+//! Each repair works on one unit of rows at a time, with one repair per chunk. Within the claimed rows no job writes, so the
+//! computed data stays current; below the mark every write also goes to the target.
 //!
-//! A source that fails leads to other sources, and makes a copy a rebuild. A target that fails ends the repair, and another
-//! target is looked for.
+//! When a source fails, the repair switches to other sources, and a copy becomes a rebuild. When the target fails, the repair ends
+//! and another target is chosen.
 //!
-//! A campaign has no count of its own: whether it has ended is read from the pieces, which change for many reasons.
+//! A campaign keeps no count of its own: its end is derived from the pieces, which change for many reasons.
 
 use std::ops::Range;
 
@@ -33,7 +33,7 @@ enum Phase {
     Pausing,
 }
 
-/// A piece that is being rebuilt or copied.
+/// A piece being rebuilt or copied.
 pub(super) struct Repair {
     pub(super) group: u32,
     chunk: u32,
@@ -53,24 +53,24 @@ pub(super) enum CampaignKind {
     Copyback,
 }
 
-/// A drive's worth of repairs of one group, for the notes.
+/// The repairs in one group on behalf of one drive, for the notes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Campaign {
     pub(super) group: u32,
     pub(super) kind: CampaignKind,
-    /// The drive whose pieces go elsewhere.
+    /// The drive whose pieces move elsewhere.
     pub(super) from: u16,
-    /// Where they go, if it is one drive.
+    /// Where they move, if to a single drive.
     pub(super) onto: Option<u16>,
     pub(super) started_at: Time,
-    /// Rows of strips that there were to write then.
+    /// Rows of strips to write when it started.
     pub(super) rows: u64,
-    /// Whether some piece has gone there.
+    /// Whether any piece has moved.
     pub(super) has_moved: bool,
 }
 
 impl<O: Observer> Array<O> {
-    /// Starts what can be started in `group`.
+    /// Starts every repair that can start in `group`.
     pub(super) fn start_repairs(&mut self, group: u32) {
         while let Some((chunk, member)) = self.groups[group as usize].next_repair() {
             let entry = &mut self.groups[group as usize];
@@ -90,7 +90,7 @@ impl<O: Observer> Array<O> {
         }
     }
 
-    /// Claims the next rows, or ends.
+    /// Claims the next rows, or ends the repair.
     pub(super) fn next_unit(&mut self, key: Key) {
         let Some(repair) = self.repairs.get(key) else {
             return;
@@ -117,7 +117,7 @@ impl<O: Observer> Array<O> {
         }
     }
 
-    /// The claim of some repair of `group` has begun.
+    /// A claim in `group` has been granted.
     pub(super) fn claim_begun(&mut self, group: u32, claim: ClaimId) {
         let is_it = |repair: &Repair| repair.group == group && repair.claim == Some(claim);
         let key = self
@@ -148,7 +148,7 @@ impl<O: Observer> Array<O> {
             .map(|member| (member, group.read_spot(at, member, 0)))
             .collect();
         if spots.is_empty() {
-            // Its target or too many of its sources are gone.
+            // The target or too many sources are gone.
             return self.end_repair(key, false);
         }
         let repair = &mut self.repairs[key];
@@ -168,7 +168,7 @@ impl<O: Observer> Array<O> {
         }
     }
 
-    /// A device I/O of the repair has ended; `failed` when its drive did.
+    /// A device I/O of the repair has ended; `failed` when its drive failed.
     pub(super) fn repair_io_ended(&mut self, key: Key, failed: bool) {
         let repair = &mut self.repairs[key];
         repair.disturbed |= failed;
@@ -189,7 +189,7 @@ impl<O: Observer> Array<O> {
         let repair = &self.repairs[key];
         let group = &self.groups[repair.group as usize];
         let piece = &group.chunks[repair.chunk as usize].pieces[repair.member as usize];
-        // A new target may have been found meanwhile, which begins at the beginning.
+        // There may be a new target by now, which starts from the first row.
         let is_same = |target: &Target| target.rows_done == repair.rows.start;
         let Some(Target { spot, .. }) = piece.target.filter(is_same) else {
             return self.end_repair(key, false);
@@ -238,7 +238,7 @@ impl<O: Observer> Array<O> {
         }
     }
 
-    /// The repair is over. When it is not `done`, its piece waits for another target.
+    /// Ends the repair. Unless `done`, its piece waits for another target.
     fn end_repair(&mut self, key: Key, done: bool) {
         self.unclaim(key);
         let repair = self.repairs.remove(key).expect("it is under way");
@@ -257,7 +257,7 @@ impl<O: Observer> Array<O> {
             let onto = target.spot.drive;
             self.piece_moved(repair.group, left.drive, onto, was_copy);
         } else if piece.target.is_some() && !entry.chunk_survives(repair.chunk) {
-            // Nothing can be computed any more.
+            // The piece cannot be computed any more.
             let chunk = &mut entry.chunks[repair.chunk as usize];
             let target = chunk.pieces[repair.member as usize].target.take();
             chunk.look();
@@ -269,7 +269,7 @@ impl<O: Observer> Array<O> {
         self.review_campaigns(repair.group);
     }
 
-    /// A piece that was on drive `left` is on drive `onto` now.
+    /// Records that a piece moved from drive `left` to drive `onto`.
     fn piece_moved(&mut self, group: u32, left: u16, onto: u16, was_good: bool) {
         let kind = if was_good {
             CampaignKind::Copyback
@@ -286,8 +286,8 @@ impl<O: Observer> Array<O> {
         }
     }
 
-    /// Ends the campaigns of `group` that have nothing left to do. One that has done nothing is not worth a note: its drives
-    /// have failed, and what became of its pieces is another campaign's, or lost.
+    /// Ends the campaigns of `group` that have nothing left to do. A campaign that moved nothing gets no note: its drives have
+    /// failed, and its pieces belong to another campaign or are lost.
     pub(super) fn review_campaigns(&mut self, group: u32) {
         loop {
             let entry = &self.groups[group as usize];
@@ -324,7 +324,7 @@ impl<O: Observer> Array<O> {
                 let lost = campaign.from;
                 self.note(NoteKind::RebuildEnded { group, lost, took });
                 self.copy_back(campaign.group, lost);
-                // The drive that was lost may have stood in for one that has returned meanwhile.
+                // The lost drive may have stood in for one that has returned meanwhile.
                 for home in self.groups[campaign.group as usize].homes_away() {
                     self.copy_back(campaign.group, home);
                 }

@@ -1,4 +1,4 @@
-//! Requests of hosts: in through the front, to the cache or to jobs, out through the front when all parts have ended.
+//! Host requests: in through the front, to the cache or to jobs, and out through the front when all parts have ended.
 
 use brunt_units::Time;
 use brunt_world::IoError;
@@ -17,17 +17,17 @@ pub(super) struct Request {
     pub(super) io: HostIo,
     submitted_at: Time,
     entry: Entry,
-    /// Where it lies in its group.
+    /// Its position in its group.
     group: u32,
     extent: Extent,
-    /// When it came to the cache or the drives.
+    /// When it reached the cache or the drives.
     began: Time,
     /// When the array had the answer.
     ready: Time,
-    /// Parts that have not ended.
+    /// Parts still in flight.
     pub(super) jobs: u32,
     result: Result<(), IoError>,
-    /// What its last part went into.
+    /// The breakdown of the last part to end.
     inside: Breakdown,
 }
 
@@ -38,11 +38,11 @@ impl Request {
 }
 
 impl<O: Observer> Array<O> {
-    /// Takes a request at `now`. What lies past the LUN's end fails with [`IoError::PastEnd`], and what no path leads to
-    /// with [`IoError::Device`].
+    /// Submits a request at `now`. A request past the LUN's end fails with [`IoError::PastEnd`], one that no path leads to with
+    /// [`IoError::Device`].
     ///
     /// # Panics
-    /// When `now` has passed, or there is no such LUN.
+    /// When `now` is in the past, or there is no such LUN.
     pub fn submit(&mut self, now: Time, io: HostIo) {
         self.advance(now);
         let lun = &self.luns[io.lun as usize];
@@ -71,7 +71,7 @@ impl<O: Observer> Array<O> {
             extent: Extent::new(start + io.extent.start, io.extent.length),
             began: now,
             ready: now,
-            // One of its own, so that it cannot finish before all parts have been made.
+            // One for this function, so that the request cannot finish before all parts exist.
             jobs: 1,
             result: entry.map_or(Err(refusal), |_| Ok(())),
             inside: Breakdown::default(),
@@ -85,7 +85,7 @@ impl<O: Observer> Array<O> {
         }
     }
 
-    /// A request has come in.
+    /// A request has arrived at a controller.
     pub(super) fn arrive(&mut self, key: Key) {
         let now = self.now;
         let request = &mut self.requests[key];
@@ -95,7 +95,7 @@ impl<O: Observer> Array<O> {
             return self.part_ended(key, Err(IoError::Device), Breakdown::default());
         }
         if io.verb == Verb::Write && !self.groups[group as usize].has(extent) {
-            // The cache takes nothing that it could not write.
+            // The cache accepts nothing that it could not write.
             return self.part_ended(key, Err(IoError::Device), Breakdown::default());
         }
         if self.cache.is_none() {
@@ -110,14 +110,14 @@ impl<O: Observer> Array<O> {
         self.part_ended(key, Ok(()), Breakdown::default());
     }
 
-    /// Nobody is left to answer: whatever is under way ends as it may, and for its host it has failed.
+    /// Fails every request because no controller is left: work in flight ends, but the host sees an error.
     pub(super) fn fail_requests(&mut self) {
         self.requests
             .for_each(|request| request.result = Err(IoError::Device));
     }
 
     fn split(&mut self, request: Key, group: u32, extent: Extent, verb: Verb) {
-        // Stripes are found again from their numbers, so that the group is not borrowed while jobs start.
+        // Derives stripes from their numbers, so that the group is not borrowed while jobs start.
         let stripe_sectors = self.groups[group as usize].shape.data_sectors();
         for (number, part) in extent.split(stripe_sectors) {
             let at = self.groups[group as usize].stripe(number);
@@ -127,7 +127,7 @@ impl<O: Observer> Array<O> {
         }
     }
 
-    /// A part of `key` has ended; with the last one, the request goes out.
+    /// Ends one part of `key`; the last part sends the request out.
     pub(super) fn part_ended(
         &mut self,
         key: Key,
@@ -144,7 +144,7 @@ impl<O: Observer> Array<O> {
             whole.wait += inside - breakdown.total();
             whole
         } else {
-            // It waited for something that had begun before it.
+            // It waited for work that had begun before it.
             Breakdown {
                 wait: inside,
                 ..Breakdown::default()
@@ -171,7 +171,7 @@ impl<O: Observer> Array<O> {
         }
     }
 
-    /// The host has its answer.
+    /// Delivers the answer to the host.
     pub(super) fn leave(&mut self, key: Key) {
         if self.requests[key].result.is_ok() {
             self.observe(Move::Answered(key));

@@ -1,7 +1,7 @@
-//! The media scan: every drive is read in the background, a unit and a pause, from its beginning to its end and again.
+//! The media scan: every drive is read in the background, alternating a unit and a pause, from start to end, repeatedly.
 //!
-//! It costs the drives time and finds nothing, since modelled sectors do not become unreadable by themselves. A failed drive is
-//! not scanned; a replaced one from its beginning.
+//! It costs drive time and finds nothing, since modelled sectors do not become unreadable by themselves. A failed drive is not
+//! scanned; a replaced drive is scanned from its beginning.
 
 use brunt_units::{ByteSize, Time};
 
@@ -11,7 +11,7 @@ use super::{Array, Event};
 use crate::design::ScanDesign;
 use crate::group::Spot;
 
-/// How far the scan is on each drive.
+/// The scan's position on each drive.
 pub(super) struct Scan {
     design: ScanDesign,
     positions: Vec<u64>,
@@ -29,7 +29,7 @@ impl Scan {
 }
 
 impl<O: Observer> Array<O> {
-    /// Begins to scan all drives, one after the other within the first pause.
+    /// Starts the scan of all drives, staggered within the first pause.
     pub(super) fn start_scan(&mut self) {
         let Some(scan) = &self.scan else { return };
         let drives = self.drives.len() as u64;
@@ -58,14 +58,14 @@ impl<O: Observer> Array<O> {
         self.ask_drive(IoOwner::Scan, Spot { drive, sector }, length, false);
     }
 
-    /// A pause begins.
+    /// Starts a pause.
     pub(super) fn scan_later(&mut self, drive: u16) {
         let Some(scan) = &self.scan else { return };
         let at = self.now + scan.design.pause;
         self.schedule.set(at, Event::Scan(drive));
     }
 
-    /// What the media scan has read since the beginning.
+    /// Bytes read by the media scan since the array started.
     pub fn scanned(&self) -> ByteSize {
         let sectors = self.scan.as_ref().map_or(0, |scan| scan.scanned);
         ByteSize::bytes(sectors * 512)

@@ -1,13 +1,13 @@
-//! The solid-state tier behind the cache: reads from it, and what is written to it.
+//! The solid-state tier behind the cache: reads from it and writes to it.
 //!
 //! ```text
-//!    a host misses the cache    blocks that are valid in the tier are read there, the rest behind it
-//!    the rest has been read     and is written to the tier, if it was missed often enough
-//!    a page has been destaged   and is written to the tier, too, if its block is there
+//!    a host misses the cache    blocks that are valid in the tier are read there, the rest from the drives
+//!    the rest has been read     and is written to the tier if it was missed often enough
+//!    a page has been destaged   and is also written to the tier if its block is there
 //! ```
 //!
-//! Hosts wait for reads of the tier and never for writes to it; what is read ahead for a stream passes it by. When one of
-//! its drives fails, what was being read there is read behind it.
+//! Hosts wait for reads of the tier but never for writes to it; read-ahead bypasses it. When a tier drive fails, the reads in
+//! flight on it go to the drives instead.
 
 use brunt_world::IoError;
 use smallvec::{SmallVec, smallvec};
@@ -21,7 +21,7 @@ use crate::cache::pages::PageKey;
 use crate::cache::tier::{TierStats, Units};
 use crate::slab::Key;
 
-/// Something that is being read from the tier or written to it.
+/// An I/O of the tier.
 pub(super) enum TierIo {
     /// A part of a fill.
     Read {
@@ -30,11 +30,11 @@ pub(super) enum TierIo {
         group: u32,
         part: Extent,
     },
-    /// Pages of a block, in so many requests to a drive.
+    /// Pages of a block, in `pending` drive requests.
     Write { place: u32, pending: u32 },
 }
 
-/// Runs of a set: first unit, and how many.
+/// Runs of units in a set: the first unit and the count.
 fn runs(mut units: Units) -> impl Iterator<Item = (u64, u64)> {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -52,12 +52,12 @@ fn runs(mut units: Units) -> impl Iterator<Item = (u64, u64)> {
 }
 
 impl<O: Observer> Array<O> {
-    /// Counts of the solid-state tier, if there is one.
+    /// Counters of the solid-state tier, if there is one.
     pub fn tier_stats(&self) -> Option<TierStats> {
         self.tier.as_ref().map(|tier| tier.stats())
     }
 
-    /// Begins to read what the tier has of `extent`, for a host: what has to be read behind it.
+    /// Starts the tier reads of `extent` for a host; returns what must be read from the drives.
     pub(super) fn read_tier(
         &mut self,
         fill: Key,
@@ -117,7 +117,7 @@ impl<O: Observer> Array<O> {
         });
     }
 
-    /// What of a block is in the cache, whole pages just as the drives hold them.
+    /// The pages of a block that are entirely in the cache and clean.
     fn whole_pages(&self, group: u32, block: u64) -> Units {
         let (Some(cache), Some(tier)) = (&self.cache, &self.tier) else {
             return 0;
@@ -129,7 +129,7 @@ impl<O: Observer> Array<O> {
         known.fold(0, |set, unit| set | 1 << unit)
     }
 
-    /// Writes what is in the cache of a block to the tier.
+    /// Writes the cached pages of a block to the tier.
     pub(super) fn admit(&mut self, group: u32, number: u64) {
         let units = self.whole_pages(group, number);
         let Some(tier) = &mut self.tier else { return };
@@ -140,7 +140,7 @@ impl<O: Observer> Array<O> {
         }
     }
 
-    /// Pages have been destaged: blocks of the tier that lack them get them.
+    /// Updates the tier after a destage: blocks in the tier get the pages they lack.
     pub(super) fn refresh_tier(&mut self, group: u32, pages: &[u64]) {
         let Some(tier) = self.tier.as_ref().filter(|tier| tier.refreshes) else {
             return;
@@ -185,7 +185,7 @@ impl<O: Observer> Array<O> {
         }
     }
 
-    /// A drive of the tier has done something, or has failed with it.
+    /// An I/O of the tier has ended, or its drive failed.
     pub(super) fn tier_io_ended(&mut self, key: Key, breakdown: Breakdown, is_lost: bool) {
         let tier = self.tier.as_mut().expect("it was asked");
         match &mut self.tier_ios[key] {

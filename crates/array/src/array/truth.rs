@@ -1,5 +1,5 @@
-//! Any sequence of writes, failures within redundancy, rebuilds and lost controllers: every acknowledged write is read back.
-//! And when all controllers are lost at once: only what was in the cache alone may be old, and whatever is read then stays.
+//! Under any sequence of writes, failures within redundancy, rebuilds and lost controllers, every acknowledged write is read back.
+//! When all controllers are lost at once, only data that was in the cache alone may be old, and whatever is then read stays.
 
 use std::collections::BTreeMap;
 
@@ -14,10 +14,10 @@ use crate::design::{ArrayDesign, CacheDesign, ControllerDesign, Level, ScanDesig
 use crate::drive::library;
 use crate::incident::{Incident, Priority};
 
-/// Sectors of a place that is written as a whole: half a page, so that pages are dirty in parts.
+/// Sectors of a place, which is always written whole: half a page, so that pages are partly dirty.
 const PLACE: u64 = 4;
 
-/// One or two solid-state drives with room for a few blocks.
+/// Adds one or two solid-state drives with room for a few blocks.
 fn add_tier(design: &mut ArrayDesign, stream: &mut Stream) {
     let first = u16::try_from(design.drives.len()).unwrap();
     let count = 1 + u16::try_from(stream.below(2)).unwrap();
@@ -35,15 +35,15 @@ fn add_tier(design: &mut ArrayDesign, stream: &mut Stream) {
 struct Tester {
     array: Array<Ledger>,
     stream: Stream,
-    /// Of each place: the version that was acknowledged last, and whether a request is under way.
+    /// Per place: the version last acknowledged, and whether a request is in flight.
     acknowledged: Vec<u64>,
     is_busy: Vec<bool>,
-    /// Of each place: all versions that hosts wrote or tried to, and whether any of them may be there.
+    /// Per place: all versions that hosts wrote or tried to write, and whether any of them may be there.
     written: Vec<Vec<u64>>,
     is_uncertain: Vec<bool>,
-    /// Whether all controllers have been lost at some time.
+    /// Whether all controllers have ever been lost at once.
     was_down: bool,
-    /// The requests under way: first place, places, verb.
+    /// The requests in flight: first place, number of places, verb.
     under_way: BTreeMap<u64, (usize, usize, Verb)>,
     next_version: u64,
     failed: Vec<u16>,
@@ -139,7 +139,7 @@ fn tester(seed: u64) -> Tester {
 }
 
 impl Tester {
-    /// Asks for some free places in a row, if the drawn ones are free.
+    /// Submits a request for a run of places, if the drawn ones are free.
     fn ask(&mut self) {
         let places = self.acknowledged.len();
         let first = draw(&mut self.stream, places);
@@ -222,10 +222,10 @@ impl Tester {
         }
     }
 
-    /// Lets something befall the array that it should survive.
+    /// Triggers an incident that the array should survive.
     fn befall(&mut self) {
         let now = self.array.now();
-        // Lost are drives that failed and whose pieces have not been rebuilt elsewhere.
+        // Lost drives: those that failed and whose pieces have not been rebuilt elsewhere.
         let lost = self.array.groups[0].failures() as usize;
         let incident = match self.stream.below(6) {
             0 | 1 if lost < self.tolerates => {
@@ -246,7 +246,7 @@ impl Tester {
                 if self.array.front.working() == 2 {
                     Incident::ControllerFails(number)
                 } else {
-                    // One of the two works already; that is harmless.
+                    // One of the two already works; returning it is harmless.
                     for number in 0..2 {
                         self.array
                             .schedule_incident(now, Incident::ControllerReturns(number))
@@ -277,7 +277,7 @@ impl Tester {
         self.collect();
     }
 
-    /// Hosts work for so many steps, while this and that befalls the array, or nothing does.
+    /// Runs host work for `steps` steps, with random incidents unless `peaceful`.
     fn work(&mut self, steps: u32, peaceful: bool) {
         for step in 0..steps {
             self.ask();
@@ -290,7 +290,7 @@ impl Tester {
         }
     }
 
-    /// Everything comes to rest, and everything is read once more.
+    /// Lets everything come to rest, then reads everything once more.
     fn rest(&mut self) {
         self.pass(Span::seconds(30));
         assert!(self.under_way.is_empty(), "{:?}", self.array.notes());
@@ -313,7 +313,7 @@ impl Tester {
         self.rest();
     }
 
-    /// All controllers fail at once, and return: what only the cache had is uncertain.
+    /// Fails all controllers at once and returns them; data that was only in the cache is uncertain.
     fn lose_controllers(&mut self) {
         if let Some(cache) = &self.array.cache {
             for (place, is_uncertain) in (0..).zip(&mut self.is_uncertain) {
@@ -335,7 +335,7 @@ impl Tester {
         }
     }
 
-    /// From now on every place is what it is: reads each once, and holds the array to it.
+    /// Reads each place once and fixes its content: from now on it must stay so.
     fn settle(&mut self) {
         self.pass(Span::seconds(30));
         for place in 0..self.acknowledged.len() {

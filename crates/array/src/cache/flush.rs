@@ -1,46 +1,46 @@
-//! When a write cache is emptied: pure.
+//! When a write cache is flushed: pure functions.
 //!
-//! * *Watermark*: with hysteresis, flushing begins at the high mark and ends at the low one; proportional flushing works
-//!   the harder the fuller the cache is between the two.
-//! * *Idle*: when no host has asked for anything for a while.
-//! * *Forced*: when a host waits for room, or the cache must not keep anything.
+//! * *Watermark*: with hysteresis, flushing starts at the high mark and stops at the low one; proportional flushing works harder
+//!   the fuller the cache is between the two.
+//! * *Idle*: no host has sent a request for a while.
+//! * *Forced*: a host waits for room, or write-back is disabled.
 //!
-//! Marks and their names: EMC CLARiiON, 80 and 60 % by default; Dell MD3 starts at 80 %.
+//! Watermarks and their names: EMC CLARiiON, 80 and 60 % by default; Dell MD3 starts at 80 %.
 
-/// How hard a cache is flushed between its marks.
+/// How hard a cache is flushed between its watermarks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlushPolicy {
-    /// With all its might from the high mark down to the low one.
+    /// At full rate from the high mark down to the low one.
     Hysteresis,
-    /// In proportion to how far it is above the low mark.
+    /// In proportion to the fill level above the low mark.
     Proportional,
 }
 
-/// Marks of a write cache, in percent of its pages.
+/// Watermarks of a write cache, in percent of its pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Watermarks {
-    /// Flushing ends here.
+    /// Flushing stops here.
     pub low: u32,
-    /// Flushing begins here.
+    /// Flushing starts here.
     pub high: u32,
-    /// What happens between.
+    /// How hard to flush in between.
     pub policy: FlushPolicy,
 }
 
-/// Why a cache is flushed although its marks do not ask for it.
+/// Why a cache is flushed regardless of its watermarks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pressure {
-    /// Hosts work as usual.
+    /// No reason: hosts are active.
     None,
-    /// Hosts have been quiet.
+    /// Hosts have been idle.
     Idle,
-    /// Somebody waits for it.
+    /// A request waits for the flush.
     Forced,
 }
 
 impl Watermarks {
-    /// How many of `most` destages may be under way when `dirty` of `pages` are dirty, and whether it is flushing then;
-    /// `flushing` says whether it was.
+    /// How many of `most` destages may be in flight when `dirty` of `pages` pages are dirty, and whether the cache is then
+    /// flushing; `flushing` says whether it was before.
     pub(crate) fn allowed(
         &self,
         dirty: u64,

@@ -1,6 +1,6 @@
-//! The cache of an array: pages, when they are flushed, and what is read ahead.
+//! The cache of an array: its pages, flushing and read-ahead.
 //!
-//! Nothing here knows time or drives; the array asks and does.
+//! Nothing here deals with time or drives; the array asks and acts.
 
 pub(crate) mod flush;
 pub(crate) mod pages;

@@ -1,20 +1,20 @@
-//! The pages of an array's cache: what of each is there, what is newer than the drives, what is on its way.
+//! The pages of an array's cache: which sectors are valid, newer than the drives, or in flight.
 //!
 //! ```text
 //!    valid       can be read here
-//!    dirty       newer than the drives, and nobody is writing it
+//!    dirty       newer than the drives, and not being written
 //!    destaging   was dirty when its write to the drives began
 //!    filling     is being read from the drives
-//!    old         what the drives hold is here too, beside what is newer: a parity can be changed without reading it
+//!    old         the on-disk content is kept beside newer data: a parity can be updated without reading it
 //! ```
 //!
-//! Each is a set of sectors of the page. A page that is neither dirty, destaging nor filling is clean: it is kept in the
-//! order of last use, and goes when room is needed. Old sectors take the room of a second page; they are kept as long as
-//! clean pages can make room for them.
+//! Each is a set of sectors of the page. A page that is neither dirty, destaging nor filling is clean: it is kept in LRU order and
+//! evicted when room is needed. Old sectors take the room of a second page; they are kept as long as clean pages can make room for
+//! them.
 //!
 //! Invariant: old sectors are dirty or destaging.
-//! Invariant: dirty, destaging and filling pages are not in that order; all others are.
-//! Invariant: a page is in the dirty order of its group exactly when it has dirty sectors and none that destage.
+//! Invariant: dirty, destaging and filling pages are not in the LRU order; all others are.
+//! Invariant: a page is in its group's dirty order exactly when it has dirty sectors and none that are destaging.
 
 use std::collections::BTreeSet;
 use std::hash::BuildHasherDefault;
@@ -29,7 +29,7 @@ pub(crate) type Sectors = u64;
 /// The largest page: 64 sectors.
 pub const PAGE_SECTORS_MAX: u64 = 64;
 
-/// A page of a group, or a block of pages: the group in the upper 12 bits, the number along it in the others.
+/// Identifies a page or block of a group: the group in the upper 12 bits, the number within it in the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct PageKey(u64);
 
@@ -43,12 +43,12 @@ impl PageKey {
         Self(u64::from(group) << NUMBER_BITS | number)
     }
 
-    /// The group.
+    /// The group number.
     pub(crate) fn group(self) -> u32 {
         u32::try_from(self.0 >> NUMBER_BITS).expect("12 bits")
     }
 
-    /// Counted along the group.
+    /// The number within the group.
     pub(crate) fn number(self) -> u64 {
         self.0 & ((1 << NUMBER_BITS) - 1)
     }
@@ -61,11 +61,11 @@ impl std::hash::Hash for PageKey {
 }
 
 const NONE: u32 = u32::MAX;
-/// Instead of a newer page: this one is not in the order of last use.
+/// In place of a newer page: this page is not in the LRU order.
 const OUTSIDE: u32 = u32::MAX - 1;
 
-/// A page that the cache holds. It fills one line of the processor's cache: which pages are asked for is chance, so each line
-/// is one wait for memory.
+/// A page held by the cache. It fills one processor cache line: pages are accessed at random, so each line touched is one memory
+/// stall.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 pub(crate) struct Page {
@@ -88,12 +88,12 @@ impl Page {
         self.dirty | self.destaging | self.filling == 0
     }
 
-    /// Whether the drives lack something of it.
+    /// Whether some of it is not yet on the drives.
     pub(crate) fn is_unwritten(&self) -> bool {
         self.dirty | self.destaging != 0
     }
 
-    /// What is here just as the drives hold it.
+    /// The sectors whose on-disk content is here.
     pub(crate) fn known(&self) -> Sectors {
         self.valid & !(self.dirty | self.destaging) | self.old
     }
@@ -106,9 +106,9 @@ pub(crate) struct Pages {
     free: Vec<u32>,
     newest: u32,
     oldest: u32,
-    /// Pages with dirty sectors and none that destage, of each group.
+    /// Per group: pages with dirty sectors and none that are destaging.
     orders: Vec<BTreeSet<u64>>,
-    /// Pages that the drives lack something of.
+    /// Pages not fully on the drives.
     unwritten: u64,
     /// Pages with old sectors.
     olds: usize,
@@ -116,7 +116,7 @@ pub(crate) struct Pages {
 }
 
 impl Pages {
-    /// Room for `most` pages of `groups` groups.
+    /// Creates room for `most` pages of `groups` groups.
     pub(crate) fn new(groups: usize, most: usize) -> Self {
         Self {
             index: HashMap::default(),
@@ -139,12 +139,12 @@ impl Pages {
         &self.slots[slot as usize]
     }
 
-    /// Says whether a request waits for a page.
+    /// Sets whether a request waits for a page.
     pub(crate) fn set_awaited(&mut self, slot: u32, is_awaited: bool) {
         self.slots[slot as usize].is_awaited = is_awaited;
     }
 
-    /// Pages that the drives lack something of.
+    /// Pages not fully on the drives.
     pub(crate) fn unwritten(&self) -> u64 {
         self.unwritten
     }
@@ -155,7 +155,7 @@ impl Pages {
         self.index.len()
     }
 
-    /// The page, made if need be; the oldest clean one goes if there is no room.
+    /// Finds or creates a page; the oldest clean page is evicted if there is no room.
     pub(crate) fn get_or_make(&mut self, key: PageKey) -> u32 {
         if let Some(slot) = self.find(key) {
             return slot;
@@ -186,7 +186,7 @@ impl Pages {
         slot
     }
 
-    /// Changes a page and puts it where it belongs afterwards.
+    /// Changes a page and updates the orders it belongs to.
     pub(crate) fn change(&mut self, slot: u32, change: impl FnOnce(&mut Page)) {
         let page = &mut self.slots[slot as usize];
         let (was_unwritten, was_due) = (page.is_unwritten(), is_due(page));
@@ -228,26 +228,26 @@ impl Pages {
         }
     }
 
-    /// The next page of `group` to be destaged from `position` upwards, and from the bottom again.
+    /// The next page of `group` to destage, from `position` upwards and then from the bottom.
     pub(crate) fn next_due(&self, group: u32, position: u64) -> Option<u64> {
         let order = &self.orders[group as usize];
         let next = order.range(position..).next().or_else(|| order.first());
         next.copied()
     }
 
-    /// The pages of `group` from `first` that are due, below `end`.
+    /// The due pages of `group` from `first` up to but excluding `end`.
     pub(crate) fn due_within(&self, group: u32, first: u64, end: u64) -> impl Iterator<Item = u64> {
         self.orders[group as usize].range(first..end).copied()
     }
 
-    /// Forgets everything: how many pages the drives lacked something of.
+    /// Forgets all pages; returns how many were not fully on the drives.
     pub(crate) fn lose_all(&mut self) -> u64 {
         let lost = self.unwritten;
         *self = Self::new(self.orders.len(), self.most);
         lost
     }
 
-    /// Lets the oldest clean page go, or several, until there is room for `more`; false when there is none.
+    /// Evicts clean pages, oldest first, until there is room for `more`; false when that fails.
     fn make_room(&mut self, more: usize) -> bool {
         while self.index.len() + self.olds + more > self.most {
             if self.oldest == NONE {

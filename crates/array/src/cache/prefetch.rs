@@ -1,29 +1,29 @@
-//! Sequential readers, and what is read ahead for them.
+//! Detection of sequential readers, and read-ahead for them.
 //!
-//! A stream is known by where its next read would begin. From its third read on, the cache keeps a window ahead of it
-//! full, and reads on when half of that is used.
+//! A stream is identified by where its next read would begin. From its third read on, the cache keeps a window ahead of it full and
+//! refills it when half is used.
 
 use crate::Extent;
 
-/// Streams remembered for each LUN.
+/// Streams remembered per LUN.
 const STREAMS: usize = 16;
-/// Reads in sequence before anything is read ahead.
+/// Sequential reads required before read-ahead starts.
 const SURE_AFTER: u32 = 2;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Stream {
     reads: u32,
-    /// Read ahead up to here.
+    /// Data up to here has been read ahead.
     ahead: u64,
 }
 
 /// The streams of one LUN.
 #[derive(Clone, Debug)]
 pub(crate) struct Streams {
-    /// Where the next read of each would begin: all that most reads look at.
+    /// Where each stream's next read would begin; for most reads nothing else is examined.
     next: [u64; STREAMS],
     streams: [Stream; STREAMS],
-    /// Their places, the one that was not read for longest first.
+    /// Indices of the streams, least recently read first.
     by_age: [u8; STREAMS],
 }
 
@@ -38,13 +38,13 @@ impl Default for Streams {
 }
 
 impl Streams {
-    /// A host reads `extent`: what to read ahead, within `window` sectors and below `end`.
+    /// Records a host's read of `extent`; returns what to read ahead, within `window` sectors and below `end`.
     pub(crate) fn read(&mut self, extent: Extent, window: u64, end: u64) -> Option<Extent> {
         if window == 0 {
             return None;
         }
         let Some(at) = self.next.iter().position(|next| *next == extent.start) else {
-            // It may begin another, in place of the one that was not read for longest.
+            // It may start a new stream, replacing the least recently read one.
             let at = usize::from(self.by_age[0]);
             self.by_age.rotate_left(1);
             self.next[at] = extent.end();

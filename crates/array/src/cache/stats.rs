@@ -1,39 +1,39 @@
-//! What is counted of a cache.
+//! Counters of a cache.
 
-/// Counts of a cache since measuring began.
+/// Counters of a cache since measurement began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheStats {
-    /// Reads of hosts that found everything.
+    /// Host reads found entirely in the cache.
     pub read_hits: u64,
-    /// Reads of hosts that had to wait for a drive.
+    /// Host reads that waited for a drive.
     pub read_misses: u64,
-    /// Writes of hosts that went into the cache.
+    /// Host writes accepted by the cache.
     pub writes: u64,
-    /// Writes of hosts that waited for room.
+    /// Host writes that waited for room.
     pub stalled: u64,
-    /// Pages that were written to drives.
+    /// Pages written to drives.
     pub destaged_pages: u64,
-    /// Stripes that were written for that.
+    /// Stripes written for that.
     pub destages: u64,
     /// Sectors read ahead.
     pub prefetched_sectors: u64,
-    /// Reads of drives that parities needed before destages.
+    /// Drive reads for parities before destages.
     pub parity_reads: u64,
-    /// Reads that they would have needed as well, had the cache not held what drives hold.
+    /// Parity reads avoided because the cache held the on-disk content.
     pub parity_reads_spared: u64,
-    /// The most pages that drives lacked something of.
+    /// Most pages not fully on the drives at once.
     pub unwritten_most: u64,
-    /// Pages that drives lack something of.
+    /// Pages not fully on the drives.
     pub unwritten: u64,
     /// Pages of the write cache.
     pub write_pages: u64,
-    /// The most of the write cache that drives lacked something of, in percent: of several caches, that of the fullest.
-    /// Nothing where a write cache has no pages.
+    /// Most of the write cache not yet on the drives, in percent: with several caches, that of the fullest. Zero where a write
+    /// cache has no pages.
     pub fullest_percent: u32,
 }
 
 impl CacheStats {
-    /// With what is known of the cache itself: pages that drives lack something of, and the room for them.
+    /// Completes the counters with values of the cache itself: pages not fully on the drives, and the room for them.
     pub(crate) fn of(self, unwritten: u64, write_pages: u64) -> Self {
         // To the nearest percent.
         let share = (self.unwritten_most * 200 + write_pages).checked_div_euclid(2 * write_pages);
@@ -45,7 +45,7 @@ impl CacheStats {
         }
     }
 
-    /// Of two caches together.
+    /// Combines two caches.
     pub(crate) fn and(&self, other: &Self) -> Self {
         Self {
             read_hits: self.read_hits + other.read_hits,

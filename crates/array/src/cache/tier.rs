@@ -1,20 +1,20 @@
 //! The second level of a read cache, on solid-state drives: which blocks are there, and which come in next.
 //!
 //! ```text
-//!    block      so many cache pages in a row of a group; it has one place on one of the drives
+//!    block      a fixed number of consecutive cache pages of a group; it has one place on one of the drives
 //!    valid      pages of the block that can be read there
 //!    arriving   pages that are being written there
-//!    pins       requests to the place that are under way: a pinned place is nobody else's
+//!    pins       requests in flight on the place: a pinned place is not reused
 //! ```
 //!
-//! * **In** comes a block that hosts have missed `admit_after` times, as long as that is remembered: for as many other blocks as
-//!   the tier has places. Whoever reads everything once leaves no trace.
-//! * **Out** goes the block that was not read for longest.
-//! * What hosts overwrite is not valid any more. The drives behind lose nothing when the tier is lost: it has copies only.
+//! * **Admission**: a block that hosts have missed `admit_after` times. Misses are remembered for as many blocks as the tier has
+//!   places, so a single scan of everything leaves no trace.
+//! * **Eviction**: the block least recently read.
+//! * Pages overwritten by hosts become invalid. Losing the tier loses no data: it holds only copies.
 //!
-//! Invariant: valid and arriving are apart. Invariant: blocks in the order of use have a key, and nobody else's.
+//! Invariant: valid and arriving are disjoint. Invariant: blocks in the LRU order have a key, and no two share one.
 //!
-//! Nothing here knows time or drives; the array asks and does.
+//! Nothing here deals with time or drives; the array asks and acts.
 
 use std::collections::VecDeque;
 use std::hash::BuildHasherDefault;
@@ -29,32 +29,32 @@ use crate::group::locks::StripeHasher;
 /// Pages of a block, as a set.
 pub(crate) type Units = u64;
 
-/// The most pages of a block.
+/// Most pages of a block.
 pub(crate) const UNITS_MAX: u64 = 64;
 
 const NONE: u32 = u32::MAX;
 
-/// Counts of the tier since measuring began.
+/// Counters of the tier since measurement began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TierStats {
-    /// Reads of hosts that missed the cache and found everything here.
+    /// Host reads that missed the cache and were found entirely here.
     pub hits: u64,
-    /// Reads of hosts that missed the cache and found something lacking here.
+    /// Host reads that missed the cache and were not found entirely here.
     pub misses: u64,
-    /// Blocks that came in.
+    /// Blocks admitted.
     pub admitted: u64,
-    /// Blocks that went for others.
+    /// Blocks evicted.
     pub evicted: u64,
     /// Pages written to the tier.
     pub pages_written: u64,
-    /// Blocks there are.
+    /// Blocks in the tier.
     pub blocks: u64,
-    /// Blocks there is room for on drives that work.
+    /// Capacity in blocks, on working drives.
     pub room: u64,
 }
 
 impl TierStats {
-    /// Of two tiers together.
+    /// Combines two tiers.
     pub(crate) fn and(&self, other: &Self) -> Self {
         Self {
             hits: self.hits + other.hits,
@@ -70,7 +70,7 @@ impl TierStats {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Block {
-    /// `None`: the place is free, or will be when nothing is under way there.
+    /// `None`: the place is free, or will be when its I/O has ended.
     key: Option<PageKey>,
     valid: Units,
     arriving: Units,
@@ -84,7 +84,7 @@ struct Shelf {
     drive: u16,
     is_up: bool,
     free: Vec<u32>,
-    /// Places that were never used: from here on.
+    /// Places from here on have never been used.
     unused: u32,
 }
 
@@ -100,16 +100,16 @@ pub(crate) struct Tier {
     oldest: u32,
     turn: usize,
     admit_after: u32,
-    /// Whether pages that are destaged come in when their block is there.
+    /// Whether destaged pages are written to the tier when their block is there.
     pub(crate) refreshes: bool,
     missed: HashMap<PageKey, u32, BuildHasherDefault<StripeHasher>>,
     missed_order: VecDeque<PageKey>,
-    /// Counts; those of blocks and room are made when asked for.
+    /// Counters; those of blocks and capacity are computed on request.
     pub(crate) stats: TierStats,
 }
 
 impl Tier {
-    /// An empty tier with so many `places` on each of `drives`; sizes in sectors.
+    /// An empty tier with `places` places on each of `drives`; sizes in sectors.
     pub(crate) fn new(drives: &[u16], places: u32, page_sectors: u64, block_sectors: u64) -> Self {
         let shelf = |drive: &u16| Shelf {
             drive: *drive,
@@ -135,7 +135,7 @@ impl Tier {
         }
     }
 
-    /// The same tier, with a block coming in when it was missed so many times; `refreshes` as the field.
+    /// The same tier, admitting a block after `admit_after` misses; `refreshes` as the field.
     pub(crate) fn admitting(self, admit_after: u32, refreshes: bool) -> Self {
         Self {
             admit_after,
@@ -144,7 +144,7 @@ impl Tier {
         }
     }
 
-    /// Counts up to now.
+    /// Counters up to now.
     pub(crate) fn stats(&self) -> TierStats {
         let up = self.shelves.iter().filter(|shelf| shelf.is_up).count();
         TierStats {
@@ -154,12 +154,12 @@ impl Tier {
         }
     }
 
-    /// Whether `drive` is one of its drives.
+    /// Whether `drive` belongs to the tier.
     pub(crate) fn uses(&self, drive: u16) -> bool {
         self.shelves.iter().any(|shelf| shelf.drive == drive)
     }
 
-    /// The block that begins at or before `sector`, and the pages of `part`, which lies in it.
+    /// The number of the block that contains `part`, and its pages in `part`.
     fn units(&self, part: Extent) -> (u64, Units) {
         let number = part.start.div_euclid(self.block_sectors);
         let first = (part.start % self.block_sectors).div_euclid(self.page_sectors);
@@ -168,7 +168,7 @@ impl Tier {
         (number, (Units::MAX >> (64 - (end - first))) << first)
     }
 
-    /// The place of `part`, which lies in one block of `group`, if all of it is valid. It counts as used then.
+    /// The place of `part`, which lies in one block of `group`, if all of it is valid. Marks it as used.
     pub(crate) fn find(&mut self, group: u32, part: Extent) -> Option<u32> {
         let (number, units) = self.units(part);
         let place = *self.index.get(&PageKey::new(group, number))?;
@@ -180,7 +180,7 @@ impl Tier {
         Some(place)
     }
 
-    /// Where sector `within` of a block lies.
+    /// The position of sector `within` of a block.
     pub(crate) fn spot(&self, place: u32, within: u64) -> Spot {
         let shelves = u32::try_from(self.shelves.len()).expect("few drives");
         let shelf = &self.shelves[(place % shelves) as usize];
@@ -190,7 +190,7 @@ impl Tier {
         }
     }
 
-    /// A host has missed something of a block: whether that is to come in.
+    /// Records a host's miss; returns whether to admit the block.
     pub(crate) fn wants(&mut self, key: PageKey) -> bool {
         if self.index.contains_key(&key) || self.admit_after <= 1 {
             return true;
@@ -209,7 +209,7 @@ impl Tier {
         is_wanted
     }
 
-    /// The place of a block, made if need be; `None` when something is being written there, or there is no room.
+    /// The place of a block, allocated if necessary; `None` when it is being written or there is no room.
     pub(crate) fn admit(&mut self, key: PageKey) -> Option<u32> {
         if let Some(place) = self.index.get(&key) {
             let is_still = self.blocks[*place as usize].arriving == 0;
@@ -229,7 +229,7 @@ impl Tier {
         Some(place)
     }
 
-    /// The place of a block that is there, and in which nothing is being written.
+    /// The place of a block that is in the tier and not being written.
     pub(crate) fn resident(&self, key: PageKey) -> Option<u32> {
         let place = *self.index.get(&key)?;
         (self.blocks[place as usize].arriving == 0).then_some(place)
@@ -256,7 +256,7 @@ impl Tier {
         None
     }
 
-    /// Makes the place of the block free that was not used for longest, of those that nobody holds.
+    /// Evicts the least recently used block without I/O in flight, and returns its place.
     fn evict(&mut self) -> Option<u32> {
         let mut at = self.oldest;
         while at != NONE && self.blocks[at as usize].pins > 0 {
@@ -270,7 +270,7 @@ impl Tier {
         self.free_place()
     }
 
-    /// `units` are being written to `place`.
+    /// Begins writing `units` to `place`.
     pub(crate) fn begin_write(&mut self, place: u32, units: Units) {
         let block = &mut self.blocks[place as usize];
         debug_assert!(block.arriving == 0, "one write to a block at a time");
@@ -280,7 +280,7 @@ impl Tier {
         self.stats.pages_written += u64::from(units.count_ones());
     }
 
-    /// They have been. What was overwritten meanwhile is not valid.
+    /// Ends the write. Pages overwritten meanwhile are not valid.
     pub(crate) fn end_write(&mut self, place: u32) {
         let block = &mut self.blocks[place as usize];
         if block.key.is_some() {
@@ -290,12 +290,12 @@ impl Tier {
         self.unpin(place);
     }
 
-    /// Something is being read from `place`.
+    /// Begins a read from `place`.
     pub(crate) fn pin(&mut self, place: u32) {
         self.blocks[place as usize].pins += 1;
     }
 
-    /// It has been.
+    /// Ends a read.
     pub(crate) fn unpin(&mut self, place: u32) {
         let block = &mut self.blocks[place as usize];
         block.pins -= 1;
@@ -304,7 +304,7 @@ impl Tier {
         }
     }
 
-    /// A host overwrites `extent` of `group`.
+    /// Invalidates `extent` of `group`, which a host overwrites.
     pub(crate) fn overwrite(&mut self, group: u32, extent: Extent) {
         if self.index.is_empty() {
             return;
@@ -320,7 +320,7 @@ impl Tier {
         }
     }
 
-    /// A drive is gone with its blocks, or is there again, empty.
+    /// A drive is lost with its blocks, or returns empty.
     pub(crate) fn set_drive(&mut self, drive: u16, is_up: bool) {
         let Some(shelf) = self.shelves.iter().position(|shelf| shelf.drive == drive) else {
             return;
@@ -336,7 +336,7 @@ impl Tier {
         }
     }
 
-    /// What is known about all blocks is gone.
+    /// Forgets all blocks.
     pub(crate) fn forget_all(&mut self) {
         for place in 0..self.blocks.len() {
             self.drop_block(u32::try_from(place).expect("few places"));
@@ -402,7 +402,7 @@ mod tests {
         PageKey::new(0, number)
     }
 
-    /// Lets the whole of block `number` in.
+    /// Admits all of block `number`.
     fn bring(tier: &mut Tier, number: u64) -> u32 {
         let place = tier.admit(key(number)).unwrap();
         tier.begin_write(place, 0xFF);

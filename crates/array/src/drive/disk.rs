@@ -1,19 +1,19 @@
-//! A hard disk: one arm, one turning stack of platters, one request at a time.
+//! A hard disk: one arm, one rotating stack of platters, one request at a time.
 //!
 //! ```text
 //!    arrives      decoded          arm settles     sector comes      last sector passed
 //!    |-- overhead --|----- seek -------|--- rotation ---|---- transfer ----|
-//!    |-- waits for its turn meanwhile, if others are before it --|
+//!    |-- queues meanwhile, if other requests are ahead --|
 //! ```
 //!
-//! * The command overhead of a request passes while others are served; only a disk that idles shows it.
-//! * Rotation is exact: the angle under the head follows from the time, the angle of a sector from the geometry. A request
-//!   that goes on where the last one ended, at once, loses no turn.
-//! * After a read the disk reads on into its track cache until it is called away or the segment is full. A sequential
-//!   reader that asks again before that finds its data there, or waits just until the medium has passed.
-//! * Writes go to the medium: arrays run their drives with the write cache off.
+//! * The command overhead of a request overlaps with service of others; only an idle disk shows it.
+//! * Rotation is exact: the angle under the head follows from the time, the angle of a sector from the geometry. A request that
+//!   immediately continues where the last one ended loses no revolution.
+//! * After a read the disk reads ahead into its track cache until the next request needs the arm or the segment is full. A
+//!   sequential reader that asks before that finds its data there, or waits only until it has passed the head.
+//! * Writes go to the medium: arrays run their drives with the write cache disabled.
 //!
-//! Left out: errors and retries, thermal recalibration, reads that start in the middle of a track (zero-latency reads).
+//! Not modelled: errors and retries, thermal recalibration, reads that start in the middle of a track (zero-latency reads).
 
 use std::rc::Rc;
 
@@ -25,38 +25,38 @@ use super::seek::{SeekCurve, SeekError, SeekFigures};
 use super::track_cache::{Found, TrackCache};
 use crate::Extent;
 
-/// What a hard disk is made of.
+/// Figures of a hard disk.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DiskFigures {
     /// Surfaces, zones, skew, capacity.
     pub shape: Shape,
-    /// One turn.
+    /// One revolution.
     pub turn: Span,
-    /// Arm, for reads.
+    /// Seek times for reads.
     pub read_seek: SeekFigures,
-    /// Arm, for writes, which settle longer.
+    /// Seek times for writes, which take longer to settle.
     pub write_seek: SeekFigures,
     /// From one surface to another of the same cylinder.
     pub head_switch: Span,
-    /// Decoding a command and answering it.
+    /// Time to decode a command and answer it.
     pub overhead: Span,
-    /// Rate of the interface, for what comes out of the track cache, in bytes per second.
+    /// Rate of the interface for data from the track cache, in bytes per second.
     pub interface_bytes_per_s: u64,
-    /// Segments of the track cache; zero for none.
+    /// Segments of the track cache; zero disables it.
     pub cache_segments: u32,
-    /// Sectors of a segment: how far it reads on.
+    /// Sectors per segment: the limit of its read-ahead.
     pub segment_sectors: u32,
-    /// Requests it takes at once; more wait outside in the order they came.
+    /// Requests it accepts at once; further requests wait outside in order of arrival.
     pub tags: u32,
 }
 
-/// [`DiskFigures`] made ready: shared by all disks of one model.
+/// [`DiskFigures`] prepared for use, shared by all disks of one model.
 pub(crate) struct DiskModel {
     geometry: Geometry,
-    /// For reads and for writes.
+    /// Curves for reads and for writes.
     seeks: [SeekCurve; 2],
     turn: u64,
-    /// 2^32 turns-parts per nanosecond, times 2^20.
+    /// Rotation in 2^-32 turns per nanosecond, times 2^20.
     angle_per_ns: u64,
     skew: f64,
     head_switch: u32,
@@ -67,7 +67,7 @@ pub(crate) struct DiskModel {
     pub(super) tags: u32,
 }
 
-/// Angle that a computed position may lie behind the head and still count as under it: about a microsecond.
+/// A computed position may lie this far behind the head and still count as under it: about a microsecond.
 const ROUNDING: u32 = 1 << 20;
 
 impl DiskModel {
@@ -122,7 +122,7 @@ impl DiskModel {
         self.seeks[usize::from(write)].nanos(distance)
     }
 
-    /// Time for `sectors` to pass, from the first one under the head, and the track that holds the last.
+    /// Nanoseconds to transfer `extent` starting with its first sector under the head, and the track of its last sector.
     fn transfer(&self, place: Place, extent: Extent) -> (u64, (u32, u32)) {
         let (mut nanos, mut at, mut left, mut place) = (0.0, extent.start, extent.length, place);
         loop {
@@ -139,18 +139,18 @@ impl DiskModel {
         }
     }
 
-    /// Nanoseconds per sector of a long transfer around `sector`.
+    /// Nanoseconds per sector of a long transfer in `zone`.
     fn stream_ns_per_sector(&self, zone: u32) -> f64 {
         let per_track = f64::from(self.geometry.sectors_per_track(zone));
         self.turn as f64 * (1.0 + self.skew) / per_track
     }
 }
 
-/// What a request's time went into, once it was its turn.
+/// Breakdown of a request's service time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Service {
     pub(crate) finish: Time,
-    /// Waiting inside the drive, for a part of it.
+    /// Waiting inside the drive for one of its components.
     pub(crate) wait: Span,
     pub(crate) overhead: Span,
     pub(crate) seek: Span,
@@ -161,17 +161,17 @@ pub(crate) struct Service {
 /// The state of one hard disk.
 pub(crate) struct HardDisk {
     pub(super) model: Rc<DiskModel>,
-    /// Time that its spindle is ahead of the clock, below a turn.
+    /// How far the spindle is ahead of the clock; less than a revolution.
     phase: u64,
     /// Cylinder and surface under the head.
     track: (u32, u32),
-    /// Requests chosen since one was that had waited too long.
+    /// Requests chosen since the last overdue one.
     since_overdue: u32,
     cache: TrackCache,
 }
 
 impl HardDisk {
-    /// `phase`: how far its spindle has turned at time zero.
+    /// `phase` sets the spindle's position at time zero.
     pub(crate) fn new(model: &Rc<DiskModel>, phase: Span) -> Self {
         Self {
             phase: phase.0 % model.turn,
@@ -182,7 +182,7 @@ impl HardDisk {
         }
     }
 
-    /// The request of `waiting` that is served next, by its index.
+    /// The index in `waiting` of the request to serve next.
     pub(crate) fn choose(&mut self, now: Time, policy: &Policy, waiting: &[Waiting]) -> usize {
         if waiting.len() == 1 {
             self.since_overdue = self.since_overdue.saturating_add(1);
@@ -207,7 +207,7 @@ impl HardDisk {
         chosen
     }
 
-    /// Time until `angle` comes to the head, after `seek` from now, with `head` the angle under it now.
+    /// Rotational delay until `angle` reaches the head, after `seek` from now; `head` is the angle under the head now.
     fn rotation(&self, head: u32, seek: u32, angle: u32) -> u64 {
         let turned = (u64::from(seek) * self.model.angle_per_ns) >> 20;
         #[expect(
@@ -223,7 +223,7 @@ impl HardDisk {
         }
     }
 
-    /// Serves `one`, beginning now; everything slows down by `slowness` (1 for a healthy disk).
+    /// Serves `one`, beginning now; seek, rotation and transfer take `slowness` times as long (1 for a healthy disk).
     pub(crate) fn serve(&mut self, now: Time, one: &Waiting, slowness: f64) -> Service {
         let ready = now.max(one.arrived + self.model.overhead);
         let mut service = if one.write {

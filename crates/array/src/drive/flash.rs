@@ -1,21 +1,21 @@
-//! A solid-state drive: many dies that each do one thing at a time, and a buffer before them.
+//! A solid-state drive: many dies that each perform one operation at a time, behind a write buffer.
 //!
 //! ```text
 //!    read    overhead -> wait for the die of the page -> read the page -> interface
 //!    write   overhead -> interface -> wait for room in the buffer -> done
-//!                                     and behind it: program a page on the next die, copy for cleaning, erase now and then
+//!                                     in the background: program a page on the next die, copy for cleaning, sometimes erase
 //! ```
 //!
-//! * A page lies on the die of its number; writes go round the dies, as a log.
-//! * **Cleaning.** A flash block is erased as a whole, so what is still valid in it has to be copied first. With writes anywhere
-//!   and a share `p` of spare room, each page written costs `(1 + p) / 2p` programs in all (Hu et al., "Write amplification
-//!   analysis in flash-based solid state drives", 2009); writes in sequence cost one. Copies follow each program; an erase
-//!   comes once for every block of programs. The drive is taken to be full, as it is after its first days.
+//! * A page is read from the die given by its number; writes go round-robin over the dies, as a log.
+//! * **Cleaning.** A flash block is erased as a whole, so its valid pages must be copied first. With random writes and a share `p`
+//!   of spare room, each page written costs `(1 + p) / 2p` programs in total (Hu et al., "Write amplification analysis in
+//!   flash-based solid state drives", 2009); sequential writes cost one. Copies follow each program; there is one erase per block's
+//!   worth of programs. The drive is assumed full, as it is after its first days.
 //! * **Reads behind writes**: a read waits while its die programs, copies or erases.
-//! * The buffer survives a loss of power, so a write is done when the buffer has it. A full buffer makes writes as slow as the
+//! * The buffer survives a power loss, so a write completes when the buffer has it. A full buffer slows writes to the rate of the
 //!   dies.
 //!
-//! Left out: suspended programs, the mapping's own reads, wear, thermal limits.
+//! Not modelled: suspended programs, the mapping's own reads, wear, thermal limits.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -27,30 +27,30 @@ use super::disk::Service;
 use crate::Extent;
 use crate::busy::{Busy, transfer};
 
-/// What a solid-state drive is made of.
+/// Figures of a solid-state drive.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlashFigures {
-    /// Sectors a user sees.
+    /// User capacity in sectors.
     pub sectors: u64,
-    /// Dies that work at once.
+    /// Dies that work in parallel.
     pub dies: u32,
-    /// Sectors of a flash page.
+    /// Sectors per flash page.
     pub page_sectors: u64,
-    /// Reading a page.
+    /// Time to read a page.
     pub read: Span,
-    /// Programming a page.
+    /// Time to program a page.
     pub program: Span,
-    /// Erasing a block.
+    /// Time to erase a block.
     pub erase: Span,
-    /// Pages of a block.
+    /// Pages per block.
     pub block_pages: u32,
-    /// Room beyond what a user sees, as a share of that.
+    /// Spare room, as a share of the user capacity.
     pub spare: f64,
-    /// Sectors of the write buffer.
+    /// Write buffer, in sectors.
     pub buffer_sectors: u64,
-    /// Decoding a command and answering it.
+    /// Time to decode a command and answer it.
     pub overhead: Span,
-    /// Rate of the interface in bytes per second.
+    /// Interface rate in bytes per second.
     pub interface_bytes_per_s: u64,
 }
 
@@ -59,15 +59,15 @@ pub(crate) struct Flash {
     figures: Rc<FlashFigures>,
     /// When each die is free.
     dies: Vec<Time>,
-    /// Programs of each die since its last erase, times a thousand: cleaning programs in part.
+    /// Programs on each die since its last erase, times a thousand: cleaning adds fractions.
     programs: Vec<u64>,
     next_die: usize,
-    /// When each page in the buffer has been programmed.
+    /// For each page in the buffer, when it will be programmed.
     buffered: BinaryHeap<Reverse<Time>>,
     interface: Busy,
     /// The first sector after the last write.
     last_written: u64,
-    /// Time that dies were given to do.
+    /// Total time of the work given to the dies.
     worked: Span,
 }
 
@@ -85,7 +85,7 @@ impl Flash {
         }
     }
 
-    /// Time of dies since this was last asked, spread over all of them.
+    /// Time of the dies since the last call, averaged over all of them.
     pub(super) fn take_work(&mut self) -> Span {
         let worked = std::mem::take(&mut self.worked);
         Span(worked.0.div_euclid(self.dies.len() as u64))
@@ -174,7 +174,7 @@ impl Flash {
         }
     }
 
-    /// Programs of all kinds for a page that is written, in thousandths.
+    /// Total programs for one page written, in thousandths.
     fn amplification(&self, is_sequential: bool) -> u64 {
         if is_sequential {
             return 1000;
@@ -185,7 +185,7 @@ impl Flash {
         thousandths.max(1000)
     }
 
-    /// Programs a page on the next die, and what cleaning follows: when the page is there.
+    /// Programs a page on the next die, with the cleaning that follows; returns when the page is programmed.
     fn program(&mut self, from: Time, is_sequential: bool) -> Time {
         let die = self.next_die;
         self.next_die = (die + 1) % self.dies.len();
@@ -231,7 +231,7 @@ mod tests {
         let service = flash.serve(Time(1000), Extent::new(32, 16), false, 1.0);
         // Overhead, page, and 8 KiB at 819.2 MB/s.
         assert_eq!(service.finish, Time(1000 + 20_000 + 60_000 + 10_000));
-        // Another page of the same die waits, one of another does not.
+        // Another page of the same die waits; a page of another die does not.
         let same = flash.serve(Time(1000), Extent::new(32 + 64, 16), false, 1.0);
         assert_eq!(same.wait, Span::micros(60));
         let other = flash.serve(Time(1000), Extent::new(48, 16), false, 1.0);
@@ -266,7 +266,7 @@ mod tests {
             }
             20_000.0 / (now - Time::ZERO).as_seconds()
         };
-        // A program and a hundredth of an erase; at random 2.5 programs, 1.5 reads and 2.5 hundredths.
+        // Sequential: one program and a hundredth of an erase. Random: 2.5 programs, 1.5 reads and 2.5 hundredths.
         let sequential = 4.0 / (600e-6 + 4e-3 / 100.0);
         let random = 4.0 / (2.5 * 600e-6 + 1.5 * 60e-6 + 2.5 * 4e-3 / 100.0);
         assert!(

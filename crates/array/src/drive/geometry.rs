@@ -1,4 +1,4 @@
-//! Where a sector lies on a disk: cylinder, and angle on its track.
+//! The position of a sector on a disk: its cylinder, and its angle on the track.
 //!
 //! ```text
 //!    zone 0                               zone 1           ...
@@ -8,17 +8,17 @@
 //!    surface 2  -> ...
 //! ```
 //!
-//! Each track begins `skew` of a turn after the track before it, so that a transfer that goes on to the next track finds
-//! its first sector just as the head has settled there. A long transfer therefore runs at raw rate / (1 + skew).
+//! Each track begins `skew` of a turn after the track before it, so that a transfer that continues on the next track finds its
+//! first sector just as the head has settled there. A long transfer therefore runs at raw rate / (1 + skew).
 //!
-//! Angles are fractions of a turn in 32 bits, so that adding wraps as the disk does.
+//! Angles are fractions of a turn in 32 bits, so that addition wraps as the disk does.
 
-/// Sectors of one recording density.
+/// A zone of constant recording density.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Zone {
-    /// Cylinders in it.
+    /// Number of cylinders.
     pub cylinders: u32,
-    /// Sectors on each of its tracks.
+    /// Sectors per track.
     pub sectors_per_track: u32,
 }
 
@@ -27,25 +27,25 @@ pub struct Zone {
 pub struct Shape {
     /// Surfaces.
     pub heads: u32,
-    /// Cylinders that are filled along one surface before the next; 1 fills cylinder by cylinder.
+    /// Cylinders filled along one surface before the next; 1 fills cylinder by cylinder.
     pub serpentine: u32,
-    /// Distance between the beginnings of successive tracks, in turns.
+    /// Angular offset between the starts of successive tracks, in turns.
     pub skew: f64,
     /// Zones, from the outside in.
     pub zones: Vec<Zone>,
-    /// Sectors a user sees; what the zones hold beyond it is spare.
+    /// User capacity in sectors; what the zones hold beyond it is spare.
     pub sectors: u64,
 }
 
-/// Where a sector is.
+/// The position of a sector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) cylinder: u32,
     pub(crate) head: u32,
-    /// Of the sector's beginning, in 2^-32 turns.
+    /// Angle of the sector's start, in 2^-32 turns.
     pub(crate) angle: u32,
     pub(crate) zone: u32,
-    /// Sectors from it to the end of its track, itself included.
+    /// Sectors from it to the end of its track, inclusive.
     pub(crate) left_on_track: u32,
 }
 
@@ -58,7 +58,7 @@ struct ZoneStart {
     sector_angle: u32,
 }
 
-/// A [`Shape`] made ready for look-up.
+/// A [`Shape`] prepared for look-up.
 pub(crate) struct Geometry {
     heads: u32,
     serpentine: u32,
@@ -67,7 +67,7 @@ pub(crate) struct Geometry {
     cylinders: u32,
 }
 
-/// `turns` (0 to 1) in 2^-32 turns.
+/// Converts `turns` (0 to 1) to 2^-32 turns.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "the range is checked by the caller's figures"
@@ -78,7 +78,7 @@ fn angle(turns: f64) -> u32 {
 
 impl Geometry {
     /// # Panics
-    /// When the shape holds fewer sectors than it says, or a zone is empty; models are checked before.
+    /// When the shape holds fewer sectors than it declares, or a zone is empty; models are checked before.
     pub(crate) fn new(shape: &Shape) -> Self {
         let (mut sector, mut cylinder) = (0, 0);
         let mut zones = Vec::new();
@@ -113,7 +113,7 @@ impl Geometry {
         self.zones[zone as usize].sectors_per_track
     }
 
-    /// Where `sector` lies.
+    /// The position of `sector`.
     pub(crate) fn locate(&self, sector: u64) -> Place {
         let after = self.zones.partition_point(|zone| zone.sector <= sector);
         let zone = &self.zones[after - 1];
@@ -190,7 +190,7 @@ mod tests {
                     assert!(tracks.insert((place.cylinder, place.head)), "{place:?}");
                 }
                 if let Some(last) = last.filter(|last| last.zone == place.zone) {
-                    // Bands meet at their far ends when the number of surfaces is odd.
+                    // With an odd number of surfaces, adjacent bands meet at their far ends.
                     let moved = last.cylinder.abs_diff(place.cylinder);
                     assert!(moved <= 1 || last.head != place.head, "{last:?} {place:?}");
                 }

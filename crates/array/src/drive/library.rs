@@ -1,8 +1,8 @@
-//! Drive models that come with the program, by name.
+//! Built-in drive models, by name.
 
 use super::model::DriveModel;
 
-/// Name and text of every model.
+/// Name and TOML text of every model.
 const MODELS: [(&str, &str); 8] = [
     (
         "cheetah-15k5-146-fc",
@@ -34,10 +34,10 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     MODELS.iter().map(|(name, _)| *name)
 }
 
-/// The model called `name`; `None` when there is none.
+/// The model with this name, if it exists.
 ///
 /// # Panics
-/// Never: a test reads them all.
+/// Never: a test parses all of them.
 pub fn find(name: &str) -> Option<DriveModel> {
     let (_, text) = MODELS.iter().find(|(known, _)| *known == name)?;
     Some(DriveModel::from_toml(text).expect("every model of the library is valid"))

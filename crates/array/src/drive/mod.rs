@@ -1,7 +1,7 @@
-//! Drives: a mechanism, its queue, its health, and what was measured on it.
+//! Drives: a mechanism, its queue, its health, and its measurements.
 //!
-//! A `Drive` is told what to do and answers with what it has begun (`Begun`); the array puts the end of that on its
-//! event heap and comes back with `Drive::end`. A failed drive forgets all it had; events about that find nothing.
+//! Each call to a `Drive` returns the request it begins next (`Begun`), if any; the array schedules its end on the event heap and
+//! then calls `Drive::end`. A failed drive drops all its requests; events about them find nothing.
 
 mod disk;
 mod flash;
@@ -45,19 +45,19 @@ pub(crate) struct Begun {
     pub(crate) service: Service,
 }
 
-/// How a drive is.
+/// The health of a drive.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Health {
-    /// As its data sheet says.
+    /// As specified on its data sheet.
     Good,
-    /// Everything takes this many times as long.
+    /// Every operation takes this many times as long.
     Slow(f64),
-    /// It answers nothing.
+    /// Answers nothing.
     Failed,
 }
 
 impl Health {
-    /// How many times as long everything takes.
+    /// The factor by which operations are slowed.
     fn slowness(self) -> f64 {
         match self {
             Self::Slow(times) => times,
@@ -76,11 +76,11 @@ pub(crate) struct Drive {
     mechanism: Mechanism,
     policy: Policy,
     health: Health,
-    /// Requests it has and has not begun.
+    /// Requests accepted but not begun.
     waiting: Vec<Waiting>,
-    /// Requests beyond its tags.
+    /// Requests beyond its tags, waiting outside.
     outside: VecDeque<Waiting>,
-    /// Requests it has begun: one, unless it is a solid-state drive.
+    /// Requests begun: at most one, except on a solid-state drive.
     serving: SmallVec<[Key; 1]>,
     tags: usize,
     sectors: u64,
@@ -89,7 +89,7 @@ pub(crate) struct Drive {
 }
 
 impl Drive {
-    /// A drive of `model`; `stream` decides how far its spindle has turned.
+    /// A drive of `model`; `stream` determines the spindle's starting position.
     pub(crate) fn new(model: &DriveModel, policy: Policy, stream: &mut Stream) -> Self {
         let (mechanism, tags) = match model.ready() {
             Ready::Disk(disk) => {
@@ -97,7 +97,7 @@ impl Drive {
                 let mechanism = Mechanism::Disk(HardDisk::new(&Rc::clone(disk), phase));
                 (mechanism, disk.tags.max(1))
             }
-            // Everything is begun at once and waits for its die.
+            // Every request begins at once and waits for its die.
             Ready::Flash(flash) => (Mechanism::Flash(Flash::new(flash)), u32::MAX),
         };
         Self {
@@ -122,31 +122,31 @@ impl Drive {
         self.health == Health::Failed
     }
 
-    /// Requests it has.
+    /// Requests outstanding on this drive.
     pub(crate) fn outstanding(&self) -> usize {
         self.waiting.len() + self.outside.len() + self.serving.len()
     }
 
-    /// What was measured up to `now`.
+    /// Measurements up to `now`.
     pub(crate) fn stats_at(&self, now: Time) -> DriveStats {
         let mut stats = self.stats;
         stats.settle(now, self.outstanding());
         stats
     }
 
-    /// Starts measuring anew.
+    /// Restarts measurement.
     pub(crate) fn forget_stats(&mut self, now: Time) {
         let outstanding = self.outstanding();
         self.stats = DriveStats::from(now, outstanding);
     }
 
-    /// Brings the time-weighted figures up to `now`.
+    /// Advances the time-weighted figures to `now`.
     fn settle_stats(&mut self, now: Time) {
         let outstanding = self.outstanding();
         self.stats.settle(now, outstanding);
     }
 
-    /// Takes a request. The drive must not have failed.
+    /// Submits a request. The drive must not have failed.
     pub(crate) fn submit(
         &mut self,
         now: Time,
@@ -184,7 +184,7 @@ impl Drive {
         self.begin(now)
     }
 
-    /// The request it was serving has ended: what it begins next.
+    /// Ends a request; returns the one it begins next.
     pub(crate) fn end(&mut self, now: Time, io: Key, arrived: Time) -> Option<Begun> {
         self.settle_stats(now);
         let at = self.serving.iter().position(|one| *one == io);
@@ -213,7 +213,7 @@ impl Drive {
         Some(Begun { io, service })
     }
 
-    /// It fails: the requests it had, in the order they came.
+    /// Fails the drive; returns its requests in order of arrival.
     pub(crate) fn fail(&mut self, now: Time) -> Vec<Key> {
         self.settle_stats(now);
         self.health = Health::Failed;
@@ -230,12 +230,12 @@ impl Drive {
             .collect()
     }
 
-    /// It is replaced by an empty one of the same model, or becomes as fast as it was.
+    /// Replaces the drive with an empty one of the same model, or restores its speed.
     pub(crate) fn heal(&mut self) {
         self.health = Health::Good;
     }
 
-    /// Everything takes `times` as long from the next request on.
+    /// Makes every operation take `times` as long from the next request on.
     pub(crate) fn slow_down(&mut self, times: f64) {
         if !self.is_failed() {
             self.health = Health::Slow(times);

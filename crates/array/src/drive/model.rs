@@ -1,4 +1,4 @@
-//! Drive models as they are written down: every figure with where it comes from.
+//! Drive models as written in TOML: every figure states its source.
 //!
 //! ```toml
 //! kind = "disk"
@@ -19,10 +19,10 @@ use super::flash::FlashFigures;
 use super::seek::SeekError;
 use super::sheet::{DiskSheet, FlashSheet};
 
-/// Where a figure comes from.
+/// The source of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub enum Provenance {
-    /// The maker's data sheet or manual.
+    /// The manufacturer's data sheet or manual.
     #[serde(rename = "data sheet")]
     DataSheet,
     /// Measured on such a drive.
@@ -31,16 +31,16 @@ pub enum Provenance {
     /// Computed from other figures.
     #[serde(rename = "derived")]
     Derived,
-    /// Nobody said so; it is plausible for the class.
+    /// No source; plausible for the class.
     #[serde(rename = "assumed")]
     Assumed,
-    /// Chosen so that a published result came out; the note says which.
+    /// Chosen to reproduce a published result; the note says which.
     #[serde(rename = "fitted")]
     Fitted,
 }
 
 impl Provenance {
-    /// The word of model files.
+    /// The word used in model files.
     pub fn word(self) -> &'static str {
         match self {
             Self::DataSheet => "data sheet",
@@ -52,15 +52,15 @@ impl Provenance {
     }
 }
 
-/// A figure, and where it comes from.
+/// A figure and its source.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Figure<T> {
     /// The figure.
     pub value: T,
-    /// What kind of source.
+    /// The kind of source.
     pub from: Provenance,
-    /// Which source, or how it was derived.
+    /// The source itself, or how the figure was derived.
     #[serde(default)]
     pub note: String,
 }
@@ -75,30 +75,30 @@ enum Sheet {
 /// A model file that cannot be used.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ModelError {
-    /// It is not a model file. The message names line and column.
+    /// Not a model file. The message names line and column.
     #[error("{0}")]
     Text(#[from] toml::de::Error),
-    /// The seek figures are no curve.
+    /// The seek figures do not form a curve.
     #[error("{0}")]
     Seek(#[from] SeekError),
-    /// A figure is impossible.
+    /// A figure has an impossible value.
     #[error("`{figure}` {problem}")]
     Figure {
-        /// Its name in the file.
+        /// The figure's name in the file.
         figure: &'static str,
-        /// What is wrong.
+        /// What is wrong with it.
         problem: String,
     },
 }
 
-/// A mechanism's model, shared by all its drives.
+/// A mechanism's model, shared by all drives of the model.
 #[derive(Clone)]
 pub(crate) enum Ready {
     Disk(Rc<DiskModel>),
     Flash(Rc<FlashFigures>),
 }
 
-/// A drive model, ready to make drives of.
+/// A drive model from which drives are made.
 #[derive(Clone)]
 pub struct DriveModel {
     title: String,
@@ -109,10 +109,10 @@ pub struct DriveModel {
 }
 
 impl DriveModel {
-    /// Reads a model file.
+    /// Parses a model file.
     ///
     /// # Errors
-    /// [`ModelError`] when it is not one, or its figures contradict each other.
+    /// [`ModelError`] when it is malformed, or its figures contradict each other.
     pub fn from_toml(text: &str) -> Result<Self, ModelError> {
         let sheet: Sheet = toml::from_str(text)?;
         let (title, sectors, turn, ready) = match &sheet {
@@ -141,7 +141,7 @@ impl DriveModel {
         })
     }
 
-    /// What it is called in full.
+    /// Full name.
     pub fn title(&self) -> &str {
         &self.title
     }
@@ -151,12 +151,12 @@ impl DriveModel {
         self.sectors
     }
 
-    /// One turn, if it turns.
+    /// The time of one revolution, for a disk.
     pub fn turn(&self) -> Option<Span> {
         self.turn
     }
 
-    /// Mean seek time of a read over all pairs of cylinders, if it seeks.
+    /// Mean seek time of a read over all pairs of cylinders, for a disk.
     pub fn mean_read_seek(&self) -> Option<Span> {
         match &self.ready {
             Ready::Disk(disk) => Some(disk.mean_read_seek()),
@@ -164,7 +164,7 @@ impl DriveModel {
         }
     }
 
-    /// Decoding a command and answering it.
+    /// Time to decode a command and answer it.
     pub fn overhead(&self) -> Span {
         match &self.ready {
             Ready::Disk(disk) => disk.overhead,

@@ -1,13 +1,12 @@
-//! Which waiting request a hard disk serves next.
+//! Which queued request a hard disk serves next.
 //!
-//! * `Fcfs`: the one that came first.
-//! * `Elevator`: the next one upwards from the last, then from the bottom again.
-//! * `Sptf` (shortest positioning time first): the one with the least seek and rotation.
+//! * `Fcfs`: first come, first served.
+//! * `Elevator`: the next request upwards from the last, then from the bottom again.
+//! * `Sptf` (shortest positioning time first): the request with the shortest seek plus rotation.
 //!
-//! The last two can starve a request at an unlucky place, so whoever has waited longer than the bound goes first, the oldest
-//! before others. But at most one in [`OVERDUE_TURNS`] requests goes first for that reason: on a drive with so much to do that
-//! everybody waits longer, serving only the oldest would be serving in the order of arrival, which is slower still, and the
-//! queue would never recover.
+//! The last two can starve a request in an unlucky position, so requests that have waited longer than the bound go first, oldest
+//! first. But at most one in [`OVERDUE_TURNS`] requests goes first for that reason. On a drive so loaded that every request waits
+//! longer, always serving the oldest would be first come, first served, which is slower still, and the queue would never recover.
 
 use brunt_units::{Span, Time};
 
@@ -15,7 +14,7 @@ use super::geometry::Place;
 use crate::Extent;
 use crate::slab::Key;
 
-/// Of so many requests in a row one may go first because it has waited too long. Assumed; what drives do is not published.
+/// One in this many requests may go first because it is overdue. Assumed; drives' actual behaviour is not published.
 pub(super) const OVERDUE_TURNS: u32 = 8;
 
 /// How a hard disk orders its queue.
@@ -23,18 +22,18 @@ pub(super) const OVERDUE_TURNS: u32 = 8;
 pub enum Order {
     /// First come, first served.
     Fcfs,
-    /// Ascending, and from the bottom again.
+    /// Ascending, then from the bottom again.
     Elevator,
     /// Shortest positioning time first.
     Sptf,
 }
 
-/// An order and its bound.
+/// A queue order with its waiting time bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
     /// The order.
     pub order: Order,
-    /// A request that has waited longer than this goes first, one in eight times.
+    /// A request that has waited longer than this goes first, at most one time in eight.
     pub wait_max: Span,
 }
 
@@ -46,13 +45,13 @@ pub(crate) struct Waiting {
     pub(crate) write: bool,
     pub(crate) place: Place,
     pub(crate) arrived: Time,
-    /// Ascending in the order they came.
+    /// Ascending in order of arrival.
     pub(crate) number: u64,
 }
 
 #[cfg(test)]
 impl Waiting {
-    /// A request of nobody, for tests.
+    /// A read of `extent`, for tests.
     pub(super) fn probe(extent: Extent) -> Self {
         Self {
             io: None,
@@ -72,9 +71,9 @@ impl Waiting {
 }
 
 impl Policy {
-    /// The index in `waiting` (not empty) of the one that is served at `now`, and whether it had waited too long, which
-    /// counts only if it `may_be_overdue`; `last` is the sector after the last request, `positioning` the nanoseconds to reach
-    /// one.
+    /// The index in `waiting` (not empty) of the request to serve at `now`, and whether it was overdue, which is considered only if
+    /// `may_be_overdue`. `last` is the sector after the last request; `positioning` returns the nanoseconds needed to reach a
+    /// request.
     pub(super) fn choose(
         &self,
         now: Time,
@@ -83,7 +82,7 @@ impl Policy {
         may_be_overdue: bool,
         positioning: impl Fn(&Waiting) -> u64,
     ) -> (usize, bool) {
-        // One pass for both, whoever came first and whoever is cheapest, that guesses nothing: ranks are numbers.
+        // One pass finds both the oldest and the cheapest request. Ranks are plain numbers, to avoid mispredicted branches.
         let (mut first, mut oldest) = (u64::MAX, 0);
         let (mut least, mut best) = (u128::MAX, 0);
         for (at, one) in waiting.iter().enumerate() {

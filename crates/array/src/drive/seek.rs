@@ -1,28 +1,28 @@
-//! How long the arm takes for a distance.
+//! Seek time by distance.
 //!
-//! Either a measured curve, interpolated linearly, or one drawn through the three figures of a data sheet:
+//! Either a measured curve, interpolated linearly, or a curve derived from the three figures of a data sheet:
 //!
 //! ```text
 //!    t(d) = a + b sqrt(d)                    below a third of the stroke: acceleration and braking
 //!    t(d) = linear from there to the stroke  beyond: coasting at full speed
 //! ```
 //!
-//! `t(1)` is the track-to-track time, `t(stroke)` the full-stroke time. The time at the knee is the one free number, and
-//! it is chosen so that the mean over all pairs of cylinders is the average seek time: the mean is linear in it, so two
-//! evaluations give it exactly. Curve form: Ruemmler and Wilkes, "An introduction to disk drive modeling", 1994.
+//! `t(1)` is the track-to-track time, `t(stroke)` the full-stroke time. The time at the knee is the one free parameter, chosen so
+//! that the mean over all pairs of cylinders is the average seek time: the mean is linear in it, so two evaluations give it
+//! exactly. Curve form: Ruemmler and Wilkes, "An introduction to disk drive modeling", 1994.
 //!
-//! A queue is searched for the shortest seek with every request, so the curve has to stay in the processor's cache: beyond
-//! [`NEAR`] cylinders, where it hardly bends, every sixteenth point is kept and the others lie on straight lines. Which part a
-//! distance falls in is chance, so both parts are looked up in the same way: a wrong guess costs the processor more than the rest.
+//! Choosing from a queue looks up a seek time per request, so the curve must stay in the processor's cache: beyond [`NEAR`]
+//! cylinders, where it is nearly straight, only every sixteenth point is kept and the rest are interpolated. Distances are random,
+//! so both parts use the same look-up code: a mispredicted branch would cost more than the look-up itself.
 
 use brunt_units::Span;
 
-/// What is known about an arm.
+/// Seek figures of an arm.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SeekFigures {
     /// Three figures of a data sheet.
     DataSheet {
-        /// One cylinder.
+        /// To the adjacent cylinder.
         track_to_track: Span,
         /// Mean over all pairs of cylinders.
         average: Span,
@@ -33,10 +33,10 @@ pub enum SeekFigures {
     Measured(Vec<(u32, Span)>),
 }
 
-/// Figures that are no seek curve.
+/// Figures that do not form a seek curve.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SeekError {
-    /// Track-to-track, average and full stroke are not in this order.
+    /// Track-to-track, average and full stroke are not ascending.
     #[error("the seek times are not ascending: track to track {0}, average {1}, full stroke {2}")]
     NotAscending(Span, Span, Span),
     /// No curve of this form has the average.
@@ -51,21 +51,21 @@ pub enum SeekError {
     Points,
 }
 
-/// Distances up to here have a point of their own.
+/// Every distance up to here has its own point.
 const NEAR: u32 = 4096;
-/// Beyond, one in two to this power has.
+/// Beyond it, the step between points is two to this power.
 const STEP_BITS: u32 = 4;
 const STEP: u32 = 1 << STEP_BITS;
 
-/// Seek times in nanoseconds by distance in cylinders; distance 0 takes none.
+/// Seek times in nanoseconds by distance in cylinders; zero for distance 0.
 pub(crate) struct SeekCurve {
-    /// Of distances from 0 to [`NEAR`], and from there in steps of [`STEP`], to the stroke and one beyond.
+    /// Times of distances from 0 to [`NEAR`], then in steps of [`STEP`], to one point beyond the stroke.
     points: Box<[u32]>,
     mean: f64,
 }
 
 impl SeekCurve {
-    /// The curve of an arm over `cylinders`.
+    /// The curve for an arm over `cylinders`.
     pub(crate) fn new(figures: &SeekFigures, cylinders: u32) -> Result<Self, SeekError> {
         match figures {
             SeekFigures::DataSheet {
@@ -121,7 +121,7 @@ impl SeekCurve {
         }
         Ok(Self::of(cylinders, |distance| {
             let after = points.partition_point(|(at, _)| f64::from(*at) < distance);
-            // Beyond the ends the outermost two points go on.
+            // Beyond the ends, extrapolates from the outermost two points.
             let after = after.clamp(1, points.len() - 1);
             let (d0, t0) = points[after - 1];
             let (d1, t1) = points[after];
@@ -148,7 +148,7 @@ impl SeekCurve {
         }
     }
 
-    /// Nanoseconds over `distance` cylinders.
+    /// Nanoseconds to seek over `distance` cylinders.
     pub(crate) fn nanos(&self, distance: u32) -> u32 {
         let beyond = distance.saturating_sub(NEAR);
         let (steps, rest) = (beyond >> STEP_BITS, beyond % STEP);

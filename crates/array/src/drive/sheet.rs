@@ -1,4 +1,4 @@
-//! Figures of drives as they are written in model files.
+//! Drive figures as written in model files.
 
 use brunt_units::Span;
 use serde::Deserialize;
@@ -20,19 +20,19 @@ pub(crate) struct DiskSheet {
     heads: Figure<u32>,
     /// Pairs of cylinders and sectors per track, from the outside in.
     zones: Option<Figure<Vec<(u32, u32)>>>,
-    /// Sustained MB/s (10^6 bytes) at the outermost and the innermost zone, where the zones are not known.
+    /// Sustained MB/s (10^6 bytes) in the outermost and the innermost zone, when the zones are not known.
     sustained_mb_per_s: Option<Figure<(f64, f64)>>,
     zone_count: Option<Figure<u32>>,
     serpentine_cylinders: Option<Figure<u32>>,
     /// In turns.
     skew: Figure<f64>,
-    /// Track to track, average, full stroke.
+    /// Track to track, average and full stroke.
     read_seek_ms: Option<Figure<(f64, f64, f64)>>,
     /// The same for writes.
     write_seek_ms: Option<Figure<(f64, f64, f64)>>,
-    /// Measured instead: pairs of cylinders and milliseconds.
+    /// Measured alternative: pairs of cylinders and milliseconds.
     read_seek_curve_ms: Option<Figure<Vec<(u32, f64)>>>,
-    /// What a write settles longer, beside a measured curve.
+    /// Additional settle time of a write, beside a measured curve.
     write_settle_ms: Option<Figure<f64>>,
     head_switch_ms: Figure<f64>,
     overhead_ms: Figure<f64>,
@@ -55,14 +55,14 @@ pub(crate) struct FlashSheet {
     program_us: Figure<f64>,
     erase_ms: Figure<f64>,
     block_pages: Figure<u32>,
-    /// In hundredths of the user capacity.
+    /// In percent of the user capacity.
     spare_percent: Figure<f64>,
     buffer_kib: Figure<u32>,
     overhead_us: Figure<f64>,
     interface_mb_per_s: Figure<f64>,
 }
 
-/// A figure for print: name, value, source and note.
+/// A figure for display: name, value, source and note.
 pub(super) type Listed<'a> = (&'static str, String, Provenance, &'a str);
 
 fn listed<'a, T: std::fmt::Debug>(name: &'static str, figure: &'a Figure<T>) -> Listed<'a> {
@@ -81,7 +81,7 @@ fn wrong(figure: &'static str, problem: impl Into<String>) -> ModelError {
     }
 }
 
-/// Milliseconds as written.
+/// Converts milliseconds as written.
 fn millis(value: f64) -> Span {
     Span::from_seconds(value / 1e3)
 }
@@ -209,7 +209,7 @@ impl DiskSheet {
         Ok(shape)
     }
 
-    /// Zones whose long transfers run at `outer` to `inner` MB/s and that hold the capacity.
+    /// Zones that hold the capacity, with sustained transfers from `outer` to `inner` MB/s.
     fn derived_zones(
         &self,
         (outer, inner): (f64, f64),

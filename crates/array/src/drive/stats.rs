@@ -1,16 +1,16 @@
-//! What is measured on a drive.
+//! Measurements of a drive.
 
 use brunt_units::{Span, Time};
 
 use super::Service;
 use crate::Extent;
 
-/// Counts and times of one drive since measuring began. Sums; the means are methods.
+/// Counters and times of one drive since measurement began. The fields are sums; the means are methods.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct DriveStats {
-    /// When measuring began.
+    /// When measurement began.
     pub since: Time,
-    /// Up to when the time-weighted sums have been brought.
+    /// The time up to which the time-weighted sums are current.
     pub until: Time,
     /// Reads begun.
     pub reads: u64,
@@ -20,9 +20,9 @@ pub struct DriveStats {
     pub sectors: u64,
     /// Requests ended.
     pub ended: u64,
-    /// Time spent serving, as far as it lies before `until`.
+    /// Time spent serving, up to `until`.
     pub busy: Span,
-    /// Time requests spent in the drive, those that ended.
+    /// Total time in the drive, of ended requests.
     pub response: Span,
     /// Seek time.
     pub seek: Span,
@@ -30,13 +30,13 @@ pub struct DriveStats {
     pub rotation: Span,
     /// Transfer time.
     pub transfer: Span,
-    /// Requests in the drive, summed over nanoseconds.
+    /// Requests in the drive, integrated over nanoseconds.
     pub queue_ns: u128,
     serving_until: Time,
 }
 
 impl DriveStats {
-    /// Measuring begins at `now`.
+    /// Starts measurement at `now`.
     pub(crate) fn from(now: Time, _outstanding: usize) -> Self {
         Self {
             since: now,
@@ -46,7 +46,7 @@ impl DriveStats {
         }
     }
 
-    /// Counts the time up to `now`, in which `outstanding` requests were there.
+    /// Accounts for the time up to `now`, during which `outstanding` requests were in the drive.
     pub(super) fn settle(&mut self, now: Time, outstanding: usize) {
         let span = now - self.until;
         self.queue_ns += u128::from(span.0) * outstanding as u128;
@@ -66,12 +66,12 @@ impl DriveStats {
         self.transfer += service.transfer;
     }
 
-    /// It is busy from now until `finish`.
+    /// Marks the drive as busy from now until `finish`.
     pub(super) fn busy_until(&mut self, finish: Time) {
         self.serving_until = finish;
     }
 
-    /// It has been given so much to do, spread over all that works in it; counted at once.
+    /// Adds work averaged over all components of the drive; counted at once.
     pub(super) fn worked(&mut self, span: Span) {
         self.busy += span;
     }
@@ -81,12 +81,12 @@ impl DriveStats {
         self.response += response;
     }
 
-    /// Time measured.
+    /// Measured time.
     pub fn elapsed(&self) -> Span {
         self.until - self.since
     }
 
-    /// Share of the time that it was serving, 0 to 1.
+    /// Share of the time spent serving, 0 to 1.
     pub fn utilisation(&self) -> f64 {
         ratio(self.busy.0 as f64, self.elapsed().0 as f64)
     }
@@ -96,7 +96,7 @@ impl DriveStats {
         ratio(self.ended as f64, self.elapsed().as_seconds())
     }
 
-    /// Requests in the drive, on average.
+    /// Mean number of requests in the drive.
     pub fn queue(&self) -> f64 {
         ratio(self.queue_ns as f64, self.elapsed().0 as f64)
     }
@@ -106,7 +106,7 @@ impl DriveStats {
         ratio(self.response.as_millis(), self.ended as f64)
     }
 
-    /// Mean time of a request's service, in milliseconds.
+    /// Mean service time of a request, in milliseconds.
     pub fn service_ms(&self) -> f64 {
         ratio(self.busy.as_millis(), self.ended as f64)
     }

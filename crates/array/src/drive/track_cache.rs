@@ -1,7 +1,6 @@
-//! The read cache of a hard disk: segments of successive sectors, and the one that still grows.
+//! The read cache of a hard disk: segments of consecutive sectors, one of which is still growing.
 //!
-//! After a read the disk reads on from where it ended. How far it has come follows from the time, so nothing happens
-//! until somebody asks.
+//! After a read the disk reads ahead from where it ended. Its progress follows from the time, so no events are needed.
 
 use std::ops::Range;
 
@@ -9,20 +8,20 @@ use brunt_units::{Span, Time};
 
 use crate::Extent;
 
-/// Reading on: `from` passed the head at `at`, and sectors follow every `pace` nanoseconds up to `limit`.
+/// Read-ahead: `from` passed the head at `at`, and sectors follow every `pace` nanoseconds up to `limit`.
 #[derive(Clone, Copy, Debug)]
 struct Growing {
     start: u64,
     from: u64,
     at: Time,
     pace: f64,
-    /// One over the pace: looking is more frequent than changing.
+    /// The inverse of the pace: look-ups are more frequent than changes.
     per_ns: f64,
     limit: u64,
 }
 
 impl Growing {
-    /// The first sector that has not passed at `time`.
+    /// The first sector that has not passed the head at `time`.
     fn reached(&self, time: Time) -> u64 {
         #[expect(
             clippy::cast_possible_truncation,
@@ -32,30 +31,30 @@ impl Growing {
         self.from.saturating_add(passed).min(self.limit)
     }
 
-    /// When `sector` has passed.
+    /// When `sector` has passed the head.
     fn passes(&self, sector: u64) -> Time {
         let ahead = sector.saturating_sub(self.from) as f64 * self.pace;
         self.at + Span::from_seconds(ahead / 1e9)
     }
 }
 
-/// What of a read is in the cache.
+/// How much of a read is in the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
-    /// All of it, in a segment that is complete.
+    /// All of it, in a complete segment.
     There,
-    /// The disk is reading on through it, and its end passes the head at this time, or has passed.
+    /// Read-ahead is passing through it; its end passes, or has passed, the head at this time.
     Passing(Time),
-    /// All but this end of it.
+    /// Its beginning; this end of it is missing.
     Beginning(Extent),
-    /// Nothing that helps.
+    /// Nothing usable.
     Nothing,
 }
 
-/// How many segments touch which block, by the block's number in 256 classes; a block is as long as a segment can be, or longer.
+/// How many segments touch each block, with block numbers folded into 256 classes; a block is at least as long as a segment.
 ///
-/// Nearly every random read finds nothing here, and sixteen segments are looked through only when this says that one of them
-/// may have it. No segment is longer than a block, so it touches two at most.
+/// Nearly every random read misses, so the sixteen segments are searched only when this filter says that one may match. No segment
+/// is longer than a block, so it touches at most two.
 struct Touched {
     counts: Box<[u32; 256]>,
     block_bits: u32,
@@ -73,7 +72,7 @@ impl Touched {
         usize::try_from((sector >> self.block_bits) % 256).expect("below 256")
     }
 
-    /// The classes of the first and the last sector; the same one twice when they are in one block.
+    /// The classes of the first and the last sector; equal when they are in one block.
     fn classes(&self, segment: Extent) -> [usize; 2] {
         [segment.start, segment.end() - 1].map(|sector| self.class(sector))
     }
@@ -94,12 +93,12 @@ impl Touched {
         }
     }
 
-    /// Whether a segment may have `sector`.
+    /// Whether a segment may contain `sector`.
     fn may_have(&self, sector: u64) -> bool {
         self.counts[self.class(sector)] > 0
     }
 
-    /// Whether a segment may have some of `extent`.
+    /// Whether a segment may overlap `extent`.
     fn may_touch(&self, extent: Extent) -> bool {
         let is_long = extent.length >> self.block_bits > 0;
         let [first, last] = self.classes(extent);
@@ -107,7 +106,7 @@ impl Touched {
     }
 }
 
-/// Segments, and the one that grows.
+/// All segments, including the growing one.
 pub(super) struct TrackCache {
     segments: Vec<Extent>,
     touched: Touched,
@@ -137,14 +136,14 @@ impl TrackCache {
         self.last
     }
 
-    /// The sectors that the disk has read on its own, and the one that it reads now; empty when it does not.
+    /// The sectors read ahead so far, including the one being read; empty when read-ahead has stopped.
     pub(super) fn passing(&self, now: Time) -> Range<u64> {
         self.growing.map_or(0..0, |growing| {
             growing.start..growing.reached(now).saturating_add(1)
         })
     }
 
-    /// Looks for `extent` at `time`.
+    /// Looks up `extent` at `time`.
     pub(super) fn read(&mut self, time: Time, extent: Extent) -> Found {
         if self.count == 0 {
             return Found::Nothing;
@@ -160,7 +159,7 @@ impl TrackCache {
                 if is_running || extent.end() <= reached {
                     return Found::Passing(growing.passes(extent.end()));
                 }
-                // It has stopped. What is missing must be waited for.
+                // Read-ahead has stopped. The rest must be read from the medium.
                 return Found::Beginning(Extent::new(reached, extent.end() - reached));
             }
         }
@@ -173,7 +172,7 @@ impl TrackCache {
         Found::Nothing
     }
 
-    /// A read of the medium has ended at `time` with the end of `extent`; the disk reads on.
+    /// Starts read-ahead after a read of `extent` from the medium that ended at `time`.
     pub(super) fn read_on(&mut self, extent: Extent, time: Time, pace: f64) {
         self.last = extent.end();
         let start = match self.growing.take() {
@@ -192,7 +191,7 @@ impl TrackCache {
         }
     }
 
-    /// The stream has passed `sector` at `time`, and goes on at `pace`: another zone may have begun.
+    /// Updates the read-ahead: it passed `sector` at `time` and continues at `pace`, which changes with the zone.
     pub(super) fn keep_pace(&mut self, sector: u64, time: Time, pace: f64) {
         let most = self.segment_sectors;
         if let Some(growing) = self.growing.as_mut() {
@@ -204,7 +203,7 @@ impl TrackCache {
         }
     }
 
-    /// `extent` is being written from `time` on: it is called away, and what it held of it is old.
+    /// Stops read-ahead for a write of `extent` at `time` and drops the segments it overlaps.
     pub(super) fn write(&mut self, time: Time, extent: Extent) {
         self.stop(time);
         self.last = extent.end();
@@ -219,7 +218,7 @@ impl TrackCache {
         }
     }
 
-    /// Stops reading on and keeps what was read.
+    /// Stops read-ahead and keeps what was read.
     fn stop(&mut self, time: Time) {
         let Some(growing) = self.growing.take() else {
             return;
@@ -242,7 +241,7 @@ impl TrackCache {
 mod tests {
     use super::*;
 
-    /// Sectors 100 to 108 were read at time 1,000; ten nanoseconds for each of the next ones.
+    /// Sectors 100 to 108 were read at time 1,000; the next ones take ten nanoseconds each.
     fn reading_on() -> TrackCache {
         let mut cache = TrackCache::new(2, 20);
         cache.read_on(Extent::new(100, 8), Time(1000), 10.0);
@@ -267,7 +266,7 @@ mod tests {
     #[test]
     fn what_has_passed_is_there_and_the_rest_is_not() {
         let mut cache = reading_on();
-        // Long after, the segment is full up to 128 and the disk has stopped.
+        // Much later, the segment is full up to 128 and read-ahead has stopped.
         assert_eq!(
             cache.read(Time(9000), Extent::new(120, 8)),
             Found::Passing(Time(1200))

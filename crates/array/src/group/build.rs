@@ -1,4 +1,4 @@
-//! Groups from their designs.
+//! Builds groups from their designs.
 
 use brunt_world_virtual::SECTOR_BYTES;
 
@@ -11,10 +11,10 @@ use crate::design::{DesignError, GroupDesign, Level};
 use crate::incident::Priority;
 
 impl GroupDesign {
-    /// The group over drives of which the smallest has `drive_sectors`.
+    /// Builds the group; its smallest drive has `drive_sectors`.
     ///
     /// # Errors
-    /// [`DesignError`] when the level cannot be built of these drives.
+    /// [`DesignError`] when the level cannot be built from these drives.
     pub(crate) fn build(
         &self,
         drive_sectors: u64,
@@ -84,7 +84,7 @@ impl GroupDesign {
         if chunks.is_empty() {
             return Err(too_small());
         }
-        // All drives but the lost one share the work, a stripe's width of them for each chunk.
+        // All drives but the lost one share the work; each chunk involves a stripe's width of them.
         let at_once = (self.drives.len() - 1).div_euclid(width).max(1);
         let repair = self.policy(&shape, at_once);
         let mut group = Group::new(shape, Spread::Filling, rows, chunks, repair);

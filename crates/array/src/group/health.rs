@@ -1,4 +1,4 @@
-//! What a group has lost, and what is to be rebuilt next.
+//! What a group has lost, and what to rebuild next.
 
 use super::{Chunk, Group};
 
@@ -11,7 +11,7 @@ impl Chunk {
 }
 
 impl Group {
-    /// Everything on `drive` is gone.
+    /// Marks everything on `drive` as lost.
     pub(crate) fn lose(&mut self, drive: u16) {
         self.lose_slots(drive);
         for chunk in &mut self.chunks {
@@ -30,7 +30,7 @@ impl Group {
         }
     }
 
-    /// Chunks of which some data cannot be computed.
+    /// Number of chunks with unrecoverable data.
     pub(crate) fn lost_chunks(&self) -> usize {
         let chunks = u32::try_from(self.chunks.len()).expect("few chunks");
         (0..chunks)
@@ -38,7 +38,7 @@ impl Group {
             .count()
     }
 
-    /// Whether the data of all stripes of `extent` can be computed.
+    /// Whether all data of the stripes of `extent` can be read or computed.
     pub(crate) fn has(&self, extent: crate::Extent) -> bool {
         let mut stripes = extent.split(self.shape.data_sectors());
         stripes.all(|(number, _)| {
@@ -48,8 +48,8 @@ impl Group {
         })
     }
 
-    /// Failures that are not repaired: different drives with pieces that are not good, or the members that some chunk has
-    /// lost, if that is more (a spare may have failed with one piece, returned, and failed again with another).
+    /// Unrepaired failures: the number of drives with bad pieces, or the most members lost by any chunk if that is larger (a spare
+    /// may have failed with one piece, returned, and failed again with another).
     pub(crate) fn failures(&self) -> u32 {
         let bad = |piece: &&super::Piece| !piece.is_good;
         let pieces = self.chunks.iter().flat_map(|chunk| &chunk.pieces);
@@ -60,7 +60,7 @@ impl Group {
         most.max(u32::try_from(drives.len()).expect("few drives"))
     }
 
-    /// Whether some piece is, goes or belongs on `drive`.
+    /// Whether any piece is on `drive`, is moving there, or has its home there.
     pub(crate) fn uses(&self, drive: u16) -> bool {
         let mut pieces = self.chunks.iter().flat_map(|chunk| &chunk.pieces);
         let goes = |piece: &super::Piece| {
@@ -71,13 +71,13 @@ impl Group {
         self.is_home(drive) || pieces.any(|piece| piece.spot.drive == drive || goes(piece))
     }
 
-    /// Whether some piece belongs on `drive`, whether or not it is there now.
+    /// Whether `drive` is the home of any piece, even if the piece is elsewhere.
     pub(crate) fn is_home(&self, drive: u16) -> bool {
         let mut pieces = self.chunks.iter().flat_map(|chunk| &chunk.pieces);
         self.pools(drive) || pieces.any(|piece| piece.home == drive)
     }
 
-    /// Pieces that are bad, could be rebuilt, and have no place for it.
+    /// Bad pieces that can be rebuilt but have no target.
     pub(crate) fn homeless(&self) -> Vec<(u32, u32)> {
         let chunks = (0..).zip(&self.chunks).filter(|(_, chunk)| !chunk.is_plain);
         let chunks = chunks.filter(|(number, _)| self.chunk_survives(*number));
@@ -89,7 +89,7 @@ impl Group {
         pieces.collect()
     }
 
-    /// A good piece that belongs on `drive`, is elsewhere, and is not being moved.
+    /// A good piece whose home is `drive` but that is elsewhere and not being moved.
     pub(crate) fn away_from(&self, drive: u16) -> Option<(u32, u32)> {
         if self.slots.is_some() {
             return None;
@@ -105,7 +105,7 @@ impl Group {
         })
     }
 
-    /// Drives that good pieces of a RAID group belong on and are away from, unless they are on their way.
+    /// Home drives of good pieces of a RAID group that are elsewhere and not being moved.
     pub(crate) fn homes_away(&self) -> Vec<u16> {
         if self.slots.is_some() {
             return Vec::new();
@@ -117,7 +117,7 @@ impl Group {
         away.map(|piece| piece.home).collect()
     }
 
-    /// Whether something of what was on `drive` is lost there, and can be computed.
+    /// Whether some piece lost on `drive` can still be computed.
     pub(crate) fn rebuilds(&self, drive: u16) -> bool {
         (0..).zip(&self.chunks).any(|(number, chunk)| {
             let mut pieces = chunk.pieces.iter();
@@ -126,7 +126,7 @@ impl Group {
         })
     }
 
-    /// Whether some good piece is being copied onto `drive`.
+    /// Whether a good piece is being copied onto `drive`.
     pub(crate) fn moves_onto(&self, drive: u16) -> bool {
         let mut pieces = self.chunks.iter().flat_map(|chunk| &chunk.pieces);
         pieces.any(|piece| {
@@ -135,7 +135,7 @@ impl Group {
         })
     }
 
-    /// Rows that pieces lost on `drive` lack where they go, or would go, of those that can be computed.
+    /// Rows still to be written to rebuild the recoverable pieces lost on `drive`.
     pub(crate) fn rows_to_rebuild(&self, drive: u16) -> u64 {
         let lost = |piece: &super::Piece| !piece.is_good && piece.spot.drive == drive;
         let chunks = (0..).zip(&self.chunks);
@@ -144,7 +144,7 @@ impl Group {
         self.rows_lacking(pieces.filter(|piece| lost(piece)))
     }
 
-    /// Rows that good pieces on their way to `drive` lack there.
+    /// Rows still to be copied for good pieces moving to `drive`.
     pub(crate) fn rows_to_move(&self, drive: u16) -> u64 {
         let goes = |piece: &super::Piece| {
             let there = |target: super::Target| target.spot.drive == drive;
@@ -159,7 +159,7 @@ impl Group {
         pieces.map(|piece| self.rows_per_chunk - done(piece)).sum()
     }
 
-    /// Where a piece was being copied to from `drive`, which has failed; it can be computed.
+    /// The target drive of a recoverable piece that was being copied from the failed `drive`.
     pub(crate) fn copied_from(&self, drive: u16) -> Option<u16> {
         (0..).zip(&self.chunks).find_map(|(number, chunk)| {
             let lost = |piece: &&super::Piece| !piece.is_good && piece.spot.drive == drive;
@@ -169,7 +169,7 @@ impl Group {
         })
     }
 
-    /// The piece to be rebuilt or moved next: in the chunk that has lost most, of those that nobody repairs.
+    /// The next piece to rebuild or move: in the chunk that has lost most, among chunks not being repaired.
     pub(crate) fn next_repair(&self) -> Option<(u32, u32)> {
         if self.repairing.len() >= self.repair.at_once {
             return None;
@@ -189,7 +189,7 @@ impl Group {
         candidates.min().map(|(_, number, member)| (number, member))
     }
 
-    /// The priority of repairing a chunk.
+    /// The repair priority of a chunk.
     pub(crate) fn repair_priority(&self, chunk: u32) -> crate::incident::Priority {
         match self.chunks[chunk as usize].bad() {
             0 => self.repair.moving,

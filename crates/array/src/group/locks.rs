@@ -1,7 +1,7 @@
-//! Who may work on which stripe.
+//! Stripe locks.
 //!
-//! A stripe whose parities are being changed is nobody else's. Writers hold one stripe; a rebuild *claims* some rows of a
-//! chunk, which nobody can enter any more, and begins when the last writer has left.
+//! While the parities of a stripe are being changed, it belongs to one job. Writers hold one stripe. A rebuild *claims* some rows
+//! of a chunk: no job can enter them any more, and the claim begins when the last writer has left.
 //!
 //! Invariant: within a claim that has begun, no stripe is held.
 
@@ -15,7 +15,7 @@ use hashbrown::hash_map::Entry;
 use super::StripeAt;
 use crate::slab::Key;
 
-/// Names a claim within one group.
+/// Identifies a claim within one group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ClaimId(u64);
 
@@ -23,7 +23,7 @@ struct Claim {
     id: ClaimId,
     chunk: u32,
     rows: Range<u64>,
-    /// Stripes within that are held still.
+    /// Stripes within the claim that are still held.
     held: usize,
     waiting: VecDeque<(StripeAt, Key)>,
 }
@@ -34,7 +34,7 @@ impl Claim {
     }
 }
 
-/// Locks of one group.
+/// The locks of one group.
 #[derive(Default)]
 pub(crate) struct Locks {
     held: HashMap<StripeAt, VecDeque<Key>, BuildHasherDefault<StripeHasher>>,
@@ -42,17 +42,17 @@ pub(crate) struct Locks {
     claimed: u64,
 }
 
-/// What giving something back allows.
+/// What a release allows.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Released {
-    /// Jobs that hold their stripe from now on.
+    /// Jobs that now hold their stripe.
     pub(crate) jobs: Vec<Key>,
-    /// A claim that has begun.
+    /// A claim that now begins.
     pub(crate) claim: Option<ClaimId>,
 }
 
 impl Locks {
-    /// Asks for the stripe: whether `job` holds it; if not, it is told later.
+    /// Locks the stripe for `job`, or queues the job; returns whether it holds the stripe now.
     pub(crate) fn take(&mut self, at: StripeAt, job: Key) -> bool {
         if let Some(claim) = self.claims.iter_mut().find(|claim| claim.covers(at)) {
             claim.waiting.push_back((at, job));
@@ -70,7 +70,7 @@ impl Locks {
         }
     }
 
-    /// Gives the stripe back.
+    /// Releases the stripe.
     pub(crate) fn give(&mut self, at: StripeAt) -> Released {
         let mut released = Released::default();
         let queue = self.held.get_mut(&at).expect("it was held");
@@ -86,7 +86,7 @@ impl Locks {
         released
     }
 
-    /// Claims rows of a chunk, which no other claim covers: its name, and whether it has begun.
+    /// Claims rows of a chunk that no other claim covers; returns its identifier, and whether it has begun.
     pub(crate) fn claim(&mut self, chunk: u32, rows: Range<u64>) -> (ClaimId, bool) {
         let id = ClaimId(self.claimed);
         self.claimed += 1;
@@ -106,7 +106,7 @@ impl Locks {
         (id, held == 0)
     }
 
-    /// Ends a claim: jobs that hold their stripe from now on.
+    /// Ends a claim; returns the jobs that now hold their stripe.
     pub(crate) fn unclaim(&mut self, id: ClaimId) -> Vec<Key> {
         let at = self.claims.iter().position(|claim| claim.id == id);
         let claim = self.claims.remove(at.expect("it was claimed"));
@@ -117,14 +117,14 @@ impl Locks {
             .collect()
     }
 
-    /// Whether anything is held, claimed or waited for.
+    /// Whether nothing is held, claimed or waited for.
     #[cfg(test)]
     pub(crate) fn is_idle(&self) -> bool {
         self.held.is_empty() && self.claims.is_empty()
     }
 }
 
-/// Stripes are numbers; one multiplication mixes them well enough, and equally everywhere.
+/// Keys are plain numbers; one multiplication mixes them well enough, and identically on every platform.
 #[derive(Default)]
 pub(crate) struct StripeHasher(u64);
 

@@ -1,18 +1,17 @@
 //! RAID groups and disk pools: sectors spread over drives, with protection.
 //!
-//! Both are made of *chunks*. A chunk is some rows of stripes whose members are *pieces*, one piece to a drive:
+//! Both consist of *chunks*. A chunk is a number of stripe rows whose members are *pieces*, one per drive:
 //!
 //! ```text
-//!    RAID 10, 6 drives:  3 chunks (one per mirror pair), every piece a whole drive; stripes go round the chunks
+//! RAID 10, 6 drives: 3 chunks (one per mirror pair), every piece a whole drive; stripes rotate over the chunks
 //!    RAID 50, 2 x 5:     2 chunks (one per RAID 5), likewise
 //!    disk pool:          many chunks of 10 pieces of 512 MiB on 10 of all drives; stripes fill one chunk, then the next
 //! ```
 //!
-//! A piece may have a *target*: where it is being rebuilt, or copied to. Rows below the target's mark are there already:
-//! a lost piece can be read at its target below the mark, and whatever is written below the mark is written to the
-//! target too.
+//! A piece may have a *target*: where it is being rebuilt or copied to. Rows below the target's mark are already there: a lost
+//! piece can be read from its target below the mark, and every write below the mark also goes to the target.
 //!
-//! Invariant: the pieces of a chunk lie on different drives. Invariant: every sector of the group is in one stripe.
+//! Invariant: the pieces of a chunk lie on different drives. Invariant: every sector of the group belongs to one stripe.
 
 mod build;
 mod health;
@@ -31,7 +30,7 @@ use plan::Row;
 use stripe::Members;
 pub(crate) use stripe::members;
 
-/// A place on a drive.
+/// A position on a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Spot {
     pub(crate) drive: u16,
@@ -39,11 +38,11 @@ pub(crate) struct Spot {
     pub(crate) sector: u64,
 }
 
-/// Where a piece is going to be.
+/// Where a piece is moving to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Target {
     pub(crate) spot: Spot,
-    /// Rows below this are there.
+    /// Rows below this are already there.
     pub(crate) rows_done: u64,
 }
 
@@ -51,10 +50,10 @@ pub(crate) struct Target {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Piece {
     pub(crate) spot: Spot,
-    /// Whether what is at `spot` is good.
+    /// Whether the content at `spot` is good.
     pub(crate) is_good: bool,
     pub(crate) target: Option<Target>,
-    /// The drive it is meant for.
+    /// The drive it belongs on.
     pub(crate) home: u16,
 }
 
@@ -72,15 +71,15 @@ impl Piece {
 /// How lost pieces are rebuilt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RepairPolicy {
-    /// Rows that are rebuilt together.
+    /// Rows rebuilt together.
     pub(crate) unit_rows: u64,
-    /// Chunks that are rebuilt at once.
+    /// Chunks rebuilt at once.
     pub(crate) at_once: usize,
-    /// With one member of a stripe lost.
+    /// When one member of a stripe is lost.
     pub(crate) priority: Priority,
-    /// With more.
+    /// When more members are lost.
     pub(crate) critical: Priority,
-    /// With none: a piece is only moved.
+    /// When none is lost: a piece is only moved.
     pub(crate) moving: Priority,
 }
 
@@ -102,7 +101,7 @@ impl Chunk {
         chunk
     }
 
-    /// To be called after any change of a piece.
+    /// Updates `is_plain`; must be called after any change of a piece.
     pub(crate) fn look(&mut self) {
         self.is_plain = self
             .pieces
@@ -128,7 +127,7 @@ impl Chunk {
     }
 }
 
-/// How stripes go over chunks.
+/// How stripes are laid out over chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Spread {
     /// One stripe of each chunk in turn.
@@ -137,14 +136,14 @@ pub(crate) enum Spread {
     Filling,
 }
 
-/// A stripe of a group: its chunk, and its row there.
+/// A stripe of a group: its chunk, and its row in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct StripeAt {
     pub(crate) chunk: u32,
     pub(crate) row: u64,
 }
 
-/// A group of drives or a pool.
+/// A RAID group or pool.
 pub(crate) struct Group {
     pub(crate) shape: StripeShape,
     pub(crate) spread: Spread,
@@ -152,7 +151,7 @@ pub(crate) struct Group {
     pub(crate) chunks: Vec<Chunk>,
     pub(crate) locks: locks::Locks,
     pub(crate) repair: RepairPolicy,
-    /// Chunks that are being repaired.
+    /// Chunks being repaired.
     pub(crate) repairing: Vec<u32>,
     /// Free slots of a pool; a RAID group has none.
     pub(crate) slots: Option<pool::Slots>,
@@ -184,17 +183,17 @@ impl Group {
         }
     }
 
-    /// Sectors of data.
+    /// Data capacity in sectors.
     pub(crate) fn sectors(&self) -> u64 {
         self.shape.data_sectors() * self.rows_per_chunk * self.chunks.len() as u64
     }
 
-    /// Sectors of a piece on its drive.
+    /// Sectors of a piece.
     pub(crate) fn piece_sectors(&self) -> u64 {
         self.rows_per_chunk * self.shape.strip_sectors
     }
 
-    /// The stripe of this number, counted along the group.
+    /// The stripe with this number within the group.
     pub(crate) fn stripe(&self, number: u64) -> StripeAt {
         let (chunk, row) = match self.spread {
             Spread::Round => {
@@ -212,7 +211,7 @@ impl Group {
         }
     }
 
-    /// The first sector of a stripe's data, counted along the group: [`Self::stripe`] backwards.
+    /// The first sector of a stripe's data within the group: the inverse of [`Self::stripe`].
     pub(crate) fn first_sector(&self, at: StripeAt) -> u64 {
         let (chunk, chunks) = (u64::from(at.chunk), self.chunks.len() as u64);
         let number = match self.spread {
@@ -236,7 +235,7 @@ impl Group {
         }
     }
 
-    /// Where `member` of a stripe is read, from sector `within` of its strip; it must be readable.
+    /// Where to read `member` of a stripe, from sector `within` of its strip; it must be readable.
     pub(crate) fn read_spot(&self, at: StripeAt, member: u32, within: u64) -> Spot {
         let spot = self.chunks[at.chunk as usize].readable_at(member, at.row);
         self.within(
@@ -246,7 +245,7 @@ impl Group {
         )
     }
 
-    /// Where `member` of a stripe is written, from sector `within` of its strip.
+    /// Where to write `member` of a stripe, from sector `within` of its strip.
     pub(crate) fn write_spots(
         &self,
         at: StripeAt,
@@ -272,14 +271,14 @@ impl Group {
         }
     }
 
-    /// Whether a stripe needs its lock to be read: what it reads must belong together.
+    /// Whether reading a stripe requires its lock, because the strips read must be consistent with each other.
     pub(crate) fn reads_need_lock(&self, at: StripeAt) -> bool {
         self.shape.parities() > 0 && !self.chunks[at.chunk as usize].is_plain
     }
 
-    /// Whether the data of `row` and those after it in a chunk is there.
+    /// Whether the data of all rows of a chunk is readable or can be computed.
     pub(crate) fn chunk_survives(&self, chunk: u32) -> bool {
-        // The last row has the fewest members: marks only take away from above.
+        // The last row has the fewest readable members: targets are filled from row 0 upwards.
         let readable = self.chunks[chunk as usize].readable(self.rows_per_chunk - 1);
         self.shape.survives(readable)
     }

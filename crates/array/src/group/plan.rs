@@ -1,29 +1,29 @@
-//! Which drives a request to one stripe reads and writes: pure, and the heart of RAID.
+//! Which drives a request to one stripe reads and writes: pure functions, and the core of RAID.
 //!
 //! ```text
-//!    read    the strip is there               read it
+//!    read    the strip is readable            read it
 //!            it is not                        read as many others as there are data strips, and compute it
 //!    write   every data strip is new          full stripe: compute the parities, write all, read nothing
-//!            otherwise, what reads less of
+//!            otherwise, the cheaper of
 //!              read-modify-write              old data and old parities; parity changes by the difference
 //!              reconstruct-write              the data that stays; parity is computed from all data
 //!            neither is possible              read as many members as there are data strips, then reconstruct
 //! ```
 //!
-//! What a cache holds as the drives do need not be read: a plan asks for every part whether it is lacking. With the old data
-//! at hand, read-modify-write reads parities only; with the data that stays, reconstruct-write reads nothing.
+//! On-disk content that the cache holds need not be read: a plan asks for every part whether it is lacking. With the old data in
+//! the cache, read-modify-write reads only parities; with the data that stays in the cache, reconstruct-write reads nothing.
 //!
-//! Parities are read and written over the hull of what is written, so a plan has at most one step per member and range.
-//! A member that cannot be written is left out: its part is in the parities, or will be when it is rebuilt.
+//! Parities are read and written over one extent covering everything written, so a plan has at most one step per member and range.
+//! A member that cannot be written is skipped: its content follows from the parities, or is written when it is rebuilt.
 //!
-//! Invariant: what a plan writes can be computed from what it reads and the new data. A test does so with bytes.
+//! Invariant: what a plan writes can be computed from what it reads and the new data. A test checks this with bytes.
 
 use smallvec::{SmallVec, smallvec};
 
 use super::stripe::{Members, Protection, StripeShape, members};
 use crate::Extent;
 
-/// One strip's part of a plan.
+/// A part of one strip in a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Step {
     pub(crate) member: u32,
@@ -33,30 +33,30 @@ pub(crate) struct Step {
 
 pub(crate) type Steps = SmallVec<[Step; 2]>;
 
-/// How a plan gets at what it needs.
+/// How a plan obtains the data it needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Method {
-    /// Nothing has to be computed.
+    /// Nothing is computed.
     Direct,
-    /// A read of what is lost.
+    /// Reads other members and computes the lost data.
     Reconstruct,
-    /// Parities from new data alone.
+    /// Parities computed from new data alone.
     FullStripe,
-    /// Parities by the difference of old and new data.
+    /// Parities updated by the difference of old and new data.
     ReadModifyWrite,
-    /// Parities from all data.
+    /// Parities computed from all data.
     ReconstructWrite,
-    /// Parities from all data, some of which is computed first.
+    /// Parities computed from all data, some of which is computed first.
     RebuildWrite,
 }
 
-/// What is done: all reads, and when they have ended, all writes.
+/// The steps of a plan: all reads, then all writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Plan {
     pub(crate) method: Method,
     pub(crate) reads: Steps,
     pub(crate) writes: Steps,
-    /// Reads more that the cheapest way would have taken without what was at hand.
+    /// Reads saved compared with the cheapest plan without cached data.
     pub(crate) spared: usize,
 }
 
@@ -64,7 +64,7 @@ pub(crate) struct Plan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Lost;
 
-/// A row of a stripe and who can be read in it.
+/// A row of a stripe, and its readable members.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Row<'a> {
     pub(crate) shape: &'a StripeShape,
@@ -77,7 +77,7 @@ impl Row<'_> {
         self.readable >> member & 1 == 1
     }
 
-    /// A read of `extent` of the stripe's data. `choose` picks the copy of a mirror.
+    /// Plans a read of `extent` of the stripe's data. `choose` picks the copy of a mirror.
     pub(crate) fn read(
         &self,
         extent: Extent,
@@ -117,7 +117,7 @@ impl Row<'_> {
         }
     }
 
-    /// As many readable members as there are data strips: data first, then parities; of a mirror, one copy.
+    /// As many readable members as there are data strips: data first, then parities; for a mirror, one copy.
     pub(crate) fn sources(&self) -> Members {
         if self.shape.protection == Protection::Mirror {
             return self.readable & self.readable.wrapping_neg();
@@ -132,8 +132,8 @@ impl Row<'_> {
             .fold(0, |set, member| set | 1 << member)
     }
 
-    /// A write of `extents` of the stripe's data, ascending and apart from one another. Of any part of that data, `lacks`
-    /// says what nobody has at hand as the drives hold it; [`all_of_it`] when there is no cache.
+    /// Plans a write of `extents` of the stripe's data, ascending and disjoint. For a part of that data, `lacks` returns what is
+    /// lacking of its on-disk content; pass [`all_of_it`] when there is no cache.
     pub(crate) fn write(
         &self,
         extents: &[Extent],
@@ -158,7 +158,7 @@ impl Row<'_> {
         }
     }
 
-    /// The steps over the data strips of `extents`.
+    /// The steps for the data strips of `extents`.
     fn data_steps<'b>(&'b self, extents: &'b [Extent]) -> impl Iterator<Item = Step> + 'b {
         let parts = extents.iter().flat_map(|extent| self.shape.strips(*extent));
         parts.map(|(index, within)| Step {
@@ -189,7 +189,7 @@ impl Row<'_> {
         let writes = writable.chain(&parities).copied().collect();
         let stays = self.staying(extents, over);
         if parities.is_empty() || stays.is_empty() {
-            // No parity to keep, and then every data strip is there; or nothing of the old data to keep.
+            // Either there is no parity to maintain, so every data strip is readable; or no old data stays.
             let is_full = stays.is_empty() && !parities.is_empty();
             let method = if is_full {
                 Method::FullStripe
@@ -239,7 +239,7 @@ impl Row<'_> {
         (Method::RebuildWrite, reads.collect())
     }
 
-    /// What is read of `parts` of the data: of each strip the hull of what is lacking.
+    /// The reads needed for `parts` of the data: per strip, one extent covering what is lacking.
     fn lacking(&self, parts: &[Extent], lacks: impl Fn(Extent) -> Option<Extent>) -> Steps {
         let strip = self.shape.strip_sectors;
         let mut steps = Steps::new();
@@ -254,7 +254,7 @@ impl Row<'_> {
         steps
     }
 
-    /// What stays of the data: of every strip the part in `over`, if some of that is not new.
+    /// The old data that stays: of every strip the part in `over`, unless all of that is new.
     fn staying(&self, extents: &[Extent], over: Extent) -> SmallVec<[Extent; 8]> {
         let strip = self.shape.strip_sectors;
         let whole = |index: u32| Extent::new(u64::from(index) * strip + over.start, over.length);
@@ -267,7 +267,7 @@ impl Row<'_> {
     }
 }
 
-/// There is no cache, or what it has is not what the drives hold.
+/// For use without a cache, or when its content is not what the drives hold.
 pub(crate) fn all_of_it(part: Extent) -> Option<Extent> {
     Some(part)
 }
@@ -292,14 +292,14 @@ impl Plan {
     }
 }
 
-/// The smallest extent that holds both.
+/// The smallest extent that covers both.
 fn hull(one: Option<Extent>, other: Extent) -> Extent {
     let Some(one) = one else { return other };
     let start = one.start.min(other.start);
     Extent::new(start, one.end().max(other.end()) - start)
 }
 
-/// Adds a read of `within`, together with what is read of the member already.
+/// Adds a read of `within`, merging it with an existing read of the member.
 fn widen(reads: &mut Steps, member: u32, within: Extent) {
     match reads.iter_mut().find(|step| step.member == member) {
         Some(step) => step.within = hull(Some(step.within), within),

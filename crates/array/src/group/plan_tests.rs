@@ -1,5 +1,5 @@
-//! Plans carried out with bytes: what is written must follow from what was read, and every loss that the shape survives
-//! must leave the data readable.
+//! Plans executed with bytes: what is written must follow from what was read, and the data must stay readable after every loss that
+//! the shape survives.
 
 use brunt_world::random::{Stream, Streams};
 
@@ -26,7 +26,7 @@ fn inverse(value: u8) -> u8 {
     (1..=255).find(|other| times(value, *other) == 1).unwrap()
 }
 
-/// The factors of each data strip in what `member` of the row holds.
+/// The coefficient of each data strip in the content of `member` of the row.
 fn factors(row: &Row<'_>, member: u32) -> Vec<u8> {
     let shape = row.shape;
     (0..shape.data_strips())
@@ -44,7 +44,7 @@ fn factors(row: &Row<'_>, member: u32) -> Vec<u8> {
         .collect()
 }
 
-/// The data strips' bytes at one place, from as many members' bytes there: Gauss.
+/// The data strips' bytes at one position, from as many members' bytes: Gaussian elimination.
 fn solve(mut lines: Vec<(Vec<u8>, u8)>) -> Option<Vec<u8>> {
     let unknowns = lines.first()?.0.len();
     for column in 0..unknowns {
@@ -78,7 +78,7 @@ fn at(number: u64) -> usize {
     usize::try_from(number).unwrap()
 }
 
-/// What the member should hold at `sector` of its strip, from `data`.
+/// The correct content of `member` at `sector` of its strip, from `data`.
 fn held(row: &Row<'_>, data: &[u8], member: u32, sector: u64) -> u8 {
     if row.shape.protection == Protection::Mirror {
         return data[at(sector)];
@@ -91,7 +91,7 @@ fn held(row: &Row<'_>, data: &[u8], member: u32, sector: u64) -> u8 {
         .fold(0, |sum, part| sum ^ part)
 }
 
-/// The data at `sector` of every strip, computed from the members that `reads` cover there.
+/// The data of every strip at `sector`, computed from the members that `reads` cover there.
 fn computed(row: &Row<'_>, bytes: &Bytes, reads: &Steps, sector: u64) -> Option<Vec<u8>> {
     let covers = |step: &&Step| step.within.overlap(Extent::new(sector, 1)).is_some();
     let lines = reads.iter().filter(covers).map(|step| {
@@ -103,7 +103,7 @@ fn computed(row: &Row<'_>, bytes: &Bytes, reads: &Steps, sector: u64) -> Option<
     solve(lines)
 }
 
-/// What a plan's write of `member` at `sector` writes, from its reads and the new data alone.
+/// What a plan writes to `member` at `sector`, from its reads and the new data alone.
 fn written(
     row: &Row<'_>,
     plan: &Plan,
@@ -160,7 +160,7 @@ fn written(
     })
 }
 
-/// Of any part, the hull of what is not `held`.
+/// The smallest extent covering the sectors of `part` that are not `held`.
 fn lacks(held: &[bool], part: Extent) -> Option<Extent> {
     let mut lacking = (part.start..part.end()).filter(|sector| !held[at(*sector)]);
     let first = lacking.next()?;
@@ -168,7 +168,7 @@ fn lacks(held: &[bool], part: Extent) -> Option<Extent> {
     Some(Extent::new(first, last + 1 - first))
 }
 
-/// Nothing, everything, or some runs.
+/// Holds nothing, everything, or some runs.
 fn random_held(stream: &mut Stream, sectors: u64) -> Vec<bool> {
     let mut held = vec![stream.percent(10); at(sectors)];
     if stream.percent(60) {
@@ -279,7 +279,7 @@ fn acknowledged_data_survives_every_loss_that_the_shape_survives() {
         for (own, new) in bytes.data.iter_mut().zip(&new) {
             *own = new.unwrap_or(*own);
         }
-        // The members that are there hold what the new data says.
+        // The readable members match the new data.
         for member in members(row.readable) {
             let expected = &members_hold(&bytes.data, &row)[member as usize];
             assert_eq!(&bytes.members[member as usize], expected, "{plan:?}");
@@ -290,7 +290,7 @@ fn acknowledged_data_survives_every_loss_that_the_shape_survives() {
     assert!(spared > 1000, "what is at hand is not read: {spared}");
 }
 
-/// Reads anything, with the members that are lost, and one more if that is survived.
+/// Reads random extents, with the lost members, and with one more if the shape survives that.
 fn check_reads(stream: &mut Stream, row: &Row<'_>, bytes: &Bytes) {
     let mut row = *row;
     let fewer = row.readable & !(1 << stream.below(u64::from(row.shape.width)));

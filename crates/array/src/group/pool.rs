@@ -4,15 +4,15 @@
 //!    drive   0  1  2  3  4  5  6  7  8  9 10
 //!    chunk 0 a  a  a  a  a  .  a  a  a  a  a      ten pieces (8 data, 2 parity) on ten of eleven drives
 //!    chunk 1 b  b  .  b  b  b  b  b  b  b  b
-//!            ...                                  and on every drive some slots stay free: preservation capacity
+//!            ...                                  some slots stay free on every drive: preservation capacity
 //! ```
 //!
-//! There is no spare drive. When a drive fails, each of its pieces is rebuilt into a free slot of a drive that does not yet
-//! hold a piece of the same chunk, so all drives read and all drives write. As long as slots are free, drives may fail one
-//! after another without anybody coming.
+//! There is no spare drive. When a drive fails, each of its pieces is rebuilt into a free slot of a drive that does not yet hold a
+//! piece of the same chunk, so all drives read and all drives write. As long as slots are free, drives may fail one after another
+//! without replacement.
 //!
-//! Source of the shape: dynamic disk pools of the Dell MD3 and NetApp E series, at least 11 drives, 8 + 2, rebuilt with
-//! priorities. The piece of 512 MiB and the preservation table are from memory of their documents.
+//! The shape follows the dynamic disk pools of the Dell MD3 and NetApp E series: at least 11 drives, 8 + 2, rebuilt with
+//! priorities. The piece size of 512 MiB and the preservation table are from memory of their documents.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,10 +20,10 @@ use brunt_world::random::Stream;
 
 use super::{Chunk, Group, Piece, Spot, Target};
 
-/// The least drives of a pool.
+/// Minimum number of drives in a pool.
 pub const POOL_DRIVES_MIN: usize = 11;
 
-/// Drives' worth of slots that stay free for rebuilding, in a pool of so many drives.
+/// Drives' worth of slots kept free for rebuilding, in a pool of `drives` drives.
 pub fn preservation_drives(drives: usize) -> usize {
     match drives {
         0..=11 => 1,
@@ -40,9 +40,9 @@ pub fn preservation_drives(drives: usize) -> usize {
 pub(crate) struct Slots {
     piece_sectors: u64,
     per_drive: u32,
-    /// Slots that stay free for rebuilding.
+    /// Slots kept free for rebuilding.
     reserved: usize,
-    /// Free slots of each drive that is there.
+    /// Free slots of each working drive.
     free: BTreeMap<u16, BTreeSet<u32>>,
 }
 
@@ -57,7 +57,7 @@ impl Slots {
         }
     }
 
-    /// The lowest free slot of `drive`.
+    /// Takes the lowest free slot of `drive`.
     fn take(&mut self, drive: u16) -> Option<Spot> {
         let slot = self.free.get_mut(&drive)?.pop_first()?;
         Some(Spot {
@@ -78,7 +78,7 @@ impl Slots {
         self.free.get(&drive).map_or(0, BTreeSet::len)
     }
 
-    /// A slot on the drive with the most free ones that is not in `taken`; among equals, a drawn one.
+    /// A slot on the drive with the most free slots, excluding `taken`; ties are broken at random.
     fn place(&mut self, taken: &[u16], stream: &mut Stream) -> Option<Spot> {
         let candidates = self
             .free
@@ -93,7 +93,7 @@ impl Slots {
         self.take(best[drawn])
     }
 
-    /// Chunks of free slots: as many as fit beside the reserved ones.
+    /// Builds chunks from free slots: as many as fit beside the reserved ones.
     pub(super) fn fill(&mut self, width: usize, stream: &mut Stream) -> Vec<Chunk> {
         let all: usize = self.free.values().map(BTreeSet::len).sum();
         let count = all.saturating_sub(self.reserved).div_euclid(width);
@@ -102,7 +102,7 @@ impl Slots {
             .collect()
     }
 
-    /// A chunk on `width` different drives, if so many have a free slot.
+    /// A chunk on `width` different drives, if that many have a free slot.
     fn chunk(&mut self, width: usize, stream: &mut Stream) -> Option<Chunk> {
         let mut spots: Vec<Spot> = Vec::with_capacity(width);
         while spots.len() < width {
@@ -116,14 +116,14 @@ impl Slots {
         Some(Chunk::new(spots.into_iter().map(Piece::at).collect()))
     }
 
-    /// The drive is gone with its slots.
+    /// Removes a drive with its slots.
     fn lose(&mut self, drive: u16) {
         if let Some(free) = self.free.get_mut(&drive) {
             free.clear();
         }
     }
 
-    /// The drive is back, or new, and empty.
+    /// Adds an empty drive.
     fn gain(&mut self, drive: u16) {
         self.free.insert(drive, (0..self.per_drive).collect());
     }
@@ -134,20 +134,19 @@ impl Slots {
 }
 
 impl Group {
-    /// Whether this is a pool, and `drive` is one of its drives.
+    /// Whether this is a pool that includes `drive`.
     pub(crate) fn pools(&self, drive: u16) -> bool {
         self.slots.as_ref().is_some_and(|slots| slots.has(drive))
     }
 
-    /// Whether this is a pool, and a drive of `sectors` has room for its slots.
+    /// Whether this is a pool, and a drive of `sectors` is large enough for its slots.
     pub(crate) fn admits(&self, sectors: u64) -> bool {
         self.slots
             .as_ref()
             .is_some_and(|slots| u64::from(slots.per_drive) * slots.piece_sectors <= sectors)
     }
 
-    /// Makes room for data of the slots of a pool that need not stay free: the sectors that it has more. They come after
-    /// all others.
+    /// Turns unreserved slots into chunks; returns the sectors gained, which come after all others.
     pub(crate) fn extend(&mut self, stream: &mut Stream) -> u64 {
         let (before, width) = (self.sectors(), self.shape.width as usize);
         if let Some(slots) = &mut self.slots {
@@ -156,28 +155,28 @@ impl Group {
         self.sectors() - before
     }
 
-    /// Everything on `drive` is gone: its slots with it.
+    /// Removes the slots of a failed `drive`.
     pub(crate) fn lose_slots(&mut self, drive: u16) {
         if let Some(slots) = &mut self.slots {
             slots.lose(drive);
         }
     }
 
-    /// An empty drive is there, again or for the first time.
+    /// Adds the slots of an empty drive, new or replaced.
     pub(crate) fn gain_slots(&mut self, drive: u16) {
         if let Some(slots) = &mut self.slots {
             slots.gain(drive);
         }
     }
 
-    /// A spot that no piece uses any more.
+    /// Frees a spot that no piece uses any more.
     pub(crate) fn free_spot(&mut self, spot: Spot) {
         if let Some(slots) = &mut self.slots {
             slots.give(spot);
         }
     }
 
-    /// Gives a piece of a pool a slot to be rebuilt in; false when there is none.
+    /// Assigns a rebuild slot to a piece of a pool; false when there is none.
     pub(crate) fn place_target(&mut self, chunk: u32, member: u32, stream: &mut Stream) -> bool {
         let entry = &mut self.chunks[chunk as usize];
         let good = entry.pieces.iter().filter(|piece| piece.is_good);
@@ -194,7 +193,7 @@ impl Group {
         true
     }
 
-    /// Gives pieces of the fullest drives targets on `drive`, until it is as full as they are: whether there are any.
+    /// Assigns targets on `drive` to pieces of the fullest drives, until it is as full as they are; returns whether there are any.
     pub(crate) fn rebalance(&mut self, drive: u16) -> bool {
         let Some(slots) = &mut self.slots else {
             return false;

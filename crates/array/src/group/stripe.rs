@@ -1,7 +1,7 @@
-//! The shape of a stripe: what is protected together, and who holds which part.
+//! The shape of a stripe: its protection, and which member holds which part.
 //!
 //! ```text
-//!    row 0   D0 D1 D2 D3 P      parity: k = width - parities data strips, and the parities move one member
+//!    row 0   D0 D1 D2 D3 P      parity: k = width - parities data strips, and the parities shift by one member
 //!    row 1   D1 D2 D3 P  D0     to the left with every row, so that every member holds its share of them
 //!    row 2   D2 D3 P  D0 D1
 //!
@@ -19,11 +19,11 @@ pub enum Protection {
     None,
     /// Every member holds the same.
     Mirror,
-    /// So many members (1 or 2) can be computed from the others.
+    /// This many members (1 or 2) can be computed from the others.
     Parity(u8),
 }
 
-/// The most members of a stripe: sets of them are 32 bits.
+/// Maximum number of members of a stripe: sets of them are 32 bits.
 pub const WIDTH_MAX: u32 = 32;
 
 /// A set of members.
@@ -50,7 +50,7 @@ impl StripeShape {
         }
     }
 
-    /// Members whose loss is survived.
+    /// Number of member losses survived.
     pub fn tolerates(&self) -> u32 {
         match self.protection {
             Protection::None => 0,
@@ -77,7 +77,7 @@ impl StripeShape {
         Members::MAX >> (WIDTH_MAX - self.width)
     }
 
-    /// Whether the data is there when only `readable` are.
+    /// Whether the data can be read or computed from `readable`.
     pub(crate) fn survives(&self, readable: Members) -> bool {
         (self.all() & !readable).count_ones() <= self.tolerates()
     }
@@ -105,7 +105,7 @@ impl StripeShape {
         }
     }
 
-    /// The parts of `extent` (in the stripe's data) on each data strip: index, and the part within the strip.
+    /// Splits `extent` of the stripe's data by data strip: index, and the part within the strip.
     pub(crate) fn strips(&self, extent: Extent) -> impl Iterator<Item = (u32, Extent)> {
         extent
             .split(self.strip_sectors)

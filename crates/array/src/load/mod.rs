@@ -1,11 +1,11 @@
-//! Plain load on an array: random, sequential, or a trace, and what came of it.
+//! Plain load on an array: random, sequential, or a trace, and its results.
 //!
-//! A [`Stream`] is one source of requests. Closed ones keep a number of requests in the array; open ones come at a rate,
-//! whatever the array does; a trace comes at its own times. [`simulate`] runs some of them, with incidents, and measures
-//! after a warm-up: latencies, the parts of a read's time, drives, cache and front, in total and by interval.
+//! A [`Stream`] is one source of requests. A closed source keeps a fixed number of requests in flight; an open source submits at a
+//! rate, regardless of the array; a trace has its own times. [`simulate`] runs several of them, with incidents, and measures after
+//! a warm-up: latencies, the parts of a read's time, drives, cache and front, in total and by interval.
 //!
-//! Latencies count from submission. Streams of open and traced load submit at the intended time, so nothing is left out
-//! when the array falls behind.
+//! Latencies count from submission. Open and traced streams submit at the intended time, so queueing is included when the array
+//! falls behind.
 
 mod outcome;
 mod source;
@@ -22,7 +22,7 @@ use crate::{Finished, HostIo, Scheduled};
 use outcome::Measuring;
 use source::Source;
 
-/// What is simulated.
+/// A simulation to run.
 #[derive(Clone)]
 pub struct Simulation {
     /// The array, or the arrays.
@@ -31,32 +31,32 @@ pub struct Simulation {
     pub streams: Vec<Stream>,
     /// The scheduled incidents.
     pub incidents: Vec<Scheduled>,
-    /// What is not measured, at the beginning.
+    /// Time at the beginning that is not measured.
     pub warm_up: Span,
-    /// What is measured, after it.
+    /// Measured time, after the warm-up.
     pub duration: Span,
-    /// The intervals that the measured time is told in.
+    /// Length of the reporting intervals.
     pub interval: Span,
-    /// The seed of all chance.
+    /// The seed of all randomness.
     pub seed: u64,
 }
 
-/// How far a simulation is.
+/// Progress of a simulation.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
     /// Virtual time so far.
     pub now: Time,
-    /// Virtual time in all.
+    /// Virtual time at the end.
     pub end: Time,
 }
 
-/// Runs `simulation`. `watch` is called at the end of every interval; when it says false, the simulation ends there.
+/// Runs `simulation`. `watch` is called at the end of every interval; if it returns false, the simulation ends there.
 ///
 /// # Errors
-/// [`SystemError`] when the array cannot be built, or does not have what an incident is about.
+/// [`SystemError`] when the array cannot be built, or lacks a part that an incident names.
 ///
 /// # Panics
-/// When a stream names a LUN that is not there; scenarios are checked before.
+/// When a stream names a LUN that does not exist; scenarios are checked before.
 pub fn simulate(
     simulation: &Simulation,
     mut watch: impl FnMut(Progress) -> bool,
@@ -128,7 +128,7 @@ impl Run {
         );
     }
 
-    /// A LUN may have grown when something was noted.
+    /// Updates the LUN sizes when something was noted, since a LUN may have grown.
     fn see_growth(&mut self) {
         let notes = self.array.notes_count();
         if notes == self.notes_seen {
@@ -140,7 +140,7 @@ impl Run {
         }
     }
 
-    /// Lets everything happen up to `end`.
+    /// Processes everything up to `end`.
     fn until(&mut self, end: Time, measured: bool) {
         loop {
             let due = (0..self.sources.len()).filter_map(|at| Some((self.sources[at].due()?, at)));
@@ -184,8 +184,8 @@ impl Run {
         }
     }
 
-    /// Closed sources ask again when they have their answer. One that took no time would let no time pass, so the next
-    /// question waits: for a moment, and after a refusal for a millisecond.
+    /// Closed sources submit again when they get their answer. After an answer that took no virtual time the source must wait or
+    /// the clock would not advance: a microsecond, or a millisecond after an error.
     fn answered(&mut self, one: &Finished) {
         let number = usize::try_from(one.tag).expect("a source's number");
         if !self.sources[number].is_closed() {

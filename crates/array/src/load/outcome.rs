@@ -1,4 +1,4 @@
-//! What came of a simulation.
+//! The results of a simulation.
 
 use brunt_stats::Latencies;
 use brunt_units::{Span, Time};
@@ -10,14 +10,14 @@ use crate::{
     CacheStats, Finished, LunRoom, PageStats, PagedArray, Standing, TierStats, Unfinished, Verb,
 };
 
-/// Reads or writes of hosts.
+/// Host reads or host writes.
 #[derive(Clone, Debug, Default)]
 pub struct Side {
-    /// Those that ended well: from submission to answer.
+    /// Latencies of successful requests, from submission to answer.
     pub latencies: Latencies,
-    /// Those that did not.
+    /// Failed requests.
     pub errors: u64,
-    /// Sums of where the time of those that ended well went, in nanoseconds, in the order of [`crate::Breakdown::NAMES`].
+    /// Sums of the latency parts of successful requests in nanoseconds, in the order of [`crate::Breakdown::NAMES`].
     pub parts_ns: [u128; 8],
 }
 
@@ -33,7 +33,7 @@ impl Side {
         }
     }
 
-    /// Adds what `other` counted.
+    /// Adds the counts of `other`.
     pub fn merge(&mut self, other: &Self) {
         self.latencies.merge(&other.latencies);
         self.errors += other.errors;
@@ -42,47 +42,46 @@ impl Side {
         }
     }
 
-    /// Mean of each part in milliseconds, in the order of [`crate::Breakdown::NAMES`]; together they are the mean latency.
+    /// Mean of each part in milliseconds, in the order of [`crate::Breakdown::NAMES`]; their sum is the mean latency.
     pub fn parts_ms(&self) -> [f64; 8] {
         let count = self.latencies.count().max(1) as f64;
         self.parts_ns.map(|sum| sum as f64 / count / 1e6)
     }
 }
 
-/// A part of the measured time.
+/// An interval of the measured time.
 #[derive(Clone, Debug)]
 pub struct Interval {
     /// When it ended.
     pub until: Time,
-    /// How long it was.
+    /// Its length.
     pub length: Span,
-    /// Reads in it.
+    /// Reads.
     pub reads: Side,
-    /// Writes in it.
+    /// Writes.
     pub writes: Side,
-    /// The busiest drive's utilisation in it, 0 to 1, and its number.
+    /// Utilisation of the busiest drive, 0 to 1, and its number.
     pub busiest: (f64, usize),
-    /// Share of the write cache that drives lacked at its end, 0 to 1; without a cache none.
+    /// Share of the write cache not yet on the drives at the end, 0 to 1; `None` without a cache.
     pub dirty: Option<f64>,
-    /// Share of the reads that missed the cache in it which the solid-state tier answered, 0 to 1; without a tier, or such
-    /// reads, none.
+    /// Share of the reads missing the cache that the solid-state tier served, 0 to 1; `None` without a tier or without such reads.
     pub tier_hits: Option<f64>,
-    /// Share of all members' room in use at its end, 0 to 1; nothing for one array.
+    /// Share of all members' space in use at the end, 0 to 1; `None` for a single array.
     pub room: Option<f64>,
 }
 
-/// A part of the measured time in which the groups were in one state.
+/// A part of the measured time during which the standing of the groups did not change.
 #[derive(Clone, Debug)]
 pub struct Phase {
-    /// How they were.
+    /// The standing.
     pub standing: Standing,
     /// When it began.
     pub since: Time,
     /// When it ended.
     pub until: Time,
-    /// Reads that were answered in it.
+    /// Reads answered in it.
     pub reads: Side,
-    /// Writes that were answered in it.
+    /// Writes answered in it.
     pub writes: Side,
 }
 
@@ -98,24 +97,24 @@ impl Phase {
     }
 }
 
-/// What came of a simulation.
+/// The results of a simulation.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// When measuring began.
+    /// When measurement began.
     pub since: Time,
     /// When it ended.
     pub until: Time,
-    /// Reads of hosts.
+    /// Host reads.
     pub reads: Side,
-    /// Writes of hosts.
+    /// Host writes.
     pub writes: Side,
-    /// The measured time, piece by piece.
+    /// The measured time by interval.
     pub intervals: Vec<Interval>,
-    /// The measured time by how the groups were, in order; nothing when nothing befalls the array.
+    /// The measured time by standing, in order; empty when no incidents are scheduled.
     pub phases: Vec<Phase>,
     /// Repairs that had not ended.
     pub unfinished: Vec<Unfinished>,
-    /// Each drive.
+    /// Measurements of each drive.
     pub drives: Vec<DriveStats>,
     /// Mean utilisation of each group's drives, 0 to 1.
     pub groups: Vec<f64>,
@@ -129,15 +128,15 @@ pub struct Outcome {
     pub ports: Vec<f64>,
     /// Utilisation of the link between controllers, 0 to 1.
     pub between: f64,
-    /// Share of each member's room in use when measuring began, 0 to 1; nothing for one array.
+    /// Share of each member's space in use when measurement began, 0 to 1; empty for a single array.
     pub used_before: Vec<f64>,
     /// The same at the end.
     pub used: Vec<f64>,
-    /// What happened to pages, and the LUNs at the end; nothing for one array.
+    /// Page counters, and the LUNs at the end; `None` for a single array.
     pub pages: Option<(PageStats, Vec<LunRoom>)>,
-    /// Everything that was noted, from the beginning.
+    /// The event log, from the beginning.
     pub notes: Vec<Note>,
-    /// Requests to drives, from the beginning.
+    /// Requests to drives since the beginning.
     pub device_ios: u64,
 }
 
@@ -147,18 +146,18 @@ impl Outcome {
         self.until - self.since
     }
 
-    /// The first loss of data, if any.
+    /// The first data loss, if any.
     pub fn loss(&self) -> Option<&Note> {
         self.notes.iter().find(|note| note.what.is_loss())
     }
 
-    /// The busiest drive: number and utilisation.
+    /// The busiest drive: its number and utilisation.
     pub fn busiest(&self) -> Option<(usize, f64)> {
         busiest(self.drives.iter().map(DriveStats::utilisation))
     }
 }
 
-/// The first of the largest, and where.
+/// The index and value of the largest share; the first among equals.
 fn busiest(shares: impl Iterator<Item = f64>) -> Option<(usize, f64)> {
     shares
         .enumerate()
@@ -168,7 +167,7 @@ fn busiest(shares: impl Iterator<Item = f64>) -> Option<(usize, f64)> {
         })
 }
 
-/// Share of each member's room in use, 0 to 1; none without a pool.
+/// Share of each member's space in use, 0 to 1; empty without a pool.
 fn used_shares(array: &dyn System) -> Vec<f64> {
     array
         .pool()
@@ -176,7 +175,7 @@ fn used_shares(array: &dyn System) -> Vec<f64> {
         .unwrap_or_default()
 }
 
-/// What is being measured.
+/// The running measurement.
 pub(super) struct Measuring {
     since: Time,
     interval_since: Time,
@@ -186,7 +185,7 @@ pub(super) struct Measuring {
     busy_before: Vec<Span>,
     tier_before: TierStats,
     used_before: Vec<f64>,
-    /// Whether phases are told from each other, which takes time with every answer.
+    /// Whether phases are distinguished, which costs time with every answer.
     has_phases: bool,
     phases: Vec<Phase>,
     notes_seen: usize,
@@ -209,7 +208,7 @@ impl Measuring {
         }
     }
 
-    /// Measuring begins now.
+    /// Starts measurement.
     pub(super) fn begin(&mut self, array: &mut dyn System) {
         array.forget_stats();
         (self.since, self.interval_since) = (array.now(), array.now());
@@ -221,7 +220,7 @@ impl Measuring {
         }
     }
 
-    /// Looks whether the groups are in another state since the last call. That is worth a look when something was noted.
+    /// Starts a new phase if the standing has changed. The standing can only change when something was noted.
     pub(super) fn look(&mut self, array: &dyn System) {
         let notes = array.notes_count();
         let Some(phase) = self.phases.last_mut().filter(|_| notes != self.notes_seen) else {
@@ -278,7 +277,7 @@ impl Measuring {
         self.interval_since = now;
     }
 
-    /// Share of the reads since the last call that the tier answered.
+    /// Share of the reads since the last call that the tier served.
     fn tier_hits(&mut self, array: &dyn System) -> Option<f64> {
         let now = array.tier_stats()?;
         let before = std::mem::replace(&mut self.tier_before, now);

@@ -11,36 +11,36 @@ use brunt_world::random;
 use crate::system::System;
 use crate::{Extent, Verb};
 
-/// A line of a trace.
+/// An entry of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceEntry {
-    /// When.
+    /// Time of the request.
     pub at: Time,
-    /// Which LUN, by number.
+    /// LUN number.
     pub lun: u32,
-    /// What.
+    /// Read or write.
     pub verb: Verb,
-    /// Which of its sectors.
+    /// The sectors of the LUN.
     pub extent: Extent,
 }
 
-/// Which sectors are asked for.
+/// Which sectors are requested.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Access {
-    /// Anywhere on the LUNs, at multiples of the size, each LUN as often as it is large.
+    /// Anywhere on the LUNs, aligned to the request size; each LUN is chosen in proportion to its size.
     Random {
         /// The LUNs.
         luns: Vec<u32>,
-        /// Reads in a hundred requests.
+        /// Percentage of reads.
         read_percent: u32,
         /// Sectors of a request.
         sectors: u64,
     },
-    /// One after the other from the beginning of a LUN, and again.
+    /// Sequentially from the beginning of a LUN, repeatedly.
     Sequential {
         /// The LUN.
         lun: u32,
-        /// Reading or writing.
+        /// Read or write.
         verb: Verb,
         /// Sectors of a request.
         sectors: u64,
@@ -49,12 +49,12 @@ pub enum Access {
     Trace(Arc<[TraceEntry]>),
 }
 
-/// When they are asked for. A trace has its own times.
+/// When requests are submitted. A trace has its own times.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pace {
-    /// So many are in the array all the time.
+    /// A fixed number in flight.
     Outstanding(u32),
-    /// So many come in a second, at random times (Poisson).
+    /// Requests per second, at random times (Poisson).
     Rate(f64),
     /// At the times of the trace.
     Traced,
@@ -65,23 +65,23 @@ pub enum Pace {
 pub struct Stream {
     /// Which sectors.
     pub access: Access,
-    /// When.
+    /// When to submit.
     pub pace: Pace,
 }
 
-/// A [`Stream`] at work.
+/// A running [`Stream`].
 pub(super) struct Source {
     stream: Stream,
     random: random::Stream,
-    /// The LUNs of random access, with the number of places on it and all before.
+    /// For random access: each LUN with the cumulative number of places up to and including it.
     places: Vec<(u32, u64)>,
-    /// Sectors of the LUN of sequential access.
+    /// For sequential access: the size of the LUN in sectors.
     sectors: u64,
-    /// The next sector, or the next line.
+    /// The next sector or trace entry.
     position: u64,
-    /// When the next request comes, for sources that are not closed.
+    /// When the next request is due, for sources that are not closed.
     next: Option<Time>,
-    /// Requests of a closed source that wait after a refusal.
+    /// When a closed source retries after an error or an instant answer.
     later: BinaryHeap<Reverse<Time>>,
 }
 
@@ -110,7 +110,7 @@ impl Source {
         source
     }
 
-    /// Looks how large LUNs are, at the beginning and when one has grown. One that is gone is asked for what it had.
+    /// Updates the LUN sizes, at the start and when one has grown. A LUN that was removed keeps its last size.
     pub(super) fn see_sizes(&mut self, array: &dyn System) {
         let sectors_of = |lun| array.lun_size(lun).get().div_euclid(512);
         match &self.stream.access {
@@ -132,7 +132,7 @@ impl Source {
         matches!(self.stream.pace, Pace::Outstanding(_))
     }
 
-    /// Requests that are asked for at the very beginning.
+    /// Number of requests to submit at the start.
     pub(super) fn at_once(&self) -> u32 {
         match self.stream.pace {
             Pace::Outstanding(count) => count,
@@ -140,13 +140,13 @@ impl Source {
         }
     }
 
-    /// When the next request comes by itself.
+    /// When the next request is due, other than in reply to an answer.
     pub(super) fn due(&self) -> Option<Time> {
         self.next
             .or_else(|| self.later.peek().map(|Reverse(at)| *at))
     }
 
-    /// The request that was due at `at` has been asked for.
+    /// Records that the request due at `at` was submitted.
     pub(super) fn asked(&mut self, at: Time) {
         match (self.stream.pace, &self.stream.access) {
             (Pace::Outstanding(_), _) => {
@@ -164,12 +164,12 @@ impl Source {
         }
     }
 
-    /// A closed source asks again at `at`.
+    /// Lets a closed source submit again at `at`.
     pub(super) fn ask_at(&mut self, at: Time) {
         self.later.push(Reverse(at));
     }
 
-    /// The next request.
+    /// Draws the next request.
     pub(super) fn draw(&mut self) -> (u32, Verb, Extent) {
         match &self.stream.access {
             Access::Random {

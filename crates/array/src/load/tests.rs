@@ -1,4 +1,4 @@
-//! Load against arithmetic.
+//! Load checked against arithmetic.
 
 use brunt_units::ByteSize;
 
@@ -144,7 +144,7 @@ fn a_load_goes_over_what_a_lun_has_grown_by() {
         let places: Vec<u64> = second.map(|(_, _, extent)| extent.end()).collect();
         (places.len(), places.into_iter().max().unwrap())
     };
-    // Of 10 and 30 GiB, and then of 10 and 90.
+    // LUNs of 10 and 30 GiB, then of 10 and 90.
     let gib = |count: u64| ByteSize::gib(count).get().div_euclid(512);
     let before = last(&*array);
     assert!(

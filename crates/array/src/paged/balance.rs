@@ -1,15 +1,15 @@
-//! Spreading pages over members: by load, and by room.
+//! Spreading pages over members: by load, and by space.
 //!
-//! * **By load.** Members are compared every few minutes. When one answers so much more slowly than the fastest that it matters,
-//!   its hottest pages change places with the fastest one's coldest. Nothing happens when all are fast or all are slow.
-//! * **By room.** When a member joins, pages move from the fullest members to it until all are equally full.
-//! * **Behind what is gone.** When a LUN is removed, pages that were redirected because of it get what they lack, and what
-//!   was behind them is free.
+//! * **By load.** Members are compared every few minutes. When one's mean latency exceeds the lowest by a set gap, its hottest
+//!   pages are exchanged for the fastest member's coldest. Nothing happens when all are fast or all are slow.
+//! * **By space.** When a member joins, pages move to it from the fullest members until all are equally full.
+//! * **After removals.** When a LUN is removed, pages that were redirected because of it get copies of the grains they lack, and
+//!   the pages behind them become free.
 //!
-//! One page at a time is copied, a unit and a pause as long as that took, so hosts come first.
+//! Pages are copied one at a time, each unit followed by a pause as long as the copy took, so host requests come first.
 //!
-//! Source of the first: Dell EqualLogic, "PS Series Storage Architecture: load balancers", TR1070, pp. 12-14: latencies compared
-//! every few minutes, at least 20 ms above the lowest, high-I/O data exchanged for as much low-I/O data.
+//! Source of balancing by load: Dell EqualLogic, "PS Series Storage Architecture: load balancers", TR1070, pp. 12-14: latencies
+//! compared every few minutes, at least 20 ms above the lowest, high-I/O data exchanged for as much low-I/O data.
 
 use std::cmp::Reverse;
 use std::collections::VecDeque;
@@ -25,10 +25,10 @@ use super::{Event, PagedArray};
 use crate::incident::NoteKind;
 use crate::slab::{Key, Slab};
 
-/// Requests of a member that are enough to judge it.
+/// Minimum number of requests to judge a member by.
 const JUDGED_FROM: u64 = 20;
 
-/// What members took since they were last compared.
+/// A member's requests and their latency since the last comparison.
 #[derive(Clone, Copy, Debug, Default)]
 struct Measured {
     count: u64,
@@ -42,32 +42,32 @@ impl Measured {
     }
 }
 
-/// A page on its way.
+/// A page being moved.
 struct Move {
     at: PageAt,
     node: NodeId,
-    /// The first grain that has not been looked at.
+    /// The first grain not yet examined.
     next: usize,
     since: Time,
-    /// Whether it goes to another member; otherwise it gets what it lacks.
+    /// Whether it moves to another member; otherwise it gets the grains it lacks.
     is_away: bool,
 }
 
-/// What is measured and moved.
+/// The measurements, and the moves they lead to.
 pub(super) struct Balance {
     design: Option<BalanceDesign>,
     measured: Vec<Measured>,
     moves: Slab<Move>,
-    /// Pages that are to be moved or made whole.
+    /// Pages to be moved or made whole.
     planned: VecDeque<Plan>,
 }
 
-/// What is to be done with a page.
+/// What to do with a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Plan {
-    /// It goes to this member.
+    /// Move it to this member.
     Move(PageAt, usize),
-    /// It gets what it lacks from behind it, which is needed for nothing else.
+    /// Copy the grains it lacks from the pages behind it, which serve no other page.
     MakeWhole(PageAt),
 }
 
@@ -81,7 +81,7 @@ impl Balance {
         }
     }
 
-    /// A member has served a request.
+    /// Records a request served by a member.
     pub(super) fn measured(&mut self, member: usize, took: Span, kind: SubKind) {
         if kind != SubKind::Metadata {
             self.measured[member].count += 1;
@@ -89,7 +89,7 @@ impl Balance {
         }
     }
 
-    /// The slowest and the fastest member, if they are so far apart that something is to be done.
+    /// The slowest and the fastest member, if their latencies differ by at least `gap`.
     fn apart(&self, gap: Span) -> Option<(usize, usize)> {
         let means = self.measured.iter().enumerate();
         let means = means.filter_map(|(member, measured)| Some((measured.mean()?, member)));
@@ -106,7 +106,7 @@ impl PagedArray {
         }
     }
 
-    /// Compares members, and plans what follows.
+    /// Compares members and plans moves if necessary.
     pub(super) fn compare(&mut self) {
         let Some(design) = self.balance.design else {
             return;
@@ -122,14 +122,14 @@ impl PagedArray {
         self.compare_later();
     }
 
-    /// Plans that the hottest pages of one member change places with the coldest of another.
+    /// Plans to exchange the hottest pages of one member for the coldest of another.
     fn exchange(&mut self, slowest: usize, fastest: usize, pages: usize) {
         let mut hot = self.map.movable_on(slowest);
         let mut cold = self.map.movable_on(fastest);
         hot.sort_by_key(|page| (Reverse(page.heat), page.lun, page.page));
         cold.sort_unstable();
         let pairs = hot.iter().zip(&cold).take(pages);
-        // Exchanging pages that are equally hot would change nothing.
+        // An exchange of similarly hot pages would change nothing.
         let worth: Vec<_> = pairs
             .filter(|(hot, cold)| hot.heat > cold.heat * 2)
             .collect();
@@ -152,7 +152,7 @@ impl PagedArray {
         self.move_next();
     }
 
-    /// Plans moves until all members that take part are equally full.
+    /// Plans moves until all active members are equally full.
     pub(super) fn even_out(&mut self) {
         let members: Vec<usize> = (0..self.members.len())
             .filter(|member| self.map.is_open(*member))
@@ -180,7 +180,7 @@ impl PagedArray {
         self.move_next();
     }
 
-    /// Plans that pages get what they lack, where only they need what is behind them.
+    /// Plans to make whole the pages that are the only users of the pages behind them.
     pub(super) fn merge(&mut self) {
         for at in self.map.alone_behind() {
             self.balance.planned.push_back(Plan::MakeWhole(at));
@@ -188,12 +188,12 @@ impl PagedArray {
         self.move_next();
     }
 
-    /// Pages that are to be moved or made whole, the one that is at it among them.
+    /// Pages to be moved or made whole, including the current one.
     pub(super) fn pages_planned(&self) -> u64 {
         (self.balance.planned.len() + self.balance.moves.len()) as u64
     }
 
-    /// Begins the next move that can be made, if none is under way.
+    /// Begins the next possible move, if none is under way.
     fn move_next(&mut self) {
         while self.balance.moves.len() == 0 {
             let Some(plan) = self.balance.planned.pop_front() else {
@@ -206,7 +206,7 @@ impl PagedArray {
             let Some(node) = node else {
                 continue;
             };
-            // Kept until it is full, whatever becomes of its LUN.
+            // Pinned until it is filled, even if its LUN is removed.
             self.map.pin(node);
             let moving = self.balance.moves.insert(Move {
                 at,
@@ -243,14 +243,14 @@ impl PagedArray {
         }
     }
 
-    /// A unit has been copied, or could not be.
+    /// Continues after a unit was copied, or failed to be.
     pub(super) fn copied(&mut self, key: Key, result: Result<(), IoError>) {
         match result {
             Ok(()) => {
                 let took = self.now - self.balance.moves[key].since;
                 self.schedule.set(self.now + took, Event::Copy(key));
             }
-            // What is there stays; the rest is read where it was.
+            // What was copied stays; the rest is read from its old place.
             Err(_) => self.end_move(key),
         }
     }

@@ -1,7 +1,7 @@
-//! Where the pages of LUNs lie: thin provisioning, snapshots, clones and moves are all done with one map. Pure.
+//! Where the pages of LUNs lie. One map provides thin provisioning, snapshots, clones and moves. No I/O.
 //!
 //! ```text
-//!    LUN       page 0   page 1   page 2          an entry leads to a node, or nowhere: never written, reads as zeros
+//! LUN page 0 page 1 page 2 an entry points to a node; unwritten pages have none and read as zeros
 //!    "mail"      |        |
 //!    "mail@2"    |        |                      a snapshot is a copy of the entries
 //!                |        +--> node 7: slot 12 of member 1, grains 0 and 5    written after the snapshot was taken:
@@ -10,13 +10,12 @@
 //!                +--> node 2
 //! ```
 //!
-//! A node is a slot of a member array's room, with the grains that are there. What is not there is in its parent, and in
-//! nobody when it has none. A node that several entries or children lead to is never written again: a write goes to a new
-//! node in front of it, whole grains at a time. A page is moved in the same way: a new node on the other member, which is
-//! filled in the background.
+//! A node is a slot in a member array's space, with the set of grains it holds. Grains it lacks are in its parent; without a parent
+//! they read as zeros. A node that several entries or children point to is never written again: writes go to a new node in front of
+//! it, in whole grains. A page is moved the same way: a new node on the other member is filled in the background.
 //!
-//! Invariant: a slot belongs to one node. Invariant: `refs` of a node are the entries and children that lead to it; with
-//! none, and nobody at work on it, its slot is free.
+//! Invariant: a slot belongs to one node. Invariant: `refs` of a node counts the entries and children that point to it; when that
+//! and its pins are zero, its slot is free.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -25,19 +24,19 @@ use smallvec::SmallVec;
 
 use crate::Extent;
 
-/// A page's room on a member.
+/// Space for a page on a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Slot {
     pub(super) member: usize,
     pub(super) number: u32,
 }
 
-/// Names a node.
+/// Identifies a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct NodeId(u32);
 
 impl NodeId {
-    /// A number of its own.
+    /// Its number, unique among nodes.
     pub(super) fn number(self) -> u64 {
         u64::from(self.0)
     }
@@ -46,13 +45,13 @@ impl NodeId {
 #[derive(Clone, Debug)]
 struct Node {
     slot: Slot,
-    /// Which grains are there; `None` for all.
+    /// Which grains it holds; `None` for all.
     has: Option<Box<[bool]>>,
     parent: Option<NodeId>,
     refs: u32,
-    /// Requests at work on its slot.
+    /// Requests in progress on its slot.
     pins: u32,
-    /// Requests lately.
+    /// Number of recent requests.
     heat: u32,
 }
 
@@ -70,7 +69,7 @@ struct Lun {
     sectors: u64,
 }
 
-/// A page that could be moved; the coldest is the least.
+/// A page that could be moved; ordered from cold to hot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Movable {
     pub(super) heat: u32,
@@ -85,16 +84,16 @@ pub(super) struct Full;
 /// A part of a page that lies in one place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Run {
-    /// Where; `None` for zeros that nobody wrote.
+    /// Where it lies; `None` for unwritten zeros.
     pub(super) from: Option<(NodeId, Slot)>,
     /// Within the page.
     pub(super) within: Extent,
 }
 
-/// Slots of each member that no LUN gets: room to move pages in.
+/// Slots of each member that are kept free for moves.
 pub(super) const WORKING_ROOM: usize = 2;
 
-/// All pages of all LUNs.
+/// The pages of all LUNs.
 pub(super) struct PageMap {
     pub(super) page_sectors: u64,
     grain_sectors: u64,
@@ -105,7 +104,7 @@ pub(super) struct PageMap {
 }
 
 impl PageMap {
-    /// Pages of `page_sectors` in grains of `grain_sectors`, on members with so many slots each.
+    /// Creates a map with pages of `page_sectors` in grains of `grain_sectors`; `slots` lists each member's number of slots.
     pub(super) fn new(page_sectors: u64, grain_sectors: u64, slots: &[u32]) -> Self {
         debug_assert!(page_sectors.is_multiple_of(grain_sectors));
         let room = |slots: &u32| Room {
@@ -123,7 +122,7 @@ impl PageMap {
         }
     }
 
-    /// A member takes part from now on, or does not yet.
+    /// Activates or deactivates a member.
     pub(super) fn open(&mut self, member: usize, is_open: bool) {
         self.rooms[member].is_open = is_open;
     }
@@ -147,7 +146,7 @@ impl PageMap {
         1.0 - free / f64::max(slots, 1.0)
     }
 
-    /// Adds a LUN of `sectors` with nothing on it.
+    /// Adds an empty LUN of `sectors`.
     pub(super) fn add_lun(&mut self, sectors: u64) -> u32 {
         let pages = usize::try_from(sectors.div_ceil(self.page_sectors)).expect("addressable");
         self.luns.push(Some(Lun {
@@ -157,7 +156,7 @@ impl PageMap {
         u32::try_from(self.luns.len() - 1).expect("few LUNs")
     }
 
-    /// Makes a LUN so large; there is nothing on what it has more.
+    /// Grows a LUN to `sectors`; the new part is empty.
     pub(super) fn grow(&mut self, lun: u32, sectors: u64) {
         let pages = usize::try_from(sectors.div_ceil(self.page_sectors)).expect("addressable");
         let lun = self.luns[lun as usize].as_mut().expect("it is there");
@@ -166,12 +165,12 @@ impl PageMap {
         lun.sectors = sectors;
     }
 
-    /// Gives every page of `lun` a slot and declares it written.
+    /// Allocates every page of `lun` and marks it as written.
     pub(super) fn fill(&mut self, lun: u32) -> Result<(), Full> {
         (0..self.pages(lun)).try_for_each(|page| self.fill_page(lun, page))
     }
 
-    /// Gives a page a slot, unless it has one, and declares it written.
+    /// Allocates a page, unless it has a slot, and marks it as written.
     pub(super) fn fill_page(&mut self, lun: u32, page: u32) -> Result<(), Full> {
         let node = self.own(lun, page)?;
         let grains = self.grains(Extent::new(0, self.page_sectors));
@@ -179,7 +178,7 @@ impl PageMap {
         Ok(())
     }
 
-    /// Adds a LUN that has what `lun` has now.
+    /// Adds a LUN with the current content of `lun`.
     pub(super) fn snapshot(&mut self, lun: u32) -> u32 {
         let copy = self.luns[lun as usize].clone();
         for node in copy.iter().flat_map(|lun| lun.pages.iter().flatten()) {
@@ -189,7 +188,7 @@ impl PageMap {
         u32::try_from(self.luns.len() - 1).expect("few LUNs")
     }
 
-    /// Forgets a LUN; what nobody else has is free.
+    /// Removes a LUN and frees what no other LUN uses.
     pub(super) fn remove(&mut self, lun: u32) {
         let Some(lun) = self.luns[lun as usize].take() else {
             return;
@@ -199,7 +198,7 @@ impl PageMap {
         }
     }
 
-    /// Sectors of a LUN; `None` when it is not there.
+    /// Sectors of a LUN; `None` when it does not exist.
     pub(super) fn sectors(&self, lun: u32) -> Option<u64> {
         let lun = self.luns.get(lun as usize)?.as_ref()?;
         Some(lun.sectors)
@@ -209,13 +208,13 @@ impl PageMap {
         u32::try_from(self.luns.len()).expect("few LUNs")
     }
 
-    /// Pages of a LUN; none when it is not there.
+    /// Pages of a LUN; zero when it does not exist.
     pub(super) fn pages(&self, lun: u32) -> u32 {
         let lun = self.luns[lun as usize].as_ref();
         u32::try_from(lun.map_or(0, |lun| lun.pages.len())).expect("few pages")
     }
 
-    /// How many pages of a LUN lie somewhere.
+    /// Number of allocated pages of a LUN.
     pub(super) fn pages_with_room(&self, lun: u32) -> u64 {
         let lun = self.luns[lun as usize].as_ref();
         lun.map_or(0, |lun| lun.pages.iter().flatten().count() as u64)
@@ -256,12 +255,12 @@ impl PageMap {
         Extent::new(grains.start as u64 * sectors, grains.len() as u64 * sectors)
     }
 
-    /// Where `within` of a page lies, in pieces.
+    /// Where `within` of a page lies, in runs.
     pub(super) fn resolve(&self, lun: u32, page: u32, within: Extent) -> SmallVec<[Run; 2]> {
         self.resolve_from(self.entry(lun, page), within)
     }
 
-    /// Where `within` lies for whoever looks from `first` on.
+    /// Where `within` lies when the search starts at node `first`.
     pub(super) fn resolve_from(&self, first: Option<NodeId>, within: Extent) -> SmallVec<[Run; 2]> {
         let mut runs: SmallVec<[Run; 2]> = SmallVec::new();
         for grain in self.grains(within) {
@@ -277,7 +276,7 @@ impl PageMap {
         runs
     }
 
-    /// The first node from `node` on that has the grain.
+    /// The first node, from `node` along its parents, that holds the grain.
     fn holder(&self, mut node: Option<NodeId>, grain: usize) -> Option<NodeId> {
         while let Some(id) = node {
             let entry = self.node(id);
@@ -289,7 +288,7 @@ impl PageMap {
         None
     }
 
-    /// The node that writes to a page go to: the one there is when nobody shares it, or a new one.
+    /// The node for writes to a page: the current one if it is not shared, otherwise a new one.
     pub(super) fn own(&mut self, lun: u32, page: u32) -> Result<NodeId, Full> {
         if let Some(node) = self.sole(lun, page) {
             return Ok(node);
@@ -298,14 +297,14 @@ impl PageMap {
         Ok(self.put_before(lun, page, self.entry(lun, page), slot))
     }
 
-    /// The node of a page, if nobody shares it.
+    /// The node of a page, if it is not shared.
     pub(super) fn sole(&self, lun: u32, page: u32) -> Option<NodeId> {
         let node = self.entry(lun, page);
         node.filter(|node| self.node(*node).refs == 1)
     }
 
-    /// Begins to move a page to `member`: the node to be filled. `None` when it is not whole, is shared, or is there
-    /// already, or when there is no room.
+    /// Begins to move a page to `member` and returns the new node. `None` when the page is not whole, is shared, or is already
+    /// there, or when there is no space.
     pub(super) fn begin_move(&mut self, lun: u32, page: u32, member: usize) -> Option<NodeId> {
         let node = self.movable(lun, page)?;
         if self.slot(node).member == member {
@@ -315,7 +314,7 @@ impl PageMap {
         Some(self.put_before(lun, page, Some(node), Slot { member, number }))
     }
 
-    /// The next grains from `first` on that `node` lacks, at most so many.
+    /// The next run of grains from `first` that `node` lacks; at most `most`.
     pub(super) fn lacking(&self, node: NodeId, first: usize, most: usize) -> Option<Range<usize>> {
         let has = self.node(node).has.as_ref()?;
         let start = first + has[first..].iter().position(|has| !has)?;
@@ -323,13 +322,13 @@ impl PageMap {
         Some(start..start + count.count())
     }
 
-    /// Whether these grains can be written where they are.
+    /// Whether these grains can be written in place.
     pub(super) fn is_own(&self, lun: u32, page: u32, grains: Range<usize>) -> bool {
         let node = self.sole(lun, page);
         node.is_some_and(|node| self.has_all(node, grains))
     }
 
-    /// Pages whose node lacks something that nobody but that node needs any more.
+    /// Pages whose node lacks grains and is the only one that needs its parent.
     pub(super) fn alone_behind(&self) -> Vec<(u32, u32)> {
         let pages =
             (0..self.luns()).flat_map(|lun| (0..self.pages(lun)).map(move |page| (lun, page)));
@@ -337,7 +336,7 @@ impl PageMap {
         pages.filter(is_alone).collect()
     }
 
-    /// The node of a page, if what is behind it is needed for nothing else.
+    /// The node of a page, if it is the only user of its parent.
     pub(super) fn begin_merge(&self, lun: u32, page: u32) -> Option<NodeId> {
         let node = self.entry(lun, page)?;
         let parent = self.node(node).parent?;
@@ -355,7 +354,7 @@ impl PageMap {
         let grains = self.page_sectors.div_euclid(self.grain_sectors);
         let grains = usize::try_from(grains).expect("a page has few grains");
         let heat = parent.map_or(0, |parent| self.node(parent).heat);
-        // The entry leads to the new node, and the new node to its parent: as many lead there as before.
+        // The entry now points to the new node, and the new node to the parent, so the parent's count stays the same.
         let node = Node {
             slot,
             has: Some(vec![false; grains].into()),
@@ -379,7 +378,7 @@ impl PageMap {
         id
     }
 
-    /// A slot of the member with most free ones.
+    /// Takes a slot of the member with the most free slots.
     fn take_slot(&mut self) -> Option<Slot> {
         let rooms = self.rooms.iter().enumerate();
         let open = rooms.filter(|(_, room)| room.is_open && room.free.len() > WORKING_ROOM);
@@ -389,34 +388,34 @@ impl PageMap {
         Some(Slot { member, number })
     }
 
-    /// Whether all these grains are in `node` itself.
+    /// Whether `node` itself holds all these grains.
     pub(super) fn has_all(&self, node: NodeId, mut grains: Range<usize>) -> bool {
         let has = self.node(node).has.as_ref();
         has.is_none_or(|has| grains.all(|grain| has[grain]))
     }
 
-    /// These grains have been written to `node`.
+    /// Records that these grains have been written to `node`.
     pub(super) fn written(&mut self, node: NodeId, grains: Range<usize>) {
         let entry = self.node_mut(node);
         let Some(has) = &mut entry.has else { return };
         has[grains].fill(true);
         if has.iter().all(|has| *has) {
             entry.has = None;
-            // Nothing is read from what is behind it any more.
+            // Nothing is read from the parent any more.
             if let Some(parent) = entry.parent.take() {
                 self.release(parent);
             }
         }
     }
 
-    /// Somebody is at work on the slot of `node`.
+    /// Begins a request on the slot of `node`.
     pub(super) fn pin(&mut self, node: NodeId) {
         let entry = self.node_mut(node);
         entry.pins += 1;
         entry.heat = entry.heat.saturating_add(1);
     }
 
-    /// And is not any more.
+    /// Ends a request on the slot of `node`.
     pub(super) fn unpin(&mut self, node: NodeId) {
         self.node_mut(node).pins -= 1;
         self.tidy(node);
@@ -441,7 +440,7 @@ impl PageMap {
         }
     }
 
-    /// Pages that could be moved from `member`.
+    /// Pages on `member` that could be moved.
     pub(super) fn movable_on(&self, member: usize) -> Vec<Movable> {
         let mut found = Vec::new();
         for lun in 0..self.luns() {
@@ -457,14 +456,14 @@ impl PageMap {
         found
     }
 
-    /// What was long ago counts half.
+    /// Halves the request counts, so that old requests weigh less.
     pub(super) fn cool(&mut self) {
         for node in self.nodes.iter_mut().flatten() {
             node.heat >>= 1;
         }
     }
 
-    /// Slots that nobody uses, over all open members, beyond their working room.
+    /// Free slots of all active members, beyond those kept for moves.
     pub(super) fn free_slots(&self) -> usize {
         let open = self.rooms.iter().filter(|room| room.is_open);
         open.map(|room| room.free.len().saturating_sub(WORKING_ROOM))

@@ -1,4 +1,4 @@
-//! The page map against an oracle that copies every byte.
+//! The page map checked against an oracle that copies every byte.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::*;
 const PAGE: u64 = 24;
 const GRAIN: u64 = 4;
 
-/// What is where: the map's slots with content, and each LUN's content as it should be.
+/// The content of the map's slots, and the correct content of each LUN.
 struct World {
     map: PageMap,
     store: BTreeMap<(usize, u64), u64>,
@@ -33,7 +33,7 @@ impl World {
             return;
         };
         let grains = self.map.grains(within);
-        // Whole grains, with what was there around the new.
+        // Whole grains, with the old content around the new.
         let all = self.map.extent(&grains);
         let old: Vec<u64> = (all.start..all.end())
             .map(|sector| self.read_sector(lun, page, sector))
@@ -53,7 +53,7 @@ impl World {
         content[range].fill(self.version);
     }
 
-    /// Copies some grains of a page that is being moved.
+    /// Copies some grains of a page being moved.
     fn copy(&mut self, lun: u32, page: u32, grain: usize) {
         let node = self.map.entry(lun, page).unwrap();
         if self.map.has_all(node, grain..grain + 1) {

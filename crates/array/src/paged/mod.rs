@@ -5,8 +5,8 @@
 //!                                               -> Subs: requests to member arrays, and to their metadata
 //! ```
 //!
-//! A member is a whole [`Array`] with its own front, controllers, cache and drives. The map is in memory; changing it costs a
-//! write of 4 KiB to the member that gets the page, and a write that changes it ends when both are done.
+//! A member is a whole [`Array`] with its own front, controllers, cache and drives. The map is in memory; changing it costs a 4 KiB
+//! write to the member that gets the page, and a host write that changes it completes when both writes have.
 //!
 //! Invariant: a request finishes once, and the parts of its breakdown add up to its response time.
 
@@ -37,28 +37,28 @@ use traffic::Traffic;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Event {
-    /// Something happens that was asked for.
+    /// A scheduled incident.
     Incident(u32),
-    /// Nothing had to be read; the host has its zeros.
+    /// Nothing had to be read; the host gets zeros.
     Zeros(Key),
-    /// Members are compared.
+    /// Compare the members.
     Compare,
-    /// A move has paused long enough.
+    /// The pause of a move is over.
     Copy(Key),
 }
 
 struct Request {
     io: HostIo,
     submitted_at: Time,
-    /// Parts that have not ended.
+    /// Parts still in flight.
     parts: u32,
     result: Result<(), IoError>,
 }
 
-/// Sectors of a write of the map: 4 KiB.
+/// Sectors per write of the map: 4 KiB.
 const METADATA_SECTORS: u64 = 8;
 
-/// The first sector of a member's part of the map, which is the end of its room: 64 MiB, or a sixteenth when that is less.
+/// The first sector of a member's part of the map, at the end of its space: 64 MiB, or a sixteenth if that is less.
 fn metadata_start(sectors: u64) -> u64 {
     let room = (64 * 2048)
         .min(sectors.div_euclid(16))
@@ -83,7 +83,7 @@ pub struct PagedArray {
     notes: Vec<Note>,
     names: Vec<String>,
     finished: Vec<Finished>,
-    /// What reading zeros takes: the way in and out, and the processor.
+    /// Time to answer a read of zeros: link and processor, both ways.
     zeros_take: Span,
     is_full: bool,
     #[cfg(test)]
@@ -91,7 +91,7 @@ pub struct PagedArray {
 }
 
 impl PagedArray {
-    /// The paged array of `design` at time zero.
+    /// Creates the paged array of `design` at time zero.
     ///
     /// # Errors
     /// [`PagedError`] when the design cannot be built.
@@ -135,8 +135,8 @@ impl PagedArray {
         &self.members
     }
 
-    /// Schedules an incident of the pool or of one of its members. A snapshot gets the next LUN number when it is taken, so
-    /// whether a LUN is there is only known at that time; without it nothing happens.
+    /// Schedules an incident of the pool or of one of its members. A snapshot gets the next LUN number when it is taken, so whether
+    /// a LUN exists is only known then; an incident of a missing LUN has no effect.
     pub(crate) fn schedule_incident(&mut self, one: &Scheduled) -> Result<(), Misplaced> {
         let find = |number: usize| match number < self.members.len() {
             true => Ok(()),
@@ -207,7 +207,7 @@ impl PagedArray {
         self.note(NoteKind::LunGrew { lun: name, size });
     }
 
-    /// Whether pages are free again, after something was given back.
+    /// Clears the full state if pages have become free.
     fn look_for_room(&mut self) {
         self.is_full &= self.map.free_slots() == 0;
     }
@@ -221,11 +221,11 @@ impl PagedArray {
         &self.notes
     }
 
-    /// Takes a request at `now`. What lies past the LUN's end fails with [`IoError::PastEnd`], a write that needs room when
-    /// there is none with [`IoError::NoSpace`], and what is asked of a LUN that is not there with [`IoError::Device`].
+    /// Submits a request at `now`. A request past the LUN's end fails with [`IoError::PastEnd`], a write that finds no free page
+    /// with [`IoError::NoSpace`], and a request to a LUN that does not exist with [`IoError::Device`].
     ///
     /// # Panics
-    /// When `now` has passed.
+    /// When `now` is in the past.
     pub fn submit(&mut self, now: Time, io: HostIo) {
         self.advance(now);
         let refusal = match self.map.sectors(io.lun) {
@@ -236,7 +236,7 @@ impl PagedArray {
         let request = self.requests.insert(Request {
             io,
             submitted_at: now,
-            // One of its own, so that it cannot finish before all parts have been made.
+            // One for this function, so that the request cannot finish before all parts exist.
             parts: 1,
             result: refusal.map_or(Ok(()), Err),
         });
@@ -280,16 +280,16 @@ impl PagedArray {
         self.requests.forget(key);
     }
 
-    /// When something happens next, if nobody asks for anything.
+    /// When the next event is due, if no more requests come in.
     pub fn next_at(&self) -> Option<Time> {
         let members = self.members.iter().filter_map(Array::next_at);
         members.chain(self.schedule.next_at()).min()
     }
 
-    /// Lets everything happen that is due by `to`, and makes that now.
+    /// Processes every event due by `to` and moves the clock there.
     ///
     /// # Panics
-    /// When `to` has passed.
+    /// When `to` is in the past.
     pub fn advance(&mut self, to: Time) {
         assert!(to >= self.now, "time goes back");
         while let Some(next) = self.next_at().filter(|next| *next <= to) {
@@ -316,7 +316,7 @@ impl PagedArray {
         }
     }
 
-    /// Goes on with everything that members have finished.
+    /// Continues everything that members have finished.
     fn collect(&mut self) {
         loop {
             let mut was_any = false;
@@ -333,24 +333,24 @@ impl PagedArray {
         }
     }
 
-    /// Takes what has finished since the last call, in order.
+    /// Takes the requests finished since the last call, in order.
     pub fn finished(&mut self) -> std::vec::Drain<'_, Finished> {
         self.finished.drain(..)
     }
 
-    /// Now.
+    /// The current time.
     pub fn now(&self) -> Time {
         self.now
     }
 
-    /// Size of a LUN; nothing when it is not there.
+    /// Size of a LUN; zero when it does not exist.
     pub fn lun_size(&self, lun: u32) -> ByteSize {
         let sectors = self.map.sectors(lun).unwrap_or(0);
         ByteSize::bytes(Extent::new(0, sectors).bytes())
     }
 
-    /// Declares that what hosts have put at `extents` of a LUN is written already: pages get room as they would with a write, and
-    /// no time passes. Without room for all, the pool is full, and the rest stays as it is.
+    /// Treats `extents` of a LUN as already written: allocates their pages as a write would, in no time. When space runs out, the
+    /// pool is full and the remaining pages stay unallocated.
     pub(crate) fn assume_written(&mut self, lun: u32, extents: &[Extent]) {
         let size = self.map.sectors(lun).unwrap_or(0);
         for extent in extents.iter().filter(|extent| extent.end() <= size) {
@@ -364,7 +364,7 @@ impl PagedArray {
     }
 }
 
-/// The map of `design`: LUNs that get their room at once have it, the thin ones have nothing.
+/// The map of `design`: LUNs that are not thin are fully allocated, thin ones are empty.
 fn lay_out(design: &PagedDesign, members: &[Array]) -> Result<PageMap, PagedError> {
     let takes_part = |number: usize| !design.later.contains(&number);
     if !(0..members.len()).any(takes_part) {

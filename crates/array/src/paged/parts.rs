@@ -1,11 +1,11 @@
-//! Parts of requests, one to a page, and the requests to members that they are made of.
+//! Parts of requests, one per page, and the member requests they consist of.
 //!
 //! ```text
-//!    read     ask whoever has it; what nobody has is zeros
-//!    write    the grains are there, and nobody shares them: write them
-//!             otherwise: read what is around the data in its first and last grain -> write whole grains to the own node,
-//!                        and the map -> from now on they are there
-//!    copy     read what the new node lacks -> write it there, and the map -> from now on it is there
+//!    read     ask the members that hold the data; unwritten data is zeros
+//!    write    the grains are held, and not shared: write them in place
+//!             otherwise: read what surrounds the data in its first and last grain -> write whole grains to the page's own
+//!                        node, and the map -> the node now holds them
+//!    copy     read what the new node lacks -> write it there, and the map -> the node now holds it
 //! ```
 
 use std::ops::Range;
@@ -22,12 +22,12 @@ use crate::incident::NoteKind;
 use crate::slab::Key;
 use crate::{Extent, Finished, HostIo, Verb};
 
-/// Whom a part is for.
+/// What a part is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PartOwner {
     /// A host's request.
     Request(Key),
-    /// A page that is being moved.
+    /// A page being moved.
     Move(Key),
 }
 
@@ -38,7 +38,7 @@ enum Phase {
     Writing,
 }
 
-/// A request's part on one page.
+/// The part of a request that falls in one page.
 pub(super) struct Part {
     owner: PartOwner,
     verb: Verb,
@@ -46,16 +46,16 @@ pub(super) struct Part {
     pub(super) within: Extent,
     grains: Range<usize>,
     phase: Phase,
-    /// Where it writes.
+    /// The node it writes to.
     pub(super) node: Option<NodeId>,
-    /// What it writes there: more than was asked for, when grains are new.
+    /// What it writes there: more than was requested, when grains are new.
     whole: Extent,
     is_new: bool,
-    /// Nodes that must not go while it is at work.
+    /// Nodes that must stay while the part is in progress.
     pins: SmallVec<[NodeId; 2]>,
     pending: u32,
     result: Result<(), IoError>,
-    /// The request to a member that ended last in this phase, and those of phases before.
+    /// The breakdown of the last member request in this phase, and that of earlier phases.
     last: Breakdown,
     breakdown: Breakdown,
 }
@@ -71,12 +71,12 @@ impl Part {
     }
 }
 
-/// What a request to a member is.
+/// The kind of a member request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SubKind {
-    /// Data of a page, from this sector of it on.
+    /// Data of a page, starting at this sector of the page.
     Data(u64),
-    /// The map.
+    /// A write of the map.
     Metadata,
 }
 
@@ -124,7 +124,7 @@ impl PagedArray {
         key
     }
 
-    /// Starts to copy grains of a page to `node`, which lacks them.
+    /// Starts copying grains of a page to `node`, which lacks them.
     pub(super) fn start_copy(
         &mut self,
         moving: Key,
@@ -166,7 +166,7 @@ impl PagedArray {
     fn read_runs(&mut self, key: Key, runs: &[Run]) {
         let part = &mut self.parts[key];
         part.phase = Phase::Reading;
-        // One of its own, so that it cannot end before all have been asked.
+        // One for this function, so that the part cannot end before all requests are made.
         part.pending = 1;
         for run in runs {
             let Some((node, slot)) = run.from else {
@@ -208,7 +208,7 @@ impl PagedArray {
         self.members[member].submit(self.now, io);
     }
 
-    /// Lets a write in, or has it wait: whether it is in.
+    /// Starts a write if it conflicts with no other, or queues it; returns whether it started.
     fn enter(&mut self, key: Key, has_waited: bool) -> bool {
         let part = &self.parts[key];
         let (at, grains) = (part.at, part.grains.clone());
@@ -230,7 +230,7 @@ impl PagedArray {
         let part = &self.parts[key];
         let (at, within, is_new) = (part.at, part.within, part.is_new);
         if self.map.sectors(at.0).is_none() {
-            // Its LUN was removed while it waited.
+            // The LUN was removed while it waited.
             self.parts[key].result = Err(IoError::Device);
             return self.part_ended(key);
         }
@@ -263,7 +263,7 @@ impl PagedArray {
         self.read_runs(key, &runs);
     }
 
-    /// A write of a host goes where there was nothing, or where it may not be put in place.
+    /// Counts a host write that cannot be done in place: a first write, or a redirected one.
     fn count_new(&mut self, at: PageAt, within: Extent) {
         let own = self.map.sole(at.0, at.1);
         let is_elsewhere = |run: &Run| run.from.is_some_and(|(node, _)| Some(node) != own);
@@ -275,8 +275,8 @@ impl PagedArray {
         }
     }
 
-    /// What is written when `within` is new on `node`, and what of that is to be read: what is around it in its first and
-    /// last grain, where the node lacks those.
+    /// The extent to write when `within` is new on `node`, and what to read for it: the rest of its first and last grain, if the
+    /// node lacks those grains.
     fn around(
         &self,
         node: NodeId,
@@ -326,7 +326,7 @@ impl PagedArray {
             SubKind::Data(whole.start),
         );
         if is_new {
-            // The map of a member lies at its end; a node has its place there.
+            // A member's part of the map lies at its end; each node has a place in it.
             let sectors = self.members[slot.member].lun_size(0).get().div_euclid(512);
             let first = metadata_start(sectors);
             let places = (sectors - first).div_euclid(METADATA_SECTORS);
@@ -337,7 +337,7 @@ impl PagedArray {
         self.step_ended(key);
     }
 
-    /// A member has done something.
+    /// A member has finished a request.
     pub(super) fn sub_ended(&mut self, member: usize, finished: &Finished) {
         let key = Key::from_bits(finished.tag);
         let sub = self.subs.remove(key).expect("it was asked");
@@ -372,7 +372,7 @@ impl PagedArray {
         }
     }
 
-    /// The part is over.
+    /// Ends a part.
     pub(super) fn part_ended(&mut self, key: Key) {
         #[cfg(test)]
         self.note_part(key);

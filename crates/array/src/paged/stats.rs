@@ -1,44 +1,44 @@
-//! What happened to pages, and what that cost beyond the requests of hosts.
+//! Page counters, and their cost beyond host requests.
 //!
-//! A plain write of a host costs its members one write. Whatever is counted here comes on top of that, or instead of it, so the
-//! price of thin LUNs, of snapshots and of moving can be read off.
+//! A plain host write costs its members one write. Everything counted here comes on top of that or instead of it, so it shows the
+//! cost of thin LUNs, snapshots and moves.
 
 use brunt_units::ByteSize;
 
 use super::PagedArray;
 use crate::{Array, Extent};
 
-/// What happened to pages since measuring began.
+/// Page counters since measurement began.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PageStats {
-    /// Reads of hosts, by page, that asked for what nobody has written: no drive is asked.
+    /// Host reads, by page, of data that was never written: no drive is accessed.
     pub zeros: u64,
-    /// Pages that got room for a write of a host.
+    /// Pages allocated for host writes.
     pub allocated: u64,
-    /// Writes of hosts, by page, to grains that nobody had written.
+    /// Host writes, by page, to grains that were never written.
     pub first_writes: u64,
-    /// Writes of hosts, by page, to grains that lay on a node they may not change: a snapshot has it, too, or the page is moving.
+    /// Host writes, by page, to grains on a node that must not change: it is shared with a snapshot, or the page is moving.
     pub redirected: u64,
-    /// Sectors that both read around their data, to write whole grains.
+    /// Sectors read around the data of both, to write whole grains.
     pub around_sectors: u64,
     /// Writes of the map.
     pub map_writes: u64,
-    /// Writes of hosts, by page, that found no room.
+    /// Host writes, by page, that found no free page.
     pub refused: u64,
-    /// Pages that lie on another member now.
+    /// Pages moved to another member.
     pub moved: u64,
-    /// Pages that got what they lacked, because whatever was behind them is gone.
+    /// Pages that got the grains they lacked after the pages behind them lost their other users.
     pub made_whole: u64,
-    /// Pages that are to be moved or made whole still.
+    /// Pages still to be moved or made whole.
     pub planned: u64,
-    /// Sectors that were copied for both.
+    /// Sectors copied for moved pages and pages made whole.
     pub copied_sectors: u64,
-    /// Requests to each member for data, whatever they were for.
+    /// Data requests to each member, for any purpose.
     pub asked: Vec<u64>,
 }
 
 impl PageStats {
-    /// Nothing yet, of so many members.
+    /// Zero counters for this many members.
     pub(super) fn new(members: usize) -> Self {
         Self {
             asked: vec![0; members],
@@ -47,25 +47,25 @@ impl PageStats {
     }
 }
 
-/// A LUN in pages, and how much of it has room.
+/// A LUN in pages, and how much of it is allocated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LunRoom {
     /// What it is called.
     pub name: String,
     /// Its size.
     pub size: ByteSize,
-    /// The pages of it that lie somewhere, its own and those that it shares; the last one counts whole.
+    /// Its allocated pages, its own and shared ones; the last page counts whole.
     pub has: ByteSize,
 }
 
 impl PagedArray {
-    /// Starts measuring anew, now.
+    /// Restarts measurement now.
     pub fn forget_stats(&mut self) {
         self.stats = PageStats::new(self.members.len());
         self.members.iter_mut().for_each(Array::forget_stats);
     }
 
-    /// What happened to pages since measuring began.
+    /// Page counters since measurement began.
     pub fn stats(&self) -> PageStats {
         PageStats {
             planned: self.pages_planned(),
@@ -73,7 +73,7 @@ impl PagedArray {
         }
     }
 
-    /// The LUNs that are there, in the order of their numbers.
+    /// The existing LUNs, in order of number.
     pub fn lun_rooms(&self) -> Vec<LunRoom> {
         let luns = (0..self.map.luns()).filter(|lun| self.map.sectors(*lun).is_some());
         luns.map(|lun| LunRoom {
@@ -88,17 +88,17 @@ impl PagedArray {
         Extent::new(0, self.map.page_sectors).bytes()
     }
 
-    /// Room that nobody has yet, beyond what is kept for moving.
+    /// Free space, beyond what is kept for moves.
     pub fn free_room(&self) -> ByteSize {
         ByteSize::bytes(self.map.free_slots() as u64 * self.page_bytes())
     }
 
-    /// Share of the room of all members that take part which is in use, 0 to 1.
+    /// Share of the space of all active members in use, 0 to 1.
     pub fn used_share(&self) -> f64 {
         self.map.used_share_of_open()
     }
 
-    /// Share of each member's room in use, 0 to 1.
+    /// Share of each member's space in use, 0 to 1.
     pub fn used_shares(&self) -> Vec<f64> {
         let members = 0..self.members.len();
         members.map(|member| self.map.used_share(member)).collect()

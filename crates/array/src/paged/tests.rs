@@ -1,7 +1,7 @@
-//! Paged arrays with content: whatever is written, snapshotted, moved or removed, every LUN has what it should.
+//! Paged arrays with content: after any writes, snapshots, moves and removals, every LUN has the right content.
 //!
-//! [`Bytes`] holds the members' sectors. A request to a member takes or puts content when it ends, so whoever does not wait
-//! for somebody that it should have waited for reads or leaves the wrong thing.
+//! [`Bytes`] holds the members' sectors. A member request takes or puts content when it ends, so a request that fails to wait for
+//! another one reads or leaves the wrong content.
 
 use std::collections::BTreeMap;
 
@@ -18,15 +18,15 @@ use crate::incident::{Incident, NoteKind, Scheduled};
 use crate::slab::Key;
 use crate::{Extent, Finished, HostIo, Verb};
 
-/// Versions by member and sector, and what requests under way carry.
+/// Versions by member and sector, and the content of requests in flight.
 #[derive(Default)]
 pub(super) struct Bytes {
     held: BTreeMap<(usize, u64), u64>,
-    /// What a write carries.
+    /// Content of a write.
     carried: BTreeMap<Key, Vec<u64>>,
-    /// What a part has read, by sector of its page.
+    /// Content a part has read, by sector of its page.
     read: BTreeMap<Key, BTreeMap<u64, u64>>,
-    /// What a request has read, by sector of its LUN.
+    /// Content a request has read, by sector of its LUN.
     answered: BTreeMap<Key, BTreeMap<u64, u64>>,
     /// By tag.
     answers: BTreeMap<u64, BTreeMap<u64, u64>>,
@@ -50,7 +50,7 @@ impl PagedArray {
         let content = (first..first + sub.io.extent.length).map(|sector| {
             let is_new = (part.within.start..part.within.end()).contains(&sector);
             let old = || read.and_then(|read| read.get(&sector)).copied();
-            // What nobody has is zeros.
+            // Unwritten data is zeros.
             version.filter(|_| is_new).or_else(old).unwrap_or(0)
         });
         let content = content.collect();
@@ -104,7 +104,7 @@ const PLACE: u64 = 6;
 fn member(pages: u64) -> ArrayDesign {
     let model = library::find("cheetah-15k5-146-fc").unwrap();
     let mut design = ArrayDesign::one_group(&model, 2, Level::Raid10);
-    // Pages of 24 KiB, and a little for the map.
+    // Pages of 24 KiB, plus some space for the map.
     design.groups[0].drive_size = Some(ByteSize::kib(pages * 26 + 64));
     design.groups[0].strip = ByteSize::kib(8);
     design
@@ -130,11 +130,11 @@ fn design(members: u64, pages: u64, is_thin: bool) -> PagedDesign {
     }
 }
 
-/// A host that knows what it wrote.
+/// A host that remembers what it wrote.
 struct Host {
     array: PagedArray,
     stream: Stream,
-    /// Of each LUN: the version of each place, and whether a request is under way there.
+    /// Per LUN: the version of each place, and whether a request is in flight there.
     luns: BTreeMap<u32, Vec<(u64, bool)>>,
     under_way: BTreeMap<u64, (u32, usize, usize, Verb)>,
     next: u64,
@@ -198,7 +198,7 @@ impl Host {
                         place.0 = one.tag;
                     }
                 }
-                // Some pages had room, others had not: what is there now may be read later as either.
+                // Some pages were allocated, others not: later reads may find the old or the new content.
                 (Verb::Write, Err(error)) => {
                     assert_eq!(error, IoError::NoSpace);
                     self.refused += 1;
@@ -231,7 +231,7 @@ impl Host {
         self.collect();
     }
 
-    /// Takes or removes a snapshot. What is being written may be in it or not.
+    /// Takes or removes a snapshot. Writes in flight may be in it or not.
     fn befall(&mut self) {
         let now = self.array.now();
         let luns: Vec<u32> = self.luns.keys().copied().collect();
@@ -372,12 +372,12 @@ fn a_write_after_a_snapshot_costs_two_reads_and_the_map_and_after_that_nothing()
     let cost = |array: &mut PagedArray| {
         let before = array.members()[0].device_ios();
         let now = array.now();
-        // Two and a half KiB in the middle of two grains of 4 KiB.
+        // 2.5 KiB in the middle of two grains of 4 KiB.
         array.submit(now, write(0, 5, 5));
         assert_eq!(wait_for_all(array).len(), 1);
         array.members()[0].device_ios() - before
     };
-    // Zeros around it; data and map, each on both drives of the pair.
+    // Zeros around it; data and map are written, each to both drives of the pair.
     assert_eq!(cost(&mut array), 4);
     assert_eq!(cost(&mut array), 2, "in place");
     let now = array.now();
@@ -444,7 +444,7 @@ fn what_was_there_before_costs_no_time_and_lies_on_drives() {
     assert_eq!(array.stats().zeros, 1, "only the second was never written");
     assert_eq!(array.members()[0].device_ios(), 1);
     assert_eq!(array.stats().allocated, 0, "no host's write did it");
-    // Eight pages are more than there are.
+    // Eight pages are more than the member has.
     let mut small = PagedArray::new(&self::design(1, 6, true), Streams::new(1)).unwrap();
     small.assume_written(0, &[Extent::new(0, 8 * 48)]);
     assert_eq!(small.free_room(), ByteSize::bytes(0));
@@ -475,7 +475,7 @@ fn the_room_of_a_removed_snapshot_comes_back() {
         .unwrap();
     wait_for_all(&mut array);
     assert_eq!(array.used_shares(), before);
-    // Every page was shared; of each, the grain of the write is new, and the other five are copied.
+    // Every page was shared; in each, the grain of the write is new, and the other five are copied.
     let stats = array.stats();
     assert_eq!((stats.redirected, stats.made_whole), (4, 4));
     assert_eq!((stats.moved, stats.copied_sectors), (0, 4 * 5 * 8));

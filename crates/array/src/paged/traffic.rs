@@ -1,7 +1,7 @@
-//! Who writes which grains of which page, so that nobody writes what somebody else is putting in its place.
+//! Coordinates writes to the grains of a page, so that no write touches what another is replacing.
 //!
-//! Writes in place share a page. A write that goes to a new node, or copies a page, has its grains to itself: what is around
-//! its data is read first, and belongs to what is written. Whoever has to wait does so in the order of coming.
+//! Writes in place share a page. A write to a new node, or a copy, has its grains exclusively: it first reads what surrounds its
+//! data and writes that along with it. Waiting parts are served in order of arrival.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -25,12 +25,12 @@ struct Page {
     waiting: VecDeque<Key>,
 }
 
-/// Everybody at work, by page.
+/// The writes in progress and waiting, by page.
 #[derive(Default)]
 pub(super) struct Traffic(BTreeMap<PageAt, Page>);
 
 impl Traffic {
-    /// Lets `part` in, if nobody is in its way and, unless it `has_waited`, nobody waits; otherwise it waits.
+    /// Starts `part` if no conflicting part is active and, unless it `has_waited`, none is queued; otherwise queues it.
     pub(super) fn enter(
         &mut self,
         at: PageAt,
@@ -58,7 +58,7 @@ impl Traffic {
         may
     }
 
-    /// `part` has ended.
+    /// Ends `part`.
     pub(super) fn leave(&mut self, at: PageAt, part: Key) {
         let page = self.0.get_mut(&at).expect("it was at work there");
         let place = page.active.iter().position(|one| one.part == part);
@@ -68,12 +68,12 @@ impl Traffic {
         }
     }
 
-    /// The first that waits, which is asked again whether it may go in.
+    /// Takes the first waiting part, to retry it.
     pub(super) fn next(&mut self, at: PageAt) -> Option<Key> {
         self.0.get_mut(&at)?.waiting.pop_front()
     }
 
-    /// Whether nobody is at work or waits.
+    /// Whether no part is active or waiting.
     #[cfg(test)]
     pub(super) fn is_idle(&self) -> bool {
         self.0.is_empty()

@@ -1,4 +1,4 @@
-//! Each model against arithmetic that can be done by hand.
+//! Each model checked against hand calculations.
 
 use brunt_array::drive::{DriveModel, DriveStats, Order, library};
 use brunt_array::{Array, ArrayDesign, Extent, Finished, Level, Verb};
@@ -15,7 +15,7 @@ fn design(drives: u16, level: Level) -> ArrayDesign {
     ArrayDesign::one_group(&cheetah(), drives, level)
 }
 
-/// What a closed loop measured.
+/// Measurements of a closed loop.
 struct Measured {
     drives: Vec<DriveStats>,
     done: Vec<Finished>,
@@ -37,7 +37,7 @@ impl Measured {
     }
 }
 
-/// Keeps `depth` requests in the array for `span`, after a tenth of it to settle.
+/// Keeps `depth` requests in flight for `span`, after a warm-up of a tenth of it.
 fn closed_loop(
     design: &ArrayDesign,
     depth: u64,
@@ -96,7 +96,7 @@ fn near(got: f64, expected: f64, share: f64, what: &str) {
     );
 }
 
-/// Transfer of eight KiB, averaged over the sectors of the disk: 16 sectors of a turn of 4 ms at 995 sectors per track.
+/// Mean transfer time of 8 KiB over the disk: 16 sectors of a 4 ms turn at 995 sectors per track.
 const TRANSFER_MS: f64 = 16.0 / 995.0 * 4.0;
 
 #[test]
@@ -132,16 +132,16 @@ fn a_full_queue_served_in_order_is_as_fast_as_its_service() {
     let mut design = design(1, Level::Raid0);
     design.policy.order = Order::Fcfs;
     let many = closed_loop(&design, 16, Span::seconds(200), anywhere(Verb::Read));
-    // The overhead of each passes while others are served.
+    // The overhead of each request overlaps with the service of others.
     let service = 3.5 + 2.0 + TRANSFER_MS;
     near(many.rate(), 1000.0 / service, 0.02, "rate");
     near(many.mean_ms(), 16.0 * service, 0.02, "response");
 }
 
-/// Seek times of the Cheetah 15K.5 as the model page draws them, in milliseconds, for a distance in strokes.
+/// Seek times of the Cheetah 15K.5 as derived on the model page, in milliseconds, for a distance in strokes.
 fn seek_ms(distance: f64) -> f64 {
     const STROKE: f64 = 72_170.0;
-    // With the knee at 3.633 ms the mean over all pairs is 3.5: the two parts below, weighted with 2 (1 - x).
+    // With the knee at 3.633 ms the mean over all pairs is 3.5: the two parts below, weighted by 2 (1 - x).
     const KNEE: f64 = 3.633;
     if distance <= 1.0 / 3.0 {
         let bend = (STROKE / 3.0).sqrt();
@@ -151,7 +151,7 @@ fn seek_ms(distance: f64) -> f64 {
     }
 }
 
-/// Seek and rotation of the nearest of `count` requests anywhere, from anywhere, on average: by drawing them.
+/// Mean seek plus rotation to the nearest of `count` random requests from a random position, by Monte Carlo.
 fn nearest_ms(count: u32) -> f64 {
     let mut stream = Streams::new(5).named("nearest");
     let mut share = || stream.below(1 << 30) as f64 / f64::from(1 << 30);
@@ -161,7 +161,7 @@ fn nearest_ms(count: u32) -> f64 {
             let from = share();
             let one = |_| {
                 let seek = seek_ms((share() - from).abs());
-                // The sector passes once in a turn, at any time of it.
+                // The sector passes once per turn, at a random time.
                 let passes = share() * 4.0;
                 seek + (passes - seek).rem_euclid(4.0)
             };
@@ -173,7 +173,7 @@ fn nearest_ms(count: u32) -> f64 {
 
 #[test]
 fn the_nearest_of_many_is_served_first() {
-    // All come at once. The first is begun; the next is the nearest of the others.
+    // All requests come at once. The first starts immediately; the next is the nearest of the others.
     for others in [1, 3, 7, 15, 31] {
         let mut sum = 0.0;
         let rounds = 1500_u32;
@@ -205,14 +205,14 @@ fn the_nearest_of_many_is_served_first() {
     }
 }
 
-/// Reads per second with so many at once, on a drive of this model.
+/// Reads per second at this queue depth, on a drive of this model.
 fn rate_at(model: &DriveModel, depth: u64) -> f64 {
     let design = ArrayDesign::one_group(model, 1, Level::Raid0);
     closed_loop(&design, depth, Span::seconds(100), anywhere(Verb::Read)).rate()
 }
 
-/// The field's rules of thumb for one random read at a time: 180 a second at 15,000 turns a minute, 140 at 10,000. That of 7,200
-/// has a data sheet with 7.5 ms of seek, and half a turn takes 4.17.
+/// Rules of thumb for one random read at a time: 180 per second at 15,000 rpm, 140 at 10,000 rpm. For 7,200 rpm, a data sheet gives
+/// 7.5 ms of seek, and half a turn takes 4.17.
 #[test]
 fn drives_keep_the_rules_of_thumb() {
     for (name, expected) in [
@@ -227,8 +227,8 @@ fn drives_keep_the_rules_of_thumb() {
     }
 }
 
-/// In a full queue those that are left over are the far ones, so it is slower than the nearest of as many fresh ones would be.
-/// With sixteen outstanding, fifteen wait while the next is chosen.
+/// In a full queue the remaining requests are the far ones, so it is slower than the nearest of as many fresh ones would be. With
+/// sixteen outstanding, fifteen wait while the next is chosen.
 #[test]
 fn sixteen_at_once_are_more_than_twice_as_fast() {
     for (name, low) in [
@@ -248,7 +248,7 @@ fn sixteen_at_once_are_more_than_twice_as_fast() {
     }
 }
 
-/// Those that have waited too long cost something, and not everything.
+/// Serving overdue requests first costs something, but not everything.
 #[test]
 fn more_to_do_hardly_makes_a_drive_slower() {
     for name in ["cheetah-15k5-146-fc", "constellation2-1000-nlsas"] {
@@ -271,7 +271,7 @@ fn a_stream_runs_at_the_data_sheets_rate() {
             next += 128;
             (Verb::Read, extent)
         });
-        // A track's skew passes with every track: 80.7 to 134.5 MB/s.
+        // The track skew is lost on every track: 80.7 to 134.5 MB/s.
         let sustained = mb_per_s / 1.1417;
         near(stream.rate() * 65_536.0 / 1e6, sustained, 0.03, "MB/s");
     }
@@ -300,7 +300,7 @@ fn a_saturated_mirror_pair_reads_twice_as_fast_as_it_writes_and_as_fast_as_two_d
         "reads",
     );
     let writes = closed_loop(&pair, 32, Span::seconds(100), anywhere(Verb::Write));
-    // Both drives do every write, each in its own time; with enough of them queued neither waits for the other.
+    // Both drives do every write, each at its own time; with enough queued neither waits for the other.
     near(
         writes.rate(),
         1000.0 / (4.0 + 2.0 + TRANSFER_MS),
@@ -326,7 +326,7 @@ fn littles_law_and_the_utilisation_law_hold() {
                 Span::seconds(60),
                 anywhere(verb),
             );
-            // The whole: requests there = rate x response.
+            // For the whole array: requests in flight = rate x response time.
             near(
                 run.rate() * run.mean_ms() / 1000.0,
                 depth as f64,
@@ -347,7 +347,7 @@ fn littles_law_and_the_utilisation_law_hold() {
                     "utilisation",
                 );
                 let parts = drive.seek + drive.rotation + drive.transfer;
-                // Overhead is the rest of being busy, and shows only after idling.
+                // Overhead accounts for the rest of the busy time, and shows only after idling.
                 assert!(parts.0 as f64 <= drive.busy.0 as f64 * 1.001);
             }
         }

@@ -1,4 +1,4 @@
-//! Cache, controllers, links and paths against arithmetic, and what happens when they fail.
+//! Cache, controllers, links and paths checked against arithmetic, and their failures.
 
 use brunt_array::drive::library;
 use brunt_array::{
@@ -56,7 +56,7 @@ impl Bench {
         ask(&mut self.array, verb, Extent::new(start, length), 0);
     }
 
-    /// Lets time pass until everything asked for has ended.
+    /// Advances time until every request has ended.
     fn wait(&mut self) -> Finished {
         while self.array.outstanding() > 0 {
             let next = self.array.next_at().expect("something is going on");
@@ -128,7 +128,7 @@ fn adjacent_pages_leave_as_one_write_when_hosts_are_quiet() {
 #[test]
 fn a_stream_of_writes_to_raid_5_needs_no_reads() {
     let mut bench = Bench::new(&design(5, Level::Raid5));
-    // Below the high mark nothing leaves before it is idle, so every stripe is full by then.
+    // Below the high mark nothing is written before the cache is idle, so every stripe is full by then.
     for number in 0..48 {
         bench.one(Verb::Write, number * 128, 128);
     }
@@ -137,7 +137,7 @@ fn a_stream_of_writes_to_raid_5_needs_no_reads() {
     assert_eq!(ios, (0, 60), "12 full stripes of four strips and a parity");
 }
 
-/// Reads of drives for a page that a host read, wrote, and wrote again after it was destaged.
+/// Drive reads for a page that a host read, wrote, and wrote again after it was destaged.
 fn reads_of_drives(level: Level, drives: u16, keeps_old: bool) -> (u64, u64) {
     let mut design = design(drives, level);
     design.cache.as_mut().unwrap().keeps_old = keeps_old;
@@ -154,7 +154,7 @@ fn reads_of_drives(level: Level, drives: u16, keeps_old: bool) -> (u64, u64) {
 
 #[test]
 fn old_data_in_the_cache_spares_reads_before_parities() {
-    // The host's read, and twice the old data and the parities.
+    // The host's read, and the old data and parities twice.
     assert_eq!(reads_of_drives(Level::Raid5, 5, false), (1 + 2 * 2, 0));
     assert_eq!(reads_of_drives(Level::Raid5, 5, true), (1 + 2, 2));
     assert_eq!(reads_of_drives(Level::Raid6, 6, false), (1 + 2 * 3, 0));
@@ -188,7 +188,7 @@ fn a_full_cache_is_as_fast_as_its_drives() {
     assert!(stats.stalled > 1000, "{stats:?}");
     assert!(stats.unwritten <= 512, "{stats:?}");
     let rate = f64::from(count) / 40.0;
-    // Two pairs with four writes each to choose from, 512 pages in order over the disks: short seeks and part of a turn.
+    // Two pairs with four writes each to choose from, 512 pages in disk order: short seeks and part of a turn.
     assert!((300.0..1500.0).contains(&rate), "{rate}");
     let busy = bench.array.drive_stats();
     assert!(busy.iter().all(|drive| drive.utilisation() > 0.9));
@@ -210,7 +210,7 @@ fn losing_a_controller_means_writing_through() {
         "what was dirty is flushed"
     );
     let slow = bench.one(Verb::Write, 16, 16);
-    // The LUN moved: its hosts wait for the failover, and then for two drives.
+    // The LUN moved: its hosts wait for the failover, then for two drives.
     assert!((slow.at - slow.submitted_at) > Span::seconds(9));
     let through = bench.one(Verb::Write, 5_000_000, 16);
     assert!(through.breakdown.seek > Span::ZERO || through.breakdown.wait > Span::millis(1));
@@ -250,7 +250,7 @@ fn many_writes_through_are_all_answered_once() {
         .unwrap();
     bench.pass(Span::millis(1));
     for round in 0..50 {
-        // Some of them meet on the same pages while these are being written.
+        // Some writes hit pages that are being destaged.
         bench.ask(Verb::Write, (round % 7) * 8, 24);
     }
     bench.wait();
@@ -302,7 +302,7 @@ fn nobody_answers_when_no_controller_works() {
                 .unwrap();
         }
         bench.wait();
-        // The write is in the cache by then and was acknowledged; without one, nothing was.
+        // The write is in the cache by then and was acknowledged; without a cache it was not.
         let results: Vec<_> = bench
             .done
             .iter()
@@ -319,7 +319,7 @@ fn nobody_answers_when_no_controller_works() {
     }
 }
 
-/// How long so many writes to different places take that come at once.
+/// The time that `count` simultaneous writes to different places take.
 fn burst(design: &ArrayDesign, count: u64) -> (Vec<Finished>, Span) {
     let mut bench = Bench::new(design);
     for number in 0..count {
@@ -382,7 +382,7 @@ fn paths_stand_in_for_each_other() {
     bench.pass(Span::millis(1));
     let (result, detour) = write(&mut bench);
     assert_eq!(result, Ok(()));
-    // The other controller computes, too, and the data crosses once more.
+    // The other controller also spends processor time, and the data crosses the link once more.
     assert_eq!((detour - optimised).0, 150_000 + BETWEEN + 5_000);
     for port in [2, 3] {
         let at = bench.array.now();

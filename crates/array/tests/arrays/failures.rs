@@ -1,4 +1,4 @@
-//! Drives of RAID groups that fail while an array works: what is noted, what is answered, what is lost.
+//! Drives of RAID groups that fail under load: event log, answers, and losses.
 
 use brunt_array::drive::Order;
 use brunt_array::{Array, Incident, Level, NoteKind, Priority, ScanDesign};
@@ -147,7 +147,7 @@ fn a_spare_that_fails_while_it_is_copied_back_is_rebuilt_from_the_others() {
             (80_000, Incident::DriveReturns(6)),
             (81_000, Incident::DriveFails(2)),
             (120_000, Incident::DriveReturns(2)),
-            // The spare is free again by then, and takes the next one.
+            // The spare is free again by then, and replaces the next one.
             (160_000, Incident::DriveFails(4)),
         ];
         assert_eq!(
@@ -235,7 +235,7 @@ fn a_media_scan_reads_every_drive_at_its_pace_and_passes_over_failed_ones() {
         .schedule_incident(second(10), Incident::DriveFails(3))
         .unwrap();
     array.advance(second(20));
-    // 512 sectors take a turn or two: at a pause of 50 ms, between 18 and 20 reads a second.
+    // 512 sectors take a turn or two: with pauses of 50 ms, 18 to 20 reads per second.
     let reads: Vec<u64> = array
         .drive_stats()
         .iter()

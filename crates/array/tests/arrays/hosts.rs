@@ -1,4 +1,4 @@
-//! Hosts that work a whole array while things befall it, and what comes of it.
+//! Hosts that drive a whole array through scheduled incidents, and the results.
 
 use brunt_array::drive::library;
 use brunt_array::{
@@ -7,7 +7,7 @@ use brunt_array::{
 use brunt_units::{ByteSize, Span, Time};
 use brunt_world::random::Streams;
 
-/// What hosts ask for where it does not matter how much: 8 KiB.
+/// Request size where the exact size does not matter: 8 KiB.
 pub(crate) const SECTORS: u64 = 16;
 
 /// A design whose groups use so little of their drives that a rebuild takes seconds.
@@ -21,7 +21,7 @@ pub(crate) fn small(drives: u16, spares: u16, level: Level) -> ArrayDesign {
     design
 }
 
-/// A host asks the first LUN of `array`, now.
+/// Submits a request to the first LUN of `array`, now.
 pub(crate) fn ask(array: &mut Array, verb: Verb, extent: Extent, tag: u64) {
     let now = array.now();
     array.submit(
@@ -35,7 +35,7 @@ pub(crate) fn ask(array: &mut Array, verb: Verb, extent: Extent, tag: u64) {
     );
 }
 
-/// What has been answered since the last call. Of each answer, the parts of its time are all of it.
+/// Requests answered since the last call. Checks that the parts of each breakdown add up to the response time.
 pub(crate) fn answers(array: &mut Array) -> Vec<Finished> {
     let answers: Vec<Finished> = array.finished().collect();
     for one in &answers {
@@ -44,44 +44,44 @@ pub(crate) fn answers(array: &mut Array) -> Vec<Finished> {
     answers
 }
 
-/// The time of `seconds` after the beginning.
+/// The time `seconds` after the start.
 pub(crate) fn second(seconds: u64) -> Time {
     Time(Span::seconds(seconds).0)
 }
 
-/// What came of some load.
+/// The result of some load.
 pub(crate) struct Run {
     pub(crate) notes: Vec<(Time, NoteKind)>,
     pub(crate) done: Vec<Finished>,
 }
 
 impl Run {
-    /// How many requests failed.
+    /// Number of failed requests.
     pub(crate) fn failed(&self) -> usize {
         self.done.iter().filter(|done| done.result.is_err()).count()
     }
 
-    /// What was noted, without the times that repairs took.
+    /// The event log, without the durations of repairs.
     pub(crate) fn texts(&self) -> Vec<String> {
         let notes = self.notes.iter().map(|(_, what)| what);
         notes.map(without_times).collect()
     }
 
-    /// The first loss of data, and when it was.
+    /// The first data loss and its time.
     pub(crate) fn loss(&self) -> Option<(Time, String)> {
         let lost = self.notes.iter().find(|(_, what)| what.is_loss())?;
         Some((lost.0, lost.1.to_string()))
     }
 }
 
-/// The text of a note without the time in it.
+/// The text of a note without durations.
 pub(crate) fn without_times(what: &NoteKind) -> String {
     let text = what.to_string();
     let cut = text.split(", after").next();
     cut.unwrap_or(&text).to_owned()
 }
 
-/// Random reads and writes, eight at once, for `seconds`, with incidents at milliseconds.
+/// Random reads and writes, queue depth eight, for `seconds`, with incidents at milliseconds.
 pub(crate) fn run(design: &ArrayDesign, seconds: u64, incidents: &[(u64, Incident)]) -> Run {
     let streams = Streams::new(5);
     let mut array = Array::new(design, streams).unwrap();
@@ -121,7 +121,7 @@ pub(crate) fn run(design: &ArrayDesign, seconds: u64, incidents: &[(u64, Inciden
     }
 }
 
-/// The same where nothing may be lost or refused: what was noted, without times.
+/// The same where nothing may be lost or refused: returns the event log without durations.
 pub(crate) fn survived(
     design: &ArrayDesign,
     seconds: u64,

@@ -2,11 +2,11 @@
 //!
 //! | file | what |
 //! | --- | --- |
-//! | `arithmetic` | each model against what can be computed by hand; the laws of queues |
-//! | `caching` | cache, controllers, links and paths, and what happens when they fail |
+//!  `arithmetic` | each model against hand calculations; queueing laws |
+//!  `caching` | cache, controllers, links and paths, and their failures |
 //! | `failures` | drives of RAID groups that fail, return and are rebuilt |
-//! | `pools` | the same of disk pools, and pools and LUNs that grow |
-//! | `standing` | how groups are meanwhile, and how far repairs are |
+//!  `pools` | the same for disk pools; growth of pools and LUNs |
+//!  `standing` | the state of groups meanwhile, and the progress of repairs |
 //! | `tier` | the solid-state tier |
 
 mod arithmetic;

@@ -6,7 +6,7 @@ use brunt_world::random::Streams;
 
 use super::hosts::{answers, ask, run, second, small, survived, without_times};
 
-/// A pool of little drives: 8 pieces of 16 MiB on each.
+/// A pool of small drives: 8 pieces of 16 MiB on each.
 pub(crate) fn pool(drives: u16) -> ArrayDesign {
     let level = Level::Pool {
         piece: ByteSize::mib(16),
@@ -39,7 +39,7 @@ fn a_pool_rebuilds_onto_all_and_moves_back() {
 
 #[test]
 fn a_pool_survives_one_failure_after_another_while_it_has_room() {
-    // Two drives' worth are kept free, and two more losses are survived without room.
+    // Two drives' worth are kept free; two more losses are survived without space to rebuild.
     let fails = |at: u64, drive| (at * 1000, Incident::DriveFails(drive));
     let four = [fails(1, 0), fails(15, 1), fails(30, 2), fails(45, 3)];
     let texts = survived(&pool(13), 60, &four);
@@ -107,7 +107,7 @@ fn a_lun_grows_into_what_joined_and_no_further() {
         [
             &format!("\"lun\" does not grow: it has {before}, and nothing is free after it"),
             "group: drive 3 cannot join: the drive is in use",
-            // Sixteen of 24 free slots are the reserve, and a chunk takes ten.
+            // 16 of the 24 free slots are the reserve, and a chunk takes ten.
             "group: drive 12 has joined",
             "group: drive 13 has joined, 128 MiB more for LUNs to grow into",
             &format!(
@@ -126,10 +126,10 @@ fn a_lun_grows_into_what_joined_and_no_further() {
 fn a_pool_that_loses_drives_while_it_rebuilds_and_moves_says_when_it_has_done() {
     let incidents = [
         (500, Incident::DriveFails(3)),
-        // A drive that pieces of the first are being rebuilt onto.
+        // A drive that is the target of rebuilds from the first.
         (1_500, Incident::DriveFails(7)),
         (100_000, Incident::DriveReturns(3)),
-        // A drive that pieces are being moved from.
+        // A drive that pieces are moving away from.
         (102_000, Incident::DriveFails(9)),
     ];
     let texts = survived(&pool(14), 400, &incidents);

@@ -1,4 +1,4 @@
-//! How groups are while drives fail and return, and how far repairs are.
+//! The state of groups while drives fail and return, and the progress of repairs.
 
 use brunt_array::{Array, ArrayDesign, Incident, Level, Standing};
 use brunt_units::Span;
@@ -7,7 +7,7 @@ use brunt_world::random::Streams;
 use super::hosts::{second, small};
 use super::pools::pool;
 
-/// Lets things befall a quiet array and looks at it now and then: how it is, and how far its repairs are, in hundredths.
+/// Runs incidents on an idle array and samples its standing, and the progress of its repairs in percent.
 fn watch(
     design: &ArrayDesign,
     incidents: &[(u64, Incident)],
@@ -56,7 +56,7 @@ fn a_group_is_rebuilt_whole_and_copied_back() {
             [vec![], vec![], vec![]],
             "{level:?}"
         );
-        // Nothing else is going on, so it goes on as fast as it begins: after two seconds twice as far as after one.
+        // There is no other load, so progress is linear: after two seconds twice as far as after one.
         for (one, two) in [(1, 2), (4, 5)] {
             let (one, two) = (far(one)[0], far(two)[0]);
             assert!(one > 3 && two.abs_diff(one * 2) <= 2, "{level:?}: {seen:?}");

@@ -1,4 +1,4 @@
-//! The solid-state tier against arithmetic: what it answers, how it warms up, and what is left when its drive fails.
+//! The solid-state tier checked against arithmetic: hits, warm-up, and behaviour after its drive fails.
 
 use brunt_array::drive::library;
 use brunt_array::{
@@ -24,7 +24,7 @@ fn design() -> ArrayDesign {
     design
 }
 
-/// Asks, waits for the answer, and gives its time in nanoseconds.
+/// Submits a request, waits for the answer, and returns its time in nanoseconds.
 fn one(array: &mut Array, verb: Verb, start: u64) -> u64 {
     ask(array, verb, Extent::new(start, SECTORS), 0);
     loop {
@@ -37,7 +37,8 @@ fn one(array: &mut Array, verb: Verb, start: u64) -> u64 {
     }
 }
 
-/// Reads so many places far apart (more than the disks' own caches have segments, if it shall miss them), each once: the mean time in nanoseconds.
+/// Reads `places` distant places once each and returns the mean time in nanoseconds. To miss the disks' own caches, use more places
+/// than they have segments.
 fn round(array: &mut Array, places: u64) -> u64 {
     let all = (0..places).map(|place| one(array, Verb::Read, place * 50_000));
     let sum: u64 = all.sum();
