@@ -1,12 +1,12 @@
-//! An engine over files with a few bytes changed: opening, recovery, reading, changing, closing and verifying end with
-//! an answer or an error.
+//! An engine over files with a few corrupted bytes: opening, recovery, reading, changing, closing and verifying must end with a
+//! result or an error.
 //!
-//! Input: changes of eight bytes each.
+//! Input: corruptions of eight bytes each.
 //!
 //! ```text
-//!    0  which file, modulo their number        2  where, a multiple of the unit: u16, modulo the units of the file
-//!    1  bit 0: make the checksum right again   4  where in the unit: u16, modulo its length
-//!                                              6  the new bytes: u16
+//!    0  file index, modulo the number of files   2  unit number: u16, modulo the units of the file
+//!    1  bit 0: recompute the checksum            4  offset in the unit: u16, modulo its length
+//!                                                6  the new bytes: u16
 //! ```
 
 use std::path::{Path, PathBuf};
@@ -28,14 +28,14 @@ use brunt_world_virtual::Store;
 use crate::seal::HEADER;
 use crate::seeds::{self, FRAMES, PAGE, SEGMENT, key};
 
-/// Changes that are made, at most.
+/// Maximum number of corruptions.
 const CHANGES_MAX: usize = 16;
-/// Work that asks for more has no end.
+/// I/O limit: a run that exceeds it is assumed endless.
 const IOS_MAX: u64 = 100_000;
-/// Operations on what could be opened.
+/// Operations performed if the instance opens.
 const OPERATIONS: u64 = 40;
 
-/// One change of a file in each input; mutation makes more of them.
+/// One corruption of a file in each input; mutation adds more.
 pub fn seeds() -> Vec<Vec<u8>> {
     let files = u8::try_from(seeds::engine_files().len()).expect("a few files");
     let mut seeds = Vec::new();
@@ -47,7 +47,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
     seeds
 }
 
-/// Tries one input.
+/// Runs one input.
 pub fn run(input: &[u8]) {
     let mut store = seeds::files();
     for change in input.chunks_exact(8).take(CHANGES_MAX) {
@@ -58,10 +58,10 @@ pub fn run(input: &[u8]) {
     let world = bounded(&made.world, IOS_MAX);
     made.executor.block_on(async move {
         for path in &names {
-            // Files may be judged or not: it must end.
+            // Any result is fine, but it must end.
             let _ = verify(&world, path).await;
         }
-        // So may an engine work on them or not.
+        // Likewise for the engine.
         let _ = work(&world).await;
     });
 }
@@ -91,7 +91,7 @@ fn damage(store: &mut Store, change: &[u8]) {
     store.write(*inode, number * unit as u64, &bytes);
 }
 
-/// What has a checksum of its own.
+/// The size of the parts that have their own checksum.
 fn unit_of(path: &Path) -> usize {
     match path.extension().and_then(|end| end.to_str()) {
         Some("log") => SEGMENT,
@@ -104,7 +104,7 @@ fn make_right(path: &Path, number: u32, unit: &mut [u8]) {
     match path.extension().and_then(|end| end.to_str()) {
         Some("edb") if number < 2 => seal_header(unit),
         Some("edb") => seal(unit, PAGE, PageNumber(number - 1)),
-        // The header of a log is eight of its segments long, and stays damaged.
+        // A log header spans eight segments; its checksum is not recomputed.
         Some("log") => {
             let number = u16::try_from(number).expect("segments have 16-bit numbers");
             seal_segment(unit, number);
@@ -119,7 +119,7 @@ async fn work(world: &World) -> Result<(), EngineError> {
     let (instance, _) = open(world, FRAMES, options(1, SEGMENT)).await?;
     let mut worked = Ok(());
     for number in 0..OPERATIONS {
-        // A page that is bad ends one operation; the next may meet sound ones.
+        // A bad page ends one operation; the next may use good pages.
         let done = operate(&instance, number).await;
         worked = worked.and(done);
         if instance.failure().is_some() {

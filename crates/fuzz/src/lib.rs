@@ -1,18 +1,18 @@
-//! Fuzz targets: bytes from anywhere give answers or errors, never a panic and never memory without end.
+//! Fuzz targets: arbitrary bytes give a result or an error, never a panic and never unbounded memory.
 //!
 //! ```text
-//!    fuzz/fuzz_targets/NAME.rs    cargo fuzz: coverage leads, as long as you like      ---+
-//!                                                                                         +--> targets::NAME(&[u8])
-//!    tests/smoke.rs               seeds, mutated by a stream of random numbers, seconds ---+
+//!    fuzz/fuzz_targets/NAME.rs    cargo fuzz: coverage-guided, for as long as you like   ---+
+//!                                                                                           +--> targets::NAME(&[u8])
+//!    tests/smoke.rs               seeds, mutated at random, for seconds                  ---+
 //! ```
 //!
-//! A target is a plain function, so that it needs neither a nightly compiler nor libFuzzer to be tried. Where a checksum would
-//! turn nearly every input away, a target looks at the bytes as they are *and* with the checksum made right again.
+//! A target is a plain function, so running it needs neither a nightly compiler nor libFuzzer. Where a checksum would reject nearly
+//! every input, a target processes the bytes as they are *and* with the checksum recomputed.
 //!
-//! * [`targets`]: what is tried; [`seal`]: checksums made right.
-//! * [`instance`]: an engine over files with a few bytes changed, the widest target; [`messages`]: over pages that are sealed and
-//!   make no sense, which nothing is replayed over.
-//! * [`seeds`]: files that begin it; [`mutate`]: what becomes of them.
+//! * [`targets`]: the targets; [`seal`]: recomputes checksums.
+//! * [`instance`]: an engine over files with a few corrupted bytes, the broadest target; [`messages`]: over pages with valid
+//!   checksums and inconsistent content, without log replay.
+//! * [`seeds`]: the initial inputs; [`mutate`]: mutations of them.
 
 pub mod instance;
 pub mod messages;

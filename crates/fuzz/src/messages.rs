@@ -1,14 +1,15 @@
-//! An engine over a clean database of messages whose pages contradict themselves or one another.
+//! An engine over a clean database of messages with inconsistent pages.
 //!
-//! Every checksum is right, and nothing is replayed over the damage: catalog, records, an index, long values and all space are met
-//! as the pages say they are. Verifying, reading, changing, walking all trees both ways and closing end with an answer or an error.
+//! Every checksum is valid, and no log is replayed over the damage: the engine reads catalog, records, an index, long values and
+//! space trees exactly as the damaged pages state them. Verifying, reading, changing, walking all trees both ways and closing must
+//! end with a result or an error.
 //!
 //! Input: changes of eight bytes each.
 //!
 //! ```text
-//!    0  what is changed, modulo 7: any two bytes, a field of the header, a tag, the first bytes of an item, a
-//!       page number anywhere, the whole page, the number that ends an item: a child, pages, a length
-//!    1  which of them             2  the page: u16             4  where, or which other page: u16        6  the new bytes: u16
+//!    0  kind, modulo 7: any two bytes, a field of the header, a tag, the first bytes of an item, a page
+//!       number anywhere, the whole page, the number at the end of an item: a child, pages, a length
+//!    1  which of them       2  page: u16       4  offset, or the other page: u16       6  new bytes: u16
 //! ```
 
 use std::cell::OnceCell;
@@ -37,20 +38,20 @@ use brunt_world_virtual::Store;
 
 use crate::seeds::{self, FRAMES, PAGE, SEGMENT};
 
-/// Changes that are made, at most.
+/// Maximum number of changes.
 const CHANGES_MAX: usize = 16;
-/// Work that asks for more has no end.
+/// I/O limit: a run that exceeds it is assumed endless.
 const IOS_MAX: u64 = 100_000;
-/// Messages that the database begins with.
+/// Initial messages in the database.
 const MESSAGES: u64 = 60;
-/// Operations on what could be opened.
+/// Operations performed if the instance opens.
 const OPERATIONS: u64 = 40;
-/// No tree of so few messages has so many.
+/// More entries than any tree of this few messages can have.
 const ENTRIES_MAX: u64 = 100_000;
 /// Kinds of changes.
 const KINDS: u8 = 7;
 
-/// Changes of each kind on pages all over the database; mutation makes more of them.
+/// Changes of each kind on pages across the database; mutation adds more.
 pub fn seeds() -> Vec<Vec<u8>> {
     let mut seeds = Vec::new();
     for kind in 0..KINDS {
@@ -70,7 +71,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
     seeds
 }
 
-/// Tries one input.
+/// Runs one input.
 pub fn run(input: &[u8]) {
     thread_local! {
         static FILES: OnceCell<Store> = const { OnceCell::new() };
@@ -82,9 +83,9 @@ pub fn run(input: &[u8]) {
     let mut made = seeds::world(store);
     let world = bounded(&made.world, IOS_MAX);
     made.executor.block_on(async move {
-        // The file may be judged or not: it must end.
+        // Any result is fine, but it must end.
         let _ = verify(&world, &database_path(0)).await;
-        // So may an engine work on it or not.
+        // Likewise for the engine.
         let _ = work(&world).await;
     });
 }
@@ -99,14 +100,14 @@ fn make() -> Store {
     made.machine.store()
 }
 
-/// What the database begins with.
+/// The initial messages.
 struct Begin;
 
 fn folder(number: u64) -> i32 {
     i32::try_from(number % 4).expect("few folders")
 }
 
-/// Some in their record, some in one chunk, some in more.
+/// Some are stored in their record, some in one chunk, some in several.
 fn body(number: u64) -> Vec<u8> {
     vec![7; usize::try_from(number % 5 * 1900).expect("small")]
 }
@@ -140,7 +141,7 @@ impl MessageSource for Begin {
     }
 }
 
-/// Changes a page, and makes its checksum right again.
+/// Changes a page, then recomputes its checksum.
 fn damage(store: &mut Store, change: &[u8]) {
     let size = PAGE.bytes();
     let file = store.find(&database_path(0)).expect("it was made");
@@ -203,7 +204,7 @@ async fn work(world: &World) -> Result<(), EngineError> {
     worked.and(walked).and(closed)
 }
 
-/// A page that is bad ends one operation; the next may meet sound ones.
+/// A bad page ends one operation; the next may use good pages.
 async fn operate(instance: &Instance<Bytes>, table: &MessageTable) -> Result<(), EngineError> {
     let mut worked = Ok(());
     for number in 0..OPERATIONS {
@@ -246,7 +247,7 @@ async fn change(
     }
 }
 
-/// Walks all trees that the catalog names, and all space, up to the first few faults.
+/// Walks all trees in the catalog, and all space trees, up to the first few faults.
 async fn walk(instance: &Instance<Bytes>) -> Result<(), EngineError> {
     let tables = instance.look(0, |pages| match read_catalog(pages) {
         Ok(tables) => Ok(tables),
@@ -289,7 +290,7 @@ async fn walk(instance: &Instance<Bytes>) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// A step through a tree; whether there was another entry.
+/// A step through a tree; returns whether there was another entry.
 type Way = fn(&mut Cursor, &CachedPages<'_>) -> Result<bool, Need>;
 
 async fn go_through(

@@ -1,16 +1,16 @@
-//! What becomes of a seed: a few small changes of the kinds that find most.
+//! Mutates a seed: a few small changes of the kinds that find the most bugs.
 
 use brunt_world::random::Stream;
 
-/// Changes of one input, at most.
+/// Maximum number of changes per input.
 const CHANGES_MAX: u64 = 6;
-/// Inputs do not grow beyond this.
+/// Maximum length of an input.
 pub const LENGTH_MAX: usize = 1 << 20;
 
-/// Bytes at which something often turns over.
+/// Boundary values.
 const BORDERS: [u8; 8] = [0, 1, 0x0F, 0x10, 0x7F, 0x80, 0xFE, 0xFF];
 
-/// `seed` with a few changes; `other` lends pieces.
+/// `seed` with a few changes; pieces of `other` may be inserted.
 pub fn mutate(draw: &mut Stream, seed: &[u8], other: &[u8]) -> Vec<u8> {
     let mut bytes = seed.to_vec();
     for _ in 0..=draw.below(CHANGES_MAX) {
@@ -49,7 +49,7 @@ fn change(draw: &mut Stream, bytes: &mut Vec<u8>, other: &[u8]) {
             bytes[at..at + length].copy_from_slice(&other[from..from + length]);
         }
         _ => {
-            // Numbers in text.
+            // A number in text.
             let digits = draw.bits().to_string();
             bytes.splice(at..at, digits.into_bytes());
         }

@@ -1,20 +1,20 @@
-//! Checksums made right again, so that what lies behind them is tried as well.
+//! Recomputes checksums, so that the code behind them is also tested.
 
 use brunt_ese::format::checksum::{seal, seal_block, seal_header};
 use brunt_ese::format::log_file::seal_segment;
 use brunt_units::{PageNumber, PageSize};
 
-/// Headers of logs, checkpoints and flush maps.
+/// Size of the headers of logs, checkpoints and flush maps.
 pub const HEADER: usize = 4096;
 
-/// Seals the header in the first bytes, if there are enough of them.
+/// Seals the header in the first `length` bytes, if there are that many.
 pub fn header(bytes: &mut [u8], length: usize) {
     if let Some(header) = bytes.get_mut(..length) {
         seal_header(header);
     }
 }
 
-/// Seals both copies of a header and every whole page behind them.
+/// Seals both copies of a header and every whole page after them.
 pub fn database(bytes: &mut [u8], size: PageSize) {
     for (number, page) in (0..).zip(bytes.chunks_exact_mut(size.bytes())) {
         match u32::checked_sub(number, 1) {
@@ -24,7 +24,7 @@ pub fn database(bytes: &mut [u8], size: PageSize) {
     }
 }
 
-/// Seals the header of a log and every whole segment behind it.
+/// Seals the header of a log and every whole segment after it.
 pub fn log(bytes: &mut [u8], segment: usize) {
     header(bytes, HEADER);
     let first = HEADER.div_euclid(segment);
@@ -37,7 +37,7 @@ pub fn checkpoint(bytes: &mut [u8]) {
     bytes.chunks_exact_mut(HEADER).take(2).for_each(seal_header);
 }
 
-/// Seals the header of a flush map and every whole map page behind it.
+/// Seals the header of a flush map and every whole map page after it.
 pub fn flush_map(bytes: &mut [u8], page: usize) {
     header(bytes, HEADER);
     let pages = (0..).zip(bytes.chunks_exact_mut(page));

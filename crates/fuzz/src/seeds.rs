@@ -1,4 +1,4 @@
-//! Where mutation begins: files that an engine wrote, scenarios that people read, a result.
+//! Seeds for mutation: files written by an engine, scenarios, a result.
 
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
@@ -10,14 +10,14 @@ use brunt_world::Frames;
 use brunt_world::random::Streams;
 use brunt_world_virtual::{Store, VirtualOptions, VirtualWorld};
 
-/// Frames of the engine that makes and opens these files.
+/// Frames of the engine that creates and opens these files.
 pub(crate) const FRAMES: u32 = 32;
-/// Bytes in a log segment of them.
+/// Their log segment size in bytes.
 pub const SEGMENT: usize = 512;
-/// Bytes in a page of them.
+/// Their page size.
 pub const PAGE: brunt_units::PageSize = SIZE;
 
-/// What an engine left that was killed in the middle of its work: a database, its flush map, logs, a checkpoint.
+/// The files left by an engine that was killed in the middle of its work: a database, its flush map, logs, a checkpoint.
 pub fn files() -> Store {
     thread_local! {
         static FILES: OnceCell<Store> = const { OnceCell::new() };
@@ -25,7 +25,7 @@ pub fn files() -> Store {
     FILES.with(|files| files.get_or_init(make).fork())
 }
 
-/// A world over `store`. All of them share their memory: what a world has taken from the system stays taken.
+/// A world over `store`. All worlds share their memory: it is allocated from the system only once.
 pub(crate) fn world(store: Store) -> VirtualWorld {
     thread_local! {
         static MEMORY: Frames = Frames::in_memory();
@@ -37,7 +37,7 @@ pub(crate) fn world(store: Store) -> VirtualWorld {
     })
 }
 
-/// A key of the table; there are a hundred.
+/// A key of the table, which has a hundred.
 pub(crate) fn key(number: u64) -> Vec<u8> {
     let mut key = vec![0x7F; 24];
     key.extend(number.to_be_bytes());
@@ -49,7 +49,7 @@ fn make() -> Store {
     let world = made.world.clone();
     made.executor.block_on(async move {
         let mut draw = Streams::new(1).named("seeds");
-        // Once closed, so that there is a clean state behind; then left.
+        // Closed once, so that there is a clean state; then killed.
         for life in 0..2 {
             let opened = open(&world, FRAMES, options(1, SEGMENT)).await;
             let (instance, _) = opened.expect("our own files");
@@ -87,7 +87,7 @@ pub fn engine_files() -> Vec<(PathBuf, Vec<u8>)> {
         .collect()
 }
 
-/// The files whose name ends so.
+/// The files whose names end with `end`.
 pub fn ending(end: &str) -> Vec<Vec<u8>> {
     let files = engine_files().into_iter();
     let is_one = |path: &Path| path.to_string_lossy().ends_with(end);
@@ -97,7 +97,7 @@ pub fn ending(end: &str) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Scenarios, of tests and of arrays.
+/// Scenarios for tests and for arrays.
 pub fn scenarios() -> Vec<Vec<u8>> {
     let texts = [
         DEMO,

@@ -1,4 +1,4 @@
-//! What is tried, one function for each kind of bytes.
+//! The fuzz targets, one function for each kind of input.
 
 use std::path::Path;
 
@@ -19,17 +19,17 @@ use brunt_world_virtual::Store;
 
 use crate::{instance, messages, seal, seeds};
 
-/// A target: its name, what it does with bytes, and where mutation begins.
+/// A target: its name, its function, and its seeds.
 pub struct Target {
-    /// The file of `cargo fuzz` that calls it.
+    /// The `cargo fuzz` file that calls it.
     pub name: &'static str,
-    /// Takes any bytes, and returns.
+    /// Accepts any bytes, and returns.
     pub run: fn(&[u8]),
-    /// Inputs that make sense.
+    /// Valid inputs.
     pub seeds: fn() -> Vec<Vec<u8>>,
 }
 
-/// All of them but the canary.
+/// All targets except the canary.
 pub const ALL: [Target; 10] = [
     Target {
         name: "page",
@@ -86,14 +86,14 @@ pub const ALL: [Target; 10] = [
     },
 ];
 
-/// The target that must fail: whoever tries targets and does not notice this one is blind.
+/// A target that must fail: a runner that does not report it is broken.
 pub const CANARY: Target = Target {
     name: "canary",
     run: canary,
     seeds: || vec![b"a bird in a mine".to_vec()],
 };
 
-/// Pages of every size, from every page of the bytes.
+/// Pages of every size, starting at every page boundary of the bytes.
 pub fn page(bytes: &[u8]) {
     for size in PageSize::ALL {
         for (number, piece) in (1..).zip(bytes.chunks_exact(size.bytes()).take(16)) {
@@ -102,7 +102,7 @@ pub fn page(bytes: &[u8]) {
                 flips.repair(&mut piece);
             }
             let page = Page::new(&piece, size);
-            // Every reader must bear what `check` refuses.
+            // Every reader must cope with pages that `check` rejects.
             let sound = page.check().is_ok();
             let nodes = page.nodes().filter(Result::is_ok).count();
             assert!(
@@ -114,7 +114,7 @@ pub fn page(bytes: &[u8]) {
     }
 }
 
-/// A log file: its header, its segments, its records and the page changes in them.
+/// A log file: its header, segments, records, and the page changes in them.
 pub fn log(bytes: &[u8]) {
     read_log(bytes);
     let mut sealed = bytes.to_vec();
@@ -141,7 +141,7 @@ fn read_log(bytes: &[u8]) {
 
 fn changes(image: &[u8]) {
     for size in PageSize::ALL {
-        // What does not make sense is an error, and the end.
+        // A malformed change is an error and ends the record.
         for change in PageChanges::new(image, size) {
             let Some(change) = change else { break };
             change.ranges().for_each(drop);
@@ -188,7 +188,7 @@ pub fn flush_map(bytes: &[u8]) {
     }
 }
 
-/// A scenario: of a test, or of an array. What is accepted reads back as it was.
+/// A scenario for a test or an array. An accepted scenario must round-trip.
 pub fn scenario(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let folder = Path::new("/home/me");
@@ -203,7 +203,7 @@ pub fn scenario(bytes: &[u8]) {
     }
 }
 
-/// A `result.json`, and the report of it.
+/// A `result.json` and its report.
 pub fn result(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     if let Ok(result) = RunResult::from_json(&text) {
@@ -219,7 +219,7 @@ pub fn result(bytes: &[u8]) {
     }
 }
 
-/// `brunt verify` of any file.
+/// `brunt verify` on any file.
 pub fn any_file(bytes: &[u8]) {
     let mut sealed = bytes.to_vec();
     seal::database(&mut sealed, seeds::PAGE);

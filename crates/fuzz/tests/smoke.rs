@@ -1,4 +1,4 @@
-//! A short try of every target, with inputs that are the same every time.
+//! A short run of every target, with the same inputs every time.
 //!
 //! ```text
 //!    BRUNT_FUZZ=N              N times as many inputs
@@ -6,8 +6,8 @@
 //!    BRUNT_FUZZ_INPUT=PATH     that input alone
 //! ```
 //!
-//! Memory is watched from outside: a target that takes a length for granted would ask for gigabytes. Each input is written
-//! down before it is tried, so that one with which the process dies can be tried again.
+//! Memory is measured from outside: a target that trusts a length field would ask for gigabytes. Each input is saved before it
+//! runs, so that an input that kills the process can be run again.
 
 use std::env;
 use std::fs;
@@ -18,9 +18,9 @@ use brunt_fuzz::mutate::mutate;
 use brunt_fuzz::targets::{ALL, CANARY, Target};
 use brunt_world::random::{Stream, Streams};
 
-/// Inputs of each target, times `BRUNT_FUZZ`.
+/// Inputs per target, times `BRUNT_FUZZ`.
 const INPUTS: u64 = 300;
-/// Bytes of memory that all targets together may ever take.
+/// Memory limit in bytes for all targets together.
 const MEMORY_MAX: u64 = 1 << 30;
 
 fn inputs() -> u64 {
@@ -28,12 +28,12 @@ fn inputs() -> u64 {
     INPUTS * times
 }
 
-/// Where the input lies that `target` is at, or was at last.
+/// Where the current or last input of `target` is saved.
 fn kept(target: &Target) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join(target.name)
 }
 
-/// Tries mutated seeds up to the first that makes the target panic or take too much, and says what it was.
+/// Runs mutated seeds until the target panics or takes too much memory, and reports that input.
 fn attempt(target: &Target, inputs: u64) -> Result<(), String> {
     let seeds = (target.seeds)();
     assert!(!seeds.is_empty(), "{} has no seeds", target.name);
@@ -68,7 +68,7 @@ fn attempt_one(target: &Target, input: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// The most memory that this process has had; `proc_pid_status(5)`.
+/// Peak memory of this process; `proc_pid_status(5)`.
 fn memory_peak() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

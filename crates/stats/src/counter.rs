@@ -1,4 +1,4 @@
-//! A number of events: of the running interval and of the whole.
+//! An event counter for the running interval and in total.
 
 /// Counts events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -8,30 +8,30 @@ pub struct Counter {
 }
 
 impl Counter {
-    /// `count` more.
+    /// Adds `count`.
     #[inline]
     pub fn add(&mut self, count: u64) {
         self.running += count;
     }
 
-    /// One more.
+    /// Adds one.
     #[inline]
     pub fn tick(&mut self) {
         self.add(1);
     }
 
-    /// Closes the running interval and says how many it had.
+    /// Closes the running interval and returns its count.
     pub fn close_interval(&mut self) -> u64 {
         self.closed += self.running;
         std::mem::take(&mut self.running)
     }
 
-    /// Forgets everything: what was counted before collection began.
+    /// Discards everything counted before collection began.
     pub fn discard(&mut self) {
         *self = Self::default();
     }
 
-    /// All closed intervals.
+    /// The total of all closed intervals.
     pub fn total(&self) -> u64 {
         self.closed
     }

@@ -1,15 +1,15 @@
-//! How well a mean is known from a few independent values.
+//! The confidence interval of a mean of a few independent values.
 
-/// A mean and half the width of its interval.
+/// A mean and half the width of its confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
     /// Mean of the values.
     pub mean: f64,
-    /// How far the true mean may lie from it, with a confidence of 95 %; zero for a single value, of which nothing is known.
+    /// Half-width of the 95 % confidence interval; zero for a single value, where it is unknown.
     pub half: f64,
 }
 
-/// Student's t for 95 % and one to thirty degrees of freedom; above, that of the normal distribution is near enough.
+/// Student's t for 95 % and one to thirty degrees of freedom; beyond, the normal distribution is close enough.
 const STUDENT: [f64; 30] = [
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
     2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056,
@@ -18,9 +18,9 @@ const STUDENT: [f64; 30] = [
 const NORMAL: f64 = 1.96;
 
 impl Interval {
-    /// The interval of the mean of independent `values`; `None` without any.
+    /// The confidence interval of the mean of independent `values`; `None` if there are none.
     ///
-    /// Source: t × s / √n, with the standard deviation of a sample (n − 1).
+    /// Source: t × s / √n, with the sample standard deviation (n − 1).
     pub fn of(values: &[f64]) -> Option<Self> {
         let count = values.len();
         let mean = values.iter().sum::<f64>() / count as f64;

@@ -1,13 +1,13 @@
-//! A histogram of spans in fixed memory.
+//! A latency histogram in fixed memory.
 //!
-//! **Precision.** Buckets are at most 1/128 of their value wide, so a percentile is at most 0.8 % too high and never
-//! too low. Count, sum (hence mean) and maximum are kept beside the buckets and are exact. Two significant digits
-//! instead of three make a histogram 37 KB instead of 270, and a simulated group of servers has thousands.
+//! **Precision.** Buckets are at most 1/128 of their value wide, so a percentile is at most 0.8 % too high and never too low.
+//! Count, sum (hence mean) and maximum are kept separately and are exact. Two significant digits instead of three make a histogram
+//! 37 KB instead of 270 KB, and a simulated group of servers has thousands.
 //!
-//! **Percentile rule.** The p-th percentile is the smallest recorded span that at least p % of the recorded spans do not
-//! exceed (nearest rank; nothing is interpolated), rounded up to the end of its bucket but never past the maximum.
+//! **Percentile rule.** The p-th percentile is the smallest recorded span such that at least p % of the recorded spans are no
+//! longer (nearest rank; no interpolation), rounded up to the end of its bucket but never past the maximum.
 //!
-//! **Range.** One nanosecond to one hour. A longer span is counted in the last bucket, and is exact in mean and maximum.
+//! **Range.** One nanosecond to one hour. A longer span counts in the last bucket; mean and maximum remain exact.
 
 use brunt_units::Span;
 use hdrhistogram::Histogram;
@@ -15,16 +15,16 @@ use hdrhistogram::Histogram;
 const LONGEST: u64 = Span::seconds(3600).0;
 const DIGITS: u8 = 2;
 
-/// Which share of the spans a percentile covers, in thousandths: 990 is the 99th percentile.
+/// A percentile in thousandths: 990 is the 99th percentile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Percentile(u16);
 
 impl Percentile {
     /// The median.
     pub const P50: Self = Self(500);
-    /// 99 of 100 are not slower.
+    /// The 99th percentile.
     pub const P99: Self = Self(990);
-    /// 999 of 1,000 are not slower.
+    /// The 99.9th percentile.
     pub const P99_9: Self = Self(999);
 
     /// `count` thousandths, 1 to 1,000.
@@ -36,14 +36,14 @@ impl Percentile {
         Self(count)
     }
 
-    /// The rank of the span that answers, from 1, among `count`.
+    /// The rank of the percentile, from 1, among `count` spans.
     fn rank(self, count: u64) -> u64 {
         let rank = (u128::from(count) * u128::from(self.0)).div_ceil(1000);
         u64::try_from(rank).expect("not above count")
     }
 }
 
-/// A histogram of spans. See the top of this file for precision, range and percentile rule.
+/// A latency histogram. See the top of this file for precision, range and percentile rule.
 #[derive(Clone, Debug)]
 pub struct Latencies {
     buckets: Histogram<u64>,
@@ -67,7 +67,7 @@ impl Latencies {
         }
     }
 
-    /// Counts one span.
+    /// Records one span.
     #[inline]
     pub fn record(&mut self, span: Span) {
         self.buckets.saturating_record(span.0);
@@ -75,7 +75,7 @@ impl Latencies {
         self.max = self.max.max(span);
     }
 
-    /// Adds everything `other` has counted.
+    /// Adds everything recorded in `other`.
     pub fn merge(&mut self, other: &Self) {
         self.buckets
             .add(&other.buckets)
@@ -84,7 +84,7 @@ impl Latencies {
         self.max = self.max.max(other.max);
     }
 
-    /// Adds a histogram of nanoseconds from elsewhere; what it holds counts with the end of its bucket.
+    /// Adds a foreign histogram of nanoseconds; each value counts as the end of its bucket.
     pub(crate) fn add(&mut self, other: &Histogram<u64>) {
         for step in other.iter_recorded() {
             let (end, count) = (step.value_iterated_to(), step.count_since_last_iteration());
@@ -95,31 +95,31 @@ impl Latencies {
         }
     }
 
-    /// Forgets everything, keeps the memory.
+    /// Clears the histogram but keeps its memory.
     pub fn clear(&mut self) {
         self.buckets.reset();
         self.sum_nanos = 0;
         self.max = Span::ZERO;
     }
 
-    /// How many spans were recorded.
+    /// Number of recorded spans.
     pub fn count(&self) -> u64 {
         self.buckets.len()
     }
 
-    /// The exact mean, rounded to the nearest nanosecond; nothing when nothing was recorded.
+    /// The exact mean, rounded to the nearest nanosecond; `None` if nothing was recorded.
     pub fn mean(&self) -> Option<Span> {
         let count = u128::from(self.count());
         let mean = (self.sum_nanos * 2 + count).checked_div(count * 2)?;
         Some(Span(u64::try_from(mean).expect("a mean of 64-bit numbers")))
     }
 
-    /// The longest span, exactly; nothing when nothing was recorded.
+    /// The exact maximum; `None` if nothing was recorded.
     pub fn max(&self) -> Option<Span> {
         (self.count() > 0).then_some(self.max)
     }
 
-    /// The percentile by the rule at the top of this file; nothing when nothing was recorded.
+    /// The percentile by the rule at the top of this file; `None` if nothing was recorded.
     pub fn percentile(&self, percentile: Percentile) -> Option<Span> {
         let rank = percentile.rank(self.count());
         let mut below = 0;
@@ -129,11 +129,11 @@ impl Latencies {
         })
     }
 
-    /// The buckets that hold something, shortest first: the longest span of each (never past the maximum) and its count.
+    /// The non-empty buckets, shortest first: the longest span of each (never past the maximum) and its count.
     pub fn buckets(&self) -> impl Iterator<Item = (Span, u64)> + '_ {
         self.buckets.iter_recorded().map(|step| {
             let end = self.buckets.highest_equivalent(step.value_iterated_to());
-            // Whatever was longer than the range is in the last bucket.
+            // Spans beyond the range are in the last bucket.
             let past_range = step.value_iterated_to() >= self.buckets.lowest_equivalent(LONGEST);
             let end = if past_range {
                 self.max
@@ -144,7 +144,7 @@ impl Latencies {
         })
     }
 
-    /// The buckets as HdrHistogram has them, for its own formats.
+    /// The underlying HdrHistogram, for its own formats.
     pub(crate) fn as_hdr(&self) -> &Histogram<u64> {
         &self.buckets
     }
@@ -154,7 +154,7 @@ impl Latencies {
 mod tests {
     use super::*;
 
-    /// A fixed sequence that visits many magnitudes.
+    /// A fixed sequence that covers many magnitudes.
     fn spans(seed: u64, count: usize) -> Vec<Span> {
         let mut state = seed;
         (0..count)

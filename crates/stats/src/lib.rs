@@ -1,15 +1,15 @@
 //! Fixed-memory histograms, counters and time series.
 //!
-//! Recording is what happens beside every I/O, so it allocates nothing and costs a few nanoseconds. Everything else
-//! (closing an interval, reading a percentile, writing a log) happens every few seconds or at the end.
+//! Recording happens on every I/O, so it allocates nothing and costs a few nanoseconds. Everything else (closing an interval,
+//! reading a percentile, writing a log) happens every few seconds or at the end.
 //!
 //! * [`Latencies`]: a histogram of spans with exact count, mean and maximum.
-//! * [`OperationLatencies`]: two of them, kept apart by name: from the intended start and from the actual one.
-//! * [`Meter`]: one stream of I/O: latencies and bytes, of the running interval and of the whole.
-//! * [`Counter`]: a number of events, likewise.
-//! * [`Series`]: what an interval left behind, at fixed distances in time.
-//! * [`Interval`]: how well a mean is known.
-//! * [`LatencyLog`]: histograms as the text that HdrHistogram tools read, and [`read_latency_log`].
+//! * [`OperationLatencies`]: two of them, under separate names: from the intended start and from the actual one.
+//! * [`Meter`]: one stream of I/O: latencies and bytes, of the running interval and in total.
+//! * [`Counter`]: an event counter, likewise.
+//! * [`Series`]: samples at fixed intervals.
+//! * [`Interval`]: the confidence interval of a mean.
+//! * [`LatencyLog`]: histograms in the text format of HdrHistogram's tools, and [`read_latency_log`].
 
 mod counter;
 mod interval;

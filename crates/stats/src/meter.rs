@@ -1,7 +1,7 @@
-//! One stream of I/O: how many, how large, how slow.
+//! One stream of I/O: count, bytes and latencies.
 //!
-//! A meter records into the running interval only. Closing the interval yields a [`Reading`] and adds the interval to
-//! the total, so recording touches one histogram and the total is exactly the sum of the readings.
+//! A meter records only into the running interval. Closing the interval yields a [`Reading`] and adds the interval to the total, so
+//! recording touches one histogram and the total is exactly the sum of the readings.
 
 use brunt_units::Span;
 
@@ -20,37 +20,37 @@ struct Flow {
     bytes: u64,
 }
 
-/// What a meter measured in one interval, or in all of them.
+/// A meter's result for one interval, or in total.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reading {
     /// Number of I/Os.
     pub count: u64,
-    /// Bytes they moved.
+    /// Bytes transferred.
     pub bytes: u64,
-    /// Mean latency; nothing when there was no I/O. Likewise the others.
+    /// Mean latency; `None` without I/O, like the other latencies.
     pub mean: Option<Span>,
-    /// The median.
+    /// Median.
     pub p50: Option<Span>,
-    /// The 99th percentile.
+    /// 99th percentile.
     pub p99: Option<Span>,
-    /// The longest.
+    /// Maximum.
     pub max: Option<Span>,
 }
 
 impl Meter {
-    /// Counts one completed I/O.
+    /// Records one completed I/O.
     #[inline]
     pub fn record(&mut self, latency: Span, bytes: u64) {
         self.running.latencies.record(latency);
         self.running.bytes += bytes;
     }
 
-    /// The running interval so far: for a progress line, and for the latency log before the interval is closed.
+    /// The running interval so far, for a progress line or for the latency log before the interval is closed.
     pub fn running(&self) -> &Latencies {
         &self.running.latencies
     }
 
-    /// Closes the running interval and says what it had. Costs a few microseconds.
+    /// Closes the running interval and returns its reading. Costs a few microseconds.
     pub fn close_interval(&mut self) -> Reading {
         let reading = self.running.reading();
         self.closed.latencies.merge(&self.running.latencies);
@@ -59,18 +59,18 @@ impl Meter {
         reading
     }
 
-    /// Forgets everything: what was measured before collection began.
+    /// Discards everything measured before collection began.
     pub fn discard(&mut self) {
         self.running.clear();
         self.closed.clear();
     }
 
-    /// All closed intervals together.
+    /// The total of all closed intervals.
     pub fn total(&self) -> Reading {
         self.closed.reading()
     }
 
-    /// Bytes counted since the last [`Self::discard`], the running interval included.
+    /// Bytes counted since the last [`Self::discard`], including the running interval.
     pub fn bytes(&self) -> u64 {
         self.closed.bytes + self.running.bytes
     }

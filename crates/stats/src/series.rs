@@ -1,21 +1,21 @@
-//! Samples at fixed distances in time.
+//! Samples at fixed intervals.
 //!
-//! Sample *i* covers `begin + i × interval` to the next one. A sampler that comes late closes a longer interval, and the
-//! sample says how long it really was, so that rates stay true; the grid does not move.
+//! Sample *i* covers `begin + i × interval` up to the next one. A late sampler closes a longer interval, and the sample records its
+//! actual length, so that rates stay correct; the grid does not move.
 
 use brunt_units::{Span, Time};
 
-/// The usual distance of two samples: 15 s, as Jetstress has it (`LogInterval` 15000 ms in `JetstressConfig.xml`).
+/// The usual sampling interval: 15 s, as in Jetstress (`LogInterval` 15000 ms in `JetstressConfig.xml`).
 pub const SAMPLE_INTERVAL: Span = Span::seconds(15);
 
-/// What one interval left behind.
+/// The sample of one interval.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sample<T> {
-    /// Where the interval began.
+    /// Start of the interval.
     pub begin: Time,
-    /// How long it was.
+    /// Length of the interval.
     pub length: Span,
-    /// What was measured.
+    /// The measured value.
     pub value: T,
 }
 
@@ -29,7 +29,7 @@ pub struct Series<T> {
 }
 
 impl<T> Series<T> {
-    /// An empty series that begins at `begin`, with room for `length` of samples.
+    /// An empty series that starts at `begin`, with capacity for `length` of samples.
     ///
     /// # Panics
     /// When `interval` is zero.
@@ -40,21 +40,20 @@ impl<T> Series<T> {
             interval,
             closed_at: begin,
             due: begin + interval,
-            // A day of samples; a longer series grows.
+            // At most a day of samples; a longer series grows.
             samples: Vec::with_capacity(expected.min(5760)),
         }
     }
 
-    /// When the running interval is to be closed.
+    /// When the running interval is due to be closed.
     pub fn due(&self) -> Time {
         self.due
     }
 
-    /// Closes the running interval at `now` with what was measured in it, and moves on to the next point of the grid
-    /// that lies in the future.
+    /// Closes the running interval at `now` with its value, and moves on to the next point of the grid after `now`.
     ///
     /// # Panics
-    /// When `now` is not after the last closing.
+    /// When `now` is not after the last close.
     pub fn close_interval(&mut self, now: Time, value: T) {
         assert!(now > self.closed_at, "an interval has a length");
         self.samples.push(Sample {
@@ -88,7 +87,7 @@ mod tests {
         assert_eq!(series.due(), second(130));
         series.close_interval(second(148), 'b');
         assert_eq!(series.due(), second(160));
-        // The end of a test closes what is left of an interval.
+        // The end of a test closes a partial interval.
         series.close_interval(second(152), 'c');
         assert_eq!(series.due(), second(160));
         let lengths: Vec<_> = series.samples().iter().map(|s| s.length).collect();

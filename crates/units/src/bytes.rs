@@ -1,7 +1,7 @@
-//! A number of bytes, as users write it and as we print it.
+//! A number of bytes, as users write it and as brunt prints it.
 //!
-//! `GiB` is 2³⁰ and `GB` is 10⁹, and they mean what they say. A bare number or a unit such as `2G` is refused with
-//! both readings in the message, because a factor of 1.07 in a mailbox quota is a wrong answer that looks right.
+//! `GiB` is 2³⁰ and `GB` is 10⁹, strictly. A bare number or a unit such as `2G` is rejected with both readings in the message,
+//! because an error of 7 % in a mailbox quota looks like a right answer.
 
 use std::fmt;
 use std::str::FromStr;
@@ -50,7 +50,7 @@ impl ByteSize {
 }
 
 impl fmt::Display for ByteSize {
-    /// The largest binary unit that leaves at least one before the point: `1.50 GiB`, `512 MiB`, `100 B`.
+    /// The largest binary unit in which the value is at least one: `1.50 GiB`, `512 MiB`, `100 B`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (name, unit) = UNITS[..5]
             .iter()
@@ -66,26 +66,26 @@ impl fmt::Display for ByteSize {
     }
 }
 
-/// Why a text is not a size.
+/// Why a text is not a valid size.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SizeError {
     /// The text does not begin with a number.
     #[error("`{0}` is not a size: it does not begin with a number (write it like \"64 MiB\")")]
     NoNumber(String),
-    /// The text is a number and nothing else.
+    /// The text is a number without a unit.
     #[error(
         "`{0}` has no unit (write it like \"64 MiB\"; units are B, KiB, MiB, GiB, TiB, KB, MB, GB, TB)"
     )]
     NoUnit(String),
-    /// The unit is not one of ours; `hint` says what may have been meant.
+    /// Unknown unit; `hint` suggests what may have been meant.
     #[error("`{text}`: unknown unit{hint}")]
     UnknownUnit {
-        /// What was written.
+        /// The text as written.
         text: String,
         /// Empty, or a question with both readings.
         hint: String,
     },
-    /// More than 2⁶⁴ − 1 bytes, or a part of one.
+    /// Not a whole number of bytes below 2⁶⁴.
     #[error("`{0}` is not a whole number of bytes below 2^64")]
     OutOfRange(String),
 }
@@ -93,10 +93,10 @@ pub enum SizeError {
 impl FromStr for ByteSize {
     type Err = SizeError;
 
-    /// Reads `64 MiB`, `1.5GiB`, `500 MB`; the space is optional, the unit is not. `1.2 TiB` is rounded to whole bytes.
+    /// Parses `64 MiB`, `1.5GiB`, `500 MB`; the space is optional, the unit is not. `1.2 TiB` is rounded to whole bytes.
     ///
     /// # Errors
-    /// [`SizeError`] says what is wrong and how to write it.
+    /// [`SizeError`] states the problem and the correct form.
     fn from_str(text: &str) -> Result<Self, SizeError> {
         let text = text.trim();
         let end = text
@@ -149,7 +149,7 @@ fn hint(number: &str, unit: &str) -> String {
     }
 }
 
-/// An integer with a comma between groups of three digits, as people read it.
+/// An integer with commas between groups of three digits.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -162,8 +162,8 @@ pub fn grouped(number: u64) -> String {
     text
 }
 
-/// How many of something there are: `1 session`, `2,000 mailboxes`. `noun` is in the singular, and its plural ends in *s*, or
-/// in *es* after an *x*.
+/// A count with its noun: `1 session`, `2,000 mailboxes`. `noun` is in the singular; its plural ends in *s*, or in *es* after an
+/// *x*.
 pub fn counted(number: u64, noun: &str) -> String {
     let ending = match (number, noun.ends_with('x')) {
         (1, _) => "",

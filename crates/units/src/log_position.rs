@@ -1,14 +1,14 @@
-//! Where in a log stream a record begins: ESE's LGPOS.
+//! The position of a log record in a log stream: ESE's LGPOS.
 
 use std::fmt;
 
 /// A position in a log stream: generation, segment within the file, byte within the segment.
 ///
-/// Positions order by generation, then segment, then byte, which is the order in which records were appended.
-/// The default is before every record.
+/// Positions are ordered by generation, then segment, then byte, which is the order in which records were appended. The default is
+/// before every record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LogPosition {
-    /// Log generation, from 1; 0 in a position that names nothing.
+    /// Log generation, from 1; 0 in a null position.
     pub generation: u32,
     /// Segment within the generation's file; the header is segment 0.
     pub segment: u16,
@@ -17,7 +17,7 @@ pub struct LogPosition {
 }
 
 impl LogPosition {
-    /// After every position a log can have: the identity of `min`.
+    /// Greater than every position in a log: the identity of `min`.
     pub const MAX: Self = Self {
         generation: u32::MAX,
         segment: u16::MAX,
@@ -42,7 +42,7 @@ impl LogPosition {
         bytes
     }
 
-    /// The reverse of [`Self::to_bytes`]; every eight bytes are some position.
+    /// The inverse of [`Self::to_bytes`]; any eight bytes are a position.
     pub fn from_bytes(bytes: [u8; 8]) -> Self {
         let [b0, b1, s0, s1, g @ ..] = bytes;
         Self {
@@ -54,7 +54,7 @@ impl LogPosition {
 }
 
 impl fmt::Display for LogPosition {
-    /// ESE's way: generation, segment, byte in hexadecimal.
+    /// ESE's notation: generation, segment, byte in hexadecimal.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,

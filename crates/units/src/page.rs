@@ -8,7 +8,7 @@ use crate::ByteSize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PageSize(u32);
 
-/// A page size the format does not have.
+/// A page size that the format does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0} is not a page size (4096, 8192, 16384 or 32768 bytes)")]
 pub struct PageSizeError(pub u64);
@@ -41,17 +41,17 @@ impl PageSize {
         self.0 as usize
     }
 
-    /// Bytes in a page, as the 64-bit number that offsets are made of.
+    /// Bytes in a page, as `u64` for computing offsets.
     pub const fn bytes_u64(self) -> u64 {
         self.0 as u64
     }
 
-    /// Whether the format's large-page rules hold (16 and 32 KiB).
+    /// Whether the format's large-page rules apply (16 and 32 KiB).
     pub const fn is_large(self) -> bool {
         self.0 > 8192
     }
 
-    /// How many whole pages `size` holds.
+    /// Whole pages that fit in `size`.
     pub const fn pages_in(self, size: ByteSize) -> u64 {
         size.get().div_euclid(self.0 as u64)
     }
@@ -63,26 +63,26 @@ impl fmt::Display for PageSize {
     }
 }
 
-/// A page's number within its database. The first page is 1; 0 stands for "none" on disk.
+/// A page's number within its database. The first page is 1; 0 means "none" on disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PageNumber(pub u32);
 
 impl PageNumber {
-    /// No page: what a link holds at the end of a level.
+    /// No page: the link at the end of a level.
     pub const NONE: Self = Self(0);
 
-    /// Where the page begins in its file. Two header pages come first, so page 1 begins at two page sizes.
+    /// The page's offset in its file. Two header pages come first, so page 1 begins at two page sizes.
     pub const fn offset(self, size: PageSize) -> u64 {
         (self.0 as u64 + 1) * size.bytes_u64()
     }
 
-    /// The page `distance` further on.
+    /// The page number `distance` further on.
     #[must_use]
     pub const fn after(self, distance: u32) -> Self {
         Self(self.0 + distance)
     }
 
-    /// Whether this names a page at all.
+    /// Whether this is a page, not [`Self::NONE`].
     pub const fn is_some(self) -> bool {
         self.0 != 0
     }

@@ -1,6 +1,6 @@
 //! Points in time and lengths of time, in integer nanoseconds.
 //!
-//! A world's clock starts at zero. Nothing here reads a clock: time is a value that code is given.
+//! A world's clock starts at zero. Nothing here reads a clock: callers pass the time in.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Mul, Sub};
@@ -15,19 +15,19 @@ pub struct Time(pub u64);
 pub struct Span(pub u64);
 
 impl Time {
-    /// The beginning of the world.
+    /// The start of the world.
     pub const ZERO: Self = Self(0);
-    /// After everything: 584 years.
+    /// The latest time: 584 years.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// How long ago `earlier` was; zero when it is not earlier.
+    /// Time since `earlier`; zero if `earlier` is not earlier.
     pub const fn since(self, earlier: Self) -> Span {
         Span(self.0.saturating_sub(earlier.0))
     }
 }
 
 impl Span {
-    /// No time at all.
+    /// Zero.
     pub const ZERO: Self = Self(0);
 
     /// `count` nanoseconds.
@@ -60,7 +60,7 @@ impl Span {
         self.0 as f64 / 1e6
     }
 
-    /// The span of `seconds`, rounded to the nearest nanosecond; negative or not a number gives zero.
+    /// The span of `seconds`, rounded to the nearest nanosecond; negative or NaN gives zero.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "a float cast saturates, and 584 years are enough"
@@ -119,7 +119,7 @@ impl Mul<u64> for Span {
 }
 
 impl fmt::Display for Span {
-    /// Two or three digits and the unit that suits: `0.31 ms`, `41 s`, `2 h 05 min`.
+    /// Two or three digits in a suitable unit: `0.31 ms`, `41 s`, `2 h 05 min`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let nanos = self.0 as f64;
         let seconds = self.0.div_euclid(1_000_000_000);
@@ -149,7 +149,7 @@ impl fmt::Display for Span {
     }
 }
 
-/// A text that is not a length of time.
+/// Text that is not a valid length of time.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is not a length of time (write it like \"90s\", \"15min\", \"2h\" or \"2h 30min\"; units are ms, s, min, h, d)"
@@ -159,10 +159,10 @@ pub struct SpanError(pub String);
 impl FromStr for Span {
     type Err = SpanError;
 
-    /// Reads `90s`, `250 ms`, `1.5h`, `2h 30min`; each number needs its unit: ns, us, ms, s, min, h or d.
+    /// Parses `90s`, `250 ms`, `1.5h`, `2h 30min`; each number needs its unit: ns, us, ms, s, min, h or d.
     ///
     /// # Errors
-    /// [`SpanError`] for anything else, and for more than 584 years.
+    /// [`SpanError`] for anything else, or for more than 584 years.
     fn from_str(text: &str) -> Result<Self, SpanError> {
         let refuse = || SpanError(text.into());
         let mut rest = text.trim();

@@ -1,26 +1,26 @@
-//! The bytes of a record, from its key, its version and the seed.
+//! The bytes of a record, generated from its key, its version and the seed.
 //!
-//! A record has a short pad, a long pad, and now and then a large message. Nothing is stored to check it against: whoever
-//! reads a record knows its key and version and makes the bytes again. As they come they neither repeat nor compress, so
-//! that storage that compresses or finds duplicates is not flattered; they are cheap, so that making them is not what is
-//! measured. Jetstress writes one record again and again, and such storage then looks better than mail lets it be.
+//! A record has a short pad, a long pad and, occasionally, a large message. Nothing is stored for comparison: a reader knows the
+//! record's key and version and generates the bytes again. By default they neither repeat nor compress, so storage with compression
+//! or deduplication gains nothing; and they are cheap, so that generating them does not distort the measurement. Jetstress writes
+//! one record again and again, which makes such storage look better than it would with mail.
 //!
-//! Real mail compresses, and some of it is there twice, so a [`Shape`] may ask for both:
+//! Real mail compresses, and some of it is duplicated, so a [`Shape`] can ask for both:
 //!
 //! ```text
-//!   compressible   of every 16 words the last ones are a fixed text:   |random random random|brunt...brunt...|
-//!   duplicate      so many percent of the records have the bytes of one and the same record, whatever their version
+//!   compressible   the last few of every 16 words are a fixed text:   |random random random|brunt...brunt...|
+//!   duplicate      this percentage of the records share the same bytes, whatever their version
 //! ```
 //!
-//! Duplicates are whole bodies, not whole blocks: every record has a key of its own beside them, so only storage that looks
-//! for equal pieces of any position finds them, as it would with mail.
+//! Duplicates are whole bodies, not whole blocks: every record has its own key beside them, so only storage that finds equal data
+//! at any alignment detects them, as with mail.
 //!
-//! Bytes are a counter run through a 64-bit mixer, started from (seed, key, version, part); the last word is cut.
-//! Every version of a record has the same sizes, so a replace fits where it was.
+//! The bytes are a counter run through a 64-bit mixer, seeded with (seed, key, version, part); the last word is cut. Every version
+//! of a record has the same sizes, so a replace fits in place.
 //!
-//! ESE compresses some long values and names the scheme in the first byte of a chunk. Ours are not compressed, and readers that look
-//! at that byte before they look at the length would take a drawn one for a scheme. So each byte that begins a chunk, on pages of any
-//! size, has a bit that no scheme has: 122 bits of a message of 256 KiB.
+//! ESE compresses some long values and stores the scheme in the first byte of a chunk. Ours are not compressed, but a reader that
+//! checks that byte before the length could take a random one for a scheme. So every byte that begins a chunk, on pages of any
+//! size, has a bit set that no scheme uses: 122 bits in a message of 256 KiB.
 
 use std::ops::Range;
 
@@ -37,31 +37,30 @@ pub enum Part {
     Large,
 }
 
-/// How large the parts are, and how alike.
+/// Sizes of the parts, and their redundancy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// Bytes in the short pad.
     pub short: u32,
     /// Bytes in the long pad.
     pub long: u32,
-    /// One record in so many has a large message; none for 0.
+    /// One in this many records has a large message; 0 for none.
     pub large_one_in: u32,
-    /// Least bytes in a large message.
+    /// Smallest large message in bytes.
     pub large_min: u32,
-    /// Most bytes in a large message, not below the least.
+    /// Largest large message in bytes, at least `large_min`.
     pub large_max: u32,
-    /// Share of the bytes that say nothing new, in percent.
+    /// Share of bytes that are redundant, in percent.
     pub compressible_percent: u32,
-    /// Share of the records whose parts are those of one record, in percent.
+    /// Share of records that use the same common bytes, in percent.
     pub duplicate_percent: u32,
-    /// Share of the records whose key lies beside that of the record before them, in percent, at most 50. See
-    /// [`crate::keys`].
+    /// Share of records whose key is adjacent to the key of the previous record, in percent, at most 50. See [`crate::keys`].
     pub beside_percent: u32,
 }
 
 impl Shape {
-    /// Jetstress 2013: pads of 200 and 2,000 bytes. The large messages are our choice, there is no source: one record in
-    /// a thousand, 16 to 256 KiB.
+    /// Jetstress 2013: pads of 200 and 2,000 bytes. The large messages are our choice, without a source: one record in a thousand,
+    /// 16 to 256 KiB.
     pub const JETSTRESS: Self = Self {
         short: 200,
         long: 2_000,
@@ -74,28 +73,28 @@ impl Shape {
     };
 }
 
-/// Makes and checks the bytes of records; see the [module](self).
+/// Generates and checks the bytes of records; see the [module](self).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Content {
     shape: Shape,
     seed: u64,
 }
 
-/// 2^64 / golden ratio, made odd: the step of the counter.
+/// 2^64 / golden ratio, made odd: the counter's step.
 const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 
 impl Content {
-    /// Records of these sizes.
+    /// Content for records of this shape.
     ///
     /// # Panics
-    /// When large messages have no possible size, or a share is over 100 %.
+    /// When `large_min` exceeds `large_max`, or a share is over 100 %.
     pub fn new(shape: Shape, seed: u64) -> Self {
         assert!(shape.large_min <= shape.large_max, "no size for a message");
         assert!(shape.compressible_percent <= 100 && shape.duplicate_percent <= 100);
         Self { shape, seed }
     }
 
-    /// Bytes in a part of the record `key`; zero when it has none.
+    /// Length in bytes of a part of the record `key`; zero if it has none.
     pub fn length(&self, key: u64, part: Part) -> usize {
         let Shape {
             short,
@@ -109,7 +108,7 @@ impl Content {
             Part::Short => short,
             Part::Long => long,
             Part::Large => {
-                // Not the key itself: keys are dense in places that matter to the tree.
+                // Not the key itself: keys are dense in the parts of their range that matter to the tree.
                 let drawn = Mixer::new(self.seed).key(key);
                 let (which, size) = (drawn >> 32, drawn & 0xFFFF_FFFF);
                 if large_one_in == 0 || !which.is_multiple_of(large_one_in.into()) {
@@ -128,7 +127,7 @@ impl Content {
         self.fill_block(self.start(key, version, part), 0, bytes);
     }
 
-    /// Whether `bytes` are the beginning of a part.
+    /// Whether `bytes` match the beginning of a part.
     pub fn matches(&self, key: u64, version: u32, part: Part, bytes: &[u8]) -> bool {
         let start = self.start(key, version, part);
         let mut expected = [0; BLOCK_BYTES];
@@ -137,7 +136,7 @@ impl Content {
             let expected = &mut expected[..block.len()];
             let offset = number * BLOCK_BYTES;
             self.fill_block(start, offset, expected);
-            // Databases that were made before lack the bit.
+            // Databases made by earlier versions lack the bit.
             for at in chunk_starts(offset..offset + block.len()) {
                 let at = at - offset;
                 if block[at] | NO_SCHEME == expected[at] {
@@ -148,7 +147,7 @@ impl Content {
         })
     }
 
-    /// Fills `bytes` with what is at `offset`, a multiple of a grain, of the part that begins with the counter `start`.
+    /// Fills `bytes` with the content at `offset`, a multiple of the grain, of the part whose counter begins at `start`.
     fn fill_block(&self, start: u64, offset: usize, bytes: &mut [u8]) {
         let first_word = offset.div_euclid(8);
         let mut counter = start.wrapping_add((first_word as u64).wrapping_mul(STEP));
@@ -178,7 +177,7 @@ impl Content {
         Mixer::new(self.seed.rotate_left(17)).key(Mixer::new(what).key(key))
     }
 
-    /// Whether the record has the bytes that many have.
+    /// Whether the record uses the common bytes.
     fn is_duplicate(&self, key: u64) -> bool {
         let percent = u64::from(self.shape.duplicate_percent);
         percent > 0
@@ -189,16 +188,16 @@ impl Content {
     }
 }
 
-/// The text of what compresses.
+/// The compressible text.
 const PLAIN: &[u8; 8] = b"brunt...";
-/// Words between two runs of it: runs are long enough for any compressor, and each has some.
+/// Words per grain, each with a run of the text at its end: runs are long enough for any compressor, and frequent.
 const GRAIN: usize = 16;
 
-/// Bytes that are compared at a time: whole grains.
+/// Bytes compared at a time: whole grains.
 const BLOCK_BYTES: usize = 4096;
 
-/// Which of so many words from the beginning of a grain are plain: of each grain the last ones, and over all grains together the
-/// share asked for.
+/// Which of `words` words, from the beginning of a grain, are plain text: the last few of each grain, such that all grains together
+/// have the requested share.
 fn plain_words(
     first_grain: usize,
     words: usize,
@@ -221,11 +220,11 @@ fn plain_words(
 /// Bytes in a chunk of a long value, on pages of 4, 8, 16 and 32 KiB.
 /// Source: microsoft/Extensible-Storage-Engine, dev/ese/src/inc/lv.hxx.
 pub const CHUNK_BYTES: [usize; 4] = [4_014, 8_110, 16_262, 32_646];
-/// The bit that makes a byte no scheme: schemes are numbers of up to 7, shifted by three bits.
+/// A bit that no scheme byte has: schemes are numbers up to 7, shifted by three bits.
 /// Source: microsoft/Extensible-Storage-Engine, dev/ese/src/ese/compression.cxx.
 const NO_SCHEME: u8 = 0x40;
 
-/// The bytes of `range` with which a chunk begins, on pages of some size.
+/// Offsets in `range` at which a chunk begins, for any page size.
 fn chunk_starts(range: Range<usize>) -> impl Iterator<Item = usize> {
     CHUNK_BYTES.into_iter().flat_map(move |chunk| {
         let first = range.start.next_multiple_of(chunk);
@@ -233,8 +232,8 @@ fn chunk_starts(range: Range<usize>) -> impl Iterator<Item = usize> {
     })
 }
 
-/// A wide product folded onto itself: over a counter with this step no compressor sees through it, at the price of one
-/// multiplication for each eight bytes.
+/// A wide product folded onto itself: over a counter with this step no compressor finds a pattern, for one multiplication per eight
+/// bytes.
 fn mixed(counter: u64) -> u64 {
     let product = u128::from(counter) * u128::from(counter ^ 0xD6E8_FEB8_6659_FD93);
     #[expect(
@@ -326,7 +325,7 @@ mod tests {
         assert_eq!(chunk_starts(0..bytes.len()).count(), 66 + 33 + 17 + 9);
         assert_eq!(chunk_starts(4_014..4_015).next(), Some(4_014));
         assert_eq!(chunk_starts(4_015..8_028).next(), None);
-        // What is compared block by block is what was made in one piece.
+        // Compared block by block with content generated in one piece.
         assert!(content().matches(5, 1, Part::Large, &bytes));
         for start in [0, 4_014, 32_646] {
             let mut older = bytes.clone();
@@ -350,7 +349,7 @@ mod tests {
             for word in bytes.as_chunks::<8>().0 {
                 plain += u32::from(word == PLAIN);
             }
-            // Five of the words have the first byte of a chunk.
+            // The first bytes of chunks fall into five of the words.
             assert!(plain.abs_diff(20 * percent) <= 6, "{plain} of 2,000");
             assert!(content.matches(5, 1, Part::Long, &bytes));
             assert_eq!(content.matches(5, 2, Part::Long, &bytes), percent == 100);

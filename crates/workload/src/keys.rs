@@ -1,8 +1,8 @@
-//! Which record an operation touches: the live records of a database, in memory that does not grow with it.
+//! Chooses the record for each operation: the live records of a database, in memory that does not grow with it.
 //!
-//! Records are numbered in the order of their insertion. A record's *key* is its number, mixed by an invertible
-//! function, so neighbours in time are strangers in the tree: inserts scatter evenly over the primary index, and the
-//! oldest records lie everywhere as well. Hence deleting always takes the oldest, and what lives is one interval:
+//! Records are numbered in order of insertion. A record's *key* is its number, mixed by an invertible function, so records inserted
+//! together are far apart in the tree: inserts scatter evenly over the primary index, and so do the oldest records. Deletes can
+//! therefore always take the oldest, and the live records form one interval:
 //!
 //! ```text
 //!    deleted                live                     never inserted
@@ -10,55 +10,55 @@
 //!               low    x gone early                 next
 //! ```
 //!
-//! Mail does not come evenly, though: what belongs together comes together. So some records lie *beside* the one inserted before
-//! them: their keys are neighbours, and an operation on one finds the page of the other in memory.
+//! But mail arrives in clusters. So some records lie *beside* the one inserted before them: their keys are adjacent, and an
+//! operation on one finds the page of the other in memory.
 //!
-//! Exceptions are few and listed: *locked* numbers, at most one for each operation under way, and *gone* ones above `low`:
-//! deleted out of order because an older one was locked, or inserted in vain. A locked record is never handed out, so two
-//! operations never meet on one.
+//! Exceptions are few and listed: *locked* numbers, at most one per operation in progress, and *gone* numbers above `low`: deleted
+//! out of order because an older one was locked, or rolled-back inserts. A locked record is never handed out, so two operations
+//! never use the same record.
 //!
-//! A replace prefers a record that the same session inserted or read lately ([`Recent`]): published reports show that
-//! replaces cost no read, so their pages must be cached. A read draws evenly from all that live.
+//! A replace prefers a record that the same session recently inserted or read ([`Recent`]): published reports show that replaces
+//! cost no read, so their pages must be cached. A read draws uniformly from all live records.
 
 use std::collections::BTreeSet;
 
 use brunt_world::random::Stream;
 
-/// A record: its number in the order of insertion, and its key.
+/// A record: its insertion number, and its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Record {
-    /// Number in the order of insertion, from 0.
+    /// Insertion number, from 0.
     pub number: u64,
-    /// What it is found by in the primary index.
+    /// Key in the primary index.
     pub key: u64,
 }
 
-/// The mixer between numbers and keys: a bijection of 64-bit numbers, chosen by a seed.
+/// The mixer between numbers and keys: a bijection of 64-bit numbers, selected by a seed.
 ///
-/// The finaliser of SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014) after an
-/// exclusive or with the seed; each of its steps can be undone.
+/// The finaliser of SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014) after an exclusive or
+/// with the seed; each of its steps is invertible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mixer {
     seed: u64,
-    /// Of a hundred records, those that lie beside the one before them.
+    /// Records in a hundred that lie beside the previous one.
     beside: u64,
 }
 
-/// Numbers of records that lie beside others are below this.
+/// Upper limit of record numbers when some records lie beside others.
 const NUMBERS_MAX: u64 = 1 << 62;
 
 const FACTORS: [u64; 2] = [0xBF58_476D_1CE4_E5B9, 0x94D0_49BB_1331_11EB];
 
 impl Mixer {
-    /// The mixer of a seed.
+    /// The mixer for a seed.
     pub const fn new(seed: u64) -> Self {
         Self { seed, beside: 0 }
     }
 
-    /// The same, but so many percent of the records lie beside the one before them.
+    /// The same mixer, with `percent` of the records beside the previous one.
     ///
     /// # Panics
-    /// When that are more than half.
+    /// When `percent` is over 50.
     #[must_use]
     pub const fn with_beside(self, percent: u32) -> Self {
         assert!(percent <= 50, "a record lies beside one other");
@@ -71,13 +71,13 @@ impl Mixer {
     /// The key of a number.
     ///
     /// # Panics
-    /// When records lie beside others and the number is not below 2^62.
+    /// When records lie beside others and the number is 2^62 or more.
     pub const fn key(self, number: u64) -> u64 {
         if self.beside == 0 {
             return self.mix(number, u64::MAX);
         }
         assert!(number < NUMBERS_MAX, "so many records there are not");
-        // Of a hundred numbers, as many places as do not lie beside; the rest share a place with the number before.
+        // A hundred numbers take this many places; each number that lies beside the previous one shares its place.
         let places = 100 - self.beside;
         let (hundred, at) = (number.div_euclid(100), number.rem_euclid(100));
         let place = (at * places).div_euclid(100);
@@ -85,7 +85,7 @@ impl Mixer {
         self.mix(hundred * places + place, u64::MAX >> 1) << 1 | second
     }
 
-    /// The number of a key: the reverse of [`Self::key`]. A key that no number has gives any number.
+    /// The number of a key: the inverse of [`Self::key`]. A key that belongs to no number gives an arbitrary number.
     pub const fn number(self, key: u64) -> u64 {
         if self.beside == 0 {
             return self.unmix(key, u64::MAX);
@@ -101,7 +101,7 @@ impl Mixer {
         }
     }
 
-    /// Scatters numbers up to `mask`, which is all ones, among themselves.
+    /// Permutes the numbers up to `mask`, which is all ones.
     const fn mix(self, number: u64, mask: u64) -> u64 {
         let mut x = (number ^ self.seed) & mask;
         x = (x ^ (x >> 30)).wrapping_mul(FACTORS[0]) & mask;
@@ -109,7 +109,7 @@ impl Mixer {
         x ^ (x >> 31)
     }
 
-    /// The reverse of [`Self::mix`].
+    /// The inverse of [`Self::mix`].
     const fn unmix(self, mixed: u64, mask: u64) -> u64 {
         let mut x = unshift(mixed, 31).wrapping_mul(inverse(FACTORS[1])) & mask;
         x = unshift(x, 27).wrapping_mul(inverse(FACTORS[0])) & mask;
@@ -125,7 +125,7 @@ impl Mixer {
     }
 }
 
-/// The first of a hundred numbers whose place is `place` of `places`.
+/// The first number of a hundred at `place`, of `places`.
 const fn first_at(place: u64, places: u64) -> u64 {
     (place * 100).div_ceil(places)
 }
@@ -152,14 +152,14 @@ const fn inverse(odd: u64) -> u64 {
     x
 }
 
-/// What lives in a database at rest: all there is to save and restore.
+/// The records of a database at rest: all the state to save and restore.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Extent {
-    /// The oldest number that may live.
+    /// The oldest number that may be live.
     pub low: u64,
     /// The number of the next insert.
     pub next: u64,
-    /// Numbers from `low` on that do not live, ascending.
+    /// Numbers from `low` on that are not live, ascending.
     pub gone: Vec<u64>,
 }
 
@@ -170,14 +170,14 @@ pub struct Population {
     low: u64,
     next: u64,
     gone: BTreeSet<u64>,
-    /// Numbers in use by an operation, ascending.
+    /// Numbers in use by operations, ascending.
     locked: Vec<u64>,
-    /// Nothing between `low` and here is free: a record locked for long does not make each delete walk past all
-    /// that went after it.
+    /// No number between `low` and here is free. Without this, a record locked for a long time would make each delete walk past all
+    /// records deleted after it.
     search: u64,
 }
 
-/// Draws that may fail before the search goes on in order.
+/// Random draws before falling back to a sequential search.
 const TRIES: u32 = 64;
 
 impl Population {
@@ -190,10 +190,10 @@ impl Population {
         Self::restore(mixer, &extent)
     }
 
-    /// A population as it was when it was saved.
+    /// Restores a saved population.
     ///
     /// # Panics
-    /// When a number that is gone lies outside the interval.
+    /// When a gone number lies outside the interval.
     pub fn restore(mixer: Mixer, extent: &Extent) -> Self {
         let interval = extent.low..extent.next;
         assert!(
@@ -212,10 +212,10 @@ impl Population {
         population
     }
 
-    /// What to save. Only at rest does it say everything.
+    /// The state to save. It is complete only at rest.
     ///
     /// # Panics
-    /// When an operation is under way.
+    /// When an operation is in progress.
     pub fn extent(&self) -> Extent {
         assert!(self.locked.is_empty(), "operations are under way");
         Extent {
@@ -225,23 +225,23 @@ impl Population {
         }
     }
 
-    /// Records that live or are being inserted or deleted.
+    /// Number of records that are live or being inserted or deleted.
     pub fn len(&self) -> u64 {
         self.next - self.low - self.gone.len() as u64
     }
 
-    /// Whether there are none.
+    /// Whether there are no records.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The records that live, oldest first.
+    /// The live records, oldest first.
     pub fn records(&self) -> impl Iterator<Item = Record> {
         let live = (self.low..self.next).filter(|number| !self.gone.contains(number));
         live.map(|number| self.mixer.record(number))
     }
 
-    /// Locks the next record, to be inserted.
+    /// Locks the next new record, for an insert.
     pub fn insert(&mut self) -> Record {
         let number = self.next;
         self.next += 1;
@@ -249,7 +249,7 @@ impl Population {
         self.mixer.record(number)
     }
 
-    /// Locks the oldest record that is free, to be deleted.
+    /// Locks the oldest free record, for a delete.
     pub fn delete(&mut self) -> Option<Record> {
         let from = self.search.max(self.low);
         let found = (from..self.next).find(|number| self.is_free(*number));
@@ -257,7 +257,7 @@ impl Population {
         Some(self.lock(found?))
     }
 
-    /// Locks a record drawn evenly from those that are free, to be read or replaced.
+    /// Locks a record drawn uniformly from the free ones, for a read or replace.
     pub fn draw(&mut self, random: &mut Stream) -> Option<Record> {
         let span = self.next - self.low;
         if span == 0 {
@@ -270,13 +270,13 @@ impl Population {
             }
             number = self.low + random.below(span);
         }
-        // Hardly anything is free: from the last draw on, the first that is.
+        // Hardly any record is free: takes the first free one after the last draw.
         let mut round = (number..self.next).chain(self.low..number);
         let number = round.find(|number| self.is_free(*number))?;
         Some(self.lock(number))
     }
 
-    /// Locks the record that the session touched last, or else as [`Self::draw`] does.
+    /// Locks the record that the session touched last, or falls back to [`Self::draw`].
     pub fn draw_latest(&mut self, recent: &Recent, random: &mut Stream) -> Option<Record> {
         match recent.latest().filter(|number| self.is_free(*number)) {
             Some(number) => Some(self.lock(number)),
@@ -284,7 +284,7 @@ impl Population {
         }
     }
 
-    /// Locks a record of those the session touched lately, or else as [`Self::draw`] does.
+    /// Locks a record that the session touched recently, or falls back to [`Self::draw`].
     pub fn draw_recent(&mut self, recent: &Recent, random: &mut Stream) -> Option<Record> {
         let known = recent.draw(random).filter(|number| self.is_free(*number));
         match known {
@@ -293,8 +293,8 @@ impl Population {
         }
     }
 
-    /// The operation on a record has ended, and the record lives on: it was read or replaced, its insert was
-    /// committed, or its delete rolled back.
+    /// Ends the operation on a record that stays live: it was read or replaced, its insert was committed, or its delete was rolled
+    /// back.
     ///
     /// # Panics
     /// When the record was not locked.
@@ -303,8 +303,7 @@ impl Population {
         self.search = self.search.min(record.number);
     }
 
-    /// The operation on a record has ended, and the record is no more: its delete was committed, or its insert
-    /// rolled back.
+    /// Ends the operation on a record that is gone: its delete was committed, or its insert was rolled back.
     ///
     /// # Panics
     /// When the record was not locked.
@@ -339,13 +338,13 @@ impl Population {
     }
 }
 
-/// How many records a session remembers of each database.
+/// Records that a session remembers per database.
 ///
-/// Not calibrated. With 37 inserts and reads in a batch of 50 this is the last seven batches there, so over eight instances
-/// a record is replaced one to three thousand operations of its session after it was touched.
+/// Not calibrated. With 37 inserts and reads in a batch of 50, this covers the last seven batches on that database; with eight
+/// instances, a record is replaced one to three thousand operations of its session after it was touched.
 pub const RECENT: usize = 256;
 
-/// The records of one database that one session inserted or read lately; the oldest is forgotten first.
+/// The records of one database that one session recently inserted or read; the oldest is forgotten first.
 #[derive(Clone, Debug)]
 pub struct Recent {
     numbers: Vec<u64>,
@@ -354,7 +353,7 @@ pub struct Recent {
 }
 
 impl Recent {
-    /// Nothing touched yet; up to `capacity` records are remembered. Memory is taken as they come.
+    /// An empty list that remembers up to `capacity` records. Memory is allocated as they come.
     pub fn new(capacity: usize) -> Self {
         Self {
             numbers: Vec::new(),
@@ -363,7 +362,7 @@ impl Recent {
         }
     }
 
-    /// The session touched a record.
+    /// Records that the session touched a record.
     pub fn remember(&mut self, record: Record) {
         if self.numbers.len() < self.capacity {
             self.numbers.push(record.number);
@@ -461,7 +460,7 @@ mod tests {
         assert!((0.6..1.5).contains(&per_degree), "chi2/df = {per_degree}");
     }
 
-    /// Sessions begin and end operations in any order; some roll back. A set of all live numbers is the oracle.
+    /// Sessions begin and end operations in random order; some roll back. A set of all live numbers is the oracle.
     #[test]
     fn concurrent_operations_never_meet_and_the_books_balance() {
         let mut random = Streams::new(5).named("books");
@@ -469,7 +468,7 @@ mod tests {
             let mut population = Population::new(Mixer::new(start), start);
             let mut recent = Recent::new(8);
             let mut live: BTreeSet<u64> = (0..start).collect();
-            // Records in use: (record, whether it lives if the operation commits, and if it rolls back).
+            // Records in use: (record, whether it is live after a commit, and after a rollback).
             let mut open: Vec<(Record, bool, bool)> = Vec::new();
             for _ in 0..20_000 {
                 let free = live

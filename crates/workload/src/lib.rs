@@ -1,4 +1,4 @@
-//! What the load asks of the engine: a stream of operations, the way Jetstress makes them.
+//! The load on the engine: a stream of operations modelled on Jetstress.
 //!
 //! ```text
 //!   Version -> Profile            figures of one Exchange version, each with its source
@@ -10,17 +10,17 @@
 //!   Population: which record?                           Content: which bytes does it hold?
 //! ```
 //!
-//! Pure: no clock, no I/O. Randomness comes in named streams, one for each session, so that adding a session does not
-//! change what the others do.
+//! Pure: no clock, no I/O. Each session has its own named stream of random numbers, so adding a session does not change what the
+//! others do.
 //!
 //! * [`profile`]: page, log and cache sizes, mixes and limits of Exchange 2003 to 2019.
 //! * [`mix`]: operations and commits by percent.
-//! * [`pacing`]: operations per second for a number of I/Os per second.
-//! * [`session`]: a pool of sessions that visits instances batch by batch, and how it is held back.
+//! * [`pacing`]: the operation rate that yields a given I/O rate.
+//! * [`session`]: a pool of sessions that visits instances batch by batch, and its scheduling.
 //! * [`keys`]: the live records of a database in memory that does not grow with it.
 //! * [`content`]: the bytes of a record, from its key, version and the seed.
-//! * [`tuning`]: how many sessions a target, or the most I/O, takes.
-//! * [`operations`]: all of it together.
+//! * [`tuning`]: how many sessions a target, or the maximum I/O rate, takes.
+//! * [`operations`]: all of it combined.
 
 pub mod content;
 pub mod keys;

@@ -1,9 +1,9 @@
-//! The operation mix: what share of operations inserts, deletes, replaces and reads, and how they commit.
+//! The operation mix: the shares of inserts, deletes, replaces and reads, and how they commit.
 //!
-//! Meaning of the operations (hmlee, "How Jet database operation mix works", Microsoft blog archive): delete is seek and
-//! delete; replace is seek, set a column and update; insert is set columns and update; read is seek. Reads are the rest
-//! to 100 %. *Lazy* is the share of commits that do not wait for the log; it is drawn for every operation, reads
-//! included, as the counts of hard commits per batch in published reports suggest.
+//! Meaning of the operations (hmlee, "How Jet database operation mix works", Microsoft blog archive): delete is seek and delete;
+//! replace is seek, set a column and update; insert is set columns and update; read is seek. Reads make up the rest to 100 %.
+//! *Lazy* is the share of commits that do not wait for the log. It is drawn for every operation, including reads, as the counts of
+//! hard commits per batch in published reports suggest.
 
 use brunt_world::random::Stream;
 
@@ -12,7 +12,7 @@ use brunt_world::random::Stream;
 pub enum Kind {
     /// Adds a record.
     Insert,
-    /// Takes a record away.
+    /// Deletes a record.
     Delete,
     /// Changes a record in place.
     Replace,
@@ -28,13 +28,13 @@ impl Kind {
 /// How an operation's transaction ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Commit {
-    /// It waits until its log is durable.
+    /// Waits until its log is durable.
     Hard,
-    /// It returns at once; the log follows within the lazy flush time.
+    /// Returns at once; the log follows within the lazy flush time.
     Lazy,
 }
 
-/// Shares in percent. Made by [`Mix::new`], which refuses impossible ones.
+/// Shares in percent. [`Mix::new`] rejects impossible ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mix {
     insert: u32,
@@ -43,12 +43,12 @@ pub struct Mix {
     lazy: u32,
 }
 
-/// A mix that cannot be.
+/// An invalid mix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MixError {
-    /// Inserts, deletes and replaces come to this much, more than 100 %.
+    /// The sum of inserts, deletes and replaces is this, more than 100 %.
     Operations(u32),
-    /// So many percent of lazy commits, more than 100.
+    /// The share of lazy commits is this, more than 100 %.
     Lazy(u32),
 }
 
@@ -68,17 +68,17 @@ impl std::fmt::Display for MixError {
     }
 }
 
-/// A mix that can be, but not for long. Jetstress 2003 warned of both (hmlee, see the [module](self)).
+/// A problem with a valid mix in a long test. Jetstress 2003 warned of both (hmlee, see the [module](self)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MixWarning {
     /// More than 10 % deletes: the version store grows.
     ManyDeletes,
-    /// More deletes than inserts: data becomes scarce.
+    /// More deletes than inserts: the database runs out of records.
     Shrinking,
 }
 
 impl Mix {
-    /// The mix of so many percent; what is missing to 100 % is reads.
+    /// A mix of these percentages; the rest to 100 % is reads.
     ///
     /// # Errors
     /// [`MixError`] when the shares exceed 100 %.
@@ -113,14 +113,14 @@ impl Mix {
         self.lazy
     }
 
-    /// What Jetstress 2003 would have warned of.
+    /// The warnings that Jetstress 2003 would have given.
     pub fn warnings(self) -> impl Iterator<Item = MixWarning> {
         let many = (self.delete > 10).then_some(MixWarning::ManyDeletes);
         let shrinking = (self.delete > self.insert).then_some(MixWarning::Shrinking);
         many.into_iter().chain(shrinking)
     }
 
-    /// Draws an operation: always two draws from the stream.
+    /// Draws an operation; always takes two draws from the stream.
     pub fn draw(self, random: &mut Stream) -> (Kind, Commit) {
         let commit = if random.percent(self.lazy) {
             Commit::Lazy

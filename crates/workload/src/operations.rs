@@ -1,13 +1,13 @@
-//! The stream of operations: pool, mix and populations together.
+//! The stream of operations: combines pool, mix and populations.
 //!
-//! [`Workload::next`] gives a session its next operation with its record locked; [`Workload::ended`] takes it back. In
-//! between the engine may do what it likes, and other sessions go on: their operations touch other records.
+//! [`Workload::next`] gives a session its next operation with its record locked; [`Workload::ended`] takes it back. In between,
+//! other sessions continue: their operations use other records.
 //!
-//! An instance has the same number of databases everywhere; a session draws one of them for each operation.
+//! Every instance has the same number of databases; a session draws one of them for each operation.
 //!
-//! A database may be *held* at a number of records. Then it is not left to chance whether an insert or a delete comes next:
-//! above the number it is a delete, and otherwise an insert. The shares of reads and replaces stay what they are. Drawing
-//! both with equal odds would not do: the number of records would walk, over a long test as far as it likes.
+//! A database may be *held* at a number of records. Then inserts and deletes are not drawn: above that number the operation is a
+//! delete, otherwise an insert. The shares of reads and replaces are unchanged. Drawing both with equal odds would not work: the
+//! number of records would be a random walk, without bound over a long test.
 
 use brunt_world::random::Streams;
 
@@ -15,18 +15,18 @@ use crate::keys::{Mixer, Population, Recent, Record};
 use crate::mix::{Commit, Kind, Mix};
 use crate::session::{Pool, PoolShape};
 
-/// One operation of one session.
+/// An operation of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operation {
-    /// Whose it is.
+    /// The session.
     pub session: u32,
-    /// Instance on which the session's batch runs.
+    /// The instance on which the session's batch runs.
     pub instance: u32,
-    /// Database, numbered through all instances: those of instance 0 first.
+    /// Database number across all instances: those of instance 0 come first.
     pub database: u32,
     /// What to do.
     pub kind: Kind,
-    /// With which record; nobody else has it meanwhile.
+    /// The record, locked for this operation.
     pub record: Record,
     /// How to commit.
     pub commit: Commit,
@@ -35,38 +35,38 @@ pub struct Operation {
 /// How an operation ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It took place.
+    /// It was committed.
     Committed,
-    /// It did not.
+    /// It was rolled back.
     RolledBack,
 }
 
-/// What a test asks of the engine; see the [module](self).
+/// The workload of a test; see the [module](self).
 #[derive(Clone, Debug)]
 pub struct Workload {
     pool: Pool,
     mix: Mix,
     databases_per_instance: u32,
     populations: Vec<Population>,
-    /// For each session, one for each database.
+    /// Per session, one for each database.
     recent: Vec<Recent>,
-    /// For each database, the number of records it is held at.
+    /// Per database, the number of records at which it is held.
     held: Vec<Option<u64>>,
-    /// For each database, records whose delete is under way.
+    /// Per database, records with a delete in progress.
     leaving: Vec<u64>,
-    /// Reads, in percent, that go to the record touched last.
+    /// Percentage of reads that go to the record touched last.
     again: u32,
     counts: [u64; Kind::ALL.len()],
 }
 
 impl Workload {
-    /// The workload of a pool over instances of so many databases each.
+    /// A workload of `pool` over instances with `databases` databases each.
     ///
-    /// `populations` are those of all databases in order; `recent` is how many records a session remembers of each
-    /// database ([`crate::keys::RECENT`]).
+    /// `populations` lists those of all databases in order; `recent` is how many records a session remembers per database
+    /// ([`crate::keys::RECENT`]).
     ///
     /// # Panics
-    /// When there are not as many populations as databases, or no databases.
+    /// When the number of populations does not match the databases, or there are no databases.
     pub fn new(
         shape: PoolShape,
         mix: Mix,
@@ -95,7 +95,7 @@ impl Workload {
         }
     }
 
-    /// The same, but so many percent of the reads go to the record that their session touched last.
+    /// The same workload, with `percent` of the reads going to the record that their session touched last.
     #[must_use]
     pub fn reading_again(self, percent: u32) -> Self {
         Self {
@@ -104,14 +104,14 @@ impl Workload {
         }
     }
 
-    /// The mixer of a database: each has its own, so that equal numbers lie in different places.
+    /// The mixer of a database: each database has its own, so that equal numbers get different keys.
     pub fn mixer(streams: Streams, database: u32) -> Mixer {
         Mixer::new(streams.named(&format!("keys/{database}")).bits())
     }
 
     /// The session's next operation, its record locked.
     ///
-    /// Where the mix asks for a record and none is free, a record is inserted instead.
+    /// When the mix asks for a record and none is free, a record is inserted instead.
     pub fn next(&mut self, session: u32) -> Operation {
         let instance = self.pool.next(session);
         let random = self.pool.random(session);
@@ -147,10 +147,10 @@ impl Workload {
         }
     }
 
-    /// An operation has ended; its record is free again, or gone.
+    /// Ends an operation; its record is unlocked or gone.
     ///
     /// # Panics
-    /// When the operation is not under way.
+    /// When the operation is not in progress.
     pub fn ended(&mut self, operation: Operation, outcome: Outcome) {
         let Operation {
             session,
@@ -180,7 +180,7 @@ impl Workload {
         }
     }
 
-    /// What comes instead of an insert or a delete in a database that is held.
+    /// Replaces a drawn insert or delete in a database that is held.
     fn held_to(&self, database: usize, kind: Kind) -> Kind {
         let live = self.populations[database].len() - self.leaving[database];
         match (kind, self.held[database]) {
@@ -190,17 +190,17 @@ impl Workload {
         }
     }
 
-    /// From now on a database is held at so many records, or no longer.
+    /// Holds a database at a number of records; `None` stops holding it.
     pub fn hold(&mut self, database: usize, records: Option<u64>) {
         self.held[database] = records;
     }
 
-    /// How many records a database is held at, if it is.
+    /// The number of records at which a database is held, if any.
     pub fn held(&self, database: usize) -> Option<u64> {
         self.held[database]
     }
 
-    /// Operations of a kind that took place.
+    /// Number of committed operations of a kind.
     pub fn count(&self, kind: Kind) -> u64 {
         self.counts[kind as usize]
     }
@@ -250,7 +250,7 @@ mod tests {
             for number in 0..operations {
                 let session = number % 8;
                 under_way.push(workload.next(session));
-                // Eight sessions are always at work, and the oldest operation ends first.
+                // Eight sessions are always active, and the oldest operation ends first.
                 if under_way.len() == 8 {
                     workload.ended(under_way.remove(0), Outcome::Committed);
                 }
@@ -262,7 +262,7 @@ mod tests {
             }
             span
         };
-        // Over a hundred thousand operations chance alone would walk some hundred records away.
+        // Over a hundred thousand operations chance alone would drift by some hundred records.
         let (least, most) = run(Some(1_000), 100_000);
         assert!(least >= 991 && most <= 1_009, "{least} to {most}");
         run(Some(900), 2_000);
@@ -321,7 +321,7 @@ mod tests {
             let operation = workload.next(0);
             match operation.kind {
                 Kind::Insert | Kind::Read => _ = touched.insert(operation.record),
-                // Before anything was touched, the draw is over all.
+                // Before a session has touched anything, it draws from all records.
                 Kind::Replace if step > 100 => {
                     replaced += 1;
                     known += u32::from(touched.contains(&operation.record));

@@ -1,42 +1,42 @@
-//! How many operations a second make a given number of I/Os a second.
+//! The operation rate that yields a given I/O rate.
 //!
-//! A target is said in database reads and writes, and sessions do operations. How many I/Os an operation costs depends on
-//! the mix, on the cache and on how pages are coalesced, and drifts while databases grow. So it is measured: every window of
-//! the run says how many I/Os and how many operations there were, and the rate of operations follows.
+//! A target is given in database reads and writes, but sessions perform operations. How many I/Os an operation costs depends on the
+//! mix, the cache and how pages are coalesced, and drifts as databases grow. So it is measured: every window of the run yields a
+//! number of I/Os and of operations, and the operation rate follows.
 //!
 //! ```text
 //!    rate = target / (I/Os per operation)        both summed over windows, each older one counting a little less
 //! ```
 //!
-//! Writes come when the checkpoint asks for them, up to minutes after their operations. Whoever follows the last windows closely
-//! sees few I/Os when operations become more, asks for more still, and gets all their writes later: the pace swings for ever. So
-//! what is remembered grows with what has been seen, to a third of it: a cold start is soon forgotten, and the memory comes to be
-//! longer than the delay.
+//! Writes come when the checkpoint requires them, up to minutes after their operations. A pacer that follows only the latest
+//! windows sees few I/Os when operations increase, asks for even more, and gets all their writes later: the pace oscillates
+//! forever. So the memory grows to a third of the windows seen: a cold start is soon forgotten, and the memory becomes longer than
+//! the delay.
 //!
-//! A cold engine reads and hardly writes; only when pages have to leave does an operation cost what it will cost from then
-//! on. So a pace is *settled* when five windows in a row have each cost what the ones before made expect: each by itself,
-//! because the sum hardly moves while every window costs a little more than the last.
+//! A cold engine reads and hardly writes; only when pages must be evicted does an operation reach its steady cost. So a pace is
+//! *settled* when five windows in a row have each cost what the earlier ones predicted. Each is checked by itself, because the sum
+//! hardly moves while every window costs slightly more than the last.
 //!
-//! Only the *ratio* is followed. Storage that is too slow does fewer operations and fewer I/Os alike, so its slowness does
-//! not change the rate that is asked of it: the schedule falls behind, and that shows.
+//! Only the *ratio* is followed. Storage that is too slow completes fewer operations and fewer I/Os in proportion, so its slowness
+//! does not change the requested rate: the schedule falls behind, and that is visible.
 
-/// What is taken for the ratio until it is measured: about what the mixes of all versions cost.
+/// The ratio assumed before measurement: about the cost of the mixes of all versions.
 const IO_PER_OPERATION: f64 = 1.3;
-/// This part of the windows so far is remembered.
+/// Share of the past windows that is remembered.
 const REMEMBERED: f64 = 1.0 / 3.0;
-/// But at least and at most so many windows.
+/// Bounds of the memory, in windows.
 const REMEMBERED_WINDOWS: (f64, f64) = (2.5, 240.0);
-/// A window with fewer operations says too little.
+/// A window with fewer operations is ignored.
 const OPERATIONS_MIN: u64 = 20;
-/// A rate is at most this many times the last one, so that one odd window does no harm.
+/// A rate is at most this many times the previous one, so that one odd window does no harm.
 const STEP_MAX: f64 = 2.0;
-/// A window of a settled pace differs from those before by less than this, or by less than chance makes it.
+/// In a settled pace, a window differs from the earlier ones by less than this, or by less than chance.
 const SETTLED: f64 = 0.05;
-/// Chance: so many standard deviations of a number of I/Os.
+/// Chance, in standard deviations of a number of I/Os.
 const CHANCE: f64 = 2.0;
-/// Windows in a row that make a pace settled.
+/// Consecutive windows that settle a pace.
 const SETTLED_WINDOWS: u32 = 5;
-/// Even when hardly any operation needs an I/O, no more than this is asked for.
+/// Upper limit of the rate, even when hardly any operation needs an I/O.
 const RATE_MAX: f64 = 1_000_000.0;
 
 /// Follows the ratio of I/Os to operations; see the [module](self).
@@ -44,19 +44,19 @@ const RATE_MAX: f64 = 1_000_000.0;
 pub struct Pacer {
     target: f64,
     rate: f64,
-    /// Windows so far.
+    /// Windows seen.
     windows: u32,
     ios: f64,
     operations: f64,
-    /// Windows in a row that have hardly moved the rate.
+    /// Consecutive windows with the predicted cost.
     quiet: u32,
 }
 
 impl Pacer {
-    /// A pacer for so many I/Os per second.
+    /// A pacer for this many I/Os per second.
     ///
     /// # Panics
-    /// When that is not above zero.
+    /// When the target is not above zero.
     pub fn new(target_io_per_s: f64) -> Self {
         assert!(target_io_per_s > 0.0, "a target of {target_io_per_s} /s");
         Self {
@@ -69,22 +69,22 @@ impl Pacer {
         }
     }
 
-    /// Whether the rate has found its place.
+    /// Whether the pace is settled.
     pub fn is_settled(&self) -> bool {
         self.quiet >= SETTLED_WINDOWS
     }
 
-    /// Operations per second to ask for.
+    /// Operations per second to request.
     pub fn rate(&self) -> f64 {
         self.rate
     }
 
-    /// What is aimed at, in I/Os per second.
+    /// The target in I/Os per second.
     pub fn target(&self) -> f64 {
         self.target
     }
 
-    /// A window had so many I/Os and operations. Says the rate to ask for from now on.
+    /// Records a window's I/Os and operations; returns the rate to request from now on.
     pub fn observe(&mut self, ios: u64, operations: u64) -> f64 {
         if operations >= OPERATIONS_MIN {
             let fade = self.fade();
@@ -93,7 +93,7 @@ impl Pacer {
             self.operations = self.operations * fade + operations as f64;
             let ratio = self.ios / self.operations;
             let (least, most) = (self.rate / STEP_MAX, (self.rate * STEP_MAX).min(RATE_MAX));
-            // Without any I/O the quotient is infinite, and the step bounds it.
+            // Without any I/O the quotient is infinite; the step limit bounds it.
             let rate = (self.target / ratio).clamp(least.min(most), most);
             let chance = CHANCE / (ios.max(1) as f64).sqrt();
             let asked = self.target / self.rate;
@@ -107,7 +107,7 @@ impl Pacer {
         self.rate
     }
 
-    /// How much a window counts beside the next one.
+    /// The weight of the earlier windows beside the next one.
     fn fade(&self) -> f64 {
         let (least, most) = REMEMBERED_WINDOWS;
         let remembered = (f64::from(self.windows) * REMEMBERED).clamp(least, most);

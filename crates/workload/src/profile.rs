@@ -1,8 +1,8 @@
 //! The figures of each Exchange version and its Jetstress: sizes, mixes, sessions, limits. Data, with a source for each.
 //!
-//! A figure says where it comes from and how far to trust it: *found* in a source, *inferred* by arithmetic from what
-//! was found, *fitted* so that predictions meet published results, widely *published* but not checked against a primary source, or *assumed* by us for lack of any.
-//! Everything can be overridden by a scenario; a report shows the figures that were used.
+//! Each figure states its source and its certainty: *found* in a source, *inferred* by arithmetic from what was found, *fitted* so
+//! that predictions match published results, widely *published* but not checked against a primary source, or *assumed* for lack of
+//! a source. A scenario can override any of them; a report shows the figures that were used.
 //!
 //! The versions differ where it matters for storage: pages grew from 4 to 32 KiB, log files shrank from 5 to 1 MiB, the
 //! mix moved from replaces to inserts, sessions from one storage group to the whole server, and background
@@ -17,14 +17,14 @@ use brunt_units::{ByteSize, PageSize, Span};
 
 use crate::mix::Mix;
 
-/// How a figure is known.
+/// How certain a figure is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Certainty {
     /// Stated in the source.
     Found,
     /// Follows by arithmetic from what the source states.
     Inferred,
-    /// Chosen so that predictions meet published results.
+    /// Chosen so that predictions match published results.
     Fitted,
     /// Widely published; not checked against a primary source.
     Published,
@@ -32,14 +32,14 @@ pub enum Certainty {
     Assumed,
 }
 
-/// A figure and where it comes from.
+/// A figure and its source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Figure<T> {
     /// The figure.
     pub value: T,
-    /// How it is known.
+    /// Its certainty.
     pub certainty: Certainty,
-    /// From where, or why.
+    /// Its source, or the reason for it.
     pub source: &'static str,
 }
 
@@ -74,7 +74,7 @@ impl Version {
         Self::Exchange2019,
     ];
 
-    /// What scenarios call it.
+    /// Name in scenarios.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Exchange2003 => "2003",
@@ -107,7 +107,7 @@ impl fmt::Display for Version {
     }
 }
 
-/// A text that names no version.
+/// Text that names no version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VersionError(pub String);
 
@@ -127,10 +127,10 @@ impl fmt::Display for VersionError {
 impl FromStr for Version {
     type Err = VersionError;
 
-    /// Reads `2013`, `Exchange 2013` or `exchange-2013`.
+    /// Parses `2013`, `Exchange 2013` or `exchange-2013`.
     ///
     /// # Errors
-    /// [`VersionError`] lists the known ones.
+    /// [`VersionError`] lists the known versions.
     fn from_str(text: &str) -> Result<Self, VersionError> {
         let lower = text.trim().to_ascii_lowercase();
         let short = lower.strip_prefix("exchange").unwrap_or(&lower);
@@ -142,111 +142,111 @@ impl FromStr for Version {
     }
 }
 
-/// What the number of sessions of a test counts.
+/// What a test's session count refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SessionScope {
     /// Sessions for each instance (storage group); all together form one pool.
     Instance,
     /// Sessions for each database; all together form one pool.
     Database,
-    /// One pool of that size for the server.
+    /// One pool of that size for the whole server.
     Server,
 }
 
-/// How a session finds the instance of its next batch.
+/// How a session chooses the instance of its next batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InstanceChoice {
-    /// Every instance is equally likely, each time.
+    /// Uniformly at random for each batch.
     Uniform,
-    /// One after the other, over all sessions.
+    /// In rotation over all sessions.
     Rotation,
 }
 
-/// How the checkpoint's writes are spread.
+/// How checkpoint writes are spread over time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CheckpointPacing {
-    /// A pass each second, tens of pages at a time.
+    /// One pass per second, tens of pages at a time.
     Burst,
-    /// One write outstanding until the checkpoint falls behind.
+    /// One write in flight until the checkpoint falls behind.
     Trickle,
 }
 
 /// Background database maintenance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Maintenance {
-    /// Bytes read at a time.
+    /// Bytes per read.
     pub batch: ByteSize,
-    /// Pause after each.
+    /// Pause after each read.
     pub sleep: Span,
 }
 
-/// The latencies a test may show.
+/// The latency limits of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LatencyLimits {
     /// Mean of database reads over the test.
     pub read_mean: Span,
-    /// Any sample's mean of database reads.
+    /// Mean of database reads in any sample.
     pub read_sample: Span,
     /// Mean of log writes over the test.
     pub log_mean: Span,
-    /// Any sample's mean of log writes.
+    /// Mean of log writes in any sample.
     pub log_sample: Span,
 }
 
 /// The figures of one version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Profile {
-    /// Whose figures these are.
+    /// The version they belong to.
     pub version: Version,
     /// Bytes in a database page.
     pub page_size: Figure<PageSize>,
     /// Bytes in a log file.
     pub log_file: Figure<ByteSize>,
-    /// Log buffer in units of 512 bytes, before the engine cuts it to its limits.
+    /// Log buffer in units of 512 bytes, before the engine clamps it to its limits.
     pub log_buffer_units: Figure<u32>,
-    /// Smallest cache, for each instance.
+    /// Smallest cache per instance.
     pub cache_min: Figure<ByteSize>,
-    /// Largest cache, for each instance; all instances share the sum.
+    /// Largest cache per instance; all instances share the sum.
     pub cache_max: Figure<ByteSize>,
-    /// Freeing of frames begins below this share of the largest cache.
+    /// Frames are freed from this share of the largest cache on.
     pub start_percent: Figure<u32>,
-    /// Freeing of frames ends at this share of the largest cache.
+    /// Freeing of frames stops at this share of the largest cache.
     pub stop_percent: Figure<u32>,
     /// Log between the checkpoint and the newest record.
     pub checkpoint_depth: Figure<ByteSize>,
-    /// How the checkpoint's writes are spread.
+    /// How checkpoint writes are spread over time.
     pub checkpoint_pacing: Figure<CheckpointPacing>,
     /// Pages by which a database grows.
     pub extension_pages: Figure<u32>,
     /// Whether logs before the checkpoint are deleted.
     pub circular_logging: Figure<bool>,
-    /// Whether logs before the checkpoint become new ones, which then need no formatting.
+    /// Whether logs before the checkpoint are reused, which then need no formatting.
     pub log_reuse: Figure<bool>,
     /// Background maintenance during performance and stress tests.
     pub maintenance: Figure<Option<Maintenance>>,
-    /// Shares of operations and of lazy commits.
+    /// Shares of the operations and of lazy commits.
     pub mix: Figure<Mix>,
     /// Operations in a batch.
     pub batch_operations: Figure<u32>,
-    /// What the session count of a test counts.
+    /// What a test's session count refers to.
     pub session_scope: Figure<SessionScope>,
-    /// Where a session goes next.
+    /// How a session chooses its next instance.
     pub instance_choice: Figure<InstanceChoice>,
-    /// Records that lie beside the one inserted before them, in percent.
+    /// Percentage of records that lie beside the one inserted before them.
     pub beside_percent: Figure<u32>,
-    /// Reads that go to the record that their session touched last, in percent.
+    /// Percentage of reads that go to the record that their session touched last.
     pub reads_again_percent: Figure<u32>,
     /// Bytes in the short pad of a record.
     pub short_pad: Figure<u32>,
     /// Bytes in the long pad of a record.
     pub long_pad: Figure<u32>,
-    /// Limits of tests up to six hours.
+    /// Limits for tests of up to six hours.
     pub strict: Figure<LatencyLimits>,
-    /// Limits of longer, "stress", tests.
+    /// Limits for longer, "stress", tests.
     pub lenient: Figure<LatencyLimits>,
-    /// Samples that may exceed a sample limit.
+    /// Number of samples that may exceed a sample limit.
     pub excursions: Figure<u32>,
-    /// How far, in percent, the achieved rate may stay below the target.
+    /// Tolerated shortfall of the achieved rate below the target, in percent.
     pub margin_percent: Figure<u32>,
     /// Share of the initial database size kept free on the volume, in percent.
     pub reserve_percent: Figure<u32>,

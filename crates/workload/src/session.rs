@@ -1,31 +1,31 @@
-//! Sessions: one pool that visits the instances batch by batch, and how it is held back.
+//! Sessions: one pool that visits the instances batch by batch, and its scheduling.
 //!
-//! A session is not bound to a database. It takes a batch of about fifty operations, runs it on one instance, and goes to
-//! the next: drawn at random by the tools up to 2010, in strict rotation over all sessions in 2013. So a slow volume
-//! gets as many batches as a fast one, and slows the whole pool. (Batch counts in published reports: scattered
-//! as a uniform draw would, or equal.)
+//! A session is not bound to a database. It takes a batch of about fifty operations, runs it on one instance, and moves to the
+//! next: drawn at random by the tools up to 2010, in strict rotation over all sessions in 2013. So a slow volume gets as many
+//! batches as a fast one, and slows the whole pool. (Batch counts in published reports are either scattered as in a uniform draw,
+//! or equal.)
 //!
-//! Between operations a [`Scheduling`] says when the next one is *intended* to begin. Latency counts from there, also when
-//! the session comes late.
+//! Between operations a [`Scheduling`] determines when the next one is *intended* to begin. Latency counts from there, even when
+//! the session is late.
 //!
 //! ```text
-//!   none      done -> at once                      physical: the storage alone decides
+//!   none      done -> at once                      physical: limited by the storage alone
 //!   pause     done -> + p x active time            think time in proportion
 //!   station   done -> wait for one server          a serial resource in each instance
 //!                      of k x write latency
 //!   paced     first, + 1/rate, + 1/rate, ...       a fixed schedule, kept or missed
 //! ```
 //!
-//! A paced pool has one schedule: whoever is free takes its next time. So a session that waits for a slow volume holds up
-//! its own operation and no other, and what is late is late because the pool was, not because of who had to do it. Nothing
-//! is left out: a time that has passed is still given, and counts with its delay.
+//! A paced pool has one schedule: each free session takes its next time. So a session that waits for a slow volume delays only its
+//! own operation, and any lateness is that of the whole pool. Nothing is left out: a time that has passed is still assigned, and
+//! its delay counts.
 
 use brunt_units::{Span, Time};
 use brunt_world::random::{Stream, Streams};
 
 pub use crate::profile::InstanceChoice;
 
-/// The measures of a pool.
+/// The shape of a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolShape {
     /// Sessions in the pool, at least one.
@@ -34,7 +34,7 @@ pub struct PoolShape {
     pub instances: u32,
     /// Operations in a batch, at least one.
     pub batch: u32,
-    /// How the next instance is found.
+    /// How the next instance is chosen.
     pub choice: InstanceChoice,
 }
 
@@ -42,7 +42,7 @@ pub struct PoolShape {
 struct Session {
     random: Stream,
     instance: u32,
-    /// Operations left of the batch.
+    /// Operations left in the batch.
     left: u32,
 }
 
@@ -57,7 +57,7 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// A pool whose sessions have begun nothing. Session `n` draws from the stream `session/n` of `streams`.
+    /// A pool at rest. Session `n` draws from the stream `session/n` of `streams`.
     ///
     /// # Panics
     /// When there are no sessions, no instances, or no operations in a batch.
@@ -76,12 +76,12 @@ impl Pool {
         }
     }
 
-    /// The pool's measures.
+    /// The pool's shape.
     pub fn shape(&self) -> PoolShape {
         self.shape
     }
 
-    /// On which instance the session's next operation runs; a new batch begins when the last one is used up.
+    /// The instance for the session's next operation; begins a new batch when the last one is used up.
     pub fn next(&mut self, session: u32) -> u32 {
         let state = &mut self.sessions[session as usize];
         if state.left == 0 {
@@ -99,41 +99,41 @@ impl Pool {
         state.instance
     }
 
-    /// The session's stream of random numbers.
+    /// The session's random number stream.
     pub fn random(&mut self, session: u32) -> &mut Stream {
         &mut self.sessions[session as usize].random
     }
 
-    /// Batches begun on each instance: what Jetstress prints as batch transaction statistics.
+    /// Batches begun on each instance: printed by Jetstress as batch transaction statistics.
     pub fn batches(&self) -> &[u64] {
         &self.batches
     }
 }
 
-/// How a closed loop of sessions is held back. A report names it beside every closed-loop figure.
+/// How a closed loop of sessions is held back. Reports name it beside every closed-loop figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Scheduling {
-    /// Not at all: the default on real storage.
+    /// Not held back: the default on real storage.
     None,
-    /// After each operation, a pause of so many times its duration.
+    /// After each operation, pauses for a multiple of its duration.
     Pause {
         /// The factor, zero or more.
         factor: f64,
     },
-    /// After each operation, one server in each instance takes so many times the current database write latency.
+    /// After each operation, waits for a server, one per instance, that takes a multiple of the current database write latency.
     Station {
-        /// The factor, zero or more; 0.43 and 0.72 fit the two published tests that were tried.
+        /// The factor, zero or more; 0.43 and 0.72 fit the two published tests that were examined.
         factor: f64,
     },
-    /// Operations of the whole pool begin at fixed intervals, whatever the storage does.
+    /// Operations of the whole pool begin at fixed intervals, regardless of the storage.
     Paced {
-        /// Operations a second over all sessions, above zero.
+        /// Operations per second over all sessions, above zero.
         rate: f64,
     },
 }
 
 impl std::fmt::Display for Scheduling {
-    /// As scenarios write it, a pace apart.
+    /// As written in scenarios, except for a pace.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::None => f.write_str("none"),
@@ -144,31 +144,31 @@ impl std::fmt::Display for Scheduling {
     }
 }
 
-/// What the scheduler must know of an operation that has ended.
+/// What the scheduler needs to know about an operation that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended {
-    /// Where it ran.
+    /// The instance it ran on.
     pub instance: u32,
-    /// When it really began.
+    /// When it actually began.
     pub began: Time,
-    /// Recent mean latency of database writes of that instance.
+    /// Recent mean latency of that instance's database writes.
     pub write_latency: Span,
 }
 
-/// A [`Scheduling`] at work.
+/// A running [`Scheduling`].
 #[derive(Clone, Debug)]
 pub struct Scheduler {
     scheduling: Scheduling,
-    /// Where the schedule was begun, or its rate was last changed.
+    /// When the schedule began, or its rate last changed.
     start: Time,
-    /// Times of the schedule given since then.
+    /// Times of the schedule assigned since then.
     given: u64,
-    /// When each instance's station is free again.
+    /// When each instance's station is next free.
     station_free: Vec<Time>,
 }
 
 impl Scheduler {
-    /// A scheduler of so many instances whose sessions begin at `start`.
+    /// A scheduler for `instances` instances whose sessions begin at `start`.
     ///
     /// # Panics
     /// When a factor is negative or a rate not above zero.
@@ -201,7 +201,7 @@ impl Scheduler {
         }
     }
 
-    /// From now on sessions are held back in this way. A schedule goes on from the next time that it would have given.
+    /// Changes the scheduling. A schedule continues from the next time it would have assigned.
     ///
     /// # Panics
     /// When a rate is not above zero.
@@ -217,7 +217,7 @@ impl Scheduler {
         self.scheduling = scheduling;
     }
 
-    /// Times of the schedule that have passed by `now` and that nobody has taken.
+    /// Times of the schedule before `now` that have not been assigned.
     pub fn overdue(&self, now: Time) -> impl Iterator<Item = Time> + '_ {
         let rate = match self.scheduling {
             Scheduling::Paced { rate } => Some(rate),
@@ -231,8 +231,8 @@ impl Scheduler {
             .take_while(move |time| *time < now)
     }
 
-    /// Forgets what is late: times of the schedule that have passed by `now` are not given any more. Times ahead that
-    /// sessions already wait for stay theirs.
+    /// Skips lateness: times of the schedule before `now` are no longer assigned. Future times that sessions already wait for are
+    /// unaffected.
     pub fn catch_up(&mut self, now: Time) {
         if let Scheduling::Paced { rate } = self.scheduling {
             self.start = self.time_of(self.given, rate).max(now);
@@ -240,9 +240,9 @@ impl Scheduler {
         }
     }
 
-    /// When a session's next operation is intended to begin, now that one has ended.
+    /// The intended start of a session's next operation after one has ended.
     ///
-    /// In a closed loop that is now or later; a paced session that is late gets a time before `now`.
+    /// In a closed loop that is `now` or later; for a late paced session it is before `now`.
     pub fn next(&mut self, now: Time, ended: Ended) -> Time {
         match self.scheduling {
             Scheduling::None => now,
@@ -256,7 +256,7 @@ impl Scheduler {
         }
     }
 
-    /// The next time of the schedule.
+    /// Takes the next time of the schedule.
     fn slot(&mut self, rate: f64) -> Time {
         self.given += 1;
         self.time_of(self.given - 1, rate)

@@ -1,99 +1,99 @@
-//! How many sessions? A search in short trials, as a pure policy: it says what to try, and is told how that went.
+//! Finds the number of sessions in short trials. A pure policy: it proposes trials, and the caller reports their results.
 //!
 //! Two questions, one search. More sessions ask more of the storage; somewhere the answer changes from *more* to *enough*:
 //!
 //! ```text
-//!    maximum   the most sessions whose load the storage bears:           bears bears bears | too much too much
-//!    pace      the fewest that keep up with a given number of I/Os:      late  late        | keeps up keeps up
-//!                                                                        ----- more -----> | <---- enough ----
+//!    maximum   the most sessions whose load the storage sustains:        passes passes passes | fails fails fails
+//!    pace      the fewest that keep up with a given I/O rate:            late   late   late   | keeps up  keeps up
+//!                                                                        ------- more ------> | <---- enough -----
 //!
 //!    double, or halve, until both sides are known -> halve between them -> one long trial of the answer -> found
 //!                                                                                |
-//!                                              what it refutes moves to the other side, and the search goes on
+//!                                  if it refutes the answer, that moves to the other side and the search continues
 //! ```
 //!
-//! **Noise.** A trial near the border may fall on either side. So a number of sessions whose trial was near it is tried
-//! again, up to three times, and its trials are averaged; and nothing is found that a long trial has not confirmed. The border
-//! of a maximum lies a tenth below the limits: what passes by a hair in a short trial fails in a long test.
+//! **Noise.** A trial near the border may fall on either side. So a number of sessions near the border is tried up to three times,
+//! and its trials are averaged; and no answer is final until a long trial confirms it. The border of a maximum lies a tenth below
+//! the limits: a narrow pass in a short trial fails in a long test.
 //!
-//! **Saturation.** Storage may be busy long before a limit is reached: more sessions only wait longer. When four times the
-//! sessions do hardly more, the search for a maximum ends with the fewest of those that do about as much as the best, and the
+//! **Saturation.** Storage may saturate long before a limit is reached: more sessions only wait longer. When four times the
+//! sessions achieve hardly more, the search for a maximum ends with the fewest that achieve about as much as the best, and the
 //! search for a pace ends without an answer.
 //!
-//! Alternatives not taken: the slope of latencies over a fixed number of samples, as Jetstress does it, takes minutes for each
-//! step and gives up where latencies scatter; a model fitted to the trials needs the shape of storage that is to be found out.
+//! Alternatives not taken: the slope of latencies over a fixed number of samples, as in Jetstress, takes minutes per step and gives
+//! up where latencies scatter; a model fitted to the trials would need to know the shape of the storage being tested.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is looked for.
+/// The goal of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Goal {
-    /// The fewest sessions that keep the pace they are given.
+    /// The fewest sessions that keep a given pace.
     Pace,
-    /// The most that pass.
+    /// The most sessions that pass.
     Maximum,
 }
 
-/// Between which numbers.
+/// The range of the search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// Sessions come in multiples of this, at least one.
+    /// Session counts are multiples of this, at least one.
     pub unit: u32,
-    /// What is tried first.
+    /// The first number to try.
     pub first: u32,
-    /// The most that are tried.
+    /// The largest number to try.
     pub most: u32,
 }
 
-/// How a trial went.
+/// The result of a trial.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Reading {
     /// Database reads and writes per second.
     pub io_per_s: f64,
-    /// The worst of all measured values in parts of its limit: up to 1 it passes.
+    /// The worst measured value as a share of its limit: up to 1 passes.
     pub strain: f64,
-    /// How far sessions are behind their pace, in parts of what is allowed: up to 1 they keep it. Zero without a pace.
+    /// How far sessions are behind their pace, as a share of what is allowed: up to 1 keeps it. Zero without a pace.
     pub late: f64,
 }
 
-/// What to do next.
+/// The next step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Step {
-    /// Try so many sessions, for the time of several trials if it is `long`.
+    /// Run a trial with this many sessions, as long as several trials if `long`.
     Try {
         /// Sessions.
         sessions: u32,
-        /// Whether an answer is to be confirmed.
+        /// Whether the trial is to confirm an answer.
         long: bool,
     },
     /// The answer.
     Found {
         /// Sessions.
         sessions: u32,
-        /// What all trials of that number had, on average.
+        /// Mean of all trials of that number.
         reading: Reading,
     },
-    /// There is none.
+    /// There is no answer.
     Failed(Why),
 }
 
 /// Why there is no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
-    /// Even the fewest sessions exceed a limit; or those that keep the pace do.
+    /// Even the fewest sessions exceed a limit, or those that keep the pace do.
     Limits,
     /// No number of sessions keeps the pace.
     Pace,
-    /// So many trials contradict one another that there is no end.
+    /// The trials contradict each other, and the trial limit was reached.
     Unsteady,
 }
 
-/// Trials of one number of sessions.
+/// The trials of one number of sessions.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tried {
     trials: u32,
     sum: Reading,
-    /// A long trial was among them.
+    /// Whether a long trial was among them.
     confirmed: bool,
 }
 
@@ -102,34 +102,34 @@ struct Tried {
 pub struct Tuner {
     goal: Goal,
     bounds: Bounds,
-    /// By sessions in units.
+    /// Trials by number of sessions, in units.
     tried: BTreeMap<u32, Tried>,
-    /// What a long trial has shown to be no answer.
+    /// Answers that a long trial has refuted, in units.
     refuted: BTreeSet<u32>,
     trials: u32,
 }
 
-/// The border of a maximum, in parts of the limits.
+/// The border of a maximum, as a share of the limits.
 const BORDER: f64 = 0.9;
-/// A long trial of a maximum may exceed the border by half of what is left to the limits.
+/// A long trial of a maximum may exceed the border by half of the margin to the limits.
 const CONFIRMED: f64 = 0.95;
-/// A long trial of a pace may be late by so much more.
+/// Allowed lateness of a long trial of a pace.
 const CONFIRMED_LATE: f64 = 1.25;
-/// Within this factor of the border a trial is near it.
+/// A trial within this factor of the border is near it.
 const NEAR: f64 = 1.2;
-/// Trials of one number of sessions, at most, unless a long one is wanted.
+/// Maximum number of trials per number of sessions, apart from a long one.
 const REPEATED_MAX: u32 = 3;
-/// Both sides are so near to one another that it does not matter.
+/// The sides are close when they differ by this share or less.
 const CLOSE: f64 = 0.1;
-/// Four times the sessions that do less than this much more have found storage that is busy.
+/// Storage is saturated when four times the sessions achieve less than this factor more.
 const GAIN_MIN: f64 = 1.05;
-/// What does so much of the best does as much.
+/// This share of the best rate counts as about as much.
 const ABOUT: f64 = 0.97;
-/// Trials of a whole search, at most.
+/// Maximum number of trials in a search.
 const TRIALS_MAX: u32 = 48;
 
 impl Tuner {
-    /// A search that has tried nothing. Bounds are made to fit one another.
+    /// A new search. Bounds are adjusted to be consistent.
     ///
     /// # Panics
     /// When the unit is zero.
@@ -149,12 +149,12 @@ impl Tuner {
         }
     }
 
-    /// Trials so far.
+    /// Number of trials so far.
     pub fn trials(&self) -> u32 {
         self.trials
     }
 
-    /// A trial of `sessions` went so. A long one counts as three.
+    /// Records the result of a trial of `sessions`. A long trial counts as three.
     pub fn observe(&mut self, sessions: u32, long: bool, reading: Reading) {
         let units = self.units(sessions);
         let weight = if long { 3 } else { 1 };
@@ -171,7 +171,7 @@ impl Tuner {
         }
     }
 
-    /// What to do now.
+    /// The next step.
     pub fn next(&self) -> Step {
         if let Some(units) = self.uncertain() {
             return self.attempt(units);
@@ -212,7 +212,7 @@ impl Tuner {
         }
     }
 
-    /// An answer is tried at length before it is one.
+    /// Proposes a long trial of an answer, or returns it once confirmed.
     fn answer(&self, units: u32) -> Step {
         let tried = self.tried.get(&units).copied().unwrap_or_default();
         let sessions = units * self.bounds.unit;
@@ -232,7 +232,7 @@ impl Tuner {
         }
     }
 
-    /// Whether more sessions are wanted than these.
+    /// Whether the trial shows that more sessions are wanted.
     fn wants_more(&self, units: u32, tried: &Tried) -> bool {
         let refuted = self.refuted.contains(&units);
         match self.goal {
@@ -241,7 +241,7 @@ impl Tuner {
         }
     }
 
-    /// The most sessions that are too few below the fewest that are enough, in units.
+    /// The largest number that is too few, and the smallest that is enough, in units.
     fn sides(&self) -> (Option<u32>, Option<u32>) {
         let enough = self
             .tried
@@ -252,7 +252,7 @@ impl Tuner {
         (below.map(|(units, _)| *units).next_back(), enough)
     }
 
-    /// A number of sessions that has to be tried again.
+    /// A number of sessions that must be tried again.
     fn uncertain(&self) -> Option<u32> {
         let (more, enough) = self.sides();
         let near = |units: &u32| {
@@ -267,14 +267,14 @@ impl Tuner {
         [more, enough].into_iter().flatten().find(near)
     }
 
-    /// Whether so many sessions do hardly more than a quarter of them.
+    /// Whether this many sessions achieve hardly more than a quarter as many.
     fn is_saturated(&self, units: u32) -> bool {
         let most = self.tried[&units].mean().io_per_s;
         let mut few = self.tried.range(..=(units >> 2));
         few.any(|(_, tried)| most < tried.mean().io_per_s * GAIN_MIN)
     }
 
-    /// The fewest sessions that do about as much as any that pass.
+    /// The fewest passing sessions that achieve about as much as the best.
     fn as_good_as_any(&self) -> u32 {
         let passing = || {
             self.tried
@@ -312,7 +312,7 @@ fn is_close(less: u32, more: u32) -> bool {
     more - less <= 1 || f64::from(more - less) <= f64::from(less) * CLOSE
 }
 
-/// A number between two that are not neighbours, as far from one as from the other in proportion.
+/// A number strictly between two that are not adjacent: their geometric mean.
 fn between(less: u32, more: u32) -> u32 {
     let middle = (f64::from(less) * f64::from(more)).sqrt().round();
     #[expect(
@@ -329,7 +329,7 @@ mod tests {
 
     use super::*;
 
-    /// Storage of so many channels that each serve one operation in so many milliseconds; sessions pause in between.
+    /// Storage with parallel channels that each serve one operation in a fixed time; sessions pause in between.
     #[derive(Clone, Copy, Debug)]
     struct Model {
         channels: f64,
@@ -348,7 +348,7 @@ mod tests {
             (1e3 * sessions / self.rate(sessions) - self.pause_ms).max(self.service_ms)
         }
 
-        /// A closed loop, read with so much noise.
+        /// A closed loop, measured with noise.
         fn closed(&self, sessions: u32, noise: f64, random: &mut Stream) -> Reading {
             let mut noisy = |value: f64| value * (1.0 + noise * (random.unit() * 2.0 - 1.0));
             let sessions = f64::from(sessions);
@@ -359,7 +359,7 @@ mod tests {
             }
         }
 
-        /// Sessions that are given a pace: what waits is what the busy ones leave no time for.
+        /// Paced sessions: lateness grows as the sessions become busy.
         fn paced(&self, sessions: u32, pace: f64, noise: f64, random: &mut Stream) -> Reading {
             let mut noisy = |value: f64| value * (1.0 + noise * (random.unit() * 2.0 - 1.0));
             let most = self.rate(f64::from(sessions));
@@ -426,7 +426,7 @@ mod tests {
                 );
                 let best = model.channels / model.service_ms * 1e3;
                 let share = model.rate(f64::from(sessions)) / best;
-                // One session less in few is a large part.
+                // With few sessions, one less is a large share.
                 let least = 0.93 - noise - 1.0 / f64::from(sessions.max(2));
                 assert!(share >= least, "{sessions}: {share} of {model:?}");
                 assert!(trials <= TRIALS_MAX, "{trials} trials");

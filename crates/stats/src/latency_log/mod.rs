@@ -1,7 +1,7 @@
-//! Histograms over time, as the text that HdrHistogram's tools read.
+//! Histograms over time, in the text format of HdrHistogram's tools.
 //!
-//! One line for each stream and interval: tag, begin, length, maximum, and the histogram itself (V2, deflated,
-//! base64). All values are nanoseconds. Any percentile of any part of a run can be computed again from it.
+//! One line per stream and interval: tag, start, length, maximum, and the histogram itself (V2, deflated, base64). All values are
+//! in nanoseconds. Any percentile of any part of a run can be recomputed from it.
 
 mod read;
 
@@ -15,14 +15,14 @@ use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
 
 use crate::Latencies;
 
-/// Makes a latency log, piece by piece: whoever keeps it takes what was added and appends it to a file.
+/// Builds a latency log incrementally: the caller takes what was added and appends it to a file.
 #[derive(Clone, Debug)]
 pub struct LatencyLog {
     text: Vec<u8>,
 }
 
 impl LatencyLog {
-    /// An empty log of a run whose world began at `unix_seconds`; 0 for a virtual one.
+    /// An empty log of a run whose world began at `unix_seconds`; 0 for a virtual world.
     pub fn new(unix_seconds: u64) -> Self {
         let begin = UNIX_EPOCH + Duration::from_secs(unix_seconds);
         let mut text = Vec::new();
@@ -36,10 +36,10 @@ impl LatencyLog {
         Self { text }
     }
 
-    /// Adds what `stream` measured from `begin` for `length`. Nothing is written for an empty histogram.
+    /// Adds the latencies of `stream` from `begin` for `length`. An empty histogram adds nothing.
     ///
     /// # Panics
-    /// When `stream` contains a comma, white space or a line break, which would end the tag.
+    /// When `stream` contains a comma, white space or a line break, any of which would end the tag.
     pub fn add(&mut self, stream: &str, begin: Time, length: Span, latencies: &Latencies) {
         if latencies.count() == 0 {
             return;
@@ -57,7 +57,7 @@ impl LatencyLog {
             .expect("memory takes every write");
     }
 
-    /// What was added since it was last taken; the first time with the log's head.
+    /// Takes the text added since the last call; the first call includes the log's header.
     pub fn take(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.text)
     }

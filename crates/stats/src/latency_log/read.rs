@@ -1,4 +1,4 @@
-//! Reading a latency log back, line by line, so that a log of any length needs little memory.
+//! Reads a latency log line by line, so that a log of any length needs little memory.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Read};
@@ -8,11 +8,10 @@ use hdrhistogram::serialization::Deserializer;
 
 use crate::Latencies;
 
-/// Adds up the histograms of a log, stream by stream. Lines that make no sense are left out: the last line of a program
-/// that was killed is one.
+/// Sums the histograms of a log by stream. Malformed lines are skipped: a killed program may leave one at the end.
 ///
-/// Percentiles are those of the log's buckets. Mean and maximum are those of the buckets' ends, too: what is exact stands in
-/// the counters.
+/// Percentiles are those of the log's buckets. Mean and maximum are also computed from bucket ends; the exact values are in the
+/// counters.
 ///
 /// # Errors
 /// When the log cannot be read.
@@ -40,13 +39,13 @@ pub fn read_latency_log(mut log: impl BufRead) -> io::Result<BTreeMap<String, La
     Ok(streams)
 }
 
-/// A histogram has less than a tenth.
+/// A histogram is less than a tenth of this.
 const LINE_MAX: u64 = 16 << 20;
 
-/// Reads the next line into `line`, with its end; without one when the text ends.
+/// Reads the next line into `line`, with its line break; the last line may lack one.
 ///
 /// # Errors
-/// When it cannot be read, or has more than 16 MiB: what has no lines may have no end either.
+/// When it cannot be read, or is longer than 16 MiB: a file without line breaks might be endless.
 pub fn read_line(text: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<()> {
     line.clear();
     let length = text.take(LINE_MAX).read_until(b'\n', line)?;
@@ -68,7 +67,7 @@ fn interval(line: &[u8]) -> Option<(&str, &[u8])> {
     Some((stream, &line[last + 1..]))
 }
 
-/// Decodes until the first letter that is none.
+/// Decodes up to the first character that is not base64.
 fn base64(text: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len());
     let (mut bits, mut held) = (0_u32, 0_u32);

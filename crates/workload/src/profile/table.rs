@@ -1,4 +1,4 @@
-//! The table itself, oldest version first; each row says only where it differs from the one before it.
+//! The table itself, oldest version first; each row gives only its differences from the one before.
 //!
 //! Sources by short name:
 //!
@@ -66,7 +66,7 @@ const fn limits(read_mean: u64, read_sample: u64, log_mean: u64, log_sample: u64
     }
 }
 
-/// What Jetstress 2013 does: 256 KiB, then 100 ms of sleep.
+/// Jetstress 2013: reads of 256 KiB, then 100 ms of sleep.
 const MAINTENANCE: Maintenance = Maintenance {
     batch: ByteSize::kib(256),
     sleep: Span::millis(100),
