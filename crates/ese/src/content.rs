@@ -1,9 +1,9 @@
-//! What the driver carries: bytes, or only their lengths.
+//! The content of pages and log: bytes, or only their lengths.
 //!
 //! Cache, log stream, checkpoint writer and maintenance are one asynchronous driver that is generic over its [`Content`].
-//! With [`Bytes`] pages hold records and the log can be replayed. With [`Ghost`] nothing has content, so that a server of
-//! terabytes can be driven in virtual time at about a microsecond for an I/O; the decisions, and so the I/Os, are the same.
-//! A test holds the two together.
+//! With [`Bytes`], pages hold records and the log can be replayed. With [`Ghost`], nothing has content, so a server of
+//! terabytes runs in virtual time at about a microsecond per I/O. The decisions, and so the I/Os, are the same; a test
+//! compares the two.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -19,53 +19,53 @@ use crate::format::stamp::Stamp;
 use crate::log::LogShape;
 use crate::log::buffer::Chunk;
 
-/// What a sound page says of itself.
+/// What a valid page says about itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sound {
-    /// Whether a flipped bit was put right.
+    /// Whether a flipped bit was corrected.
     pub corrected: bool,
-    /// The flush type of its latest write; 0 is unknown.
+    /// Flush type of its latest write; 0 is unknown.
     pub flush_type: u8,
-    /// The time of its latest change, if it says.
+    /// Time of its latest change, if known.
     pub time: Option<DatabaseTime>,
 }
 
-/// What becomes of a single flipped bit.
+/// How to treat a single flipped bit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flips {
-    /// It is put right.
+    /// Correct it.
     Correct,
-    /// The page is bad.
+    /// Report the page as bad.
     Leave,
 }
 
-/// What pages and log records are made of.
+/// The representation of pages and log records.
 pub trait Content: 'static {
     /// A cached page.
     type Page;
-    /// Log bytes on their way to a file.
+    /// Log bytes to be written to a file.
     type Image: Default;
-    /// A spelled log record.
+    /// An encoded log record.
     type Record<'a>: Copy;
-    /// Whether one write of a page can be told from the next, so that a lost one is noticed.
+    /// Whether successive writes of a page can be told apart, so that a lost one is detected.
     const TELLS_WRITES: bool;
 
-    /// Spelled bytes as a record.
+    /// Encoded bytes as a record.
     fn record(bytes: &[u8]) -> Self::Record<'_>;
-    /// Bytes of a record.
+    /// Length of a record in bytes.
     fn record_length(record: Self::Record<'_>) -> usize;
-    /// Puts a piece of a record at `offset` of an image, which grows with zeros as it must.
+    /// Puts a piece of a record at `offset` of an image, which grows with zeros if necessary.
     fn put(image: &mut Self::Image, offset: usize, record: Self::Record<'_>, piece: Range<usize>);
     /// A chunk's image as whole, sealed segments.
     fn seal_log(frames: &Frames, chunk: Chunk<Self>, shape: LogShape, written: Stamp) -> Segment
     where
         Self: Sized;
-    /// These bytes on their way out, padded with zeros to a multiple of 4,096.
+    /// Prepares bytes for a write, padded with zeros to a multiple of 4,096.
     fn outgoing(frames: &Frames, bytes: &[u8]) -> Segment;
 
-    /// Memory to read so many bytes into.
+    /// Memory for reading `bytes` bytes.
     fn incoming(frames: &Frames, bytes: usize) -> Segment;
-    /// Memory to read a page into.
+    /// Memory for reading a page.
     fn blank(frames: &Frames, size: PageSize) -> Segment {
         Self::incoming(frames, size.bytes())
     }
@@ -73,8 +73,8 @@ pub trait Content: 'static {
     fn arrived(segment: Segment) -> Self::Page;
     /// A page of zeros.
     fn zeroed(frames: &Frames, size: PageSize) -> Self::Page;
-    /// Judges the page that was read as page `number` of a file of `pages`, and puts a flipped bit right if that is wanted. It is
-    /// not where the page may be torn: a mixture of two versions can look like a flipped bit somewhere else.
+    /// Checks the page read as page `number` of a file of `pages`. Corrects a flipped bit if `flips` says so. It must not
+    /// where the page may be torn: a mixture of two versions can look like a flipped bit elsewhere.
     fn verify(
         page: &mut Self::Page,
         number: PageNumber,
@@ -82,17 +82,17 @@ pub trait Content: 'static {
         size: PageSize,
         flips: Flips,
     ) -> Result<Sound, PageFault>;
-    /// A page on its way out, sealed as page `number` with a flush type, and still readable. `None` when an earlier write of
-    /// it is still in flight.
+    /// Prepares a page for a write, sealed as page `number` with a flush type. The page stays readable. `None` when an
+    /// earlier write of it is still in flight.
     fn depart(
         page: &mut Self::Page,
         number: PageNumber,
         size: PageSize,
         flush_type: u8,
     ) -> Option<Segment>;
-    /// The flush type the page came with.
+    /// Flush type of the page as read.
     fn flush_type(page: &Self::Page, size: PageSize) -> u8;
-    /// The time of the page's latest change, if it says.
+    /// Time of the page's latest change, if known.
     fn time(page: &Self::Page, size: PageSize) -> Option<DatabaseTime>;
 }
 
@@ -100,7 +100,7 @@ pub trait Content: 'static {
 #[derive(Clone, Copy, Debug)]
 pub enum Bytes {}
 
-/// A page in memory. While a write of it is in flight the frame is shared, and changing it means changing a copy.
+/// A page in memory. While a write of it is in flight the frame is shared, and a change goes to a copy.
 pub type BytesPage = Rc<Frame>;
 
 impl Content for Bytes {
@@ -179,7 +179,7 @@ impl Content for Bytes {
                     true
                 }
                 Diagnosis::Uninitialised => return Err(PageFault::Uninitialised),
-                // Damage can look like the number of a page, hardly like one that the file has.
+                // Damage can look like a page number, but hardly like one within the file.
                 Diagnosis::OtherNumber(other) if other.0 <= pages => {
                     return Err(PageFault::WrongNumber);
                 }

@@ -1,8 +1,8 @@
-//! How the engine fails, with ESE's numbers.
+//! Engine errors, with ESE's numbers.
 //!
-//! Callers act differently on four kinds: a *conflict* is tried again with another record; a *missing or duplicate* key is
-//! an answer; a *page* that is bad ends the operation and is reported; a *failed* log or volume ends the instance, whose
-//! databases stay recoverable.
+//! Callers distinguish four kinds: after a *conflict* they retry with another record; a *missing or duplicate* key is an
+//! answer; a bad *page* ends the operation and is reported; a *failed* log or volume ends the instance, whose databases
+//! stay recoverable.
 //!
 //! Numbers: microsoft/Extensible-Storage-Engine, dev/ese/published/inc/jethdr.w.
 
@@ -13,46 +13,47 @@ use brunt_world::{IoError, VolumeError};
 
 use crate::format::log_file::LogHeaderError;
 
-/// What an engine call can end with.
+/// Errors of engine calls.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EngineError {
-    /// A page that was read is not the page that was written. The page is not in the cache; nothing was changed.
+    /// A page that was read differs from the page that was written. It is not in the cache; nothing was changed.
     #[error("{}: page {page} (offset {offset}): {fault} (ESE {})", database.display(), fault.code())]
     Page {
         /// The database file.
         database: PathBuf,
         /// The page.
         page: PageNumber,
-        /// Its first byte in the file.
+        /// Offset of the page in the file.
         offset: u64,
         /// What is wrong with it.
         fault: PageFault,
     },
-    /// The log stream failed: what was not durable before may be lost, and nothing more can be committed (ESE -510).
+    /// The log stream failed. Anything not yet durable may be lost, and no more commits are possible (ESE -510).
     #[error("{}: the log cannot be written at offset {offset}: {error} (ESE -510)", path.display())]
     LogFailed {
         /// The log file.
         path: PathBuf,
-        /// Where in it.
+        /// Offset in the file.
         offset: u64,
-        /// What the world said.
+        /// The I/O error.
         error: IoError,
     },
-    /// There is no space left for the next log file (ESE -529). Transactions that have changed something can end, nobody else can
-    /// begin to; when the reserves are used up, too, this is why the stream has stopped. Make room on the log's volume.
+    /// No space is left for the next log file (ESE -529). Transactions that have changed something can end; others cannot
+    /// start to change. When the reserves are used up too, the stream stops with this error. Make room on the log's volume.
     #[error("{}: no space left for the next log file (ESE -529)", .0.display())]
     LogDiskFull(PathBuf),
-    /// Pages cannot be written; what is on the disk in their place is unknown. Without room it is [`EngineError::File`].
+    /// Pages cannot be written, and their content on disk is unknown. If the volume is full, the error is
+    /// [`EngineError::File`].
     #[error("{}: page {page} (offset {offset}): the write failed: {error} (ESE {})", database.display(), io_code(*error))]
     Write {
         /// The database file.
         database: PathBuf,
         /// The first page of the write.
         page: PageNumber,
-        /// Its first byte in the file.
+        /// Offset of the page in the file.
         offset: u64,
-        /// What the world said.
+        /// The I/O error.
         error: IoError,
     },
     /// A file of the instance cannot be read, written or synced.
@@ -60,18 +61,18 @@ pub enum EngineError {
     File {
         /// The file.
         path: PathBuf,
-        /// What the world said.
+        /// The I/O error.
         error: IoError,
     },
-    /// A name could not be opened, created, renamed or removed.
+    /// A file could not be opened, created, renamed or removed.
     #[error("{}: {error}", path.display())]
     Volume {
         /// The path.
         path: PathBuf,
-        /// What the world said.
+        /// The volume's error.
         error: VolumeError,
     },
-    /// Another session's transaction has changed the record (ESE -1102). Choose another one, or try later.
+    /// Another session's transaction has changed the record (ESE -1102). Choose another record, or retry later.
     #[error("the record is being changed by another session (ESE -1102)")]
     WriteConflict,
     /// There is a record with this key (ESE -1605).
@@ -80,16 +81,16 @@ pub enum EngineError {
     /// There is no record with this key (ESE -1601).
     #[error("there is no record with this key (ESE -1601)")]
     RecordNotFound,
-    /// A page is whole and holds a record or a part of a long value that makes no sense. The record cannot be read; others can.
+    /// A page is valid but contains a malformed record or part of a long value. That record cannot be read; others can.
     #[error("{}: page {page} (offset {offset}): {what} (ESE -1206)", database.display())]
     Record {
         /// The database file.
         database: PathBuf,
         /// The page.
         page: PageNumber,
-        /// Its first byte in the file.
+        /// Offset of the page in the file.
         offset: u64,
-        /// What makes no sense.
+        /// The malformed part.
         what: &'static str,
     },
     /// The log cannot be replayed (ESE -501); databases are untouched since the checkpoint.
@@ -102,7 +103,7 @@ pub enum EngineError {
         /// What was found there.
         what: &'static str,
     },
-    /// A log file of ours whose header cannot be read, or that another release wrote. It was not touched.
+    /// A log file of ours has an unreadable header, or was written by another release. It was not touched.
     #[error("{}: {error}", path.display())]
     LogHeader {
         /// The log file.
@@ -113,13 +114,13 @@ pub enum EngineError {
     /// A log file has no content (ESE -543). Nothing was changed.
     #[error("{}: this log file is empty: what it held is lost (ESE -543)", .0.display())]
     LogEmpty(PathBuf),
-    /// A log file between others is not there (ESE -528). Nothing was changed.
+    /// A log file between others is missing (ESE -528). Nothing was changed.
     #[error("{}: this log file is missing, and later ones are there (ESE -528)", .0.display())]
     LogMissing(PathBuf),
-    /// Log files that a database names in its header are not there (ESE -543). Nothing was changed.
+    /// Log files that a database names in its header are missing (ESE -543). Nothing was changed.
     #[error("{}: this log file is missing, and {} was not closed properly and needs it (ESE -543)", path.display(), database.display())]
     LogRequired {
-        /// The first that is missing.
+        /// The first missing file.
         path: PathBuf,
         /// The database.
         database: PathBuf,
@@ -133,10 +134,10 @@ pub enum EngineError {
         end: LogPosition,
         /// The database.
         database: PathBuf,
-        /// The page that is newer.
+        /// The page that is newer than the log.
         page: PageNumber,
     },
-    /// A database was not closed properly, and the logs are of another stream (ESE -539). Nothing was changed.
+    /// A database was not closed properly, and the logs belong to another stream (ESE -539). Nothing was changed.
     #[error("{}: these are not the logs of {}, which was not closed properly (ESE -539)", directory.display(), database.display())]
     LogOfOthers {
         /// The folder of the logs.
@@ -144,13 +145,13 @@ pub enum EngineError {
         /// The database.
         database: PathBuf,
     },
-    /// Whoever took what was read has asked to stop. Nothing is wrong.
+    /// The consumer of the data asked to stop. Not a fault.
     #[error("stopped")]
     Stopped,
-    /// The file is somebody else's: it does not carry brunt's marker. It was not touched.
+    /// The file is foreign: it does not carry brunt's marker. It was not touched.
     #[error("{}: not a file of this tool; it will not be written to", .0.display())]
     NotOurs(PathBuf),
-    /// The file cannot be what it should be.
+    /// The file is damaged.
     #[error("{}: {what}", path.display())]
     Damaged {
         /// The file.
@@ -161,7 +162,7 @@ pub enum EngineError {
 }
 
 impl EngineError {
-    /// Whether a volume had no room.
+    /// Whether the volume was full.
     pub fn is_full(&self) -> bool {
         matches!(
             self,
@@ -178,27 +179,27 @@ impl EngineError {
     }
 }
 
-/// What can be wrong with a page that was read.
+/// Faults of a page that was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageFault {
     /// The checksum does not match and cannot be corrected.
     Checksum,
     /// The page is blank where data is expected.
     Uninitialised,
-    /// The page belongs to another place.
+    /// The page belongs at another place.
     WrongNumber,
     /// An earlier write of the page is missing.
     LostFlush,
     /// The device failed the read.
     Device(IoError),
-    /// The page is of a later time than the database: the log has lost its end, or the page is another database's.
+    /// The page is newer than the database: the log has lost its end, or the page belongs to another database.
     TooNew,
-    /// The page's own numbers contradict one another although its checksum is right.
+    /// The page's own numbers contradict each other although its checksum is right.
     Structure,
 }
 
 impl PageFault {
-    /// ESE's number.
+    /// ESE's error number.
     pub fn code(self) -> i32 {
         match self {
             Self::Checksum => -1018,
@@ -226,7 +227,7 @@ impl std::fmt::Display for PageFault {
     }
 }
 
-/// ESE's number for a failed I/O.
+/// ESE's error number for a failed I/O.
 pub fn io_code(error: IoError) -> i32 {
     match error {
         IoError::NoSpace => -1808,

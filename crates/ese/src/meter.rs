@@ -1,7 +1,6 @@
-//! What the engine counts while it works: I/O of each database and log stream by purpose, stalls, flushes.
+//! Engine counters: I/O of each database and log stream by purpose, stalls, flushes.
 //!
-//! Latencies are device latencies, from submission to completion. The driver records; whoever samples closes the
-//! intervals.
+//! Latencies are device latencies, from submission to completion. The driver records; the sampler closes the intervals.
 
 use std::cell::RefCell;
 
@@ -13,68 +12,68 @@ use crate::log::FlushReason;
 /// The I/O of one database.
 #[derive(Debug, Default)]
 pub struct DatabaseMeters {
-    /// Pages read because an operation needed them, coalesced reads counted once.
+    /// Pages read for operations; a coalesced read counts once.
     pub reads: Meter,
-    /// Dirty pages written, coalesced writes counted once.
+    /// Dirty pages written; a coalesced write counts once.
     pub writes: Meter,
     /// Background maintenance reads.
     pub maintenance: Meter,
     /// Online backup reads.
     pub backup: Meter,
-    /// Bytes of blank pages among what maintenance and backup read: of room that was never written a file system knows that it is
-    /// zero, and asks no device.
+    /// Bytes of blank pages read by maintenance and backup. A file system knows that unwritten space is zero and reads no
+    /// device for it.
     pub blank: Counter,
-    /// Writes of zeros into the new part of the growing file.
+    /// Writes of zeros into the new part of a growing file.
     pub growth: Meter,
-    /// Times an operation on it waited for a free frame; the sum over databases is [`Meters::page_fault_stalls`].
+    /// Waits of operations for a free frame; the sum over databases is [`Meters::page_fault_stalls`].
     pub page_fault_stalls: Counter,
-    /// Times an operation waited because no extent was free.
+    /// Waits of operations because no extent was free.
     pub growth_stalls: Counter,
     /// Syncs of the file.
     pub syncs: Meter,
-    /// Pages that were bad and are right again, thanks to another copy ([`crate::patch`]).
+    /// Bad pages repaired from a copy ([`crate::patch`]).
     pub patched: Counter,
-    /// Pages that were bad and for which no copy could help, although there are copies.
+    /// Bad pages that no copy could repair, although there are copies.
     pub unpatched: Counter,
-    /// Pages of copies that were not taken: stale, bad, or of another history.
+    /// Pages of copies that were refused: outdated, bad, or of another history.
     pub refused_copies: Counter,
 }
 
 /// The I/O of one log stream.
 #[derive(Debug, Default)]
 pub struct LogMeters {
-    /// Flushes of the log buffer, each until it is durable: what a log write's latency is.
+    /// Flushes of the log buffer, each until it is durable. This is the log write latency.
     pub writes: Meter,
-    /// The part of each of them that was a sync, when write and sync are apart ([`crate::log::Durability`]).
+    /// The sync part of each flush, when write and sync are separate ([`crate::log::Durability`]).
     pub syncs: Meter,
     /// Writes that format the next log file.
     pub format: Meter,
-    /// Changes to the next log file, from the first name to the last: nothing is flushed meanwhile. They carry no bytes.
+    /// Rolls to the next log file, from the first rename to the last, during which nothing is flushed. They carry no bytes.
     pub rolls: Meter,
-    /// The part of each of them that waited for the next file to be formatted; zero unless formatting is too slow.
+    /// The part of each roll spent waiting for the next file to be formatted; zero unless formatting is too slow.
     pub roll_waits: Meter,
-    /// Reserve files that were asked for because the volume was full ([`crate::log::reserve`]).
+    /// Requests for reserve files because the volume was full ([`crate::log::reserve`]).
     pub reserves: Counter,
     /// Reads of log files.
     pub reads: Meter,
-    /// Reads of log files for copies of the databases elsewhere.
+    /// Reads of log files for log shipping to copies of the databases.
     pub replication: Meter,
     /// Flushes by reason, in the order of [`FlushReason::ALL`].
     pub flushes: [Counter; FlushReason::ALL.len()],
 }
 
-/// Everything one engine counts.
+/// All counters of an engine.
 #[derive(Debug, Default)]
 pub struct Meters {
     /// By number of the database in the cache.
     pub databases: Vec<DatabaseMeters>,
     /// By number of the instance.
     pub logs: Vec<LogMeters>,
-    /// Times an operation waited for a free frame.
+    /// Waits of operations for a free frame.
     pub page_fault_stalls: Counter,
-    /// Pages asked for.
+    /// Pages requested.
     pub page_requests: Counter,
-    /// Pages asked for and found.
+    /// Pages requested and found in the cache.
     pub page_hits: Counter,
     /// Single-bit errors corrected on read.
     pub corrected: Counter,
@@ -95,7 +94,7 @@ impl MeterBoard {
         Self(RefCell::new(meters))
     }
 
-    /// Looks at or closes the meters.
+    /// Reads or closes the meters.
     pub fn with<T>(&self, look: impl FnOnce(&mut Meters) -> T) -> T {
         look(&mut self.0.borrow_mut())
     }

@@ -1,21 +1,21 @@
-//! Page patching: a page that is bad here is fetched from another copy of the database.
+//! Page patching: replacing a bad page by the page of a copy of the database.
 //!
 //! ```text
-//!   read --> bad --> Copies: one after another is asked for the page as it is after all of our durable log
-//!                      |  judged here (crate::policy::patch): right database, replayed as far, sound, right version
+//!   read --> bad --> Copies: one after another is asked for the page after all of our durable log
+//!                      |  checked here (crate::policy::patch): right database, replayed that far, valid, right version
 //!                      v
-//!            written back, durably, and only then anybody sees it;  or, when no copy will do, the error that was
+//!            written back durably before any operation sees it;  or, if no copy will do, the original error
 //! ```
 //!
 //! The engine knows copies only through [`Copies`], which is handed to the cache ([`crate::cache::Cache::patch_from`]).
-//! Where they are and how they replay the log is the business of whoever keeps them. Nothing that a copy says is believed
-//! beyond what can be checked, so a copy that is behind, ahead, rotten or another database's changes nothing.
+//! Where they are and how they replay the log is up to the implementation. Nothing that a copy claims is believed beyond
+//! what can be checked, so a copy that is behind, ahead, rotten or of another database changes nothing.
 //!
-//! The repair is durable before an operation may build on it: otherwise a crash could leave log records that change a page
-//! whose base is rotten on the disk.
+//! The repair is durable before an operation may build on it. Otherwise a crash could leave log records that change a page
+//! whose base is rotten on disk.
 //!
-//! Every try is remembered as a [`Patch`] and counted ([`crate::meter::DatabaseMeters`]), whatever came of it: storage that needs
-//! repairs is storage that lies. Microsoft's engine reports them as events 534 and in the database header.
+//! Every attempt is recorded as a [`Patch`] and counted ([`crate::meter::DatabaseMeters`]), whatever its outcome: storage
+//! that needs repairs is unreliable. Microsoft's engine reports them as events 534 and in the database header.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -28,76 +28,76 @@ use crate::error::{PageFault, io_code};
 use crate::format::stamp::Signature;
 use crate::policy::patch::Refusal;
 
-/// How long one copy may take to answer: as long as an I/O may before it counts as hung.
+/// How long one copy may take to answer: the limit after which an I/O counts as hung.
 ///
 /// Source: microsoft/Extensible-Storage-Engine, dev/ese/src/ese/sysparamtable.g.cxx (JET_paramHungIOThreshold, 30 s).
 pub const PATIENCE: Span = Span::seconds(30);
 
-/// Tries that are remembered until somebody takes them; of more only the counters tell.
+/// Attempts recorded until they are taken; further ones are only counted.
 pub const REMEMBERED_MAX: usize = 1000;
 
-/// A copy's answer, when it comes.
+/// A copy's future answer.
 pub type Answering = Pin<Box<dyn Future<Output = Option<Offer>>>>;
 
-/// Who has other copies of these pages.
+/// Access to copies of the databases.
 pub trait Copies {
-    /// Names of the copies, in the order in which they are to be asked.
+    /// Names of the copies, in the order to ask them.
     fn names(&self) -> Vec<String>;
 
-    /// Asks copy number `copy` of [`Self::names`] for a page, as it is when everything before [`Wanted::replayed`] has been
-    /// replayed. `None`, or nothing for [`PATIENCE`], when it has no such page.
+    /// Asks copy number `copy` of [`Self::names`] for a page after replaying everything before [`Wanted::replayed`].
+    /// `None`, or no answer for [`PATIENCE`], when it has no such page.
     fn ask(&self, copy: usize, wanted: &Wanted) -> Answering;
 }
 
-/// What a copy is asked for.
+/// A request to a copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wanted {
     /// The database's path here.
     pub database: PathBuf,
-    /// Its signature, which its copies have, too.
+    /// Its signature, shared by its copies.
     pub signature: Signature,
     /// The page.
     pub page: PageNumber,
-    /// All log before this has to be in it.
+    /// The page must include all log before this position.
     pub replayed: LogPosition,
 }
 
-/// What a copy has.
+/// A copy's answer.
 #[derive(Debug)]
 pub struct Offer {
     /// The signature of its database.
     pub signature: Signature,
-    /// All log before this is in its pages.
+    /// Its pages include all log before this position.
     pub replayed: LogPosition,
-    /// The page as it stands on its storage, checksum and all: memory to read a page into, filled.
+    /// The page as stored, including its checksum, in memory for reading a page.
     pub page: Segment,
 }
 
-/// A page that was bad, and what came of asking for it.
+/// A bad page and the outcome of asking for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Patch {
     /// The database.
     pub database: PathBuf,
     /// The page.
     pub page: PageNumber,
-    /// Its first byte in the file.
+    /// Offset of the page in the file.
     pub offset: u64,
-    /// What was wrong with it.
+    /// Its fault.
     pub fault: PageFault,
-    /// Copies that could not help, in the order in which they were asked.
+    /// Copies that could not help, in the order asked.
     pub refused: Vec<(String, Refusal)>,
-    /// What became of it.
+    /// The outcome.
     pub outcome: Outcome,
 }
 
-/// What became of a bad page.
+/// Outcome of a bad page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It is what it should be again, on the disk, thanks to the copy of this name.
+    /// It was repaired on disk from the copy of this name.
     Patched(String),
     /// No copy had it. The page is bad.
     NoCopy,
-    /// The copy of this name had it, and it could not be written back. The page is bad.
+    /// The copy of this name had it, but it could not be written back. The page is bad.
     NotWritten(String, IoError),
 }
 

@@ -1,4 +1,4 @@
-//! Small files read and written whole: headers, checkpoints, log files in recovery.
+//! Small files read and written whole: headers, checkpoints, log files during recovery.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::error::EngineError;
 /// Bytes read at a time.
 const CHUNK: u64 = 256 << 10;
 
-/// `error` of the file at `path`.
+/// Wraps the I/O error of the file at `path`.
 pub(crate) fn file_error(path: &Path) -> impl Fn(IoError) -> EngineError {
     move |error| EngineError::File {
         path: path.to_owned(),
@@ -17,7 +17,7 @@ pub(crate) fn file_error(path: &Path) -> impl Fn(IoError) -> EngineError {
     }
 }
 
-/// `error` of the name `path`.
+/// Wraps the volume error for `path`.
 pub(crate) fn name_error(path: &Path) -> impl Fn(brunt_world::VolumeError) -> EngineError {
     move |error| EngineError::Volume {
         path: path.to_owned(),

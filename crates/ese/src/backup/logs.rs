@@ -1,4 +1,4 @@
-//! The log of a backup: kept while it runs, copied at its end.
+//! The log of a backup: kept while the backup runs, read at its end.
 
 use brunt_units::LogPosition;
 use brunt_world::{Class, VolumeError};
@@ -11,7 +11,7 @@ use crate::instance::Instance;
 use crate::log::FlushReason;
 use crate::small_file::read_whole;
 
-/// Keeps the log from the checkpoint on, as long as it lives.
+/// Keeps the log from the checkpoint on until dropped.
 pub struct LogHold<C: Content> {
     instance: Instance<C>,
     checkpoint: LogPosition,
@@ -50,7 +50,7 @@ impl<C: Content> Drop for LogHold<C> {
     }
 }
 
-/// Makes the log durable as it stands and hands its generations from `first` on to the sink.
+/// Flushes the log and passes its generations from `first` on to the sink.
 pub(super) async fn read(
     instance: &Instance<Bytes>,
     first: u32,
@@ -65,7 +65,7 @@ pub(super) async fn read(
     Ok(())
 }
 
-/// A log file, under whichever of its names it has: it may be renamed while it is looked for.
+/// Reads a log file under any of its names: it may be renamed during the search.
 async fn read_generation(
     instance: &Instance<Bytes>,
     generation: u32,
@@ -75,7 +75,7 @@ async fn read_generation(
     for path in [&archived, &files.current_path(), &archived] {
         match read_whole(&instance.0.world, Class::Backup, path).await {
             Ok(bytes) if is_of(&bytes, generation) => return Ok(bytes),
-            // The file after it has become current meanwhile.
+            // The next generation has become current meanwhile.
             Ok(_) => {}
             Err(EngineError::Volume {
                 error: VolumeError::NotFound,

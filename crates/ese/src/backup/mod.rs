@@ -1,19 +1,19 @@
-//! Online backup: a readable copy of a database, taken while it is in use.
+//! Online backup: a readable image of a database, taken while it is in use.
 //!
 //! ```text
-//!   log      ──|C=====================|S====================|E────>     C checkpoint, S begin, E end of reading
-//!   pages                              read in file order, each as it stands then
-//!   copy     header | pages | log generations from C's to E's | checkpoint C
+//!   log      ──|C=====================|S====================|E────>     C checkpoint, S start, E end of reading
+//!   pages                              read in file order, each as it is then
+//!   backup   header | pages | log generations from C's to E's | checkpoint C
 //! ```
 //!
-//! The pages are read at different times, so among themselves they fit no moment. With the log they do: each page is at
-//! least as new as C and no newer than E, because a page is written only after its log, and recovery brings all of them to
-//! the end of the log. So the generations from C on stay until the backup ends ([`LogHold`]), circular logging or not, and
-//! nothing else is held up.
+//! The pages are read at different times, so together they match no single moment. The log fixes this: each page is at
+//! least as new as C and no newer than E, because a page is written only after its log, and recovery brings them all to the
+//! end of the log. So the generations from C on are kept until the backup ends ([`LogHold`]), even with circular logging.
+//! Nothing else is held up.
 //!
-//! Every page is verified. One that was being written while it was read is read again.
+//! Every page is verified. A page that was being written during its read is read again.
 //!
-//! All databases of a log stream are restored together: recovery wants each database that the log names.
+//! All databases of a log stream are restored together: recovery needs each database that the log names.
 
 mod logs;
 mod pages;
@@ -30,7 +30,7 @@ pub use logs::LogHold;
 pub struct Reads {
     /// Reads in flight; at least one.
     pub outstanding: u32,
-    /// Bytes of each, rounded down to whole pages but at least one.
+    /// Bytes per read, rounded down to whole pages but at least one.
     pub bytes: u64,
 }
 
@@ -50,33 +50,33 @@ impl Reads {
     };
 }
 
-/// A piece of a backup, in the order of the variants.
+/// A piece of a backup. Pieces arrive in the order of the variants.
 pub enum Piece<'a, C: Content> {
-    /// The database header: both header pages begin with it.
+    /// The database header, which both header pages start with.
     Header(&'a [u8]),
-    /// Pages in file order, the first of them by number. Blank ones, never written, are `None`.
+    /// Pages in file order, and the number of the first. Blank pages, never written, are `None`.
     Pages(PageNumber, &'a [Option<C::Page>]),
     /// A whole log file.
     Log {
         /// Its generation.
         generation: u32,
-        /// Its content. The last one may go on behind the end of the backup.
+        /// Its content. The last one may continue past the end of the backup.
         bytes: &'a [u8],
     },
     /// The checkpoint file.
     Checkpoint(&'a [u8]),
 }
 
-/// Where a backup goes.
+/// Destination of a backup.
 pub trait Sink<C: Content> {
-    /// Takes the next piece. Nothing more is read while the sink is busy, except what is in flight.
+    /// Takes the next piece. While the sink is busy, no further reads start.
     ///
     /// # Errors
-    /// The backup ends with them.
+    /// Any error ends the backup.
     fn take(&mut self, piece: Piece<'_, C>) -> impl Future<Output = Result<(), EngineError>>;
 }
 
-/// Takes everything and keeps nothing: for measuring how fast a backup could be read.
+/// Discards everything, to measure how fast a backup could be read.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Discard;
 
@@ -89,7 +89,7 @@ impl<C: Content> Sink<C> for Discard {
 /// Backs up a database with the log that it needs.
 ///
 /// # Errors
-/// [`EngineError::Page`] when a page is bad: the backup is of no use. Errors of reading, of the log and of the sink.
+/// [`EngineError::Page`] when a page is bad, which makes the backup useless. Errors of reading, of the log and of the sink.
 pub async fn read(
     instance: &Instance<Bytes>,
     database: u8,
@@ -104,7 +104,7 @@ pub async fn read(
         .await
 }
 
-/// Reads a database as a backup does, without its log: the load of a backup, for any content.
+/// Reads a database as a backup does, without its log: the read load of a backup, for any content.
 ///
 /// # Errors
 /// As [`read`].

@@ -1,4 +1,4 @@
-//! The pages of a backup: read in file order, some reads ahead, each page sound.
+//! The pages of a backup: read in file order with read-ahead, each page verified.
 
 use std::collections::VecDeque;
 
@@ -20,10 +20,10 @@ const READER: Reader = Reader {
 /// The pages of a run; blank ones are `None`.
 type Pages<C> = Vec<Option<<C as Content>::Page>>;
 
-/// The first page of a read in flight, and what it will bring.
+/// The first page of a read in flight, and the read's task.
 type Coming<C> = (PageNumber, Task<Result<Pages<C>, EngineError>>);
 
-/// Hands header and pages to the sink. Pages added meanwhile are not among them: the log says that they came.
+/// Passes header and pages to the sink. Pages added meanwhile are not included; the log contains them.
 pub(super) async fn read<C: Content>(
     instance: &Instance<C>,
     database: u8,
@@ -49,7 +49,7 @@ pub(super) async fn read<C: Content>(
     }
 }
 
-/// Pages 1 to `pages` in reads of the size asked for.
+/// Pages 1 to `pages`, in reads of the requested size.
 fn runs(page_bytes: u64, pages: u32, reads: Reads) -> impl Iterator<Item = Run> {
     let most = u32::try_from(reads.bytes.div_euclid(page_bytes).max(1)).unwrap_or(u32::MAX);
     let mut next = 0;
@@ -74,7 +74,7 @@ async fn read_run<C: Content>(
                 pages.push(sound(&instance, database, page, found).await?);
             }
         }
-        // Which page it was shows when each is read on its own.
+        // Reading each page on its own shows which one failed.
         Err(_) if run.count > 1 => {
             for page in run.pages() {
                 pages.push(sound(&instance, database, page, OnDisk::Disturbed).await?);
@@ -85,7 +85,7 @@ async fn read_run<C: Content>(
     Ok(pages)
 }
 
-/// The page as found, or read again until no write of it comes between.
+/// The page as read, or read again until no write of it interferes.
 async fn sound<C: Content>(
     instance: &Instance<C>,
     database: u8,

@@ -1,4 +1,4 @@
-//! Keeping frames available: evict what is clean, write what is dirty, coldest first, over the whole cache.
+//! Keeping frames available: evicting clean pages and writing dirty ones, coldest first, over the whole cache.
 
 use std::rc::Rc;
 
@@ -13,7 +13,7 @@ use crate::policy::available::Demand;
 use brunt_world::sync::Alarm;
 use brunt_world::{Class, Io};
 
-/// How soon to look again when no frame could be freed and no write ends.
+/// How soon to retry when no frame could be freed and no write is about to end.
 ///
 /// Source: microsoft/Extensible-Storage-Engine, dev/ese/published/inc/bf/_bfconst.hxx (available pool maintenance).
 const RETRY: Span = Span::millis(10);
@@ -35,14 +35,14 @@ impl<C: Content> Cache<C> {
                 Err(error) => return self.fail(error),
             };
             if cold.evicted == 0 && written == 0 {
-                // What is cold is pinned, in flight, or its log is: look again soon.
+                // The cold pages are pinned or in flight, or their log is not durable yet: retry soon.
                 let retry = self.0.world.clock.now() + RETRY;
                 self.wait_for(&self.0.write_ended, retry, &alarm).await;
             }
         }
     }
 
-    /// Evicts what is cold and clean, and finds what is to be written, no more than may be written now.
+    /// Evicts cold clean pages and collects dirty ones to write, no more than may be written now.
     fn look_for_cold(&self, demand: Demand, cold: &mut Cold) {
         let mut state = self.0.state.borrow_mut();
         state.evict_clean(demand.frames, cold);
@@ -50,7 +50,8 @@ impl<C: Content> Cache<C> {
         cold.dirty.truncate(writes as usize);
     }
 
-    /// Has the log of pages that cannot leave before it is durable flushed, in a task of its own: meanwhile others leave.
+    /// Flushes the log of pages that cannot be evicted before it is durable. Runs in its own task, so other pages can go
+    /// meanwhile.
     fn hasten(&self, instance: usize, cold: &mut Cold) {
         let Some((log, end)) = cold.early[instance].take() else {
             return;
@@ -70,7 +71,7 @@ impl<C: Content> Cache<C> {
         }));
     }
 
-    /// Waits until frames are wanted; `None` when the cache is closed or has failed.
+    /// Waits until frames are needed; `None` when the cache is closed or has failed.
     async fn next_demand(&self) -> Option<Demand> {
         self.0
             .demand
@@ -88,10 +89,11 @@ impl<C: Content> Cache<C> {
             .await
     }
 
-    /// Submits writes for up to `limit` dirty pages of `instance` that the log before `position` needs; says how many
-    /// pages are on their way.
+    /// Submits writes for up to `limit` dirty pages of `instance` that need log before `position`. Returns how many pages
+    /// were submitted.
     ///
     /// # Errors
+    /// When the log or the cache has failed.
     /// When the log or the cache has failed.
     pub async fn write_older_than(
         &self,
@@ -121,7 +123,7 @@ impl<C: Content> Cache<C> {
             .sum()
     }
 
-    /// Writes every dirty page of `instance` and waits until all of them have arrived. Pages changed meanwhile go too.
+    /// Writes every dirty page of `instance` and waits for all writes, including pages changed meanwhile.
     ///
     /// # Errors
     /// When the log or the cache has failed.
@@ -163,18 +165,18 @@ impl<C: Content> Cache<C> {
         self.0.progress.wait(landed).await
     }
 
-    /// Something beside its pages was written to a database, such as the new part of a longer file: the log from `position`
-    /// on is needed until that is synced.
+    /// Something other than pages was written to a database, such as the new part of a longer file. The log from `position`
+    /// on is needed until the next sync.
     pub fn needs_sync(&self, database: u8, position: LogPosition) {
         let mut state = self.0.state.borrow_mut();
         let entry = &mut state.databases[usize::from(database)];
         entry.is_unsynced(position);
     }
 
-    /// Syncs a database: the positions of all writes that have completed by now are needed no more.
+    /// Syncs a database. Log positions held by writes completed before the call are no longer needed.
     ///
     /// # Errors
-    /// When the sync fails: which writes survived is unknown, and the cache stops.
+    /// When the sync fails. It is then unknown which writes survived, and the cache stops.
     pub async fn sync(&self, database: u8) -> Result<(), EngineError> {
         let file = {
             let mut state = self.0.state.borrow_mut();
@@ -214,20 +216,20 @@ impl<C: Content> Cache<C> {
     }
 }
 
-/// The coldest pages, by what has to happen before they can leave.
+/// The coldest pages, by what must happen before they can be evicted.
 #[derive(Default)]
 pub(super) struct Cold {
-    /// Nothing: they have left.
+    /// Nothing: they have been evicted.
     evicted: u32,
-    /// They have to be written.
+    /// They must be written.
     dirty: Vec<u32>,
-    /// They were changed so lately that the log of their instance has to be durable up to here first.
+    /// They were changed recently: their instance's log must first be durable up to here.
     early: Vec<Option<(Rc<dyn WriteAhead>, LogPosition)>>,
 }
 
 impl<C: Content> State<C> {
-    /// Evicts the clean pages among the coldest `want`, unless that was in vain before and no frame has changed since: of all
-    /// readers that wait for a frame only the first searches.
+    /// Evicts the clean pages among the coldest `want`. Skips the search if the last one was in vain and no frame has
+    /// changed since, so that of all readers waiting for a frame only the first searches.
     pub(super) fn evict_for_reader(&mut self, want: u32) {
         if self.searched_in_vain == Some(self.frames.changes()) {
             return;
@@ -237,7 +239,7 @@ impl<C: Content> State<C> {
         self.searched_in_vain = (cold.evicted == 0).then(|| self.frames.changes());
     }
 
-    /// Evicts the clean pages among the coldest `want` that need not wait for their log, and collects the dirty ones.
+    /// Evicts clean pages among the coldest `want` that need not wait for their log, and collects dirty ones.
     pub(super) fn evict_clean(&mut self, want: u32, cold: &mut Cold) {
         let mut chosen = Vec::with_capacity(want as usize);
         cold.early.resize_with(self.instances.len(), || None);
@@ -258,7 +260,7 @@ impl<C: Content> State<C> {
         };
         self.frames.coldest(want as usize, may_go, &mut chosen);
         if chosen.len() >= want as usize {
-            // Others can leave: nobody needs the log of these sooner than it comes.
+            // Enough pages can go, so there is no need to hurry the log of the others.
             cold.early.fill_with(|| None);
         }
         cold.dirty.clear();

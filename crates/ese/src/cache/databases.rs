@@ -1,6 +1,6 @@
 //! The databases of a cache, by number.
 //!
-//! Databases come and go in any order. A number is stable as long as its database is there, and is then given away again.
+//! Databases come and go in any order. A number is stable as long as its database is present, and is reused afterwards.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Index, IndexMut};
@@ -15,7 +15,7 @@ use super::preread::Ahead;
 use crate::format::stamp::Signature;
 use crate::log::WriteAhead;
 
-/// A database that a cache is to take in.
+/// A database to add to a cache.
 pub struct NewDatabase {
     /// Its path, for messages.
     pub path: PathBuf,
@@ -23,19 +23,19 @@ pub struct NewDatabase {
     pub file: FileId,
     /// Pages of the file.
     pub pages: u32,
-    /// The instance that it belongs to.
+    /// The instance it belongs to.
     pub instance: u8,
     /// The log that covers it.
     pub log: Rc<dyn WriteAhead>,
-    /// Its latest change.
+    /// Time of its latest change.
     pub time: DatabaseTime,
-    /// What it has in common with its copies.
+    /// Signature that it shares with its copies.
     pub signature: Signature,
-    /// Its flush types.
+    /// Its pages' flush types.
     pub flush: FlushMemory,
 }
 
-/// A database as the cache knows it.
+/// A database in the cache.
 pub(super) struct CachedDatabase {
     pub(super) path: PathBuf,
     pub(super) file: FileId,
@@ -46,15 +46,15 @@ pub(super) struct CachedDatabase {
     pub(super) time: DatabaseTime,
     pub(super) signature: Signature,
     pub(super) flush: FlushMemory,
-    /// Writes in flight, by an id: the position each makes durable once synced.
+    /// Writes in flight, by id, with the log position that each releases once synced.
     pub(super) flying: BTreeMap<u64, LogPosition>,
-    /// The oldest position whose write completed and waits for a sync.
+    /// The oldest log position whose write has completed but is not synced.
     pub(super) unsynced: Option<LogPosition>,
     /// The oldest position that a sync in flight covers.
     pub(super) syncing: Option<LogPosition>,
-    /// Pages that recovery found torn and rebuilds without looking at their former content.
+    /// Pages that recovery found torn and will rebuild without trusting their content.
     pub(super) torn: BTreeSet<PageNumber>,
-    /// Pages that will be asked for.
+    /// Prereads.
     pub(super) ahead: Ahead,
 }
 
@@ -83,7 +83,7 @@ impl From<NewDatabase> for CachedDatabase {
 pub(super) struct Databases(Vec<Option<CachedDatabase>>);
 
 impl Databases {
-    /// Takes a database in, under the lowest free number.
+    /// Adds a database under the lowest free number.
     pub(super) fn add(&mut self, new: NewDatabase) -> u8 {
         let number = self.0.iter().position(Option::is_none);
         let number = number.unwrap_or_else(|| {

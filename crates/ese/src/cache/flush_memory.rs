@@ -1,15 +1,15 @@
-//! What each page's latest write looked like: how a lost write is noticed when the page is read again.
+//! What each page's latest write looked like, to detect a lost write when the page is read again.
 //!
-//! The flush type of a page goes through 1, 2, 3, 1 ... with each write, so a lost write shows unless three in a row are
-//! lost; beside it a few bits of the page's database time, which catch most of those too. One byte a page:
+//! The flush type of a page cycles through 1, 2, 3 with each write, so a lost write is detected unless three in a row are
+//! lost. A few bits of the page's database time catch most of those too. One byte per page:
 //!
 //! ```text
 //!   bits 0-1  flush type, 0 = unknown      bit 2  time known      bits 3-7  low bits of the database time
 //! ```
 //!
-//! The two type bits are what the flush map on disk keeps ([`crate::format::flush_map`]); map pages that differ from the
-//! disk are remembered and written in one pass each time the checkpoint moves. Where writes cannot be told apart, because
-//! pages have no content, only that is remembered.
+//! The flush map on disk stores the two type bits ([`crate::format::flush_map`]). Map pages that differ from the disk are
+//! remembered, and written in one pass each time the checkpoint moves. Ghost pages have no content to compare, so for them
+//! only the set of changed map pages is kept.
 
 use std::collections::BTreeSet;
 
@@ -26,23 +26,23 @@ use crate::policy::patch::low_bits;
 /// The memory of one database's page writes.
 #[derive(Clone, Debug)]
 pub struct FlushMemory {
-    /// Whether writes are told apart.
+    /// Whether pages have content that distinguishes writes.
     tells: bool,
     pages: Vec<u8>,
-    /// Map pages that are not on disk as they stand here.
+    /// Map pages that differ from those on disk.
     dirty: BTreeSet<u32>,
 }
 
 const TIME_KNOWN: u8 = 1 << 2;
 
-/// Map pages that one write carries, and those between that need none.
+/// Map pages in one write, and unchanged ones that may fill its gaps.
 const TOGETHER: Limits = Limits {
     max_bytes: 512 << 10,
     max_gap_bytes: 64 << 10,
 };
 
 impl FlushMemory {
-    /// Knows nothing yet; the pages are `C`'s.
+    /// An empty memory for pages of content `C`.
     pub fn new<C: Content>() -> Self {
         Self {
             tells: C::TELLS_WRITES,
@@ -51,12 +51,12 @@ impl FlushMemory {
         }
     }
 
-    /// What is known of a page's flush type; 0 is nothing.
+    /// The known flush type of a page; 0 if unknown.
     pub fn flush_type(&self, page: PageNumber) -> u8 {
         self.pages.get(page.0 as usize).map_or(0, |byte| byte & 3)
     }
 
-    /// The page goes out with this flush type and time.
+    /// Records that the page is being written with this flush type and time.
     pub fn written(&mut self, page: PageNumber, flush_type: u8, time: Option<DatabaseTime>) {
         self.dirty.insert(MapPlace::of(page).map_page);
         if !self.tells {
@@ -70,7 +70,7 @@ impl FlushMemory {
         self.pages[at] = (flush_type & 3) | time;
     }
 
-    /// Takes over a map page from disk; one whose checksum fails teaches nothing.
+    /// Learns a map page from disk; ignores one with a wrong checksum.
     pub fn learn(&mut self, map_page: u32, bytes: &[u8]) {
         if sound_map_page(bytes, map_page).is_none() {
             return;
@@ -85,10 +85,10 @@ impl FlushMemory {
         }
     }
 
-    /// The map pages that have to be written, as few writes; from here on they count as written.
+    /// The map pages to write, in as few writes as possible. They count as written from now on.
     ///
-    /// In a large database nearly all of them change between two checkpoints, and one at a time they would cost as much as
-    /// the pages that they speak of. A few that have not changed are written again to join two runs.
+    /// In a large database nearly all of them change between two checkpoints; one at a time they would cost as much as the
+    /// pages they describe. A few unchanged ones are rewritten to join two runs.
     pub fn take_dirty(&mut self) -> Vec<Run> {
         let dirty = std::mem::take(&mut self.dirty).into_iter();
         let dirty: Vec<_> = dirty.map(PageNumber).collect();
@@ -97,7 +97,7 @@ impl FlushMemory {
         runs
     }
 
-    /// Map pages as they have to stand on disk.
+    /// Map pages as they must be on disk.
     pub fn render(&self, run: Run, time: DatabaseTime) -> Vec<u8> {
         let mut bytes = vec![0; run.count as usize * MAP_PAGE_BYTES];
         if self.tells {
@@ -116,7 +116,7 @@ impl FlushMemory {
         seal_map_page(bytes, map_page, time);
     }
 
-    /// What was learned of the page counts no more. What was written since does: its time is known.
+    /// Forgets the flush type learned from disk. A write since then stays known, since its time is known.
     pub fn forget_learned(&mut self, page: PageNumber) {
         let byte = self.pages.get_mut(page.0 as usize);
         if let Some(byte) = byte.filter(|byte| **byte != 0 && **byte & TIME_KNOWN == 0) {
@@ -125,13 +125,13 @@ impl FlushMemory {
         }
     }
 
-    /// The lowest bits of the time that the page was last written with, if they are known.
+    /// Low bits of the page's time at its last write, if known.
     pub fn low_bits(&self, page: PageNumber) -> Option<u8> {
         let byte = self.pages.get(page.0 as usize).copied().unwrap_or_default();
         (byte & 3 != 0 && byte & TIME_KNOWN != 0).then_some(byte >> 3)
     }
 
-    /// Whether a page that was read can be the one that was written last.
+    /// Whether a page that was read can be the one last written.
     pub fn agrees(&self, page: PageNumber, flush_type: u8, time: Option<DatabaseTime>) -> bool {
         let Some(&byte) = self.pages.get(page.0 as usize) else {
             return true;

@@ -1,4 +1,4 @@
-//! The table of frames: what each holds, who pins it, where a page is.
+//! The table of frames: their pages, pins and phases, and the index of pages.
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -18,7 +18,7 @@ const HISTORY: u32 = 100_000;
 /// What a frame is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// Holds nothing.
+    /// Empty.
     Free,
     /// A read into it is in flight.
     Reading,
@@ -28,7 +28,7 @@ pub(super) enum Phase {
     Writing,
 }
 
-/// One frame. Who looks at one of these needs most of them, and together they are one line of memory.
+/// One frame. An access needs most of its fields, and together they fit one cache line.
 struct Frame<P> {
     key: PageKey,
     /// One past the newest log record of the page.
@@ -44,7 +44,7 @@ pub(super) struct FrameTable<C: Content> {
     index: HashMap<PageKey, u32, BuildHasherDefault<KeyHasher>>,
     free: Vec<u32>,
     replacement: Replacement,
-    /// Of frames that are being read into, what those wait for who want the page.
+    /// For frames with a read in flight: the signal for readers waiting for the page.
     arrivals: BTreeMap<u32, Sign>,
     changes: u64,
 }
@@ -52,7 +52,7 @@ pub(super) struct FrameTable<C: Content> {
 impl<C: Content> FrameTable<C> {
     pub(super) fn new(world: &World, options: &CacheOptions) -> Self {
         let count = options.frames as usize;
-        // Their memory goes back to the pool at once and stays taken from the system.
+        // The memory returns to the pool at once and stays allocated.
         let taken: Vec<_> = (0..options.frames_min)
             .map(|_| C::zeroed(&world.frames, options.page_size))
             .collect();
@@ -83,8 +83,8 @@ impl<C: Content> FrameTable<C> {
         }
     }
 
-    /// Grows with everything that can change which frames are the coldest and could be given up. Only a page that is pinned
-    /// becomes dirty, and only a write makes it clean, so pins and phases stand for that as well.
+    /// Grows with every change that can affect which frames are the coldest that may be evicted. Only a pinned page becomes
+    /// dirty, and only a write makes it clean, so counting pins and phases covers dirtiness too.
     pub(super) fn changes(&self) -> u64 {
         self.changes
     }
@@ -99,7 +99,7 @@ impl<C: Content> FrameTable<C> {
         u32::try_from(self.free.len()).expect("frames have 32-bit numbers")
     }
 
-    /// Gives a free frame to `key`, in `phase` and pinned once.
+    /// Assigns a free frame to `key`, in `phase` and pinned once.
     pub(super) fn occupy(
         &mut self,
         key: PageKey,
@@ -128,12 +128,12 @@ impl<C: Content> FrameTable<C> {
         Some(frame)
     }
 
-    /// Forgets every page, so that its memory can serve somebody else.
+    /// Drops every page, so that its memory can be reused.
     pub(super) fn give_back(&mut self) {
         self.frames.iter_mut().for_each(|frame| frame.page = None);
     }
 
-    /// Makes a frame free.
+    /// Frees a frame.
     pub(super) fn vacate(&mut self, frame: u32) {
         let entry = &mut self.frames[frame as usize];
         assert!(entry.pins == 0, "an evicted page is not pinned");
@@ -162,13 +162,13 @@ impl<C: Content> FrameTable<C> {
         }
     }
 
-    /// Shown when the read into `frame` has ended, or has no end any more.
+    /// Signals when the read into `frame` has ended, or will never end.
     pub(super) fn arrival(&mut self, frame: u32) -> Sign {
         debug_assert!(self.phase(frame) == Phase::Reading);
         self.arrivals.entry(frame).or_default().clone()
     }
 
-    /// Nobody is to wait for a read any longer.
+    /// Wakes all readers; there is no read left to wait for.
     pub(super) fn show_arrivals(&mut self) {
         std::mem::take(&mut self.arrivals)
             .into_values()
@@ -197,7 +197,7 @@ impl<C: Content> FrameTable<C> {
         self.frames[frame as usize].last = end;
     }
 
-    /// The page will be asked for soon.
+    /// The page will be referenced soon.
     pub(super) fn promise(&mut self, frame: u32, now: Time) {
         self.changes += 1;
         self.replacement.promise(frame, now);
@@ -216,8 +216,8 @@ impl<C: Content> FrameTable<C> {
         &mut self.frames[frame as usize].page
     }
 
-    /// The coldest frames that could be given up: resident, not pinned, and `may_go` with their page and its newest log
-    /// record.
+    /// The coldest frames that may be evicted: resident, not pinned, and accepted by `may_go`, given their page and its
+    /// newest log record.
     pub(super) fn coldest(
         &mut self,
         want: usize,
@@ -234,7 +234,7 @@ impl<C: Content> FrameTable<C> {
     }
 }
 
-/// Fibonacci hashing of page keys: they are chosen by nobody hostile, and the order of the table is never looked at.
+/// Fibonacci hashing of page keys. No attacker chooses the keys, and the order of the table is never used.
 #[derive(Clone, Default)]
 pub(crate) struct KeyHasher(u64);
 

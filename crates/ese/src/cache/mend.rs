@@ -1,11 +1,12 @@
-//! Getting a bad page right again, from another copy of the database ([`crate::patch`]).
+//! Repairing a bad page from a copy of the database ([`crate::patch`]).
 //!
-//! The page's frame is not let go while copies are asked, so whoever else wants the page waits, and nobody changes it. What was
-//! durable in the log when it was read is then all that can be in it, and what a copy has to have replayed.
+//! The page's frame stays occupied while copies are asked, so other operations wait for the page and it cannot change. Its
+//! latest version is therefore covered by the log that was durable when it was read, and a copy must have replayed that
+//! much.
 //!
-//! The repair keeps the flush type that is remembered of the page. No log record tells recovery of it, so after a crash the
-//! flush map must agree with it, old or new. Should just this write be lost, the disk holds the bad page again, and that was
-//! noticed once already.
+//! The repair keeps the page's remembered flush type. No log record informs recovery of the repair, so after a crash both
+//! the old and the new flush map must agree with it. If this write is lost, the disk has the bad page again, which is
+//! detected as before.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -28,7 +29,7 @@ use crate::policy::patch::{Demand, Offered, Refusal, is_patchable, judge};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Bad {
     pub(super) fault: PageFault,
-    /// The time of the version that turned up, if that is sound and too old.
+    /// The time of the version that was found, if that is valid but outdated.
     pub(super) found: Option<DatabaseTime>,
 }
 
@@ -39,23 +40,23 @@ impl From<PageFault> for Bad {
 }
 
 impl<C: Content> Cache<C> {
-    /// From now on bad pages are asked of `copies`.
+    /// Asks `copies` for bad pages from now on.
     pub fn patch_from(&self, copies: Rc<dyn Copies>) {
         *self.0.copies.borrow_mut() = Some(copies);
     }
 
-    /// Whether there are other copies to ask.
+    /// Whether there are copies to ask.
     pub(crate) fn has_copies(&self) -> bool {
         self.0.copies.borrow().is_some()
     }
 
-    /// Takes what was remembered of bad pages and other copies since this was last asked.
+    /// Takes the repairs recorded since the last call.
     pub fn take_patches(&self) -> Vec<Patch> {
         self.0.patches.take()
     }
 
-    /// The page as another copy has it, written back durably; `None` when there is none that will do. The page's frame is the
-    /// caller's alone.
+    /// The page from a copy, durably written back; `None` when no copy has an acceptable one. The caller has the page's
+    /// frame to itself.
     pub(super) async fn mend(&self, key: PageKey, bad: Bad, trust: Trust) -> Option<C::Page> {
         let copies = self.0.copies.borrow().clone()?;
         if !is_patchable(bad.fault) {
@@ -94,7 +95,7 @@ impl<C: Content> Cache<C> {
         page
     }
 
-    /// Puts another copy's page in the place of one that recovery finds too old. The page is pinned. Whether it was done.
+    /// Replaces a page that recovery finds outdated by a copy's page. The page is pinned. Returns whether it was replaced.
     pub(crate) async fn exchange(&self, database: u8, page: PageNumber) -> bool {
         let key = PageKey { database, page };
         let frame = {
@@ -123,7 +124,7 @@ impl<C: Content> Cache<C> {
         is_mended
     }
 
-    /// What a copy is asked for, and what is known of it here.
+    /// The request to a copy, and what is known about the page here.
     fn demand(&self, key: PageKey, bad: Bad, trust: Trust) -> (Wanted, Demand) {
         self.with_database(key.database, |entry| {
             let durable = entry.log.durable();
@@ -133,7 +134,7 @@ impl<C: Content> Cache<C> {
                 page: key.page,
                 replayed: durable,
             };
-            // What recovery knows may be older than the log that it has not read yet.
+            // Unread log may be newer than what recovery knows.
             let is_known = trust == Trust::Verified;
             let demand = Demand {
                 signature: entry.signature,
@@ -147,7 +148,7 @@ impl<C: Content> Cache<C> {
         })
     }
 
-    /// Asks one copy and judges its page.
+    /// Asks one copy and judges its answer.
     async fn ask(
         &self,
         copies: &dyn Copies,
@@ -172,7 +173,7 @@ impl<C: Content> Cache<C> {
         Ok(page)
     }
 
-    /// Makes the page durable where it belongs.
+    /// Writes the page to its place durably.
     async fn write_back(&self, key: PageKey, mut page: C::Page) -> Result<C::Page, IoError> {
         let size = self.0.options.page_size;
         let run = Run {
@@ -233,7 +234,7 @@ impl<C: Content> Cache<C> {
     }
 }
 
-/// What `work` comes to, if it does within `span`. What comes later is dropped.
+/// The result of `work` if it finishes within `span`; a later result is dropped.
 async fn within<T: 'static>(
     world: &World,
     span: Span,

@@ -1,25 +1,25 @@
-//! The buffer manager: pages in memory, and the I/O that brings and takes them.
+//! The buffer manager: pages in memory, and the I/O that reads and writes them.
 //!
-//! One cache serves all databases of a server; each database belongs to an instance with a log stream of its own.
+//! One cache serves all databases of a server; each database belongs to an instance with its own log stream.
 //!
 //! ```text
 //!   free --read or claim--> resident --change--> dirty --write--> writing --done--> resident --evict--> free
-//!                              ^                              (changing it meanwhile changes a copy)
+//!                              ^                              (a change meanwhile goes to a copy)
 //! ```
 //!
 //! * `databases`: the databases whose pages are cached.
 //! * `frames`: the table of frames.
 //! * `read`: finding and reading pages, stalls.
-//! * `preread`: reading pages before they are asked for.
-//! * `mend`: getting bad pages from other copies.
+//! * `preread`: reading pages ahead.
+//! * `mend`: repairing bad pages from copies of the database.
 //! * `past`: reading pages without caching them.
 //! * `write`: writing runs of pages, after their log.
 //! * `clean`: keeping frames available.
 //! * `view`: pages as the trees see them.
 //!
-//! Invariants: a page is written only when its newest log record is durable; never two writes of one page in flight; a
-//! position is *needed* by the checkpoint until a sync that was submitted after the page's write completed has
-//! completed; a pinned page stays.
+//! Invariants: a page is written only when its newest log record is durable; there are never two writes of a page in
+//! flight; the checkpoint *needs* a log position until a sync submitted after the page's write completed has itself
+//! completed; a pinned page is not evicted.
 
 mod clean;
 mod databases;
@@ -61,7 +61,7 @@ use databases::Databases;
 pub(crate) use frames::KeyHasher;
 use frames::{FrameTable, Phase};
 
-/// Names a page within a server.
+/// Identifies a page within a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PageKey {
     /// The database's number in the cache.
@@ -70,30 +70,30 @@ pub struct PageKey {
     pub page: PageNumber,
 }
 
-/// What a cache is set up with.
+/// Options of a cache.
 #[derive(Clone, Debug)]
 pub struct CacheOptions {
-    /// The size of every page of every database.
+    /// Size of every page of every database.
     pub page_size: PageSize,
-    /// Frames at most.
+    /// Maximum number of frames.
     pub frames: u32,
-    /// Frames whose memory is taken at once.
+    /// Frames whose memory is allocated at once.
     pub frames_min: u32,
-    /// At this share of all frames in percent, or below, freeing cannot wait.
+    /// Freeing is urgent when this share of all frames or less is free, in percent.
     pub start_percent: u32,
     /// Freeing ends at this share, in percent.
     pub stop_percent: u32,
-    /// How the writes of freeing are spread.
+    /// Pacing of writes that free frames.
     pub freeing: Freeing,
-    /// Bytes of one coalesced read or write at most.
+    /// Maximum bytes of one coalesced read or write.
     pub coalesce_bytes: u64,
-    /// Bytes of clean pages that a write may carry along to join two runs, and of unwanted ones a read.
+    /// Maximum bytes of clean pages in a write, or of unwanted pages in a read, to join two runs.
     pub gap_bytes: u64,
-    /// Writes in flight per database at most: a burst of them would stand before every read.
+    /// Maximum writes in flight per database: a burst of them would delay every read.
     pub writes_max: usize,
-    /// Reads in flight per database at most while it is recovered.
+    /// Maximum reads in flight per database during recovery.
     pub recovery_reads: u32,
-    /// References closer together than this count as one.
+    /// References within this interval count as one.
     pub correlation: Span,
     /// How long a reference counts for.
     pub timeout: Span,
@@ -103,7 +103,7 @@ impl CacheOptions {
     /// ESE's defaults for a cache of `frames` pages of `page_size`.
     ///
     /// Source: microsoft/Extensible-Storage-Engine, dev/ese/src/ese/sysparamtable.g.cxx (LRU-K times),
-    /// dev/ese/src/inc/daeconst.hxx (coalescing) and dev/ese/src/os/osdisk.cxx (writes: half of 1,024 outstanding I/Os).
+    /// dev/ese/src/inc/daeconst.hxx (coalescing) and dev/ese/src/os/osdisk.cxx (writes: half of 1,024 I/Os in flight).
     pub fn new(page_size: PageSize, frames: u32) -> Self {
         Self {
             page_size,
@@ -122,11 +122,11 @@ impl CacheOptions {
     }
 }
 
-/// What the databases of one log stream share.
+/// State shared by the databases of one log stream.
 struct CachedInstance {
     /// Dirty frames by their oldest log position.
     dirty: DirtyOrder,
-    /// Whether the log is being flushed for pages that shall leave.
+    /// Whether the log is being flushed for pages to evict.
     hastening: bool,
     /// A write of one of its pages ended.
     write_ended: Event,
@@ -139,13 +139,13 @@ struct State<C: Content> {
     instances: Vec<CachedInstance>,
     /// Frames that will be free when their writes end.
     coming_free: u32,
-    /// Those writes.
+    /// Number of those writes.
     freeing_writes: u32,
     freeing: bool,
-    /// When a reader last searched for a frame and found none: [`FrameTable::changes`].
+    /// [`FrameTable::changes`] when a reader last searched for a frame and found none.
     searched_in_vain: Option<u64>,
     next_write: u64,
-    /// Reads past the cache that are in flight.
+    /// Reads past the cache in flight.
     watches: Vec<Weak<past::Watch>>,
     /// Pages whose repair is being written.
     mending: BTreeSet<PageKey>,
@@ -158,18 +158,18 @@ struct Inner<C: Content> {
     meters: Rc<MeterBoard>,
     state: RefCell<State<C>>,
     failure: RefCell<Option<EngineError>>,
-    /// Who is asked for bad pages.
+    /// Copies to ask for bad pages.
     copies: RefCell<Option<Rc<dyn Copies>>>,
-    /// What came of that.
+    /// Outcomes of those requests.
     patches: RefCell<Vec<Patch>>,
     closing: Cell<bool>,
     /// A page arrived, a write ended, a frame became free.
     progress: Event,
     /// A write ended.
     write_ended: Event,
-    /// The cleaner has something to look at.
+    /// The cleaner has something to check.
     demand: Event,
-    /// Operations that pin pages while they wait for others.
+    /// Permits for operations that pin pages while they wait for others.
     operations: Limit,
 }
 
@@ -198,7 +198,7 @@ impl<C: Content> State<C> {
 }
 
 impl<C: Content> Cache<C> {
-    /// An empty cache; its cleaner is running.
+    /// An empty cache with a running cleaner.
     pub fn new(world: &World, options: CacheOptions, meters: Rc<MeterBoard>) -> Self {
         let tasks = world.spawner.tasks();
         let frames = FrameTable::new(world, &options);
@@ -235,7 +235,7 @@ impl<C: Content> Cache<C> {
         cache
     }
 
-    /// Takes a database in and gives it its number.
+    /// Adds a database and returns its number.
     pub fn add_database(&self, new: NewDatabase) -> u8 {
         let mut state = self.0.state.borrow_mut();
         while state.instances.len() <= usize::from(new.instance) {
@@ -248,15 +248,15 @@ impl<C: Content> Cache<C> {
         state.databases.add(new)
     }
 
-    /// From now on another log covers a database.
+    /// Switches a database to another log.
     pub(crate) fn cover(&self, database: u8, log: Rc<dyn WriteAhead>) {
         self.with_database(database, |entry| entry.log = log);
     }
 
-    /// Forgets a database and its pages. Its number may be given to another.
+    /// Removes a database and its pages. Its number may be reused.
     ///
     /// # Panics
-    /// When a page of it is pinned, or not on storage as it is in memory.
+    /// When one of its pages is pinned, or differs from storage.
     pub fn remove_database(&self, database: u8) {
         let mut state = self.0.state.borrow_mut();
         assert!(
@@ -276,7 +276,7 @@ impl<C: Content> Cache<C> {
         self.0.progress.notify();
     }
 
-    /// The pages `touched` of `database` were changed by a record at `appended` and carry `time` now.
+    /// Records that the log record at `appended` changed the pages `touched` of `database`, which now carry `time`.
     ///
     /// # Panics
     /// When one of them is not resident.
@@ -309,17 +309,17 @@ impl<C: Content> Cache<C> {
         }
     }
 
-    /// The file of `database` has `pages` pages now.
+    /// Sets the length of the file of `database`.
     pub fn set_pages(&self, database: u8, pages: u32) {
         self.with_database(database, |entry| entry.pages = pages);
     }
 
-    /// The latest change of `database`.
+    /// Time of the latest change of `database`.
     pub fn time(&self, database: u8) -> DatabaseTime {
         self.0.state.borrow().databases[usize::from(database)].time
     }
 
-    /// Moves the database's clock forward to `time`; never back.
+    /// Advances the database's clock to `time`; never moves it back.
     pub fn advance_time(&self, database: u8, time: DatabaseTime) {
         let entry = &mut self.0.state.borrow_mut().databases[usize::from(database)];
         entry.time = entry.time.max(time);
@@ -337,13 +337,13 @@ impl<C: Content> Cache<C> {
         written.chain(state.oldest_unwritten(instance)).min()
     }
 
-    /// The oldest log position that a dirty page or a write in flight of `instance` needs: what writing can do something
-    /// about.
+    /// The oldest log position that a dirty page or a write in flight of `instance` needs, and that more writing would
+    /// release.
     pub fn oldest_unwritten(&self, instance: u8) -> Option<LogPosition> {
         self.0.state.borrow().oldest_unwritten(instance)
     }
 
-    /// Pages that are not on storage as they are in memory: dirty, or being written.
+    /// Pages that differ from storage: dirty, or being written.
     pub fn unwritten(&self) -> u32 {
         let state = self.0.state.borrow();
         let dirty = state.instances.iter().map(|instance| instance.dirty.len());
@@ -351,7 +351,7 @@ impl<C: Content> Cache<C> {
         u32::try_from(dirty.chain(flying).sum::<usize>()).unwrap_or(u32::MAX)
     }
 
-    /// The pages of `database` that hold changes which no write has reached, each with the oldest of them.
+    /// The pages of `database` with unwritten changes, each with the position of the oldest one.
     pub(crate) fn unwritten_of(
         &self,
         database: u8,
@@ -369,7 +369,7 @@ impl<C: Content> Cache<C> {
         own.into_iter()
     }
 
-    /// Wakes who waits for a write to end, so that they look whether they should wait at all.
+    /// Wakes tasks that wait for a write to end, to check whether they should still wait.
     pub(crate) fn look_again(&self) {
         self.0.write_ended.notify();
         for instance in &self.0.state.borrow().instances {
@@ -377,7 +377,7 @@ impl<C: Content> Cache<C> {
         }
     }
 
-    /// Waits until a write of `instance`, which has a database here, ends, or until `time`; or less.
+    /// Waits until a write of `instance` ends, which has a database here, or until `time`. May return early.
     pub(crate) async fn write_ended_by(&self, instance: u8, time: Time, alarm: &Alarm) {
         let event = self.0.state.borrow().instances[usize::from(instance)]
             .write_ended
@@ -385,7 +385,7 @@ impl<C: Content> Cache<C> {
         self.wait_for(&event, time, alarm).await;
     }
 
-    /// Waits until `event` happens, or until `time`; or less, when the alarm was set for a time before.
+    /// Waits for `event` or until `time`. May return early if the alarm was set to an earlier time.
     async fn wait_for(&self, event: &Event, time: Time, alarm: &Alarm) {
         let mut looked = false;
         let again = || {
@@ -398,7 +398,7 @@ impl<C: Content> Cache<C> {
         event.wait(again).await;
     }
 
-    /// The map pages of `database` that have to be written, as they have to stand on disk: the first of each run, and its bytes.
+    /// The changed map pages of `database` in their on-disk form: for each run its first map page and its bytes.
     pub fn take_flush_map(&self, database: u8) -> Vec<(u32, Vec<u8>)> {
         let mut state = self.0.state.borrow_mut();
         let entry = &mut state.databases[usize::from(database)];
@@ -409,12 +409,12 @@ impl<C: Content> Cache<C> {
             .collect()
     }
 
-    /// Leave to pin pages while waiting for others, for as many operations as the frames suffice for.
+    /// Permits to pin pages while waiting for others, as many as the frames allow.
     pub(crate) fn operations(&self) -> &Limit {
         &self.0.operations
     }
 
-    /// Frames that hold a page, and how many do at most while the pool of free ones is kept full: how warm the cache is.
+    /// Frames with a page, and their maximum while the free pool is full: how warm the cache is.
     pub fn resident(&self) -> (u32, u32) {
         let (frames, free) = (self.0.options.frames, self.0.state.borrow().frames.free());
         (frames - free, frames - self.0.available.stop)
@@ -430,18 +430,18 @@ impl<C: Content> Cache<C> {
         &self.0.meters
     }
 
-    /// Why the cache has stopped writing, if it has.
+    /// The error that stopped the cache, if any.
     pub fn failure(&self) -> Option<EngineError> {
         self.0.failure.borrow().clone()
     }
 
-    /// Ends the cleaner and gives the memory of all pages back. The instances are closed; nobody asks for a page any more.
+    /// Stops the cleaner and frees the memory of all pages. The instances must be closed; no more pages are requested.
     pub fn close(&self) {
         self.halt();
         self.0.state.borrow_mut().frames.give_back();
     }
 
-    /// Ends freeing frames: from now on no page is written unless it is asked for. Pages stay where they are.
+    /// Stops freeing frames: from now on pages are written only on request. Pages stay where they are.
     pub fn halt(&self) {
         self.0.closing.set(true);
         self.0.demand.notify();

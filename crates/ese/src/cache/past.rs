@@ -1,8 +1,8 @@
-//! Reading pages past the cache: what maintenance and backup do, so that they push nothing out that operations need.
+//! Reading pages past the cache, for maintenance and backup, so that they do not evict pages that operations need.
 //!
-//! What the disk holds may be older than what is cached, and where a write is in flight it may be half old and half new.
-//! So the pages being read are watched: one whose write was in flight at any moment of the read is *disturbed* and says
-//! nothing. All others hold exactly what was written last, and are judged like pages that an operation reads.
+//! The disk may hold an older version than the cache, and while a write is in flight a mix of old and new. So pages being
+//! read are watched. A page with a write in flight at any moment of the read is *disturbed*, and its content means nothing.
+//! All others must be exactly what was written last, and are checked like pages read for an operation.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -19,29 +19,29 @@ use crate::error::PageFault;
 use crate::meter::DatabaseMeters;
 use crate::policy::coalesce::Run;
 
-/// A page as the disk holds it.
+/// A page as found on disk.
 #[derive(Debug)]
 pub(crate) enum OnDisk<P> {
     /// What was written last.
     Sound(P),
-    /// All zero, and never written as far as is known.
+    /// All zeros, and never written as far as is known.
     Blank,
-    /// A write of it was in flight while it was read.
+    /// A write of it was in flight during the read.
     Disturbed,
     /// Not what was written last.
     Bad(PageFault),
 }
 
-/// Who reads past the cache.
+/// Purpose of a read past the cache.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reader {
     /// The class of its I/O.
     pub(crate) class: Class,
-    /// Where its I/O is counted.
+    /// The meter that counts it.
     pub(crate) meter: fn(&mut DatabaseMeters) -> &mut Meter,
 }
 
-/// Pages being read, and those of them that were written meanwhile.
+/// Pages being read, and those among them that were written meanwhile.
 pub(super) struct Watch {
     database: u8,
     run: Run,
@@ -49,10 +49,10 @@ pub(super) struct Watch {
 }
 
 impl<C: Content> Cache<C> {
-    /// Reads the pages of `run` in one I/O and judges each.
+    /// Reads the pages of `run` in one I/O and checks each.
     ///
     /// # Errors
-    /// When the I/O failed: of a longer run nobody knows which page it was.
+    /// When the I/O failed. For a run of several pages it is unknown which one caused it.
     pub(crate) async fn read_past(
         &self,
         database: u8,
@@ -146,7 +146,7 @@ impl<C: Content> State<C> {
     }
 }
 
-/// Tells those who read past the cache that `run` is being written.
+/// Marks `run` as being written for all reads past the cache.
 pub(super) fn tell(watches: &mut Vec<Weak<Watch>>, database: u8, run: Run) {
     watches.retain(|watch| {
         let Some(watch) = watch.upgrade() else {

@@ -1,10 +1,10 @@
-//! Reading pages before they are asked for: many pages in few reads.
+//! Reading pages ahead: many pages in few reads.
 //!
-//! What is wanted is collected for each database, put in order and joined into runs by [`crate::policy::preread`]; so many reads
-//! are in flight, and when one ends the next begins. Each page is judged as if it had been read alone.
+//! Wanted pages are collected per database, sorted and joined into runs by [`crate::policy::preread`]. A limited number of
+//! reads is in flight; when one ends, the next begins. Each page is checked as if it had been read alone.
 //!
-//! A preread is a favour: it takes a frame only while more than enough are free, a page that turns out bad is dropped, and
-//! so are pages of a gap that were read to join two runs. Whoever asks for a dropped page reads it, and is told what is wrong.
+//! A preread is optional: it takes a frame only while enough are free, and drops bad pages and gap pages that only join two
+//! runs. An operation that needs a dropped page reads it and reports the fault.
 
 use brunt_units::PageNumber;
 use brunt_world::{Io, Op, Segments, Ticket};
@@ -15,7 +15,7 @@ use crate::content::Content;
 use crate::policy::coalesce::{Limits, Run};
 use crate::policy::preread::{self, Changed, IN_FLIGHT, Preread};
 
-/// What is wanted of one database ahead of need.
+/// Prereads of one database.
 #[derive(Debug)]
 pub(super) struct Ahead {
     wanted: Preread,
@@ -32,7 +32,7 @@ impl Ahead {
         }
     }
 
-    /// How many reads may be in flight.
+    /// Maximum reads in flight.
     fn most(&self, options: &CacheOptions) -> u32 {
         match self.trust {
             Trust::Recovering => options.recovery_reads,
@@ -40,25 +40,25 @@ impl Ahead {
         }
     }
 
-    /// Whether anything is wanted or on its way.
+    /// Whether any page is waiting or in flight.
     #[cfg(test)]
     pub(super) fn pending(&self) -> bool {
         self.in_flight > 0 || self.wanted.pending() > 0
     }
 }
 
-/// A read on its way.
+/// A read in flight.
 struct Arrival {
     database: u8,
     run: Run,
     trust: Trust,
-    /// The pages of the run that were wanted, ascending, and their frames.
+    /// The wanted pages of the run, ascending, and their frames.
     frames: Vec<(PageNumber, u32)>,
 }
 
 impl<C: Content> Cache<C> {
-    /// Reads pages that will be needed soon, in the background. Those that fail are read again, and reported, when they
-    /// are asked for; those there is no room for are forgotten, but in a recovery wait until there is.
+    /// Reads pages ahead in the background. A failed read is repeated, and its error reported, when the page is needed.
+    /// Pages without room for them are dropped, but during recovery they wait for room.
     pub fn preread(&self, database: u8, pages: impl IntoIterator<Item = PageNumber>, trust: Trust) {
         self.with_database(database, |entry| {
             entry.ahead.trust = trust;
@@ -69,8 +69,8 @@ impl<C: Content> Cache<C> {
         self.read_ahead(database);
     }
 
-    /// The records that recovery replays next, whose pages it asks for, and those after them. `changes` appends the pages of a
-    /// record.
+    /// Splits off the records that recovery replays next and requests their pages. Also returns the remaining records.
+    /// `changes` appends the pages of a record.
     pub(crate) fn preread_batch<'r, R>(
         &self,
         records: &'r [R],
@@ -91,7 +91,7 @@ impl<C: Content> Cache<C> {
         (batch, later)
     }
 
-    /// Forgets what is wanted and not begun, and waits for what is begun.
+    /// Drops prereads that have not started, and waits for those in flight.
     pub async fn end_preread(&self, database: u8) {
         self.with_database(database, |entry| entry.ahead.wanted.clear());
         self.0
@@ -102,7 +102,7 @@ impl<C: Content> Cache<C> {
             .await;
     }
 
-    /// Begins as many reads as may be in flight.
+    /// Starts as many reads as may be in flight.
     fn read_ahead(&self, database: u8) {
         let (mut runs, mut missing) = (Vec::new(), Vec::new());
         let limits = Limits {
@@ -146,8 +146,8 @@ impl<C: Content> Cache<C> {
         }
     }
 
-    /// There is no room for pages that were going to be read. Recovery will need them: they are looked at again when a read ends or
-    /// more is wanted. Others may have changed their minds by then.
+    /// There is no room for these pages. Recovery will need them, so it tries again when a read ends or more pages are
+    /// wanted. Other readers drop them.
     fn put_off(&self, database: u8, pages: &[PageNumber]) {
         self.with_database(database, |entry| match entry.ahead.trust {
             Trust::Recovering => {
@@ -158,7 +158,7 @@ impl<C: Content> Cache<C> {
         });
     }
 
-    /// Takes frames for the `wanted` pages of a run and submits its read. `None` when frames are short.
+    /// Takes frames for the `wanted` pages of a run and submits its read. `None` when frames are scarce.
     fn begin(
         &self,
         database: u8,
@@ -208,7 +208,7 @@ impl<C: Content> Cache<C> {
         Some((self.0.world.disk.submit(io), arrival))
     }
 
-    /// Waits for a read, puts its pages into their frames, and begins the next.
+    /// Waits for a read, puts its pages into their frames, and starts the next.
     async fn finish(self, ticket: Ticket, arrival: Arrival) {
         let Arrival {
             database,
@@ -229,7 +229,7 @@ impl<C: Content> Cache<C> {
             let Some((_, frame)) = frames.next_if(|(wanted, _)| *wanted == page) else {
                 continue;
             };
-            // Of a run that failed nobody knows which page it was: each is read again on its own.
+            // If a run failed, the bad page is unknown: each is read again on its own.
             let key = PageKey { database, page };
             let page = C::arrived(segment);
             let judged = done
@@ -243,8 +243,8 @@ impl<C: Content> Cache<C> {
         self.read_ahead(database);
     }
 
-    /// The page, unless it is bad. Recovery makes do with a bad one, but not where another copy may have it: then whoever needs it
-    /// reads it again, and asks.
+    /// The page, unless it is bad. Recovery accepts a bad page, but not if a copy may have a good one: then the operation
+    /// that needs it reads it again and asks the copies.
     fn judge_ahead(&self, key: PageKey, mut page: C::Page, trust: Trust) -> Option<C::Page> {
         match self.has_copies() {
             true => self.examine(key, Ok(()), &mut page, trust).ok()?,
@@ -253,7 +253,7 @@ impl<C: Content> Cache<C> {
         Some(page)
     }
 
-    /// The page has arrived in its frame, or not.
+    /// Ends the read into a frame: the page has arrived, or not.
     fn settle(&self, frame: u32, page: Option<C::Page>) {
         let mut state = self.0.state.borrow_mut();
         state.frames.unpin(frame);

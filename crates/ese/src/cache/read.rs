@@ -1,7 +1,7 @@
 //! Finding pages and reading them.
 //!
-//! A reader that needs a frame takes a free one. When there is none it evicts cold clean pages itself; when there are none of
-//! those either it waits, and that is a *page-fault stall*: the storage did not take dirty pages as fast as it gave others.
+//! A reader that needs a frame takes a free one. If there is none, it evicts cold clean pages itself. If there are none of
+//! those either, it waits. This is a *page-fault stall*: storage absorbs dirty pages more slowly than it delivers others.
 //! Source: microsoft/Extensible-Storage-Engine, dev/ese/src/ese/bf.cxx (allocation of a buffer).
 
 use std::collections::BTreeSet;
@@ -17,17 +17,17 @@ use super::{Cache, PageKey};
 use crate::content::{Content, Flips};
 use crate::error::{EngineError, PageFault};
 
-/// How much a page that is read has to prove.
+/// How strictly a page that was read is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trust {
-    /// Everything: checksum, number, flush type.
+    /// Fully: checksum, number, flush type.
     Verified,
-    /// Nothing: recovery takes what is there, and remembers pages that were torn.
+    /// Not at all: recovery takes what is there, and remembers torn pages.
     Recovering,
 }
 
 impl Trust {
-    /// Who the read is for.
+    /// I/O class of the read.
     pub(super) fn class(self) -> Class {
         match self {
             Self::Verified => Class::Database,
@@ -46,7 +46,7 @@ impl<C: Content> Drop for Pin<C> {
     fn drop(&mut self) {
         let mut state = self.cache.0.state.borrow_mut();
         state.frames.unpin(self.frame);
-        // Somebody may wait for a frame, and the cleaner for one that it may take.
+        // A reader may be waiting for a frame, and the cleaner for one to free.
         let is_short = state.frames.free() == 0;
         drop(state);
         if is_short {
@@ -55,23 +55,23 @@ impl<C: Content> Drop for Pin<C> {
     }
 }
 
-/// What a look into the table found.
+/// Result of a lookup in the table.
 enum Found {
     /// The page, pinned.
     Here(u32),
-    /// A frame for it, pinned; the page must be read.
+    /// A frame for it, pinned; the page must still be read.
     Read(u32),
-    /// Somebody else is reading it, and shows this when it is here.
+    /// Another operation is reading it, and signals this when it arrives.
     Coming(Sign),
     /// No frame is free.
     Stalled,
 }
 
 impl<C: Content> Cache<C> {
-    /// The page, pinned; read if it must be.
+    /// Pins the page, after reading it if necessary.
     ///
     /// # Errors
-    /// [`EngineError::Page`] when what was read is not the page.
+    /// [`EngineError::Page`] when the disk does not have the right page.
     pub async fn fetch(
         &self,
         database: u8,
@@ -90,7 +90,7 @@ impl<C: Content> Cache<C> {
         }
     }
 
-    /// Memory for a page whose former content does not matter, pinned.
+    /// Pins a frame for a page whose former content does not matter.
     ///
     /// # Errors
     /// When the cache has failed.
@@ -111,7 +111,7 @@ impl<C: Content> Cache<C> {
         }
     }
 
-    /// Waits until the page is here or a frame is free for it. A new frame enters `phase`.
+    /// Waits until the page arrives or a frame is free for it. A new frame enters `phase`.
     async fn frame_for(&self, key: PageKey, phase: Phase) -> Result<Found, EngineError> {
         let mut stalled = false;
         self.0
@@ -232,7 +232,7 @@ impl<C: Content> Cache<C> {
         outcome
     }
 
-    /// What arrived, if it is the page.
+    /// The page that arrived, if it is valid.
     pub(super) fn judge(
         &self,
         key: PageKey,
@@ -246,7 +246,7 @@ impl<C: Content> Cache<C> {
         }
     }
 
-    /// Whether what arrived is the page that was written last; a flipped bit is put right, but not in recovery.
+    /// Whether what arrived is the page last written. Corrects a flipped bit, but not during recovery.
     pub(super) fn examine(
         &self,
         key: PageKey,
@@ -282,7 +282,7 @@ impl<C: Content> Cache<C> {
         }
     }
 
-    /// What is to be made of a bad page that no other copy has: recovery takes it for torn, and rebuilds it.
+    /// Handles a bad page that no copy has: recovery treats it as torn, and rebuilds it.
     fn make_do(
         &self,
         key: PageKey,
@@ -292,7 +292,7 @@ impl<C: Content> Cache<C> {
     ) -> Result<C::Page, PageFault> {
         let page = match (trust, bad.fault) {
             (Trust::Verified, fault) => return Err(fault),
-            // Past the end: the file's new length did not survive, its pages will be rebuilt like torn ones.
+            // Past the end: the file's new length did not survive, and its pages will be rebuilt like torn ones.
             (Trust::Recovering, PageFault::Device(IoError::PastEnd)) => {
                 C::zeroed(&self.0.world.frames, self.0.options.page_size)
             }
@@ -303,26 +303,26 @@ impl<C: Content> Cache<C> {
         Ok(page)
     }
 
-    /// Whether recovery found the page torn and it is not rebuilt yet.
+    /// Whether recovery found the page torn and has not rebuilt it yet.
     pub fn is_torn(&self, database: u8, page: PageNumber) -> bool {
         self.0.state.borrow().databases[usize::from(database)]
             .torn
             .contains(&page)
     }
 
-    /// The page's former content does not matter any more: it is torn no longer.
+    /// The page's former content no longer matters, so it no longer counts as torn.
     pub fn rebuilt(&self, database: u8, page: PageNumber) {
         self.with_database(database, |entry| {
             entry.torn.remove(&page);
         });
     }
 
-    /// Pages that recovery found torn and that are not rebuilt yet.
+    /// Pages that recovery found torn and has not rebuilt yet.
     pub fn torn(&self, database: u8) -> BTreeSet<PageNumber> {
         self.with_database(database, |entry| entry.torn.clone())
     }
 
-    /// The pages of a database that are in memory now.
+    /// The pages of a database in memory.
     pub(crate) fn resident_pages(&self, database: u8) -> Vec<PageNumber> {
         let state = self.0.state.borrow();
         let filled = (0..self.0.options.frames).filter(|frame| state.is_filled(*frame));
@@ -331,7 +331,8 @@ impl<C: Content> Cache<C> {
         own.map(|key| key.page).collect()
     }
 
-    /// What the flush map said of a page that recovery has met counts no more; the crash came between the two.
+    /// Discards the flush map's knowledge of a page that recovery has visited; the crash may have come between the two
+    /// writes.
     pub fn forget_flush(&self, database: u8, page: PageNumber) {
         self.with_database(database, |entry| entry.flush.forget_learned(page));
     }

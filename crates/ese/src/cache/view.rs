@@ -19,15 +19,15 @@ pub struct CachedPages<'a> {
     size: PageSize,
     pool: Frames,
     now: Time,
-    /// Frames that were looked at, hardly any twice: they count as used when the view ends.
+    /// Frames that were looked at, with few duplicates. They count as referenced when the view ends.
     used: RefCell<SmallVec<[u32; 16]>>,
 }
 
 impl Cache<Bytes> {
-    /// The resident pages of `database`, for as long as nothing else happens.
+    /// The resident pages of `database`, valid until the next event.
     ///
     /// # Panics
-    /// When two views exist at once.
+    /// When two views exist at the same time.
     pub fn pages(&self, database: u8) -> CachedPages<'_> {
         CachedPages {
             state: self.0.state.borrow_mut(),
@@ -94,7 +94,7 @@ impl Pages for CachedPages<'_> {
             .as_mut()
             .expect("a frame past reading holds a page");
         if Rc::get_mut(slot).is_none() {
-            // A write of it is in flight: that one keeps the old bytes, we go on in a copy.
+            // A write of the page is in flight and keeps the old bytes, so the change goes to a copy.
             let mut copy = self.pool.take(self.size.bytes());
             copy.copy_from_slice(slot);
             *slot = Rc::new(copy);

@@ -1,8 +1,7 @@
-//! Writing dirty pages: in runs, after their log, one write of a page at a time.
+//! Writing dirty pages: in runs, after their log, one write per page at a time.
 //!
-//! Callers name frames that should go out. Their neighbourhood is looked at for pages that can travel along, the runs are
-//! submitted, as many as may be in flight, and each ends in a task of its own, so nobody waits for a device longer than
-//! they must.
+//! Callers name the frames to write. Neighbouring pages that can join the write are added, and the runs are submitted up to
+//! the limit of writes in flight. Each run ends in its own task, so callers do not wait for its I/O.
 
 use std::rc::Rc;
 
@@ -19,22 +18,22 @@ use crate::format::flush_map::next_flush_type;
 use crate::log::WriteAhead;
 use crate::policy::coalesce::{Candidate, Limits, Run, runs};
 
-/// What becomes of a page when its write has ended.
+/// What happens to a page when its write ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum After {
-    /// It stays.
+    /// It stays in the cache.
     Keep,
-    /// It leaves the cache, unless somebody uses it again.
+    /// It is evicted, unless it has been referenced again.
     Evict,
 }
 
-/// A run on its way out.
+/// A run being written.
 struct Departure {
     database: u8,
     /// The first page of the run.
     first: PageNumber,
     frames: Vec<u32>,
-    /// The oldest position each dirty page of the run needed.
+    /// The oldest log position needed by each dirty page of the run.
     oldest: Vec<(u32, LogPosition)>,
     write: u64,
     bytes: u64,
@@ -42,12 +41,12 @@ struct Departure {
 }
 
 impl<C: Content> Cache<C> {
-    /// Waits for the log of these frames and submits their writes; says how many dirty pages are on their way.
+    /// Waits for the log of these frames and submits their writes. Returns how many dirty pages were submitted.
     ///
-    /// Pages that are clean, in flight, or were changed again while the log was awaited are left for the next time.
+    /// Skips pages that are clean, in flight, or changed again while waiting for the log.
     ///
     /// # Errors
-    /// When the log has failed, or the cache while writes in flight were waited for.
+    /// When the log has failed, or the cache has failed while waiting for writes in flight.
     pub(crate) async fn write_frames(
         &self,
         frames: &[u32],
@@ -61,7 +60,7 @@ impl<C: Content> Cache<C> {
         let mut left = frames.to_vec();
         let mut written = 0;
         while let Some(full) = self.depart_all(&mut left, after, &mut written) {
-            // Not for one write alone: the runs are made up anew each time.
+            // Not for a single write: the runs are computed again each time.
             let quarter = self.0.options.writes_max.div_ceil(4);
             self.0
                 .progress
@@ -74,8 +73,8 @@ impl<C: Content> Cache<C> {
         Ok(written)
     }
 
-    /// Submits as many of the frames that are `left` as may be in flight, and takes them off. The database whose limit is
-    /// reached, if one is.
+    /// Submits as many of the frames in `left` as may be in flight, and removes them from it. Returns the database whose
+    /// limit was reached, if any.
     fn depart_all(&self, left: &mut Vec<u32>, after: After, written: &mut u32) -> Option<u8> {
         let mut departed = Vec::new();
         let mut full = None;
@@ -104,7 +103,7 @@ impl<C: Content> Cache<C> {
         self.0.options.writes_max.saturating_sub(flying)
     }
 
-    /// The newest log position of these frames, for each log.
+    /// The newest log position of these frames, per log.
     fn logs_of(&self, frames: &[u32]) -> Vec<(Rc<dyn WriteAhead>, LogPosition)> {
         let state = self.0.state.borrow();
         let mut ends: Vec<(u8, usize, LogPosition)> = Vec::new();
@@ -122,7 +121,7 @@ impl<C: Content> Cache<C> {
             .collect()
     }
 
-    /// The runs that carry these frames and what may travel along.
+    /// Runs with these frames and the neighbours that can join them.
     fn runs_around(&self, frames: &[u32]) -> Vec<(u8, Run)> {
         let state = self.0.state.borrow();
         let size = self.0.options.page_size;
@@ -145,7 +144,7 @@ impl<C: Content> Cache<C> {
         let mut candidates = Vec::new();
         let mut out = Vec::new();
         let mut seeds = seeds.into_iter().peekable();
-        // Neighbourhoods of different seeds may overlap; a page travels with the first.
+        // Neighbourhoods of different seeds may overlap; a page joins the first.
         let mut covered: Option<PageKey> = None;
         while let Some(seed) = seeds.next() {
             let below = match covered {
@@ -159,7 +158,7 @@ impl<C: Content> Cache<C> {
                 page: seed.page,
                 dirty: true,
             });
-            // Upwards for as long as pages are cached and a seed is near; seeds on the way are taken along.
+            // Go up as long as pages are cached and a seed is near, including seeds on the way.
             let mut page = seed.page;
             let mut end = seed.page.after(reach);
             while page < end {
@@ -185,7 +184,7 @@ impl<C: Content> Cache<C> {
         found
     }
 
-    /// Seals and submits one run. `None` when nothing of it may go any more.
+    /// Seals and submits one run. `None` when none of it may be written any more.
     fn depart(&self, database: u8, run: Run, after: After) -> Option<(Ticket, Departure)> {
         let mut state = self.0.state.borrow_mut();
         let state = &mut *state;
@@ -196,8 +195,8 @@ impl<C: Content> Cache<C> {
             let frame = state.frames.find(PageKey { database, page })?;
             let entry = &mut state.databases[usize::from(database)];
             let slot = state.frames.page_mut(frame).as_mut()?;
-            // A clean page that only fills a gap keeps its type: no log record would tell recovery that it changed.
-            // A page that was made anew has none yet; it goes on from the one that stands in its place.
+            // A clean page that only fills a gap keeps its type: no log record would inform recovery of a change. A newly
+            // created page has no type yet and continues from the type of its predecessor.
             let former = match C::flush_type(slot, size) {
                 0 => entry.flush.flush_type(page),
                 known => known,
@@ -263,7 +262,7 @@ impl<C: Content> Cache<C> {
         ))
     }
 
-    /// Waits for a run's write and tidies up behind it.
+    /// Waits for a run's write and releases its pages.
     async fn arrive(self, ticket: Ticket, departure: Departure) {
         let done = ticket.await;
         self.0.meters.database(
@@ -285,7 +284,7 @@ impl<C: Content> Cache<C> {
             Ok(()) if first != LogPosition::MAX => entry.is_unsynced(first),
             Ok(()) => {}
             Err(error) => {
-                // What is on the disk is unknown: the pages stay dirty, the checkpoint stays where it is.
+                // The content of the disk is unknown: the pages stay dirty and hold the checkpoint.
                 let order = &mut state_ref.instances[instance].dirty;
                 for (frame, position) in &departure.oldest {
                     order.remove(*frame);
@@ -331,8 +330,8 @@ impl<C: Content> State<C> {
             .is_some()
     }
 
-    /// Whether the page may be written now: not in flight, its log is durable, and it is no page that recovery found torn, which a
-    /// new checksum would call right.
+    /// Whether the page may be written now: it is not in flight, its log is durable, and recovery has not found it torn (a
+    /// new checksum would make it look right).
     fn may_depart(&self, frame: u32) -> bool {
         let key = self.frames.key(frame);
         let database = &self.databases[usize::from(key.database)];
@@ -353,13 +352,13 @@ impl<C: Content> State<C> {
         })
     }
 
-    /// Whether the frame holds a page, and not memory that was claimed for one that nobody has made yet.
+    /// Whether the frame holds a page, not just memory claimed for a page yet to be created.
     pub(super) fn is_filled(&self, frame: u32) -> bool {
         let page = self.frames.page(frame);
         page.is_some_and(|page| C::time(page, self.page_size) != Some(DatabaseTime(0)))
     }
 
-    /// The cached pages right below `seed` that may travel along, lowest first.
+    /// Cached pages just below `seed` that can join its write, lowest first.
     fn candidates_below(
         &self,
         seed: PageKey,
@@ -380,7 +379,7 @@ impl<C: Content> State<C> {
         out.reverse();
     }
 
-    /// The pages of a run are ordinary pages again.
+    /// Returns the pages of a run to their normal state.
     fn land(&mut self, departure: &Departure) {
         for &frame in &departure.frames {
             self.frames.set_phase(frame, Phase::Resident);

@@ -1,9 +1,9 @@
-//! Making a new database: a bulk load at the speed of the device.
+//! Creating a database: a bulk load at the speed of the device.
 //!
-//! Nothing is logged. A file begins under a name of its own ([`making_path`]) and gets the database's name when its header is
-//! durable, so that no file without our marker ever has that name. The header says *just created* until the end, so that an
-//! interrupted creation is known for what it is; pages stream out in order; when all of them are durable the header
-//! says *clean*. Three passes over the messages fill three trees (see [`crate::table::load`]).
+//! Nothing is logged. The file starts under a temporary name ([`making_path`]) and gets the database's name when its header
+//! is durable, so that no file without our marker ever has that name. The header says *just created* until the end, to
+//! identify an interrupted creation. Pages stream out in order; when all of them are durable, the header says *clean*.
+//! Three passes over the messages fill three trees (see [`crate::table::load`]).
 
 mod writer;
 
@@ -23,26 +23,26 @@ use crate::table::load::{LoadOptions, RecordsLoad};
 use crate::table::message::{Body, Message, stays_inside};
 use writer::SequentialWriter;
 
-/// Messages between two looks at what has arrived, and what they cost a modelled core.
+/// Messages between two checks for completed writes, and the CPU time they cost on a modelled core.
 const BATCH: (u32, Span) = (16, Span::micros(40));
 
-/// How a database is made.
+/// Options for creating a database.
 #[derive(Clone, Debug)]
 pub struct CreateOptions {
     /// The page size.
     pub page_size: PageSize,
-    /// How full pages are filled, in percent; 100 at most. The catalog tells readers 80.
+    /// Fill of pages, in percent; at most 100. The catalog says 80.
     pub fill_percent: u32,
-    /// Pages behind the last tree that are the database's and free.
+    /// Free pages after the last tree that belong to the database.
     pub free_pages: u32,
-    /// About how long the file will be, for reserving it in one piece.
+    /// Approximate file length, to reserve it in one piece.
     pub expected_bytes: u64,
-    /// What tells the database from every other, with our marker. Given, and not drawn here, because what the messages hold
-    /// may depend on it.
+    /// Signature of the database, with our marker. Given rather than drawn here, because the messages' content may depend
+    /// on it.
     pub signature: Signature,
 }
 
-/// The messages that a new database begins with, by number.
+/// The messages of a new database, by number.
 pub trait MessageSource {
     /// All numbers, in the order of their ids.
     fn in_id_order(&self) -> Box<dyn Iterator<Item = u64> + '_>;
@@ -56,19 +56,19 @@ pub trait MessageSource {
     /// Bytes in a message's body.
     fn body_bytes(&self, number: u64) -> usize;
 
-    /// Writes a message's subject in place of what the buffer holds.
+    /// Writes a message's subject, replacing the content of the buffer.
     fn subject(&self, number: u64, subject: &mut Vec<u8>);
 
-    /// Writes a message's body likewise. Asked for once: with the record if the body stays there, or later.
+    /// Writes a message's body, likewise. Called once: with the record if the body stays inside, or later.
     fn body(&self, number: u64, body: &mut Vec<u8>);
 }
 
-/// A database that was made.
+/// A database that was created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Created {
-    /// Messages in it.
+    /// Messages.
     pub messages: u64,
-    /// Its pages, headers not counted.
+    /// Pages, without headers.
     pub pages: u32,
     /// Pages in use.
     pub used: u32,
@@ -76,19 +76,19 @@ pub struct Created {
     pub bytes: u64,
 }
 
-/// What the file of the database `path` is called until its header is durable. What is left there after a crash is blank or
-/// carries our marker.
+/// File name of the database `path` until its header is durable. After a crash, a file of this name is blank or carries our
+/// marker.
 pub fn making_path(path: &Path) -> PathBuf {
     path.with_extension("edb-making")
 }
 
-/// A file at `path` with nothing in it but its headers.
+/// Creates a file at `path` with only its headers.
 async fn begin(world: &World, path: &Path, header: &DatabaseHeader) -> Result<FileId, EngineError> {
     match world.volume.open(path, OpenMode::Read).await {
         Err(VolumeError::NotFound) => {}
         Err(error) => return Err(name_error(path)(error)),
         Ok(file) => {
-            // It was only looked for.
+            // It was only opened to see whether it exists.
             let _ = world.volume.close(file).await;
             return Err(name_error(path)(VolumeError::Exists));
         }
@@ -102,12 +102,12 @@ async fn begin(world: &World, path: &Path, header: &DatabaseHeader) -> Result<Fi
     Ok(file)
 }
 
-/// Makes the database `path`, which must not exist.
+/// Creates the database `path`, which must not exist.
 ///
-/// `progress` is told now and then how many bytes of pages have been handed out for writing.
+/// Calls `progress` now and then with the bytes of pages submitted for writing.
 ///
 /// # Errors
-/// When the file exists, or cannot be created, written or synced. What is there then carries our marker and says *just
+/// When the file exists, or cannot be created, written or synced. A file left behind carries our marker and says *just
 /// created*.
 ///
 /// # Panics
@@ -155,7 +155,7 @@ pub async fn create_database(
     Ok(created)
 }
 
-/// The first page that the first pass may stream: the ones before it are written at the end.
+/// The first page that the first pass may stream: the pages before it are written at the end.
 const FIRST_STREAMED: PageNumber = PageNumber(1);
 
 async fn write_headers(
@@ -175,7 +175,7 @@ async fn write_headers(
     Ok(())
 }
 
-/// A load under way.
+/// A load in progress.
 struct Load<'a> {
     world: &'a World,
     path: &'a Path,
@@ -277,7 +277,7 @@ impl Load<'_> {
         })
     }
 
-    /// Sends off what is finished, and now and then lets others run.
+    /// Submits finished pages, and now and then yields.
     async fn rest(&mut self, count: u32, settled: PageNumber) -> Result<(), EngineError> {
         if count.is_multiple_of(BATCH.0) {
             self.writer

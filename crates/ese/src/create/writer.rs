@@ -1,4 +1,4 @@
-//! Pages in order of their numbers, out of large frames, several writes in flight.
+//! Writes pages in order of their numbers, from large frames, with several writes in flight.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -10,12 +10,12 @@ use smallvec::smallvec;
 use crate::content::{Bytes, Content};
 use crate::tree::bulk::PageSink;
 
-/// Bytes in one write.
+/// Bytes per write.
 const CHUNK_BYTES: usize = 512 << 10;
-/// Writes in flight at most.
+/// Maximum writes in flight.
 const IN_FLIGHT: usize = 8;
 
-/// Writes pages behind one another.
+/// Writes pages sequentially.
 pub(super) struct SequentialWriter {
     world: World,
     file: FileId,
@@ -41,7 +41,7 @@ impl SequentialWriter {
         }
     }
 
-    /// Sends off the chunks that lie before `settled`, and waits while too many are in flight.
+    /// Submits the chunks before `settled`, and waits while too many are in flight.
     pub(super) async fn send(&mut self, settled: PageNumber) -> Result<(), IoError> {
         while !self.open.is_empty() && self.first.after(self.pages_per_chunk) <= settled {
             let frame = self.open.pop_front().expect("one is open");
@@ -55,7 +55,7 @@ impl SequentialWriter {
         Ok(())
     }
 
-    /// Sends off everything up to page `used`, writes zeros up to page `last`, and waits for all of it.
+    /// Submits everything up to page `used`, writes zeros up to page `last`, and waits for all of it.
     pub(super) async fn finish(
         &mut self,
         used: PageNumber,
@@ -86,7 +86,7 @@ impl SequentialWriter {
         Ok(())
     }
 
-    /// Writes one page over what is there.
+    /// Overwrites one page.
     pub(super) async fn patch(&self, number: PageNumber, bytes: &[u8]) -> Result<(), IoError> {
         let segment = Bytes::outgoing(&self.world.frames, bytes);
         let offset = number.offset(self.size);
@@ -130,7 +130,7 @@ impl PageSink for SequentialWriter {
         let distance = number.0 - self.first.0;
         let chunk = distance.div_euclid(self.pages_per_chunk) as usize;
         while self.open.len() <= chunk {
-            // Pages that no pass streams lie in between; they are written over at the end.
+            // Pages between passes are not streamed; they are overwritten at the end.
             self.open.push_back(self.world.frames.zeroed(CHUNK_BYTES));
         }
         let within = distance.rem_euclid(self.pages_per_chunk) as usize * self.size.bytes();

@@ -2,7 +2,7 @@
 //!
 //! A torn page can be rebuilt from the log: each of its sectors is from *some* version since the checkpoint, and the log
 //! has every byte in which those versions differ. A rotten page cannot: bytes that no log record writes would stay rotten,
-//! and a new checksum would bless them. Both look alike, so the durable log decides:
+//! and a new checksum would hide that. Both look alike, so the durable log decides:
 //!
 //! ```text
 //!   versions of the page    0 ----- 1 ----- 2 ----- 3       version 0: before the first change in the log

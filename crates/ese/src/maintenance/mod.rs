@@ -1,18 +1,18 @@
-//! Background maintenance: reading every page of a database again and again, slowly, to find bad ones before they are needed.
+//! Background maintenance: reads every page of a database again and again, slowly, to find bad ones before they are needed.
 //!
-//! Its pace is [`crate::policy::scan`]: a batch, a pause, the next batch; its I/O is counted as maintenance and yields to
-//! operations in whatever schedules by class. Of a batch:
+//! [`crate::policy::scan`] sets its pace: a batch, a pause, the next batch. Its I/O is counted as maintenance, and
+//! schedulers that use classes let operations go first. A batch is handled like this:
 //!
 //! ```text
-//!   all pages cached          not read at all: cached pages were judged when they came, and their disk version is old
-//!   some pages not cached     one read of the whole batch; those not cached are judged like pages an operation reads
+//!   all pages cached          not read: cached pages were checked when they were read, and their disk version is old
+//!   some pages not cached     one read of the whole batch; uncached pages are checked like pages an operation reads
 //!   a write in flight         the page is left for the next pass
-//!   all zero, never written   fine: room of the file that is not in use yet
-//!   the read fails            each page on its own, to find which it is
+//!   all zero, never written   fine: space of the file that is not in use yet
+//!   the read fails            each page on its own, to find the bad one
 //! ```
 //!
-//! A bad page ends nothing. It is remembered, and whoever needs it will meet the same error, unless another copy of the
-//! database puts it right ([`crate::patch`]).
+//! A bad page stops nothing. It is recorded, and an operation that needs it will get the same error, unless a copy of the
+//! database can repair it ([`crate::patch`]).
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -34,20 +34,20 @@ const READER: Reader = Reader {
     meter: |meters| &mut meters.maintenance,
 };
 
-/// What a scan has found so far.
+/// Findings of a scan so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Findings {
-    /// Passes over the whole database that are complete.
+    /// Complete passes over the whole database.
     pub passes: u64,
-    /// Pages judged.
+    /// Pages checked.
     pub judged: u64,
-    /// Pages not judged: cached, or being written.
+    /// Pages not checked: cached, or being written.
     pub skipped: u64,
-    /// Pages that are blank and were never written.
+    /// Blank pages that were never written.
     pub blank: u64,
-    /// Times that a page was bad and is right now, thanks to another copy.
+    /// Bad pages repaired from a copy.
     pub patched: u64,
-    /// Pages that were found bad, with the latest of what was wrong.
+    /// Bad pages, each with its latest error.
     pub bad: BTreeMap<PageNumber, EngineError>,
 }
 
@@ -56,7 +56,7 @@ pub struct Findings {
 pub struct Maintenance(Rc<RefCell<Findings>>);
 
 impl Maintenance {
-    /// What it has found so far.
+    /// Findings so far.
     pub fn findings(&self) -> Findings {
         self.0.borrow().clone()
     }
@@ -66,7 +66,7 @@ impl<C: Content> Instance<C> {
     /// Starts the scan of a database.
     ///
     /// # Panics
-    /// When the pause between batches is zero: a scan of cached pages would never let anything else happen.
+    /// When the pause between batches is zero: a scan of cached pages would never yield.
     pub fn maintain(&self, database: u8, throttle: Throttle) -> Maintenance {
         assert!(throttle.sleep > Span::ZERO, "a scan without pauses");
         let findings = Rc::<RefCell<Findings>>::default();
@@ -130,8 +130,7 @@ impl<C: Content> Instance<C> {
         }
     }
 
-    /// Keeps account of a page. A bad one is read once more as an operation would, which asks the other copies, if there are
-    /// any.
+    /// Records a page. A bad page is read once more as an operation would, which asks the copies, if there are any.
     async fn note(
         &self,
         entry: &Database,
@@ -163,7 +162,7 @@ impl<C: Content> Instance<C> {
     }
 }
 
-/// When to look again; an empty file gives no batch although one is due.
+/// When to look again. An empty file gives no batch even when one is due.
 fn next_look(scan: &Scan, now: Time, throttle: Throttle) -> Time {
     if scan.due() > now {
         scan.due()

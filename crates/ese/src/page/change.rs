@@ -7,35 +7,35 @@
 //!  range   offset u16 | length u16 | bytes
 //! ```
 //!
-//! *kind* 0 changes the page as it stood at *time before*; 1 goes on changing a page that this same change has touched;
-//! 2 begins with a page of zeros, so its former content does not matter. The time after the change is common to all
-//! entries and is part of the log record's head.
+//! *kind* 0 changes the page as it was at *time before*; 1 continues with a page that the same change has touched before; 2
+//! starts from a page of zeros, so its former content does not matter. The time after the change is common to all entries
+//! and is in the log record's head.
 
 use brunt_units::{DatabaseTime, PageNumber, PageSize};
 
 use super::{Claims, PageEditor};
 use crate::format::page::{DATABASE_TIME_AT, Page};
 
-/// What must be brought about before an operation can go on. Nothing has been changed when one is returned.
+/// What an operation needs before it can continue. Nothing has been changed when a need is returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
     /// This page must be read into memory.
     Page(PageNumber),
     /// Memory for this page, whose former content does not matter.
     Fresh(PageNumber),
-    /// The database must grow by at least so many pages.
+    /// The database must grow by at least this many pages.
     Growth(u32),
-    /// This page is not what the page that led to it says it is. Nobody can bring that about: the operation ends, and the
-    /// page is reported as damaged.
+    /// This page is not what the page that led to it says it is. This cannot be satisfied: the operation ends, and the page
+    /// is reported as damaged.
     Repair(PageNumber),
 }
 
-/// The pages of one database that are in memory now.
+/// The pages of one database in memory.
 pub trait Pages {
-    /// The size of every page.
+    /// Size of every page.
     fn page_size(&self) -> PageSize;
 
-    /// The last page that the file has. What leads beyond it, on a page, is damage.
+    /// The last page of the file. A page number beyond it is damage.
     fn last(&self) -> PageNumber;
 
     /// A page's bytes.
@@ -44,7 +44,7 @@ pub trait Pages {
     /// [`Need::Page`] when it is not in memory.
     fn resident(&self, page: PageNumber) -> Result<&[u8], Need>;
 
-    /// Makes sure that there is memory for a page whose former content does not matter.
+    /// Checks that there is memory for a page whose former content does not matter.
     ///
     /// # Errors
     /// [`Need::Fresh`] when there is none.
@@ -56,7 +56,7 @@ pub trait Pages {
     /// When the page is neither resident nor claimed.
     fn change(&mut self, page: PageNumber) -> &mut [u8];
 
-    /// The time of the database's latest change.
+    /// Time of the database's latest change.
     fn time(&self) -> DatabaseTime;
 }
 
@@ -65,19 +65,19 @@ const KIND_AGAIN: u8 = 1;
 const KIND_FRESH: u8 = 2;
 const ENTRY_HEAD: usize = 4 + 1 + 2 + 8;
 
-/// A change being made. Drop it without [`Change::finish`] only if no page was edited.
+/// A change in progress. Drop it without [`Change::finish`] only if no page was edited.
 pub struct Change<'p, P: Pages> {
     pages: &'p mut P,
     claims: Option<&'p Claims>,
     time: DatabaseTime,
     image: Vec<u8>,
-    /// Where the open entry's head stands in the image.
+    /// Where the open entry's head is in the image.
     entry: Option<usize>,
     touched: Vec<PageNumber>,
 }
 
 impl<'p, P: Pages> Change<'p, P> {
-    /// Begins a change at the tick after the database's latest.
+    /// Starts a change at the tick after the database's latest.
     pub fn new(pages: &'p mut P) -> Self {
         let time = pages.time().next();
         Self {
@@ -90,17 +90,17 @@ impl<'p, P: Pages> Change<'p, P> {
         }
     }
 
-    /// A change that leaves room for what others claim.
+    /// Leaves room for the claims of open transactions.
     pub fn with_claims(self, claims: Option<&'p Claims>) -> Self {
         Self { claims, ..self }
     }
 
-    /// What open transactions claim on the pages.
+    /// Claims of open transactions on the pages.
     pub fn claims(&self) -> Option<&'p Claims> {
         self.claims
     }
 
-    /// The pages, for looking.
+    /// The pages, for reading.
     pub fn pages(&self) -> &P {
         self.pages
     }
@@ -114,12 +114,12 @@ impl<'p, P: Pages> Change<'p, P> {
         Ok(Page::new(self.pages.resident(page)?, size))
     }
 
-    /// The time every touched page will carry.
+    /// The time that touched pages will carry.
     pub fn time(&self) -> DatabaseTime {
         self.time
     }
 
-    /// The pages that were edited, in the order in which they first were.
+    /// The edited pages, in order of first edit.
     pub(crate) fn touched(&self) -> &[PageNumber] {
         &self.touched
     }
@@ -132,7 +132,7 @@ impl<'p, P: Pages> Change<'p, P> {
     /// Edits a resident page.
     ///
     /// # Panics
-    /// When the page is not resident: whoever changes pages has looked at them before.
+    /// When the page is not resident: the caller must have read it before.
     pub fn edit(&mut self, page: PageNumber) -> PageEditor<'_> {
         let before = if self.touched.contains(&page) {
             self.open(page, KIND_AGAIN, self.time);
@@ -150,7 +150,7 @@ impl<'p, P: Pages> Change<'p, P> {
         self.editor(page)
     }
 
-    /// Edits a page that begins as zeros.
+    /// Edits a page that starts as zeros.
     ///
     /// # Panics
     /// When there is no memory for it, or this change has touched it before.
@@ -164,7 +164,7 @@ impl<'p, P: Pages> Change<'p, P> {
         self.editor(page)
     }
 
-    /// Ends the change: the pages it touched, its time and its image for the log record.
+    /// Ends the change. Returns the touched pages, the time and the image for the log record.
     pub fn finish(mut self) -> Changed {
         self.close();
         Changed {
@@ -194,7 +194,7 @@ impl<'p, P: Pages> Change<'p, P> {
         PageEditor::new(bytes, size, &mut self.image)
     }
 
-    /// Writes the open entry's number of ranges into its head.
+    /// Writes the number of ranges into the open entry's head.
     fn close(&mut self) {
         let Some(entry) = self.entry.take() else {
             return;
@@ -213,7 +213,7 @@ impl<'p, P: Pages> Change<'p, P> {
 /// A finished change.
 #[derive(Debug)]
 pub struct Changed {
-    /// What the touched pages carry now.
+    /// The time that the touched pages now carry.
     pub time: DatabaseTime,
     /// Each touched page once, in the order of first touch.
     pub touched: Vec<PageNumber>,
@@ -221,32 +221,32 @@ pub struct Changed {
     pub image: Vec<u8>,
 }
 
-/// One page's part of a change read back from the log.
+/// One page's part of a change, read back from the log.
 #[derive(Clone, Copy, Debug)]
 pub struct PageChange<'a> {
     /// The page.
     pub page: PageNumber,
-    /// Whether the page begins as zeros.
+    /// Whether the page starts as zeros.
     pub is_fresh: bool,
-    /// Whether an earlier entry of the same change was for the same page.
+    /// Whether an earlier entry of the same change concerned the same page.
     pub is_again: bool,
-    /// What the page carried before.
+    /// The page's time before the change.
     pub before: DatabaseTime,
     count: u16,
     ranges: &'a [u8],
 }
 
-/// Bytes and where they go.
+/// Bytes and their offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range<'a> {
     /// First byte in the page.
     pub offset: usize,
-    /// What to write there.
+    /// The bytes to write.
     pub bytes: &'a [u8],
 }
 
 impl<'a> PageChange<'a> {
-    /// The ranges in the order of writing. Lengths were checked when the entry was read.
+    /// The ranges in write order. Lengths were checked when the entry was read.
     pub fn ranges(&self) -> impl Iterator<Item = Range<'a>> {
         let mut rest = self.ranges;
         (0..self.count).map(move |_| {
@@ -258,7 +258,7 @@ impl<'a> PageChange<'a> {
         })
     }
 
-    /// Writes this part into the page's bytes, whatever they hold, and stamps them with `time`.
+    /// Writes this part into the page's bytes, whatever their content, and stamps them with `time`.
     pub fn apply(&self, page: &mut [u8], time: DatabaseTime) {
         if self.is_fresh {
             page.fill(0);
@@ -270,7 +270,7 @@ impl<'a> PageChange<'a> {
     }
 }
 
-/// Reads a change's image. Yields `None` once where the bytes make no sense for pages of this size, then ends.
+/// Reads a change's image. Yields `None` once where the bytes are malformed for pages of this size, then ends.
 pub struct PageChanges<'a> {
     rest: &'a [u8],
     size: PageSize,

@@ -1,19 +1,19 @@
-//! Room on pages that open transactions may want back.
+//! Room on pages that open transactions may need again.
 //!
-//! A transaction that makes an entry shorter leaves bytes free on its page. Until it is over they are nobody's: to take the
-//! change back must not need a split, because a split may need a page that a full volume does not have. So each replacement
-//! is remembered with the length that it replaced, and the largest such length of an entry is its *claim*.
+//! A transaction that shortens an entry leaves free bytes on its page. Until it ends, no other transaction may use them:
+//! undoing the change must not need a split, because a split may need a page that a full volume does not have. So each
+//! replacement is recorded with the length that it replaced. The largest such length of an entry is its *claim*.
 //!
 //! ```text
 //!    | entry a | entry k, shorter now |.......... free ..........| tags |
-//!              '------- claim of k --------'                      others may take the free bytes less what is claimed
+//!              '------- claim of k --------'                      others may use the free bytes minus the claims
 //! ```
 //!
-//! Invariant: the entries of a leaf, each as long as it is or as its claim, whichever is more, fit the leaf.
+//! Invariant: the entries of a leaf fit the leaf even if each has the larger of its length and its claim.
 //!
-//! Claims are not on pages. They follow from the undo steps of open transactions, so after a crash they are what they were.
-//! ESE has besides a count on the page (`cbUncommittedFree`), a bound that it makes exact from its version store when the
-//! page seems full; here the exact number is taken at once, and the count on the page stays 0.
+//! Claims are not stored on pages. They follow from the undo steps of open transactions, so they are the same after a
+//! crash. ESE also has a count on the page (`cbUncommittedFree`), a bound that it makes exact from its version store when
+//! the page seems full. Here the exact number is computed at once, and the count on the page stays 0.
 //!
 //! Source: microsoft/Extensible-Storage-Engine, dev/ese/src/inc/node.hxx (`FNDFreePageSpace`, `CbNDReservedSizeOfNode`),
 //! dev/ese/src/ese/ver.cxx (`FVERCheckUncommittedFreedSpace`, `CbVERGetNodeReserve`).
@@ -24,7 +24,7 @@ use std::ops::Bound;
 use brunt_units::PageNumber;
 use smallvec::SmallVec;
 
-/// The lengths that an entry's data had before each replacement that can still be taken back, newest last.
+/// Former lengths of an entry's data, one for each replacement that can still be undone, newest last.
 type Lengths = SmallVec<[usize; 2]>;
 
 /// The claims on one database, by the root of the tree and the key of the entry.
@@ -34,13 +34,13 @@ pub struct Claims {
 }
 
 impl Claims {
-    /// Data of `bytes` bytes was replaced, and may have to come back.
+    /// Data of `bytes` bytes was replaced and may have to be restored.
     pub fn add(&mut self, root: PageNumber, key: &[u8], bytes: usize) {
         let entries = self.trees.entry(root).or_default();
         entries.entry(key.to_vec()).or_default().push(bytes);
     }
 
-    /// The newest replacement of an entry has been taken back.
+    /// The newest replacement of an entry has been undone.
     pub fn take_back(&mut self, root: PageNumber, key: &[u8]) {
         let entry = self.trees.get_mut(&root).and_then(|tree| tree.get_mut(key));
         if let Some(lengths) = entry {
@@ -51,7 +51,7 @@ impl Claims {
         }
     }
 
-    /// No replacement of an entry will be taken back any more.
+    /// The replacements of an entry can no longer be undone.
     pub fn release(&mut self, root: PageNumber, key: &[u8]) {
         if let Some(entries) = self.trees.get_mut(&root) {
             entries.remove(key);
@@ -61,12 +61,12 @@ impl Claims {
         }
     }
 
-    /// Whether there is none on a tree.
+    /// Whether a tree has no claims.
     pub fn is_free(&self, root: PageNumber) -> bool {
         !self.trees.contains_key(&root)
     }
 
-    /// The claims on entries from `first` to `last` of a tree, in key order: key, and bytes of data.
+    /// The claims on entries from `first` to `last` of a tree, in key order, as key and bytes of data.
     pub fn between<'c>(
         &'c self,
         root: PageNumber,

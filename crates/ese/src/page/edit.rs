@@ -1,13 +1,13 @@
-//! Writing into one page and remembering what was written.
+//! Writing into one page and recording what was written.
 //!
 //! ```text
 //!  | header | item | item | hole | item | ........ free ........ | tag 3 | tag 2 | tag 1 | tag 0 |
 //!  0        hl                          hl + first free          ps - 4 (tags)                  ps
 //! ```
 //!
-//! Items need not lie in the order of their tags. A new item goes behind the last one; when there is no room, into the
-//! smallest hole that takes it; only when the holes are too small one by one is the page compacted, which logs the
-//! whole of it. With records of like sizes, deletes leave holes that inserts fit, and compaction stays rare.
+//! Items need not be in tag order. A new item goes after the last one. If there is no room, it goes into the smallest
+//! sufficient hole. Only if every hole is too small is the page compacted, which logs the whole page. With records of
+//! similar size, deletes leave holes that inserts fit, and compaction stays rare.
 //!
 //! Invariants, asserted: `free = ps - hl - sum of items - 4 x tags`; no item reaches past *first free*; *first free* never
 //! reaches into the tags.
@@ -21,13 +21,13 @@ use crate::format::page::{
     Page, PageFlags, TAG_BYTES, TAG_COUNT_AT, body_bytes, header_bytes, tag_at, tag_mask,
 };
 
-/// Edits one page; see the story of this file.
+/// Edits one page; see the head of this file.
 pub struct PageEditor<'a> {
     bytes: &'a mut [u8],
     size: PageSize,
-    /// The image of the change; the open entry is its end.
+    /// The image of the change; it ends with the open entry.
     image: &'a mut Vec<u8>,
-    /// The page offset at which the range at the image's end stops, and where that range's head stands.
+    /// The page offset at which the image's last range ends, and where that range's head is.
     open: Option<(usize, usize)>,
 }
 
@@ -41,7 +41,7 @@ impl<'a> PageEditor<'a> {
         }
     }
 
-    /// The page as it stands now.
+    /// The current page.
     pub fn page(&self) -> Page<'_> {
         Page::new(self.bytes, self.size)
     }
@@ -54,7 +54,7 @@ impl<'a> PageEditor<'a> {
         self.write_u16(TAG_COUNT_AT, 1);
     }
 
-    /// Sets the page's flags, except the flush type, which belongs to whoever writes the page out and is never logged.
+    /// Sets the page's flags, except the flush type, which the write sets and which is never logged.
     pub fn set_flags(&mut self, flags: PageFlags) {
         let flags = flags.with_flush_type(self.page().flags().flush_type());
         self.write(FLAGS_AT, &flags.0.to_le_bytes());
@@ -70,10 +70,10 @@ impl<'a> PageEditor<'a> {
         self.write(NEXT_AT, &page.0.to_le_bytes());
     }
 
-    /// Puts a node before node `index`, or at the end. The key is stored whole.
+    /// Inserts a node before node `index`, or at the end. The key is stored whole.
     ///
     /// # Panics
-    /// When it does not fit ([`node_cost`] against [`Page::free`]) or there is no such place.
+    /// When it does not fit ([`node_cost`] against [`Page::free`]) or `index` is out of range.
     pub fn insert(&mut self, index: usize, key: &[u8], data: &[u8]) {
         let (slot, count) = (index + 1, self.page().tag_count());
         assert!(slot <= count, "node {index} of {}", count - 1);
@@ -92,7 +92,7 @@ impl<'a> PageEditor<'a> {
         self.took(offset, item.len(), item.len() + TAG_BYTES);
     }
 
-    /// Puts nodes behind the others, in one stretch of bytes.
+    /// Appends nodes, in one stretch of bytes.
     ///
     /// # Panics
     /// When they do not fit ([`Nodes::cost`] against [`Page::free`]).
@@ -119,7 +119,7 @@ impl<'a> PageEditor<'a> {
     /// Removes node `index`.
     ///
     /// # Panics
-    /// When there is no such node. So do the other verbs that take an index.
+    /// When there is no such node. This holds for all methods that take an index.
     pub fn remove(&mut self, index: usize) {
         let (slot, count) = (index + 1, self.page().tag_count());
         assert!(slot < count, "node {index} of {}", count - 1);
@@ -131,10 +131,10 @@ impl<'a> PageEditor<'a> {
         self.gave(length + TAG_BYTES);
     }
 
-    /// Replaces node `index` by another, with no flags set.
+    /// Replaces node `index` by another, without flags.
     ///
     /// # Panics
-    /// When it does not fit: the page's free bytes plus the old node's must take it.
+    /// When it does not fit into the page's free bytes plus the old node's.
     pub fn replace(&mut self, index: usize, key: &[u8], data: &[u8]) {
         self.replace_item(index + 1, &node(key, data));
     }
@@ -161,7 +161,7 @@ impl<'a> PageEditor<'a> {
     /// Overwrites data bytes of node `index` in place, `at` bytes into its data.
     ///
     /// # Panics
-    /// When they reach past the node's end.
+    /// When they extend past the node's end.
     pub fn overwrite(&mut self, index: usize, at: usize, data: &[u8]) {
         let (offset, length) = self.item(index + 1);
         let node = self
@@ -176,7 +176,7 @@ impl<'a> PageEditor<'a> {
         self.write(header_bytes(self.size) + offset + head + at, data);
     }
 
-    /// Drops every node from `index` on.
+    /// Removes every node from `index` on.
     pub fn truncate(&mut self, index: usize) {
         let slot = index + 1;
         let count = self.page().tag_count();
@@ -195,7 +195,7 @@ impl<'a> PageEditor<'a> {
             self.gave(length - item.len());
             return;
         }
-        // Its own bytes are free for the new item, but only once the tag no longer points at them.
+        // The item's old bytes are free for the new one, but only once the tag no longer points at them.
         self.write(tag_at(self.size, slot), &tag(0, 0));
         self.gave(length);
         let offset = self.place(item.len(), 0);
@@ -204,7 +204,7 @@ impl<'a> PageEditor<'a> {
         self.took(offset, item.len(), item.len());
     }
 
-    /// Finds room for an item of `length` bytes and `tags` more bytes of tags; compacts the page if it must.
+    /// Finds room for an item of `length` bytes and `tags` more bytes of tags; compacts the page if necessary.
     fn place(&mut self, length: usize, tags: usize) -> usize {
         let page = self.page();
         assert!(
@@ -233,7 +233,7 @@ impl<'a> PageEditor<'a> {
         let used = items.last().map_or(0, |(offset, size)| offset + size);
         match best {
             Some((_, at)) if used <= floor => {
-                // The end of items that are gone may lie where the new tag goes.
+                // The end of removed items may be where the new tag goes.
                 self.write_u16(FIRST_FREE_AT, used);
                 at
             }
@@ -241,7 +241,7 @@ impl<'a> PageEditor<'a> {
         }
     }
 
-    /// Moves all items together, in the order of their tags; returns where the free bytes begin.
+    /// Moves all items together, in tag order; returns where the free bytes begin.
     fn compact(&mut self) -> usize {
         let count = self.page().tag_count();
         let start = header_bytes(self.size);
@@ -260,7 +260,7 @@ impl<'a> PageEditor<'a> {
         data.len()
     }
 
-    /// `tag` with the node flags that small pages keep there.
+    /// `tag` with the node flags that small pages store in it.
     fn with_flags(&self, slot: usize, tag: [u8; TAG_BYTES]) -> [u8; TAG_BYTES] {
         if self.size.is_large() {
             return tag;
@@ -302,8 +302,8 @@ impl<'a> PageEditor<'a> {
         self.write(offset, &value.to_le_bytes());
     }
 
-    /// Writes and remembers. Bytes that are there already are not logged again: either some change behind the checkpoint
-    /// logged them, or every version of the page holds them.
+    /// Writes and records. Bytes that are unchanged are not logged again: either a change since the checkpoint logged them,
+    /// or every version of the page has them.
     fn write(&mut self, offset: usize, bytes: &[u8]) {
         let old = &self.bytes[offset..offset + bytes.len()];
         let Some(first) = old.iter().zip(bytes).position(|(old, new)| old != new) else {
@@ -337,7 +337,7 @@ impl<'a> PageEditor<'a> {
     }
 }
 
-/// Free bytes that a node takes, its tag included.
+/// Free bytes that a node needs, its tag included.
 pub fn node_cost(key: &[u8], data: &[u8]) -> usize {
     2 + key.len() + data.len() + TAG_BYTES
 }
@@ -426,7 +426,7 @@ mod tests {
         assert_eq!(&nodes, model);
     }
 
-    /// Random edits agree with a list, the page's own arithmetic holds, and replaying the images over *any* mixture of
+    /// Random edits agree with a list, the page's own counters agree, and replaying the images over *any* mixture of
     /// sectors of earlier versions gives the final page.
     #[test]
     fn edits_agree_with_a_list_and_replay_heals_torn_pages() {
@@ -454,7 +454,7 @@ mod tests {
                     versions.push(pages.bytes(PAGE).to_vec());
                 }
             }
-            // The first version is behind the checkpoint; all later changes are replayed over a mixture.
+            // The first version is before the checkpoint; all later changes are replayed over a mixture.
             pages.log.remove(0);
             for _ in 0..20 {
                 let mut torn = versions[0].clone();

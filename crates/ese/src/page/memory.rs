@@ -1,4 +1,4 @@
-//! Pages in a map, for tests: some are resident, the others have to be asked for.
+//! Pages in a map, for tests: some are resident, others must be requested.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use brunt_units::{DatabaseTime, PageNumber, PageSize};
 
 use super::{Change, Changed, Need, PageChanges, Pages};
 
-/// A database that is nothing but its pages.
+/// A database that consists only of pages.
 #[derive(Clone)]
 pub(crate) struct MemoryPages {
     size: PageSize,
@@ -31,7 +31,7 @@ impl MemoryPages {
         }
     }
 
-    /// Makes one change; what it needs is brought about and it starts over, having changed nothing.
+    /// Makes one change: satisfies its needs and retries until it succeeds.
     pub(crate) fn change_with<T>(
         &mut self,
         mut work: impl FnMut(&mut Change<'_, Self>) -> Result<T, Need>,
@@ -52,7 +52,7 @@ impl MemoryPages {
         }
     }
 
-    /// Remembers a finished change.
+    /// Records a finished change.
     pub(crate) fn record(&mut self, changed: Changed) {
         if !changed.touched.is_empty() {
             self.time = changed.time;
@@ -60,7 +60,7 @@ impl MemoryPages {
         }
     }
 
-    /// Brings about what is needed.
+    /// Satisfies a need.
     pub(crate) fn fulfil(&mut self, need: Need) {
         match need {
             Need::Page(page) => assert!(self.absent.remove(&page), "page {page} does not exist"),
@@ -75,28 +75,28 @@ impl MemoryPages {
         }
     }
 
-    /// Puts a whole page in its place, as a bulk load does.
+    /// Stores a whole page, as a bulk load does.
     pub(crate) fn put(&mut self, page: PageNumber, bytes: Vec<u8>) {
         assert_eq!(bytes.len(), self.size.bytes());
         self.pages.insert(page, bytes);
     }
 
-    /// Says when the latest change was, after pages were put.
+    /// Sets the time of the latest change, after pages were stored.
     pub(crate) fn set_time(&mut self, time: DatabaseTime) {
         self.time = time;
     }
 
-    /// Ends the file behind a page; one that was never ended has every page.
+    /// Ends the file after page `last`; by default it has every page.
     pub(crate) fn end_behind(&mut self, last: PageNumber) {
         self.last = last;
     }
 
-    /// Whether there is such a page, in memory or not.
+    /// Whether the page exists, in memory or not.
     pub(crate) fn exists(&self, page: PageNumber) -> bool {
         self.pages.contains_key(&page)
     }
 
-    /// Forgets that any page is in memory.
+    /// Marks all pages as not resident.
     pub(crate) fn evict_all(&mut self) {
         self.absent = self.pages.keys().copied().collect();
     }
@@ -109,7 +109,7 @@ impl MemoryPages {
         self.pages.keys().copied()
     }
 
-    /// Replays every change over `pages` unconditionally, as recovery does with torn ones.
+    /// Replays every change over `pages` unconditionally, as recovery does with torn pages.
     pub(crate) fn replay_over(&self, pages: &mut BTreeMap<PageNumber, Vec<u8>>) {
         for (time, image) in &self.log {
             for entry in PageChanges::new(image, self.size) {

@@ -1,6 +1,6 @@
-//! Nodes on their way from one page to another.
+//! Nodes being moved from one page to another.
 //!
-//! Keys are whole here: the prefix that shortens them belongs to the page they come from.
+//! Keys are whole here: their prefix belongs to the page they come from.
 
 use std::ops::Range;
 
@@ -9,16 +9,16 @@ use brunt_units::PageSize;
 use crate::format::node::{Key, NodeFlags};
 use crate::format::page::{NODE_LENGTH_MASK, Page, PageError, TAG_BYTES};
 
-/// A run of nodes in key order, out of any page.
+/// A run of nodes in key order, independent of a page.
 #[derive(Clone, Debug, Default)]
 pub struct Nodes {
     /// Items one after another, without flags.
     bytes: Vec<u8>,
-    /// Where each ends, and its flags.
+    /// The end and the flags of each.
     ends: Vec<(usize, NodeFlags)>,
 }
 
-/// Where an item lies within its run.
+/// Position of an item within its run.
 pub(super) struct Item {
     pub(super) offset: usize,
     pub(super) length: usize,
@@ -30,7 +30,7 @@ impl Nodes {
     /// The nodes `range` of a page.
     ///
     /// # Errors
-    /// Those of [`Page::node`]; [`PageError::KeyOutside`] when prefix and rest make a key longer than lengths can say.
+    /// Those of [`Page::node`]; [`PageError::KeyOutside`] when prefix and rest form a key that is too long.
     pub fn of(page: Page<'_>, range: Range<usize>) -> Result<Self, PageError> {
         let mut nodes = Self::default();
         for index in range {
@@ -47,7 +47,7 @@ impl Nodes {
         Ok(nodes)
     }
 
-    /// Adds a node behind the others.
+    /// Appends a node.
     ///
     /// # Panics
     /// When the key has 8 KiB or more.
@@ -61,7 +61,7 @@ impl Nodes {
         self.ends.push((self.bytes.len(), flags));
     }
 
-    /// Whether there is none.
+    /// Whether there are no nodes.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
@@ -71,7 +71,7 @@ impl Nodes {
         self.bytes.len() + TAG_BYTES * self.ends.len()
     }
 
-    /// The bytes as they lie on a page of `size`, and each item's place in them.
+    /// The bytes as laid out on a page of `size`, and each item's position in them.
     pub(super) fn to_items(&self, size: PageSize) -> (Vec<u8>, Vec<Item>) {
         let mut bytes = self.bytes.clone();
         let mut offset = 0;

@@ -1,6 +1,6 @@
-//! One page for a tree, as part of the change that uses it.
+//! Allocates one page for a tree, as part of the change that uses it.
 //!
-//! First fit: the lowest available page, so that a tree loaded in order lies in order.
+//! First fit: the lowest available page, so that a tree loaded in order is in order on disk.
 
 use brunt_units::PageNumber;
 
@@ -9,7 +9,7 @@ use super::{Extents, Space, SplitBuffer, extent_pages, extents, obtain};
 use crate::page::{Change, Need, Pages};
 use crate::tree::{Site, Step, levels, shrink_at};
 
-/// A page found for a tree, with memory for it. It is the tree's once [taken](Self::take).
+/// A page found for a tree, with memory for it. It belongs to the tree once [taken](Self::take).
 #[derive(Clone, Copy, Debug)]
 #[must_use]
 pub(crate) struct Grant {
@@ -19,19 +19,18 @@ pub(crate) struct Grant {
 
 #[derive(Clone, Copy, Debug)]
 enum From {
-    /// What is left in the split buffer, on this root.
+    /// The split buffer after removing the page, and its root.
     Buffer(PageNumber, SplitBuffer),
     Extent(Place),
 }
 
 impl Grant {
-    /// Which page it is.
+    /// The page.
     pub(crate) fn page(self) -> PageNumber {
         self.page
     }
 
-    /// Takes the page out of the available ones. Nothing may have been written into the tree's space since the page was
-    /// reserved.
+    /// Removes the page from the available ones. The tree's space must not have been written since the page was reserved.
     pub(crate) fn take<P: Pages>(self, change: &mut Change<'_, P>) -> PageNumber {
         match self.from {
             From::Buffer(root, left) => change.edit(root).set_external_header(&left.to_bytes()),
@@ -43,8 +42,8 @@ impl Grant {
     }
 }
 
-/// Finds a page for a tree or a space tree. [`Step::Again`] when something had to be moved first: an extent from the parent,
-/// or a page into the split buffer.
+/// Finds a page for a tree or a space tree. [`Step::Again`] when something had to be moved first: an extent from the
+/// parent, or a page into the split buffer.
 pub(crate) fn reserve<P: Pages>(
     change: &mut Change<'_, P>,
     site: Site,
@@ -75,11 +74,11 @@ pub(crate) fn reserve<P: Pages>(
         return Ok(Step::Again);
     }
     let Some(place) = first_to_take(change.pages(), space)? else {
-        // The pages kept back are gone, which no space tree written by us comes to.
+        // The reserved pages are gone, which cannot happen to a space tree written by us.
         return Err(Need::Repair(root));
     };
     if site.is_space() {
-        // Its own leaf must not change under its split: the page goes through the buffer.
+        // A space tree's leaf must not change during its own split, so the page goes through the buffer.
         let extent = take_first(change, place, 1);
         buffer.put(extent.last);
         change.edit(root).set_external_header(&buffer.to_bytes());
@@ -105,13 +104,13 @@ fn first_to_take<P: Pages>(pages: &P, space: Space) -> Result<Option<Place>, Nee
     Ok(None)
 }
 
-/// Pages that only space trees may take: the most that one insert into the owned-extents tree can need, a page for each
+/// Number of pages reserved for space trees: the most that one insert into the owned-extents tree can need, a page per
 /// level and one for a new root.
 fn kept_back<P: Pages>(pages: &P, space: Space) -> Result<u64, Need> {
     Ok(levels(pages, space.owned)? as u64 + 1)
 }
 
-/// Whether `wanted` pages are available beside those kept back.
+/// Whether `wanted` pages are available besides the reserved ones.
 pub(super) fn is_enough<P: Pages>(
     pages: &P,
     space: Space,
@@ -125,7 +124,7 @@ pub(super) fn is_enough<P: Pages>(
         let Some(place) = extents.next()? else {
             return Ok(false);
         };
-        // The last page of a leaf's only node stays, see `first_to_take`.
+        // The last page of a leaf's only node stays; see `first_to_take`.
         sum += u64::from(place.extent.pages) - u64::from(place.is_alone);
     }
     Ok(true)

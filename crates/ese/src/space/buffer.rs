@@ -1,12 +1,12 @@
-//! The split buffer: pages held back for the space trees' own splits.
+//! The split buffer: pages reserved for the space trees' own splits.
 //!
 //! ```text
 //!    0  4  pages of the first run          8  4  last page of the first run
 //!    4  4  pages of the second run        12  4  last page of the second run
 //! ```
 //!
-//! Tag 0 of a space tree's root. Runs of no pages are zero. We use the one of the available-extents root for both space
-//! trees and leave the other zero.
+//! Stored in tag 0 of a space tree's root. Empty runs are zero. We use the buffer of the available-extents root for both
+//! space trees and leave the other zero.
 //!
 //! Source: microsoft/Extensible-Storage-Engine, dev/ese/src/inc/_space.hxx (`SPLIT_BUFFER`).
 
@@ -27,7 +27,7 @@ pub(crate) struct SplitBuffer {
 }
 
 impl SplitBuffer {
-    /// The split buffer of a space tree's root. `None` when tag 0 is none.
+    /// The split buffer in a space tree's root. `None` when tag 0 is not one.
     pub(crate) fn of(root: Page<'_>) -> Option<Self> {
         let item = root
             .item(0)
@@ -43,7 +43,7 @@ impl SplitBuffer {
         sensible.then_some(Self { runs })
     }
 
-    /// The split buffer for the space trees of `space`. What it names lies in the file.
+    /// The split buffer for the space trees of `space`. Its pages must be within the file.
     ///
     /// # Errors
     /// [`Need::Page`]; [`Need::Repair`].
@@ -67,12 +67,12 @@ impl SplitBuffer {
         bytes
     }
 
-    /// The runs that have pages.
+    /// The non-empty runs.
     pub(crate) fn runs(self) -> impl Iterator<Item = Extent> {
         self.runs.into_iter().flatten()
     }
 
-    /// Takes a page out.
+    /// Takes a page.
     pub(crate) fn take(&mut self) -> Option<PageNumber> {
         let run = self.runs.iter_mut().rev().find(|run| run.is_some())?;
         let Extent { last, pages } = (*run)?;
@@ -84,10 +84,10 @@ impl SplitBuffer {
         Some(first)
     }
 
-    /// Puts a page in.
+    /// Adds a page.
     ///
     /// # Panics
-    /// When both runs have pages.
+    /// When both runs are in use.
     pub(crate) fn put(&mut self, page: PageNumber) {
         let slot = self.runs.iter_mut().find(|run| run.is_none());
         *slot.expect("a free run of the split buffer") = Some(Extent {
@@ -97,7 +97,7 @@ impl SplitBuffer {
     }
 }
 
-/// Puts a page that a space tree needs no more into the split buffer. The available-extents root is resident.
+/// Puts a page that a space tree no longer needs into the split buffer. The available-extents root is resident.
 pub(crate) fn put_into_buffer<P: Pages>(change: &mut Change<'_, P>, site: Site, page: PageNumber) {
     let outcome = Space::of(change.pages(), site.owner).and_then(|space| {
         let mut buffer = SplitBuffer::load(change.pages(), space)?;

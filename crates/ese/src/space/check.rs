@@ -1,8 +1,8 @@
 //! Accounting for every page of a database.
 //!
-//! First all space trees are read: they say which tree owns a page, the innermost counting. Then all trees are walked.
-//! Every page of the database must come out exactly once: in its owner's tree, in one of its owner's space trees, or
-//! available there.
+//! First all space trees are read. They say which tree owns a page; the innermost owner counts. Then all trees are walked.
+//! Every page of the database must occur exactly once: in its owner's tree, in one of its owner's space trees, or available
+//! there.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::page::Pages;
 use crate::tree::TreeId;
 use crate::tree::check::{CheckStop, TreeCheck, TreeProblem, TreeSummary, Visitor};
 
-/// A check of all trees and all space on its way. Which trees there are, the catalog says.
+/// A check of all trees and all space in progress. The catalog says which trees there are.
 pub struct DatabaseCheck {
     trees: Vec<TreeId>,
     spaces: BTreeMap<PageNumber, TreeSpace>,
@@ -33,7 +33,7 @@ enum Phase {
     Finished,
 }
 
-/// The space of one tree, as read.
+/// The space of one tree as read.
 struct TreeSpace {
     tree: TreeId,
     parent: PageNumber,
@@ -43,7 +43,7 @@ struct TreeSpace {
     used: Vec<PageNumber>,
 }
 
-/// The two space trees of a tree, being read.
+/// The two space trees of a tree while being read.
 struct SpaceReading {
     checks: [TreeCheck; 2],
     lists: [ExtentList; 2],
@@ -81,10 +81,10 @@ impl Visitor for ExtentList {
     }
 }
 
-/// Pages of the largest database that is checked, for which 128 MiB of memory are needed; a damaged extent may say more.
+/// Limit on pages of a database to check, which takes 128 MiB of memory; a damaged extent may claim more.
 const PAGES_MAX: usize = 1 << 24;
 
-/// What is known of each page: the place of its owner among the trees, and whether it was accounted for.
+/// For each page: the index of its owner among the trees, and whether it has been accounted for.
 #[derive(Default)]
 struct Ledger {
     pages: Vec<(u32, bool)>,
@@ -93,7 +93,7 @@ struct Ledger {
 impl Ledger {
     const NOBODY: u32 = u32::MAX;
 
-    /// Gives a page from one owner to the next.
+    /// Transfers a page from one owner to the next.
     fn hand_over(&mut self, page: PageNumber, from: u32, to: u32) -> Result<(), TreeProblem> {
         let index = page.0 as usize;
         if index >= PAGES_MAX {
@@ -123,7 +123,7 @@ impl Ledger {
         }
     }
 
-    /// A page that belongs to somebody and was not met.
+    /// A page that has an owner but did not occur.
     fn lost(&self) -> Option<PageNumber> {
         let lost = |(owner, used): &(u32, bool)| *owner != Self::NOBODY && !used;
         let index = self.pages.iter().position(lost)?;
@@ -131,7 +131,7 @@ impl Ledger {
     }
 }
 
-/// Books the pages of one tree.
+/// Accounts for the pages of one tree.
 struct Bookkeeper<'l> {
     ledger: &'l mut Ledger,
     owner: u32,
@@ -148,7 +148,7 @@ fn extent_pages(extent: Extent) -> impl Iterator<Item = PageNumber> {
 }
 
 impl DatabaseCheck {
-    /// A check of the database that holds `trees`, not counting the database root. It may have 16,777,215 pages; more are a fault.
+    /// A check of the database that holds `trees`, not counting the database root. More than 16,777,215 pages are a fault.
     pub fn new(trees: &[TreeId]) -> Self {
         let mut all = vec![TreeId::DATABASE];
         all.extend_from_slice(trees);
@@ -161,10 +161,10 @@ impl DatabaseCheck {
         }
     }
 
-    /// Goes on to the end; gives each tree's summary, the database root's first.
+    /// Runs to the end. Returns each tree's summary, the database root's first.
     ///
     /// # Errors
-    /// [`CheckStop`]. After a need, bring it about and call again. After a fault, the check is over.
+    /// [`CheckStop`]. After a need, satisfy it and call again. After a fault, the check is over.
     pub fn run<P: Pages>(&mut self, pages: &P) -> Result<Vec<(TreeId, TreeSummary)>, CheckStop> {
         loop {
             match std::mem::replace(&mut self.phase, Phase::Finished) {
@@ -255,7 +255,7 @@ impl DatabaseCheck {
         Ok(())
     }
 
-    /// Gives every page to its innermost owner, and accounts for available pages and those of space trees.
+    /// Assigns every page to its innermost owner, and accounts for available pages and those of space trees.
     fn hand_out(&mut self) -> Result<(), CheckStop> {
         let place = |root: PageNumber| {
             let place = self.trees.iter().position(|tree| tree.root == root);
@@ -335,9 +335,9 @@ fn space_header<P: Pages>(pages: &P, tree: TreeId) -> Result<SpaceHeader, CheckS
     })
 }
 
-/// The space of a tree with one extent and a bit map.
+/// The space of a tree with one extent and a bitmap.
 fn single(tree: TreeId, header: SpaceHeader, free: u32) -> TreeSpace {
-    // A damaged header may say more pages than there are, or than it has bits.
+    // A damaged header may claim more pages than exist, or than it has bits for.
     let pages = header.pages.clamp(1, u32::MAX - tree.root.0);
     let bits = 0..(pages - 1).min(u32::BITS);
     let available = bits.filter(|bit| free >> bit & 1 == 1);

@@ -1,4 +1,4 @@
-//! Space trees that promise what the file does not have: a need to repair, and nothing that grows for it.
+//! Space trees that claim pages beyond the file: the result is a need to repair, and the file does not grow for it.
 //!
 //! Found by the fuzz target `messages`: a last owned page far beyond the end of the file, up to which the file was then
 //! filled with zeros.
@@ -15,7 +15,7 @@ use crate::tree::{Step, insert};
 
 /// The last page of the file.
 const LAST: PageNumber = PageNumber(24);
-/// Of the tree that all are about.
+/// Space trees of the tree under test.
 const OWNED_ROOT: PageNumber = PageNumber(5);
 const AVAILABLE_ROOT: PageNumber = PageNumber(6);
 
@@ -29,7 +29,7 @@ fn database() -> Database {
     database
 }
 
-/// Writes a root of a space tree anew.
+/// Rewrites the root of a space tree.
 fn write(database: &mut Database, root: PageNumber, buffer: &[u8], extents: &[Extent]) {
     let old = Page::new(database.pages.bytes(root), PageSize::KIB_4);
     let mut page = PageBuilder::new(PageSize::KIB_4, old.object());
@@ -41,7 +41,7 @@ fn write(database: &mut Database, root: PageNumber, buffer: &[u8], extents: &[Ex
     database.pages.put(root, page.seal(root));
 }
 
-/// Puts entries into the tree until one cannot be; the page that is to be repaired.
+/// Inserts entries into the tree until one fails; returns the page to be repaired.
 fn fill(database: &mut Database) -> PageNumber {
     let tree = database.trees[0];
     for key in 0..100_u32 {

@@ -1,11 +1,11 @@
-//! The extents of a space tree, in order, and writing one more.
+//! The extents of a space tree, in order, and adding one.
 //!
-//! An extent's key is its last page, so the extent that holds page `n`, or the next one above it, is the first whose key is
-//! not below `n`. A new extent is joined with neighbours on the same leaf; across the edge of a leaf it is not, which costs
-//! a node now and then and saves moving separators.
+//! An extent's key is its last page, so the extent that contains page `n`, or the next one above it, is the first whose key
+//! is not below `n`. A new extent is joined with neighbours on the same leaf, but not across leaves. This costs an
+//! occasional extra node and avoids moving separators.
 //!
-//! Space trees say how far a file has to grow and which pages are nobody's, so what they say is believed only as far as the
-//! file goes: an extent beyond its end, or one that is not above the one before it, is damage.
+//! Space trees decide how far a file must grow and which pages are free, so they are believed only within the file: an
+//! extent beyond its end, or one that is not above its predecessor, is damage.
 
 use brunt_units::PageNumber;
 
@@ -15,10 +15,10 @@ use crate::format::space::Extent;
 use crate::page::{Change, Need, Pages};
 use crate::tree::{Site, Step, TreeId, descend, insert_at, load, node_at, split_leaf};
 
-/// What a node takes on a page.
+/// Bytes that a node takes on a page.
 const EXTENT_COST: usize = 2 + 4 + 4 + TAG_BYTES;
 
-/// An extent and where its node is.
+/// An extent and the position of its node.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
     pub(crate) extent: Extent,
@@ -28,13 +28,13 @@ pub(crate) struct Place {
     pub(crate) is_alone: bool,
 }
 
-/// Goes through the extents of a space tree in page order.
+/// Iterates over the extents of a space tree in page order.
 pub(crate) struct Extents<'p, P> {
     pages: &'p P,
     tree: TreeId,
     leaf: PageNumber,
     index: usize,
-    /// The last page of the extent before.
+    /// Last page of the previous extent.
     last: PageNumber,
 }
 
@@ -68,7 +68,7 @@ impl<'p, P: Pages> Extents<'p, P> {
             }
             self.index += 1;
             let extent = extent_at(self.pages, page, leaf, index)?;
-            // Deleted or not: else links could lead round in circles.
+            // Even for a deleted node: otherwise links could lead in circles.
             if extent.first() <= self.last {
                 return Err(Need::Repair(leaf));
             }
@@ -87,7 +87,7 @@ impl<'p, P: Pages> Extents<'p, P> {
         Ok(None)
     }
 
-    /// All pages of the remaining extents.
+    /// Total pages of the remaining extents.
     pub(crate) fn sum(mut self) -> Result<u64, Need> {
         let mut sum = 0;
         while let Some(place) = self.next()? {
@@ -97,7 +97,7 @@ impl<'p, P: Pages> Extents<'p, P> {
     }
 }
 
-/// The extent of a node, which lies in the file.
+/// The extent of a node, checked to lie within the file.
 fn extent_at<P: Pages>(
     pages: &P,
     page: Page<'_>,
@@ -110,7 +110,7 @@ fn extent_at<P: Pages>(
         .ok_or(Need::Repair(leaf))
 }
 
-/// [`prepare`] for an extent that becomes owned and available.
+/// [`prepare`] for an extent to become owned and available.
 pub(crate) fn prepare_gain<P: Pages>(
     change: &mut Change<'_, P>,
     space: Space,
@@ -129,8 +129,8 @@ pub(crate) fn prepare_gain<P: Pages>(
     }
 }
 
-/// Sees to it that `count` extents like `extent` can be [added](add) to a space tree: splits the leaf when it must. Pages
-/// that are there already mean damage, and so do neighbours that are no extents.
+/// Prepares to [add](add) `count` extents like `extent` to a space tree; splits the leaf if necessary. Pages already in the
+/// tree mean damage, and so do neighbours that are not extents.
 pub(crate) fn prepare<P: Pages>(
     change: &mut Change<'_, P>,
     site: Site,
@@ -153,8 +153,7 @@ pub(crate) fn prepare<P: Pages>(
     Ok(Step::Again)
 }
 
-/// Adds an extent, joined with its neighbours when `join`. There must be room: [`prepare`] was called before the change
-/// began to write.
+/// Adds an extent, joined with its neighbours if `join`. [`prepare`] must have made room before the change began to write.
 pub(crate) fn add<P: Pages>(change: &mut Change<'_, P>, site: Site, extent: Extent, join: bool) {
     let outcome = if join {
         add_joined(change, site, extent)
@@ -215,7 +214,7 @@ fn add_joined<P: Pages>(
     Ok(())
 }
 
-/// Takes the first `pages` pages out of an extent.
+/// Takes the first `pages` pages from an extent.
 pub(crate) fn take_first<P: Pages>(change: &mut Change<'_, P>, place: Place, pages: u32) -> Extent {
     let Place {
         extent,
@@ -232,7 +231,7 @@ pub(crate) fn take_first<P: Pages>(change: &mut Change<'_, P>, place: Place, pag
     taken
 }
 
-/// The pages a tree owns.
+/// Number of pages that a tree owns.
 pub(crate) fn owned_pages<P: Pages>(pages: &P, space: Space) -> Result<u64, Need> {
     Extents::of(pages, space.owned)?.sum()
 }

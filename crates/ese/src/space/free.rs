@@ -1,4 +1,4 @@
-//! Pages that a tree needs no more.
+//! Freeing pages that a tree no longer needs.
 
 use brunt_units::PageNumber;
 
@@ -8,7 +8,7 @@ use crate::format::space::Extent;
 use crate::page::{Change, Need, Pages};
 use crate::tree::{Step, TreeId};
 
-/// Sees to it that `pages` can be [freed](free) in this change: looks at what that needs, splits where it must.
+/// Prepares to [free](free) `pages` in this change: reads what that needs and splits if necessary.
 ///
 /// # Errors
 /// [`Need`], of any kind.
@@ -27,7 +27,7 @@ pub(crate) fn prepare_free<P: Pages>(
     Ok(Step::Done(()))
 }
 
-/// Makes a page that `tree` has used available to it.
+/// Makes a page of `tree` available to it.
 ///
 /// # Panics
 /// When [`prepare_free`] was not called for it before the change began to write.

@@ -7,21 +7,21 @@
 //!          └ long values           owns extents out of the table's
 //! ```
 //!
-//! Each tree has two space trees: *owned extents* and, a part of these, *available extents*. A page of a tree's owned
-//! extents is in its use, or available, or in an owned extent of a child. Extents go from parent to child and stay.
+//! Each tree has two space trees: *owned extents* and, as a subset, *available extents*. A page in a tree's owned extents
+//! is used by the tree, or available, or in an owned extent of a child. Extents move from parent to child and stay there.
 //!
 //! * `reserve` and `Grant::take` give a tree one page, as part of the change that uses it.
 //! * `prepare_free` and `free` take pages back, as part of the change that empties them.
 //! * [`obtain`] moves an extent from the parent; [`grow`] adds one to the database.
 //! * [`check`] accounts for every page.
 //!
-//! **Space trees split, too.** Their pages come from the *split buffer*, 16 bytes in tag 0 of the available-extents root
-//! that name two runs of pages; an empty buffer is filled from the available extents first, as a change of its own. So a
-//! space tree never changes under its own split. For the owned-extents tree to have pages when a new extent is to be
-//! written into it, the last few available ones (`kept_back`) are not given to anybody else.
+//! **Space trees split too.** Their pages come from the *split buffer*, 16 bytes in tag 0 of the available-extents root
+//! that name two runs of pages. An empty buffer is first filled from the available extents, as a change of its own. So a
+//! space tree never changes during its own split. The last few available pages (`kept_back`) are reserved, so that the
+//! owned-extents tree has pages when a new extent is to be written into it.
 //!
-//! Trees with a single extent and a bit map of free pages are read, but never grown: of ours, only two system tables that
-//! nothing is inserted into have them.
+//! Trees with a single extent and a bitmap of free pages are read, but never grown. Our files have them only in two system
+//! tables that are never inserted into.
 
 mod allocate;
 mod buffer;
@@ -54,7 +54,7 @@ pub const EXTENT_PAGES_MIN: u32 = 16;
 /// The largest extent a tree obtains, so that no single growth of a file takes long.
 pub const EXTENT_PAGES_MAX: u32 = 4096;
 
-/// The extent a tree of `owned` pages obtains: a sixty-fourth more, so that there are few extents.
+/// The extent that a tree of `owned` pages obtains: a sixty-fourth more, to keep extents few.
 pub fn extent_pages(owned: u64) -> u32 {
     let wanted = owned.div_euclid(64);
     u32::try_from(wanted)
@@ -62,7 +62,7 @@ pub fn extent_pages(owned: u64) -> u32 {
         .clamp(EXTENT_PAGES_MIN, EXTENT_PAGES_MAX)
 }
 
-/// A tree's space: its two space trees and the tree that extents come from.
+/// A tree's space: its two space trees and the parent that extents come from.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Space {
     pub(crate) owner: TreeId,
@@ -84,14 +84,14 @@ impl Space {
             return Err(broken);
         }
         let header = root.space_header().map_err(|_| broken)?;
-        // The other space tree has the page behind it.
+        // The other space tree is on the next page.
         let owned_root = header.owned_root().filter(|root| *root < pages.last());
         let owned_root = owned_root.ok_or(broken)?;
         let space_tree = |root| TreeId {
             root,
             object: owner.object,
         };
-        // A tree that calls itself the database root would grow the file without end: what is gained is the other's.
+        // A tree posing as the database root would grow the file without end, because the new pages go to another tree.
         if header.parent.is_some() == (owner == TreeId::DATABASE) {
             return Err(broken);
         }

@@ -1,4 +1,4 @@
-//! An extent from the parent, and more pages for the database.
+//! Obtaining an extent from the parent, and adding pages to the database.
 
 use brunt_units::PageNumber;
 
@@ -9,11 +9,11 @@ use crate::format::space::Extent;
 use crate::page::{Change, Need, Pages};
 use crate::tree::{Step, TreeId};
 
-/// Database, table, index: no tree has more above it.
+/// Database, table, index: no tree is deeper.
 const DEPTH_MAX: u32 = 4;
 
-/// Moves an extent of at least `pages` pages from the parent's available ones to `tree`'s owned and available ones, or makes
-/// room for that. Always makes a change; whether the extent has come is seen by looking again.
+/// Moves an extent of at least `pages` pages from the parent's available ones to `tree`'s owned and available ones, or
+/// makes room for that. Always makes a change; the caller checks whether the extent has arrived.
 ///
 /// # Errors
 /// [`Need::Growth`] when the database root has none; [`Need::Page`], [`Need::Fresh`], [`Need::Repair`].
@@ -42,7 +42,7 @@ fn obtain_below<P: Pages>(
     let source = Space::of(change.pages(), parent)?;
     let Some(place) = fitting(change.pages(), source, pages)? else {
         let owned = owned_pages(change.pages(), source)?;
-        // What the parent keeps back stays with it.
+        // The parent keeps its reserved pages.
         let wanted = extent_pages(owned).max(pages.saturating_add(super::EXTENT_PAGES_MIN));
         return obtain_below(change, parent, wanted, depth - 1);
     };
@@ -56,7 +56,7 @@ fn obtain_below<P: Pages>(
     Ok(())
 }
 
-/// The first extent of which `pages` pages can be taken.
+/// The first extent with at least `wanted` pages to take.
 fn fitting<P: Pages>(pages: &P, space: Space, wanted: u32) -> Result<Option<Place>, Need> {
     let buffer = SplitBuffer::load(pages, space)?;
     if !is_enough(pages, space, buffer, wanted)? {
@@ -72,14 +72,14 @@ fn fitting<P: Pages>(pages: &P, space: Space, wanted: u32) -> Result<Option<Plac
     Ok(None)
 }
 
-/// Adds `pages` pages, which the file holds already, to the owned and available extents of `root`, behind the last one owned.
+/// Adds `pages` pages, which the file already has, to the owned and available extents of `root`, after the last one owned.
 /// Returns the new last page.
 ///
 /// # Errors
 /// [`Need::Page`], [`Need::Fresh`], [`Need::Repair`].
 ///
 /// # Panics
-/// When `pages` is 0, or page numbers would pass 32 bits.
+/// When `pages` is 0, or page numbers would exceed 32 bits.
 pub fn grow<P: Pages>(
     change: &mut Change<'_, P>,
     root: TreeId,

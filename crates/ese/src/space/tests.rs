@@ -1,4 +1,4 @@
-//! Space trees that get large and shrink again, with every page accounted for.
+//! Space trees that grow large and shrink again, with every page accounted for.
 
 use brunt_units::PageSize;
 
@@ -14,7 +14,7 @@ fn plan() -> Plan {
     }
 }
 
-/// Entries of a page each; every second one goes, so that no two free pages are neighbours.
+/// Entries of one page each; every second one is removed, so that no two free pages are adjacent.
 #[test]
 fn scattered_pages_are_free_and_used_again() {
     let mut database = Database::new(PageSize::KIB_4, &[plan()]);
@@ -57,7 +57,7 @@ fn scattered_pages_are_free_and_used_again() {
     assert_eq!(database.check()[0].pages, 1);
 }
 
-/// Two trees take single pages in turn, so that neither owns neighbours.
+/// Two trees alternately take single pages, so that neither owns adjacent ones.
 #[test]
 fn many_small_extents_make_the_owned_tree_high() {
     let mut database = Database::new(PageSize::KIB_4, &[plan(), plan()]);

@@ -1,7 +1,7 @@
 //! The pages of a new database that no load streams: the database root, the system tables, space trees.
 //!
 //! The layout is that of genuine files of revision 20; see [`crate::format::catalog::system`]. All of it is small, so it is
-//! made in memory and handed over page by page.
+//! built in memory and handed over page by page.
 
 use brunt_units::{DatabaseTime, PageNumber, PageSize};
 
@@ -25,7 +25,7 @@ type Entries = Vec<(Vec<u8>, Vec<u8>)>;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TreePlan {
     pub(super) tree: TreeId,
-    /// What its pages are flagged as, except as non-unique, which its space trees are not.
+    /// Flags of its pages, except non-unique, which its space trees are not.
     pub(super) kind: PageFlags,
     pub(super) owned: Extent,
     pub(super) available: Option<Extent>,
@@ -81,8 +81,8 @@ fn root_builder(
     builder
 }
 
-/// The pages of the system: the database root, whose pages after `used` up to `last` are available, and the system tables
-/// with the rows of `tables`.
+/// The system pages: the database root, whose pages after `used` up to `last` are available, and the system tables with the
+/// rows of `tables`.
 pub(super) fn system_pages(
     size: PageSize,
     time: DatabaseTime,
@@ -190,10 +190,10 @@ impl Maker {
         rows.map(|row| (row.key(), row.encode(self.size))).collect()
     }
 
-    /// A tree with space trees in an extent of its own; pages below its root are numbered from `first`.
+    /// A tree with space trees in its own extent; pages below its root are numbered from `first`.
     ///
     /// # Panics
-    /// When the entries need more pages than the extent has: the system's rows do not.
+    /// When the entries exceed the extent, which the system's rows do not.
     fn tree(
         &self,
         tree: TreeId,
@@ -259,7 +259,7 @@ impl Maker {
     }
 }
 
-/// The entries of an index on the catalog's rows.
+/// The entries of an index over the catalog's rows.
 fn index_entries(rows: &[CatalogRow], key: impl Fn(&CatalogRow) -> Option<Vec<u8>>) -> Entries {
     let rows = rows.iter();
     let mut entries: Entries = rows

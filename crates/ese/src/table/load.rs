@@ -1,4 +1,4 @@
-//! A whole database from messages in order, without a log.
+//! Builds a whole database from ordered messages, without a log.
 //!
 //! ```text
 //!    page 1 .. 30   31 32 33   34 ..    n n+1 n+2   n+3 ..        m m+1 m+2   m+3 ..            rest
@@ -6,9 +6,9 @@
 //!    written last   last       1st      last        2nd           last        3rd
 //! ```
 //!
-//! Three passes over the same messages, one for each tree, because each tree lies in one piece and its length is known only
-//! at its end: [`RecordsLoad`] by id, [`BodiesLoad`] by body id, [`IndexLoad`] by folder, time and id. Memory is a page for
-//! each level of one tree. Roots, space trees and the system's pages come at the end, out of [`IndexLoad::finish`].
+//! Three passes over the same messages, one per tree, because each tree is contiguous and its length is known only at its
+//! end: [`RecordsLoad`] by id, [`BodiesLoad`] by body id, [`IndexLoad`] by folder, time and id. Memory is one page per
+//! level of one tree. Roots, space trees and system pages come at the end, from [`IndexLoad::finish`].
 
 use brunt_units::{DatabaseTime, PageNumber, PageSize};
 
@@ -24,14 +24,14 @@ use crate::tree::bulk::{BulkOptions, BulkTree, PageSink};
 /// Root, owned and available extents.
 const ROOT_PAGES: u32 = 3;
 
-/// How a database is loaded.
+/// Options for loading a database.
 #[derive(Clone, Copy, Debug)]
 pub struct LoadOptions {
     /// The page size.
     pub size: PageSize,
-    /// How full pages are filled, in percent; 100 at most.
+    /// Fill of pages, in percent; at most 100.
     pub fill_percent: u32,
-    /// The database time that pages carry.
+    /// Database time of the pages.
     pub time: DatabaseTime,
 }
 
@@ -43,7 +43,7 @@ pub struct RecordsLoad {
     record: Vec<u8>,
 }
 
-/// Second pass: bodies that are apart from their record.
+/// Second pass: bodies stored outside their record.
 #[derive(Debug)]
 pub struct BodiesLoad {
     options: LoadOptions,
@@ -68,10 +68,10 @@ struct Built {
     entries: u64,
 }
 
-/// A loaded database, but for its header.
+/// A loaded database, without its header.
 #[derive(Clone, Debug)]
 pub struct Loaded {
-    /// The pages that were not streamed, in the order of their numbers.
+    /// The pages that were not streamed, in order of their numbers.
     pub pages: Vec<NewPage>,
     /// The last page of the database.
     pub last: PageNumber,
@@ -83,7 +83,7 @@ pub struct Loaded {
     pub used: u32,
 }
 
-/// Roots of the three trees: the object ids do not depend on where they are.
+/// Roots of the three trees; the object ids do not depend on them.
 fn trees(records: PageNumber, bodies: PageNumber, index: PageNumber) -> Messages {
     Messages::rooted_at(records, bodies, index)
 }
@@ -100,7 +100,7 @@ impl LoadOptions {
 }
 
 impl RecordsLoad {
-    /// Begins a database. Pages are streamed from [`Self::settled`] on.
+    /// Starts a database. Pages are streamed from [`Self::settled`] on.
     pub fn new(options: LoadOptions) -> Self {
         let root = system::FIRST_USER_PAGE;
         let tree = trees(root, root, root).records;
@@ -115,7 +115,7 @@ impl RecordsLoad {
         }
     }
 
-    /// The first page that is not finished.
+    /// The first unfinished page.
     pub fn settled(&self) -> PageNumber {
         self.tree.settled()
     }
@@ -123,7 +123,7 @@ impl RecordsLoad {
     /// Adds a message, ids ascending.
     ///
     /// # Panics
-    /// When the id does not ascend. So do the other passes.
+    /// When the id does not ascend. This holds for the other passes too.
     pub fn push(&mut self, sink: &mut impl PageSink, message: &Message<'_>) {
         message.encode(self.options.size, &mut self.record);
         self.tree.push(sink, &message.primary_key(), &self.record);
@@ -157,12 +157,12 @@ impl RecordsLoad {
 }
 
 impl BodiesLoad {
-    /// The first page that is not finished.
+    /// The first unfinished page.
     pub fn settled(&self) -> PageNumber {
         self.tree.settled()
     }
 
-    /// Begins a body of `bytes` bytes, ids ascending. Its [chunks](Self::chunk) follow.
+    /// Starts a body of `bytes` bytes, ids ascending. Its [chunks](Self::chunk) follow.
     pub fn begin(&mut self, sink: &mut impl PageSink, id: LongValueId, bytes: u32) {
         let root = LongValueRoot {
             references: 1,
@@ -171,8 +171,8 @@ impl BodiesLoad {
         self.tree.push(sink, &id.root_key(), &root.to_bytes());
     }
 
-    /// Adds the bytes of body `id` that begin with its byte `offset`: as many as [`chunk_bytes`] says, or the rest. One at a
-    /// time, so that there is room to write pages out in between.
+    /// Adds the bytes of body `id` from byte `offset` on: [`chunk_bytes`] of them, or the rest. One chunk per call, so that
+    /// pages can be written out in between.
     pub fn chunk(&mut self, sink: &mut impl PageSink, id: LongValueId, offset: u32, bytes: &[u8]) {
         assert!(
             bytes.len() <= chunk_bytes(self.options.size),
@@ -204,19 +204,19 @@ impl BodiesLoad {
 }
 
 impl IndexLoad {
-    /// The first page that is not finished.
+    /// The first unfinished page.
     pub fn settled(&self) -> PageNumber {
         self.tree.settled()
     }
 
-    /// Adds a message's entry; folder, time and id ascend, in this order.
+    /// Adds a message's entry; entries ascend by folder, time and id.
     pub fn push(&mut self, sink: &mut impl PageSink, folder: i32, received: i64, id: i64) {
         let key = received_key(folder, received);
         self.tree.push(sink, &key, &primary_key(id));
     }
 
-    /// Ends the last pass. `free` pages behind the trees are the database's too; the caller sees to it that the file holds
-    /// them.
+    /// Ends the last pass. `free` pages after the trees also belong to the database; the caller makes sure that the file
+    /// has them.
     pub fn finish(self, sink: &mut impl PageSink, free: u32) -> Loaded {
         let Self {
             options,

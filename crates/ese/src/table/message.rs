@@ -11,8 +11,8 @@
 //!        1   flags: long, and separated if so       m   the body, or its id in the long-value tree
 //! ```
 //!
-//! Writing goes straight into a buffer, because a bulk load writes millions; a test holds it to the general encoder of
-//! [`crate::format::record`], which does the reading.
+//! Encoding goes straight into a buffer, because a bulk load writes millions of records. A test compares it with the
+//! general encoder of [`crate::format::record`], which also does the decoding.
 
 use brunt_units::PageSize;
 
@@ -33,17 +33,17 @@ pub const SUBJECT: ColumnId = ColumnId(128);
 /// The column `Body`.
 pub const BODY: ColumnId = ColumnId(256);
 
-/// The longest subject.
+/// Maximum length of a subject.
 pub const SUBJECT_BYTES_MAX: usize = 255;
-/// The longest body that stays in its record.
+/// Maximum length of a body that stays in its record.
 pub const BODY_BYTES_INSIDE: usize = INTRINSIC_BYTES_MAX;
 
-/// The same, on pages of 32 KiB.
+/// The same, for pages of 32 KiB.
 pub const BODY_BYTES_INSIDE_LARGE: usize = 2 << 10;
 
-/// Bytes of a key of the primary index.
+/// Length of a key of the primary index.
 pub const PRIMARY_KEY_BYTES: usize = 9;
-/// Bytes of a key of the index `FolderReceived`.
+/// Length of a key of the index `FolderReceived`.
 pub const RECEIVED_KEY_BYTES: usize = 14;
 
 const FIXED_BYTES: [usize; 4] = [8, 4, 8, 4];
@@ -53,7 +53,7 @@ const SMALL_HAS_FLAGS: u16 = 0x4000;
 const ENTRY_BYTES: u16 = 4;
 const SEGMENT: u8 = 0x7F;
 
-/// Where a message's body is.
+/// Location of a message's body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Body<'a> {
     /// In the record.
@@ -71,7 +71,7 @@ pub struct Message<'a> {
     pub folder: i32,
     /// When it was received.
     pub received: i64,
-    /// Counts its replacements.
+    /// Version; each replacement increments it.
     pub version: i32,
     /// The short pad, at most [`SUBJECT_BYTES_MAX`] bytes.
     pub subject: &'a [u8],
@@ -79,27 +79,27 @@ pub struct Message<'a> {
     pub body: Body<'a>,
 }
 
-/// Bytes are not a message.
+/// Why bytes are not a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MessageError {
     /// They are not a record.
     #[error(transparent)]
     Record(#[from] RecordError),
-    /// A column has no value, or one that is none of its type.
+    /// A column has no value, or one that does not match its type.
     #[error("column {0} has no value that makes sense")]
     Column(u16),
 }
 
-/// Where the fixed columns lie.
+/// Layout of the fixed columns.
 pub fn layout() -> FixedLayout {
     FixedLayout::new(FIXED_BYTES)
 }
 
-/// Whether a body of so many bytes stays in its record, on pages of `size`.
+/// Whether a body of `body_bytes` stays in its record, on pages of `size`.
 ///
-/// Records of 32 KiB pages keep bodies of up to 2 KiB: the application may ask for that (`JET_bitSetIntrinsicLV`), and published
-/// tests of Exchange 2013, whose records have 2,200 bytes, read no more than one page for an operation.
+/// Records of 32 KiB pages keep bodies of up to 2 KiB: the application may request that (`JET_bitSetIntrinsicLV`), and
+/// published tests of Exchange 2013, whose records have 2,200 bytes, read only one page per operation.
 pub fn stays_inside(size: PageSize, body_bytes: usize) -> bool {
     let most = match size {
         PageSize::KIB_32 => BODY_BYTES_INSIDE_LARGE,
@@ -109,10 +109,10 @@ pub fn stays_inside(size: PageSize, body_bytes: usize) -> bool {
 }
 
 impl<'a> Message<'a> {
-    /// Writes the record, in the form of pages of `size`, in place of what `record` holds.
+    /// Encodes the record for pages of `size`, replacing the content of `record`.
     ///
     /// # Panics
-    /// When the subject is longer than [`SUBJECT_BYTES_MAX`], or a body that is inside than [`stays_inside`] lets it be.
+    /// When the subject exceeds [`SUBJECT_BYTES_MAX`], or a body inside exceeds [`stays_inside`].
     pub fn encode(&self, size: PageSize, record: &mut Vec<u8>) {
         assert!(self.subject.len() <= SUBJECT_BYTES_MAX, "a subject");
         record.clear();
@@ -142,10 +142,10 @@ impl<'a> Message<'a> {
         }
     }
 
-    /// Reads a record from a page of `size`.
+    /// Decodes a record from a page of `size`.
     ///
     /// # Errors
-    /// [`MessageError`] when a column is missing or makes no sense.
+    /// [`MessageError`] when a column is missing or malformed.
     pub fn decode(record: &'a [u8], size: PageSize) -> Result<Self, MessageError> {
         let record = Record::new(record, size)?;
         let layout = layout();

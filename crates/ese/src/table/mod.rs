@@ -1,4 +1,4 @@
-//! The table that brunt works on, from its columns to the trees that hold it.
+//! brunt's table, from its columns to the trees that hold it.
 //!
 //! ```text
 //!    Messages        Id LongLong, Folder Long, Received LongLong, Version Long, Subject Binary, Body LongBinary
@@ -7,8 +7,8 @@
 //!      LV                                    bodies that do not stay in their record
 //! ```
 //!
-//! * [`message`]: a record and its keys, in bytes and back.
-//! * [`operations`]: an insert, delete or update of a message as a list of single changes to trees.
+//! * [`message`]: encoding of a record and its keys.
+//! * [`operations`]: an insert, delete or update of a message as a list of tree operations.
 //! * [`load`]: a whole database from messages in order; [`create`]: its system pages.
 //! * [`Messages`]: the table's trees, found in a catalog.
 

@@ -1,4 +1,4 @@
-//! The table in the catalog.
+//! The table's definition in the catalog.
 
 use brunt_units::PageNumber;
 
@@ -31,16 +31,16 @@ pub struct Messages {
     pub bodies: TreeId,
 }
 
-/// Why there are no trees to work on.
+/// Why the trees could not be found.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CatalogRead {
-    /// Something has to be brought about first; then call again.
+    /// A need must be satisfied first; then call again.
     #[error("needed: {0:?}")]
     Need(Need),
     /// The catalog cannot be read.
     #[error(transparent)]
     Catalog(#[from] CatalogError),
-    /// The catalog has no table of ours.
+    /// The catalog does not have our table.
     #[error("no table `Messages` with its index and long values")]
     NoMessages,
 }
@@ -96,7 +96,7 @@ impl Messages {
         Self::among(&read_catalog(pages)?).ok_or(CatalogRead::NoMessages)
     }
 
-    /// The trees of the table, if it is one of these.
+    /// The trees of the table, if it is among `tables`.
     pub(crate) fn among(tables: &[Table]) -> Option<Self> {
         let table = tables.iter().find(|table| table.name == NAME)?;
         let index = table.index(RECEIVED_INDEX)?;
@@ -175,10 +175,10 @@ impl Messages {
         }
     }
 
-    /// The highest id that a body has had, deleted ones included; `None` when there is none. New ones count up from it.
+    /// The highest id that a body has had, including deleted ones; `None` when there is none. New ids count up from it.
     ///
     /// # Errors
-    /// [`Need::Page`]; [`Need::Repair`] when the last node is none of a long-value tree.
+    /// [`Need::Page`]; [`Need::Repair`] when the last node does not belong in a long-value tree.
     pub fn last_body<P: Pages>(&self, pages: &P) -> Result<Option<LongValueId>, Need> {
         let mut cursor = Cursor::at_end(self.bodies);
         let Some(entry) = cursor.previous(pages)? else {

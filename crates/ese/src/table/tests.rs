@@ -1,4 +1,4 @@
-//! A database that is loaded, checked, worked on and checked again.
+//! A database that is loaded, checked, changed and checked again.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use crate::tree::{self, Cursor, Step, seek};
 
 const FOLDERS: i32 = 7;
 
-/// A message as a test remembers it.
+/// A message as the test expects it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Mail {
     folder: i32,
@@ -146,7 +146,7 @@ fn body_of(database: &mut Database, trees: &Messages, id: LongValueId) -> (u32, 
     (root.bytes, body)
 }
 
-/// Reads all there is, through both indexes.
+/// Reads everything, through both indexes.
 fn agree(database: &mut Database, trees: &Messages, mails: &BTreeMap<i64, Mail>) {
     let size = crate::page::Pages::page_size(&database.pages);
     let mut cursor = Cursor::before(trees.by_received, &[]);

@@ -2,17 +2,16 @@
 //!
 //! ```text
 //!    root | owned | available | leaf leaf leaf ... branch leaf leaf ... branch branch leaf ...
-//!    made at the end          | made in this order, each once, and never looked at again
+//!    made at the end          | made in this order, each once, and never visited again
 //! ```
 //!
 //! A leaf is filled in the memory its page will be written from. When the next entry does not fit, the leaf's separator
-//! goes to the open page of the level above; a level that is full is written behind the leaf, and its own separator goes
-//! further up. How many levels that will be is counted before the leaf is sealed, because its link must lead over them to
-//! the next leaf. So pages come out in the order of their numbers, and what is held in memory is one page for each level,
-//! however large the tree is.
+//! goes to the open page of the level above. A level that is full is written after the leaf, and its own separator goes
+//! further up. The leaf's link must skip those pages to reach the next leaf, so they are counted before the leaf is sealed.
+//! Pages therefore come out in the order of their numbers, and memory holds one page per level, however large the tree is.
 //!
-//! Keys are stored whole: a prefix of a few bytes saves nothing beside records of hundreds, and long-value trees must not
-//! have one.
+//! Keys are stored whole: a prefix of a few bytes saves little in records of hundreds, and long-value trees must not have
+//! one.
 
 mod filling;
 #[cfg(test)]
@@ -27,20 +26,21 @@ use crate::format::page::{PageFlags, body_bytes};
 use crate::format::space::SPACE_HEADER_BYTES;
 use crate::page::node_cost;
 
-/// Memory for so many pages from the last one asked for must be at hand when an entry is pushed or a tree is finished.
+/// How many pages a sink must have memory for, counted from the last one requested, when an entry is pushed or a tree
+/// finished.
 pub const PAGES_AHEAD: u32 = 16;
 
-/// The flush type of pages that have been written once.
+/// Flush type of pages written once.
 pub const FLUSH_TYPE: u8 = 1;
 
 /// Memory for the pages of a bulk load.
 pub trait PageSink {
-    /// The memory of page `number`, as long as a page. It is asked for again and again until a page of a higher number is
-    /// wanted; numbers never go down.
+    /// The memory of page `number`, one page long. It may be requested repeatedly until a page with a higher number is;
+    /// numbers never decrease.
     fn page(&mut self, number: PageNumber) -> &mut [u8];
 }
 
-/// Memory for a run of pages, one behind the other.
+/// Memory for a run of consecutive pages.
 #[derive(Debug)]
 pub struct PageRun<'m> {
     /// The first page.
@@ -60,25 +60,25 @@ impl PageSink for PageRun<'_> {
     }
 }
 
-/// How a tree is to be built.
+/// Options for building a tree.
 #[derive(Clone, Copy, Debug)]
 pub struct BulkOptions {
     /// The page size.
     pub size: PageSize,
-    /// What the pages are flagged as beside their place: index, long values, non-unique.
+    /// Page flags besides the position: index, long values, non-unique.
     pub kind: PageFlags,
-    /// How full pages are filled, in percent of their body; 100 at most.
+    /// Fill of pages, in percent of their body; at most 100.
     pub fill_percent: u32,
-    /// The database time that pages carry.
+    /// Database time of the pages.
     pub time: DatabaseTime,
 }
 
-/// A tree being built.
+/// A tree under construction.
 #[derive(Debug)]
 pub struct BulkTree {
     tree: TreeId,
     options: BulkOptions,
-    /// Bytes up to which a page is filled.
+    /// Fill limit of a page in bytes.
     limit: usize,
     leaf: Leaf,
     /// The open branch pages, lowest level first.
@@ -96,7 +96,7 @@ struct Leaf {
     last: Vec<u8>,
 }
 
-/// A branch page, open. Its number is known when it is full.
+/// An open branch page. Its number is known when it is full.
 #[derive(Debug)]
 struct Level {
     bytes: Vec<u8>,
@@ -105,7 +105,7 @@ struct Level {
     last: Vec<u8>,
 }
 
-/// A tree that was built.
+/// A finished tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BulkDone {
     /// The sealed root page.
@@ -117,7 +117,7 @@ pub struct BulkDone {
 }
 
 impl BulkTree {
-    /// A tree whose pages, the root excepted, are numbered from `first`.
+    /// A new tree, whose pages except the root are numbered from `first`.
     ///
     /// # Panics
     /// When the fill is 0 or above 100.
@@ -143,15 +143,15 @@ impl BulkTree {
         }
     }
 
-    /// The first page that is not finished: those below it, from the tree's first on, can be written.
+    /// The first unfinished page: the tree's pages before it can be written.
     pub fn settled(&self) -> PageNumber {
         self.leaf.number
     }
 
-    /// Adds an entry behind the others.
+    /// Appends an entry.
     ///
     /// # Panics
-    /// When it is not above them, or does not fit on an empty page.
+    /// When it is not above the previous entries, or does not fit on an empty page.
     pub fn push(&mut self, sink: &mut impl PageSink, key: &[u8], data: &[u8]) {
         let by_data = self.options.kind.has(PageFlags::NON_UNIQUE);
         let cost = node_cost(key, data);
@@ -179,7 +179,7 @@ impl BulkTree {
         self.entries += 1;
     }
 
-    /// Whether a page takes one more node and stays within the limit. The first `least` nodes go in whatever they take: one
+    /// Whether a page takes one more node within the limit. The first `least` nodes are accepted whatever their size: one
     /// on a leaf, and two on a branch page, or levels would not get smaller upwards.
     fn takes(&self, filling: Filling, cost: usize, least: usize) -> bool {
         let within = filling.used() + cost <= self.limit || filling.nodes() < least;
@@ -197,7 +197,7 @@ impl BulkTree {
         }
     }
 
-    /// Finishes the open leaf, and the branch pages that its separator finds full, and opens the next leaf.
+    /// Finishes the open leaf and any branch pages that its separator does not fit, and opens the next leaf.
     fn turn_page(&mut self, sink: &mut impl PageSink, separator: &[u8]) {
         let mut full = 0;
         let mut key_bytes = separator.len();
@@ -227,8 +227,8 @@ impl BulkTree {
         filling.close(sink.page(self.leaf.number), self.leaf.number, heading);
     }
 
-    /// Adds a child with its separator to level `lowest`, writes the levels that are full from page `free` on, and returns
-    /// the page after them.
+    /// Adds a child with its separator to level `lowest`, writes full levels starting at page `free`, and returns the page
+    /// after them.
     fn raise(
         &mut self,
         sink: &mut impl PageSink,
@@ -267,8 +267,8 @@ impl BulkTree {
         }
     }
 
-    /// Finishes the last page of each level and the root, whose tag 0 is the space header that `header` makes of the page
-    /// after the tree's last one.
+    /// Finishes the last page of each level and the root. Tag 0 of the root is the space header that `header` returns for
+    /// the page after the tree's last one.
     pub fn finish(
         mut self,
         sink: &mut impl PageSink,

@@ -1,8 +1,8 @@
-//! Judging a whole tree.
+//! Checking a whole tree.
 //!
-//! Page by page, parents before children and children from left to right, against what the way there promises: the object
-//! id, the kind, the level, the range of keys, the links between leaves. [`TreeCheck`] remembers where it stands, so a
-//! missing page costs no second look at the others: bring it about and go on. Its memory is the separators on the way
+//! The check visits page by page, parents before children and children from left to right, and compares each page with what
+//! the path to it requires: object id, kind, level, key range, links between leaves. [`TreeCheck`] keeps its position:
+//! after a missing page has been read, it continues without revisiting others. Its memory is the separators on the path
 //! down.
 
 use std::cmp::Ordering;
@@ -16,7 +16,7 @@ use crate::format::page::{Page, PageFlags};
 use crate::format::page_check::PageProblem;
 use crate::page::{Need, Pages};
 
-/// What every page of a tree has in common.
+/// Flags that all pages of a tree share.
 const KIND: PageFlags = PageFlags(
     PageFlags::SPACE_TREE.0
         | PageFlags::INDEX.0
@@ -28,22 +28,22 @@ const KIND: PageFlags = PageFlags(
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TreeProblem {
-    /// The page breaks a rule of its own.
+    /// The page violates a rule of its own.
     #[error(transparent)]
     Page(#[from] PageProblem),
     /// The page carries another tree's id, or is marked empty.
     #[error("the page is not this tree's")]
     NotOurs,
-    /// Root, leaf or kind flags that do not fit the place.
+    /// Root, leaf or kind flags that do not match the position.
     #[error("flags {0:#x} do not fit the page's place")]
     Flags(u32),
-    /// A leaf at another level than the others, or a page at a level no tree has.
+    /// A leaf at a different level than the others, or a page at an impossible level.
     #[error("a page at level {0}, where it cannot be")]
     Level(usize),
     /// A page without nodes.
     #[error("no nodes")]
     NoNodes,
-    /// A node outside the range that the parent's separators give.
+    /// A node outside the key range given by the parent's separators.
     #[error("node {0} is outside the range of its page")]
     OutsideRange(usize),
     /// The last node of a level's last page has a separator, or another last node has none.
@@ -57,24 +57,24 @@ pub enum TreeProblem {
         /// The link to the next leaf.
         next: PageNumber,
     },
-    /// The page has been met before.
+    /// The page occurs twice.
     #[error("the page is used twice")]
     UsedTwice,
-    /// The page is not the tree's to use.
+    /// The tree does not own the page.
     #[error("the page is not in the tree's own extents")]
     NotOwned,
-    /// A node of a space tree that is no extent, or overlaps the one before it.
+    /// A space tree node that is not an extent, or overlaps the previous one.
     #[error("an extent that cannot be")]
     Extent,
 }
 
-/// Where a check stopped.
+/// Why a check stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CheckStop {
-    /// A page has to be read first; then go on.
+    /// A page must be read first; then continue.
     #[error("page needed: {0:?}")]
     Need(Need),
-    /// A rule is broken. What is below the page was not judged; going on judges the rest.
+    /// A rule is broken. The pages below were not checked; continuing checks the rest.
     #[error("page {page}: {problem}")]
     Fault {
         /// The page.
@@ -90,29 +90,29 @@ impl From<Need> for CheckStop {
     }
 }
 
-/// Learns what a check comes upon.
+/// Receives what a check visits.
 pub trait Visitor {
     /// A page of the tree.
     ///
     /// # Errors
-    /// A rule that the page breaks by being there.
+    /// A rule that the page violates by being there.
     fn page(&mut self, page: PageNumber) -> Result<(), TreeProblem>;
 
     /// A node of a leaf, marked deleted or not.
     ///
     /// # Errors
-    /// A rule that the node breaks.
+    /// A rule that the node violates.
     fn node(&mut self, _node: Node<'_>) -> Result<(), TreeProblem> {
         Ok(())
     }
 }
 
-/// What a tree holds.
+/// Contents of a tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TreeSummary {
-    /// Levels, 1 for a root that is a leaf.
+    /// Levels; 1 if the root is a leaf.
     pub levels: usize,
-    /// Pages, the root included.
+    /// Pages, including the root.
     pub pages: u64,
     /// Leaves.
     pub leaves: u64,
@@ -122,11 +122,11 @@ pub struct TreeSummary {
     pub deleted: u64,
 }
 
-/// A check on its way.
+/// A check in progress.
 #[derive(Clone, Debug)]
 pub struct TreeCheck {
     tree: TreeId,
-    /// Pages still to be looked at; the next one last.
+    /// Pages still to visit, the next one last.
     stack: Vec<Pending>,
     kind: Option<PageFlags>,
     last_leaf: Option<(PageNumber, PageNumber)>,
@@ -137,11 +137,11 @@ pub struct TreeCheck {
 struct Pending {
     page: PageNumber,
     level: usize,
-    /// Whether it should be a leaf; unknown for the root.
+    /// Whether the page must be a leaf; unknown for the root.
     leaf: Option<bool>,
-    /// Every entry is at or above this ...
+    /// Inclusive lower bound of every entry ...
     lower: Vec<u8>,
-    /// ... and below this; `None` for the last page of a level.
+    /// ... and exclusive upper bound; `None` for the last page of a level.
     upper: Option<Vec<u8>>,
 }
 
@@ -164,10 +164,10 @@ impl TreeCheck {
         }
     }
 
-    /// Goes on until the tree's end.
+    /// Runs to the end of the tree.
     ///
     /// # Errors
-    /// [`CheckStop`]; call again to go on.
+    /// [`CheckStop`]; call again to continue.
     pub fn run<P: Pages>(
         &mut self,
         pages: &P,

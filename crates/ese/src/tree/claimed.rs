@@ -1,4 +1,4 @@
-//! What open transactions claim on one leaf: see [`crate::page::Claims`].
+//! Claims of open transactions on one leaf: see [`crate::page::Claims`].
 
 use brunt_units::PageNumber;
 use smallvec::SmallVec;
@@ -8,11 +8,11 @@ use super::{TreeId, node_at, order};
 use crate::format::page::{Page, PageFlags};
 use crate::page::{Change, Need, Pages};
 
-/// Bytes that nodes of a leaf may grow by although nobody else gives them room.
+/// Bytes by which nodes of a leaf may have to grow again.
 #[derive(Debug, Default)]
 pub(super) struct Claimed {
-    /// A node's place, and how much longer it may become. An entry that was replaced has its key stored whole, so this is a
-    /// matter of its data alone.
+    /// A node's index and how much longer it may become. A replaced entry has its key stored whole, so only its data
+    /// counts.
     nodes: SmallVec<[(usize, usize); 4]>,
 }
 
@@ -41,7 +41,7 @@ impl Claimed {
             let index = index.map_err(|_| Need::Repair(number))?;
             let node = node_at(page, number, index.min(count - 1))?;
             let more = bytes.saturating_sub(node.data.len());
-            // One whose entry is not there belongs to pages that contradict the log.
+            // If the entry is not there, the pages contradict the log.
             if more > 0 && order::compare(node, false, key).is_eq() {
                 claimed.nodes.push((index, more));
             }
@@ -49,19 +49,19 @@ impl Claimed {
         Ok(claimed)
     }
 
-    /// By how much node `index` may grow.
+    /// How much node `index` may grow.
     pub(super) fn by(&self, index: usize) -> usize {
         let node = self.nodes.iter().find(|(claimed, _)| *claimed == index);
         node.map_or(0, |(_, bytes)| *bytes)
     }
 
-    /// By how much the nodes from `index` on may grow.
+    /// How much the nodes from `index` on may grow.
     pub(super) fn from(&self, index: usize) -> usize {
         let nodes = self.nodes.iter().filter(|(claimed, _)| *claimed >= index);
         nodes.map(|(_, bytes)| bytes).sum()
     }
 
-    /// By how much all of them may.
+    /// How much all nodes may grow.
     pub(super) fn all(&self) -> usize {
         self.from(0)
     }

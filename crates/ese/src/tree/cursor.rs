@@ -1,10 +1,10 @@
-//! Going through a tree in order.
+//! Traversing a tree in order.
 //!
-//! A cursor holds no page. It remembers the entry it returned last, and where: while that page has not been changed, the
-//! next entry lies beside it; otherwise the cursor seeks. Every change stamps the pages it touches, those it empties
-//! included, with a new database time, so an unchanged time means an unchanged place.
+//! A cursor holds no page. It remembers the entry it returned last, and where. If that page has not changed, the next entry
+//! is beside it; otherwise the cursor seeks. Every change stamps the pages it touches, including those it empties, with a
+//! new database time, so an unchanged time means an unchanged place.
 //!
-//! Entries come in order, whatever the pages say: where links lead back, or round in circles, that is damage.
+//! The cursor enforces the order of entries: links that lead back, or in circles, are reported as damage.
 
 use std::cmp::Ordering;
 
@@ -16,7 +16,7 @@ use crate::format::node::Key;
 use crate::format::page::Page;
 use crate::page::{Need, Pages};
 
-/// A place between or on entries of a tree.
+/// A position on or between entries of a tree.
 #[derive(Clone, Debug)]
 pub struct Cursor {
     tree: TreeId,
@@ -27,9 +27,9 @@ pub struct Cursor {
 enum Place {
     /// Before the first entry that is not below this sort key.
     Before(Vec<u8>),
-    /// On the entry of this sort key, which was seen there.
+    /// On the entry with this sort key, last seen there.
     On(Vec<u8>, Sighting),
-    /// Behind all entries.
+    /// After all entries.
     End,
 }
 
@@ -41,10 +41,10 @@ struct Sighting {
     time: DatabaseTime,
 }
 
-/// An entry a cursor came to.
+/// The entry that a cursor has reached.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry<'p> {
-    /// The leaf page it lies on.
+    /// Its leaf page.
     pub page: PageNumber,
     /// Its key.
     pub key: Key<'p>,
@@ -63,7 +63,7 @@ impl Cursor {
         }
     }
 
-    /// A cursor behind the last entry.
+    /// A cursor after the last entry.
     pub fn at_end(tree: TreeId) -> Self {
         Self {
             tree,
@@ -71,10 +71,10 @@ impl Cursor {
         }
     }
 
-    /// Goes to the next entry, marked deleted or not. `None`, and to the end, when there is none.
+    /// Moves to the next entry, marked deleted or not. `None` if there is none; the cursor is then at the end.
     ///
     /// # Errors
-    /// [`Need::Page`], [`Need::Repair`]; the cursor stays where it is.
+    /// [`Need::Page`], [`Need::Repair`]; the cursor stays in place.
     pub fn next<'p, P: Pages>(&mut self, pages: &'p P) -> Result<Option<Entry<'p>>, Need> {
         let (mut number, mut index) = match &self.place {
             Place::End => return Ok(None),
@@ -106,10 +106,10 @@ impl Cursor {
         }
     }
 
-    /// Goes to the previous entry, marked deleted or not. `None`, and to the beginning, when there is none.
+    /// Moves to the previous entry, marked deleted or not. `None` if there is none; the cursor is then at the beginning.
     ///
     /// # Errors
-    /// [`Need::Page`], [`Need::Repair`]; the cursor stays where it is.
+    /// [`Need::Page`], [`Need::Repair`]; the cursor stays in place.
     pub fn previous<'p, P: Pages>(&mut self, pages: &'p P) -> Result<Option<Entry<'p>>, Need> {
         let (mut number, mut index) = match &self.place {
             Place::End => {
@@ -144,7 +144,7 @@ impl Cursor {
         Ok(page.database_time() == seen.time)
     }
 
-    /// Only a root may have no nodes; elsewhere links could lead round in circles.
+    /// Only a root may have no nodes; otherwise links could lead in circles.
     fn has_nodes(&self, page: Page<'_>, number: PageNumber) -> Result<(), Need> {
         match page.node_count() {
             0 if number != self.tree.root => Err(Need::Repair(number)),
@@ -152,7 +152,7 @@ impl Cursor {
         }
     }
 
-    /// A node to go to must be `ahead` of the cursor; one that the cursor is before may be where it was told to begin.
+    /// The next node must be `ahead` of the cursor. After [`Place::Before`], it may also have exactly that key.
     fn is_ahead(
         &self,
         page: Page<'_>,

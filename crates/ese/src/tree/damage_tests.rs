@@ -1,4 +1,4 @@
-//! Pages that are sound one by one and contradict one another: an answer or a need to repair, never a panic.
+//! Pages that are valid individually and contradict each other: the result is an answer or a need to repair, never a panic.
 
 use brunt_units::{PageNumber, PageSize};
 use brunt_world::random::{Stream, Streams};
@@ -28,14 +28,14 @@ fn database(draw: &mut Stream) -> Database {
     database
 }
 
-/// Changes a few bytes of a page so that it still keeps the rules of a page; whether that was possible.
+/// Changes a few bytes of a page without violating the rules of a page. Returns whether that was possible.
 fn damage(database: &mut Database, draw: &mut Stream) -> bool {
     let size = PageSize::KIB_4;
     let numbers: Vec<PageNumber> = database.pages.numbers().collect();
     let number = numbers[usize::try_from(draw.below(numbers.len() as u64)).unwrap()];
     let mut page = database.pages.bytes(number).to_vec();
     if draw.percent(20) {
-        // Another page in its place.
+        // Put another page in its place.
         let other = numbers[usize::try_from(draw.below(numbers.len() as u64)).unwrap()];
         page = database.pages.bytes(other).to_vec();
     } else {
@@ -52,7 +52,7 @@ fn damage(database: &mut Database, draw: &mut Stream) -> bool {
             *byte = u8::try_from(draw.below(256)).unwrap();
         }
     }
-    // What breaks a rule of its own is found when it is read.
+    // Only a page that breaks its own rules is detected when read.
     let sound = Page::new(&page, size).check().is_ok();
     if sound {
         database.pages.put(number, page);
@@ -144,7 +144,7 @@ fn a_flag_that_makes_data_part_of_the_order_is_not_believed_of_one_page() {
     set_flags(&mut database, leaf, PageFlags::NON_UNIQUE);
     let replaced = database.try_run(|change| replace(change, tree, &key, &[1; 300]));
     assert_eq!(replaced.map(|_| ()), Err(leaf));
-    // Of the root neither: keys with their data are longer than any key may be.
+    // Nor by the root: keys with their data exceed the longest key.
     set_flags(&mut database, tree.root, PageFlags::NON_UNIQUE);
     let inserted = database.try_run(|change| insert(change, tree, &key, &[1; 1200]));
     assert_eq!(inserted.map(|_| ()), Err(tree.root));
@@ -157,7 +157,7 @@ fn set_flags(database: &mut Database, page: PageNumber, more: PageFlags) {
     database.pages.put(page, bytes);
 }
 
-/// Goes twenty entries on.
+/// Moves twenty entries forward.
 fn scan(
     change: &mut crate::page::Change<'_, crate::page::memory::MemoryPages>,
     tree: TreeId,

@@ -1,4 +1,4 @@
-//! Going down a tree.
+//! Descending a tree.
 
 use std::cmp::Ordering;
 
@@ -11,25 +11,25 @@ use crate::format::node::Node;
 use crate::format::page::{Page, PageFlags};
 use crate::page::{Need, Pages};
 
-/// No tree is higher: with two children to a page, 2^32 pages make 32 levels.
+/// Limit on the height of a tree: with two children per page, 2^32 pages make 32 levels.
 pub(super) const LEVELS_MAX: usize = 32;
 
-/// Where an entry is, or where it would be.
+/// Where an entry is, or would be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
     /// The leaf page.
     pub page: PageNumber,
-    /// The node's place on it: that of the first entry not below the one sought. The number of nodes when that one begins
-    /// the next page, or there is none.
+    /// Index of the first entry not below the key. The number of nodes if that entry begins the next page or does not
+    /// exist.
     pub index: usize,
-    /// Whether this is the entry that was sought.
+    /// Whether this is the entry with the key.
     pub exact: bool,
-    /// Whether it is, and is marked deleted.
+    /// Whether it is that entry and is marked deleted.
     pub deleted: bool,
 }
 
-/// Seeks the first entry that is not below `key`. In a tree whose keys are not unique, `key` is a key, or a key and data
-/// put together.
+/// Seeks the first entry that is not below `key`. In a tree with non-unique keys, `key` is a key, or a key and data
+/// concatenated.
 ///
 /// # Errors
 /// [`Need::Page`], [`Need::Repair`].
@@ -45,7 +45,7 @@ pub fn seek<P: Pages>(pages: &P, tree: TreeId, key: &[u8]) -> Result<Found, Need
 }
 
 impl Found {
-    /// The data of the entry found.
+    /// Data of the entry found.
     ///
     /// # Errors
     /// [`Need::Page`], [`Need::Repair`].
@@ -65,14 +65,14 @@ pub fn orders_by_data<P: Pages>(pages: &P, tree: TreeId) -> Result<bool, Need> {
         .has(PageFlags::NON_UNIQUE))
 }
 
-/// A page on the way down and the node taken there.
+/// A page on the path down and the node taken there.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Visit {
     pub(crate) page: PageNumber,
     pub(crate) index: usize,
 }
 
-/// The way from the root to a leaf.
+/// The path from the root to a leaf.
 #[derive(Clone, Debug)]
 pub(crate) struct Descent {
     pub(crate) path: SmallVec<[Visit; 6]>,
@@ -86,7 +86,7 @@ impl Descent {
     }
 }
 
-/// A page of `tree`.
+/// Page `number`, checked to belong to `tree`.
 pub(crate) fn load<P: Pages>(
     pages: &P,
     tree: TreeId,
@@ -100,7 +100,7 @@ pub(crate) fn load<P: Pages>(
     Ok(page)
 }
 
-/// Looks at the leaf after a leaf, which must lead back to it. Called before links are changed.
+/// Checks that the next leaf, if any, links back to this one. Called before links are changed.
 pub(super) fn look_behind<P: Pages>(
     pages: &P,
     tree: TreeId,
@@ -115,7 +115,7 @@ pub(super) fn look_behind<P: Pages>(
     leads_back.then_some(()).ok_or(Need::Repair(next))
 }
 
-/// Looks at the leaves before and after a leaf likewise.
+/// As [`look_behind`], for both neighbours.
 pub(super) fn look_beside<P: Pages>(
     pages: &P,
     tree: TreeId,
@@ -140,7 +140,7 @@ pub(crate) fn node_at<'p>(
     page.node(index).map_err(|_| Need::Repair(number))
 }
 
-/// Goes down to the leaf where `target` is or would be.
+/// Descends to the leaf where `target` is or would be.
 pub(crate) fn descend<P: Pages>(pages: &P, tree: TreeId, target: &[u8]) -> Result<Descent, Need> {
     let pick = |page: Page<'_>, number| {
         let search = Search::new(page, false, target);
@@ -175,7 +175,7 @@ pub(crate) fn levels<P: Pages>(pages: &P, tree: TreeId) -> Result<usize, Need> {
     Ok(walk(pages, tree, |_, _| Ok(0))?.0.len())
 }
 
-/// Goes down to a leaf by the child that `pick` names; the leaf's own index is left 0.
+/// Descends to a leaf by the children that `pick` chooses. The leaf's own index stays 0.
 fn walk<P: Pages>(
     pages: &P,
     tree: TreeId,

@@ -1,4 +1,4 @@
-//! Putting entries into leaves.
+//! Inserting and replacing entries in leaves.
 
 use super::claimed::Claimed;
 use super::split::{Edit, make_room, room_for};
@@ -6,18 +6,18 @@ use super::{Site, Step, TreeId, descend, key_bytes_max, load, order};
 use crate::format::page::{PageFlags, TAG_BYTES, node_bytes_max};
 use crate::page::{Change, Need, Pages, node_cost};
 
-/// How an insert ends.
+/// Outcome of an insert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InsertOutcome {
     /// The entry is in the tree.
     Inserted,
-    /// There is one with this key (key and data, in a tree whose keys are not unique). Nothing was changed.
+    /// The key exists (key and data, in a tree with non-unique keys). Nothing was changed.
     Duplicate,
-    /// There is one, marked deleted; [`revive`] or [`super::clear_deleted`] may use it. Nothing was changed.
+    /// The key exists, marked deleted; [`revive`] or [`super::clear_deleted`] may use the entry. Nothing was changed.
     Deleted,
 }
 
-/// How a replacement ends.
+/// Outcome of a replacement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplaceOutcome {
     /// The entry has its new data and is not marked.
@@ -34,8 +34,8 @@ pub enum ReplaceOutcome {
 /// [`Need`], of any kind.
 ///
 /// # Panics
-/// When the key is empty or longer than [`key_bytes_max`], the data is empty, or both are more than a page holds. A key that is
-/// too long only together with its data, in a tree whose keys are not unique, is [`Need::Repair`].
+/// When the key is empty or longer than [`key_bytes_max`], the data is empty, or both exceed a page. In a tree with
+/// non-unique keys, a key that is too long only together with its data is [`Need::Repair`].
 pub fn insert<P: Pages>(
     change: &mut Change<'_, P>,
     tree: TreeId,
@@ -61,7 +61,7 @@ pub(crate) fn insert_at<P: Pages>(
         key.len()
     );
     if target.len() > longest {
-        // The data is no part of the key, whatever the root says.
+        // The data is not part of the key, whatever the root says.
         return Err(Need::Repair(site.tree.root));
     }
     assert_size(change, key, data);
@@ -91,13 +91,13 @@ pub(crate) fn insert_at<P: Pages>(
     })
 }
 
-/// Gives the entry with this key other data.
+/// Replaces the data of the entry with this key.
 ///
 /// # Errors
 /// [`Need`], of any kind.
 ///
 /// # Panics
-/// Like [`insert`] for the data. In a tree whose keys are not unique data is part of the order: [`Need::Repair`].
+/// Like [`insert`] for the data. In a tree with non-unique keys the data is part of the order: [`Need::Repair`].
 pub fn replace<P: Pages>(
     change: &mut Change<'_, P>,
     tree: TreeId,
@@ -107,7 +107,7 @@ pub fn replace<P: Pages>(
     replace_where(change, tree, key, data, false)
 }
 
-/// Gives the entry with this key, which is marked deleted, other data, and takes off the mark.
+/// Replaces the data of the entry with this key, which is marked deleted, and clears the mark.
 ///
 /// # Errors
 /// [`Need`], of any kind.
@@ -135,7 +135,7 @@ fn replace_where<P: Pages>(
     let leaf = descent.leaf();
     let page = load(change.pages(), tree, leaf.page)?;
     if page.flags().has(PageFlags::NON_UNIQUE) {
-        // Data that orders entries is not replaced: nobody asks for that, so the flag is wrong.
+        // Data that orders entries is never replaced, so the flag is wrong.
         return Err(Need::Repair(leaf.page));
     }
     if !descent.exact {

@@ -1,18 +1,18 @@
-//! Marking entries deleted, and taking the mark off again.
+//! Marking entries deleted, and clearing the mark.
 //!
-//! A delete only marks: the bytes stay, so that undoing it needs no room. The entry is removed once nobody can want it
-//! back.
+//! A delete only marks: the bytes stay, so that undoing it needs no room. The entry is removed when it can no longer be
+//! undone.
 
 use super::{TreeId, descend};
 use crate::format::node::NodeFlags;
 use crate::page::{Change, Need, Pages};
 
-/// How marking or unmarking ends.
+/// Outcome of setting or clearing a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MarkOutcome {
-    /// The mark was set, or taken off.
+    /// The mark was set or cleared.
     Changed,
-    /// It was already so; nothing was changed.
+    /// It already was; nothing was changed.
     Unchanged,
     /// There is no such entry.
     NotFound,
@@ -30,7 +30,7 @@ pub fn mark_deleted<P: Pages>(
     set_mark(change, tree, key, true)
 }
 
-/// Takes the mark off the entry with this sort key.
+/// Clears the deletion mark of the entry with this sort key.
 ///
 /// # Errors
 /// [`Need::Page`], [`Need::Repair`].

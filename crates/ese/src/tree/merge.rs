@@ -1,11 +1,11 @@
-//! Giving room back: merging sparse pages and lowering the root.
+//! Returning space: merging sparse pages and lowering the root.
 //!
 //! ```text
 //!    [.. S:L  K:R ..]  ->  [.. K:L ..]     the nodes of R go behind those of L; R is freed
-//!    root [ -:C ]      ->  root [ nodes ]  the nodes of an only child that fit go up; C is freed
-//! ```
+//!    [.. S:L  K:R ..]  ->  [.. K:L ..]     the nodes of R are appended to L; R is freed
+//!    root [ -:C ]      ->  root [ nodes ]  the nodes of an only child move up if they fit; C is freed
 //!
-//! Only children of one parent merge, and only when the merged page keeps a quarter free, so that the next insert does not
+//! Only children of one parent merge, and only if the merged page keeps a quarter free, so that the next insert does not
 //! split it again.
 
 use brunt_units::PageNumber;
@@ -18,8 +18,8 @@ use crate::format::page::{Page, PageFlags, TAG_BYTES, TAG_COUNT_MASK, body_bytes
 use crate::page::{Change, Need, Nodes, Pages};
 use crate::space;
 
-/// Gives room back around the place of `key`: merges a page with a neighbour or lowers the root, and returns
-/// [`Step::Again`]; or finds nothing to do. Call it until it is done when [`super::remove`] left a page sparse.
+/// Frees space around `key`: merges a page with a neighbour or lowers the root, and returns [`Step::Again`]; or finds
+/// nothing to do. Call it until it is done when [`super::remove`] has left a page sparse.
 ///
 /// # Errors
 /// [`Need`], of any kind.
@@ -31,7 +31,7 @@ pub fn shrink<P: Pages>(
     shrink_at(change, Site::ordinary(tree), key)
 }
 
-/// [`shrink`] for any tree. A space tree's page goes into the split buffer, which must have a run free.
+/// [`shrink`] for any tree. A space tree's page goes into the split buffer, which must have a free run.
 pub(crate) fn shrink_at<P: Pages>(
     change: &mut Change<'_, P>,
     site: Site,
@@ -51,14 +51,14 @@ pub(crate) fn shrink_at<P: Pages>(
     lower_root(change, site)
 }
 
-/// Two neighbours that fit one page, and the place of the left one in their parent.
+/// Two neighbours that fit on one page, and the left one's place in their parent.
 struct Pair {
     parent: Visit,
     left: PageNumber,
     right: PageNumber,
 }
 
-/// The neighbour to merge a child with: the right one if it will do, or the left one.
+/// The neighbour to merge a child with: the right one if possible, otherwise the left one.
 fn partner<P: Pages>(
     change: &Change<'_, P>,
     tree: TreeId,
@@ -87,7 +87,7 @@ fn partner<P: Pages>(
     Ok(None)
 }
 
-/// Whether the nodes of `right` fit behind those of `left`, with all that is claimed and a quarter of the page to spare.
+/// Whether the nodes of `right` fit after those of `left`, including all claims, and leave a quarter of the page free.
 fn fit<P: Pages>(
     change: &Change<'_, P>,
     tree: TreeId,
@@ -144,7 +144,7 @@ fn merge<P: Pages>(change: &mut Change<'_, P>, site: Site, pair: Pair) -> Result
     Ok(())
 }
 
-/// Moves the nodes of the root's only child into the root, if it has one and they fit.
+/// Moves the nodes of the root's only child into the root, if it has just one child and they fit.
 fn lower_root<P: Pages>(change: &mut Change<'_, P>, site: Site) -> Result<Step<()>, Need> {
     let root = site.tree.root;
     let page = load(change.pages(), site.tree, root)?;
@@ -176,7 +176,7 @@ fn lower_root<P: Pages>(change: &mut Change<'_, P>, site: Site) -> Result<Step<(
     Ok(Step::Again)
 }
 
-/// A page to be given up once its nodes have moved.
+/// A page to free once its nodes have moved.
 struct Release {
     site: Site,
     page: PageNumber,

@@ -9,19 +9,19 @@
 //!        leaf=leaf=leaf=leaf=leaf         leaves, linked both ways, never without nodes
 //! ```
 //!
-//! A separator stands above everything in its child and not above anything in the next child. In a unique tree entries are
-//! ordered by key; in one that is not, by key and data put together. Normalised keys of one index never begin with one
-//! another, so that is the same as by key and then by data.
+//! A separator is above everything in its child and not above anything in the next child. Entries of a unique tree are
+//! ordered by key; entries of a non-unique tree by key and data concatenated. No normalised key of an index is a prefix of
+//! another, so that is the same as ordering by key and then by data.
 //!
-//! Everything here is synchronous and works on pages that are in memory. What is missing ends the call with a
-//! [`Need`](crate::page::Need), before anything was changed; the caller brings it about and calls again. Each call makes
-//! at most one change. When room has to be made first, that is the change this call makes, it returns [`Step::Again`], and
-//! the tree is sound in between.
+//! Everything here is synchronous and works on pages in memory. If something is missing, the call ends with a
+//! [`Need`](crate::page::Need) before anything was changed; the caller provides it and calls again. Each call makes at most
+//! one change. If it has to make room first, that is its change, and it returns [`Step::Again`]; the tree is valid in
+//! between.
 //!
 //! * Looking: [`seek`], [`Cursor`].
 //! * Changing: [`insert`], [`replace`], [`revive`], [`mark_deleted`], [`clear_deleted`], [`remove`], [`shrink`].
 //! * Pure: [`split_point`], where pages are split.
-//! * All at once: [`bulk`] builds trees from entries in order, [`check`] judges whole trees.
+//! * All at once: [`bulk`] builds trees from ordered entries, [`check`] verifies whole trees.
 
 pub mod bulk;
 pub mod check;
@@ -59,7 +59,7 @@ use brunt_units::{PageNumber, PageSize};
 
 use crate::format::page::ObjectId;
 
-/// Names a tree: its root, which never moves, and the object id its pages carry.
+/// Identifies a tree: its root, which never moves, and the object id of its pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TreeId {
     /// The root page.
@@ -76,17 +76,17 @@ impl TreeId {
     };
 }
 
-/// How a call that may have to make room ends.
+/// Outcome of a call that may have to make room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Step<T> {
-    /// What was asked for is done, in this change.
+    /// The requested change is done.
     Done(T),
     /// This change only made room: a split, or an extent from the parent. Finish it and call again.
     Again,
 }
 
-/// A tree, and the tree whose free pages it takes: itself, unless it is one of that tree's two space trees.
+/// A tree, and the tree whose free pages it uses: itself, or for a space tree the tree it serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Site {
     pub(crate) tree: TreeId,
@@ -98,13 +98,13 @@ impl Site {
         Self { tree, owner: tree }
     }
 
-    /// Whether the tree holds another's extents.
+    /// Whether this is a space tree.
     pub(crate) fn is_space(self) -> bool {
         self.tree.root != self.owner.root
     }
 }
 
-/// The longest key, or key and data together in a tree whose keys are not unique.
+/// Maximum length of a key, or of key and data together in a tree with non-unique keys.
 ///
 /// Source: microsoft/Extensible-Storage-Engine, dev/ese/published/inc/jethdr.w (`JET_cbKeyMost` of each page size).
 pub fn key_bytes_max(size: PageSize) -> usize {

@@ -1,4 +1,4 @@
-//! The order of entries, and what separates two of them.
+//! The order of entries, and separators between them.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -11,13 +11,13 @@ pub(super) fn is_by_data(page: Page<'_>) -> bool {
     page.flags().has(PageFlags::LEAF) && page.flags().has(PageFlags::NON_UNIQUE)
 }
 
-/// Orders a node against a sort key: its key, with its data behind it when `by_data`.
+/// Compares a node with a sort key: its key, followed by its data when `by_data`.
 pub(super) fn compare(node: Node<'_>, by_data: bool, target: &[u8]) -> Ordering {
     let data = if by_data { node.data } else { &[] };
     compare_pieces([node.key.prefix, node.key.suffix, data], target)
 }
 
-/// Orders bytes in pieces against others.
+/// Compares concatenated pieces with other bytes.
 #[inline]
 pub(super) fn compare_pieces<const N: usize>(pieces: [&[u8]; N], target: &[u8]) -> Ordering {
     let mut rest = target;
@@ -39,20 +39,20 @@ pub(super) fn compare_pieces<const N: usize>(pieces: [&[u8]; N], target: &[u8]) 
     }
 }
 
-/// Byte by byte, the shorter of equals first; the first eight at once. A search compares some thirty keys, and most of
-/// them differ there: calling out for each cost a quarter of the engine's time.
+/// Byte by byte, a prefix first; the first eight bytes at once. A search compares some thirty keys, and most of them differ
+/// there; a function call for each comparison cost a quarter of the engine's time.
 #[inline]
 pub(super) fn compare_bytes(one: &[u8], other: &[u8]) -> Ordering {
     head(one).cmp(&head(other)).then_with(|| {
         match (one.get(8..), other.get(8..)) {
             (Some(rest), Some(other_rest)) => rest.cmp(other_rest),
-            // Where one has ended, zeros of the other's were equal to nothing.
+            // One is shorter than eight bytes, and its padding matched zeros of the other.
             _ => one.len().cmp(&other.len()),
         }
     })
 }
 
-/// The first eight bytes as a number that orders like them, zeros behind fewer.
+/// The first eight bytes as a number with the same order, padded with zeros.
 #[inline]
 fn head(bytes: &[u8]) -> u64 {
     if let Some(first) = bytes.first_chunk() {
@@ -60,7 +60,7 @@ fn head(bytes: &[u8]) -> u64 {
     }
     let from_top = |byte: u8, place: usize| u64::from(byte) << (56 - 8 * place);
     match (bytes.first_chunk(), bytes.last_chunk()) {
-        // The two overlap, where they are equal.
+        // The two chunks overlap in equal bytes.
         (Some(first), Some(last)) => {
             let (first, last) = (u32::from_be_bytes(*first), u32::from_be_bytes(*last));
             u64::from(first) << 32 | u64::from(last) << (64 - 8 * bytes.len())
@@ -81,7 +81,7 @@ pub(super) fn sort_key_of(node: Node<'_>, by_data: bool) -> Vec<u8> {
     key
 }
 
-/// The sort key of an entry that is not on a page.
+/// Sort key of an entry that is not on a page.
 pub(super) fn sort_key<'a>(key: &'a [u8], data: &[u8], by_data: bool) -> Cow<'a, [u8]> {
     if by_data {
         Cow::Owned([key, data].concat())
@@ -90,7 +90,7 @@ pub(super) fn sort_key<'a>(key: &'a [u8], data: &[u8], by_data: bool) -> Cow<'a,
     }
 }
 
-/// The shortest beginning of `right` that is above `left`; `None` when `right` itself is not.
+/// The shortest prefix of `right` that is above `left`; `None` when `right` itself is not.
 pub(super) fn separator<'a>(left: &[u8], right: &'a [u8]) -> Option<&'a [u8]> {
     let common = left.iter().zip(right).take_while(|(a, b)| a == b).count();
     (left < right).then(|| &right[..=common])
@@ -107,12 +107,12 @@ mod tests {
         proptest::collection::vec(0_u8..3, 0..6)
     }
 
-    /// Often equal for long, sometimes one the beginning of the other, with bytes that a signed comparison gets wrong.
+    /// Long equal runs, prefixes of each other, and bytes that a signed comparison gets wrong.
     fn long_bytes() -> impl Strategy<Value = Vec<u8>> {
         proptest::collection::vec(prop_oneof![9 => Just(0x7F_u8), 1 => Just(0x80)], 0..12)
     }
 
-    /// Mostly zeros, which a short key looks like when eight bytes are taken of it.
+    /// Mostly zeros, which look like the padding of a short key.
     fn zeros() -> impl Strategy<Value = Vec<u8>> {
         proptest::collection::vec(prop_oneof![9 => Just(0_u8), 1 => any::<u8>()], 0..12)
     }

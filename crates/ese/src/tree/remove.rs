@@ -1,17 +1,17 @@
-//! Taking entries out.
+//! Removing entries.
 //!
-//! The last entry of a leaf goes together with the leaf, and with every branch page that has no other child: all in one
-//! change, so that no page without nodes stands in the chain.
+//! The last entry of a leaf is removed together with the leaf, and with every branch page that has no other child, in one
+//! change. So the leaf chain never contains a page without nodes.
 //!
 //! ```text
 //!    [.. S:P  K:R ..]  remove R  ->  [.. K:P ..]     the separator of the last child on a page stays
 //!    [.. S:P  K:R ..]  remove P  ->  [.. K:R ..]
 //! ```
 //!
-//! When R was a branch page and the last child, P's own last separators, which equal S, become K as well, on every level
-//! down to the leaves. Where K is the longer one it might not fit there. Then S takes the place of K instead, on this page
-//! and on each above it up to the one where K is not the last: nothing lies between S and K any more. One of the two ways never
-//! needs more room than there is, so that taking an entry out, which undoing does, never splits a page of its tree.
+//! If R was a branch page and the last child, P's own last separators, which equal S, also become K, on every level down to
+//! the leaves. If K is the longer one, it might not fit there. Then S replaces K instead, on this page and on each page
+//! above up to the one where K is not the last; nothing lies between S and K any more. One of the two ways never needs more
+//! room than there is. So removing an entry, as an undo does, never splits a page of its tree.
 
 use brunt_units::PageNumber;
 use smallvec::SmallVec;
@@ -22,13 +22,13 @@ use crate::format::page::{NODE_LENGTH_MASK, Page, PageFlags, body_bytes};
 use crate::page::{Change, Need, Pages};
 use crate::space;
 
-/// A page with less than one such part of it in use is worth merging.
+/// A page that is less than one such part full is worth merging.
 const SPARSE_PART: usize = 4;
 
-/// How a removal ends.
+/// Outcome of a removal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RemoveOutcome {
-    /// The entry is gone. `sparse` when so little is left on its page that [`super::shrink`] should be called.
+    /// The entry is removed. If `sparse`, the caller should call [`super::shrink`].
     Removed {
         /// Whether the page is less than a quarter full.
         sparse: bool,
@@ -64,13 +64,13 @@ pub fn remove<P: Pages>(
     Ok(Step::Done(RemoveOutcome::Removed { sparse }))
 }
 
-/// Whether a page is so empty that it is worth merging.
+/// Whether a page is empty enough to be worth merging.
 pub(super) fn is_sparse(page: Page<'_>) -> bool {
     let body = body_bytes(page.size());
     body - page.free() < body.div_euclid(SPARSE_PART)
 }
 
-/// Takes the leaf at the path's end out of the tree, whatever is on it.
+/// Removes the leaf at the end of the path from the tree, with anything on it.
 fn unlink<P: Pages>(
     change: &mut Change<'_, P>,
     tree: TreeId,
@@ -102,21 +102,21 @@ fn unlink<P: Pages>(
     Ok(Step::Done(()))
 }
 
-/// A node of a branch page that gets another separator and keeps its child.
+/// A node of a branch page that gets a new separator and keeps its child.
 type Rename = (Visit, PageNumber);
 
-/// What happens to separators when a child goes: see the story of this file.
+/// Changes of separators when a child is removed; see the head of this file.
 struct Seam {
-    /// The page that loses the child, and the child's place on it.
+    /// The page that loses the child, and the child's index.
     at: Visit,
     loses: Loses,
 }
 
-/// Which child goes.
+/// Which child is removed.
 enum Loses {
-    /// The only one: only of a root.
+    /// The only one, which happens only in a root.
     Only(PageFlags),
-    /// One that has another behind it.
+    /// One with another after it.
     Inner,
     /// The last one. The child before it takes over its node.
     Last { before: PageNumber, names: Names },
@@ -124,14 +124,14 @@ enum Loses {
 
 /// Which of the two separators stays.
 enum Names {
-    /// That of the child that goes: nodes at the right edge below the child before it are renamed.
+    /// The removed child's: nodes at the right edge below the child before it are renamed.
     Later(Vec<u8>, SmallVec<[Rename; 6]>),
-    /// That of the child before it: nodes above are renamed.
+    /// The one of the child before it: nodes above are renamed.
     Earlier(Vec<u8>, SmallVec<[Rename; 6]>),
 }
 
 impl Seam {
-    /// Looks at all that has to change when the child at the path's end goes, which has `levels` levels of branch pages.
+    /// Collects the changes for removing the child at the end of the path, which has `levels` levels of branch pages.
     fn of<P: Pages>(pages: &P, tree: TreeId, path: &[Visit], levels: usize) -> Result<Self, Need> {
         let at = path[path.len() - 1];
         let page = load(pages, tree, at.page)?;
@@ -147,7 +147,7 @@ impl Seam {
         Ok(Self { at, loses })
     }
 
-    /// Changes the separators and takes the child's node out.
+    /// Changes the separators and removes the child's node.
     fn close<P: Pages>(self, change: &mut Change<'_, P>) {
         let Visit { page, index } = self.at;
         match self.loses {
@@ -212,7 +212,7 @@ impl Names {
     }
 }
 
-/// Nodes that are to have another key, which must fit.
+/// Nodes to be renamed; the new key must fit.
 fn renames<P: Pages>(
     pages: &P,
     tree: TreeId,
@@ -224,7 +224,7 @@ fn renames<P: Pages>(
         let node = node_at(page, visit.page, visit.index)?;
         let grows = key.len().saturating_sub(node.key.suffix.len());
         if grows > page.free() || key.len() > NODE_LENGTH_MASK.into() {
-            // It is as long as the key that it should have, on pages that make sense.
+            // In a valid tree it is as long as the right key.
             return Err(Need::Repair(visit.page));
         }
         Ok((visit, child_at(pages, tree, visit)?))
@@ -260,7 +260,7 @@ fn child_at<P: Pages>(pages: &P, tree: TreeId, visit: Visit) -> Result<PageNumbe
     child.ok_or(Need::Repair(visit.page))
 }
 
-/// Links two leaves, either of which may be none.
+/// Links two leaves; either may be missing.
 pub(super) fn link<P: Pages>(change: &mut Change<'_, P>, left: PageNumber, right: PageNumber) {
     if left.is_some() {
         change.edit(left).set_next(right);
@@ -270,7 +270,7 @@ pub(super) fn link<P: Pages>(change: &mut Change<'_, P>, left: PageNumber, right
     }
 }
 
-/// Marks a page that is no part of its tree any more. Its new database time tells cursors that stood there.
+/// Marks a page removed from its tree. The new database time informs cursors on it.
 pub(super) fn discard<P: Pages>(change: &mut Change<'_, P>, page: PageNumber) {
     let mut editor = change.edit(page);
     let flags = editor.page().flags();

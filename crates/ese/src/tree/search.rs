@@ -1,10 +1,10 @@
-//! Searching one page: where a key is among its nodes, or would be.
+//! Searching one page for a key.
 //!
-//! Every operation searches some ten pages, and hardly a key of theirs lies in the processor's caches. So
+//! Every operation searches about ten pages, whose keys are rarely in the processor's caches. Therefore
 //!
-//! * three nodes are looked at in each step: what does not depend on one another is fetched together, and half the steps
-//!   take half the time, although more keys are compared;
-//! * what the page's prefix says of the target is found out once, not for each node that shares it.
+//! * each step compares three nodes: independent accesses are fetched in parallel, and half the steps take half the time,
+//!   although more keys are compared;
+//! * the target is compared with the page's prefix once, not for each node that shares it.
 
 use std::cmp::Ordering;
 
@@ -16,9 +16,9 @@ use crate::format::page::{Page, PageError};
 pub(super) struct Search<'p, 't> {
     page: Page<'p>,
     view: KeyView<'p>,
-    /// What nodes may take the beginning of their keys from.
+    /// Prefix that nodes may share.
     prefix: &'p [u8],
-    /// Bytes that the prefix and the target have in common.
+    /// Number of bytes that prefix and target have in common.
     common: usize,
     /// Whether nodes are ordered by key and data.
     by_data: bool,
@@ -27,7 +27,7 @@ pub(super) struct Search<'p, 't> {
 
 impl<'p, 't> Search<'p, 't> {
     pub(super) fn new(page: Page<'p>, by_data: bool, target: &'t [u8]) -> Self {
-        // Without one, nodes that need it are refused.
+        // Without a prefix, nodes that need it are refused.
         let prefix = page.prefix().unwrap_or_default();
         let pairs = prefix.iter().zip(target);
         Self {
@@ -43,7 +43,7 @@ impl<'p, 't> Search<'p, 't> {
     /// The first of `count` nodes that is above the target; `count` when none is.
     ///
     /// # Errors
-    /// When one of the nodes that were looked at is damaged.
+    /// When one of the compared nodes is damaged.
     pub(super) fn first_above(&self, count: usize) -> Result<usize, PageError> {
         partition(count, |index| Ok(self.order(index)? != Ordering::Greater))
     }
@@ -56,7 +56,7 @@ impl<'p, 't> Search<'p, 't> {
         partition(count, |index| Ok(self.order(index)? == Ordering::Less))
     }
 
-    /// Orders a node against the target.
+    /// Compares a node with the target.
     #[inline]
     fn order(&self, index: usize) -> Result<Ordering, PageError> {
         match self.view.suffix(index) {
@@ -67,13 +67,13 @@ impl<'p, 't> Search<'p, 't> {
         }
     }
 
-    /// As [`Self::order`], for nodes of all kinds, damaged ones among them.
+    /// As [`Self::order`], for any node, even a damaged one.
     #[cold]
     fn order_of_any(&self, index: usize) -> Result<Ordering, PageError> {
         let node = self.page.node_with(index, self.prefix)?;
         let shared = node.key.prefix.len();
         if shared > self.common {
-            // They part within the prefix; a target that ends there is the smaller.
+            // They differ within the prefix; a target that ends there is smaller.
             let sought = self.target.get(self.common);
             return Ok(Some(&self.prefix[self.common]).cmp(&sought));
         }
@@ -83,7 +83,7 @@ impl<'p, 't> Search<'p, 't> {
     }
 }
 
-/// The first of `count` places for which `is_before` does not hold, when it holds up to there and nowhere after.
+/// The first of `count` places for which `is_before` is false. It must be true before that place and false after it.
 fn partition<E>(count: usize, is_before: impl Fn(usize) -> Result<bool, E>) -> Result<usize, E> {
     let (mut low, mut high) = (0, count);
     while high - low > 3 {

@@ -5,12 +5,12 @@
 //!    root                [ nodes ]            ->  [ -:C ]                 C       all nodes go to a new child
 //! ```
 //!
-//! A split needs room in the parent for one separator. Where there is none, the parent is split first, as a change of its
-//! own. A leaf is split together with the edit that wanted the room, so no page without nodes ever stands in the chain and
-//! a load in order leaves full pages behind. Only when the edit needs three pages (a large entry between two others) is the
+//! A split needs room in the parent for one separator. If there is none, the parent is split first, in a change of its own.
+//! A leaf is split together with the edit that needed the room, so the leaf chain never contains a page without nodes, and
+//! an ordered load leaves full pages behind. Only if the edit needs three pages (a large entry between two others) is the
 //! leaf split alone.
 //!
-//! The order within a function is always: look at everything, which may end in a need; then take the page; then write.
+//! Every function first looks at everything, which may end in a need; then takes the page; then writes.
 
 use brunt_units::PageNumber;
 
@@ -28,23 +28,23 @@ use crate::space;
 /// Bytes of a branch node's data.
 const CHILD_BYTES: usize = 4;
 
-/// What a leaf lacks room for.
+/// The edit that a leaf has no room for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Edit<'a> {
-    /// The node's place.
+    /// Index of the node.
     pub(crate) index: usize,
-    /// Whether it takes the place of the node that is there.
+    /// Whether it replaces the node at that index.
     pub(crate) replaces: bool,
     pub(crate) key: &'a [u8],
     pub(crate) data: &'a [u8],
 }
 
-/// Whether a node fits a page as it is, beside `claimed` bytes.
+/// Whether a node fits on a page as it is, besides `claimed` bytes.
 pub(super) fn room_for(page: Page<'_>, claimed: usize, key: &[u8], data: &[u8]) -> bool {
     node_cost(key, data) + claimed <= page.free() && page.tag_count() < TAG_COUNT_MASK.into()
 }
 
-/// Splits the leaf at the path's end and makes the edit, or makes only room for the next call.
+/// Splits the leaf at the end of the path and makes the edit, or only makes room for the next call.
 pub(crate) fn make_room<P: Pages>(
     change: &mut Change<'_, P>,
     site: Site,
@@ -83,8 +83,8 @@ pub(crate) fn make_room<P: Pages>(
     Ok(Step::Done(()))
 }
 
-/// The nodes of a leaf as they will be after an edit. "Place" counts these. Each costs what it takes or claims, so that either
-/// page keeps room for the claims on it.
+/// The nodes of a leaf as they will be after an edit; "place" is an index among these. Each node's cost includes its claim,
+/// so both pages keep room for their claims.
 struct LeafCrowd<'p, 'e> {
     page: Page<'p>,
     number: PageNumber,
@@ -121,7 +121,7 @@ impl<'p, 'e> LeafCrowd<'p, 'e> {
         })
     }
 
-    /// How many stay left.
+    /// How many nodes stay on the left.
     fn split(&self, page: Page<'_>) -> Option<usize> {
         let body = body_bytes(page.size()) - TAG_BYTES;
         let prefix = page.prefix().map_or(0, <[u8]>::len);
@@ -140,7 +140,7 @@ impl<'p, 'e> LeafCrowd<'p, 'e> {
         crowd.halves()
     }
 
-    /// The node on the page that is at `place`; `None` for the edited one.
+    /// The page's own node at `place`; `None` for the edited one.
     fn index_at(&self, place: usize) -> Option<usize> {
         match place {
             place if place == self.edit.index => None,
@@ -181,7 +181,7 @@ impl<'p, 'e> LeafCrowd<'p, 'e> {
         Ok(nodes)
     }
 
-    /// How many nodes of the page stay, and the edit if it is still to be made there.
+    /// How many of the page's nodes stay, and the edit if it belongs there.
     fn kept(&self, left: usize) -> (usize, Option<Edit<'e>>) {
         if self.edit.index >= left {
             (left, None)
@@ -192,17 +192,17 @@ impl<'p, 'e> LeafCrowd<'p, 'e> {
     }
 }
 
-/// How a page is to be split.
+/// Where to split a page.
 struct Cut {
-    /// The number of nodes that stay.
+    /// Number of nodes that stay.
     kept: usize,
-    /// What separates them from the others.
+    /// The separator between the parts.
     separator: Vec<u8>,
     /// The nodes of the new right page.
     right: Nodes,
 }
 
-/// Splits a leaf between two of its nodes, because the edit does not fit with either part.
+/// Splits a leaf between two of its nodes when the edit fits with neither part.
 fn part_for<P: Pages>(
     change: &mut Change<'_, P>,
     site: Site,
@@ -216,7 +216,7 @@ fn part_for<P: Pages>(
         part(change, site, path, edit.index.clamp(1, count - 1))?;
         return Ok(Step::Again);
     }
-    // Only a prefix is in the way: the new data fits a page without one.
+    // Only a prefix takes up the room: the new data fits a page without one.
     let node = node_at(page, leaf, 0)?;
     let mut nodes = Nodes::default();
     nodes.push(node.key, edit.data, NodeFlags::NONE);
@@ -227,7 +227,7 @@ fn part_for<P: Pages>(
     Ok(Step::Done(()))
 }
 
-/// Splits the leaf at the path's end for entries that come later: one at the tree's end leaves the left page full.
+/// Splits the leaf at the end of the path to make room for later entries. At the end of the tree, the left page stays full.
 pub(crate) fn split_leaf<P: Pages>(
     change: &mut Change<'_, P>,
     site: Site,
@@ -249,8 +249,8 @@ pub(crate) fn split_leaf<P: Pages>(
     part(change, site, path, kept)
 }
 
-/// Splits the leaf at the path's end so that the first `kept` nodes stay; some more where the others, without the prefix
-/// they share now, would take more than a page.
+/// Splits the leaf at the end of the path so that the first `kept` nodes stay. Keeps more if the others would exceed a page
+/// without the prefix that they share now.
 fn part<P: Pages>(
     change: &mut Change<'_, P>,
     site: Site,
@@ -328,7 +328,7 @@ fn split_branch<P: Pages>(
     Ok(())
 }
 
-/// Splits the page at the path's end. [`Step::Again`] when only something else could be done first.
+/// Splits the page at the end of the path. [`Step::Again`] when something else had to be done first.
 fn split_at<P: Pages>(
     change: &mut Change<'_, P>,
     site: Site,
@@ -353,7 +353,7 @@ fn split_at<P: Pages>(
         return Ok(Step::Again);
     };
     if next == grant.page() || path.iter().any(|visit| visit.page == grant.page()) {
-        // It is in use and called available.
+        // The page is in use but listed as available.
         return Err(Need::Repair(grant.page()));
     }
     let right = grant.take(change);
@@ -379,7 +379,7 @@ fn split_at<P: Pages>(
     Ok(Step::Done(()))
 }
 
-/// Moves the root's nodes into a new page, its only child. An edit that an empty root has no room for goes there at once.
+/// Moves the root's nodes into a new page, its only child. An edit that an empty root has no room for goes there directly.
 fn grow_level<P: Pages>(
     change: &mut Change<'_, P>,
     site: Site,

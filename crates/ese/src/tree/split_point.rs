@@ -1,12 +1,12 @@
-//! Where a page is split: pure arithmetic on node sizes, common to the tree of bytes and the tree of numbers.
+//! Where to split a page: pure arithmetic on node sizes, shared by real trees and the twin's trees.
 //!
-//! A page that is split parts into a left one, which keeps its number, and a new right one. The sizes given are those of
-//! the nodes as they will be, the new one among them.
+//! A split leaves a left page, which keeps its number, and creates a new right one. The sizes are those of the nodes after
+//! the edit, including the new one.
 
-/// The nodes of a page as they will be after an insert or a replacement that it has no room for.
+/// The nodes of a page after an insert or replacement that it has no room for.
 #[derive(Clone, Copy, Debug)]
 pub struct Crowd<'a> {
-    /// What each node takes, its tag included ([`crate::page::node_cost`]).
+    /// Cost of each node, its tag included ([`crate::page::node_cost`]).
     pub costs: &'a [usize],
     /// Room for nodes and their tags on the left page.
     pub left_room: usize,
@@ -15,17 +15,17 @@ pub struct Crowd<'a> {
 }
 
 impl Crowd<'_> {
-    /// The number of nodes that stay left, so that the new entry, which is the last of a tree, starts a page of its own.
+    /// Number of nodes that stay left so that the new entry, the last of the tree, starts its own page.
     ///
-    /// Loading in order fills pages to the brim this way. `None` when the others do not fit the left page.
+    /// An ordered load fills pages completely this way. `None` when the others do not fit the left page.
     pub fn append(self) -> Option<usize> {
         let left = self.costs.len() - 1;
         self.fits(left).then_some(left)
     }
 
-    /// The number of nodes that stay left, so that both pages are as equal as can be.
+    /// Number of nodes that stay left so that both pages are as equal as possible.
     ///
-    /// `None` when three pages would be needed: the new entry is large and stands in the middle.
+    /// `None` when three pages would be needed: the new entry is large and in the middle.
     pub fn halves(self) -> Option<usize> {
         let total: usize = self.costs.iter().sum();
         let mut best: Option<(usize, usize)> = None;

@@ -1,4 +1,4 @@
-//! A small database for tests: a database root, trees below it, and a driver that fulfils needs.
+//! A small database for tests: a database root, trees below it, and a driver that satisfies needs.
 
 use brunt_units::{DatabaseTime, PageNumber, PageSize};
 
@@ -12,7 +12,7 @@ use crate::space;
 use crate::space::check::DatabaseCheck;
 use crate::tree::check::{CheckStop, TreeSummary};
 
-/// Something to be done to a database.
+/// An operation on a database.
 type Work<T> = dyn FnMut(&mut Change<'_, MemoryPages>) -> Result<Step<T>, Need>;
 
 /// A database in memory.
@@ -22,18 +22,18 @@ pub(crate) struct Database {
     pub(crate) trees: Vec<TreeId>,
     /// Changes that only made room.
     pub(crate) structural: u64,
-    /// Times that a tree needed pages that nobody had.
+    /// Growths of the file, when a tree found no free pages.
     pub(crate) growths: u64,
 }
 
-/// A tree's place in the database: below the database root, or below another tree.
+/// A tree's position in the database: below the database root, or below another tree.
 pub(crate) struct Plan {
     pub(crate) parent: TreeId,
     pub(crate) flags: PageFlags,
 }
 
 impl Database {
-    /// Trees as planned, each with three pages and nothing available.
+    /// A database with the planned trees, each with three pages and nothing available.
     pub(crate) fn new(size: PageSize, plans: &[Plan]) -> Self {
         let mut database = Self {
             pages: MemoryPages::new(size),
@@ -50,7 +50,7 @@ impl Database {
                 root,
                 object: ObjectId(8 + index),
             };
-            // A tree below another owns its pages through that one.
+            // A tree below another owns its pages through its parent.
             let mut owned = vec![Extent::starting_at(root, 3)];
             for (below, index) in plans.iter().zip(0..) {
                 if below.parent == tree {
@@ -63,7 +63,7 @@ impl Database {
         database
     }
 
-    /// The database that `pages` are, with all their trees.
+    /// A database made of `pages`, with all its trees.
     pub(crate) fn of(mut pages: MemoryPages, time: DatabaseTime, trees: Vec<TreeId>) -> Self {
         pages.set_time(time);
         Self {
@@ -111,7 +111,7 @@ impl Database {
         crate::page::Pages::page_size(&self.pages)
     }
 
-    /// Works until it is done: brings about what is needed, grows the database, and repeats after structural changes.
+    /// Runs `work` until it is done: satisfies needs, grows the database, and repeats after structural changes.
     pub(crate) fn run<T>(
         &mut self,
         mut work: impl FnMut(&mut Change<'_, MemoryPages>) -> Result<Step<T>, Need>,
@@ -119,7 +119,7 @@ impl Database {
         self.try_run(&mut work).expect("a sound database")
     }
 
-    /// Works until it is done, or a page turns out to be damaged.
+    /// As [`Self::run`], until it is done or a page turns out to be damaged.
     pub(crate) fn try_run<T>(
         &mut self,
         mut work: impl FnMut(&mut Change<'_, MemoryPages>) -> Result<Step<T>, Need>,
@@ -139,7 +139,7 @@ impl Database {
         }
     }
 
-    /// Looks until everything needed is there.
+    /// Runs a lookup until every page it needs is in memory.
     pub(crate) fn look<T>(&mut self, mut work: impl FnMut(&MemoryPages) -> Result<T, Need>) -> T {
         loop {
             match work(&self.pages) {
@@ -149,7 +149,7 @@ impl Database {
         }
     }
 
-    /// Checks every tree and accounts for every page; the trees' summaries, in the order of their plans.
+    /// Checks every tree and accounts for every page. Returns the trees' summaries in plan order.
     pub(crate) fn check(&mut self) -> Vec<TreeSummary> {
         let mut check = DatabaseCheck::new(&self.trees);
         loop {
@@ -178,7 +178,7 @@ impl Database {
     }
 
     fn grow(&mut self, pages: u32) -> Result<(), PageNumber> {
-        // Boxed, so that growing is one type of work and not an endless row of them.
+        // Boxed, so that growing has one type and not endlessly nested ones.
         let work: Box<Work<PageNumber>> =
             Box::new(move |change| space::grow(change, TreeId::DATABASE, pages));
         self.try_run(work).map(|_| ())

@@ -1,4 +1,4 @@
-//! Random work on trees against a map.
+//! Random operations on trees, compared with a map.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::*;
 use crate::format::page::PageFlags;
 use crate::format::page_builder::PageBuilder;
 
-/// What the tree should hold: key (and data, where keys are not unique) to data and mark.
+/// Expected content: key (and data, if keys are not unique) to data and mark.
 type Oracle = BTreeMap<Vec<u8>, (Vec<u8>, bool)>;
 
 struct Trial {
@@ -19,13 +19,13 @@ struct Trial {
     by_data: bool,
     oracle: Oracle,
     draw: Stream,
-    /// The longest key and data.
+    /// Maximum length of key and data.
     most: (u64, u64),
-    /// The pages as they were at the start.
+    /// The pages at the start.
     start: BTreeMap<PageNumber, Vec<u8>>,
-    /// The most levels the tree has had.
+    /// Most levels the tree has had.
     levels: usize,
-    /// A cursor that goes on through all the changes, and the key it stands on.
+    /// A cursor that continues through all changes, and the key it is on.
     walker: (Cursor, Option<Vec<u8>>),
 }
 
@@ -68,8 +68,8 @@ impl Trial {
         }
     }
 
-    /// Some bytes. Small numbers and now and then a long common beginning, so that separators get long and trees high; and
-    /// a last byte that no key has inside, so that none begins another.
+    /// Random bytes: small numbers with an occasional long common prefix, so that separators get long and trees high. The
+    /// last byte never occurs inside a key, so no key is a prefix of another.
     fn bytes(&mut self, most: u64) -> Vec<u8> {
         let mut length = usize::try_from(self.draw.below(most)).unwrap();
         let mut bytes = Vec::new();
@@ -168,7 +168,7 @@ impl Trial {
         if outcome == (RemoveOutcome::Removed { sparse: true }) {
             self.database.run(|change| shrink(change, tree, key));
         }
-        // Undoing an insert is a removal, on volumes that are full as well.
+        // Undoing an insert is a removal, and must work on full volumes too.
         assert_eq!(self.database.growths, growths, "a removal needed pages");
         self.oracle.remove(key);
         let again = self.database.run(|change| remove(change, tree, key));
@@ -203,7 +203,7 @@ impl Trial {
         }
     }
 
-    /// A cursor that was left standing finds its neighbour, whatever has happened to its page.
+    /// A cursor left in place finds its neighbour, whatever has happened to its page.
     fn walk(&mut self) {
         let forward = self.draw.percent(60);
         let (cursor, on) = &mut self.walker;
@@ -232,7 +232,7 @@ impl Trial {
         *on = found;
     }
 
-    /// Makes `leaf` the tree's only one. It stands in nobody's extents.
+    /// Makes `leaf` the tree's only leaf. No extent contains it.
     fn put_only_leaf(&mut self, leaf: PageNumber, mut page: PageBuilder) {
         page.time = DatabaseTime(1);
         self.database.pages.put(leaf, page.seal(leaf));
@@ -246,7 +246,7 @@ impl Trial {
         });
     }
 
-    /// All of the tree, both ways; and all pages.
+    /// Compares the whole tree in both directions, and accounts for all pages.
     fn agree(&mut self) {
         let summary = self.database.check()[1];
         let deleted = self.oracle.values().filter(|(_, deleted)| *deleted).count();
@@ -256,7 +256,7 @@ impl Trial {
         self.agree_on_entries();
     }
 
-    /// All of the tree, both ways.
+    /// Compares the whole tree in both directions.
     fn agree_on_entries(&mut self) {
         let by_data = self.by_data;
         let mut there = Vec::new();
@@ -292,7 +292,7 @@ impl Trial {
     }
 
     fn work(&mut self, rounds: u64) {
-        // Grows for some time, then shrinks, and so on.
+        // Alternately grows and shrinks.
         for round in 0..rounds {
             let growing = round % 800 < 400;
             let insert_below = if growing { 60 } else { 25 };
@@ -317,8 +317,8 @@ impl Trial {
         self.replay();
     }
 
-    /// Replays all changes over pages as they were at the start, some of them with torn sectors of the end; and once more over
-    /// what that makes, which changes nothing.
+    /// Replays all changes over the initial pages, some of them with torn sectors of the final state; then replays them
+    /// again over the result, which must not change it.
     fn replay(&mut self) {
         let mut torn = self.start.clone();
         for (number, page) in &mut torn {
@@ -338,7 +338,7 @@ impl Trial {
     fn is_replayed(&self, torn: &BTreeMap<PageNumber, Vec<u8>>) {
         let size = crate::page::Pages::page_size(&self.database.pages).bytes();
         for number in self.database.pages.numbers() {
-            // A claimed page that was never written holds anything.
+            // A claimed page that was never written has arbitrary content.
             let fresh = vec![0xEE; size];
             let replayed = torn.get(&number).unwrap_or(&fresh);
             assert!(
@@ -370,7 +370,7 @@ fn trees_of_repeated_keys_agree_with_a_map() {
     }
 }
 
-/// A leaf whose nodes take the beginning of their keys from the page stays readable through every edit.
+/// A leaf whose nodes share the page's prefix stays readable through every edit.
 #[test]
 fn pages_with_prefixes_are_edited() {
     for size in [PageSize::KIB_4, PageSize::KIB_32] {
@@ -422,7 +422,7 @@ fn loading_in_order_fills_pages() {
         }
         Ok(leaves)
     });
-    // 200 bytes to a node, 4,052 to a page.
+    // 200 bytes per node, 4,052 per page.
     assert_eq!(leaves, 3000_u32.div_ceil(20));
 }
 
@@ -433,8 +433,8 @@ fn small_entries_and_long_separators() {
     }
 }
 
-/// Branch pages that lie between full ones go with their last leaf, and separators around them change. No removal takes a page,
-/// so none can fail on a volume that is full.
+/// Removes branch pages between full ones together with their last leaf, which changes separators around them. No removal
+/// takes a page, so none can fail on a full volume.
 #[test]
 fn removals_take_no_pages() {
     for seed in 0..6 {

@@ -1,4 +1,4 @@
-//! A cache over one database in a virtual world, on a device that can be watched and told to fail.
+//! A cache over one database in a virtual world, on a device that records requests and fails on demand.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -24,19 +24,19 @@ use crate::policy::log_format;
 pub(super) const SIZE: PageSize = PageSize::KIB_4;
 /// Pages of the database.
 pub(super) const PAGES: u32 = 200;
-/// What copies of the database share with it.
+/// Signature that the database shares with its copies.
 pub(super) const SIGNATURE: Signature = Signature {
     random: 9,
     created: Stamp::from_bytes([0; 8]),
     computer: [0; 16],
 };
-/// Where a page's one changing byte lies.
+/// Offset of the byte that tests change.
 pub(super) const BYTE_AT: usize = 3000;
 
-/// Looks at a request when it is submitted.
+/// Called with each submitted request.
 type Look = Box<dyn FnMut(&Request)>;
 
-/// A device that serves everything at once, remembers it, and fails what it is told to.
+/// A device that serves requests at once, records them, and fails on demand.
 #[derive(Clone)]
 pub(super) struct Probe(Rc<RefCell<Plan>>);
 
@@ -57,7 +57,7 @@ impl Probe {
         plan.seen.iter().filter(of_kind).map(place).collect()
     }
 
-    /// Pages read for operations so far, one entry a request: first page and number of pages.
+    /// Pages read for operations so far, as (first page, number of pages) for each request.
     pub(super) fn reads(&self) -> Vec<(u32, u32)> {
         let pages = |bytes: u64| u32::try_from(bytes.div_euclid(SIZE.bytes_u64())).unwrap();
         let reads = self.seen(Class::Database, Op::Read);
@@ -67,17 +67,17 @@ impl Probe {
             .collect()
     }
 
-    /// The next request of this kind fails.
+    /// Makes the next request of this kind fail.
     pub(super) fn fail_next(&self, class: Class, op: Op) {
         self.0.borrow_mut().failures.push((class, op));
     }
 
-    /// How long everything takes from now on.
+    /// Sets the latency of all requests.
     pub(super) fn set_latency(&self, latency: Span) {
         self.0.borrow_mut().latency = latency;
     }
 
-    /// How long everything of one class takes from now on, whatever the rest does.
+    /// Sets the latency of one class, overriding the general one.
     pub(super) fn set_latency_of(&self, class: Class, latency: Span) {
         self.0.borrow_mut().slow = Some((class, latency));
     }
@@ -118,12 +118,12 @@ impl Device for Probe {
     }
 }
 
-/// A sealed page that holds `byte`.
+/// A sealed page whose byte is `byte`.
 pub(super) fn page_of(page: PageNumber, byte: u8) -> Vec<u8> {
     page_at(page, byte, DatabaseTime(1))
 }
 
-/// The same, last changed at `time`.
+/// As [`page_of`], last changed at `time`.
 pub(super) fn page_at(page: PageNumber, byte: u8, time: DatabaseTime) -> Vec<u8> {
     let mut bytes = vec![0; SIZE.bytes()];
     bytes[DATABASE_TIME_AT..DATABASE_TIME_AT + 8].copy_from_slice(&time.0.to_le_bytes());
@@ -140,7 +140,7 @@ pub(super) fn page_at(page: PageNumber, byte: u8, time: DatabaseTime) -> Vec<u8>
     bytes
 }
 
-/// What a test has in its hands.
+/// What a test works with.
 pub(super) struct Bench {
     pub(super) world: World,
     pub(super) cache: Cache<Bytes>,
@@ -149,7 +149,7 @@ pub(super) struct Bench {
     pub(super) probe: Probe,
 }
 
-/// Runs a test over a cache of `frames` frames, which `adjust` may set up differently. Page n of the database holds n.
+/// Runs a test over a cache of `frames` frames with options changed by `adjust`. Page n of the database has byte n.
 pub(super) fn run(
     frames: u32,
     adjust: impl FnOnce(&mut CacheOptions),
@@ -229,14 +229,14 @@ impl Bench {
         }
     }
 
-    /// Reads a page like an operation and gives its byte.
+    /// Reads a page like an operation and returns its byte.
     pub(super) async fn look(&self, page: u32) -> Result<u8, EngineError> {
         let page = PageNumber(page);
         let _pin = self.cache.fetch(0, page, Trust::Verified).await?;
         Ok(self.cache.pages(0).resident(page).unwrap()[BYTE_AT])
     }
 
-    /// Changes a page's byte under a log record; gives the end of the record.
+    /// Changes a page's byte under a log record and returns the end of the record.
     pub(super) async fn change(&self, page: u32, byte: u8) -> LogPosition {
         let page = PageNumber(page);
         let pin = self.cache.fetch(0, page, Trust::Verified).await.unwrap();
@@ -257,18 +257,18 @@ impl Bench {
         self.file
     }
 
-    /// Page-fault stalls since this was last asked for.
+    /// Page-fault stalls since the last call.
     pub(super) fn stalls(&self) -> u64 {
         let meters = self.cache.meters();
         meters.with(|meters| meters.page_fault_stalls.close_interval())
     }
 
-    /// Writes every dirty page and waits for it.
+    /// Writes every dirty page and waits.
     pub(super) async fn write_all(&self) -> Result<(), EngineError> {
         self.cache.write_all(0).await
     }
 
-    /// Pushes everything else out of the cache by reading pages from `first` on.
+    /// Evicts all other pages by reading pages from `first` on.
     pub(super) async fn push_out(&self, first: u32) {
         let (_, frames) = self.cache.resident();
         for page in first..first + 2 * frames {
@@ -284,7 +284,7 @@ impl Bench {
         self.world.disk.submit(read).await.into_frame().to_vec()
     }
 
-    /// Puts other bytes where a page lies, behind the cache's back.
+    /// Overwrites a page on disk, bypassing the cache.
     pub(super) async fn put_on_disk(&self, page: u32, bytes: &[u8]) {
         let mut frame = self.world.frames.take(SIZE.bytes());
         frame.copy_from_slice(bytes);

@@ -1,4 +1,4 @@
-//! How frames become free: who waits for what, and how many writes are in flight for it.
+//! Freeing frames: what waits for what, and how many writes are in flight for it.
 
 use brunt_units::{PageNumber, Span, Time};
 use brunt_world::Class;
@@ -8,7 +8,7 @@ use super::same;
 use crate::cache::Trust;
 use crate::policy::available::Freeing;
 
-/// Coldest are pages that were just changed, and their log takes a second: clean ones leave meanwhile.
+/// The coldest pages were just changed, and their log takes a second. Clean pages are evicted meanwhile.
 #[test]
 fn a_slow_log_holds_up_nobody_while_there_are_clean_pages() {
     run(16, same, async |bench| {
@@ -25,7 +25,7 @@ fn a_slow_log_holds_up_nobody_while_there_are_clean_pages() {
         let took = bench.world.clock.now() - start;
         assert!(took < Span::millis(50), "{took:?}");
         assert_eq!(bench.stalls(), 0);
-        // And they are written when their log is.
+        // They are written once their log is durable.
         bench.world.sleep(Span::seconds(3)).await;
         bench.push_out(100).await;
         for page in 1..=5 {
@@ -34,7 +34,7 @@ fn a_slow_log_holds_up_nobody_while_there_are_clean_pages() {
     });
 }
 
-/// Ten want a frame in the same instant and the pool holds two: they evict clean pages themselves.
+/// Ten readers want a frame at once and the pool has two: they evict clean pages themselves.
 #[test]
 fn an_empty_pool_is_no_stall_while_there_are_clean_pages() {
     run(16, same, async |bench| {
@@ -56,9 +56,9 @@ fn an_empty_pool_is_no_stall_while_there_are_clean_pages() {
     });
 }
 
-/// Most writes in flight while pages that all have to be written first are pushed out, one by one.
+/// Maximum writes in flight while dirty pages are evicted one by one.
 async fn most_writes(bench: &Bench) -> u32 {
-    // No two of them are neighbours, so each is a write.
+    // No two of them are adjacent, so each is one write.
     for page in (2..=200).step_by(2) {
         bench.change(page, 100).await;
     }

@@ -1,4 +1,4 @@
-//! Databases that come and go, and logs that are not ours to flush.
+//! Databases that come and go, and logs that the cache cannot flush.
 
 use std::rc::Rc;
 
@@ -11,7 +11,7 @@ use crate::content::Bytes;
 use crate::log::{Appended, Flushed, WriteAhead};
 use crate::page::Pages;
 
-/// The log of a passive copy: whatever it has replayed was durable before it came.
+/// The log of a passive copy: all of it was durable before it arrived.
 struct Arrived(LogPosition);
 
 impl WriteAhead for Arrived {
@@ -24,7 +24,7 @@ impl WriteAhead for Arrived {
     }
 }
 
-/// Takes the file of the bench in once more, as a database of `instance`.
+/// Adds the bench's file again, as a database of `instance`.
 fn again(bench: &Bench, instance: u8) -> u8 {
     bench.cache.add_database(NewDatabase {
         path: "again.edb".into(),
@@ -41,7 +41,7 @@ fn again(bench: &Bench, instance: u8) -> u8 {
 #[test]
 fn a_number_is_free_again_when_its_database_has_left_and_so_are_its_frames() {
     run(16, same, async |bench| {
-        // Of instances in any order.
+        // Instance numbers need not be in order.
         let (second, third) = (again(bench, 7), again(bench, 2));
         assert_eq!((second, third), (1, 2));
         for page in 1..=3 {

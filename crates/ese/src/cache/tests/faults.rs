@@ -1,4 +1,4 @@
-//! Pages that are not what was written: each kind has its number, and none gets into the cache.
+//! Pages that differ from what was written: each kind has an error of its own, and none enters the cache.
 
 use brunt_units::{PageNumber, Span};
 use brunt_world::{Class, IoError, Op};
@@ -8,7 +8,7 @@ use super::same;
 use crate::error::{EngineError, PageFault};
 use crate::page::Pages;
 
-/// How reading a page fails.
+/// The fault reported when reading a page.
 async fn fault(bench: &Bench, page: u32) -> PageFault {
     let Err(EngineError::Page {
         database,
@@ -67,7 +67,7 @@ fn a_lost_write_is_found_when_the_page_is_read_again() {
             bench.change(4, byte).await;
             bench.write_all().await.unwrap();
             bench.world.sleep(Span::millis(200)).await;
-            // The disk kept what was there before this write.
+            // The disk lost this write.
             let now = bench.on_disk(4).await;
             bench.put_on_disk(4, &former).await;
             bench.push_out(100).await;

@@ -1,4 +1,4 @@
-//! What the cache promises, one promise a test, on a device that can be watched and told to fail.
+//! The guarantees of the cache, one per test, on a device that records requests and fails on demand.
 
 mod bench;
 mod clean;
@@ -59,7 +59,7 @@ fn dirty_pages_are_written_before_they_are_evicted() {
     });
 }
 
-/// The last frames are pinned by somebody who lets go without any I/O: the one who waits must notice.
+/// The last frames are unpinned without any I/O, and the waiting reader must notice.
 #[test]
 fn a_stall_is_counted_once_and_ends_when_a_pin_is_dropped() {
     run(8, same, async |bench| {
@@ -78,7 +78,7 @@ fn a_stall_is_counted_once_and_ends_when_a_pin_is_dropped() {
             bench.world.sleep(Span::millis(10)).await;
         }
         assert_eq!((bench.stalls(), waiting.is_done()), (1, false));
-        // Nothing has changed since the first search, so there was no other.
+        // Nothing has changed since the first search, so there was no second one.
         let changes = bench.cache.0.state.borrow().frames.changes();
         let searched = bench.cache.0.state.borrow().searched_in_vain;
         assert_eq!(searched, Some(changes));
@@ -88,7 +88,7 @@ fn a_stall_is_counted_once_and_ends_when_a_pin_is_dropped() {
     });
 }
 
-/// Most looks find their page in memory and never come to the reader: they count as uses all the same.
+/// Most lookups find their page in memory and never call the reader. They must count as references too.
 #[test]
 fn pages_that_are_looked_at_in_memory_outlast_a_scan() {
     run(16, same, async |bench| {

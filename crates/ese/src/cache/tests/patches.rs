@@ -1,4 +1,4 @@
-//! Bad pages and other copies: what is taken, what is refused, and what is written back.
+//! Bad pages and copies: which pages are used, which are refused, and what is written back.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -14,17 +14,17 @@ use crate::meter::Meters;
 use crate::patch::{Answering, Copies, Offer, Outcome, PATIENCE, Wanted};
 use crate::policy::patch::Refusal;
 
-/// What one copy does when it is asked.
+/// How a copy answers.
 enum Manner {
-    /// It has this page, has replayed what is wanted, and so many log files more.
+    /// It has this page, and has replayed this many log files more than required.
     Has(Vec<u8>, i64),
-    /// It has this page, of another database.
+    /// It has this page, but of another database.
     Foreign(Vec<u8>),
     HasNothing,
     NeverAnswers,
 }
 
-/// Copies that do as they are told, and remember what they were asked for.
+/// Copies with scripted answers that record the requests.
 struct Shelf {
     world: World,
     manners: Vec<Manner>,
@@ -32,7 +32,7 @@ struct Shelf {
 }
 
 impl Shelf {
-    /// Hands copies with these manners to the cache.
+    /// Registers copies with these answers at the cache.
     fn of(bench: &Bench, manners: Vec<Manner>) -> Rc<Self> {
         let shelf = Rc::new(Self {
             world: bench.world.clone(),
@@ -90,7 +90,7 @@ impl Copies for Shelf {
     }
 }
 
-/// Page 4 as it should be.
+/// The correct page 4.
 fn right() -> Vec<u8> {
     page_of(PageNumber(4), 4)
 }
@@ -101,7 +101,7 @@ fn rotten() -> Vec<u8> {
     page
 }
 
-/// Patched, unpatched, refused since this was last asked.
+/// Patched, unpatched and refused pages since the last call.
 fn counts(bench: &Bench) -> (u64, u64, u64) {
     bench.cache.meters().with(|meters: &mut Meters| {
         let of = &mut meters.databases[0];
@@ -221,7 +221,7 @@ fn without_a_copy_that_will_do_the_page_is_as_bad_as_ever() {
     });
 }
 
-/// The first copy has replayed all log, it says, and has lost the same write as the disk here.
+/// The first copy claims to have replayed all log, but has lost the same write as the disk here.
 #[test]
 fn a_lost_write_comes_back_and_a_copy_without_it_does_not_hide_it() {
     run(16, same, async |bench| {
@@ -279,7 +279,7 @@ fn whoever_else_wants_the_page_waits_for_the_same_answer() {
     });
 }
 
-/// The disk is read past the cache while the repair is under way: half of it may be there, and nobody is to judge that.
+/// A read past the cache during a repair may see half of it, and must not judge the page.
 #[test]
 fn a_repair_under_way_disturbs_who_reads_the_disk() {
     run(16, same, async |bench| {

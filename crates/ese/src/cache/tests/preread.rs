@@ -1,4 +1,4 @@
-//! Pages read ahead: in few reads, judged like any other, never at somebody's cost.
+//! Pages read ahead: in few reads, checked like any other, and never at the cost of others.
 
 use brunt_units::{PageNumber, Span};
 use brunt_world::{Class, Op};
@@ -26,7 +26,7 @@ fn neighbours_come_in_one_read_and_few_reads_are_in_flight() {
         bench.look(12).await.unwrap();
         let spread = (20..60).map(|index| 3 * index);
         want(bench, [14, 10, 11, 12, 13, 10].into_iter().chain(spread));
-        // Two runs around page 12, which is cached, and as many single pages as make eight.
+        // Two runs around page 12, which is cached, and enough single pages to make eight.
         let first: Vec<_> = bench.probe.reads().split_off(1);
         assert_eq!(first.len(), 8);
         assert_eq!(first[..3], [(10, 2), (13, 2), (60, 1)]);
@@ -76,7 +76,7 @@ fn a_bad_page_is_dropped_and_reported_to_who_asks() {
             other => panic!("{other:?}"),
         };
         assert_eq!(fault, PageFault::Checksum);
-        // A device error says nothing about any page of the run.
+        // A device error does not identify the page within the run.
         bench.probe.fail_next(Class::Database, Op::Read);
         want(bench, [20, 21]);
         settled(bench).await;

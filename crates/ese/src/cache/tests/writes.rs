@@ -1,4 +1,4 @@
-//! Writes: after their log, one of a page at a time, and what happens when they fail.
+//! Writes: after their log, one per page at a time, and what happens when they fail.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -48,7 +48,7 @@ fn no_page_is_written_before_its_log() {
 fn no_more_writes_are_in_flight_than_may_be() {
     let few = |options: &mut CacheOptions| options.writes_max = 3;
     run(60, few, async |bench| {
-        // Every third page, so that none travels with another.
+        // Every third page, so that no two share a write.
         for page in (1..=90).step_by(3) {
             bench.change(page, 1).await;
         }
@@ -84,12 +84,12 @@ fn a_page_changed_while_it_is_written_goes_out_as_it_was() {
         let written = bench.cache.write_older_than(0, LogPosition::MAX, 9).await;
         assert_eq!(written.unwrap(), 1);
         bench.probe.set_latency(Span::millis(1));
-        // It does not wait for the write.
+        // The change does not wait for the write.
         let before = bench.world.clock.now();
         bench.change(9, 2).await;
         assert_eq!(bench.world.clock.now(), before);
         assert_eq!(bench.look(9).await.unwrap(), 2);
-        // Nor is it written a second time meanwhile.
+        // Nor is the page written a second time meanwhile.
         let again = bench.cache.write_older_than(0, LogPosition::MAX, 9).await;
         assert_eq!(again.unwrap(), 0);
         bench.world.sleep(Span::millis(50)).await;
@@ -162,7 +162,7 @@ fn a_failed_log_stops_page_writes() {
     });
 }
 
-/// Far more neighbours are dirty than one write may carry, so the neighbourhoods of the pages that must go overlap.
+/// There are many more dirty neighbours than one write may contain, so neighbourhoods of the chosen pages overlap.
 #[test]
 fn a_long_stretch_of_dirty_pages_goes_out_in_runs_that_do_not_overlap() {
     let short = |options: &mut CacheOptions| options.coalesce_bytes = 4 * SIZE.bytes_u64();

@@ -1,4 +1,4 @@
-//! One page being filled from the front, in memory that belongs to somebody else and held anything before.
+//! One page being filled from the front, in borrowed memory with arbitrary old content.
 
 use brunt_units::{DatabaseTime, PageNumber, PageSize};
 
@@ -9,7 +9,7 @@ use crate::format::page::{
     PageFlags, TAG_BYTES, TAG_COUNT_AT, TAG_COUNT_MASK, body_bytes, header_bytes, tag_at,
 };
 
-/// How far a page is filled.
+/// The state of a page being filled.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Filling {
     size: PageSize,
@@ -18,7 +18,7 @@ pub(super) struct Filling {
     tags: usize,
 }
 
-/// What a finished page's header says.
+/// Header content of a finished page.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Heading {
     pub(super) object: ObjectId,
@@ -29,7 +29,7 @@ pub(super) struct Heading {
 }
 
 impl Filling {
-    /// Begins a page with `header` as its tag 0.
+    /// Starts a page with `header` as its tag 0.
     pub(super) fn begin(page: &mut [u8], size: PageSize, header: &[u8]) -> Self {
         let mut filling = Self {
             size,
@@ -51,12 +51,12 @@ impl Filling {
         self.end + TAG_BYTES * self.tags
     }
 
-    /// Whether a node that takes `cost` bytes, its tag included, fits.
+    /// Whether a node of `cost` bytes, tag included, fits.
     pub(super) fn fits(self, cost: usize) -> bool {
         self.used() + cost <= body_bytes(self.size) && self.tags < TAG_COUNT_MASK.into()
     }
 
-    /// Adds a node that fits.
+    /// Adds a node, which must fit.
     pub(super) fn push(&mut self, page: &mut [u8], key: &[u8], data: &[u8]) {
         let length = u16::try_from(key.len()).expect("a key fits on a page");
         let at = header_bytes(self.size) + self.end;
@@ -66,7 +66,7 @@ impl Filling {
         self.tag(page, 2 + key.len() + data.len());
     }
 
-    /// Adds the tag of the item that was put at the end.
+    /// Adds the tag of the last item.
     fn tag(&mut self, page: &mut [u8], length: usize) {
         let word = |value: usize| u16::try_from(value).expect("items lie within a page");
         let at = tag_at(self.size, self.tags);

@@ -1,4 +1,4 @@
-//! Trees built from entries, looked at with everything that looks at trees.
+//! Bulk-loaded trees, verified by everything that reads trees.
 
 use brunt_world::random::Streams;
 
@@ -15,7 +15,7 @@ const TREE: TreeId = TreeId {
 };
 const FIRST: PageNumber = PageNumber(7);
 
-/// Every page of the run once.
+/// The pages of the run, each once.
 #[derive(Default)]
 struct Met(Vec<PageNumber>);
 
@@ -122,7 +122,7 @@ fn what_goes_in_comes_out_at_every_size() {
     }
 }
 
-/// Every number of entries around the places where pages, levels and the root change.
+/// All entry counts around the points where pages, levels and the root change.
 #[test]
 fn every_size_of_tree_is_sound() {
     let size = PageSize::KIB_4;
@@ -161,7 +161,7 @@ fn pages_are_as_full_as_asked_for() {
         };
         load(options, &entries).2
     };
-    // 100 bytes to a node: 81 to a page at most, 40 to a half.
+    // 100 bytes per node: at most 81 on a page, 40 on half of one.
     assert_eq!(pages(100), 6000_u32.div_ceil(81));
     assert_eq!(pages(50), 6000_u32.div_ceil(40));
 }
