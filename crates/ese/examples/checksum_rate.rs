@@ -1,7 +1,7 @@
-//! How fast pages are checked: `cargo run --release -p brunt-ese --example checksum_rate`.
+//! Measures the speed of page checks: `cargo run --release -p brunt-ese --example checksum_rate`.
 //!
-//! Prints, for each page size, one line of JSON, medians of nine rounds: bytes per second and core from the cache (one
-//! page, over and over) and from memory (256 MiB of pages, in order), and beside the latter a plain read of the same memory.
+//! Prints one line of JSON for each page size, with medians of nine rounds: bytes per second and core from the cache (one
+//! page, repeatedly) and from memory (256 MiB of pages, in order), and for comparison a plain read of the same memory.
 #![expect(
     clippy::print_stdout,
     clippy::disallowed_methods,

@@ -1,6 +1,6 @@
-//! How fast a database is made: `create_rate FILE BYTES` makes FILE, of about BYTES bytes, and prints one line of JSON.
+//! Measures database creation: `create_rate FILE BYTES` creates FILE, of about BYTES bytes, and prints one line of JSON.
 //!
-//! The clock runs from before the messages are put in order until the clean header is durable.
+//! The clock runs from before the messages are sorted until the clean header is durable.
 
 #![expect(
     clippy::print_stdout,

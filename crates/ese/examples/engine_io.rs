@@ -1,15 +1,15 @@
-//! What the engine asks of storage, for comparing it with fio.
+//! Measures the engine's I/O, for comparison with fio.
 //!
 //! ```text
 //!   engine_io DIRECTORY BYTES CACHE_BYTES SESSIONS SECONDS BACKEND     BACKEND: auto, registered, unregistered, threads
 //! ```
 //!
-//! Makes a database of about BYTES bytes in DIRECTORY, opens it with a cache of CACHE_BYTES, and lets SESSIONS sessions work
-//! on it with the mix of Exchange 2013, one operation after the other without a pause. Counting begins when the cache is
-//! full and the checkpoint has moved, and lasts SECONDS. Prints one line of JSON.
+//! Creates a database of about BYTES bytes in DIRECTORY, opens it with a cache of CACHE_BYTES, and runs SESSIONS sessions
+//! with the mix of Exchange 2013, one operation after another without a pause. Measuring starts when the cache is full and
+//! the checkpoint has moved, and takes SECONDS. Prints one line of JSON.
 //!
-//! *Mean in flight* follows from Little's law: the sum of the latencies of all database I/Os over the time. What the log
-//! does is counted beside it. Processor time is that of the whole process: making messages and counting are in it.
+//! *Mean in flight* follows from Little's law: the sum of the latencies of all database I/Os divided by the time. Log I/O
+//! is counted separately. CPU time is that of the whole process, including message generation and counting.
 
 #![expect(
     clippy::print_stdout,
@@ -39,7 +39,7 @@ use brunt_world_real::facts::{ProcessUse, process_use};
 use brunt_world_real::{Options, RealWorld};
 use mailbox::{Mailbox, Opening, Pads};
 
-/// What warming up may take at most.
+/// Maximum warm-up time.
 const WARM_UP_MAX: Span = Span::seconds(20);
 
 struct Plan {
@@ -72,7 +72,7 @@ fn plan() -> Option<Plan> {
     })
 }
 
-/// What all sessions share.
+/// State shared by all sessions.
 struct Work {
     world: World,
     instance: Instance<Bytes>,
@@ -184,7 +184,7 @@ async fn measure(world: World, plan: Plan) -> Result<serde_json::Value, EngineEr
     Ok(result)
 }
 
-/// The state of all counters when counting began.
+/// All counters at the start of measuring.
 struct Begun {
     at: brunt_units::Time,
     used: ProcessUse,

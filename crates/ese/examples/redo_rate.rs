@@ -1,9 +1,9 @@
-//! How fast the log is replayed: `redo_rate DIRECTORY LOGS [written]` prints one line of JSON.
+//! Measures log replay: `redo_rate DIRECTORY LOGS [written]` prints one line of JSON.
 //!
-//! Makes a small database in DIRECTORY, replaces its messages with lazy commits until LOGS log files of 1 MiB are full,
-//! and drops the engine as it stands, as a crash would. The checkpoint is so deep that it has not moved, and the cache so
-//! large that redo reads each page once. With `written` all pages are written before, so that redo finds everything done, and has to
-//! make sure of it. Then opens the database again in a new world. The clock runs until it is open.
+//! Creates a small database in DIRECTORY, replaces its messages with lazy commits until LOGS log files of 1 MiB are full,
+//! and drops the engine, like a crash. The checkpoint depth is so large that the checkpoint has not moved, and the cache so
+//! large that redo reads each page once. With `written`, all pages are written first, so redo only verifies that nothing is
+//! missing. Then opens the database again in a new world. The clock runs until it is open.
 
 #![expect(
     clippy::print_stdout,
@@ -26,10 +26,10 @@ use brunt_world_real::facts::process_use;
 use brunt_world_real::{Options, RealWorld};
 use mailbox::{Mailbox, Opening, Pads};
 
-/// The database; all of it is worked on.
+/// Size of the database; the whole database is changed.
 const DATABASE_BYTES: u64 = 32 << 20;
 
-/// Works until `logs` log files are full, and makes the log durable.
+/// Works until `logs` log files are full, and flushes the log.
 async fn work(
     world: World,
     opening: Rc<Opening>,
@@ -60,7 +60,7 @@ async fn work(
     Ok(())
 }
 
-/// Opens what was left behind.
+/// Opens the files left behind.
 async fn recover(world: World, opening: Rc<Opening>) -> Result<serde_json::Value, EngineError> {
     let (begun, before) = (world.clock.now(), process_use().unwrap_or_default());
     let (instance, report) = opening.open(&world).await?;

@@ -1,7 +1,7 @@
-//! How fast trees are built and changed in memory: `cargo run --release -p brunt-ese --example tree_rate`.
+//! Measures how fast trees are built and changed in memory: `cargo run --release -p brunt-ese --example tree_rate`.
 //!
-//! Prints, for each page size: bytes of sealed pages per second and core that a bulk load of messages with bodies of 2,000
-//! bytes makes, in a ring of 2 MiB as a file is written from; and changes per second and core, log image included, for
+//! Prints for each page size: bytes of sealed pages per second and core in a bulk load of messages with bodies of 2,000
+//! bytes, in a ring of 2 MiB like the one that file writes use; and changes per second and core, log image included, for
 //! inserts at random places, replacements and removals in a tree of 200-byte entries.
 #![expect(
     clippy::print_stdout,
@@ -25,7 +25,7 @@ const MESSAGES: i64 = 300_000;
 const BODY: [u8; 2000] = [0x55; 2000];
 const CHANGES: u64 = 300_000;
 
-/// Memory that pages go round in.
+/// Memory that pages reuse in turn.
 struct Ring {
     size: PageSize,
     bytes: Vec<u8>,
@@ -39,7 +39,7 @@ impl PageSink for Ring {
     }
 }
 
-/// A database in memory that is all there and large enough.
+/// A database in memory, completely resident and large enough.
 struct AllPages {
     size: PageSize,
     time: DatabaseTime,
@@ -92,7 +92,7 @@ impl AllPages {
         (pages, loaded.trees.records)
     }
 
-    /// Makes changes until it is done; bytes of the log images.
+    /// Makes changes until `work` is done; returns the bytes of the log images.
     fn run<T>(
         &mut self,
         mut work: impl FnMut(&mut Change<'_, Self>) -> Result<Step<T>, Need>,

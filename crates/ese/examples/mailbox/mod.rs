@@ -1,6 +1,6 @@
-//! What the measuring programs share: a mailbox database of about a given size, made and opened in the real world.
+//! Shared by the measuring programs: a mailbox database of about a given size, created and opened in the real world.
 //!
-//! Messages are those of the Exchange 2013 profile: pads of 200 and 2,000 bytes, now and then a large message.
+//! Messages follow the Exchange 2013 profile: pads of 200 and 2,000 bytes, and an occasional large message.
 
 #![allow(dead_code, reason = "each program uses its part")]
 
@@ -29,14 +29,14 @@ pub(crate) const PAGE: PageSize = PageSize::KIB_32;
 const RUN: RunId = RunId(0xBE7C);
 const SEED: u64 = 1;
 const FOLDERS: u64 = 64;
-/// Bytes of the file for each message, large ones and all trees included; found by making a database.
+/// File bytes per message, including large ones and all trees; measured on a new database.
 const BYTES_PER_MESSAGE: u64 = 3_250;
 
-/// The messages that a database begins with.
+/// The messages of a new database.
 pub(crate) struct Mailbox {
     content: Content,
     mixer: Mixer,
-    /// Numbers in the order of their ids.
+    /// Numbers in order of their ids.
     order: Vec<u64>,
 }
 
@@ -60,17 +60,17 @@ impl Mailbox {
         }
     }
 
-    /// How many there are.
+    /// Number of messages.
     pub(crate) fn messages(&self) -> u64 {
         self.order.len() as u64
     }
 
-    /// Numbers to keys.
+    /// The mapping from numbers to keys.
     pub(crate) fn mixer(&self) -> Mixer {
         self.mixer
     }
 
-    /// A message as the engine takes it, its bytes made in `pads`.
+    /// A message in the engine's form; `pads` holds its bytes.
     pub(crate) fn message<'p>(
         &self,
         record: Record,
@@ -145,7 +145,7 @@ impl MessageSource for Mailbox {
     }
 }
 
-/// Makes the database `path`, which must not exist, of about `bytes`.
+/// Creates the database `path`, which must not exist, of about `bytes`.
 pub(crate) async fn create(
     world: &World,
     path: &Path,
@@ -162,15 +162,15 @@ pub(crate) async fn create(
     create_database(world, path, &options, mailbox, &|_| {}).await
 }
 
-/// How an instance is opened.
+/// Options for opening an instance.
 pub(crate) struct Opening {
-    /// Where `db.edb` and the log lie.
+    /// Directory of `db.edb` and the log.
     pub(crate) directory: PathBuf,
-    /// Most bytes of pages in memory.
+    /// Cache size.
     pub(crate) cache: ByteSize,
-    /// Log that recovery may have to replay.
+    /// Target for the log that recovery may have to replay.
     pub(crate) checkpoint_depth: ByteSize,
-    /// Whether logs that no recovery needs are removed.
+    /// Circular logging.
     pub(crate) circular: Circular,
 }
 

@@ -6,7 +6,7 @@
 //!     2   2  bytes of the path
 //!     4   8  database time
 //!    12   4  highest object id
-//!    16   4  most pages the database may have, 0 = no limit
+//!    16   4  maximum pages of the database, 0 = no limit
 //!    20   8  attached at this log position
 //!    28   8  consistent at this log position
 //!    36  28  signature of the database
@@ -28,7 +28,7 @@ pub const ATTACHMENTS_BYTES: usize = 2048;
 
 const FIXED_BYTES: usize = 64;
 
-/// Databases that fit into the list when no path is given: their empty paths are ended, too.
+/// Databases that fit into the list without paths: even an empty path has a terminator.
 pub const ATTACHMENTS_MAX: usize = (ATTACHMENTS_BYTES - 1).div_euclid(FIXED_BYTES + 2);
 
 const UNICODE: u8 = 1;
@@ -36,19 +36,19 @@ const UNICODE: u8 = 1;
 /// One attached database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attachment {
-    /// Its number in the log stream, 1 and up.
+    /// Number in the log stream, from 1.
     pub database_id: u8,
-    /// Its database time when this was written.
+    /// Database time when this was written.
     pub time: DatabaseTime,
     /// Highest object id in use.
     pub object_max: ObjectId,
-    /// Where in the log it was attached.
+    /// Log position of the attach.
     pub attached: LogPosition,
-    /// Where in the log it was last consistent.
+    /// Log position at which it was last consistent.
     pub consistent: LogPosition,
-    /// Which database it is.
+    /// Signature of the database.
     pub signature: Signature,
-    /// Where it lies.
+    /// Path.
     pub path: String,
 }
 
@@ -56,12 +56,12 @@ pub struct Attachment {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the attachment list needs {bytes} of 2048 bytes (fewer databases, or shorter paths)")]
 pub struct TooManyAttachments {
-    /// Bytes that it would take.
+    /// Bytes that they would take.
     pub bytes: usize,
 }
 
 impl Attachment {
-    /// The list on disk: [`ATTACHMENTS_BYTES`] bytes.
+    /// Encodes the list: [`ATTACHMENTS_BYTES`] bytes.
     ///
     /// # Errors
     /// [`TooManyAttachments`].
@@ -73,7 +73,7 @@ impl Attachment {
         for attachment in list {
             attachment.append_to(&mut bytes)?;
         }
-        // One byte must stay for the end.
+        // One byte must remain for the terminator.
         if bytes.len() >= ATTACHMENTS_BYTES {
             return Err(TooManyAttachments {
                 bytes: bytes.len() + 1,
@@ -107,7 +107,7 @@ impl Attachment {
         Ok(())
     }
 
-    /// Reads a list. `None` when an entry reaches past the end or its path is not UTF-16.
+    /// Decodes a list. `None` when an entry extends past the end or its path is not UTF-16.
     pub fn list_from_bytes(mut bytes: &[u8]) -> Option<Vec<Self>> {
         let mut list = Vec::new();
         while bytes.first().is_some_and(|id| *id != 0) {
@@ -129,7 +129,7 @@ impl Attachment {
     }
 }
 
-/// The path up to its zero. Old engines wrote one byte a letter.
+/// The path up to its terminator. Old engines wrote one byte per character.
 fn path_text(path: &[u8], unicode: bool) -> Option<String> {
     if !unicode {
         let end = path

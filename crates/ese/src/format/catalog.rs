@@ -1,8 +1,8 @@
-//! The catalog: the tree that says which trees there are.
+//! The catalog: the tree that lists all trees.
 //!
 //! `MSysObjects`, rooted at page 4, has a row for each table, column, index and long-value tree. Its primary key is
-//! (table's object id, kind, id), so the rows of one table stand together: table, columns, indexes, long values.
-//! `MSysObjectsShadow`, rooted at page 24, holds the same rows once more.
+//! (table's object id, kind, id), so the rows of one table are adjacent: table, columns, indexes, long values.
+//! `MSysObjectsShadow`, rooted at page 24, holds a second copy of the rows.
 //!
 //! ```text
 //!    column                 table            column            index                long values
@@ -57,7 +57,7 @@ const DEFAULT_VALUE: ColumnId = ColumnId(131);
 const KEY_COLUMNS: ColumnId = ColumnId(132);
 const LOCALE_NAME: ColumnId = ColumnId(261);
 
-/// What genuine engines write for an index's case folding; it concerns Unicode text only.
+/// Value that genuine engines write for an index's case folding; it only matters for Unicode text.
 const MAP_FLAGS_VALUE: u32 = 0x3_0401;
 /// "en-US", UTF-16.
 const LOCALE: &[u8; 10] = b"e\0n\0-\0U\0S\0";
@@ -74,7 +74,7 @@ pub enum RowKind {
     Index,
     /// The tree of a table's long values.
     LongValues,
-    /// A callback, which we never write.
+    /// A callback; never written by us.
     Callback,
 }
 
@@ -102,7 +102,7 @@ impl RowKind {
     }
 }
 
-/// A row of the catalog; what the numbers mean depends on the kind, see the [module](self).
+/// A row of the catalog. The meaning of the numbers depends on the kind; see the [module](self).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CatalogRow {
     /// The table it belongs to.
@@ -119,9 +119,9 @@ pub struct CatalogRow {
     pub flags: u32,
     /// First pages of a table, or code page of a column.
     pub pages_or_locale: u32,
-    /// Where a fixed column lies in the record.
+    /// Offset of a fixed column in the record.
     pub record_offset: Option<u16>,
-    /// Longest key, when an index limits it.
+    /// Maximum key length, if the index limits it.
     pub key_max: Option<u16>,
     /// The name.
     pub name: String,
@@ -131,7 +131,7 @@ pub struct CatalogRow {
     pub key_columns: Vec<u8>,
 }
 
-/// A catalog that cannot be read.
+/// Why a catalog cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CatalogError {
@@ -141,21 +141,21 @@ pub enum CatalogError {
     /// A row lacks a column that every row has.
     #[error("a catalog row has no column {0}")]
     Missing(u16),
-    /// A row of a kind that does not exist.
+    /// A row of an unknown kind.
     #[error("a catalog row of kind {0}")]
     Kind(u16),
-    /// Rows of a table before the table's own.
+    /// Rows of a table before the table's own row.
     #[error("object {0} has no table row")]
     NoTable(u32),
-    /// A column's type does not exist, or its id is none.
+    /// A column with an invalid type or id.
     #[error("column `{0}` makes no sense")]
     Column(String),
-    /// The segments of an index are not whole.
+    /// The segments of an index are incomplete.
     #[error("index `{0}` makes no sense")]
     Index(String),
 }
 
-/// The fixed columns of the catalog; the last is there from revision 230 on, which changes nothing before it.
+/// The fixed columns of the catalog. The last exists from revision 230 on and does not affect those before it.
 pub fn layout() -> FixedLayout {
     FixedLayout::new([4, 2, 4, 4, 4, 4, 4, 1, 2, 4, 2, 4, 8])
 }
@@ -175,7 +175,7 @@ impl CatalogRow {
             .build(KEY_BYTES_MAX)
     }
 
-    /// The key in the index `RootObjects`, which has tables only.
+    /// The key in the index `RootObjects`, which contains tables only.
     pub fn root_objects_key(&self) -> Option<Vec<u8>> {
         let table = self.kind == RowKind::Table;
         table.then(|| {
@@ -190,7 +190,7 @@ impl CatalogRow {
             .signed_16(self.kind.number().cast_signed())
     }
 
-    /// Names are of code page 1252; letters outside ASCII are not ours to write.
+    /// Names use code page 1252; we write only ASCII letters.
     fn name_bytes(&self) -> Vec<u8> {
         let letters = self.name.chars();
         letters
@@ -198,7 +198,7 @@ impl CatalogRow {
             .collect()
     }
 
-    /// The row as a record on a page of `size`.
+    /// Encodes the row as a record on a page of `size`.
     pub fn encode(&self, size: PageSize) -> Vec<u8> {
         let words = [
             self.table.0,
@@ -248,7 +248,7 @@ impl CatalogRow {
         encode(&layout(), size, &columns)
     }
 
-    /// Reads a row from a page of `size`.
+    /// Decodes a row from a page of `size`.
     ///
     /// # Errors
     /// [`CatalogError::Record`], [`CatalogError::Missing`], [`CatalogError::Kind`].

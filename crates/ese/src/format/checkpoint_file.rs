@@ -1,4 +1,4 @@
-//! The checkpoint file: from which log position recovery must read.
+//! The checkpoint file: the log position from which recovery must read.
 //!
 //! ```text
 //!      0    4  checksum, old XOR over 4,096 bytes
@@ -6,10 +6,10 @@
 //!     12    8  checkpoint
 //!     20   28  signature of the log stream; ours carries the marker
 //!    648    8  consistency of the databases
-//!    647    1  1: the list of attached databases is there
-//!    667    4  file type 4
-//!    679 2048  attached databases, see `attachment`
-//!   4096       the same once more
+//!     647    1  1 if the list of attached databases is present
+//!     667    4  file type 4
+//!     679 2048  attached databases, see `attachment`
+//!    4096       second copy
 //! ```
 //!
 //! The second copy is written after the first is durable. Losing both costs time, not data: recovery then reads from the
@@ -31,18 +31,18 @@ pub const CHECKPOINT_BYTES: usize = 4096;
 pub const CHECKPOINT_FILE_TYPE: u32 = 4;
 
 const POSITION_AT: usize = 12;
-/// Where the log signature lies: 28 bytes.
+/// Offset of the log signature: 28 bytes.
 pub const SIGNATURE_AT: usize = 20;
 const HAS_ATTACHMENTS_AT: usize = 647;
 const CONSISTENCY_AT: usize = 648;
 const ATTACHMENTS_AT: usize = 679;
 
-/// What a checkpoint file says.
+/// Content of a checkpoint file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checkpoint {
     /// Recovery reads from here.
     pub position: LogPosition,
-    /// From here on the databases may lack something.
+    /// From here on the databases may lack changes.
     pub consistency: LogPosition,
     /// The log stream it belongs to.
     pub signature: Signature,
@@ -54,24 +54,24 @@ pub struct Checkpoint {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CheckpointError {
-    /// The file type is another one in both copies.
+    /// Neither copy has the right file type.
     #[error("not an ESE checkpoint file")]
     NotCheckpoint,
-    /// The checksum fails in both copies.
+    /// The checksum is wrong in both copies.
     #[error("neither copy of the checkpoint has a valid checksum")]
     Checksum,
-    /// The checksum holds and the list of databases makes no sense.
+    /// The checksum is right but the list of databases is malformed.
     #[error("the checkpoint's list of databases is damaged")]
     Attachments,
 }
 
 impl Checkpoint {
-    /// The run that created the log stream, when it was brunt.
+    /// The run that created the log stream, if it was brunt.
     pub fn run_id(&self) -> Option<RunId> {
         self.signature.run_id()
     }
 
-    /// One copy, sealed.
+    /// Encodes and seals one copy.
     ///
     /// # Errors
     /// [`TooManyAttachments`].
@@ -88,8 +88,8 @@ impl Checkpoint {
         Ok(bytes)
     }
 
-    /// Reads a checkpoint file's bytes: the sound copy, or of two the one that is further on. Logs that the
-    /// other one needs may be gone.
+    /// Reads a checkpoint file's bytes: the valid copy, or the further one of two. Logs that the other one needs may be
+    /// gone.
     ///
     /// # Errors
     /// [`CheckpointError`].
@@ -113,7 +113,7 @@ impl Checkpoint {
         best.ok_or(trouble)
     }
 
-    /// The copy to write first, so that what [`Checkpoint::find`] finds stays until it is durable.
+    /// Offset of the copy to write first, so that the result of [`Checkpoint::find`] stays until the write is durable.
     pub fn stale_copy(file: &[u8]) -> u64 {
         let best = Self::find(file).ok();
         let copies = (0..).zip(file.chunks_exact(CHECKPOINT_BYTES).take(2));
@@ -121,7 +121,7 @@ impl Checkpoint {
         stale.next().map_or(0, |(copy, _)| copy)
     }
 
-    /// Reads one copy.
+    /// Decodes one copy.
     ///
     /// # Errors
     /// [`CheckpointError`].

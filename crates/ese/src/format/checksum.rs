@@ -1,4 +1,4 @@
-//! Checksums of pages, log segments and headers: sealing, judging, and repairing single flipped bits.
+//! Checksums of pages, log segments and headers: sealing, checking, and repairing single flipped bits.
 //!
 //! ```text
 //!    header (database, log, checkpoint)   u32 old XOR @0 over the whole header
@@ -9,9 +9,9 @@
 //!    page without the 0x2000 flag         u32 old XOR @0, u32 page number @4
 //! ```
 //!
-//! Every XE is started with the page's number, so a page read from the wrong place fails, and when that is all that is
-//! wrong, [`diagnose`] names the place it belongs to. One flipped bit per block can be repaired, except inside the
-//! stored checksum itself and except the flag that says which checksum it is.
+//! Every XE is seeded with the page's number, so a page read from the wrong place fails. If that is its only fault,
+//! [`diagnose`] names the place it belongs to. One flipped bit per block can be repaired, except inside the stored checksum
+//! itself and except the flag that says which checksum it is.
 //!
 //! A page of zeroes has no checksum: it was never written.
 //!
@@ -26,34 +26,34 @@ use smallvec::SmallVec;
 use self::block::{OwnChecksum, XE_BYTES, Xe, old_xor};
 use super::field::{array_at, put, put_u32, u32_at};
 
-/// Where the flags of a page or log segment lie.
+/// Offset of the flags of a page or log segment.
 const FLAGS_AT: usize = 36;
-/// The flag that says: sealed with XE.
+/// Flag of pages sealed with XE.
 const NEW_CHECKSUM: u32 = 0x2000;
-/// Its bit, which must never be "repaired": it decides which checksum was meant.
+/// Its bit, which must never be "repaired": it decides which checksum applies.
 const NEW_CHECKSUM_BIT: u32 = 36 * 8 + 13;
-/// Where a large page keeps the checksums of its blocks 1 to 3.
+/// Where a large page stores the checksums of its blocks 1 to 3.
 const MORE_AT: usize = 40;
-/// Where a large page keeps its own number.
+/// Where a large page stores its own number.
 const NUMBER_AT: usize = 64;
 
-/// What a page's checksum says about its bytes.
+/// Result of checking a page's checksum.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Diagnosis {
-    /// The bytes are those that were sealed, for this place.
+    /// The bytes are as sealed, for this place.
     Sound,
     /// All zero: never written.
     Uninitialised,
-    /// Single flipped bits; [`Flips::repair`] gives the sealed bytes back.
+    /// Single flipped bits; [`Flips::repair`] restores the sealed bytes.
     Correctable(Flips),
-    /// The bytes are those that were sealed, for another place. On small pages a damaged checksum field can look the
-    /// same, so whoever reports this checks that the place can exist.
+    /// The bytes are as sealed, for another place. On small pages a damaged checksum field can look the same, so the caller
+    /// should check that the place can exist.
     OtherNumber(PageNumber),
-    /// The bytes are not those that were sealed.
+    /// The bytes are not as sealed.
     Damaged,
 }
 
-/// Flipped bits of a page, at most one in each block: numbers `8 × byte + bit` within the page.
+/// Flipped bits of a page, at most one per block, as `8 × byte + bit` within the page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Flips(SmallVec<[u32; 4]>);
 
@@ -66,7 +66,7 @@ impl Flips {
     /// Flips them back.
     ///
     /// # Panics
-    /// When `page` is not as long as the page that was diagnosed.
+    /// When `page` is shorter than the diagnosed page.
     pub fn repair(&self, page: &mut [u8]) {
         for bit in &self.0 {
             page[(bit >> 3) as usize] ^= 1 << (bit & 7);
@@ -129,7 +129,7 @@ pub fn is_sound(page: &[u8], size: PageSize, number: PageNumber) -> bool {
             })
 }
 
-/// Whether a small page or log segment carries the XE checksum of its bytes.
+/// Whether a small page or log segment has the right XE checksum.
 ///
 /// # Panics
 /// When the length is not one of [`Xe::of`].
@@ -137,7 +137,7 @@ pub fn block_is_sound(block: &[u8], number: u32) -> bool {
     Xe::of(block, number, OwnChecksum::Inside).to_bytes() == array_at::<XE_BYTES>(block, 0)
 }
 
-/// What the checksum of page `number` says, in full.
+/// Diagnoses the checksum of page `number` in full.
 ///
 /// # Panics
 /// When `page` is not `size` bytes long.
@@ -168,7 +168,7 @@ pub fn seal_header(header: &mut [u8]) {
     put_u32(header, 0, checksum);
 }
 
-/// Whether a header carries the checksum of its bytes.
+/// Whether a header has the right checksum.
 ///
 /// # Panics
 /// Like [`old_xor`].
@@ -185,7 +185,7 @@ fn more_at(block: usize) -> usize {
     MORE_AT + (block - 1) * XE_BYTES
 }
 
-/// A page that failed, in the old format: is it whole, but another one?
+/// Diagnoses a page in the old format that failed: is it an intact page of another place?
 fn diagnose_old(page: &[u8]) -> Diagnosis {
     let other = PageNumber(u32_at(page, 4));
     if u32_at(page, 0) == old_xor(page) && other.is_some() {
@@ -218,7 +218,7 @@ fn compare_blocks(page: &[u8], size: PageSize, number: PageNumber) -> SmallVec<[
     (0..count).map(compare).collect()
 }
 
-/// The number under which every block would be sound.
+/// The number under which every block would be valid.
 fn other_number(blocks: &[Compared], number: PageNumber) -> Option<PageNumber> {
     let difference = |block: &Compared| block.stored.xor ^ block.computed.xor;
     let first = difference(blocks.first()?);
@@ -229,8 +229,8 @@ fn other_number(blocks: &[Compared], number: PageNumber) -> Option<PageNumber> {
     (agree && other.is_some()).then_some(other)
 }
 
-/// The flips that explain a page, if there are such. Block 0 is repaired first, on a copy: the stored checksums of the
-/// others lie in it.
+/// The flips that explain a page's checksums, if there are any. Block 0 is repaired first, in a copy, because it contains
+/// the stored checksums of the others.
 fn find_flips(page: &[u8], size: PageSize, number: PageNumber) -> Option<Flips> {
     let mut repaired = page.to_vec();
     let mut flips = Flips::default();
@@ -264,7 +264,7 @@ mod tests {
 
     const NUMBER: PageNumber = PageNumber(0x1234);
 
-    /// The byte generator of the published vectors.
+    /// The byte generator of the published test vectors.
     fn generated(length: usize) -> Vec<u8> {
         let mut x = 1_u32;
         let next = |_| {

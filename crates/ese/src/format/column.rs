@@ -1,8 +1,8 @@
-//! Columns: their types, their ids, and where the fixed ones lie in a record.
+//! Columns: types, ids, and the layout of fixed columns in a record.
 //!
 //! Source: microsoft/Extensible-Storage-Engine, dev/ese/published/inc/jethdr.w (`JET_coltyp`).
 
-/// What a column holds.
+/// Type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum ColumnType {
@@ -42,7 +42,7 @@ pub enum ColumnType {
     UnsignedLongLong,
 }
 
-/// Type, number in the catalog, bytes of a fixed column (0 = none of its own).
+/// Type, number in the catalog, bytes of a fixed column (0 = not fixed).
 const TYPES: [(ColumnType, u32, usize); 17] = [
     (ColumnType::Bit, 1, 1),
     (ColumnType::UnsignedByte, 2, 1),
@@ -75,13 +75,13 @@ impl ColumnType {
         Some(entry.0)
     }
 
-    /// Bytes of a value, for the types that always have as many.
+    /// Length of a value in bytes, for types of fixed length.
     pub fn fixed_bytes(self) -> Option<usize> {
         let bytes = self.entry().2;
         (bytes > 0).then_some(bytes)
     }
 
-    /// Whether values may be kept apart from their record.
+    /// Whether values may be stored outside their record.
     pub fn is_long(self) -> bool {
         matches!(self, Self::LongBinary | Self::LongText)
     }
@@ -97,11 +97,11 @@ impl ColumnType {
     }
 }
 
-/// Names a column within its table; which part of the record holds it follows from the number.
+/// Identifies a column within its table; the number determines the part of the record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ColumnId(pub u16);
 
-/// Which part of a record holds a column.
+/// The parts of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// Ids 1 to 127.
@@ -120,7 +120,7 @@ impl ColumnId {
     /// The first tagged column.
     pub const FIRST_TAGGED: Self = Self(256);
 
-    /// Which part of a record holds the column; `None` for 0, which names none.
+    /// The part of a record that stores the column; `None` for 0, which is not a column.
     pub fn part(self) -> Option<Part> {
         match self.0 {
             0 => None,
@@ -131,21 +131,21 @@ impl ColumnId {
     }
 }
 
-/// Where fixed columns lie: one behind the other in id order, from byte 4 of the record, without gaps.
+/// Layout of fixed columns: in id order, from byte 4 of the record, without gaps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FixedLayout {
-    /// Where each ends, from the record's start; column 1 first.
+    /// End of each, from the start of the record; column 1 first.
     ends: Vec<u16>,
 }
 
 impl FixedLayout {
-    /// Where the first fixed column begins.
+    /// Where the first fixed column starts.
     pub const START: u16 = 4;
 
-    /// The layout of columns of these sizes in bytes, column 1 first.
+    /// The layout of columns with these sizes in bytes, column 1 first.
     ///
     /// # Panics
-    /// When there are more than 127 columns, or a column has no bytes or more than 255.
+    /// When there are more than 127 columns, or the size of a column is 0 or above 255.
     pub fn new(sizes: impl IntoIterator<Item = usize>) -> Self {
         let mut end = Self::START;
         let ends = sizes.into_iter().map(|size| {
@@ -163,12 +163,12 @@ impl FixedLayout {
         self.ends.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no columns.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// Where the column lies in the record: begin and end.
+    /// The column's range of bytes in the record.
     pub fn place(&self, column: ColumnId) -> Option<std::ops::Range<usize>> {
         let index = usize::from(column.0).checked_sub(1)?;
         let end = *self.ends.get(index)?;

@@ -1,13 +1,13 @@
 //! Little-endian numbers at fixed places.
 //!
-//! Two families. `u32_at` and its kin are for headers whose whole length the caller has checked before: a place outside
-//! is a mistake of ours and panics. `u32_in` and its kin are for places that were themselves read from disk: outside
-//! gives `None`. The `put_` family writes, with the panics of the first.
+//! There are two families. `u32_at` and its kin are for headers whose length the caller has checked: an offset out of range
+//! is a bug and panics. `u32_in` and its kin are for offsets that were themselves read from disk: an offset out of range
+//! gives `None`. The `put_` family writes, and panics like the first.
 
 /// The `N` bytes at `at`.
 ///
 /// # Panics
-/// When they reach past the end of `bytes`.
+/// When they extend past the end of `bytes`.
 pub fn array_at<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     array_in(bytes, at).expect("the field lies inside its header")
 }
@@ -27,17 +27,17 @@ pub fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(array_at(bytes, at))
 }
 
-/// The `N` bytes at `at`, if they are there.
+/// The `N` bytes at `at`, if in range.
 pub fn array_in<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
     bytes.get(at..)?.first_chunk().copied()
 }
 
-/// The `u16` at `at`, if it is there.
+/// The `u16` at `at`, if in range.
 pub fn u16_in(bytes: &[u8], at: usize) -> Option<u16> {
     array_in(bytes, at).map(u16::from_le_bytes)
 }
 
-/// The `u32` at `at`, if it is there.
+/// The `u32` at `at`, if in range.
 pub fn u32_in(bytes: &[u8], at: usize) -> Option<u32> {
     array_in(bytes, at).map(u32::from_le_bytes)
 }

@@ -1,8 +1,8 @@
-//! The flush map (`.jfm`): which flush type each page was last written with.
+//! The flush map (`.jfm`): the flush type of each page's last write.
 //!
-//! Every write of a page moves its flush type on (1, 2, 3, 1, ...). A page that is read with another type than the map
-//! knows is a page whose last write never reached the disk: error −1119, a lost flush. Two bits a page; 0 is unknown
-//! and accuses nobody.
+//! Every write of a page advances its flush type (1, 2, 3, 1, ...). If a page is read with a different type than the map
+//! has, its last write never reached the disk: error −1119, a lost flush. Two bits per page; 0 is unknown and never an
+//! error.
 //!
 //! ```text
 //!    header, 8,192 bytes
@@ -19,13 +19,13 @@
 //!     40      two bits for each of 32,608 pages, first page in the lowest bits
 //! ```
 //!
-//! A map counts only while both signatures agree with the database header: whoever writes the database without the map
-//! (a restore, another program) breaks the tie and all pages become unknown. A map page whose checksum fails makes its
-//! pages unknown, nothing else.
+//! A map is valid only while both signatures match the database header. Writing the database without the map (a restore,
+//! another program) breaks the match, and all pages become unknown. A wrong checksum of a map page makes only its pages
+//! unknown.
 //!
 //! The idea, the file name, the type and the bits are a genuine engine's (microsoft/Extensible-Storage-Engine,
-//! dev/ese/src/inc/flushmap.hxx); the layout is our own, and no genuine engine looks for it in our files because the
-//! map is optional there.
+//! dev/ese/src/inc/flushmap.hxx). The layout is our own. No genuine engine looks for it in our files, because the map is
+//! optional there.
 
 use std::path::{Path, PathBuf};
 
@@ -42,7 +42,7 @@ pub const MAP_PAGE_BYTES: usize = 8192;
 pub const FLUSH_MAP_FILE_TYPE: u32 = 7;
 /// Database pages that one map page covers.
 pub const PAGES_PER_MAP_PAGE: u32 = 32_608;
-/// A flush type nobody knows.
+/// The unknown flush type.
 pub const UNKNOWN: u8 = 0;
 
 const BITS_AT: usize = 40;
@@ -50,7 +50,7 @@ const TIME_AT: usize = 8;
 const MAGIC: u32 = u32::from_le_bytes(*b"jfm1");
 const _: () = assert!((MAP_PAGE_BYTES - BITS_AT) * 4 == PAGES_PER_MAP_PAGE as usize);
 
-/// The flush map of the database at `database`: the same name, ending in `.jfm`.
+/// Path of the flush map of `database`: the same name, ending in `.jfm`.
 pub fn path_beside(database: &Path) -> PathBuf {
     database.with_extension("jfm")
 }
@@ -64,20 +64,20 @@ pub const fn next_flush_type(flush_type: u8) -> u8 {
     }
 }
 
-/// Where a page's two bits lie.
+/// Position of a page's two bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MapPlace {
-    /// Which map page, from 0.
+    /// Map page, from 0.
     pub map_page: u32,
-    /// Which of its entries, below [`PAGES_PER_MAP_PAGE`].
+    /// Entry within it, below [`PAGES_PER_MAP_PAGE`].
     pub entry: u32,
 }
 
 impl MapPlace {
-    /// The place of `page`.
+    /// The position of `page`.
     ///
     /// # Panics
-    /// When `page` is none.
+    /// When `page` is [`PageNumber::NONE`].
     pub fn of(page: PageNumber) -> Self {
         assert!(page.is_some(), "a page");
         let index = page.0 - 1;
@@ -87,13 +87,13 @@ impl MapPlace {
         }
     }
 
-    /// Where the map page begins in the file.
+    /// Offset of the map page in the file.
     pub const fn offset(self) -> u64 {
         map_page_offset(self.map_page)
     }
 }
 
-/// Where map page `map_page`, counted from 0, begins in the file.
+/// Offset of map page `map_page`, counted from 0, in the file.
 pub const fn map_page_offset(map_page: u32) -> u64 {
     (map_page as u64 + 1) * MAP_PAGE_BYTES as u64
 }
@@ -115,7 +115,7 @@ pub struct FlushMapHeader {
 }
 
 impl FlushMapHeader {
-    /// The header, sealed.
+    /// Encodes and seals the header.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = vec![0; MAP_PAGE_BYTES];
         put_u32(&mut bytes, 4, MAGIC);
@@ -127,7 +127,7 @@ impl FlushMapHeader {
         bytes
     }
 
-    /// Reads a header; `None` for anything that is not one of ours.
+    /// Decodes a header; `None` if it is not a brunt header.
     ///
     /// # Panics
     /// When `bytes` is not [`MAP_PAGE_BYTES`] long.
@@ -149,12 +149,12 @@ impl FlushMapHeader {
     }
 }
 
-/// Whether bytes begin like a flush map of ours, sound or not.
+/// Whether the bytes start like a brunt flush map, valid or not.
 pub fn has_magic(bytes: &[u8]) -> bool {
     bytes.len() >= MAP_PAGE_BYTES && u32_at(bytes, 4) == MAGIC
 }
 
-/// The flush type of an entry in a map page's bytes.
+/// The flush type of an entry in a map page.
 ///
 /// # Panics
 /// When `entry` is [`PAGES_PER_MAP_PAGE`] or more.
@@ -163,7 +163,7 @@ pub fn flush_type(map_page: &[u8], entry: u32) -> u8 {
     map_page[byte] >> shift & 3
 }
 
-/// Sets the flush type of an entry in a map page's bytes.
+/// Sets the flush type of an entry in a map page.
 ///
 /// # Panics
 /// When `entry` is [`PAGES_PER_MAP_PAGE`] or more, or `flush_type` above 3.
@@ -173,8 +173,8 @@ pub fn set_flush_type(map_page: &mut [u8], entry: u32, flush_type: u8) {
     map_page[byte] = map_page[byte] & !(3 << shift) | flush_type << shift;
 }
 
-/// Sets the flush types of the entries from 0 on, four at a time: the low two bits of each byte of `flush_types`. Entries
-/// behind them become unknown.
+/// Sets the flush types of the entries from 0 on, four at a time, from the low two bits of each byte of `flush_types`. The
+/// remaining entries become unknown.
 ///
 /// # Panics
 /// When there are more than [`PAGES_PER_MAP_PAGE`].
@@ -205,7 +205,7 @@ pub fn seal_map_page(bytes: &mut [u8], index: u32, time: DatabaseTime) {
     seal_block(bytes, index + 1);
 }
 
-/// The database time of map page `index` when its checksum holds; otherwise its pages are unknown.
+/// The database time of map page `index` if its checksum is right; otherwise its pages are unknown.
 ///
 /// # Panics
 /// When `bytes` is not [`MAP_PAGE_BYTES`] long.

@@ -1,4 +1,4 @@
-//! The database header: one page at the start of the file, and a second copy in the page behind it.
+//! The database header: one page at the start of the file, and a second copy in the next page.
 //!
 //! ```text
 //!      0   4  checksum, old XOR over the whole page        212   4  highest object id
@@ -16,10 +16,10 @@
 //!    108  28  signature of the log                         667   4  file type 1
 //! ```
 //!
-//! Fields that are not drawn are zero in what we write (backups, counters of repairs and resizes, scan marks).
-//! Both copies are equal after a clean shutdown; the second is written after the first is durable, so at any moment one
-//! of them is whole. A reader does not know the page size before it has the header: [`DatabaseHeader::find`] tries the
-//! sizes until a checksum holds over exactly the size that the header names.
+//! Fields that are not shown are zero in our files (backups, counters of repairs and resizes, scan marks). Both copies are
+//! equal after a clean shutdown. The second is written after the first is durable, so one of them is always intact. A
+//! reader does not know the page size before it has the header: [`DatabaseHeader::find`] tries the sizes until a checksum
+//! matches over exactly the size that the header names.
 //!
 //! Source: microsoft/Extensible-Storage-Engine, dev/ese/src/inc/daedef.hxx (`DBFILEHDR`) and
 //! dev/ese/published/inc/jethdr.w (states).
@@ -32,13 +32,13 @@ use super::field::{array_at, put, put_u32, put_u64, u32_at, u64_at};
 use super::page::ObjectId;
 use super::stamp::{RunId, Signature, Stamp};
 
-/// The format version every reader expects.
+/// The format version that every reader expects.
 pub const FORMAT_VERSION: u32 = 0x620;
-/// The format's revision that we write: Windows 8 to 10, read by every reader version tried.
+/// The format revision that we write: Windows 8 to 10, accepted by every reader version tried.
 pub const REVISION: u32 = 20;
-/// Bytes that [`DatabaseHeader::find`] wants: two copies of the largest header.
+/// Bytes that [`DatabaseHeader::find`] needs: two copies of the largest header.
 pub const HEADERS_BYTES_MAX: usize = 2 * 32_768;
-/// Where every kind of file has its type: u32.
+/// Offset of the file type, the same in every kind of file: u32.
 pub const FILE_TYPE_AT: usize = 667;
 /// File type of a database.
 pub const DATABASE_FILE_TYPE: u32 = 1;
@@ -46,7 +46,7 @@ pub const DATABASE_FILE_TYPE: u32 = 1;
 const SIGNATURE: u32 = OLD_SEED;
 const VERSION_AT: usize = 8;
 const TIME_AT: usize = 16;
-/// Where a database's signature lies: 28 bytes.
+/// Offset of a database's signature: 28 bytes.
 pub const SIGNATURE_AT: usize = 24;
 const STATE_AT: usize = 52;
 const CONSISTENT_AT: usize = 56;
@@ -71,19 +71,19 @@ const HEADER_FLUSH_AT: usize = 584;
 const FLUSH_MAP_AT: usize = 612;
 const REVISION_MINOR_AT: usize = 644;
 
-/// What genuine files of revision 20 carry: Windows 10 build 17763, the build does not matter to any reader.
+/// Value in genuine files of revision 20: Windows 10 build 17763. The build does not matter to any reader.
 const OS: [u32; 4] = [10, 0, 17_763, 0];
 
-/// Whether a database may be used as it is.
+/// State of a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DatabaseState {
-    /// Creation has begun and not ended.
+    /// Creation has started but not finished.
     JustCreated,
     /// In use, or not closed properly: the required logs must be replayed.
     Dirty,
     /// Closed properly; needs no log.
     Clean,
-    /// A state that we never write; the number as it stands.
+    /// A state that we never write, as a number.
     Other(u32),
 }
 
@@ -112,54 +112,54 @@ impl DatabaseState {
 pub struct LogsRequired {
     /// The oldest.
     pub lowest: u32,
-    /// The newest that must be there.
+    /// The newest that must exist.
     pub highest: u32,
 }
 
 /// A database header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DatabaseHeader {
-    /// Bytes in a page.
+    /// Bytes per page.
     pub page_size: PageSize,
-    /// At least the database time of every page.
+    /// Upper bound of the database time of every page.
     pub time: DatabaseTime,
-    /// Tells the database from every other; carries our marker.
+    /// Identifies the database; carries our marker.
     pub signature: Signature,
-    /// Whether it may be used as it is.
+    /// State of the database.
     pub state: DatabaseState,
-    /// Where in the log it was last consistent; zero without a log.
+    /// Log position at which it was last consistent; zero without a log.
     pub consistent: LogPosition,
     /// When it was last consistent.
     pub consistent_on: Stamp,
-    /// Where in the log it was attached.
+    /// Log position of the attach.
     pub attached: LogPosition,
     /// When it was attached.
     pub attached_on: Stamp,
-    /// Where in the log it was detached; zero while it is attached.
+    /// Log position of the detach; zero while attached.
     pub detached: LogPosition,
     /// When it was detached.
     pub detached_on: Stamp,
-    /// Its number in the log stream.
+    /// Number in the log stream.
     pub database_id: u32,
     /// The log stream it belongs to.
     pub log_signature: Signature,
     /// Highest object id in use.
     pub object_max: ObjectId,
-    /// Format revision, 20 in what we write.
+    /// Format revision, 20 in our files.
     pub revision: u32,
     /// Minor revision.
     pub revision_minor: u32,
-    /// The logs it needs.
+    /// The log generations it needs.
     pub required: LogsRequired,
     /// Date of the highest required generation.
     pub required_on: Stamp,
-    /// Highest generation with something committed for this database; 0 when clean.
+    /// Highest generation with committed changes for this database; 0 when clean.
     pub committed: u32,
     /// Changes with every write of the header.
     pub header_flush: Signature,
-    /// The flush-map header that belongs to this header.
+    /// Signature of the matching flush-map header.
     pub flush_map: Signature,
-    /// Kind of file: 1, and 0 in files older than the field.
+    /// File type: 1, or 0 in files older than the field.
     pub file_type: u32,
 }
 
@@ -167,16 +167,16 @@ pub struct DatabaseHeader {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HeaderError {
-    /// Nothing in the bytes looks like an ESE database.
+    /// The bytes do not look like an ESE database.
     #[error("not an ESE database (no signature in either header copy)")]
     NotEse,
-    /// The signature is there; the checksum fails in both copies at every page size.
+    /// The signature is there, but the checksum is wrong in both copies at every page size.
     #[error("neither header copy has a valid checksum (ESE -1018)")]
     Checksum,
-    /// A version no engine since 2000 writes.
+    /// A version that no engine since 2000 writes.
     #[error("format version {0:#x} is not 0x620")]
     Version(u32),
-    /// A page size we do not know.
+    /// An unknown page size.
     #[error("pages of {0} bytes are not supported (4096, 8192, 16384 or 32768)")]
     PageSize(u32),
 }
@@ -190,19 +190,19 @@ pub enum HeaderCopy {
     Shadow,
 }
 
-/// A header, and how the file's two copies stand.
+/// A header, and the state of the file's two copies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeaderFound {
-    /// What the header says: the primary's words if it is sound, else the shadow's.
+    /// The chosen header; see [`DatabaseHeader::find`].
     pub header: DatabaseHeader,
-    /// Whose words.
+    /// The copy it came from.
     pub copy: HeaderCopy,
-    /// The other copy's words, if it is sound too.
+    /// The other copy, if it is valid too.
     pub other: Option<Box<DatabaseHeader>>,
 }
 
 impl DatabaseHeader {
-    /// The header of a database that has just been created under `signature`.
+    /// The header of a newly created database with `signature`.
     pub fn new(page_size: PageSize, signature: Signature) -> Self {
         Self {
             page_size,
@@ -229,7 +229,7 @@ impl DatabaseHeader {
         }
     }
 
-    /// The run that created the database, when it was brunt.
+    /// The run that created the database, if it was brunt.
     pub fn run_id(&self) -> Option<RunId> {
         self.signature.run_id()
     }
@@ -239,13 +239,13 @@ impl DatabaseHeader {
         self.run_id().is_some()
     }
 
-    /// The header in the first bytes of a database file, up to [`HEADERS_BYTES_MAX`] of them.
+    /// Finds the header in the first bytes of a database file, up to [`HEADERS_BYTES_MAX`].
     ///
-    /// The first copy decides if it is sound, then the second. Of a database of ours the newer one decides: the first is written
-    /// first, so a second that is newer means that the write of the first got lost.
+    /// The first valid copy counts, except that in our own databases the newer one does. The first copy is written first,
+    /// so a newer second copy means that the write of the first got lost.
     ///
     /// # Errors
-    /// [`HeaderError`] when neither copy is a header that we can read.
+    /// [`HeaderError`] when neither copy is a readable header.
     pub fn find(start: &[u8]) -> Result<HeaderFound, HeaderError> {
         let primary = Self::find_copy(start, HeaderCopy::Primary);
         let shadow = Self::find_copy(start, HeaderCopy::Shadow);
@@ -265,12 +265,12 @@ impl DatabaseHeader {
                 copy: HeaderCopy::Shadow,
                 other: None,
             }),
-            // The shadow's place depends on the page size, so the primary's trouble says more.
+            // The shadow's offset depends on the page size, so the primary's error says more.
             (Err(HeaderError::NotEse), Err(trouble)) | (Err(trouble), Err(_)) => Err(trouble),
         }
     }
 
-    /// Whether this is a later header of the same database of ours: what a header says of time and log only ever grows.
+    /// Whether this is a later header of the same database of ours: its times and log positions only ever grow.
     fn is_newer_than(&self, other: &Self) -> bool {
         let age = |header: &Self| {
             let positions = [header.consistent, header.attached, header.detached];
@@ -279,7 +279,7 @@ impl DatabaseHeader {
         self.is_ours() && self.signature == other.signature && age(self) > age(other)
     }
 
-    /// The first page size at which one copy is sound.
+    /// Reads a copy at the first page size at which it is valid.
     fn find_copy(start: &[u8], copy: HeaderCopy) -> Result<Self, HeaderError> {
         let mut trouble = HeaderError::NotEse;
         for size in PageSize::ALL {
@@ -300,13 +300,13 @@ impl DatabaseHeader {
         Err(trouble)
     }
 
-    /// Reads one copy, as long as the page size it names.
+    /// Decodes one copy, as long as the page size it names.
     ///
     /// # Errors
     /// [`HeaderError`].
     ///
     /// # Panics
-    /// When `bytes` is not as long as a page.
+    /// When `bytes` is shorter than 4,096 bytes.
     pub fn read(bytes: &[u8]) -> Result<Self, HeaderError> {
         assert!(bytes.len() >= PageSize::KIB_4.bytes(), "a header is a page");
         if u32_at(bytes, 4) != SIGNATURE {
@@ -319,7 +319,7 @@ impl DatabaseHeader {
         };
         let page_size = PageSize::new(stored_size.into());
         if !header_is_sound(bytes) {
-            // A header of 2 KiB pages is whole within the first 2 KiB.
+            // A header of 2 KiB pages is complete within the first 2 KiB.
             let whole = stored_size == 2048 && header_is_sound(&bytes[..2048]);
             return Err(match whole {
                 true => HeaderError::PageSize(stored_size),
@@ -367,7 +367,7 @@ impl DatabaseHeader {
         }
     }
 
-    /// One copy, sealed: a page of bytes. Both copies are the same.
+    /// Encodes and seals one copy, one page long. Both copies are the same.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = vec![0; self.page_size.bytes()];
         put_u64(&mut bytes, TIME_AT, self.time.0);
@@ -495,10 +495,10 @@ mod tests {
             assert!(found.other.is_some());
             (found.header, found.copy)
         };
-        // Between the writes of the two copies, and after a write of the first that got lost.
+        // Between the writes of the two copies, and after a lost write of the first.
         assert_eq!(chosen(&new, &old), (new.clone(), HeaderCopy::Primary));
         assert_eq!(chosen(&old, &new), (new.clone(), HeaderCopy::Shadow));
-        // Of other programs' files nothing is assumed.
+        // Nothing is assumed about files of other programs.
         let foreign = |header: &DatabaseHeader| DatabaseHeader {
             signature: Signature::default(),
             ..header.clone()

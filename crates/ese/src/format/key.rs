@@ -1,7 +1,7 @@
 //! Normalised keys: column values as bytes that compare like the values do.
 //!
 //! ```text
-//!    key       the segments of an index, one after another, cut off at the index's longest key
+//!    key       the segments of an index, one after another, truncated to the index's maximum key length
 //!    segment   0x00                      NULL
 //!              0x40                      no bytes (text and binary)
 //!              0x7F | value              anything else
@@ -11,15 +11,15 @@
 //!              GUID                      its stored bytes in the order 10-15 8 9 6 7 4 5 0-3
 //!              binary (not fixed)        groups of 8: each full one that has a successor is followed by 0x09, the
 //!                                        last is padded with zeroes and followed by its length, 1 to 8
-//!              text, one byte a letter   up to the first zero, a-z as A-Z, then a zero
+//!              text, single-byte         up to the first zero, a-z as A-Z, then a zero
 //! ```
 //!
-//! Not here: floating-point columns and descending segments, which we do not index, and Unicode text, whose order is that
-//! of Windows' tables; a binary column does instead.
+//! Not supported: floating-point columns and descending segments, which we do not index, and Unicode text, whose order
+//! follows Windows' tables; a binary column serves instead.
 //!
 //! Source: microsoft/Extensible-Storage-Engine, dev/ese/src/ese/fldnorm.cxx.
 
-/// The longest key of an index that does not say otherwise.
+/// Default maximum length of an index's keys.
 pub const KEY_BYTES_MAX: usize = 255;
 
 const NULL: u8 = 0x00;
@@ -29,7 +29,7 @@ const GROUP: usize = 8;
 const MORE: u8 = 9;
 const GUID_ORDER: [usize; 16] = [10, 11, 12, 13, 14, 15, 8, 9, 6, 7, 4, 5, 0, 1, 2, 3];
 
-/// A key in the making: segments are added in the index's order.
+/// A key under construction: segments are added in the index's order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeyBuilder {
     bytes: Vec<u8>,
@@ -41,61 +41,61 @@ impl KeyBuilder {
         Self::default()
     }
 
-    /// A column that has no value.
+    /// Adds a column without a value.
     #[must_use]
     pub fn null(self) -> Self {
         self.with(&[NULL])
     }
 
-    /// An `UnsignedByte`.
+    /// Adds an `UnsignedByte`.
     #[must_use]
     pub fn unsigned_8(self, value: u8) -> Self {
         self.value(&[value])
     }
 
-    /// An `UnsignedLong`.
+    /// Adds an `UnsignedLong`.
     #[must_use]
     pub fn unsigned_32(self, value: u32) -> Self {
         self.value(&value.to_be_bytes())
     }
 
-    /// An `UnsignedLongLong`.
+    /// Adds an `UnsignedLongLong`.
     #[must_use]
     pub fn unsigned_64(self, value: u64) -> Self {
         self.value(&value.to_be_bytes())
     }
 
-    /// A `Bit`.
+    /// Adds a `Bit`.
     #[must_use]
     pub fn bit(self, value: bool) -> Self {
         self.value(&[if value { 0xFF } else { 0 }])
     }
 
-    /// A `Short`.
+    /// Adds a `Short`.
     #[must_use]
     pub fn signed_16(self, value: i16) -> Self {
         self.value(&(value ^ i16::MIN).to_be_bytes())
     }
 
-    /// A `Long`.
+    /// Adds a `Long`.
     #[must_use]
     pub fn signed_32(self, value: i32) -> Self {
         self.value(&(value ^ i32::MIN).to_be_bytes())
     }
 
-    /// A `LongLong` or `Currency`.
+    /// Adds a `LongLong` or `Currency`.
     #[must_use]
     pub fn signed_64(self, value: i64) -> Self {
         self.value(&(value ^ i64::MIN).to_be_bytes())
     }
 
-    /// A `GUID`, in the bytes that the record holds.
+    /// Adds a `GUID`, in the bytes of the record.
     #[must_use]
     pub fn guid(self, guid: &[u8; 16]) -> Self {
         self.value(&GUID_ORDER.map(|at| guid[at]))
     }
 
-    /// A `Binary` or `LongBinary` of variable length.
+    /// Adds a `Binary` or `LongBinary` of variable length.
     #[must_use]
     pub fn binary(mut self, value: &[u8]) -> Self {
         if value.is_empty() {
@@ -117,7 +117,7 @@ impl KeyBuilder {
         self
     }
 
-    /// A `Text` of one byte a letter.
+    /// Adds a `Text` with one byte per character.
     #[must_use]
     pub fn text(mut self, value: &[u8]) -> Self {
         if value.is_empty() {
@@ -129,7 +129,7 @@ impl KeyBuilder {
         self.with(&[0])
     }
 
-    /// The key, cut off at `longest` bytes.
+    /// The key, truncated to `longest` bytes.
     pub fn build(mut self, longest: usize) -> Vec<u8> {
         self.bytes.truncate(longest);
         self.bytes
@@ -146,7 +146,7 @@ impl KeyBuilder {
     }
 }
 
-/// The key of row `sequence` of a table without a primary index: counted from 1.
+/// The key of row `sequence`, from 1, of a table without a primary index.
 pub fn sequence_key(sequence: u32) -> [u8; 4] {
     sequence.to_be_bytes()
 }
@@ -209,7 +209,7 @@ mod tests {
             c in any::<i32>(),
             d in any::<i32>(),
         ) {
-            // What follows must not change the order of what came before.
+            // A later segment must not change the order of earlier ones.
             let whole = |v: &[u8], next| key(KeyBuilder::new().binary(v).signed_32(next));
             prop_assert_eq!(whole(&a, c).cmp(&whole(&b, d)), a.cmp(&b).then(c.cmp(&d)));
         }

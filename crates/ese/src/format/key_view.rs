@@ -1,8 +1,8 @@
-//! The keys of a page's nodes and nothing else, as fast as they can be had.
+//! The keys of a page's nodes, and only the keys, as fast as possible.
 //!
-//! A search looks at some thirty keys on each page, and what [`Page::node`] takes care of beside the key costs as much as the
-//! key. This view knows a page's tags and body once and gives a key in a few steps; what is not plainly sound it does not
-//! give, and the caller asks `node` what is wrong.
+//! A search reads some thirty keys on each page, and what [`Page::node`] checks besides the key costs as much as the key
+//! itself. This view locates a page's tags and body once and returns a key in a few steps. It does not return anything
+//! suspicious; the caller then asks `node` for the error.
 
 use super::field::u16_in;
 use super::node::NodeFlags;
@@ -11,7 +11,7 @@ use super::page::{NODE_LENGTH_MASK, Page, TAG_BYTES, header_bytes, tag_mask};
 /// See the [module](self).
 #[derive(Clone, Copy)]
 pub(crate) struct KeyView<'p> {
-    /// Items, and the tags behind them.
+    /// Items, followed by the tags.
     body: &'p [u8],
     tags: usize,
     mask: u16,
@@ -32,7 +32,7 @@ impl<'p> Page<'p> {
 }
 
 impl<'p> KeyView<'p> {
-    /// How many bytes node `index` takes from the page's prefix, and the rest of its key. `None` when there is no such node,
+    /// How many bytes node `index` takes from the page's prefix, and the rest of its key. `None` when there is no such node
     /// or it is damaged.
     #[inline]
     pub(crate) fn suffix(self, index: usize) -> Option<(usize, &'p [u8])> {
@@ -62,7 +62,7 @@ mod tests {
 
     use super::*;
 
-    /// Whatever the bytes are: what the view gives is what `node` gives, and it gives all that is sound.
+    /// For any bytes: the view returns what `node` returns, and returns every valid key.
     #[test]
     fn keys_are_those_of_the_nodes_on_pages_of_any_bytes() {
         let mut random = Streams::new(1).named("pages");
@@ -71,7 +71,7 @@ mod tests {
             let size = PageSize::ALL[round % 4];
             let mut bytes = vec![0; size.bytes()];
             random.fill(&mut bytes);
-            // Few tags and small sizes and offsets, or hardly anything would be sound.
+            // Few tags and small sizes and offsets; otherwise hardly anything would be valid.
             bytes[34..36].copy_from_slice(&40_u16.to_le_bytes());
             let tags = bytes.len() - 160;
             for word in bytes[tags..].chunks_exact_mut(2) {

@@ -17,16 +17,17 @@
 //!    671 2048  attached databases, see `attachment`
 //! ```
 //!
-//! Segments are numbered from the start of the file; the header takes the first numbers. Where places are shared with
-//! genuine logs the meaning is theirs. What differs: segments may be 512 bytes, the reserved words at 24, 26 and 28 of a
-//! segment are used, and what lies in the payload is our own. Therefore the **major version is `brnt`**, which a genuine
-//! engine refuses before it looks any further (it knows majors up to 8).
+//! Segments are numbered from the start of the file; the header takes the first numbers. Fields shared with genuine logs
+//! have their meaning. The differences: segments may be 512 bytes, the reserved words at 24, 26 and 28 of a segment are
+//! used, and the payload is our own. Therefore the **major version is `brnt`**, which a genuine engine refuses before it
+//! reads any further (it knows majors up to 8).
 //!
-//! XE alone does not notice every torn segment: it is made of parities, and a sector of [`FILL`] has the same ones as a sector of
-//! zeros. Where zeros of a record were to go into a sector that did not arrive, the record would be read with [`FILL`] in it.
+//! XE alone does not detect every torn segment: it is made of parities, and a sector of [`FILL`] has the same ones as a
+//! sector of zeros. If a record's zeros were in a sector that did not arrive, the record would be read with [`FILL`] in it.
+//! Hence the CRC.
 //!
-//! A segment that was never written holds [`FILL`] or zeroes or an older generation's segment. The last, partly
-//! filled segment may be written twice: the second time in the next place, still sealed under its own number.
+//! A segment that was never written holds [`FILL`], zeros or an older generation's segment. The last, partly filled segment
+//! may be written twice: the second time at the next position, still sealed under its own number.
 //!
 //! Source: microsoft/Extensible-Storage-Engine, dev/ese/src/inc/log.hxx (`LGFILEHDR_FIXED`) and
 //! dev/ese/src/inc/_logstream.hxx (`LGSEGHDR`).
@@ -41,20 +42,20 @@ use super::stamp::{RunId, Signature, Stamp};
 
 /// Bytes of the header.
 pub const LOG_HEADER_BYTES: usize = 4096;
-/// Bytes of a segment's header.
+/// Bytes of a segment header.
 pub const SEGMENT_HEADER_BYTES: usize = 40;
-/// What unused segments are filled with when a log file is made.
+/// Filling of unused segments in a new log file.
 pub const FILL: u8 = 0xDA;
 /// File type of a log.
 pub const LOG_FILE_TYPE: u32 = 3;
-/// The major version of our logs: no genuine engine knows it.
+/// The major version of our logs, unknown to genuine engines.
 pub const LOG_MAJOR: u32 = u32::from_le_bytes(*b"brnt");
-/// The minor version: one more whenever segments or records change their meaning.
+/// The minor version; increases whenever the meaning of segments or records changes.
 pub const LOG_MINOR: u32 = 2;
 /// The highest major version that genuine engines write.
 pub const GENUINE_LOG_MAJOR_MAX: u32 = 8;
 
-/// Where the log signature lies: 28 bytes.
+/// Offset of the log signature: 28 bytes.
 pub const SIGNATURE_AT: usize = 44;
 const CHECKPOINT_AT: usize = 640;
 const ATTACHMENTS_AT: usize = 671;
@@ -68,29 +69,29 @@ const SEGMENT_FLAGS: u32 = 0x2000;
 pub struct SegmentSize(u16);
 
 impl SegmentSize {
-    /// What disks with 512-byte sectors can write without tearing.
+    /// Written atomically by disks with 512-byte sectors.
     pub const BYTES_512: Self = Self(512);
-    /// What genuine engines write.
+    /// The size in genuine logs.
     pub const BYTES_4096: Self = Self(4096);
 
-    /// The size of `bytes`, if it is one of the two.
+    /// The size of `bytes`, if it is supported.
     pub fn new(bytes: u64) -> Option<Self> {
         [Self::BYTES_512, Self::BYTES_4096]
             .into_iter()
             .find(|size| size.bytes() as u64 == bytes)
     }
 
-    /// Bytes in a segment.
+    /// Bytes per segment.
     pub const fn bytes(self) -> usize {
         self.0 as usize
     }
 
-    /// Bytes in a segment beside its header.
+    /// Bytes per segment without its header.
     pub const fn payload_bytes(self) -> usize {
         self.bytes() - SEGMENT_HEADER_BYTES
     }
 
-    /// The number of the first segment: as many as the header takes.
+    /// The number of the first segment, equal to the number that the header takes.
     pub const fn first_segment(self) -> u16 {
         4096_u16.div_euclid(self.0)
     }
@@ -99,37 +100,37 @@ impl SegmentSize {
 /// The header of a log file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogHeader {
-    /// Which file of the stream it is, from 1.
+    /// Generation, from 1.
     pub generation: u32,
-    /// Bytes in a segment.
+    /// Bytes per segment.
     pub segment_size: SegmentSize,
-    /// Segments in the file, those of the header included.
+    /// Segments in the file, including those of the header.
     pub segments: u16,
     /// Page size of the databases.
     pub page_size: PageSize,
-    /// When the file was begun.
+    /// When the file was started.
     pub created: Stamp,
-    /// When the one before it was begun: generations form a chain.
+    /// When the previous one was started: generations form a chain.
     pub previous_created: Stamp,
-    /// Which stream it belongs to; carries our marker.
+    /// Signature of the stream; carries our marker.
     pub signature: Signature,
-    /// The checkpoint when the file was begun.
+    /// The checkpoint when the file was started.
     pub checkpoint: LogPosition,
-    /// The databases attached when the file was begun.
+    /// The databases attached when the file was started.
     pub attachments: Vec<Attachment>,
 }
 
-/// Why bytes are not the header of one of our logs.
+/// Why bytes are not a brunt log header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LogHeaderError {
-    /// The file type is another one.
+    /// The file type is different.
     #[error("not an ESE log file")]
     NotLog,
-    /// The checksum fails.
+    /// The checksum is wrong.
     #[error("the log header's checksum is wrong (ESE -501)")]
     Checksum,
-    /// A log of a genuine engine, whose payload we do not know.
+    /// A log of a genuine engine, whose payload is unknown.
     #[error("a log of format {major}.{minor}, written by another program")]
     Foreign {
         /// Major version.
@@ -137,19 +138,19 @@ pub enum LogHeaderError {
         /// Minor version.
         minor: u32,
     },
-    /// One of ours from another release.
+    /// A brunt log of another release.
     #[error(
         "a log of format {0}, and this release reads format {LOG_MINOR}: use the release that wrote it, or take the databases and \
          their logs away"
     )]
     Minor(u32),
-    /// The checksum holds and the words make no sense.
+    /// The checksum is right but the fields are malformed.
     #[error("the log header contradicts itself (ESE -501)")]
     Contradiction,
 }
 
 impl LogHeader {
-    /// The run that created the stream, when it was brunt.
+    /// The run that created the stream, if it was brunt.
     pub fn run_id(&self) -> Option<RunId> {
         self.signature.run_id()
     }
@@ -159,7 +160,7 @@ impl LogHeader {
         u64::from(self.segments) * self.segment_size.bytes() as u64
     }
 
-    /// The header, sealed.
+    /// Encodes and seals the header.
     ///
     /// # Errors
     /// [`TooManyAttachments`].
@@ -188,7 +189,7 @@ impl LogHeader {
         Ok(bytes)
     }
 
-    /// Reads a header.
+    /// Decodes a header.
     ///
     /// # Errors
     /// [`LogHeaderError`].
@@ -241,13 +242,13 @@ impl LogHeader {
 /// The header of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SegmentHeader {
-    /// Generation and number of the segment; its byte is 0.
+    /// Generation and segment number; the byte is 0.
     pub position: LogPosition,
     /// When it was written.
     pub written: Stamp,
-    /// Payload bytes in use, from the first.
+    /// Payload bytes in use, from the start.
     pub used: u16,
-    /// Where in the segment the first record begins that is not the rest of one before; 0 when none does.
+    /// Offset in the segment of the first record that starts here; 0 if none does.
     pub first_record: u16,
 }
 
@@ -255,7 +256,7 @@ impl SegmentHeader {
     /// Writes the header into `segment`, whose payload is complete, and seals it under its own number.
     ///
     /// # Panics
-    /// When `segment` is not 512 or 4,096 bytes long, or `used` is more than its payload.
+    /// When `segment` is not 512 or 4,096 bytes long, or `used` exceeds its payload.
     pub fn seal(&self, segment: &mut [u8]) {
         let size = SegmentSize::new(segment.len() as u64).expect("a segment");
         assert!(
@@ -271,8 +272,8 @@ impl SegmentHeader {
         seal_segment(segment, self.position.segment);
     }
 
-    /// The header of a sound segment with number `number`, which need not be where it lies: see the [module](self).
-    /// `None` when a checksum fails, or holds and the words contradict it.
+    /// The header of a valid segment with number `number`, which may be at another position: see the [module](self). `None`
+    /// when a checksum is wrong, or right but the fields contradict it.
     ///
     /// # Panics
     /// When `segment` is not 512 or 4,096 bytes long.
@@ -297,7 +298,7 @@ impl SegmentHeader {
     }
 }
 
-/// Makes both checksums of a segment right, whatever its words say.
+/// Sets both checksums of a segment, whatever its fields.
 ///
 /// # Panics
 /// When `segment` is shorter than its header.
@@ -307,7 +308,7 @@ pub fn seal_segment(segment: &mut [u8], number: u16) {
     seal_block(segment, number.into());
 }
 
-/// The CRC of the payload in use, or of all of it when more is said to be.
+/// The CRC of the payload in use, or of all of it if `used` is out of range.
 fn payload_crc(segment: &[u8]) -> u32 {
     let payload = &segment[SEGMENT_HEADER_BYTES..];
     let used = usize::from(u16_at(segment, USED_AT));

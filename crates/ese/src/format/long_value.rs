@@ -1,4 +1,4 @@
-//! Long values that are kept apart from their record, in the table's long-value tree.
+//! Long values stored outside their record, in the table's long-value tree.
 //!
 //! ```text
 //!    root node    key id (u32 big-endian)              data u32 references, u32 bytes
@@ -6,10 +6,10 @@
 //!    in the record                                     id (u32 little-endian)
 //! ```
 //!
-//! A chunk is as large as the page allows with room for its key. A chunk whose stored length differs from the expected
-//! one is compressed; we write none.
+//! A chunk is as large as the page allows with room for its key. A chunk whose stored length differs from the expected one
+//! is compressed; we never write one.
 //!
-//! Prefix compression is not used in these trees: it saves eight bytes a chunk, and libesedb loses values over it.
+//! These trees do not use prefix compression: it would save eight bytes per chunk, and makes libesedb lose values.
 //!
 //! Source: microsoft/Extensible-Storage-Engine, dev/ese/src/inc/lv.hxx.
 
@@ -18,20 +18,20 @@ use brunt_units::PageSize;
 use super::field::{put_u32, u32_at};
 use super::node::Key;
 
-/// The longest value that stays in its record unless the column asks for more.
+/// Maximum length of a value inside its record, unless the column allows more.
 pub const INTRINSIC_BYTES_MAX: usize = 1023;
 
-/// Names a long value within its table: 1 and up.
+/// Identifies a long value within its table, from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LongValueId(pub u32);
 
-/// Bytes in a chunk.
+/// Bytes per chunk.
 pub const fn chunk_bytes(size: PageSize) -> usize {
     size.bytes() - if size.is_large() { 122 } else { 82 }
 }
 
 impl LongValueId {
-    /// The last one: chunks have keys of eight bytes up to here, and longer ones beyond.
+    /// The last id: up to here chunks have keys of eight bytes, beyond it longer ones.
     pub const LAST: Self = Self(u32::MAX >> 1);
 
     /// The key of the value's root node.
@@ -39,12 +39,12 @@ impl LongValueId {
         self.0.to_be_bytes()
     }
 
-    /// The key of the chunk that begins with byte `offset` of the value.
+    /// The key of the chunk that starts at byte `offset` of the value.
     pub fn chunk_key(self, offset: u32) -> [u8; 8] {
         (u64::from(self.0) << 32 | u64::from(offset)).to_be_bytes()
     }
 
-    /// What the record holds.
+    /// The bytes in the record.
     pub fn to_bytes(self) -> [u8; 4] {
         self.0.to_le_bytes()
     }
@@ -55,7 +55,7 @@ impl LongValueId {
 pub struct LongValueRoot {
     /// Records that refer to the value; `0xFFFF_FFFF` while it is being deleted.
     pub references: u32,
-    /// Bytes in the value.
+    /// Length of the value in bytes.
     pub bytes: u32,
 }
 
@@ -68,7 +68,7 @@ impl LongValueRoot {
         bytes
     }
 
-    /// Reads a root node's data; `None` when it is too short. Newer engines may add a byte of flags.
+    /// Decodes a root node's data; `None` when it is too short. Newer engines may add a byte of flags.
     pub fn from_bytes(data: &[u8]) -> Option<Self> {
         (data.len() >= 8).then(|| Self {
             references: u32_at(data, 0),
@@ -77,17 +77,17 @@ impl LongValueRoot {
     }
 }
 
-/// What a node of a long-value tree is.
+/// A node of a long-value tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LongValueKey {
     /// The root of a value.
     Root(LongValueId),
-    /// The chunk of a value that begins with this byte.
+    /// The chunk of a value that starts at this byte.
     Chunk(LongValueId, u32),
 }
 
 impl LongValueKey {
-    /// Reads a key of 4 or 8 bytes. `None` for others, among them the 64-bit ids of newer engines.
+    /// Decodes a key of 4 or 8 bytes. `None` for others, such as the 64-bit ids of newer engines.
     pub fn from_key(key: Key<'_>) -> Option<Self> {
         let key = key.to_vec();
         let (id, rest) = key.split_first_chunk::<4>()?;

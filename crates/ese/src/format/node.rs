@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Lengths use the low 13 bits of their word; on large pages the top three bits of the first word are the flags. A key is
-//! therefore two pieces, and [`Key`] compares them without putting them together. What the data is depends on the page:
+//! therefore two pieces, and [`Key`] compares them without joining them. The data depends on the page:
 //!
 //! | page | key | data |
 //! | --- | --- | --- |
@@ -32,11 +32,11 @@ pub struct NodeFlags(u8);
 impl NodeFlags {
     /// No flag.
     pub const NONE: Self = Self(0);
-    /// A transaction may still have an older version; without meaning once on disk.
+    /// A transaction may still have an older version; meaningless on disk.
     pub const VERSIONED: Self = Self(1);
-    /// Deleted, not removed yet.
+    /// Deleted but not removed yet.
     pub const DELETED: Self = Self(2);
-    /// The key begins with bytes of the page's prefix.
+    /// The key starts with bytes of the page's prefix.
     pub const COMPRESSED: Self = Self(4);
 
     /// Whether all of `flags` are set.
@@ -56,7 +56,7 @@ impl NodeFlags {
         Self(self.0 & !flags.0)
     }
 
-    /// The flags in the top bits of `word`.
+    /// The flags from the top bits of `word`.
     pub const fn of_word(word: u16) -> Self {
         Self((word >> NODE_FLAG_SHIFT) as u8)
     }
@@ -72,7 +72,7 @@ impl NodeFlags {
     }
 }
 
-/// A key in two pieces: the part that the page's prefix gives, and the rest.
+/// A key in two pieces: the part from the page's prefix, and the rest.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Key<'a> {
     /// The first part.
@@ -100,18 +100,18 @@ impl<'a> Key<'a> {
         self.len() == 0
     }
 
-    /// The bytes, put together.
+    /// The bytes in one piece.
     pub fn to_vec(self) -> Vec<u8> {
         [self.prefix, self.suffix].concat()
     }
 
-    /// Orders the key against `other`: byte by byte, the shorter of equals first.
+    /// Compares the key with `other`: byte by byte, a prefix first.
     pub fn compare(self, other: &[u8]) -> Ordering {
         let (start, rest) = other.split_at(self.prefix.len().min(other.len()));
         self.prefix.cmp(start).then_with(|| self.suffix.cmp(rest))
     }
 
-    /// Orders two keys in pieces like [`Self::compare`].
+    /// Compares two keys in pieces like [`Self::compare`].
     pub fn compare_key(self, other: Key<'_>) -> Ordering {
         let mine = self.prefix.iter().chain(self.suffix);
         mine.cmp(other.prefix.iter().chain(other.suffix))
@@ -130,7 +130,7 @@ pub struct Node<'a> {
 }
 
 impl<'a> Node<'a> {
-    /// The node that `item` is, with `prefix` the page's and `tag` its number for errors.
+    /// Decodes `item`. `prefix` is the page's, and `tag` the item's number for errors.
     ///
     /// # Errors
     /// [`PageError::KeyOutside`], [`PageError::PrefixOutside`].

@@ -17,12 +17,12 @@
 //!   end     tags: tag i is u16 size, u16 offset at page end − 4 × (i + 1)
 //! ```
 //!
-//! Tag 0 is the external header: the space header on a root page, the key prefix on every other. Tags from 1 are the
-//! nodes in key order. A node's three flags lie in the top bits of its tag's offset on small pages, and in the top bits
-//! of its own first word on large ones.
+//! Tag 0 is the external header: the space header on a root page, the key prefix on every other. Tags from 1 are the nodes
+//! in key order. A node's three flags are in the top bits of its tag's offset on small pages, and in the top bits of its
+//! own first word on large ones.
 //!
-//! [`Page`] reads, from whatever bytes it is given. What a page must look like beyond that is [`Page::check`]'s matter
-//! (`page_check`). Writing is the engine's page editor, which uses the places and masks named here.
+//! [`Page`] reads any bytes. [`Page::check`] (`page_check`) verifies the rules of a page. The engine's page editor does the
+//! writing, with the offsets and masks defined here.
 //!
 //! Source: microsoft/Extensible-Storage-Engine, dev/ese/src/inc/cpage.hxx and dev/ese/src/ese/cpage.cxx.
 
@@ -32,35 +32,35 @@ use super::field::{u16_at, u32_at, u64_at};
 use super::node::{Node, NodeFlags};
 use super::space::SpaceHeader;
 
-/// Where the checksum lies: 8 bytes.
+/// Offset of the checksum: 8 bytes.
 pub const CHECKSUM_AT: usize = 0;
-/// Where the database time of the last change lies: u64.
+/// Offset of the database time of the last change: u64.
 pub const DATABASE_TIME_AT: usize = 8;
-/// Where the previous page of the level lies: u32.
+/// Offset of the previous page of the level: u32.
 pub const PREVIOUS_AT: usize = 16;
-/// Where the next page of the level lies: u32.
+/// Offset of the next page of the level: u32.
 pub const NEXT_AT: usize = 20;
-/// Where the object id of the tree lies: u32.
+/// Offset of the object id of the tree: u32.
 pub const OBJECT_AT: usize = 24;
-/// Where the number of free bytes lies: u16.
+/// Offset of the number of free bytes: u16.
 pub const FREE_AT: usize = 28;
-/// Where the number of uncommitted free bytes lies: u16.
+/// Offset of the number of uncommitted free bytes: u16.
 pub const UNCOMMITTED_FREE_AT: usize = 30;
-/// Where the first free byte after the last item lies: u16, relative to the end of the header.
+/// Offset of the first free byte after the last item: u16, relative to the end of the header.
 pub const FIRST_FREE_AT: usize = 32;
-/// Where the number of tags lies: u16.
+/// Offset of the number of tags: u16.
 pub const TAG_COUNT_AT: usize = 34;
-/// Where the flags lie: u32.
+/// Offset of the flags: u32.
 pub const FLAGS_AT: usize = 36;
-/// Where a large page keeps its own number: u32.
+/// Offset of a large page's own number: u32.
 pub const NUMBER_AT: usize = 64;
 /// Bytes of one tag.
 pub const TAG_BYTES: usize = 4;
-/// The bits of the tag count that count tags.
+/// The bits of the tag count field that count tags.
 pub const TAG_COUNT_MASK: u16 = 0x0FFF;
-/// Where node flags begin within the 16-bit word that holds them.
+/// Position of the node flags within their 16-bit word.
 pub const NODE_FLAG_SHIFT: u32 = 13;
-/// The bits of a length word beside the node flags.
+/// The bits of a length word without the node flags.
 pub const NODE_LENGTH_MASK: u16 = 0x1FFF;
 
 /// Bytes of the page header: 40 on small pages, 80 on large ones.
@@ -73,12 +73,12 @@ pub const fn body_bytes(size: PageSize) -> usize {
     size.bytes() - header_bytes(size)
 }
 
-/// Bytes of the largest node: what the body holds beside its tag, and the tag of an empty tag 0.
+/// Bytes of the largest node: the body without its tag and the tag of an empty tag 0.
 pub const fn node_bytes_max(size: PageSize) -> usize {
     body_bytes(size) - 2 * TAG_BYTES
 }
 
-/// Where tag `index` lies.
+/// Offset of tag `index`.
 pub const fn tag_at(size: PageSize, index: usize) -> usize {
     size.bytes() - TAG_BYTES * (index + 1)
 }
@@ -88,11 +88,11 @@ pub const fn tag_mask(size: PageSize) -> u16 {
     if size.is_large() { 0x7FFF } else { 0x1FFF }
 }
 
-/// Names a tree: every page carries the id of its own.
+/// Identifies a tree; every page carries the id of its tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectId(pub u32);
 
-/// What a page is for.
+/// Purpose of a page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct PageFlags(pub u32);
 
@@ -103,9 +103,9 @@ impl PageFlags {
     pub const LEAF: Self = Self(0x0002);
     /// Branch page whose children are leaves.
     pub const PARENT_OF_LEAF: Self = Self(0x0004);
-    /// Emptied: readers skip it.
+    /// Emptied; readers skip it.
     pub const EMPTY: Self = Self(0x0008);
-    /// Touched by a repair tool; engines refuse it.
+    /// Modified by a repair tool; engines refuse it.
     pub const REPAIRED: Self = Self(0x0010);
     /// Belongs to a space tree.
     pub const SPACE_TREE: Self = Self(0x0020);
@@ -113,21 +113,21 @@ impl PageFlags {
     pub const INDEX: Self = Self(0x0040);
     /// Belongs to a long-value tree.
     pub const LONG_VALUE: Self = Self(0x0080);
-    /// Ordered by key and then data: a secondary index that is not unique.
+    /// Ordered by key and then data: a non-unique secondary index.
     pub const NON_UNIQUE: Self = Self(0x0400);
-    /// Record format in use since 2000; every page has it.
+    /// Record format since 2000; set on every page.
     pub const NEW_RECORD_FORMAT: Self = Self(0x0800);
-    /// Sealed with XE; every page has it.
+    /// Sealed with XE; set on every page.
     pub const NEW_CHECKSUM: Self = Self(0x2000);
     /// Overwritten after its records were deleted.
     pub const SCRUBBED: Self = Self(0x4000);
     /// The two bits of the flush type.
     pub const FLUSH_TYPE: Self = Self(0x1_8000);
-    /// Allocated, no content yet.
+    /// Allocated, without content yet.
     pub const PREINITIALISED: Self = Self(0x2_0000);
     /// The tree may only be deleted.
     pub const DELETE_ONLY: Self = Self(0x4_0000);
-    /// What every page we write has.
+    /// Flags of every page we write.
     pub const ALWAYS: Self = Self(0x2800);
 
     const FLUSH_TYPE_SHIFT: u32 = 15;
@@ -149,7 +149,7 @@ impl PageFlags {
         Self(self.0 & !flags.0)
     }
 
-    /// Those that say what tree a page belongs to. All pages of a tree have the same.
+    /// The flags that identify a tree's kind. All pages of a tree have the same.
     #[must_use]
     pub const fn kind(self) -> Self {
         let kinds = Self::SPACE_TREE.with(Self::INDEX);
@@ -157,7 +157,7 @@ impl PageFlags {
         Self(self.0 & kinds.0)
     }
 
-    /// The flush type: 1, 2, 3 in turn, one step with each write of the page; 0 is unknown.
+    /// The flush type: 1, 2, 3 in turn, advanced by each write of the page; 0 is unknown.
     pub const fn flush_type(self) -> u8 {
         (self.0 >> Self::FLUSH_TYPE_SHIFT & 3) as u8
     }
@@ -173,16 +173,16 @@ impl PageFlags {
     }
 }
 
-/// A place of a page that cannot be read as what it should be.
+/// Part of a page that cannot be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PageError {
     /// There is no such tag.
     #[error("tag {tag} of {count}")]
     NoTag {
-        /// The tag that was asked for.
+        /// The requested tag.
         tag: usize,
-        /// How many there are.
+        /// Number of tags.
         count: usize,
     },
     /// The tag points outside the page's body.
@@ -191,13 +191,13 @@ pub enum PageError {
         /// The tag.
         tag: usize,
     },
-    /// The item is too short for the lengths it holds.
+    /// The item is too short for its lengths.
     #[error("the key of tag {tag} is longer than its item")]
     KeyOutside {
         /// The tag.
         tag: usize,
     },
-    /// The node takes more from the prefix than there is.
+    /// The node takes more from the prefix than it has.
     #[error("tag {tag} takes more of the page's prefix than there is")]
     PrefixOutside {
         /// The tag.
@@ -214,15 +214,15 @@ pub enum PageError {
 /// A tag, as written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tag {
-    /// Where the item begins, from the end of the header.
+    /// Start of the item, from the end of the header.
     pub offset: usize,
-    /// The item's length.
+    /// Length of the item.
     pub size: usize,
     /// The node flags; small pages only, none on large ones.
     pub flags: NodeFlags,
 }
 
-/// A page's bytes, seen as a page. Copying copies the reference.
+/// A page's bytes, read as a page. Copying copies the reference.
 #[derive(Clone, Copy)]
 pub struct Page<'a> {
     bytes: &'a [u8],
@@ -230,10 +230,10 @@ pub struct Page<'a> {
 }
 
 impl<'a> Page<'a> {
-    /// The page that `bytes` are.
+    /// Reads `bytes` as a page.
     ///
     /// # Panics
-    /// When there are not `size` of them.
+    /// When their number is not `size`.
     pub fn new(bytes: &'a [u8], size: PageSize) -> Self {
         assert_eq!(bytes.len(), size.bytes(), "a page of {size}");
         Self { bytes, size }
@@ -249,7 +249,7 @@ impl<'a> Page<'a> {
         self.size
     }
 
-    /// The database's clock when the page was last changed.
+    /// Database time of the last change.
     pub fn database_time(self) -> DatabaseTime {
         DatabaseTime(u64_at(self.bytes, DATABASE_TIME_AT))
     }
@@ -264,7 +264,7 @@ impl<'a> Page<'a> {
         PageNumber(u32_at(self.bytes, NEXT_AT))
     }
 
-    /// The tree the page belongs to.
+    /// The tree of the page.
     pub fn object(self) -> ObjectId {
         ObjectId(u32_at(self.bytes, OBJECT_AT))
     }
@@ -274,7 +274,7 @@ impl<'a> Page<'a> {
         u16_at(self.bytes, FREE_AT).into()
     }
 
-    /// Free bytes that an open transaction may take back.
+    /// Free bytes that an open transaction may need again.
     pub fn uncommitted_free(self) -> usize {
         u16_at(self.bytes, UNCOMMITTED_FREE_AT).into()
     }
@@ -294,7 +294,7 @@ impl<'a> Page<'a> {
         PageFlags(u32_at(self.bytes, FLAGS_AT))
     }
 
-    /// The page's own number, which only large pages write down.
+    /// The page's own number, which only large pages store.
     pub fn number(self) -> Option<PageNumber> {
         let large = self.size.is_large();
         large.then(|| PageNumber(u32_at(self.bytes, NUMBER_AT)))
@@ -303,7 +303,7 @@ impl<'a> Page<'a> {
     /// Tag `index`.
     ///
     /// # Errors
-    /// [`PageError::NoTag`] when there is none of this number, or no room for so many.
+    /// [`PageError::NoTag`] when the index is out of range, or the page has no room for this many tags.
     #[inline]
     pub fn tag(self, index: usize) -> Result<Tag, PageError> {
         let count = self.tag_count();
@@ -324,7 +324,7 @@ impl<'a> Page<'a> {
         })
     }
 
-    /// The bytes of tag `index`'s item, on large pages with the flags in them.
+    /// The bytes of tag `index`'s item; on large pages they include the flags.
     ///
     /// # Errors
     /// [`PageError::NoTag`], [`PageError::ItemOutside`].
@@ -339,7 +339,7 @@ impl<'a> Page<'a> {
             .ok_or(PageError::ItemOutside { tag: index })
     }
 
-    /// What the page's nodes may take the beginning of their keys from; empty on a root page.
+    /// The prefix that keys of the page's nodes may share; empty on a root page.
     ///
     /// # Errors
     /// Those of [`Self::item`] for tag 0.
@@ -375,7 +375,7 @@ impl<'a> Page<'a> {
         self.node_with(index, self.prefix()?)
     }
 
-    /// Node `index` like [`Self::node`], with the page's `prefix` known.
+    /// As [`Self::node`], with the page's `prefix` known.
     ///
     /// # Errors
     /// Those of [`Self::node`].

@@ -1,7 +1,7 @@
-//! Builds whole pages for bulk loads and tests: nodes in order, then sealed. There is no changing a page here.
+//! Builds whole pages for bulk loads and tests: nodes in order, then the seal. Does not change existing pages.
 //!
-//! A node shares the beginning of its key with the page's prefix when that saves more than the two bytes it costs, and
-//! never on a root page, whose tag 0 is not a prefix.
+//! A node shares the start of its key with the page's prefix if that saves more than the two bytes it costs, and never on a
+//! root page, whose tag 0 is not a prefix.
 
 use brunt_units::{DatabaseTime, PageNumber, PageSize};
 
@@ -13,13 +13,13 @@ use super::page::{
     PageFlags, TAG_BYTES, TAG_COUNT_AT, TAG_COUNT_MASK, body_bytes, header_bytes, tag_at,
 };
 
-/// A shorter common beginning than this is not worth sharing.
+/// Minimum length of a common prefix worth sharing.
 const SHARED_MIN: usize = 3;
 
-/// A page in the making. The public fields go into its header as they are.
+/// A page under construction. The public fields go into its header as they are.
 #[derive(Clone, Debug)]
 pub struct PageBuilder {
-    /// Flags; [`PageFlags::ALWAYS`] to begin with.
+    /// Flags, initially [`PageFlags::ALWAYS`].
     pub flags: PageFlags,
     /// Previous page of the level.
     pub previous: PageNumber,
@@ -31,7 +31,7 @@ pub struct PageBuilder {
     pub header: Vec<u8>,
     size: PageSize,
     object: ObjectId,
-    /// Items one after another, and where each ends.
+    /// Items one after another, and the end of each.
     items: Vec<u8>,
     tags: Vec<(usize, NodeFlags)>,
 }
@@ -57,7 +57,7 @@ impl PageBuilder {
         self.tags.len()
     }
 
-    /// Bytes of the body that are still free.
+    /// Free bytes of the body.
     pub fn free(&self) -> usize {
         body_bytes(self.size)
             - self.header.len()
@@ -77,7 +77,7 @@ impl PageBuilder {
         self.cost(key, data) <= self.free() && self.tags.len() + 1 < TAG_COUNT_MASK.into()
     }
 
-    /// Adds a node behind the others. Order is the caller's matter.
+    /// Appends a node. The caller keeps them in order.
     ///
     /// # Panics
     /// When it does not fit.
@@ -142,7 +142,7 @@ impl PageBuilder {
         page
     }
 
-    /// How much of the prefix a key shares, 0 when that is not worth it.
+    /// Length of the prefix that a key shares, 0 when sharing is not worth it.
     fn shared(&self, key: &[u8]) -> usize {
         if self.flags.has(PageFlags::ROOT) {
             return 0;

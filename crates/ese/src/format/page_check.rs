@@ -1,8 +1,8 @@
-//! What must hold within one page, whatever tree it belongs to.
+//! Rules within one page, whatever its tree.
 //!
-//! The checksum says that the bytes are those that were written; this says that they make a page. The rules are those a
-//! genuine engine applies to each page it reads, and two that a tree relies on: nodes ascend, and a branch node's data
-//! is a page number.
+//! The checksum proves that the bytes are as written; this proves that they form a page. The rules are those that a genuine
+//! engine applies to each page it reads, and two that a tree relies on: nodes ascend, and a branch node's data is a page
+//! number.
 //!
 //! Source: microsoft/Extensible-Storage-Engine, dev/ese/src/ese/cpage.cxx (`CPAGE::ErrCheckPage`).
 
@@ -11,7 +11,7 @@ use std::cmp::Ordering;
 use super::node::Node;
 use super::page::{Page, PageError, PageFlags, TAG_BYTES, body_bytes};
 
-/// A rule that a page breaks.
+/// A rule that a page violates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PageProblem {
@@ -21,29 +21,29 @@ pub enum PageProblem {
     /// The tags alone are larger than the page.
     #[error("{count} tags do not fit")]
     TooManyTags {
-        /// How many the page says it has.
+        /// Number of tags according to the page.
         count: usize,
     },
     /// More free bytes than the page has, or more uncommitted ones than free ones.
     #[error("{free} free and {uncommitted} uncommitted free bytes")]
     Free {
-        /// Free bytes, as written.
+        /// Free bytes, as stored.
         free: usize,
-        /// Uncommitted free bytes, as written.
+        /// Uncommitted free bytes, as stored.
         uncommitted: usize,
     },
     /// The first free byte lies among the tags.
     #[error("first free byte {first_free} lies among the tags")]
     FirstFree {
-        /// As written.
+        /// Its value, as stored.
         first_free: usize,
     },
-    /// Items, tags and free bytes are not the page.
+    /// Items, tags and free bytes do not add up to the page.
     #[error("{used} used and {free} free bytes do not make {body}")]
     Sum {
         /// Bytes of items and tags.
         used: usize,
-        /// Free bytes, as written.
+        /// Free bytes, as stored.
         free: usize,
         /// What they should add up to.
         body: usize,
@@ -60,7 +60,7 @@ pub enum PageProblem {
         /// The later of the two.
         tag: usize,
     },
-    /// A node without a byte.
+    /// A node without bytes.
     #[error("tag {tag} is empty")]
     EmptyItem {
         /// Its tag.
@@ -69,7 +69,7 @@ pub enum PageProblem {
     /// A node cannot be read.
     #[error(transparent)]
     Unreadable(#[from] PageError),
-    /// A key without a byte, which only the last node of a branch page may have.
+    /// An empty key, which only the last node of a branch page may have.
     #[error("tag {tag} has no key")]
     EmptyKey {
         /// Its tag.
@@ -102,12 +102,12 @@ pub enum PageProblem {
 }
 
 impl Page<'_> {
-    /// Whether the page keeps the rules; the first that it breaks.
+    /// Checks the rules of a page.
     ///
-    /// A page marked empty or pre-initialised may have no tags and then has nothing more to check.
+    /// A page marked empty or pre-initialised may have no tags; then nothing else is checked.
     ///
     /// # Errors
-    /// The first broken rule.
+    /// The first violated rule.
     pub fn check(self) -> Result<(), PageProblem> {
         let flags = self.flags();
         let both = PageFlags::INDEX.with(PageFlags::LONG_VALUE);
@@ -126,11 +126,11 @@ impl Page<'_> {
         }
     }
 
-    /// Whether the page's counts agree and its items lie within it: what must hold before anybody edits it. Looks at no
-    /// node, so that every page that is read can be asked.
+    /// Checks that the page's counts agree and its items are within it: the precondition for editing it. Does not read
+    /// nodes, so it is cheap enough for every page that is read.
     ///
     /// # Errors
-    /// The first broken rule of [`Self::check`] that this looks at.
+    /// The first violated rule of [`Self::check`] among these.
     pub fn check_frame(self) -> Result<(), PageProblem> {
         let flags = self.flags();
         let unused = flags.has(PageFlags::EMPTY) || flags.has(PageFlags::PREINITIALISED);
@@ -152,7 +152,7 @@ impl Page<'_> {
         Ok(())
     }
 
-    /// The counts in the header against each other.
+    /// Checks the counts in the header against each other.
     fn check_space(self) -> Result<(), PageProblem> {
         let count = self.tag_count();
         let body = body_bytes(self.size());
@@ -177,7 +177,7 @@ impl Page<'_> {
         Ok(())
     }
 
-    /// Where the items lie.
+    /// Checks the positions of the items.
     fn check_items(self) -> Result<(), PageProblem> {
         let mut places = Vec::with_capacity(self.tag_count());
         for index in 0..self.tag_count() {
@@ -203,7 +203,7 @@ impl Page<'_> {
         Ok(())
     }
 
-    /// The nodes, one by one and in their order.
+    /// Checks each node and their order.
     fn check_nodes(self) -> Result<(), PageProblem> {
         let flags = self.flags();
         let leaf = flags.has(PageFlags::LEAF);
@@ -222,7 +222,7 @@ impl Page<'_> {
                 return Err(PageProblem::NoChild { tag });
             }
             let by_data = leaf && flags.has(PageFlags::NON_UNIQUE);
-            // An empty key on a branch page stands above everything.
+            // An empty key on a branch page is above everything.
             if let Some(before) = before.filter(|_| !node.key.is_empty())
                 && !ascends(&before, &node, by_data)
             {
@@ -234,7 +234,7 @@ impl Page<'_> {
     }
 }
 
-/// Whether `node` stands above `before`, by key and, where keys repeat, by data.
+/// Whether `node` is above `before`, by key, and by data if keys are not unique.
 fn ascends(before: &Node<'_>, node: &Node<'_>, by_data: bool) -> bool {
     match before.key.compare_key(node.key) {
         Ordering::Less => true,

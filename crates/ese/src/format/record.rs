@@ -4,15 +4,15 @@
 //!    u8   last fixed column present (0 = none)
 //!    u8   last variable column present (127 = none)
 //!    u16  where the variable offsets begin
-//!    fixed columns 1 .. last, one behind the other; those without a value keep their place
+//!    fixed columns 1 .. last, one after another; those without a value keep their place
 //!    a bit for each of them, lowest first, 1 = no value; the rest of the last byte is ones
 //!    variable offsets: u16 for each of 128 .. last, the END of its bytes, 0x8000 = no value
 //!    variable bytes
 //!    tagged columns: (u16 id, u16 offset) each, ids ascending; then their bytes
 //! ```
 //!
-//! Offsets of tagged columns count from the first entry, so the first offset also says how many entries there are. An
-//! entry's bytes end where the next entry's begin. The form of an entry differs with the page size:
+//! Offsets of tagged columns count from the first entry, so the first offset also gives the number of entries. An entry's
+//! bytes end where the next entry's begin. The form of an entry depends on the page size:
 //!
 //! | | small pages | large pages |
 //! | --- | --- | --- |
@@ -20,9 +20,9 @@
 //! | a byte of flags before the data | when 0x4000 is set | always |
 //! | explicitly no value | 0x2000 | flag 0x20 |
 //!
-//! A long column's value stands in the record (*intrinsic*) or in the long-value tree (*separated*: four bytes of id). We
-//! write single values, uncompressed; multi-values and compressed values of other programs come out as they stand, with
-//! their flags.
+//! A long column's value is stored in the record (*intrinsic*) or in the long-value tree (*separated*: four bytes of id).
+//! We write single, uncompressed values. Multi-values and compressed values of other programs are returned raw, with their
+//! flags.
 //!
 //! Source: microsoft/Extensible-Storage-Engine, dev/ese/src/inc/rec.hxx and dev/ese/src/inc/tagfld.hxx.
 
@@ -34,7 +34,7 @@ use super::long_value::LongValueId;
 
 /// Bytes before the first fixed column.
 const HEADER_BYTES: usize = 4;
-/// What genuine engines leave in the place of a fixed column without a value.
+/// Filling of a fixed column without a value, as in genuine files.
 const FILLER: u8 = 0x2A;
 const NO_VARIABLE: u8 = 127;
 const VARIABLE_NULL: u16 = 0x8000;
@@ -72,22 +72,22 @@ impl TaggedFlags {
     }
 }
 
-/// A column's value on its way into a record.
+/// A column's value to be encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Value<'a> {
     /// A fixed, variable or short tagged column's bytes.
     Bytes(&'a [u8]),
-    /// A long column's bytes, to stand in the record.
+    /// A long column's bytes, stored in the record.
     Intrinsic(&'a [u8]),
-    /// A long column's bytes stand in the long-value tree.
+    /// A long column's bytes are in the long-value tree.
     Separated(LongValueId),
 }
 
 /// Encodes the columns that have a value, ids ascending.
 ///
 /// # Panics
-/// When ids do not ascend, a fixed column is not in `layout` or its value not as long as there, a variable one is longer
-/// than 255 bytes, or the whole is longer than a page: the caller checks what users may write.
+/// When ids do not ascend, a fixed column is not in `layout` or its value has another length, a variable value is longer
+/// than 255 bytes, or the record is longer than a page. The caller must check user input.
 pub fn encode(layout: &FixedLayout, size: PageSize, columns: &[(ColumnId, Value<'_>)]) -> Vec<u8> {
     assert!(
         columns.is_sorted_by(|a, b| a.0 < b.0),
@@ -111,7 +111,7 @@ fn word(value: usize) -> u16 {
     u16::try_from(value).expect("a record is shorter than a page")
 }
 
-/// Appends fixed columns and their bits; returns the last id.
+/// Appends fixed columns and their null bits; returns the last id.
 fn encode_fixed<'c>(
     record: &mut Vec<u8>,
     layout: &FixedLayout,
@@ -199,32 +199,32 @@ fn encode_tagged<'c>(
     record.extend(data);
 }
 
-/// Bytes are not a record.
+/// Why bytes are not a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecordError {
     /// Too short for its own header.
     #[error("a record of {bytes} bytes")]
     Short {
-        /// How many it has.
+        /// Its length.
         bytes: usize,
     },
-    /// The variable offsets do not lie behind the fixed columns, or not inside the record.
+    /// The variable offsets are not after the fixed columns, or outside the record.
     #[error("the variable part of the record lies outside it")]
     VariableOutside,
-    /// A tagged column's entry or bytes lie outside the record.
+    /// A tagged column's entry or bytes are outside the record.
     #[error("tagged column {0} lies outside the record")]
     TaggedOutside(u16),
 }
 
-/// A tagged column as it stands.
+/// A tagged column, undecoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tagged<'a> {
-    /// Which column.
+    /// The column.
     pub id: ColumnId,
-    /// What its bytes are.
+    /// The form of its bytes.
     pub flags: TaggedFlags,
-    /// The bytes behind the flags.
+    /// The bytes after the flags.
     pub bytes: &'a [u8],
 }
 
@@ -238,7 +238,7 @@ impl Tagged<'_> {
     }
 }
 
-/// A record's bytes, seen as a record.
+/// A record's bytes, read as a record.
 #[derive(Clone, Copy, Debug)]
 pub struct Record<'a> {
     bytes: &'a [u8],
@@ -252,10 +252,10 @@ pub struct Record<'a> {
 }
 
 impl<'a> Record<'a> {
-    /// The record that `bytes`, from a page of `size`, are.
+    /// Reads `bytes`, from a page of `size`, as a record.
     ///
     /// # Errors
-    /// [`RecordError`] when its parts do not lie inside it.
+    /// [`RecordError`] when its parts are not inside it.
     pub fn new(bytes: &'a [u8], size: PageSize) -> Result<Self, RecordError> {
         let [last_fixed, last_variable, offset @ ..] = *bytes
             .first_chunk::<HEADER_BYTES>()
@@ -288,7 +288,7 @@ impl<'a> Record<'a> {
     /// A fixed column's bytes; `None` without a value.
     ///
     /// # Errors
-    /// [`RecordError::VariableOutside`] when the place that `layout` gives it belongs to another part.
+    /// [`RecordError::VariableOutside`] when its place in `layout` belongs to another part.
     pub fn fixed(
         &self,
         layout: &FixedLayout,
@@ -312,7 +312,7 @@ impl<'a> Record<'a> {
     /// A variable column's bytes; `None` without a value.
     ///
     /// # Errors
-    /// [`RecordError::VariableOutside`] when its offsets make no sense.
+    /// [`RecordError::VariableOutside`] when its offsets are invalid.
     pub fn variable(&self, column: ColumnId) -> Result<Option<&'a [u8]>, RecordError> {
         let first = ColumnId::FIRST_VARIABLE.0;
         if column.0 < first || column.0 > self.last_variable.into() {
@@ -345,7 +345,7 @@ impl<'a> Record<'a> {
         (0..count).map(move |index| tagged_entry(area, size, index, count))
     }
 
-    /// A tagged column; `None` when the record has none of this id.
+    /// A tagged column; `None` when the record has none with this id.
     ///
     /// # Errors
     /// [`RecordError::TaggedOutside`].
@@ -485,7 +485,7 @@ mod tests {
             small in any::<bool>(),
         ) {
             let size = if small { PageSize::KIB_4 } else { PageSize::KIB_16 };
-            // Make it past the header more often than chance would.
+            // Get past the header more often than by chance.
             if let [_, variable, low, high, ..] = bytes.as_mut_slice() {
                 *variable = 126 + *variable % 8;
                 *low %= 40;

@@ -1,4 +1,4 @@
-//! Who owns which pages: the space header of a root page, and the extents in its two space trees.
+//! Page ownership: the space header of a root page, and the extents in its two space trees.
 //!
 //! ```text
 //!    space header, 16 bytes, tag 0 of every table's, index's and long-value tree's root
@@ -12,8 +12,8 @@
 //!    extent node, pooled           key 0x80 | pool, then as above (newer engines, available extents only)
 //! ```
 //!
-//! Newer engines may put the space header into a longer item: a byte of flags (1 = space header present, 2 =
-//! auto-increment present), then the 16 bytes, then a u64. We read that and never write it.
+//! Newer engines may put the space header into a longer item: a byte of flags (1 = space header present, 2 = auto-increment
+//! present), then the 16 bytes, then a u64. We read that form but never write it.
 //!
 //! Source: microsoft/Extensible-Storage-Engine, dev/ese/src/inc/_space.hxx and dev/ese/src/ese/space.cxx.
 
@@ -25,25 +25,25 @@ use super::node::Key;
 /// Bytes of a space header.
 pub const SPACE_HEADER_BYTES: usize = 16;
 
-/// Bytes of tag 0 on the root of a space tree: pages held back for splitting it. All zero is normal.
+/// Bytes of tag 0 on the root of a space tree: pages reserved for its splits. All zeros is normal.
 pub const SPLIT_BUFFER_BYTES: usize = 16;
 
-/// Pages after the root that a tree without space trees can have.
+/// Maximum pages after the root of a tree without space trees.
 pub const SINGLE_EXTENT_PAGES_MAX: u32 = 32;
 
 const MULTIPLE: u32 = 1;
 const NON_UNIQUE: u32 = 2;
 const SECOND_VERSION: u32 = 4;
 
-/// Where a tree's free pages are written down.
+/// Where a tree's free pages are recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SpaceKind {
-    /// One extent, right behind the root: bit `i` of the map is set when page `root + 1 + i` is free.
+    /// One extent, directly after the root: bit `i` of the map is set when page `root + 1 + i` is free.
     Single {
         /// The map.
         free: u32,
     },
-    /// Two trees of extents; the available-extents root is the page after this one.
+    /// Two trees of extents; the available-extents root is the page after the owned-extents root.
     Multiple {
         /// Root of the owned-extents tree.
         owned_root: PageNumber,
@@ -55,18 +55,18 @@ pub enum SpaceKind {
 pub struct SpaceHeader {
     /// Pages of the first extent, or of the last allocation when [`Self::second_version`] is set.
     pub pages: u32,
-    /// Root page of the tree that space comes from; none on page 1.
+    /// Root page of the tree that space comes from; [`PageNumber::NONE`] on page 1.
     pub parent: PageNumber,
     /// Whether the tree's keys are not unique.
     pub non_unique: bool,
     /// Whether `pages` means the last allocation.
     pub second_version: bool,
-    /// Where free pages are written down.
+    /// Where free pages are recorded.
     pub kind: SpaceKind,
 }
 
 impl SpaceHeader {
-    /// Reads tag 0 of a root page: 16 bytes, or the longer form of newer engines. `None` for anything else.
+    /// Decodes tag 0 of a root page: 16 bytes, or the longer form of newer engines. `None` for anything else.
     pub fn from_bytes(item: &[u8]) -> Option<Self> {
         let header = match item {
             [mask, rest @ ..] if item.len() != SPACE_HEADER_BYTES && mask & 1 == 1 => {
@@ -125,15 +125,15 @@ impl SpaceHeader {
 pub struct Extent {
     /// The last page.
     pub last: PageNumber,
-    /// How many.
+    /// Number of pages.
     pub pages: u32,
 }
 
 impl Extent {
-    /// The run of `pages` pages that begins with `first`.
+    /// The run of `pages` pages that starts with `first`.
     ///
     /// # Panics
-    /// When `pages` is 0, or the last page's number is beyond 32 bits.
+    /// When `pages` is 0, or the last page number exceeds 32 bits.
     pub fn starting_at(first: PageNumber, pages: u32) -> Self {
         assert!(pages > 0, "an extent has pages");
         Self {
@@ -142,17 +142,17 @@ impl Extent {
         }
     }
 
-    /// The first page. An extent read by [`Self::from_node`] has one.
+    /// The first page, which exists for any extent read by [`Self::from_node`].
     pub fn first(self) -> PageNumber {
         PageNumber(self.last.0 - self.pages + 1)
     }
 
-    /// Whether `page` is one of them.
+    /// Whether the extent contains `page`.
     pub fn contains(self, page: PageNumber) -> bool {
         self.first() <= page && page <= self.last
     }
 
-    /// Reads a leaf node of a space tree. `None` when it is not one, has no pages or begins before page 1.
+    /// Decodes a leaf node of a space tree. `None` when it is not one, has no pages or starts before page 1.
     pub fn from_node(key: Key<'_>, data: &[u8]) -> Option<Self> {
         let key = key.to_vec();
         let last = match key.as_slice() {

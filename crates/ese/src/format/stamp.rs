@@ -1,4 +1,4 @@
-//! Dates and signatures, as headers carry them, and the marker by which brunt knows its own files.
+//! Dates and signatures in headers, and the marker by which brunt recognises its own files.
 //!
 //! ```text
 //!    date, 8 bytes (LOGTIME)       second, minute, hour, day, month 1-12, year − 1900,
@@ -6,12 +6,12 @@
 //!    signature, 28 bytes (SIGNATURE)
 //!     0   4  random
 //!     4   8  date of creation
-//!    12  16  computer name          genuine engines leave it zero
+//!    12  16  computer name          zero in genuine files
 //! ```
 //!
-//! **The marker.** brunt writes real ESE files beside files that may be somebody's mail. It opens for writing only what
-//! carries its marker, and the marker must not disturb any reader. The computer name of a signature is such a place: no
-//! reader interprets it. Ours is
+//! **The marker.** brunt writes real ESE files, possibly next to someone's mail. It opens a file for writing only if the
+//! file carries its marker, and the marker must not disturb any reader. The computer name of a signature is such a place:
+//! no reader interprets it. Ours is
 //!
 //! ```text
 //!    0   8  "brunt", three zero bytes
@@ -43,7 +43,7 @@ const MARK: &[u8; 8] = b"brunt\0\0\0";
 pub struct Stamp([u8; STAMP_BYTES]);
 
 impl Stamp {
-    /// The date `milliseconds` after the beginning of 1970, in UTC. Years past 2155 come out as 2155.
+    /// The date `milliseconds` after the start of 1970, in UTC. Years after 2155 become 2155.
     pub fn from_unix_millis(milliseconds: u64) -> Self {
         let epoch = date(1970, 1, 1).at(0, 0, 0, 0);
         let date = epoch.saturating_add(Duration::from_millis(milliseconds));
@@ -61,7 +61,7 @@ impl Stamp {
         ])
     }
 
-    /// The date that `bytes` are; any bytes are some date or another.
+    /// The date in `bytes`; any bytes are a date.
     pub const fn from_bytes(bytes: [u8; STAMP_BYTES]) -> Self {
         Self(bytes)
     }
@@ -71,7 +71,7 @@ impl Stamp {
         self.0
     }
 
-    /// Whether this is a date at all.
+    /// Whether this is a date.
     pub fn is_some(self) -> bool {
         self.0 != [0; STAMP_BYTES]
     }
@@ -92,7 +92,7 @@ impl fmt::Display for Stamp {
     }
 }
 
-/// Names the run that created a file.
+/// Identifies the run that created a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RunId(pub u64);
 
@@ -102,14 +102,14 @@ impl fmt::Display for RunId {
     }
 }
 
-/// What tells one database, or one log stream, from every other.
+/// Identifies a database or log stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Signature {
-    /// Chance.
+    /// Random number.
     pub random: u32,
     /// When it was created.
     pub created: Stamp,
-    /// Genuine engines leave this zero; we put our marker here.
+    /// Zero in genuine files; holds our marker.
     pub computer: [u8; 16],
 }
 
@@ -126,19 +126,19 @@ impl Signature {
         }
     }
 
-    /// The run that made this signature, when it was one of ours.
+    /// The run that created this signature, if it was brunt.
     pub fn run_id(&self) -> Option<RunId> {
         let (mark, run) = self.computer.split_first_chunk::<8>()?;
         let run = u64::from_le_bytes(run.try_into().ok()?);
         (mark == MARK).then_some(RunId(run))
     }
 
-    /// Whether brunt made this signature.
+    /// Whether brunt created this signature.
     pub fn is_ours(&self) -> bool {
         self.run_id().is_some()
     }
 
-    /// Whether this is a signature at all.
+    /// Whether this is a signature.
     pub fn is_some(&self) -> bool {
         *self != Self::default()
     }
@@ -146,7 +146,7 @@ impl Signature {
     /// Reads the signature at `at`.
     ///
     /// # Panics
-    /// When it reaches past the end of `bytes`.
+    /// When it extends past the end of `bytes`.
     pub fn read(bytes: &[u8], at: usize) -> Self {
         Self {
             random: u32_at(bytes, at),
@@ -158,7 +158,7 @@ impl Signature {
     /// Writes the signature at `at`.
     ///
     /// # Panics
-    /// When it reaches past the end of `bytes`.
+    /// When it extends past the end of `bytes`.
     pub fn write(&self, bytes: &mut [u8], at: usize) {
         put_u32(bytes, at, self.random);
         put(bytes, at + 4, &self.created.0);

@@ -1,8 +1,8 @@
-//! What happens to a message, as single changes to trees.
+//! Operations on messages as lists of changes to trees.
 //!
-//! Pure: from what there is and what there shall be to a list of [`TreeOperation`]s in the order in which they are to be
-//! carried out, each with undo information. Bodies come before the record that points to them, and go after it; so whoever
-//! reads in between, under no lock, never follows an id into nothing.
+//! Pure: from the old and new state of a message to a list of [`TreeOperation`]s in execution order, each with undo
+//! information. A body is inserted before the record that points to it and deleted after it, so an unlocked reader never
+//! finds an id without a body.
 
 use brunt_units::PageSize;
 
@@ -11,33 +11,33 @@ use super::message::{Body, Message, received_key, stays_inside};
 use crate::format::long_value::{LongValueId, LongValueRoot, chunk_bytes};
 use crate::tree::TreeId;
 
-/// A single change to a tree.
+/// A change of one entry of a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TreeOperation {
     /// The tree.
     pub tree: TreeId,
-    /// What is done.
+    /// Kind of change.
     pub kind: OperationKind,
     /// The entry's key.
     pub key: Vec<u8>,
-    /// The data: new for an insert or a replacement; for a delete the data that orders the entry, where keys are not
-    /// unique, and otherwise nothing.
+    /// Data: the new data for an insert or a replacement; for a delete in a tree with non-unique keys the data that orders
+    /// the entry, otherwise empty.
     pub data: Vec<u8>,
 }
 
-/// What is done to an entry.
+/// Kind of change to an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OperationKind {
-    /// It is put in.
+    /// Insert it.
     Insert,
-    /// It is marked deleted.
+    /// Mark it deleted.
     Delete,
-    /// It gets other data.
+    /// Replace its data.
     Replace,
 }
 
 impl TreeOperation {
-    /// What the entry is found by: its key, and behind it the data of a delete.
+    /// The key to find the entry by: its key, followed by the data of a delete.
     pub fn sort_key(&self) -> Vec<u8> {
         match self.kind {
             OperationKind::Delete => [self.key.as_slice(), &self.data].concat(),
@@ -46,7 +46,7 @@ impl TreeOperation {
     }
 }
 
-/// A message as a user gives it.
+/// A message to store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NewMessage<'a> {
     /// Primary key.
@@ -55,33 +55,33 @@ pub struct NewMessage<'a> {
     pub folder: i32,
     /// When it was received.
     pub received: i64,
-    /// Counts its replacements.
+    /// Version; each replacement increments it.
     pub version: i32,
     /// The short pad, at most 255 bytes.
     pub subject: &'a [u8],
     /// The long pad, of any length below 2 GiB.
     pub body: &'a [u8],
-    /// The id its body gets if it does not stay in the record; one that no body has had.
+    /// Id of the body if it does not stay in the record; never used before.
     pub body_id: LongValueId,
 }
 
-/// A message as it is in the database.
+/// A message in the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stored<'a> {
     /// Its record.
     pub message: Message<'a>,
-    /// Bytes in its body, from the root node of the long value; only looked at when the body is apart.
+    /// Length of its body from the root node of the long value; only read when the body is separate.
     pub body_bytes: u32,
 }
 
-/// A list in the making.
+/// A list under construction.
 struct List {
     trees: Messages,
     size: PageSize,
     operations: Vec<TreeOperation>,
 }
 
-/// A new message.
+/// Inserts a message.
 pub fn insert(trees: &Messages, size: PageSize, new: &NewMessage<'_>) -> Vec<TreeOperation> {
     let mut list = List::new(trees, size);
     let body = list.insert_body(new);
@@ -91,7 +91,7 @@ pub fn insert(trees: &Messages, size: PageSize, new: &NewMessage<'_>) -> Vec<Tre
     list.operations
 }
 
-/// A message goes.
+/// Deletes a message.
 pub fn delete(trees: &Messages, size: PageSize, old: &Stored<'_>) -> Vec<TreeOperation> {
     let mut list = List::new(trees, size);
     list.index(OperationKind::Delete, &old.message);
@@ -102,8 +102,8 @@ pub fn delete(trees: &Messages, size: PageSize, old: &Stored<'_>) -> Vec<TreeOpe
     list.operations
 }
 
-/// A message becomes another one with the same id. A body that was apart and stays apart keeps its id, and only chunks
-/// that are there on one side only are inserted or deleted.
+/// Replaces a message by another with the same id. A body that was separate and stays so keeps its id; only chunks that
+/// exist on one side are inserted or deleted.
 ///
 /// # Panics
 /// When the ids differ.
@@ -200,7 +200,7 @@ impl List {
         self.push(self.trees.by_received, kind, key, bookmark);
     }
 
-    /// Puts a body where it belongs.
+    /// Stores a body in the record or the long-value tree.
     fn insert_body<'b>(&mut self, new: &NewMessage<'b>) -> Body<'b> {
         if stays_inside(self.size, new.body.len()) {
             return Body::Inside(new.body);
@@ -226,7 +226,7 @@ impl List {
                 Some(_) => OperationKind::Replace,
                 None => OperationKind::Insert,
             };
-            // The root says no more than the length.
+            // The root stores only the length.
             if index > 0 || !same_length {
                 self.push(self.trees.bodies, kind, key, data);
             }

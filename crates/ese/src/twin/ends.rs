@@ -1,4 +1,4 @@
-//! The index by folder and time: new entries go to the end of their folder, old ones leave at its beginning.
+//! The index by folder and time: new entries go to the end of their folder, old ones are deleted at its start.
 //!
 //! ```text
 //!    ... folder 0 ................ folder 1 ...
@@ -8,8 +8,8 @@
 //! ```
 //!
 //! Only the ends of a folder are ever touched. The end of a folder is in the middle of the tree, so a full page splits into
-//! halves, as everywhere but at the end of a tree. What stands behind an entry on its page decides how much of the page moves,
-//! and so what the log says of it.
+//! halves, as everywhere except at the end of a tree. The entries after a new one on its page determine how much of the
+//! page moves, and so how much is logged.
 
 use brunt_units::PageNumber;
 
@@ -17,14 +17,14 @@ use brunt_units::PageNumber;
 #[derive(Clone, Copy, Debug)]
 struct Folder {
     head: PageNumber,
-    /// Entries left on the head.
+    /// Entries left on the head page.
     left: u32,
-    /// Pages between head and tail, still as they were loaded.
+    /// Pages between head and tail, still as loaded.
     between: u32,
     tail: PageNumber,
-    /// Own entries on the tail.
+    /// The folder's own entries on the tail page.
     used: u32,
-    /// Entries of the next folder behind them.
+    /// Entries of the next folder after them.
     behind: u32,
 }
 
@@ -37,7 +37,8 @@ pub(super) struct Ends {
 }
 
 impl Ends {
-    /// An index of `entries` entries in so many folders, from page `first` on; `loaded` entries on a page with room for `full`.
+    /// An index of `entries` entries in `folders` folders, starting at page `first`: `loaded` entries on a page with room
+    /// for `full`.
     ///
     /// # Panics
     /// When there are no folders.
@@ -85,27 +86,27 @@ impl Ends {
         usize::try_from(number.rem_euclid(folders)).expect("few folders")
     }
 
-    /// The page that takes the entry of record `number`.
+    /// The page for a new entry of record `number`.
     pub(super) fn tail(&self, number: u64) -> PageNumber {
         self.folders[self.at(number)].tail
     }
 
-    /// The page that the entry of record `number` leaves.
+    /// The page of the entry of record `number` to delete.
     pub(super) fn head(&self, number: u64) -> PageNumber {
         self.folders[self.at(number)].head
     }
 
-    /// Entries that stand on their page behind a new one of record `number`.
+    /// Number of entries after a new one of record `number` on its page.
     pub(super) fn behind_tail(&self, number: u64) -> u32 {
         self.folders[self.at(number)].behind
     }
 
-    /// Entries that stand on their page behind the one of record `number`, which is the oldest of its folder.
+    /// Number of entries after that of record `number` on its page, which is the oldest of its folder.
     pub(super) fn behind_head(&self, number: u64) -> u32 {
         self.folders[self.at(number)].left.saturating_sub(1)
     }
 
-    /// Puts the entry of record `number` in; whether its page is split for it.
+    /// Inserts the entry of record `number`; returns whether its page splits.
     pub(super) fn insert(&mut self, number: u64) -> bool {
         let (at, full) = (self.at(number), self.full);
         let folder = &mut self.folders[at];
@@ -113,7 +114,7 @@ impl Ends {
         folder.used + folder.behind > full
     }
 
-    /// The upper half of the page that the entry of record `number` went to is on `page` now.
+    /// Moves the upper half of the page with the entry of record `number` to `page`.
     pub(super) fn split(&mut self, number: u64, page: PageNumber) {
         let at = self.at(number);
         let folder = &mut self.folders[at];
@@ -126,12 +127,12 @@ impl Ends {
         }
         let moved = folder.behind > 0 || folder.tail != page;
         if let Some(next) = self.folders.get_mut(at + 1).filter(|_| moved) {
-            // Its oldest entries went along.
+            // Its oldest entries moved along.
             next.head = page;
         }
     }
 
-    /// Takes the entry of record `number` out.
+    /// Deletes the entry of record `number`.
     pub(super) fn delete(&mut self, number: u64) {
         let (at, loaded) = (self.at(number), self.loaded);
         if let Some(before) = at.checked_sub(1) {
@@ -159,7 +160,7 @@ mod tests {
 
     #[test]
     fn borders_lie_where_the_entries_put_them() {
-        // 110 entries to a folder, 50 to a page.
+        // 110 entries per folder, 50 per page.
         let ends = Ends::new(PageNumber(100), 110 * 4, 4, 50, 60);
         let seen = |number| (ends.head(number).0, ends.tail(number).0);
         assert_eq!(
@@ -183,7 +184,7 @@ mod tests {
             assert!(!ends.insert(2));
         }
         assert!(ends.insert(2));
-        // 41 of its own and 20 behind them: the upper 30 go, ten of them its own.
+        // 41 of its own and 20 after them: the upper 30 move, ten of them its own.
         ends.split(2, PageNumber(900));
         assert_eq!(
             (ends.tail(2), ends.head(3)),

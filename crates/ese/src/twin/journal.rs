@@ -1,8 +1,8 @@
-//! What the log of an instance without content says, as far as recovery will ask.
+//! What recovery needs to know about the log of an instance without content.
 //!
-//! The log of the twin has only a length. Recovery needs to know which pages each change touched, where the change stands in
-//! the log, and which pages were new with it: those are not read before they are written. That is kept here, a few bytes for
-//! each page of a change, and only in tests that end with a recovery.
+//! The twin's log has only a length. Recovery needs to know which pages each change touched, where the change is in the
+//! log, and which pages it created: those are written without being read. The journal stores that, in a few bytes per page
+//! of a change, and only for tests that end with a recovery.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use crate::log::Appended;
 pub struct Journal {
     changes: Vec<Change>,
     pages: Vec<Touched>,
-    /// Pages that a change has begun, by database.
+    /// Pages created by a change, by database.
     begun: BTreeSet<(u8, PageNumber)>,
 }
 
@@ -23,7 +23,7 @@ pub struct Journal {
 struct Change {
     appended: Appended,
     database: u8,
-    /// Where its pages begin; they end where those of the next begin.
+    /// Start of its pages; they end where those of the next start.
     first: usize,
 }
 
@@ -31,11 +31,11 @@ struct Change {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Touched {
     pub(crate) page: PageNumber,
-    /// The change begins it: what stood there before does not matter.
+    /// The change starts the page from zeros, so its old content does not matter.
     pub(crate) is_fresh: bool,
 }
 
-/// A change as recovery reads it.
+/// A change as read by recovery.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Noted<'j> {
     pub(crate) appended: Appended,
@@ -44,7 +44,7 @@ pub(crate) struct Noted<'j> {
 }
 
 impl Journal {
-    /// A change of `touched` in `database`, whose trees were loaded with pages before `loaded`.
+    /// Records a change of `touched` in `database`, whose trees were loaded with the pages before `loaded`.
     pub(super) fn note(
         &mut self,
         appended: Appended,
@@ -63,7 +63,7 @@ impl Journal {
         }
     }
 
-    /// The changes of `generation` from `from` on.
+    /// The changes of `generation`, starting at `from`.
     pub(crate) fn of_generation(
         &self,
         generation: u32,

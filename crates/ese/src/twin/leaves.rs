@@ -1,13 +1,14 @@
-//! The leaves of a tree whose keys are spread evenly: from a key to a page, by arithmetic.
+//! The leaves of a tree with evenly distributed keys: from a key to a page, by arithmetic.
 //!
 //! ```text
 //!    keys     0 ........................................ 2^64
 //!    leaves   |  0  |  1  |  2  |  3  | ...       | n-1 |       equal ranges
-//!    pages    first  +1    +2    B     +4   ...                 a branch page B behind every so many leaves
-//!                          '-> split: the upper part of its range is on a page of its own
+//!    pages    first  +1    +2    B     +4   ...                 a branch page B after every `fanout` leaves
+//!                          '-> split: the upper part of its range is on its own page
 //! ```
 //!
-//! Only leaves that were split or are gone are listed; how full the others are is the [`Urn`]'s. Memory is a few bytes for each of them.
+//! Only leaves that were split or removed are listed; the [`Urn`] tracks how full the others are. Memory is a few bytes for each
+//! listed leaf.
 
 use std::collections::VecDeque;
 use std::hash::BuildHasherDefault;
@@ -20,15 +21,15 @@ use smallvec::{SmallVec, smallvec};
 use super::urn::Urn;
 use crate::cache::KeyHasher;
 
-/// Keys that came or went lately, and how many entries their leaves had then.
+/// Recently inserted or deleted keys, and the number of entries on their leaves then.
 #[derive(Clone, Debug, Default)]
 struct Recent(VecDeque<(u64, usize)>);
 
 impl Recent {
-    /// As many as sessions may have under way at a time in one database.
+    /// As many as sessions may have in progress at a time in one database.
     const MOST: usize = 16;
 
-    /// Entries on the leaf of the neighbour of `key`, if that is known.
+    /// Entries on the leaf of the neighbour of `key`, if known.
     fn beside(&self, key: u64) -> Option<usize> {
         let mut newest_first = self.0.iter().rev();
         let beside = newest_first.find(|(other, _)| other.abs_diff(key) == 1);
@@ -43,17 +44,17 @@ impl Recent {
     }
 }
 
-/// Where an entry is.
+/// Location of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Leaf {
-    /// Number of the loaded leaf whose range the key is in.
+    /// Number of the loaded leaf whose range contains the key.
     index: u32,
     /// The page.
     pub(super) page: PageNumber,
 }
 
 impl Leaf {
-    /// Which of the parts of its range it is. One that has moved meanwhile counts as the lowest.
+    /// The part of its range that it is; the lowest if the entry has moved in the meantime.
     fn place(self, parts: &[PageNumber]) -> usize {
         let place = parts.iter().position(|part| *part == self.page);
         place.unwrap_or(0)
@@ -66,21 +67,21 @@ pub(super) struct Leaves {
     first: PageNumber,
     count: u32,
     fanout: u32,
-    /// Entries on a leaf as it was loaded.
+    /// Entries on a leaf as loaded.
     loaded: u32,
-    /// Entries that a leaf has room for.
+    /// Maximum entries on a leaf.
     full: u32,
     urn: Urn,
     came: Recent,
     went: Recent,
-    /// The pages of the ranges of loaded leaves that are no longer on the page they were loaded on, or not on that alone: equal
-    /// shares, lowest first.
+    /// Pages of the loaded leaves' ranges that have changed: a range with several pages, or on a different page than it was
+    /// loaded on. Equal shares, lowest first.
     parted: HashMap<u32, SmallVec<[PageNumber; 4]>, BuildHasherDefault<KeyHasher>>,
 }
 
 impl Leaves {
-    /// A tree of `entries` entries from page `first` on: `loaded` entries on a leaf that has room for `full`, and a branch
-    /// page behind every `fanout` leaves.
+    /// A tree of `entries` entries starting at page `first`: `loaded` entries on a leaf with room for `full`, and a branch
+    /// page after every `fanout` leaves.
     ///
     /// # Panics
     /// When the leaves have no 32-bit numbers.
@@ -111,12 +112,12 @@ impl Leaves {
         }
     }
 
-    /// Pages of the tree as it was loaded.
+    /// Pages of the tree as loaded.
     pub(super) fn loaded_pages(&self) -> u32 {
         self.count + self.count.div_ceil(self.fanout)
     }
 
-    /// Where the entry of `key` is, which the tree was loaded with, or which was `inserted` later.
+    /// The location of the entry of `key`, either loaded or `inserted` later.
     pub(super) fn find(&self, key: u64, inserted: bool) -> Leaf {
         let scaled = u128::from(key) * u128::from(self.count);
         #[expect(
@@ -129,8 +130,8 @@ impl Leaves {
         let page = self.parted.get(&index).map(|parts| {
             let shares = parts.len() as u128;
             let share = usize::try_from((u128::from(within) * shares) >> 64).expect("few parts");
-            // The part behind has the second of two neighbours when the split was between them: one of `full` places, and half
-            // of the neighbours are in front of it.
+            // The next part has the second of two neighbours if the split was between them. That is one position of `full`,
+            // and half of the neighbours are before it.
             let behind = !cut_off && is_cut_off(key, 2, self.full) && share + 1 < parts.len();
             parts[share + usize::from(behind)]
         });
@@ -158,7 +159,7 @@ impl Leaves {
         self.page(last).after(1)
     }
 
-    /// The leaf behind a leaf, whose link a split changes.
+    /// The next leaf, whose link a split changes.
     pub(super) fn behind(&self, leaf: Leaf) -> Option<PageNumber> {
         let parts = self.parts(leaf.index);
         let own = parts.get(leaf.place(&parts) + 1).copied();
@@ -166,7 +167,7 @@ impl Leaves {
         own.or_else(|| (next < self.count).then(|| self.parts(next)[0]))
     }
 
-    /// The leaf in front of a leaf, whose link changes when it goes.
+    /// The previous leaf, whose link changes when this one is removed.
     pub(super) fn before(&self, leaf: Leaf) -> Option<PageNumber> {
         let parts = self.parts(leaf.index);
         match leaf.place(&parts).checked_sub(1) {
@@ -175,14 +176,14 @@ impl Leaves {
         }
     }
 
-    /// Puts the entry of `key` in; whether a leaf is split for it.
+    /// Inserts the entry of `key`.
     pub(super) fn insert(&mut self, key: u64, random: &mut Stream) -> bool {
         let inserted = self.urn.insert(self.came.beside(key), random);
         self.came.note(key, inserted.entries);
         inserted.splits
     }
 
-    /// Takes the entry of `key` out; whether its leaf has nothing left, and is to be [unlinked](Self::unlink).
+    /// Deletes the entry of `key`; returns whether its leaf is empty and must be [unlinked](Self::unlink).
     pub(super) fn delete(&mut self, key: u64, random: &mut Stream) -> bool {
         let beside = self.went.beside(key);
         let beside = beside.filter(|_| !is_cut_off(key, 1, self.loaded));
@@ -192,20 +193,20 @@ impl Leaves {
         self.urn.leaves() < leaves
     }
 
-    /// A leaf has nothing left, and its page is gone: its range is that of the leaf behind it now.
+    /// Removes an empty leaf: its range becomes that of the next leaf, or of the previous one if there is no next.
     pub(super) fn unlink(&mut self, leaf: Leaf) {
         let mut parts = self.parts(leaf.index);
         if parts.len() == 1 {
             parts.extend(self.behind(leaf).or_else(|| self.before(leaf)));
         }
-        // A part that is on its way may be the only other leaf.
+        // An outdated page number may belong to the only other leaf.
         if parts.len() > 1 {
             parts.remove(leaf.place(&parts));
         }
         self.parted.insert(leaf.index, parts);
     }
 
-    /// The upper part of a leaf's range is on `page` now.
+    /// Moves the upper part of a leaf's range to `page`.
     pub(super) fn split(&mut self, leaf: Leaf, page: PageNumber) {
         let mut parts = self.parts(leaf.index);
         parts.push(page);
@@ -213,9 +214,9 @@ impl Leaves {
     }
 }
 
-/// Whether an entry is on the leaf behind that of the key before it, where so many of `entries` neighbours are parted: where one leaf
-/// ends and the next begins is as likely between neighbours as anywhere. One that is inserted comes to its neighbour, wherever that
-/// is, and is parted from it when their leaf is split. (Of two neighbours the second has an odd key: `keys.rs` of the workload.)
+/// Whether an entry is on a different leaf than the key before it, if `parted` of `entries` neighbours are separated: a
+/// leaf boundary is as likely between neighbours as anywhere. An inserted entry goes to its neighbour's leaf, and is
+/// separated from it when that leaf splits. (The second of two neighbours has an odd key: `keys.rs` of the workload.)
 fn is_cut_off(key: u64, parted: u64, entries: u32) -> bool {
     let scattered = key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
     !key.is_multiple_of(2) && scattered % u64::from(entries) < parted
@@ -289,7 +290,7 @@ mod tests {
         assert_eq!(before, Some(PageNumber(leaf.page.0 - 1)));
         tree.unlink(leaf);
         assert_eq!(tree.find(low, false).page, behind);
-        // Split again, it loses its lowest part, and then the other one.
+        // After another split it loses its lowest part, and then the other one.
         tree.split(tree.find(low, false), PageNumber(9_000));
         let lowest = Leaf {
             index: leaf.index,

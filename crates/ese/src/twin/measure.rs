@@ -1,8 +1,8 @@
-//! What records take on pages and in the log: numbers where the other tree has bytes.
+//! Sizes of records on pages and in the log: numbers in place of the engine's bytes.
 //!
-//! Node sizes follow from the formats ([`crate::table::message`], [`crate::page`]), log sizes from how changes are spelled
-//! ([`crate::log::record`], [`crate::page::Change`]). Where a size depends on what else is on the page, the mean is taken. A test
-//! counts the log bytes of the engine itself and holds these numbers to them.
+//! Node sizes follow from the formats ([`crate::table::message`], [`crate::page`]), log sizes from the encoding of changes
+//! ([`crate::log::record`], [`crate::page::Change`]). If a size depends on the rest of the page, the mean is used. A test
+//! compares these numbers with the log bytes of the engine itself.
 //!
 //! ```text
 //!    change   4 head | 9 database, time | 4 transaction | role | for each page: 15 + ranges of 4 + bytes
@@ -10,7 +10,7 @@
 //!    page     node | tags that move | number of tags | free bytes | first free byte
 //! ```
 //!
-//! Engines of published tests spell their log otherwise: see [`super::nodes`].
+//! Engines in published tests encode their log differently: see [`super::nodes`].
 
 use brunt_units::PageSize;
 
@@ -23,16 +23,16 @@ use crate::table::message::{PRIMARY_KEY_BYTES, RECEIVED_KEY_BYTES, stays_inside}
 const NODE_HEAD: usize = 2;
 /// A record without its subject and body: fixed part, NULL bits, offset of the subject, entry and flags of the body.
 const RECORD_HEAD: usize = 31 + 4 + 1;
-/// The id of a body that is apart.
+/// Id of a separate body.
 const BODY_ID: usize = 4;
-/// A branch page's data: the child.
+/// Data of a branch node: the child.
 const CHILD: usize = 4;
 /// Root node of a body: key and data.
 const BODY_ROOT: usize = 4 + 8;
 /// The key of a body's chunk.
 const CHUNK_KEY: usize = 8;
 
-/// Log record head, database and time, transaction.
+/// Head of a log record, database and time, transaction.
 const CHANGE: usize = 4 + 9 + 4;
 /// Role, tree and length of the key.
 const ROLE: usize = 1 + 8 + 2;
@@ -40,20 +40,20 @@ const ROLE: usize = 1 + 8 + 2;
 const ENTRY: usize = 15;
 /// Head of a range.
 const RANGE: usize = 4;
-/// Ranges of two bytes of which about one differs.
+/// A range of two bytes of which about one differs.
 const SMALL: usize = RANGE + 1;
-/// A node's flags are changed.
+/// A change of a node's flags.
 const MARK: usize = ENTRY + RANGE + 1;
 /// A commit record.
 const COMMIT: usize = 4 + 4;
 
-/// What a log record says of a change.
+/// What log records contain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LogRecords {
-    /// The bytes of pages that change, and what a replaced record was: as this engine writes its log.
+    /// The changed bytes of pages, and the former data of a replaced record: the log of this engine.
     #[default]
     Ranges,
-    /// The node that is put in, marked or replaced: as the engine of Exchange writes it.
+    /// The node that is inserted, marked or replaced: the log of Exchange's engine.
     Nodes,
 }
 
@@ -62,18 +62,18 @@ pub enum LogRecords {
 pub struct Measure {
     /// The page size.
     pub page: PageSize,
-    /// How full a bulk load fills pages, in percent.
+    /// Fill of pages by a bulk load, in percent.
     pub fill_percent: u32,
     /// Bytes of a short pad.
     pub short: usize,
     /// Bytes of a long pad.
     pub long: usize,
-    /// What its log says.
+    /// Content of its log records.
     pub log: LogRecords,
 }
 
 impl Measure {
-    /// The data of a record whose body has so many bytes.
+    /// Bytes of data of a record with a body of `body` bytes.
     pub(super) fn record(&self, body: usize) -> usize {
         let body = if stays_inside(self.page, body) {
             body
@@ -83,42 +83,42 @@ impl Measure {
         RECORD_HEAD + self.short + body
     }
 
-    /// What a usual record takes on its page, its tag included.
+    /// Bytes of an ordinary record on its page, including its tag.
     pub fn record_cost(&self) -> usize {
         NODE_HEAD + PRIMARY_KEY_BYTES + self.record(self.long) + TAG_BYTES
     }
 
-    /// What an index entry takes.
+    /// Bytes of an index entry on its page, including its tag.
     pub fn index_cost(&self) -> usize {
         NODE_HEAD + RECEIVED_KEY_BYTES + PRIMARY_KEY_BYTES + TAG_BYTES
     }
 
-    /// What a branch page takes for a child whose separator has so many bytes.
+    /// Bytes of a child on a branch page, with a separator of `separator` bytes.
     fn branch_cost(separator: usize) -> usize {
         NODE_HEAD + separator + CHILD + TAG_BYTES
     }
 
-    /// Nodes of `cost` bytes that a full page holds.
+    /// Nodes of `cost` bytes on a full page.
     pub fn full(&self, cost: usize) -> u32 {
         let room = body_bytes(self.page) - TAG_BYTES;
         u32::try_from(room.div_euclid(cost).max(1)).expect("a page holds few nodes")
     }
 
-    /// Nodes of `cost` bytes that a bulk load puts on a page.
+    /// Nodes of `cost` bytes on a bulk-loaded page.
     pub fn loaded(&self, cost: usize) -> u32 {
         let room = (body_bytes(self.page) * self.fill_percent as usize).div_euclid(100) - TAG_BYTES;
         u32::try_from(room.div_euclid(cost).max(1)).expect("a page holds few nodes")
     }
 
-    /// Children of a branch page over so many leaves, whose separators are as short as they can be.
+    /// Children of a branch page above `leaves` leaves with the shortest possible separators.
     pub fn fanout(&self, leaves: u64) -> u32 {
         let bits = u64::BITS - leaves.leading_zeros();
-        // The segment byte, then as much of the key as tells neighbours apart.
+        // The segment byte, then as much of the key as distinguishes neighbours.
         let separator = 1 + (bits as usize).div_ceil(8) + 1;
         self.loaded(Self::branch_cost(separator)).max(2)
     }
 
-    /// Pages that a body of so many bytes takes beside its record: whole chunks, the last one shared with others.
+    /// Pages of a body of `body` bytes besides its record: whole chunks, the last page shared with other bodies.
     pub fn body_pages(&self, body: usize) -> f64 {
         if stays_inside(self.page, body) {
             return 0.0;
@@ -129,22 +129,22 @@ impl Measure {
         bytes as f64 / (body_bytes(self.page) - TAG_BYTES) as f64
     }
 
-    /// A node is put in where so many others stand behind it.
+    /// Log of inserting a node with `behind` nodes after it.
     fn put(node: usize, behind: u32) -> usize {
         ENTRY + RANGE + node + RANGE + (behind as usize + 1) * TAG_BYTES + 3 * SMALL
     }
 
-    /// A node is taken out before so many others.
+    /// Log of removing a node with `behind` nodes after it.
     fn take(behind: u32) -> usize {
         ENTRY + RANGE + behind as usize * TAG_BYTES + 2 * SMALL
     }
 
-    /// Nodes that stand behind one somewhere on a page as a bulk load leaves it: half of them.
+    /// Mean number of nodes after one on a bulk-loaded page: half of its nodes.
     fn behind(&self, cost: usize) -> u32 {
         self.loaded(cost).div_euclid(2)
     }
 
-    /// Log of an insert: record, index entry with so many others behind it, body.
+    /// Log of an insert: record, index entry with `behind` entries after it, body.
     pub fn insert_log(&self, body: usize, behind: u32) -> usize {
         if self.log == LogRecords::Nodes {
             return nodes::insert(self, body);
@@ -157,7 +157,7 @@ impl Measure {
         record + index + self.body_log(body) + COMMIT
     }
 
-    /// Log of a body that is apart.
+    /// Log of a separate body.
     fn body_log(&self, body: usize) -> usize {
         if stays_inside(self.page, body) {
             return 0;
@@ -168,7 +168,7 @@ impl Measure {
         body + chunks * each + root
     }
 
-    /// Log of a delete up to its commit: marks.
+    /// Log of a delete until its commit: marks.
     pub fn delete_log(&self, body: usize) -> usize {
         if self.log == LogRecords::Nodes {
             return nodes::mark(self, body);
@@ -181,7 +181,7 @@ impl Measure {
             + self.chunks(body) * (each + CHUNK_KEY)
     }
 
-    /// Log of what a delete does after its commit: entries go, so many others standing behind the one of the index.
+    /// Log of a delete after its commit: entries are removed, with `behind` entries after that of the index.
     pub fn clean_up_log(&self, body: usize, behind: u32) -> usize {
         if self.log == LogRecords::Nodes {
             return nodes::clean_up(self, body);
@@ -192,7 +192,7 @@ impl Measure {
         record + index + self.chunks(body) * (each + CHUNK_KEY + Self::take(0))
     }
 
-    /// Nodes of a body that is apart.
+    /// Nodes of a separate body.
     pub(super) fn chunks(&self, body: usize) -> usize {
         match stays_inside(self.page, body) {
             true => 0,
@@ -217,22 +217,22 @@ impl Measure {
         record + apart + COMMIT
     }
 
-    /// Log of a split of a leaf whose nodes take `cost` bytes each: half a page of nodes goes to the new page.
+    /// Log of a split of a leaf whose nodes take `cost` bytes each: half a page of nodes moves to the new page.
     pub fn split_log(&self, cost: usize) -> usize {
         if self.log == LogRecords::Nodes {
             return nodes::SPLIT;
         }
         let moved = (self.full(cost) as usize * cost).div_euclid(2);
-        // Left page, new page, parent, and the link of the page behind.
+        // Left page, new page, parent, and the link of the next page.
         moved + 4 * ENTRY + 8 * RANGE + Self::put(NODE_HEAD + 8, self.behind(Self::branch_cost(6)))
     }
 
-    /// What it adds to the log when the last record of a leaf goes, and the leaf with it.
+    /// Additional log when the last record of a leaf is removed, and the leaf with it.
     pub fn unlink_log(&self) -> usize {
         if self.log == LogRecords::Nodes {
             return nodes::SPLIT;
         }
-        // The leaf's flags and links, the links of its neighbours, the parent, and the page among the free ones.
+        // The leaf's flags and links, the links of its neighbours, the parent, and the free extents.
         3 * ENTRY + 6 * RANGE + 20 + Self::take(self.behind(Self::branch_cost(6))) + ENTRY + 40
     }
 }
@@ -246,7 +246,7 @@ mod tests {
     use crate::tree::testing::{Database, Plan};
     use crate::tree::{self, TreeId};
 
-    /// Random inserts into a tree of bytes: what the changes of its pages are spelled as.
+    /// Random inserts into a real tree, compared with the encoded changes of its pages.
     #[test]
     fn inserts_and_splits_are_as_long_in_the_log_as_the_engines() {
         for page in [PageSize::KIB_4, PageSize::KIB_8] {
@@ -265,7 +265,7 @@ mod tests {
             let tree = database.trees[0];
             let mut draw = Streams::new(1).named("records");
             let mut data = vec![0; measure.record(measure.long)];
-            // Count and bytes of inserts that did not split, and of those that did.
+            // Count and bytes of inserts without a split and with one.
             let mut seen = [(0_usize, 0_usize); 2];
             for _ in 0..12_000 {
                 let key = [&[0x7F][..], &draw.bits().to_be_bytes()].concat();

@@ -1,25 +1,26 @@
-//! The twin: a table that is arithmetic, under the same cache, log, checkpoint and maintenance as one of bytes.
+//! The twin: a table reduced to arithmetic, under the same cache, log, checkpoint and maintenance as a real one.
 //!
-//! A server of terabytes cannot be held in memory to find out what it would ask of storage, and need not be: which pages an
-//! operation touches follows from its key, and how many bytes it logs from the sizes of records. So everything that *decides*
-//! is the engine itself, driving [`Ghost`] pages, and only what lies on the pages is replaced:
+//! A server of terabytes does not fit in memory, and need not: the pages that an operation touches follow from its key, and
+//! the bytes it logs from the sizes of records. So everything that *decides* is the engine itself, driving [`Ghost`] pages;
+//! only the content of pages is replaced:
 //!
 //! ```text
 //!    records   a leaf for every range of keys       leaves.rs    how full leaves are, and when one splits: urn.rs
 //!    index     two ends of every folder             ends.rs
 //!    bodies    a run of pages, new ones at the end
-//!    space     extents out of the room behind       supply.rs
+//!    space     extents from the space after them    supply.rs
 //!    sizes     nodes on pages, records in the log   measure.rs, nodes.rs
 //!    pages     what an operation changes            pages.rs
 //!    crash     what recovery reads and changes      journal.rs, recovery.rs
 //! ```
 //!
-//! An operation makes its pages resident one after the other, as the engine does, then logs and changes them at once, commits,
-//! and after the commit of a delete removes what it had marked. A test runs both on the same modelled storage and holds what
-//! they read, write and log together.
+//! An operation makes its pages resident one after another, as the engine does. Then it logs and changes them at once and
+//! commits. A delete removes what it has marked after its commit. A test runs both on the same modelled storage and
+//! compares their reads, writes and log.
 //!
-//! **Branch pages** can be read and cached like all others, which is what the engine does; or be taken to be in memory always
-//! ([`Layout::reads_branches`]), which is what published tests look like whose databases have more of them than frames.
+//! **Branch pages** can be read and cached like all others, as in the engine, or count as always in memory
+//! ([`Layout::reads_branches`]). The latter matches published tests whose databases have more branch pages than the cache
+//! has frames.
 
 mod ends;
 mod journal;
@@ -56,31 +57,31 @@ use supply::{Supply, Taker};
 /// Root and two space trees of each of the three trees.
 const ROOTS: u32 = 3;
 
-/// What a table begins with.
+/// The initial content of a table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Layout {
     /// Sizes of its records.
     pub measure: Measure,
     /// Records.
     pub records: u64,
-    /// Mean pages of a record's body beside the record.
+    /// Mean pages of a body besides its record.
     pub body_pages: f64,
     /// Folders of the index.
     pub folders: u32,
-    /// Pages behind the trees that are free.
+    /// Free pages after the trees.
     pub free_pages: u32,
-    /// Whether branch pages are read like others, or in memory always.
+    /// Whether branch pages are read like others, or are always in memory.
     pub reads_branches: bool,
 }
 
-/// A record as an operation names it.
+/// A record as identified by an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TwinRecord {
     /// Its number in the order of insertion.
     pub number: u64,
-    /// Its key; keys are spread evenly over all 64-bit numbers.
+    /// Key; keys are evenly distributed over all 64-bit numbers.
     pub key: u64,
-    /// Bytes of its body.
+    /// Length of its body in bytes.
     pub body: usize,
 }
 
@@ -95,18 +96,18 @@ pub struct TwinTable {
     bodies: (PageNumber, u32),
     supply: RefCell<Supply>,
     random: RefCell<Stream>,
-    /// The first page behind the trees as they were loaded.
+    /// The first page after the trees as loaded.
     loaded: PageNumber,
     journal: Option<Rc<RefCell<Journal>>>,
 }
 
-/// Where the trees of a layout lie.
+/// Location of a layout's trees.
 struct Places {
     records: Leaves,
     bodies: (PageNumber, u32),
     ends: Ends,
     index_pages: u32,
-    /// The first page behind all trees.
+    /// The first page after all trees.
     end: PageNumber,
 }
 
@@ -146,14 +147,14 @@ impl Layout {
         }
     }
 
-    /// Pages of a database that has this table and nothing else: what [`Instance::start_blank`] is to make.
+    /// Pages of a database with only this table, for [`Instance::start_blank`].
     pub fn pages(&self) -> u32 {
         self.places().end.0 - 1 + self.free_pages
     }
 }
 
 impl TwinTable {
-    /// The table of a database of `instance`, which was made with [`Layout::pages`] pages.
+    /// The table of a database of `instance`, which was created with [`Layout::pages`] pages.
     pub fn new(world: &World, instance: &Instance<Ghost>, database: u8, layout: Layout) -> Self {
         let entry = instance.0.database(database);
         let Places {
@@ -179,7 +180,7 @@ impl TwinTable {
         }
     }
 
-    /// The same table, whose changes are noted in its instance's journal.
+    /// The same table, recording its changes in its instance's journal.
     #[must_use]
     pub fn noting(self, journal: Rc<RefCell<Journal>>) -> Self {
         Self {
@@ -188,7 +189,7 @@ impl TwinTable {
         }
     }
 
-    /// Takes what was noted of the changes of its instance.
+    /// Takes the recorded changes of its instance.
     pub fn take_journal(&self) -> Journal {
         self.journal
             .as_ref()
@@ -201,7 +202,7 @@ impl TwinTable {
         self.database
     }
 
-    /// Reads a record, not its body.
+    /// Reads a record, without its body.
     ///
     /// # Errors
     /// When a page cannot be read.
@@ -216,7 +217,7 @@ impl TwinTable {
     /// Inserts a record and commits.
     ///
     /// # Errors
-    /// When a page cannot be read, the log not be written, or the file not grow.
+    /// When a page cannot be read, the log cannot be written, or the file cannot grow.
     pub async fn insert(
         &self,
         instance: &Instance<Ghost>,
@@ -256,7 +257,7 @@ impl TwinTable {
     /// Deletes a record, commits, and then removes it.
     ///
     /// # Errors
-    /// When a page cannot be read or the log not be written.
+    /// When a page cannot be read or the log cannot be written.
     pub async fn delete(
         &self,
         instance: &Instance<Ghost>,
@@ -287,7 +288,7 @@ impl TwinTable {
     /// Replaces a record by one of the same size and commits.
     ///
     /// # Errors
-    /// When a page cannot be read or the log not be written.
+    /// When a page cannot be read or the log cannot be written.
     pub async fn replace(
         &self,
         instance: &Instance<Ghost>,
@@ -303,9 +304,9 @@ impl TwinTable {
         finish(instance, end, commit).await
     }
 
-    /// Logs so many bytes, changes the pages and lets go of them.
+    /// Logs `bytes` bytes, changes the pages and unpins them.
     fn change(&self, instance: &Instance<Ghost>, held: Held, bytes: usize) -> Appended {
-        // No record is longer than a page and what spells it.
+        // No record is longer than a page plus its encoding.
         let most = self.layout.measure.page.bytes();
         let log = instance.log();
         let first = log.append(bytes.min(most));
@@ -327,7 +328,7 @@ impl TwinTable {
         appended
     }
 
-    /// Makes the file longer while operations go on, when less than one growth of pages is left.
+    /// Extends the file in the background when less than one growth of pages is left.
     fn grow_ahead(&self, instance: &Instance<Ghost>) {
         let entry = instance.0.database(self.database);
         let pages = entry.pages.get();
@@ -340,13 +341,13 @@ impl TwinTable {
         instance.run_background(async move { own.grow_file(database, more).await });
     }
 
-    /// Makes the file longer, or waits for who is making it longer.
+    /// Extends the file, or waits for a growth in progress.
     async fn grow(&self, instance: &Instance<Ghost>) -> Result<(), EngineError> {
         let extension = self.extension(instance);
         instance.grow_file(self.database, extension).await
     }
 
-    /// Pages that the file grows by: the largest extent that a tree would ask for comes out of one growth.
+    /// Pages to grow by, enough for the largest extent that a tree asks for.
     fn extension(&self, instance: &Instance<Ghost>) -> u32 {
         let largest = self.supply.borrow().largest();
         instance.options().growth_pages.max(largest)

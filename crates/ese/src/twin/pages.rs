@@ -1,10 +1,10 @@
-//! The pages of an operation: made resident one after the other, and held until they are changed.
+//! The pages of an operation: made resident one after another, and pinned until they are changed.
 //!
 //! ```text
 //!    read                branch, leaf
 //!    delete, replace     leaf | end of the folder in the index | body
-//!    insert              new pages of the body | leaf | when it splits: new page, leaf behind, branch | end of the folder
-//!    remove              as a delete | when its leaf has nothing left: leaves on both sides, branch
+//!    insert              new pages of the body | leaf | on a split: new page, next leaf, branch | end of the folder
+//!    remove              as a delete | if its leaf becomes empty: leaves on both sides, branch
 //! ```
 
 use brunt_units::PageNumber;
@@ -18,7 +18,7 @@ use crate::content::Ghost;
 use crate::error::EngineError;
 use crate::instance::Instance;
 
-/// Pages that an operation is going to change, in the order in which it came to them, pinned.
+/// Pages that an operation will change, in the order it reached them, pinned.
 #[derive(Default)]
 pub(super) struct Held {
     pages: SmallVec<[PageNumber; 8]>,
@@ -47,7 +47,7 @@ impl TwinTable {
             let branch = self.records.borrow().branch(self.find(record));
             self.fetch(instance, branch).await?;
         }
-        // A split may have moved it meanwhile.
+        // A split may have moved it in the meantime.
         let leaf = self.find(record);
         Ok((leaf, self.fetch(instance, leaf.page).await?))
     }
@@ -68,7 +68,7 @@ impl TwinTable {
             .await
     }
 
-    /// A page that is to be changed.
+    /// Pins a page to change.
     async fn hold(
         &self,
         instance: &Instance<Ghost>,
@@ -79,7 +79,7 @@ impl TwinTable {
         Ok(())
     }
 
-    /// A page that is to be changed and need not be read.
+    /// Pins a page to change without reading it.
     async fn claim(
         &self,
         instance: &Instance<Ghost>,
@@ -90,7 +90,7 @@ impl TwinTable {
         Ok(())
     }
 
-    /// A branch page that is to be changed.
+    /// Pins a branch page to change.
     async fn hold_branch(
         &self,
         instance: &Instance<Ghost>,
@@ -103,7 +103,7 @@ impl TwinTable {
         }
     }
 
-    /// The leaf of a record that is to be changed.
+    /// Pins the leaf of a record to change.
     pub(super) async fn leaf_of(
         &self,
         instance: &Instance<Ghost>,
@@ -115,7 +115,7 @@ impl TwinTable {
         Ok(leaf)
     }
 
-    /// Everything that an existing record has; the log has room.
+    /// Pins all pages of an existing record, after waiting for room in the log.
     pub(super) async fn pages_of(
         &self,
         instance: &Instance<Ghost>,
@@ -130,7 +130,7 @@ impl TwinTable {
         Ok(held)
     }
 
-    /// The pages of a record's body beside the record: a run somewhere among those of its tree.
+    /// Pins the pages of a record's separate body: a run somewhere in their tree.
     pub(super) async fn body_of(
         &self,
         instance: &Instance<Ghost>,
@@ -156,7 +156,7 @@ impl TwinTable {
         Ok(())
     }
 
-    /// A new page for a tree.
+    /// Allocates a new page for a tree.
     pub(super) async fn fresh(
         &self,
         instance: &Instance<Ghost>,
@@ -174,7 +174,7 @@ impl TwinTable {
         }
     }
 
-    /// Splits a leaf: a new page, the link of the leaf behind, and the branch page above.
+    /// Splits a leaf: a new page, the link of the next leaf, and the branch page above.
     pub(super) async fn split(
         &self,
         instance: &Instance<Ghost>,
@@ -194,7 +194,7 @@ impl TwinTable {
         Ok(())
     }
 
-    /// Takes the empty leaf of a record out: the links of the leaves on both sides, and the branch page above.
+    /// Removes the empty leaf of a record: the links of the leaves on both sides, and the branch page above.
     pub(super) async fn unlink(
         &self,
         instance: &Instance<Ghost>,
@@ -215,7 +215,7 @@ impl TwinTable {
         self.hold_branch(instance, branch, held).await
     }
 
-    /// Makes the entry of record `number` in the index; what a split of its page adds to the log.
+    /// Inserts the entry of record `number` into the index; returns the additional log if its page splits.
     pub(super) async fn enter(
         &self,
         instance: &Instance<Ghost>,

@@ -1,15 +1,16 @@
-//! Recovery without content: from what a crash leaves to databases that need no log.
+//! Recovery without content: from the state after a crash to databases that need no log.
 //!
 //! ```text
 //!   journal     the changes of the log                     kept while sessions work
-//!   Left        pages whose changes no write has reached   looked up when the server has been left
-//!   Reopening   each log is read whole; the pages of a batch of changes are read while those of the batch before are fetched, one
-//!               change after the other; those that lack it are changed, and leave the cache as dirty pages do
+//!   Left        pages with unwritten changes               determined when the server is left
+//!   Reopening   each log is read whole. While the pages of one batch of changes are read ahead, the previous batch is
+//!               replayed: its pages are fetched one change after another, changed if they lack it, and evicted like other
+//!               dirty pages
 //! ```
 //!
-//! As [`crate::instance::recovery`] does with bytes, in the same order and the same batches. A page with bytes tells by its time
-//! whether it lacks a change; here it lacks those that were made since it was last clean. Nothing is taken back: every
-//! change of the twin is one with its commit.
+//! Order and batches are those of [`crate::instance::recovery`] with real pages. A real page tells by its time whether it
+//! lacks a change; here it lacks those made since it was last clean. Nothing is undone: every change of the twin is logged
+//! with its commit.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -30,16 +31,16 @@ use crate::instance::{Base, Instance, InstanceOptions};
 use crate::policy::preread::Changed;
 use crate::small_file::{name_error, read_whole};
 
-/// Log records of an operation: changes of a record and of its index entry, and the commit.
+/// Log records per operation: changes of a record and of its index entry, and the commit.
 const RECORDS: u64 = 3;
 
-/// What an instance leaves that is not closed.
+/// What an instance leaves behind without being closed.
 pub struct Left {
     databases: Vec<(DatabaseHeader, u32)>,
     signature: Signature,
     checkpoint: LogPosition,
     tail: LogPosition,
-    /// The oldest change of each page that no write has reached.
+    /// The oldest unwritten change of each page.
     unwritten: BTreeMap<(u8, PageNumber), LogPosition>,
     journal: Journal,
 }
@@ -53,7 +54,7 @@ impl Left {
 }
 
 impl Instance<Ghost> {
-    /// What the instance leaves, after [`Instance::abandon`]; `journal` knows its log.
+    /// The state left after [`Instance::abandon`]; `journal` describes its log.
     pub fn left(&self, journal: Journal) -> Left {
         let mut unwritten = BTreeMap::new();
         for (database, entry) in (0_u8..).zip(self.databases()) {
@@ -73,9 +74,10 @@ impl Instance<Ghost> {
         }
     }
 
-    /// The first step of opening what an instance of the same `options` has `left`.
+    /// First step of reopening an instance with the same `options` from what it has `left`.
     ///
     /// # Errors
+    /// When a file cannot be opened, or the log cannot continue.
     /// When a file cannot be opened, or the log not go on.
     pub async fn begin_reopening(
         world: &World,
@@ -104,19 +106,19 @@ impl Instance<Ghost> {
     }
 }
 
-/// An instance whose files are open, and nothing else yet.
+/// An instance whose files are open, but which is not running yet.
 pub struct Reopening {
     base: Rc<Base<Ghost>>,
     left: Left,
 }
 
 impl Reopening {
-    /// How far it is with the log.
+    /// Progress through the log.
     pub fn replayed(&self) -> Replayed {
         Rc::clone(&self.base.replayed)
     }
 
-    /// Replays the log, and starts what runs in the background.
+    /// Replays the log, and starts the background tasks.
     ///
     /// # Errors
     /// When a page or a log file cannot be read or written.
@@ -155,7 +157,7 @@ impl Reopening {
         Ok(report)
     }
 
-    /// Reads a log file whole.
+    /// Reads a whole log file.
     async fn read_log(&self, generation: u32) -> Result<(), EngineError> {
         let path = self.base.files.path_of(generation);
         read_whole(&self.base.world, Class::Recovery, &path)
@@ -163,7 +165,7 @@ impl Reopening {
             .map(drop)
     }
 
-    /// The changes to repeat next, whose pages have been asked for, and those after them.
+    /// The next changes to replay, whose pages have been requested, and the changes after them.
     fn read_ahead<'r>(&self, changes: &'r [Noted<'r>]) -> (&'r [Noted<'r>], &'r [Noted<'r>]) {
         self.base
             .cache
@@ -176,7 +178,7 @@ impl Reopening {
             })
     }
 
-    /// Brings the pages of a change up to it; how many lacked it.
+    /// Brings the pages of a change up to date; returns how many lacked it.
     async fn repeat(&self, change: &Noted<'_>) -> Result<u64, EngineError> {
         let (cache, number) = (&self.base.cache, self.base.database(change.database).number);
         let mut pins = Vec::with_capacity(change.pages.len());

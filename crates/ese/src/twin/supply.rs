@@ -1,7 +1,7 @@
-//! Free pages of one database: extents for trees, out of the room behind them.
+//! Free pages of one database: extents for trees, from the space after them.
 //!
-//! A tree asks for pages one by one and gets neighbours, because it obtains extents: a sixty-fourth of what it owns, as the
-//! other trees do ([`crate::space::extent_pages`]). The file grows before the room runs out.
+//! A tree asks for single pages and gets adjacent ones, because it obtains extents: a sixty-fourth of what it owns, as real
+//! trees do ([`crate::space::extent_pages`]). The file grows before the space runs out.
 
 use std::collections::BTreeSet;
 
@@ -9,12 +9,12 @@ use brunt_units::PageNumber;
 
 use crate::space::extent_pages;
 
-/// Who takes pages.
+/// The trees that take pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Taker {
     /// Records.
     Records,
-    /// Bodies that are apart.
+    /// Separate bodies.
     Bodies,
     /// The index by folder and time.
     Index,
@@ -31,14 +31,14 @@ struct Extent {
 #[derive(Clone, Debug)]
 pub(super) struct Supply {
     takers: [Extent; 3],
-    /// Pages that leaves of records were on.
+    /// Pages of removed record leaves.
     given_back: BTreeSet<PageNumber>,
     /// The first page that belongs to no tree.
     free: PageNumber,
 }
 
 impl Supply {
-    /// Room from page `free` on; `owned` pages are each taker's.
+    /// Space from page `free` on; each taker owns `owned` pages.
     pub(super) fn new(free: PageNumber, owned: [u32; 3]) -> Self {
         let takers = owned.map(|owned| Extent {
             next: PageNumber::NONE,
@@ -52,7 +52,7 @@ impl Supply {
         }
     }
 
-    /// A page for a tree in a file of `pages` pages; `None` when the file must grow first.
+    /// Takes a page for a tree in a file of `pages` pages; `None` when the file must grow first.
     pub(super) fn take(&mut self, taker: Taker, pages: u32) -> Option<PageNumber> {
         if taker == Taker::Records
             && let Some(page) = self.given_back.pop_first()
@@ -76,7 +76,8 @@ impl Supply {
         Some(page)
     }
 
-    /// A leaf of records is gone: its page is the first to be taken again, lowest first, as the engine takes free extents.
+    /// Returns the page of a removed record leaf. Such pages are taken again first, lowest first, as the engine takes free
+    /// extents.
     pub(super) fn give_back(&mut self, page: PageNumber) {
         self.given_back.insert(page);
     }
@@ -86,7 +87,7 @@ impl Supply {
         (pages + 1).saturating_sub(self.free.0)
     }
 
-    /// The largest extent that a tree would ask for.
+    /// The largest extent that a tree asks for.
     pub(super) fn largest(&self) -> u32 {
         let wanted = self.takers.iter().map(|extent| extent_pages(extent.owned));
         wanted.max().unwrap_or(0)

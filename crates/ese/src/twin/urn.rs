@@ -1,45 +1,47 @@
-//! How full the leaves of a tree are, as counts and no list.
+//! How full the leaves of a tree are, as counts per fill level.
 //!
 //! ```text
 //!    entries    0   1   2   3   4   5   6   7         insert: one leaf moves a step right, or off the end: it splits,
-//!    leaves     .   .   .   9  31 402  55  12                 and both its halves appear in the middle
+//!    leaves     .   .   .   9  31 402  55  12                 and its two halves appear in the middle
 //!                                                     delete: one leaf moves a step left
 //! ```
 //!
-//! Keys are spread evenly, so a delete meets every entry with the same probability, and an insert every gap between two. A leaf
-//! has as many gaps as entries: those with more entries also get more. (Yao, "On random 2-3 trees", 1978.) That is all that decides
-//! how often leaves split; which leaf it is does not matter to how full the others are. An entry that comes beside one that was just
-//! put in goes to the same leaf, and splits it more often than one that comes anywhere; so do those that go together leave together.
+//! Keys are evenly distributed, so a delete hits every entry with the same probability, and an insert every gap between
+//! two. A leaf has as many gaps as entries: leaves with more entries also get more inserts. (Yao, "On random 2-3 trees",
+//! 1978.) This alone determines how often leaves split; which leaf it is does not affect the others. An entry inserted next
+//! to a recent one goes to the same leaf, and splits it more often than a random one. Likewise, entries deleted together
+//! leave the same leaf.
 //!
-//! A leaf whose last entry goes is taken out.
+//! A leaf whose last entry is deleted is removed.
 //!
-//! Validity: entries of one size, keys without order. Merges of sparse leaves are left out, which a database that shrinks would have.
+//! Validity: entries of one size, keys without order. Merges of sparse leaves, which a shrinking database would have, are
+//! not modelled.
 
 use brunt_world::random::Stream;
 
-/// Leaves by the number of their entries; see the [module](self).
+/// Number of leaves by number of entries; see the [module](self).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Urn {
-    /// At `n`, the leaves that hold `n` entries; the last is a full leaf.
+    /// At index `n`, the number of leaves with `n` entries; the last are full.
     leaves: Vec<u64>,
     total: u64,
     entries: u64,
 }
 
-/// What became of an entry that was put in.
+/// Result of an insert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Inserted {
-    /// Its leaf had no room and was split.
+    /// Its leaf was full and was split.
     pub(super) splits: bool,
-    /// Entries of the leaf that it is on.
+    /// Entries on the leaf of the new entry.
     pub(super) entries: usize,
 }
 
 impl Urn {
-    /// An urn whose leaves hold at most `full` entries each, and none yet.
+    /// An urn without leaves, which will have at most `full` entries each.
     ///
     /// # Panics
-    /// When a full leaf holds nothing.
+    /// When `full` is 0.
     pub(super) fn new(full: u32) -> Self {
         assert!(full > 0, "leaves that hold nothing");
         Self {
@@ -49,22 +51,22 @@ impl Urn {
         }
     }
 
-    /// Adds so many leaves of `entries` entries each.
+    /// Adds `leaves` leaves of `entries` entries each.
     ///
     /// # Panics
-    /// When a leaf cannot hold so many.
+    /// When `entries` exceeds the maximum.
     pub(super) fn add(&mut self, leaves: u64, entries: u32) {
         self.leaves[entries as usize] += leaves;
         self.total += leaves;
         self.entries += leaves * u64::from(entries);
     }
 
-    /// Leaves.
+    /// Number of leaves.
     pub(super) fn leaves(&self) -> u64 {
         self.total
     }
 
-    /// Puts an entry in, on a leaf of `beside` entries if there is one; how many its leaf has then.
+    /// Inserts an entry, on a leaf of `beside` entries if there is one.
     pub(super) fn insert(&mut self, beside: Option<usize>, random: &mut Stream) -> Inserted {
         let beside = beside.filter(|class| self.leaves[*class] > 0);
         let Some(class) = beside.or_else(|| self.draw(random)) else {
@@ -98,8 +100,8 @@ impl Urn {
         }
     }
 
-    /// Takes an entry out, of a leaf of `beside` entries if there is one; how many its leaf has then. One that has none left is taken
-    /// out as well, unless it is the only one.
+    /// Deletes an entry from a leaf of `beside` entries if there is one, and returns how many its leaf has left. An empty
+    /// leaf is removed, unless it is the only one.
     pub(super) fn delete(&mut self, beside: Option<usize>, random: &mut Stream) -> usize {
         let beside = beside.filter(|class| *class > 0 && self.leaves[*class] > 0);
         let Some(class) = beside.or_else(|| self.draw(random)) else {
@@ -114,7 +116,7 @@ impl Urn {
         class - 1
     }
 
-    /// Draws an entry: how many its leaf has. `None` when there are no entries.
+    /// Draws a random entry and returns how many its leaf has. `None` when there are no entries.
     fn draw(&self, random: &mut Stream) -> Option<usize> {
         if self.entries == 0 {
             return None;
@@ -168,8 +170,8 @@ mod tests {
         assert!((fill / std::f64::consts::LN_2 - 1.0).abs() < 0.03, "{fill}");
     }
 
-    /// Sorted keys in leaves, of which `full` fit: how many splits it takes to put `inserts` keys in, `beside` percent of which
-    /// come beside the one before.
+    /// Puts sorted keys in leaves with room for `full`; returns how many splits `inserts` inserts take, `beside` percent of
+    /// which are next to the previous one.
     fn splits_of_leaves(full: usize, loaded: usize, inserts: usize, beside: u64) -> usize {
         let mut random = Streams::new(7).named("keys");
         let mut keys: Vec<u64> = (0..LEAVES * loaded).map(|_| random.bits()).collect();

@@ -1,4 +1,4 @@
-//! Judging the small files beside a database: checkpoint and flush map.
+//! Verifying the small files beside a database: checkpoint and flush map.
 
 use brunt_units::PageNumber;
 
@@ -7,7 +7,7 @@ use super::source::Source;
 use crate::format::checkpoint_file::{CHECKPOINT_BYTES, Checkpoint};
 use crate::format::flush_map::{FlushMapHeader, MAP_PAGE_BYTES, map_pages, sound_map_page};
 
-/// Judges the two copies of a checkpoint; `None` when neither is one.
+/// Verifies the two copies of a checkpoint; `None` when neither is one.
 pub(super) fn verify_checkpoint(source: &Source, start: &[u8]) -> Option<FileReport> {
     let path = source.path.clone();
     let mut report = FileReport::new(path, source.length, FileKind::Checkpoint);
@@ -26,7 +26,7 @@ pub(super) fn verify_checkpoint(source: &Source, start: &[u8]) -> Option<FileRep
     (report.pages_bad < report.pages_seen).then_some(report)
 }
 
-/// Judges header and map pages of a flush map; `None` when the header is not one of ours.
+/// Verifies header and map pages of a flush map; `None` when it does not have a brunt header.
 pub(super) async fn verify_flush_map(source: &Source, start: &[u8]) -> Option<FileReport> {
     let header = FlushMapHeader::read(start.get(..MAP_PAGE_BYTES)?)?;
     let path = source.path.clone();
@@ -35,7 +35,7 @@ pub(super) async fn verify_flush_map(source: &Source, start: &[u8]) -> Option<Fi
     let map_page_bytes = MAP_PAGE_BYTES as u64;
     let in_file = source.readable.div_euclid(map_page_bytes).saturating_sub(1);
     let expected = u64::from(map_pages(header.pages));
-    // The header has the pages that the database had when the map was begun.
+    // The header has the number of pages at the time the map was created.
     let mut stream = source.stream(
         map_page_bytes..(in_file + 1) * map_page_bytes,
         MAP_PAGE_BYTES,
@@ -69,7 +69,7 @@ fn judge_map_page(report: &mut FileReport, offset: u64, fault: Option<Fault>) {
     }
 }
 
-/// The map page at `offset`, counted from 1: the header is before the first.
+/// The map page at `offset`, counted from 1; the header comes before the first.
 fn map_page(offset: u64) -> PageNumber {
     let number = offset.div_euclid(MAP_PAGE_BYTES as u64);
     PageNumber(u32::try_from(number).expect("a map has fewer than 2^32 pages"))

@@ -1,4 +1,4 @@
-//! Judging a database: header copies, then every owned page in file order.
+//! Verifying a database: header copies, then every owned page in file order.
 
 use brunt_units::{DatabaseTime, PageNumber, PageSize, Span};
 use brunt_world::IoError;
@@ -18,10 +18,10 @@ use crate::format::header::{DatabaseHeader, DatabaseState, HeaderCopy, HeaderFou
 use crate::format::page::{Page, PageFlags};
 use crate::format::space::Extent;
 
-/// What judging a chunk costs: 256 KiB at the 25 GB/s that the page checksum makes on one core, rounded up.
+/// CPU time to check a chunk: 256 KiB at 25 GB/s, the rate of page checksums on one core, rounded up.
 const CPU_PER_CHUNK: Span = Span::micros(11);
 
-/// Judges the database that `source` is.
+/// Verifies the database in `source`.
 pub(super) async fn verify(source: &Source, found: HeaderFound) -> FileReport {
     let header = &found.header;
     let size = header.page_size;
@@ -70,7 +70,7 @@ pub(super) async fn verify(source: &Source, found: HeaderFound) -> FileReport {
     judge.finish(source.length, &extents).await
 }
 
-/// Where the owned space ends.
+/// The end of the owned space.
 pub(super) async fn claimed_length(source: &Source, size: PageSize) -> Option<u64> {
     let trees = Trees {
         source,
@@ -82,7 +82,7 @@ pub(super) async fn claimed_length(source: &Source, size: PageSize) -> Option<u6
     Some(last.offset(size) + size.bytes_u64())
 }
 
-/// Pages 1 to how many are wholly in a file of `bytes`.
+/// Number of pages, from 1, that are completely within a file of `bytes`.
 fn pages_in_file(bytes: u64, size: PageSize) -> u32 {
     let pages = bytes.div_euclid(size.bytes_u64()).saturating_sub(2);
     u32::try_from(pages).unwrap_or(u32::MAX - 1)
@@ -103,8 +103,8 @@ fn judge_headers(report: &mut FileReport, found: &HeaderFound, size: PageSize) {
     }
 }
 
-/// Whether a database whose owned space is unknown is damaged. Somebody else's may keep it in a way that we do not know, and
-/// recovery may have yet to write what is missing, but not the root: that is there from creation on.
+/// Whether a database with unknown owned space is damaged. A foreign database may store it in an unknown form, and recovery
+/// may still have to write the missing part, but not the root, which exists from creation on.
 fn is_damage(unknown: &Unknown, header: &DatabaseHeader) -> bool {
     header.is_ours()
         && match header.state {
@@ -114,7 +114,7 @@ fn is_damage(unknown: &Unknown, header: &DatabaseHeader) -> bool {
         }
 }
 
-/// What to judge: the owned space; or, when that is unknown, every page of the file.
+/// The pages to verify: the owned space, or every page of the file if that is unknown.
 async fn owned_or_all(
     report: &mut FileReport,
     trees: &Trees<'_>,
@@ -149,13 +149,13 @@ struct Judge<'s> {
     report: FileReport,
     seen: Seen,
     flush_map: FlushMap,
-    /// Whether the database was closed properly, so that every page must be there.
+    /// Whether the database was closed properly, so that every page must be present.
     clean: bool,
-    /// No page is newer, in a database of ours that was closed properly.
+    /// Upper bound of page times, in a properly closed database of ours.
     time_max: Option<DatabaseTime>,
-    /// What pages say of one another, in such a database.
+    /// Cross-references between pages, in such a database.
     neighbours: Option<Neighbours>,
-    /// That the owned space is unknown, where that is damage.
+    /// Why the owned space is unknown, if that is damage.
     unknown: Option<Unknown>,
 }
 
@@ -184,20 +184,20 @@ impl Judge<'_> {
         }
     }
 
-    /// A page that cannot be read.
+    /// Records a page that cannot be read.
     fn unreadable(&mut self, offset: u64, error: IoError) {
         self.report.pages_seen += 1;
         let place = Place::Page(self.number(offset));
         self.report.find(place, offset, Fault::Device(error));
     }
 
-    /// The page that begins at `offset`, which is behind the headers.
+    /// The page at `offset`, which is after the headers.
     fn number(&self, offset: u64) -> PageNumber {
         let index = offset.div_euclid(self.trees.size.bytes_u64()) - 1;
         PageNumber(u32::try_from(index).expect("the file's pages have 32-bit numbers"))
     }
 
-    /// Judges whole pages that begin at `offset`.
+    /// Verifies whole pages starting at `offset`.
     async fn pages(&mut self, offset: u64, bytes: &[u8]) {
         let size = self.trees.size;
         let places = (offset..).step_by(size.bytes());
@@ -214,7 +214,7 @@ impl Judge<'_> {
         }
     }
 
-    /// What is wrong with a page; what it says about others is kept.
+    /// The fault of a page. Records what a good page says about others.
     fn fault(&mut self, bytes: &[u8], number: PageNumber, map: u8) -> Option<Fault> {
         match diagnose(bytes, self.trees.size, number) {
             Diagnosis::Sound => {
@@ -260,7 +260,7 @@ impl Judge<'_> {
         }
     }
 
-    /// The last questions, and the report.
+    /// Runs the remaining checks and returns the report.
     async fn finish(mut self, length: u64, extents: &[Extent]) -> FileReport {
         let size = self.trees.size;
         let odd = length % size.bytes_u64();
@@ -269,7 +269,7 @@ impl Judge<'_> {
         }
         let (reached, trouble) = match self.clean {
             true => blank_and_reached(&self.trees, &self.seen).await,
-            // A page may point to one whose own write recovery has yet to repeat.
+            // A page may point to one that recovery has yet to write.
             false => (Vec::new(), None),
         };
         for page in reached {
@@ -313,7 +313,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Why the owned space is unknown is a finding, unless it has one already.
+    /// Reports why the owned space is unknown, unless that page already has a finding.
     fn judge_unknown(&mut self) {
         let Some(unknown) = self.unknown.take() else {
             return;
@@ -330,7 +330,7 @@ impl Judge<'_> {
     }
 }
 
-/// Whether the page is older than the map: both know a flush type, and they differ.
+/// Compares flush types: if both are known and differ, the page is older than the map.
 fn lost_flush(page: u8, map: u8) -> Option<Fault> {
     let known = map != UNKNOWN && page != UNKNOWN;
     (known && map != page).then_some(Fault::LostFlush { page, map })

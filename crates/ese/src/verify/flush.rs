@@ -1,6 +1,6 @@
-//! Looking flush types up in the flush map beside a database, while its pages stream by.
+//! Looking up flush types in the flush map beside a database, while its pages stream by.
 //!
-//! Only the map pages that the current chunk needs are in memory.
+//! Only the map pages needed for the current chunk are in memory.
 
 use brunt_units::PageNumber;
 use brunt_world::{VolumeError, World};
@@ -13,15 +13,15 @@ use crate::format::flush_map::{
 };
 use crate::format::header::{DatabaseHeader, DatabaseState};
 
-/// A flush map that speaks for a database, or none.
+/// A flush map that applies to a database, or none.
 pub(super) struct FlushMap {
     source: Option<Source>,
-    /// The map page in memory: its number and its bytes, if they are sound.
+    /// The map page in memory: its number, and its bytes if they are valid.
     current: Option<(u32, Option<Vec<u8>>)>,
 }
 
 impl FlushMap {
-    /// The map beside `database`, if it belongs to what `header` says.
+    /// Opens the map beside `database`, if it matches `header`.
     pub(super) async fn open(
         world: &World,
         database: &Source,
@@ -67,7 +67,7 @@ impl FlushMap {
         (map, Some(Note::FlushMapUsed))
     }
 
-    /// The flush type that the map knows for `page`.
+    /// The flush type in the map for `page`.
     pub(super) async fn known(&mut self, page: PageNumber) -> u8 {
         let Some(source) = &self.source else {
             return UNKNOWN;
@@ -83,7 +83,7 @@ impl FlushMap {
         }
     }
 
-    /// Whether there is a map at all: without one no page needs to be looked up.
+    /// Whether there is a map; without one no page needs to be looked up.
     pub(super) fn is_there(&self) -> bool {
         self.source.is_some()
     }

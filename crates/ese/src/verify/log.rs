@@ -1,12 +1,12 @@
-//! Judging a log file of ours: its header, then every segment in order.
+//! Verifying a brunt log file: its header, then every segment in order.
 //!
-//! Where a log ends is not written down, so a segment is judged by what surrounds it:
+//! The end of a log is not recorded, so a segment is judged by its context:
 //!
-//! * sound, with the file's generation and its own number: written;
-//! * all zero, all fill, or sound with another generation: never written in this life of the file. Fine behind the
-//!   last written segment; before it something is missing;
-//! * anything else: damaged, wherever it lies. In a log that was being written when the world ended this can be the torn
-//!   end, which recovery replaces.
+//! * valid, with the file's generation and its own number: written;
+//! * all zeros, all filling, or valid with another generation: not written in this use of the file. Normal after the last
+//!   written segment; before it, something is missing;
+//! * anything else: damaged, wherever it is. In a log that was being written at a crash, this can be the torn end, which
+//!   recovery replaces.
 
 use std::path::Path;
 
@@ -16,10 +16,10 @@ use super::report::{Fault, FileKind, FileReport, Note, Place};
 use super::source::Source;
 use crate::format::log_file::{FILL, LOG_HEADER_BYTES, LogHeader, LogHeaderError, SegmentHeader};
 
-/// Judges the log that `source` is, with `start` its first bytes.
+/// Verifies the log in `source`; `start` has its first bytes.
 ///
 /// # Errors
-/// When the header is not one of ours.
+/// When it does not have a brunt header.
 pub(super) async fn verify(source: &Source, start: &[u8]) -> Result<FileReport, LogHeaderError> {
     let header = start
         .get(..LOG_HEADER_BYTES)
@@ -45,16 +45,16 @@ pub(super) async fn verify(source: &Source, start: &[u8]) -> Result<FileReport, 
     Ok(pass.finish(source.length))
 }
 
-/// Judges a log file without a header, which [is blank](is_blank) at its beginning. `None` when something else follows.
+/// Verifies a log file without a header, which [is blank](is_blank) at its start. `None` when other content follows.
 ///
-/// Behind the beginning of the next log is what it was before, while it is being filled.
+/// While the next log is being filled, old content follows its start.
 pub(super) async fn verify_blank(source: &Source) -> Option<FileReport> {
     let is_next = is_next(&source.path);
     let mut report = FileReport::new(source.path.clone(), source.length, FileKind::BlankLog);
     let mut stream = source.stream(0..source.readable, UNIT);
     while let Some((offset, bytes)) = stream.next().await {
         match bytes {
-            // One that is being made ahead ends with zeros.
+            // While it is being created, it ends with zeros.
             Ok(bytes) if is_next || bytes.iter().all(|byte| [FILL, 0].contains(byte)) => {
                 report.pages_seen += bytes.len().div_euclid(UNIT) as u64;
             }
@@ -69,7 +69,8 @@ pub(super) async fn verify_blank(source: &Source) -> Option<FileReport> {
     Some(report)
 }
 
-/// Whether a file that begins so may be one: with fill; with zeros when it is called a reserve; the next log also with nothing.
+/// Whether a file with this start may be a blank log: filled; zeros if it has a reserve's name; also empty if it is the
+/// next log.
 pub(super) fn is_blank(path: &Path, start: &[u8]) -> bool {
     let begins_with = |value| start.iter().take(UNIT).all(|byte| *byte == value);
     let is_reserve = path.extension().is_some_and(|end| end == "jrs");
@@ -78,19 +79,19 @@ pub(super) fn is_blank(path: &Path, start: &[u8]) -> bool {
     is_there && (begins_with(FILL) || ((is_reserve || is_next) && begins_with(0)))
 }
 
-/// Whether a file is called what the next log is while it is being made: `edbtmp.log`.
+/// Whether a file has the name of the next log, which is being created: `edbtmp.log`.
 fn is_next(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str());
     name.is_some_and(|name| name.ends_with("tmp.log"))
 }
 
-/// Bytes that are given up when a read fails: one large segment, or eight small ones.
+/// Bytes to skip when a read fails: one large segment, or eight small ones.
 const UNIT: usize = 4096;
 
 struct Pass {
     report: FileReport,
     header: LogHeader,
-    /// Numbers of the segments behind the last written one that were never written.
+    /// Numbers of the blank segments after the last written one.
     blank: std::ops::Range<u16>,
 }
 
@@ -123,7 +124,7 @@ impl Pass {
         }
     }
 
-    /// A unit that cannot be read.
+    /// Records a unit that cannot be read.
     fn unreadable(&mut self, offset: u64, error: IoError) {
         let size = self.header.segment_size.bytes();
         for offset in (offset..offset + UNIT as u64).step_by(size) {
@@ -143,7 +144,7 @@ impl Pass {
         }
     }
 
-    /// A written segment: those before it that were never written should have been.
+    /// Records a written segment: blank segments before it are missing ones.
     fn written(&mut self) {
         let size = self.header.segment_size.bytes() as u64;
         for number in std::mem::take(&mut self.blank) {

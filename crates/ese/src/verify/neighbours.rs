@@ -1,22 +1,22 @@
-//! What pages say of one another, and whether both sides say the same.
+//! Cross-references between pages, and whether both sides agree.
 //!
-//! A page that is whole and too old, because its last write was lost, gives itself away where another page was written since:
+//! An intact but outdated page, whose last write was lost, shows up where another page was written since:
 //!
 //! | one side | the other |
 //! | --- | --- |
-//! | a leaf says which leaf follows it | that leaf says which one it follows |
-//! | a branch page has a pointer to a child | every page that is no root is the child of one |
-//! | a record of `Messages` has an entry in its index | the entry is there |
-//! | a record has its body apart | the long value is there |
-//! | a long value has so many bytes | its chunks follow one another up to there |
+//! | a leaf names the next leaf | that leaf names its previous one |
+//! | a branch page points to a child | every page except a root is a child of one |
+//! | a record of `Messages` has an entry in its index | the entry exists |
+//! | a record has a separate body | the long value exists |
+//! | a long value has a length | its chunks follow one another up to there |
 //!
-//! Memory does not grow with the file. Both sides of a claim have the same 64-bit number; one adds it to one of [`SUMS`] sums, the
-//! other takes it off again. Where everything agrees all sums are zero in the end, and that is the only cost. Where one is not, the file
-//! is read once more, the claims of some such sums are collected, and the pages are known. Which of two pages is the one that is too old
-//! is not: both are named.
+//! Memory does not grow with the file. Both sides of a claim have the same 64-bit number. One adds it to one of [`SUMS`]
+//! sums, the other subtracts it. If everything agrees, all sums are zero in the end, and that is the only cost. If one is
+//! not, the file is read once more and the claims of some such sums are collected, which identifies the pages. It remains
+//! unknown which of two pages is outdated; both are named.
 //!
-//! Only databases of ours are asked, closed and without other damage: every bad page would be missed by its neighbours, recovery may
-//! have one side yet to write, and other programs leave remnants of trees that are gone.
+//! Only databases of ours are checked, if closed and without other damage: the neighbours of every bad page would miss it,
+//! recovery may still have to write one side, and other programs leave remnants of removed trees.
 
 use std::collections::BTreeMap;
 
@@ -33,30 +33,30 @@ use crate::format::page::{Page, PageFlags};
 use crate::table::Messages;
 use crate::table::message::{Body, Message};
 
-/// Sums that claims are spread over.
+/// Number of sums that claims are distributed over.
 const SUMS: usize = 4096;
-/// Sums whose claims are collected in a second pass: enough for a few pages, and a few thousandths of the claims in any case.
+/// Sums whose claims the second pass collects: enough for a few pages, and at most a sixty-fourth of the claims.
 const COLLECTED_SUMS: usize = 64;
 
 /// One side of a claim.
 struct Claim {
     what: Contradiction,
     number: u64,
-    /// Which of the two sides says it.
+    /// Whether this side adds or subtracts.
     adds: bool,
 }
 
-/// The sums of what pages say.
+/// The sums of claims.
 pub(super) struct Neighbours {
     sums: Vec<u64>,
     messages: Option<Messages>,
 }
 
 impl Neighbours {
-    /// Nothing was said yet; the catalog names the trees whose content is compared.
+    /// No claims yet. The catalog names the trees whose content is compared.
     pub(super) async fn of(trees: &Trees<'_>) -> Self {
         let mut rows = Vec::new();
-        // A catalog that cannot be read has findings of its own.
+        // An unreadable catalog has findings of its own.
         let read = trees.leaves(CATALOG_ROOT, |node| {
             rows.extend(CatalogRow::decode(node.data, trees.size));
         });
@@ -67,7 +67,7 @@ impl Neighbours {
         }
     }
 
-    /// Takes note of what a sound page says.
+    /// Records the claims of a valid page.
     pub(super) fn hear(&mut self, page: Page<'_>, number: PageNumber) {
         let Self { sums, messages } = self;
         claims(page, number, messages.as_ref(), |claim| {
@@ -79,7 +79,7 @@ impl Neighbours {
         });
     }
 
-    /// Whether somebody was contradicted; then the same pages are to be [asked](Inquiry::hear) again.
+    /// The second pass to run if there was a contradiction; it must [visit](Inquiry::hear) the same pages again.
     pub(super) fn inquiry(self) -> Option<Inquiry> {
         let odd = (0..SUMS).filter(|at| self.sums[*at] != 0);
         let odd: Vec<usize> = odd.take(COLLECTED_SUMS).collect();
@@ -91,17 +91,17 @@ impl Neighbours {
     }
 }
 
-/// Who contradicts whom.
+/// The second pass, which identifies contradicting pages.
 pub(super) struct Inquiry {
-    /// Sums that are not zero, ascending.
+    /// Indices of the nonzero sums, ascending.
     odd: Vec<usize>,
     messages: Option<Messages>,
-    /// By number: how often it is said on one side more than on the other, what it is, and by which page last.
+    /// By number: how much more often one side claims it than the other, its kind, and the last page to claim it.
     claims: BTreeMap<u64, (i64, Contradiction, PageNumber)>,
 }
 
 impl Inquiry {
-    /// Collects what a sound page says, where somebody was contradicted.
+    /// Collects the claims of a valid page that belong to nonzero sums.
     pub(super) fn hear(&mut self, page: Page<'_>, number: PageNumber) {
         let Self {
             odd,
@@ -119,7 +119,7 @@ impl Inquiry {
         });
     }
 
-    /// The pages that are contradicted, ascending, and in what.
+    /// The contradicted pages, ascending, and in what.
     pub(super) fn contradicted(self) -> BTreeMap<PageNumber, Contradiction> {
         let claims = self.claims.into_values();
         let odd = claims.filter(|(balance, _, _)| *balance != 0);
@@ -132,7 +132,7 @@ fn place(number: u64) -> usize {
     usize::try_from(number >> (u64::BITS - SUMS.ilog2())).expect("12 bits")
 }
 
-/// Calls `visit` with all that a page says of others.
+/// Calls `visit` with all claims of a page about others.
 fn claims(
     page: Page<'_>,
     number: PageNumber,
@@ -190,7 +190,7 @@ fn claims(
         }
     } else if page.object() == messages.bodies.object {
         for node in nodes {
-            // A chain from the root's length down to nothing, each chunk a link of it.
+            // A chain from the root's length down to zero, with each chunk as a link.
             let mut chain = |id, at, adds| {
                 let number = long_value(id, Some(at));
                 say(Contradiction::LongValue, number, adds);
@@ -216,20 +216,20 @@ fn claims(
 /// The number of an index entry.
 fn entry(key: Key<'_>, data: &[u8]) -> u64 {
     let bytes = key.prefix.iter().chain(key.suffix).chain(data);
-    // FNV-1a; what is behind it scatters it.
+    // FNV-1a; the caller scatters it further.
     let hash = bytes.fold(0xCBF2_9CE4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01B3)
     });
     number_of(Contradiction::Index, [hash, 0])
 }
 
-/// The number of a long value, or of a place in it.
+/// The number of a long value, or of an offset in it.
 fn long_value(id: LongValueId, at: Option<u32>) -> u64 {
     let at = at.map_or(0, |at| 1 << 32 | u64::from(at));
     number_of(Contradiction::LongValue, [u64::from(id.0), at])
 }
 
-/// A number that is unlikely to belong to anything else: the finaliser of MurmurHash3, word by word.
+/// A number that is unlikely to collide: the finaliser of MurmurHash3, word by word.
 fn number_of(what: Contradiction, words: [u64; 2]) -> u64 {
     words.into_iter().fold(what as u64 + 1, |hash, word| {
         let mut mixed = (hash ^ word).wrapping_mul(0xFF51_AFD7_ED55_8CCD);

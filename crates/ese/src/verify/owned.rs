@@ -1,6 +1,6 @@
-//! Which pages are the database's: the space that its root tree, page 1, owns.
+//! The pages of the database: the space that its root tree, page 1, owns.
 //!
-//! Most databases keep it as a tree of extents; a very small one may have it as one extent in the space header.
+//! Most databases store it as a tree of extents; a very small one may have a single extent in the space header.
 
 use brunt_units::PageNumber;
 
@@ -9,12 +9,12 @@ use crate::format::catalog::system::DATABASE_ROOT;
 use crate::format::page::Page;
 use crate::format::space::{Extent, SpaceKind};
 
-/// Why nobody can say which pages are the database's.
+/// Why the owned space is unknown.
 pub(super) struct Unknown {
-    /// Where the reading of the owned space ended.
+    /// The page at which reading the owned space failed.
     pub(super) page: PageNumber,
     pub(super) why: String,
-    /// Whether the page lies behind the end of the file.
+    /// Whether the page is past the end of the file.
     pub(super) is_past_end: bool,
 }
 
@@ -22,7 +22,7 @@ impl From<TreeTrouble> for Unknown {
     fn from(trouble: TreeTrouble) -> Self {
         let page = trouble.page();
         Self {
-            // No page at all is what the root points to.
+            // The root points to page 0.
             page: page.max(DATABASE_ROOT),
             why: trouble.to_string(),
             is_past_end: page.is_some() && matches!(trouble, TreeTrouble::Outside(_)),
@@ -40,10 +40,10 @@ impl Unknown {
     }
 }
 
-/// The owned extents in ascending order, none overlapping or touching another.
+/// The owned extents in ascending order, without overlapping or adjacent ones.
 ///
 /// # Errors
-/// When the space cannot be read or makes no sense.
+/// When the space cannot be read or is malformed.
 pub(super) async fn owned(trees: &Trees<'_>) -> Result<Vec<Extent>, Unknown> {
     let bytes = trees.page(DATABASE_ROOT).await?;
     let page = Page::new(&bytes, trees.size);
@@ -79,7 +79,7 @@ pub(super) async fn owned(trees: &Trees<'_>) -> Result<Vec<Extent>, Unknown> {
     }
 }
 
-/// Sorted, with neighbours and overlaps joined.
+/// Sorts, and joins adjacent and overlapping extents.
 fn merge(mut extents: Vec<Extent>) -> Vec<Extent> {
     extents.sort_by_key(|extent| extent.first());
     let mut merged: Vec<Extent> = Vec::new();

@@ -2,7 +2,7 @@
 
 use brunt_units::PageNumber;
 
-/// Pages of a file of known length.
+/// A set of pages of a file of known length.
 #[derive(Clone, Debug)]
 pub(super) struct PageSet {
     words: Vec<u64>,
@@ -10,7 +10,7 @@ pub(super) struct PageSet {
 }
 
 impl PageSet {
-    /// No page, of a file with pages 1 to `pages`.
+    /// An empty set for a file with pages 1 to `pages`.
     pub(super) fn new(pages: u32) -> Self {
         Self {
             words: vec![0; (pages as usize + 1).div_ceil(64)],
@@ -18,7 +18,7 @@ impl PageSet {
         }
     }
 
-    /// Adds `page`; pages the file does not have are left out. Returns whether it is new.
+    /// Adds `page`, if the file has it. Returns whether it is new.
     pub(super) fn insert(&mut self, page: PageNumber) -> bool {
         if page.0 > self.pages {
             return false;
@@ -35,13 +35,13 @@ impl PageSet {
         self.words.get(word).is_some_and(|word| word & bit != 0)
     }
 
-    /// Whether a page is in both sets.
+    /// Whether both sets have a page in common.
     pub(super) fn meets(&self, other: &Self) -> bool {
         let mut words = self.words.iter().zip(&other.words);
         words.any(|(mine, others)| mine & others != 0)
     }
 
-    /// Whether no page is in the set.
+    /// Whether the set is empty.
     pub(super) fn is_empty(&self) -> bool {
         self.words.iter().all(|word| *word == 0)
     }

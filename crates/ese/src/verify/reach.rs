@@ -1,9 +1,8 @@
-//! Blank pages that hold data as far as the trees know: pages that were never written, or whose first write was lost.
+//! Blank pages that should have data according to the trees: never written, or their first write was lost.
 //!
-//! The pass over the file has collected two sets: blank pages, and pages that some sound branch page points to. A branch
-//! page may be a remnant of a tree that is gone, so a page in both sets is a suspicion, and the trees that the
-//! catalog names are walked to settle it. Roots are not pointed to by branch pages; the catalog's rows are looked at for
-//! them.
+//! The pass over the file has collected two sets: blank pages, and pages that some valid branch page points to. A branch
+//! page may be a remnant of a removed tree, so a page in both sets is only a suspicion, and the trees in the catalog are
+//! walked to settle it. Branch pages do not point to roots; those are looked up in the catalog's rows.
 
 use brunt_units::PageNumber;
 
@@ -13,11 +12,11 @@ use crate::format::catalog::system::{CATALOG_ROOT, DATABASE_ROOT};
 use crate::format::catalog::{CatalogRow, RowKind};
 use crate::format::page::Page;
 
-/// What the pass over the file saw.
+/// What the pass over the file has seen.
 pub(super) struct Seen {
     /// Blank pages in the owned space.
     pub(super) blank: PageSet,
-    /// Children of sound branch pages.
+    /// Children of valid branch pages.
     pub(super) children: PageSet,
 }
 

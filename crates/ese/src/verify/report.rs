@@ -1,4 +1,4 @@
-//! What a verification found.
+//! Results of a verification.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -9,15 +9,15 @@ use brunt_world::IoError;
 use crate::error::io_code;
 use crate::format::header::DatabaseState;
 
-/// Findings that are listed one by one; all are counted.
+/// Maximum number of findings listed one by one; all are counted.
 pub const LISTED_MAX: usize = 1000;
 
-/// What kind of file it was.
+/// Kind of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileKind {
     /// An ESE database of any program.
     Database {
-        /// Bytes in a page.
+        /// Bytes per page.
         page_size: PageSize,
         /// Format revision.
         revision: u32,
@@ -26,85 +26,85 @@ pub enum FileKind {
         /// Whether brunt created it.
         ours: bool,
     },
-    /// A log file of ours.
+    /// A brunt log file.
     Log {
         /// Its generation.
         generation: u32,
     },
-    /// A log file that nothing was written to yet: a reserve, or one that is made ahead.
+    /// A log file without content: a reserve, or one created ahead.
     BlankLog,
     /// A checkpoint file.
     Checkpoint,
-    /// A flush map of ours.
+    /// A brunt flush map.
     FlushMap,
 }
 
-/// Where in a file something was found.
+/// Location of a finding in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
     /// The first copy of a header or checkpoint.
     Header,
     /// The second copy.
     Shadow,
-    /// A page of a database, or a map page of a flush map, counted from 1.
+    /// A page of a database, or a map page of a flush map, from 1.
     Page(PageNumber),
-    /// A segment of a log, with its number.
+    /// A segment of a log, by number.
     Segment(u16),
 }
 
-/// In what two pages contradict each other.
+/// The relation in which two pages contradict each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contradiction {
-    /// Which leaf follows which.
+    /// The order of leaves.
     Order,
-    /// Which page is the child of which.
+    /// Parent and child.
     Child,
-    /// Which record has which entry in an index.
+    /// Record and index entry.
     Index,
-    /// Which record has which long value, and of how many bytes.
+    /// Record and long value, or the length of a long value.
     LongValue,
 }
 
-/// What is wrong with a page, copy or segment.
+/// Fault of a page, copy or segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// The checksum fails.
+    /// The checksum is wrong.
     Checksum,
-    /// The checksum fails over this many flipped bits, which it can repair.
+    /// The checksum is wrong because of this many flipped bits, which it can repair.
     Correctable {
         /// One, or up to four on large pages.
         bits: usize,
     },
-    /// Whole, but another page. A damaged checksum field of a small page can look the same.
+    /// Intact, but another page. A damaged checksum field of a small page can look the same.
     WrongNumber {
-        /// Whose page it is.
+        /// The page number it belongs to.
         belongs_at: PageNumber,
     },
-    /// Blank, and a tree points to it.
+    /// Blank, but a tree points to it.
     Uninitialised,
-    /// Whole, but not what was written last: its flush type is not the map's.
+    /// Intact, but not the last write: its flush type differs from the map's.
     LostFlush {
         /// The page's flush type.
         page: u8,
         /// The flush map's.
         map: u8,
     },
-    /// Whole, and newer than the header of a database that was closed.
+    /// Intact, but newer than the header of a database that was closed.
     TooNew,
-    /// Whole, and another page says otherwise: one of the two is too old.
+    /// Intact, but another page contradicts it: one of the two is outdated.
     Contradicted(Contradiction),
     /// The device fails the read.
     Device(IoError),
-    /// Owned by the database and behind the end of the file.
+    /// Owned by the database but past the end of the file.
     PastEnd,
-    /// Whole, and what it says of the space that the database owns makes no sense.
+    /// Intact, but its description of the database's owned space is malformed.
     OwnedSpace,
-    /// A log segment that is not what was written.
+    /// A log segment that differs from what was written.
     Segment,
 }
 
 impl Fault {
-    /// ESE's number.
+    /// ESE's error number.
     pub fn code(self) -> i32 {
         match self {
             Self::Checksum | Self::Correctable { .. } => -1018,
@@ -157,43 +157,43 @@ impl fmt::Display for Fault {
     }
 }
 
-/// One thing that is wrong.
+/// A single finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// Where.
+    /// Location.
     pub place: Place,
-    /// Its first byte in the file.
+    /// Offset in the file.
     pub offset: u64,
-    /// What.
+    /// Fault.
     pub fault: Fault,
 }
 
-/// Something to know about how a file was judged.
+/// A remark on how a file was verified.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Note {
-    /// The owned space could not be read: every page of the file was judged, and whether pages are missing is unknown.
+    /// The owned space could not be read: every page of the file was verified, and it is unknown whether pages are missing.
     OwnedSpaceUnreadable(String),
-    /// This many pages behind or between the owned space were not judged.
+    /// This many pages after or between the owned space were not verified.
     NotOwned(u64),
-    /// The database was not closed properly: recovery may still fill blank pages, so they were not looked into.
+    /// The database was not closed properly: recovery may still fill blank pages, so they were not checked.
     NotClean,
     /// The two header copies differ; the first counts.
     CopiesDiffer,
     /// The flush map was used.
     FlushMapUsed,
-    /// There is a flush map, and it says nothing about this state of the database.
+    /// There is a flush map, but it does not apply to this state of the database.
     FlushMapIgnored(&'static str),
-    /// That a page is whole but too old is known only where something contradicts it.
+    /// Outdated but intact pages were detected only where something contradicts them.
     StalePages {
-        /// The flush map could.
+        /// The flush map could contradict them.
         flush_map: bool,
-        /// Other pages could.
+        /// Other pages could contradict them.
         neighbours: bool,
     },
-    /// Which blank pages are expected to hold data could not be found out.
+    /// It could not be determined which blank pages should have data.
     TreesUnreadable(String),
-    /// This many bytes at the end of the file are no whole page or segment.
+    /// This many bytes at the end of the file are not a whole page or segment.
     OddEnd(u64),
     /// The log ends with this many segments that were never written.
     LogEndsEarly(u64),
@@ -232,30 +232,30 @@ impl fmt::Display for Note {
     }
 }
 
-/// What was found in one file.
+/// Result of verifying one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileReport {
     /// The file.
     pub file: PathBuf,
-    /// What it is.
+    /// Its kind.
     pub kind: FileKind,
-    /// Pages (segments, copies) judged, blank ones included.
+    /// Pages (segments, copies) verified, including blank ones.
     pub pages_seen: u64,
-    /// Those that an engine would refuse, wrong numbers included; correctable ones are not.
+    /// Pages that an engine would refuse, including wrong numbers but not correctable ones.
     pub pages_bad: u64,
-    /// Those that an engine would repair as it reads.
+    /// Pages that an engine would repair on reading.
     pub pages_correctable: u64,
-    /// Those that are whole but another page; also among the bad ones.
+    /// Intact pages with another number; included in the bad ones.
     pub pages_wrong_number: u64,
-    /// Those that are blank; fine unless also among the bad ones.
+    /// Blank pages; fine unless included in the bad ones.
     pub pages_uninitialised: u64,
     /// Length of the file.
     pub bytes: u64,
-    /// How long it took.
+    /// Duration.
     pub elapsed: Span,
-    /// What is wrong, in the order it was found; at most [`LISTED_MAX`].
+    /// Faults in the order found; at most [`LISTED_MAX`].
     pub findings: Vec<Finding>,
-    /// How the file was judged.
+    /// Remarks on how the file was verified.
     pub notes: Vec<Note>,
 }
 
@@ -276,18 +276,18 @@ impl FileReport {
         }
     }
 
-    /// Whether it is known which pages had to be judged.
+    /// Whether the set of pages to verify is known.
     pub fn is_judged(&self) -> bool {
         let unknown = |note: &Note| matches!(note, Note::OwnedSpaceUnreadable(_));
         !self.notes.iter().any(unknown)
     }
 
-    /// Whether nothing at all is wrong with what was judged.
+    /// Whether the verified part has no fault.
     pub fn is_intact(&self) -> bool {
         self.pages_bad == 0 && self.pages_correctable == 0
     }
 
-    /// Findings that are counted and not listed.
+    /// Findings counted but not listed.
     pub fn findings_omitted(&self) -> u64 {
         self.pages_bad + self.pages_correctable - self.findings.len() as u64
     }

@@ -1,4 +1,4 @@
-//! The file under judgement: its length, single reads, and a stream of large ones.
+//! The file being verified: its length, single reads, and a stream of large reads.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use brunt_world::{Class, FileId, Frame, Io, IoError, OpenMode, Ticket, VolumeError, World};
 
-/// Bytes of one read of the stream: what background maintenance and backup read at a time, too.
+/// Bytes per read of the stream, as in background maintenance and backup.
 pub(super) const CHUNK_BYTES: usize = 256 << 10;
-/// Reads in flight: enough that a device is never idle while a chunk is judged, few enough for any cache budget (2 MiB).
+/// Reads in flight: enough to keep the device busy while a chunk is checked, few enough for any cache budget (2 MiB).
 const READS_IN_FLIGHT: usize = 8;
-/// Reads are of multiples of this.
+/// Reads are multiples of this.
 const UNIT_BYTES: usize = 4096;
 
 /// An open file.
@@ -20,7 +20,7 @@ pub(super) struct Source {
     pub(super) file: FileId,
     /// Bytes in the file.
     pub(super) length: u64,
-    /// Bytes that can be read: the length, rounded down to a whole unit.
+    /// Readable bytes: the length, rounded down to a whole unit.
     pub(super) readable: u64,
 }
 
@@ -30,7 +30,7 @@ impl Source {
         let length = match world.volume.length(file).await {
             Ok(length) => length,
             Err(error) => {
-                // The first error says more than a second one could.
+                // The first error says more than a second one.
                 let _ = world.volume.close(file).await;
                 return Err(error);
             }
@@ -44,8 +44,8 @@ impl Source {
         })
     }
 
-    /// The first `length` bytes, a multiple of the unit, and the error of those that cannot be read. Such bytes are zero:
-    /// there are two copies of what matters in a database.
+    /// The first `length` bytes, a multiple of the unit, and the error of any unreadable part. That part is returned as
+    /// zeros: a database has two copies of what matters.
     pub(super) async fn read_start(&self, length: usize) -> (Vec<u8>, Option<IoError>) {
         let mut start = Vec::with_capacity(length);
         let mut failure = None;
@@ -75,10 +75,10 @@ impl Source {
         self.world.disk.submit(io)
     }
 
-    /// `range` of the file in pieces, read ahead and handed over in order.
+    /// Reads `range` of the file in pieces, with read-ahead, and returns them in order.
     ///
-    /// A piece that cannot be read is read again in parts of `unit` bytes, a multiple of the unit of reads, so that a
-    /// failing sector costs no more than it must.
+    /// A piece that cannot be read is read again in parts of `unit` bytes, a multiple of the read unit, so that a failing
+    /// sector affects as little as possible.
     pub(super) fn stream(&self, range: Range<u64>, unit: usize) -> Stream<'_> {
         Stream {
             source: self,
@@ -90,22 +90,22 @@ impl Source {
     }
 }
 
-/// A part of the file that was read, or the error that one unit of it gave.
+/// Part of the file, or the error of one unit.
 pub(super) type Piece = (u64, Result<Frame, IoError>);
 
 /// Reads in flight, in order; see [`Source::stream`].
 pub(super) struct Stream<'s> {
     source: &'s Source,
-    /// What is not submitted yet.
+    /// The range not submitted yet.
     left: Range<u64>,
     unit: usize,
     in_flight: VecDeque<(Range<u64>, Ticket)>,
-    /// Units of a piece that failed as a whole.
+    /// Units of pieces that failed.
     again: VecDeque<Range<u64>>,
 }
 
 impl Stream<'_> {
-    /// The offset of the next piece and its bytes, or why one unit there cannot be read; `None` at the end.
+    /// The offset and bytes of the next piece, or the error of one unit; `None` at the end.
     pub(super) async fn next(&mut self) -> Option<Piece> {
         if let Some(unit) = self.again.pop_front() {
             let bytes = self.source.read(unit.start, length(&unit)).await;
@@ -133,7 +133,7 @@ impl Stream<'_> {
     }
 }
 
-/// Cuts at most `bytes` off the beginning of `range`.
+/// Cuts at most `bytes` off the start of `range`.
 fn take(range: &mut Range<u64>, bytes: usize) -> Range<u64> {
     let middle = range.end.min(range.start + bytes as u64);
     let first = range.start..middle;
@@ -141,7 +141,7 @@ fn take(range: &mut Range<u64>, bytes: usize) -> Range<u64> {
     first
 }
 
-/// Bytes in a range that [`take`] cut off.
+/// Length of a range returned by [`take`].
 fn length(range: &Range<u64>) -> usize {
     usize::try_from(range.end - range.start).expect("at most a chunk")
 }

@@ -1,4 +1,4 @@
-//! Small databases for tests, built page by page, and a world that holds one file.
+//! Small databases for tests, built page by page, and a world with a single file.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -22,14 +22,14 @@ use crate::format::stamp::{RunId, Signature, Stamp};
 
 pub(crate) const RUN: RunId = RunId(77);
 pub(crate) const USER_ROOT: PageNumber = system::FIRST_USER_PAGE;
-/// Pages that the database owns: enough for the tables, and blank ones behind them.
+/// Pages that the database owns: enough for the tables, and blank ones after them.
 pub(crate) const OWNED: u32 = 256;
 
-/// A database in the making, and its bytes.
+/// A database under construction.
 pub(crate) struct TestDatabase {
     pub(crate) size: PageSize,
     pub(crate) header: DatabaseHeader,
-    /// Pages that it owns.
+    /// Number of pages it owns.
     owned: u32,
     pages: BTreeMap<u32, Vec<u8>>,
     next: u32,
@@ -38,12 +38,12 @@ pub(crate) struct TestDatabase {
 type Nodes = Vec<(Vec<u8>, Vec<u8>)>;
 
 impl TestDatabase {
-    /// Catalog, shadow, small system tables, and a table `Pads` of `records` records.
+    /// A database with catalog, shadow, small system tables, and a table `Pads` of `records` records.
     pub(crate) fn new(size: PageSize, records: i32) -> Self {
         Self::owning(OWNED, size, records)
     }
 
-    /// The same, of `owned` pages.
+    /// As [`Self::new`], with `owned` pages.
     pub(crate) fn owning(owned: u32, size: PageSize, records: i32) -> Self {
         let signature = Signature::ours(1, Stamp::from_unix_millis(1), RUN);
         let mut header = DatabaseHeader::new(size, signature);
@@ -134,7 +134,7 @@ impl TestDatabase {
         self.pages.insert(number.0, builder.seal(number));
     }
 
-    /// Loads a tree bottom up: leaves, then branches until one page holds a whole level; that becomes the root.
+    /// Builds a tree bottom up: leaves, then branches until one page holds a whole level, which becomes the root.
     fn tree(&mut self, object: ObjectId, root: PageNumber, flags: PageFlags, nodes: &Nodes) {
         let mut level = nodes.clone();
         let mut kind = PageFlags::LEAF;
@@ -147,7 +147,7 @@ impl TestDatabase {
         }
     }
 
-    /// Writes the root if the level fits into it.
+    /// Writes the root if the level fits.
     fn root(
         &mut self,
         object: ObjectId,
@@ -226,12 +226,12 @@ impl TestDatabase {
     }
 }
 
-/// The page `count` pages behind `first`.
+/// The page `count` pages after `first`.
 fn page_after(first: u32, count: usize) -> u32 {
     first + u32::try_from(count).expect("a small file")
 }
 
-/// A table of a key and a pad.
+/// A table with a key and a pad.
 fn pads() -> Table {
     let column = |id, name: &str, column_type, bytes_max| Column {
         id: ColumnId(id),
@@ -276,7 +276,7 @@ fn record(id: i32, size: PageSize) -> (Vec<u8>, Vec<u8>) {
     (KeyBuilder::new().signed_32(id).build(255), record)
 }
 
-/// A world of the given files.
+/// Options of a world with the given files.
 pub(crate) fn options(files: &[(&str, &[u8])]) -> VirtualOptions {
     let mut options = VirtualOptions::new(1);
     for (name, bytes) in files {
@@ -285,7 +285,7 @@ pub(crate) fn options(files: &[(&str, &[u8])]) -> VirtualOptions {
     options
 }
 
-/// Verifies `name` in a world made of `options`.
+/// Verifies `name` in a world with `options`.
 pub(crate) fn verify_in(options: VirtualOptions, name: &str) -> Result<FileReport, VerifyError> {
     let mut virtual_world = VirtualWorld::new(options);
     let (world, path) = (virtual_world.world.clone(), Path::new(name).to_owned());
@@ -293,12 +293,12 @@ pub(crate) fn verify_in(options: VirtualOptions, name: &str) -> Result<FileRepor
     virtual_world.executor.block_on(verified)
 }
 
-/// Verifies one file of the given bytes.
+/// Verifies a file with the given bytes.
 pub(crate) fn verify_bytes(bytes: &[u8]) -> Result<FileReport, VerifyError> {
     verify_in(options(&[("test.edb", bytes)]), "test.edb")
 }
 
-/// Sets a page's flush type and seals it again.
+/// Sets a page's flush type and reseals it.
 pub(crate) fn set_flush_type(file: &mut [u8], size: PageSize, number: PageNumber, flush_type: u8) {
     let at = usize::try_from(number.offset(size)).unwrap();
     let page = &mut file[at..at + size.bytes()];

@@ -1,4 +1,4 @@
-//! Whole files, intact and damaged in every way that has a name.
+//! Whole files, intact and with every kind of damage.
 
 use brunt_units::{DatabaseTime, LogPosition, PageNumber, PageSize, Span};
 use brunt_world::random::Streams;
@@ -121,12 +121,12 @@ fn damage_is_named_with_its_number() {
 
 #[test]
 fn a_page_that_cannot_be_anywhere_here_is_a_checksum_error_on_small_pages() {
-    // Small pages do not write their number down, so a damaged checksum field can look like another page's.
+    // Small pages do not store their number, so a damaged checksum field can look like another page's.
     let (report, _) = damaged(PageSize::KIB_4, |file, leaf| {
         file[at(leaf, PageSize::KIB_4) + 3] ^= 0x40;
     });
     assert_eq!(only(&report).fault, Fault::Checksum);
-    // A large page does: one from a longer database is known for what it is.
+    // A large page stores its number, so one from a longer database is identified.
     let size = PageSize::KIB_32;
     let far = PageNumber(1_000_000);
     let (report, _) = damaged(size, |file, leaf| {
@@ -147,7 +147,7 @@ fn a_blank_page_is_bad_only_when_a_tree_reaches_it() {
             (Place::Page(leaf), Fault::Uninitialised)
         );
         assert_eq!(found.fault.code(), -1019);
-        // A root is known from the catalog alone.
+        // Only the catalog points to a root.
         let (report, _) = damaged(size, |file, _| blank(file, USER_ROOT));
         assert_eq!(only(&report).place, Place::Page(USER_ROOT));
         let (report, _) = damaged(size, |file, _| blank(file, PageNumber(3)));
@@ -179,7 +179,7 @@ fn a_remnant_s_pointer_to_a_blank_page_accuses_nobody() {
     // Other programs leave remnants.
     database.header.signature = Signature::default();
     let mut file = database.bytes();
-    // A copy of the root's content in a page that no tree reaches, pointing to a blank one.
+    // Copy the root's content to a page that no tree reaches, pointing to a blank one.
     let (remnant, blank) = (database.first_blank(), database.first_blank().after(1));
     let root = at(USER_ROOT, size);
     file.copy_within(root..root + size.bytes(), at(remnant, size));
@@ -203,7 +203,7 @@ fn what_is_not_owned_is_not_judged() {
     assert_eq!(report.notes, [Note::NotOwned(3), NO_MAP, Note::OddEnd(512)]);
 }
 
-/// The reports of a database of 48 pages that ends at each page border, and the pages that are left of it.
+/// The reports of a database of 48 pages truncated at each page border, and its remaining pages.
 fn cut(size: PageSize, change: fn(&mut TestDatabase)) -> Vec<(usize, FileReport)> {
     let mut database = TestDatabase::owning(48, size, 40);
     change(&mut database);
@@ -282,7 +282,7 @@ fn owned_space_that_makes_no_sense_is_damage_once_recovery_is_done() {
         database.header.state = state;
         database.header.signature = signature.unwrap_or(database.header.signature);
         let mut file = database.bytes();
-        // The catalog's root in the place of the owned space.
+        // Put the catalog's root in place of the owned space.
         let (from, to) = (at(PageNumber(4), size), at(PageNumber(2), size));
         file.copy_within(from..from + size.bytes(), to);
         seal(&mut file[to..to + size.bytes()], size, PageNumber(2));
@@ -369,7 +369,7 @@ fn a_log_that_was_never_written_is_one() {
     assert_eq!(verify_bytes(&half).unwrap().kind, FileKind::BlankLog);
     half[30_000] = 1;
     assert_eq!(verify_bytes(&half).unwrap_err(), VerifyError::NotEse);
-    // Of a reserve only the room is there.
+    // A reserve is only allocated.
     let zeros = [0; 65536];
     let reserve = verify_in(options(&[("edbres00001.jrs", &zeros)]), "edbres00001.jrs");
     assert_eq!(reserve.unwrap().kind, FileKind::BlankLog);
@@ -396,7 +396,7 @@ fn the_next_log_is_one_at_every_step_of_its_making() {
     assert_eq!(foreign, Err(VerifyError::NotEse));
 }
 
-/// The pages of a database that are contradicted once `leaf`, the second of its table, was changed and sealed again.
+/// Contradicted pages after changing and resealing `leaf`, the second of its table. That leaf is reported as page 100.
 fn contradicted(change: fn(&mut [u8], PageNumber)) -> Vec<(PageNumber, Fault)> {
     let size = PageSize::KIB_4;
     let (report, leaf) = damaged(size, |file, leaf| {
@@ -420,12 +420,12 @@ fn pages_that_contradict_each_other_are_named() {
             .map(|page| (PageNumber(*page), fault))
             .collect()
     };
-    // As before a split: the leaf knows nothing of the one that follows it now, and that one is the 101st.
+    // As before a split: the leaf does not know its new successor, page 101.
     let before_split = contradicted(|page, leaf| put_u32(page, NEXT_AT, leaf.0 + 2));
     assert_eq!(before_split, faults(Contradiction::Order, &[100, 101]));
     let unlinked = contradicted(|page, _| put_u32(page, PREVIOUS_AT, 0));
     assert_eq!(unlinked, faults(Contradiction::Order, &[99]));
-    // Emptied, and its neighbours and the root still know it.
+    // The leaf is emptied, but its neighbours and the root still point to it.
     let emptied = contradicted(|page, _| {
         let flags = PageFlags(u32_at(page, FLAGS_AT));
         put_u32(page, FLAGS_AT, flags.with(PageFlags::EMPTY).0);
@@ -441,7 +441,7 @@ fn a_page_that_is_newer_than_the_database_is_bad() {
     assert_eq!(Fault::TooNew.code(), -567);
 }
 
-/// A database with its flush map; `map_type` is what the map says of page 31.
+/// Verifies a database with its flush map; `map_type` is the map's entry for page 31.
 fn with_flush_map(map_type: u8, change: impl FnOnce(&mut FlushMapHeader)) -> FileReport {
     let size = PageSize::KIB_4;
     let mut database = TestDatabase::new(size, RECORDS);
@@ -586,7 +586,7 @@ fn logs_are_judged_segment_by_segment() {
             (Place::Segment(first + 3), -501)
         );
 
-        // A lost write inside, and an older life behind the end.
+        // A lost write in the middle, and an older generation after the end.
         let mut lost = log.clone();
         lost[usize::from(first + 5) * size.bytes()..][..size.bytes()].fill(0);
         segment(&mut lost, size, 40, 3);
@@ -695,7 +695,7 @@ fn mutated_files_are_judged_without_a_panic() {
     }
 }
 
-/// Changes a few bytes, and often makes the checksums right again, so that what is inside is believed.
+/// Changes a few bytes, and often corrects the checksums afterwards, so that the content is believed.
 fn mutate(file: &mut Vec<u8>, random: &mut brunt_world::random::Stream, size: Option<PageSize>) {
     let byte = |random: &mut brunt_world::random::Stream| random.bits().to_le_bytes()[0];
     let pick = |random: &mut brunt_world::random::Stream, bound: usize| {

@@ -1,7 +1,7 @@
 //! Reading trees from a file that may be damaged.
 //!
-//! A page counts only if its checksum holds (or is repaired by it), it belongs to the tree, and it was not visited before;
-//! so a walk ends whatever the bytes say.
+//! A page is accepted only if its checksum is right (or repairs it), it belongs to the tree, and it was not visited before.
+//! So a walk ends, whatever the bytes.
 
 use brunt_units::{PageNumber, PageSize};
 use brunt_world::IoError;
@@ -43,16 +43,16 @@ impl TreeTrouble {
     }
 }
 
-/// The pages of a file, to be read one by one.
+/// Reads single pages of a file.
 pub(super) struct Trees<'s> {
     pub(super) source: &'s Source,
     pub(super) size: PageSize,
-    /// Pages 1 to this are in the file.
+    /// Number of pages in the file, from 1.
     pub(super) pages: u32,
 }
 
 impl Trees<'_> {
-    /// The sound bytes of a page.
+    /// The valid bytes of a page.
     pub(super) async fn page(&self, number: PageNumber) -> Result<Vec<u8>, TreeTrouble> {
         if !number.is_some() || number.0 > self.pages {
             return Err(TreeTrouble::Outside(number));
@@ -74,7 +74,7 @@ impl Trees<'_> {
         Ok(bytes)
     }
 
-    /// Calls `visit` with each node of the tree's leaves, deleted ones left out, in order.
+    /// Calls `visit` with each node of the tree's leaves in order, except deleted ones.
     pub(super) async fn leaves(
         &self,
         root: PageNumber,

@@ -1,8 +1,7 @@
-//! What the log behind the checkpoint does not say of a database: which one it is, and how far its time has gone.
+//! What the log after the checkpoint does not record about a database: its identity, and its latest time.
 //!
-//! A database at rest is not mentioned in the log while others of its instance are at work, and when an instance has been
-//! shut down the log behind the checkpoint is empty. Each test lets the power go off then, and lets nothing survive that
-//! was not promised.
+//! An idle database is not mentioned in the log while others of its instance are busy, and after a shutdown of the instance
+//! the log after the checkpoint is empty. Each test then cuts the power and loses everything that is not durable.
 
 use crate::common::{TABLE, database_path, open, options, tree_database};
 use brunt_ese::content::Bytes;
@@ -26,7 +25,7 @@ fn patient(databases: usize) -> InstanceOptions {
     }
 }
 
-/// Works on an instance; what is on disk when the power goes off at the end.
+/// Works on an instance and returns what is on disk after a power failure at the end.
 fn until_power_fails(
     databases: usize,
     work: impl AsyncFnOnce(&World, &Instance<Bytes>) + 'static,
@@ -51,7 +50,7 @@ fn until_power_fails(
     images.image(last, Sample::Nothing)
 }
 
-/// Recovers what is on disk, looks at it, and closes it.
+/// Recovers what is on disk, checks it, and closes it.
 fn recovered(databases: usize, store: Store, look: impl AsyncFnOnce(&Instance<Bytes>) + 'static) {
     let mut virtual_world = VirtualWorld::new(VirtualOptions {
         store,
@@ -65,7 +64,7 @@ fn recovered(databases: usize, store: Store, look: impl AsyncFnOnce(&Instance<By
     });
 }
 
-/// Fills the log of database 0 until a checkpoint is worth moving, and leaves every page written and synced.
+/// Fills the log of database 0 until moving the checkpoint is worthwhile, with every page written and synced.
 async fn fill_log(instance: &Instance<Bytes>) {
     let depth = instance.options().checkpoint_depth.get();
     let (shape, begin) = (instance.options().log, instance.log().tail());
@@ -100,7 +99,7 @@ async fn checkpoint_past(world: &World, instance: &Instance<Bytes>, position: Lo
     panic!("the checkpoint stays");
 }
 
-/// A crash after database 1 has rested until the log behind the checkpoint says nothing of it.
+/// A crash after database 1 has been idle until the log after the checkpoint does not mention it.
 fn after_a_rest() -> Store {
     until_power_fails(2, async |world, instance| {
         for number in 0..20_u32 {
@@ -112,7 +111,7 @@ fn after_a_rest() -> Store {
         let rests = instance.log().tail();
         fill_log(instance).await;
         checkpoint_past(world, instance, rests).await;
-        // Something is left to be replayed.
+        // Leave something to replay.
         let transaction = instance.begin();
         transaction.insert(0, TABLE, b"last", b"x").await.unwrap();
         transaction.commit(Commit::Hard).await.unwrap();
@@ -141,7 +140,7 @@ fn the_time_of_a_database_at_rest_does_not_go_back() {
     });
 }
 
-/// A crash while a clean shutdown is being written down: the log is at its end and no header says so yet.
+/// A crash during a clean shutdown: the log has ended but no header is clean yet.
 #[test]
 fn a_shutdown_that_is_cut_off_can_be_recovered_and_worked_on() {
     let mut store = Store::new();
@@ -194,7 +193,7 @@ fn a_shutdown_that_is_cut_off_can_be_recovered_and_worked_on() {
     }
 }
 
-/// The scenario was edited between the crash and the recovery.
+/// The scenario was edited between crash and recovery.
 #[test]
 fn a_log_is_not_replayed_into_another_database() {
     let store = after_a_rest();

@@ -1,7 +1,7 @@
-//! A backup that was read while sessions changed pages, restored into an empty world and recovered, is the state after
-//! some number of changes, none of those before the end of the reading missing.
+//! A backup read while sessions change pages, restored into an empty world and recovered, has the state after some number
+//! of changes, including all changes before the end of the read.
 //!
-//! Reads see pages half written, the log rolls and is removed behind the checkpoint, and the sink is slow.
+//! Reads see half-written pages, the log rolls and is removed behind the checkpoint, and the sink is slow.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -19,14 +19,14 @@ use brunt_world::World;
 use brunt_world::random::Streams;
 use brunt_world_virtual::{Landing, MemoryDevice, Store, VirtualOptions, VirtualWorld};
 
-/// Keeps what a backup brings.
+/// Stores the pieces of a backup.
 struct Copy {
     world: World,
     history: History,
     image: Vec<u8>,
     logs: BTreeMap<u32, Vec<u8>>,
     checkpoint: Vec<u8>,
-    /// Changes made when the last page was read.
+    /// Number of changes when the last page was read.
     changes: usize,
 }
 
@@ -42,7 +42,7 @@ impl Copy {
         }
     }
 
-    /// The files in a world of their own.
+    /// The files, for a new world.
     fn restore(&self) -> Store {
         let mut store = Store::new();
         store.put(&database_path(0), &self.image);
@@ -97,7 +97,7 @@ fn virtual_world(store: Store, seed: u64) -> VirtualWorld {
     })
 }
 
-/// Backs up at work; the copy, all states, and how many reads there were beyond one for each run.
+/// Backs up a busy instance. Returns the backup, all states, and the number of reads beyond one per run.
 fn back_up(seed: u64, reads: Reads) -> (Copy, Vec<State>, u64) {
     let mut store = Store::new();
     blank_database(&mut store, &database_path(0), PAGES as usize);
@@ -186,7 +186,7 @@ fn a_bad_page_ends_a_backup() {
         let (instance, _) = open(&world, 16, options(1, 512)).await.unwrap();
         instance.close().await.unwrap();
     });
-    // Clean now. Page 20 rots.
+    // The database is clean. Now damage page 20.
     store = virtual_world.machine.store();
     let mut noise = vec![0; 512];
     Streams::new(1).named("rot").fill(&mut noise);

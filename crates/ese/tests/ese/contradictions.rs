@@ -1,7 +1,7 @@
-//! Records and long values that contradict themselves on pages whose checksums are right: an error that names the page, no panic, and
-//! no more memory than the file could fill.
+//! Inconsistent records and long values on pages with valid checksums: the result is an error that names the page, no
+//! panic, and no more memory than the file could fill.
 //!
-//! Found by the fuzz target `messages`: a record under the key of another one ended the process when it was replaced.
+//! Found by the fuzz target `messages`: replacing a record stored under another record's key crashed the process.
 
 use crate::common::{SIZE, database_path, message_database, open, options};
 use brunt_ese::content::Bytes;
@@ -15,7 +15,7 @@ use brunt_ese::instance::transaction::Commit;
 use brunt_units::PageNumber;
 use brunt_world_virtual::{Store, VirtualOptions, VirtualWorld};
 
-/// Ten messages; every body is kept apart.
+/// Ten messages; every body is separate.
 struct Ten;
 
 impl MessageSource for Ten {
@@ -61,7 +61,8 @@ fn files() -> Store {
     made.machine.store()
 }
 
-/// Overwrites bytes of a node's data on the first leaf of `kind` that has a node with such a key, and makes the checksum right.
+/// Overwrites bytes of a node's data on the first leaf of `kind` that has a node with such a key, and corrects the
+/// checksum.
 fn damage(
     store: &mut Store,
     kind: PageFlags,
@@ -111,7 +112,7 @@ const NEW: NewContent<'_> = NewContent {
     body: &[9; 6000],
 };
 
-/// Reading, replacing and deleting message `id` say that page `wanted` is wrong; message 5 is as well as ever.
+/// Reading, replacing and deleting message `id` must report page `wanted` as damaged; message 5 still works.
 async fn is_refused(instance: &Instance<Bytes>, id: i64, wanted: PageNumber, why: &str) {
     let table = instance.messages(0).await.unwrap();
     let is_told = |error: EngineError| match &error {

@@ -29,7 +29,7 @@ fn world_of(seed: u64, store: Store) -> VirtualWorld {
     })
 }
 
-/// The closed log files of an instance that has inserted records one by one, the first generation first.
+/// The closed log files of an instance that has inserted records one by one, oldest generation first.
 fn logs(seed: u64) -> Vec<Vec<u8>> {
     let mut made = world_of(seed, tree_files());
     let world = made.world.clone();
@@ -63,7 +63,7 @@ async fn shipped(world: &World, generation: u32, bytes: &[u8]) {
     shipped.await.unwrap();
 }
 
-/// Records that are there, when the copy is activated: the first so many.
+/// Activates the copy and returns its number of records; they must be the first ones, without gaps.
 async fn activate(replayer: Replayer) -> u32 {
     let (instance, _) = replayer.finish().await.unwrap();
     let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! Crashes at chosen moments, each of which once lost something.
+//! Crashes at chosen moments, each of which once lost data.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use brunt_world_virtual::{Journal, Step, Store, VirtualOptions, VirtualWorld};
 
 const FRAMES: u32 = 24;
 
-/// Checkpoints move when they may, lazy commits take their time.
+/// Checkpoints move as soon as they may; lazy commits wait long.
 fn patient() -> InstanceOptions {
     InstanceOptions {
         lazy_wait: Span::seconds(100),
@@ -22,7 +22,7 @@ fn patient() -> InstanceOptions {
     }
 }
 
-/// Runs `work` on an open instance; gives what it says, and what happened to the files.
+/// Runs `work` on an open instance; returns its result and the history of the files.
 fn live<T: 'static>(work: impl AsyncFnOnce(World, Instance<Bytes>) -> T + 'static) -> (T, Journal) {
     let mut virtual_world = VirtualWorld::new(VirtualOptions {
         store: tree_files(),
@@ -37,8 +37,8 @@ fn live<T: 'static>(work: impl AsyncFnOnce(World, Instance<Bytes>) -> T + 'stati
     (said, virtual_world.machine.stop_recording().unwrap())
 }
 
-/// Runs `work` on an open instance; gives what it says, and the files as they are when the power fails then and takes
-/// everything that is not durable with it.
+/// Runs `work` on an open instance; returns its result and the files after a power failure at the end, which loses
+/// everything that is not durable.
 fn crash_after<T: 'static>(
     work: impl AsyncFnOnce(World, Instance<Bytes>) -> T + 'static,
 ) -> (T, Store) {
@@ -48,7 +48,7 @@ fn crash_after<T: 'static>(
     (said, images.image(end, Sample::Nothing))
 }
 
-/// Runs `look` on what recovery makes of `store`.
+/// Runs `look` on the recovered `store`.
 fn recovered<T: 'static>(
     store: Store,
     look: impl AsyncFnOnce(Instance<Bytes>) -> T + 'static,
@@ -72,7 +72,7 @@ async fn insert(instance: &Instance<Bytes>, key: u8, commit: Commit) {
     transaction.commit(commit).await.unwrap();
 }
 
-/// Logs more than a checkpoint has to move by.
+/// Logs more than the smallest move of a checkpoint.
 async fn make_way(instance: &Instance<Bytes>) {
     for key in 100..150 {
         insert(instance, key, Commit::Hard).await;
@@ -91,9 +91,9 @@ async fn checkpoint(world: &World, instance: &Instance<Bytes>) {
     }
 }
 
-/// The first half of a transaction was on disk and behind the checkpoint, the second half and the lazy commit still in
-/// memory. The transaction counted as over, so nothing kept the checkpoint from passing the first half, and recovery did
-/// not know that there was anything to undo.
+/// The first half of a transaction was on disk and before the checkpoint, the second half and the lazy commit still in
+/// memory. The transaction counted as closed, so the checkpoint passed its first half, and recovery did not know that there
+/// was anything to undo.
 #[test]
 fn a_lazy_commit_in_memory_keeps_its_transaction_undoable() {
     let ((), store) = crash_after(async |world, instance| {
@@ -112,7 +112,7 @@ fn a_lazy_commit_in_memory_keeps_its_transaction_undoable() {
     assert_eq!(a, b, "half a transaction");
 }
 
-/// The same with a transaction that was taken back: the record that says so was in memory.
+/// The same with a transaction that was undone: the record of that was in memory.
 #[test]
 fn a_transaction_taken_back_in_memory_stays_undoable() {
     let ((), store) = crash_after(async |world, instance| {
@@ -129,8 +129,8 @@ fn a_transaction_taken_back_in_memory_stays_undoable() {
     assert!(!there, "a record that nobody committed");
 }
 
-/// A file had grown, and the checkpoint passed the record that says so before any sync of the file: its pages were all
-/// clean, so there was nothing to sync. The space trees then owned pages that the file did not have.
+/// A file had grown, and the checkpoint passed the log record of that before the file was synced: its pages were all clean,
+/// so there was nothing to sync. The space trees then owned pages that the file did not have.
 #[test]
 fn growth_is_durable_before_the_checkpoint_passes_it() {
     let (pages, store) = crash_after(async |world, instance| {
@@ -148,8 +148,8 @@ fn growth_is_durable_before_the_checkpoint_passes_it() {
     assert!(there >= pages, "{there} pages of {pages}");
 }
 
-/// A process died between the two renames of a roll, and the first was not durable. The next process saw it done and began
-/// its own log with the second one alone: a loss of power then put the new file in the place of the old current one.
+/// A process died between the two renames of a roll, and the first was not durable. The next process saw it done and
+/// started its own log with only the second. A power failure then replaced the old current file with the new one.
 #[test]
 fn names_that_a_dead_process_gave_are_durable_before_the_next_roll() {
     let (generation, killed) = crash_after(async |_, instance| {
@@ -181,8 +181,8 @@ fn names_that_a_dead_process_gave_are_durable_before_the_next_roll() {
     }
 }
 
-/// The power failed between the two copies of the checkpoint. Recovery began at the first and gave up the logs before it, then
-/// wrote the first again: a torn write left the second, which needed those logs.
+/// The power failed between the two copies of the checkpoint. Recovery started at the first and released the logs before
+/// it, then wrote the first again. A torn write left the second, which needed those logs.
 #[test]
 fn the_checkpoint_that_recovery_began_at_stays_until_another_is_durable() {
     let ((), journal) = live(async |world, instance| {
@@ -221,7 +221,7 @@ fn the_checkpoint_that_recovery_began_at_stays_until_another_is_durable() {
     assert!(torn_writes > 5, "{torn_writes} torn writes");
 }
 
-/// The writes of the checkpoint: where, and when.
+/// The checkpoint writes, with their offsets.
 fn checkpoint_writes(journal: &Journal) -> impl Iterator<Item = (u64, &Recorded)> {
     let last = Step(u32::try_from(journal.moments().len()).unwrap());
     let files = CrashImages::new(journal).image(last, Sample::Everything);
@@ -250,8 +250,8 @@ fn opened_and_closed(store: Store) -> Journal {
     virtual_world.machine.stop_recording().unwrap()
 }
 
-/// Of a file that was being made a torn write left less than a block, and the next opening took it for somebody else's.
-/// So the length of a file is made durable before anything is written into it.
+/// While a file was being created, a torn write left less than a block, and the next open took it for a foreign file. So
+/// the length of a file is durable before anything is written to it.
 #[test]
 fn no_file_is_written_before_a_block_of_it_is_durable() {
     let ((), journal) = live(async |_, instance| {

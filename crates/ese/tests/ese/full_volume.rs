@@ -1,8 +1,7 @@
-//! A database volume that is full: whatever a transaction has done can be taken back all the same.
+//! A full database volume: every transaction can still be undone.
 //!
-//! A replacement that makes a record shorter leaves room on its page. Somebody else could use it, and then taking the
-//! replacement back would need a split, for which a full volume has no page. So the room stays claimed until the transaction
-//! is over.
+//! A replacement that shortens a record leaves room on its page. If another transaction used it, undoing the replacement
+//! would need a split, for which a full volume has no page. So the room stays claimed until the transaction ends.
 
 use crate::common::{TABLE, open, options, tree_files};
 use brunt_ese::content::Bytes;
@@ -14,7 +13,7 @@ use brunt_world_virtual::{Store, VirtualOptions, VirtualVolume, VirtualWorld};
 const FRAMES: u32 = 64;
 const LONG: usize = 700;
 
-/// A world whose databases have room for little more than they begin with.
+/// A world whose databases have little room to grow.
 fn world_of(store: Store) -> VirtualWorld {
     let data = VirtualVolume {
         bytes: ByteSize::kib(640).get(),
@@ -38,7 +37,7 @@ fn setup() -> InstanceOptions {
     }
 }
 
-/// Even numbers are there from the beginning; odd ones go between them.
+/// Even numbers exist from the start; odd ones go between them.
 fn key(number: u32) -> [u8; 4] {
     number.to_be_bytes()
 }
@@ -47,7 +46,8 @@ fn content(number: u32, length: usize) -> Vec<u8> {
     [key(number).as_slice(), &vec![7; length]].concat()
 }
 
-/// Inserts records `from`, `from + 2` and so on, each in a transaction of its own, until the volume is full: where it ended.
+/// Inserts records `from`, `from + 2` and so on, each in its own transaction, until the volume is full; returns the first
+/// that failed.
 async fn fill(instance: &Instance<Bytes>, from: u32) -> u32 {
     for number in (from..10_000).step_by(2) {
         let transaction = instance.begin();
@@ -118,7 +118,7 @@ fn room_that_a_transaction_gave_up_is_everybodys_when_it_has_committed() {
     });
 }
 
-/// Whoever claims room may use it: longer again, and longer than ever where there is more.
+/// A transaction may use the room it claims: the record can grow again, and further if there is room.
 #[test]
 fn a_transaction_uses_the_room_that_it_claims() {
     let mut world = world_of(tree_files());
@@ -148,7 +148,7 @@ fn recovery_takes_back_on_a_full_volume() {
         let end = fill(&instance, 0).await;
         let shorter = instance.begin();
         replace_all(&shorter, end, 5).await;
-        // A second one that is open as well, and whose hard commit makes everything before it durable.
+        // Another open transaction, whose hard commit makes everything before it durable.
         let other = instance.begin();
         let _ = fill(&instance, 1).await;
         other.commit(Commit::Hard).await.unwrap();

@@ -1,7 +1,7 @@
 //! Bytes and ghosts are one engine: the same work on the same device makes the same I/O at the same times.
 //!
-//! Work is a sequence of pages touched, a record's length, and how it commits. Everything below runs for real: cache,
-//! log, checkpoint, eviction, maintenance, preread and backup reads. What differs is only whether pages and records have
+//! Work is a sequence of touched pages, a record length, and a kind of commit. Everything else is real: cache, log,
+//! checkpoint, eviction, maintenance, preread and backup reads. The only difference is whether pages and records have
 //! content.
 
 use std::cell::RefCell;
@@ -29,7 +29,7 @@ use brunt_world_virtual::{
 const PAGES: u32 = 400;
 const DATABASES: u8 = 2;
 
-/// What was asked of the device, and when.
+/// A request to the device, and its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Asked {
     at: Time,
@@ -41,7 +41,7 @@ struct Asked {
     length: u64,
 }
 
-/// One arm: requests are served in order, and the further it has to go the longer it takes.
+/// A disk arm: requests are served in order, and longer distances take longer.
 struct Arm {
     trace: Rc<RefCell<Vec<Asked>>>,
     busy_until: Time,
@@ -73,7 +73,7 @@ impl Device for Arm {
     }
 }
 
-/// How content is changed.
+/// Changing a page's content.
 trait Changed: Content {
     fn change(cache: &Cache<Self>, database: u8, page: PageNumber, time: DatabaseTime)
     where
@@ -85,7 +85,7 @@ impl Changed for Bytes {
         let mut pages = cache.pages(database);
         let bytes = pages.change(page);
         bytes[8..16].copy_from_slice(&time.0.to_le_bytes());
-        // A page without tags is refused when it is read, unless it says that there is nothing in it yet.
+        // A page without tags is refused on reading unless its flags say that it has no content yet.
         let flags = PageFlags(u32::from_le_bytes([
             bytes[36], bytes[37], bytes[38], bytes[39],
         ]));
@@ -99,7 +99,7 @@ impl Changed for Ghost {
     fn change(_: &Cache<Self>, _: u8, _: PageNumber, _: DatabaseTime) {}
 }
 
-/// Pages that have content by now; others must be claimed.
+/// Pages that have content so far; others must be claimed.
 type Known = Rc<RefCell<BTreeSet<(u8, PageNumber)>>>;
 
 async fn session<C: Changed>(world: World, instance: Instance<C>, known: Known, number: u64) {
@@ -154,7 +154,7 @@ async fn session<C: Changed>(world: World, instance: Instance<C>, known: Known, 
     }
 }
 
-/// What a run leaves behind.
+/// Everything recorded in a run.
 struct Trace {
     asked: Vec<Asked>,
     digest: u64,
@@ -249,7 +249,7 @@ fn ghosts_and_bytes_do_the_same_io_at_the_same_times() {
     }
 }
 
-/// A blank instance takes the place of nothing.
+/// A blank instance never replaces existing files.
 #[test]
 fn a_blank_instance_is_not_started_over_another() {
     let mut virtual_world = VirtualWorld::new(VirtualOptions::new(1));

@@ -1,5 +1,5 @@
-//! Databases grow before anybody needs the room: a session that inserts all the time never waits for the file system, and
-//! when the volume is full it is told so by the operation that needs the room.
+//! Databases grow ahead of need: a session that inserts continuously never waits for the file system. If the volume is
+//! full, the operation that needs the room reports it.
 
 use crate::common::{SIZE, TABLE, database_path, open, options, tree_files};
 use brunt_ese::content::Bytes;
@@ -10,11 +10,11 @@ use brunt_units::{ByteSize, Span};
 use brunt_world::{IoError, VolumeError};
 use brunt_world_virtual::{VirtualOptions, VirtualVolume, VirtualWorld};
 
-/// Pages the database begins with.
+/// Initial pages of the database.
 const BEGIN_PAGES: u64 = 24;
 const GROWTH_PAGES: u32 = 48;
 
-/// A world with one tree database on a volume of `bytes`; its logs lie on another.
+/// A world with one tree database on a volume of `bytes`; its logs are on another.
 fn world(bytes: ByteSize) -> VirtualWorld {
     VirtualWorld::new(VirtualOptions {
         store: tree_files(),

@@ -1,6 +1,8 @@
-//! A transaction inserts what it has deleted itself. The deleted entry is still in its place, because deleting may be taken back.
+//! A transaction inserts an entry that it has deleted itself. The deleted entry is still in place, because the delete may
+//! be undone.
 //!
-//! Messages need it: a body that becomes shorter and longer again in one transaction gives chunks up and wants them back.
+//! Messages need this: a body that becomes shorter and longer again in one transaction deletes chunks and inserts them
+//! again.
 
 use crate::common::{INDEX, TABLE, open, options, tree_files};
 use brunt_ese::content::Bytes;
@@ -25,7 +27,7 @@ async fn opened(world: &World) -> Instance<Bytes> {
     open(world, 32, options(1, 512)).await.unwrap().0
 }
 
-/// Deletes and inserts `rounds` times, with other data each time.
+/// Deletes and inserts `rounds` times, with different data each time.
 async fn turn_over(transaction: &Transaction<'_>, rounds: u8) -> Result<(), EngineError> {
     transaction.lock(0, TABLE, KEY)?;
     for round in 0..rounds {
@@ -93,7 +95,7 @@ fn it_is_as_it_was_when_the_transaction_is_taken_back() {
     });
 }
 
-/// What recovery makes of it, from the log alone: committed or not.
+/// The result of recovery, from the log alone: committed or not.
 #[test]
 fn recovery_knows_it_too() {
     for commits in [true, false] {
@@ -106,7 +108,7 @@ fn recovery_knows_it_too() {
             if commits {
                 transaction.commit(Commit::Hard).await.unwrap();
             }
-            // A hard commit of somebody else makes all of the log durable.
+            // The hard commit of another transaction makes the whole log durable.
             let other = instance.begin();
             other.insert(0, TABLE, b"other", b"data").await.unwrap();
             other.commit(Commit::Hard).await.unwrap();

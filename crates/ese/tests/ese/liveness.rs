@@ -1,4 +1,4 @@
-//! What has to end ends: many sessions on the smallest cache get through, and an undo that finds nothing to undo gives up.
+//! Everything terminates: many sessions get through on the smallest cache, and an undo that finds nothing to undo gives up.
 
 use crate::common::{INDEX, TABLE, database_path, open, options, tree_database, tree_files};
 use brunt_ese::content::Bytes;
@@ -15,7 +15,7 @@ use brunt_world_virtual::{Store, VirtualOptions, VirtualVolume, VirtualWorld};
 const SESSIONS: u64 = 12;
 const FRAMES: u32 = 16;
 
-/// Inserts far more than the frames hold, all over the tree.
+/// Inserts much more than fits in the frames, all over the tree.
 async fn session(instance: Instance<Bytes>, mut draw: Stream) -> u64 {
     let mut done = 0;
     for _ in 0..60 {
@@ -44,7 +44,7 @@ async fn session(instance: Instance<Bytes>, mut draw: Stream) -> u64 {
     done
 }
 
-/// Runs `test` on an instance with the smallest cache, over a database that holds two empty trees.
+/// Runs `test` on an instance with the smallest cache, over a database with two empty trees.
 fn on_a_tree(test: impl AsyncFnOnce(World, Instance<Bytes>) + 'static) {
     let mut virtual_world = VirtualWorld::new(VirtualOptions {
         store: tree_files(),
@@ -66,7 +66,7 @@ fn many_sessions_on_the_smallest_cache_get_through() {
                 world.spawner.spawn(session(instance.clone(), draw))
             })
             .collect();
-        // Background tasks would let virtual time go on for ever.
+        // Background tasks would let virtual time run forever.
         let alarm = world.clone();
         drop(world.spawner.spawn(async move {
             alarm.sleep(Span::seconds(3600)).await;
@@ -81,8 +81,8 @@ fn many_sessions_on_the_smallest_cache_get_through() {
     });
 }
 
-/// The loop of an undo takes back its last step until there is none. What the pages do not have it cannot take back, and
-/// it tried for ever.
+/// The undo loop reverts the last step until there is none. If the pages do not have that step, it cannot be reverted, and
+/// the loop used to retry forever.
 #[test]
 fn undoing_what_is_not_there_is_an_error() {
     on_a_tree(async |_, instance| {
@@ -100,8 +100,8 @@ fn undoing_what_is_not_there_is_an_error() {
     });
 }
 
-/// Works until there is no room, goes on in a transaction that is open until the reserve logs are used up, too, and closes. Why it
-/// ended, and whether closing failed.
+/// Works until there is no room, then continues in an open transaction until the reserve logs are used up too, and closes.
+/// Returns the final error, and whether closing failed.
 async fn fill_the_volume(world: World) -> (EngineError, bool) {
     let (instance, _) = open(&world, FRAMES, options(1, 512)).await.unwrap();
     let open = instance.begin();
@@ -123,12 +123,12 @@ async fn fill_the_volume(world: World) -> (EngineError, bool) {
         key[..8].copy_from_slice(&number.to_be_bytes());
         number += 1;
     }
-    // Undo logs, too, and the log may be what found no room.
+    // Undo writes log too, and the log may be what ran out of room.
     let closed = instance.clone().close().await;
     (why, closed.is_err())
 }
 
-/// The checkpoint of an instance that had failed went on moving after it was closed, and gave logs up while they were judged.
+/// After a failed instance was closed, its checkpoint kept moving and released logs while they were being verified.
 #[test]
 fn an_instance_that_could_not_be_closed_leaves_its_files_alone() {
     let mut failed = 0;

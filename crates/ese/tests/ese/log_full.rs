@@ -1,4 +1,4 @@
-//! A log volume that fills up: what has begun ends, nothing new begins, databases close clean, and a crash loses nothing.
+//! A log volume fills up: open transactions end, no new ones start, databases close clean, and a crash loses nothing.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ use brunt_world_virtual::{Store, VirtualOptions, VirtualVolume, VirtualWorld};
 const LOG: ByteSize = ByteSize::kib(64);
 const FRAMES: u32 = 32;
 
-/// A world whose logs have room for so many files, the checkpoint, and half a file that nobody can use.
+/// A world whose log volume has room for `logs` files, the checkpoint, and half a file that cannot be used.
 fn world_of(store: Store, logs: u64) -> VirtualWorld {
     let log = VirtualVolume {
         path: PathBuf::from("/log"),
@@ -48,7 +48,7 @@ async fn insert(instance: &Instance<Bytes>, number: u32) -> Result<(), EngineErr
     transaction.commit(Commit::Hard).await
 }
 
-/// Inserts until there is no room: how many are in.
+/// Inserts until there is no room; returns the number of records.
 async fn fill(instance: &Instance<Bytes>) -> u32 {
     for number in 0..10_000 {
         match insert(instance, number).await {
@@ -105,7 +105,7 @@ fn what_has_begun_ends_and_the_databases_close_clean() {
         }
         let records = fill(&instance).await;
         assert!(instance.failure().is_none());
-        // Others go on, as long as they have begun.
+        // Other transactions continue if they have already changed something.
         ends.0
             .insert(0, TABLE, &key(9004), &[9; 1000])
             .await
@@ -137,7 +137,7 @@ fn what_has_begun_ends_and_the_databases_close_clean() {
     });
 }
 
-/// The process dies while the volume is full: it is opened again with no more room than there was.
+/// The process dies while the volume is full, and the next one has no more room.
 #[test]
 fn a_full_volume_is_recovered_as_it_is() {
     let mut world = world_of(tree_files(), 9);
@@ -160,8 +160,8 @@ fn a_full_volume_is_recovered_as_it_is() {
     assert_eq!(state(&world.machine.store()), DatabaseState::Clean);
 }
 
-/// With circular logging nobody has to make room: the next start gives up what it does not need, whether the instance was
-/// closed or died.
+/// With circular logging, no manual clean-up is needed: the next open releases what it does not need, whether the instance
+/// was closed or died.
 #[test]
 fn the_next_start_makes_room_with_circular_logging() {
     let circular = || InstanceOptions {
@@ -192,7 +192,7 @@ fn the_next_start_makes_room_with_circular_logging() {
     }
 }
 
-/// Somebody takes old logs away, as a backup does: work goes on by itself.
+/// Old logs are removed, as by a backup, and work resumes by itself.
 #[test]
 fn work_goes_on_when_there_is_room_again() {
     let mut world = world_of(tree_files(), 9);
@@ -214,8 +214,8 @@ fn work_goes_on_when_there_is_room_again() {
     });
 }
 
-/// One transaction that never ends uses up the reserves, too: the stream ends with the same number, and what was committed is
-/// there when somebody has made room.
+/// One endless transaction uses up the reserves too. The stream ends with the same error number, and committed records are
+/// there after space has been freed.
 #[test]
 fn reserves_are_not_without_end() {
     let mut world = world_of(tree_files(), 9);
@@ -249,7 +249,7 @@ fn reserves_are_not_without_end() {
     });
 }
 
-/// A file that bears a reserve's name and is somebody else's is not touched.
+/// A foreign file with a reserve's name is not touched.
 #[test]
 fn a_reserve_of_somebody_else_is_refused() {
     let path = reserve_path(Path::new("/log"), "edb", 2);

@@ -1,4 +1,4 @@
-//! Logs that are gone are missed, at every start alike, and a start that refuses them changes neither names nor headers.
+//! Lost logs are detected at every open, and an open that refuses them changes neither names nor headers.
 
 use std::path::{Path, PathBuf};
 
@@ -22,7 +22,7 @@ fn setup() -> InstanceOptions {
     }
 }
 
-/// Runs `work` on the files of `store`; gives what it says and the files as they are then.
+/// Runs `work` on the files of `store`; returns its result and the files afterwards.
 fn run<T: 'static>(store: Store, work: impl AsyncFnOnce(World) -> T + 'static) -> (T, Store) {
     let mut made = VirtualWorld::new(VirtualOptions {
         store,
@@ -43,7 +43,8 @@ async fn insert(instance: &Instance<Bytes>, numbers: std::ops::Range<u32>) {
     }
 }
 
-/// Files after a clean shutdown, and those of a process that has worked on them since and died. Its pages are written.
+/// The files after a clean shutdown, and those left by a process that has then worked on them and died. Its pages are
+/// written.
 fn closed_and_killed() -> (Store, Store) {
     let ((), closed) = run(tree_files(), async |world| {
         let (instance, _) = open(&world, FRAMES, setup()).await.unwrap();
@@ -70,7 +71,7 @@ fn start(store: Store) -> (Option<EngineError>, Store) {
     })
 }
 
-/// Names and contents of the log folder.
+/// Names and contents of the files in the log folder.
 fn logs(store: &Store) -> Vec<(PathBuf, Vec<u8>)> {
     let names = store.names().filter(|(path, _)| path.starts_with("/log"));
     names
@@ -78,7 +79,7 @@ fn logs(store: &Store) -> Vec<(PathBuf, Vec<u8>)> {
         .collect()
 }
 
-/// Starts twice; what the first start says, once it is sure that it has changed no log, and that the second says the same.
+/// Opens twice; returns the first error after checking that no log has changed and that the second error is the same.
 fn refused(store: &Store) -> EngineError {
     let (error, left) = start(store.fork());
     let error = error.expect("it is refused");
@@ -129,7 +130,7 @@ fn files_that_are_gone_are_named() {
         let (_, lost) = files.split_at(files.len() - count);
         assert_eq!(refused(&without(&killed, lost)), required(&lost[0]));
     }
-    // The older ones are before the checkpoint.
+    // Older files are before the checkpoint.
     let lost = &files[files.len() - 3..files.len() - 2];
     assert_eq!(refused(&without(&killed, lost)), required(&lost[0]));
     for checkpoint in [None, Some("/log/edb.chk".into())] {
@@ -203,7 +204,7 @@ fn a_log_that_is_damaged_or_cut_short_is_named() {
         "{error}"
     );
 
-    // Everything that was written since pages were is gone, and so is some of the log of those pages.
+    // Everything written since the pages is lost, and some of the log of those pages too.
     let ((), written) = run(killed.fork(), async |world| {
         let (instance, _) = open(&world, FRAMES, setup()).await.unwrap();
         insert(&instance, 700..720).await;

@@ -1,4 +1,4 @@
-//! The engine from outside, in one program: each file is a subject.
+//! External tests of the engine, built as one program: each file is a subject.
 
 mod attachments;
 mod backup;

@@ -1,4 +1,4 @@
-//! The scan of a database in use: at its pace, without false alarms, and finding what is bad.
+//! The scan of a database in use: its pace, no false alarms, and detection of bad pages.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -29,7 +29,7 @@ fn virtual_world(store: Store, seed: u64) -> VirtualWorld {
     })
 }
 
-/// Runs sessions and a scan over it, then closes; what the scan found, and the files.
+/// Runs sessions during a scan, then closes; returns the findings and the files.
 fn work(store: Store, seed: u64) -> (Findings, Store) {
     let mut virtual_world = virtual_world(store, seed);
     let (world, machine) = (virtual_world.world.clone(), virtual_world.machine.clone());
@@ -82,7 +82,7 @@ fn a_bad_page_is_found_and_named_like_by_an_operation() {
     let mut noise = vec![0; 512];
     Streams::new(1).named("rot").fill(&mut noise);
     store.write(file, PageNumber(20).offset(SIZE) + 1024, &noise);
-    // A write that never came: the flush map knows better.
+    // A lost first write: the flush map reveals it.
     store.write(file, PageNumber(30).offset(SIZE), &[0; 4096]);
     let mut virtual_world = virtual_world(store, 5);
     let world = virtual_world.world.clone();
@@ -119,11 +119,11 @@ fn the_pace_is_one_batch_and_one_pause() {
             let of = &mut meters.databases[0];
             (of.maintenance.close_interval(), of.blank.close_interval())
         });
-        // 262,144 bytes take 362 µs of this device, and the pause is 100 ms.
+        // 262,144 bytes take 362 µs on this device, and the pause is 100 ms.
         assert_eq!((read.count, read.bytes), (20, 20 * 262_144));
         let Findings { blank, skipped, .. } = scan.findings();
         assert_eq!(blank + skipped, 20 * 64);
-        // All of it is blank; what is cached is not judged.
+        // All of it is blank; cached pages are skipped.
         assert_eq!(unwritten, read.bytes);
         instance.close().await.unwrap();
     });

@@ -1,4 +1,4 @@
-//! A database from creation to clean shutdown: made in bulk, worked on by transactions, verified, read back.
+//! A database from creation to clean shutdown: bulk load, transactions, verification, read back.
 
 use std::path::Path;
 use std::rc::Rc;
@@ -24,7 +24,7 @@ use brunt_world_virtual::{VirtualOptions, VirtualWorld};
 const COUNT: u64 = 1500;
 const FOLDERS: u64 = 7;
 
-/// Messages whose ids are their numbers turned around, so that neighbours in time are strangers in the tree.
+/// Messages whose ids are their numbers with reversed bits, so that consecutive messages are far apart in the tree.
 struct Source;
 
 fn id_of(number: u64) -> i64 {
@@ -97,7 +97,7 @@ async fn open(world: &World, size: PageSize) -> Instance<brunt_ese::content::Byt
     Instance::open(world, &cache, engine(size)).await.unwrap().0
 }
 
-/// Every message is there, with what it should hold; nothing else is.
+/// Checks that every message is there with the right content, and no other.
 async fn read_back(
     instance: &Instance<brunt_ese::content::Bytes>,
     table: &MessageTable,
@@ -124,7 +124,7 @@ async fn read_back(
     }
 }
 
-/// Every tree the catalog names, and the catalog itself.
+/// Every tree in the catalog, and the catalog itself.
 async fn all_trees(instance: &Instance<brunt_ese::content::Bytes>) -> Vec<TreeId> {
     let tables = instance.look(0, |pages| match read_catalog(pages) {
         Ok(tables) => Ok(tables),

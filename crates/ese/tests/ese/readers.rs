@@ -1,11 +1,11 @@
 //! Databases of ours, read by programs that share no code with us.
 //!
-//! A database is created, and then worked on by transactions and closed, both by the engine in a virtual world; each time
-//! `dissect.esedb` and `pyesedb` read it back: every column of every record, bodies inside their record and apart from it.
-//! The interpreter that has both is named by `BRUNT_READERS_PYTHON`; without it the test counts as skipped.
+//! The engine creates a database in a virtual world, then works on it with transactions and closes it. After each step
+//! `dissect.esedb` and `pyesedb` read it back: every column of every record, with bodies inside the record and separate
+//! from it. `BRUNT_READERS_PYTHON` names the Python interpreter that has both; without it the test counts as skipped.
 //!
-//! Subjects and bodies are those of a test: both readers look for a compression scheme in the first byte of chunks that are not
-//! compressed, on genuine files too, and must find none in ours.
+//! Subjects and bodies are made for the test: both readers look for a compression scheme in the first byte of uncompressed
+//! chunks, even in genuine files, and must not find one in ours.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -40,7 +40,7 @@ struct Mail {
     body: Vec<u8>,
 }
 
-/// Messages by their id.
+/// Messages by id.
 #[derive(Clone, Debug)]
 struct Mails(BTreeMap<u64, Mail>);
 
@@ -166,7 +166,7 @@ async fn work(world: World, size: PageSize, mut mails: Mails, mut draw: Stream) 
     mails
 }
 
-/// Hands the database and what it should hold to the readers; returns what they say.
+/// Passes the database and its expected content to the readers; returns their output.
 fn read_back(python: &Path, folder: &Path, database: &[u8], mails: &Mails) -> String {
     let mut lines = String::new();
     for (number, mail) in &mails.0 {

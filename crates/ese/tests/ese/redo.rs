@@ -1,4 +1,4 @@
-//! Redo is idempotent: over pages that have some of the log, or all of it, it makes the same pages, however often it begins.
+//! Redo is idempotent: it makes the same pages whether they have some of the log or all of it, however often it starts.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use brunt_world_virtual::{Journal, Store, VirtualOptions, VirtualWorld};
 
 const FRAMES: u32 = 64;
 
-/// Nothing but what is asked for makes a checkpoint or gives up a log.
+/// Checkpoints move and logs are released only on request.
 fn quiet() -> InstanceOptions {
     InstanceOptions {
         circular: Circular::Off,
@@ -24,7 +24,7 @@ fn quiet() -> InstanceOptions {
     }
 }
 
-/// Hard commits of inserts and replacements, in part before and in part after all pages were written.
+/// Hard commits of inserts and replacements, some before all pages are written and some after.
 fn work(seed: u64, later: u64) -> Journal {
     let mut made = VirtualWorld::new(VirtualOptions {
         store: tree_files(),
@@ -62,7 +62,7 @@ fn lost_power(journal: &Journal) -> Store {
     images.image(end, Sample::Nothing)
 }
 
-/// Opens and closes what a crash left: what recovery did, and the files.
+/// Opens and closes what a crash left; returns the recovery report and the files.
 fn recover(store: Store) -> (RecoveryReport, Store) {
     let mut made = VirtualWorld::new(VirtualOptions {
         store,
@@ -77,7 +77,7 @@ fn recover(store: Store) -> (RecoveryReport, Store) {
     (report, made.machine.store())
 }
 
-/// The pages of the database without what each write of them changes: checksum and flush type.
+/// The pages of the database without what each write changes: checksum and flush type.
 fn pages(store: &Store) -> Vec<Vec<u8>> {
     let file = store.find(&database_path(0)).unwrap();
     let page = |number| {
@@ -106,13 +106,13 @@ fn pages_that_have_everything_are_left_as_they_are() {
         let left = lost_power(&work(seed, 0));
         let (report, found) = recover(left.fork());
         assert!(report.records > 60, "{report:?}");
-        // Pages that the log begins with zeros are made again, to what they were.
+        // Pages that the log starts from zeros are rebuilt as they were.
         assert!(report.changes < report.records, "{report:?}");
         assert!(pages(&left) == pages(&found), "seed {seed}");
     }
 }
 
-/// The pages that one redo has made, under the headers, logs and checkpoint of before it.
+/// The pages made by one redo, with the earlier headers, logs and checkpoint.
 #[test]
 fn a_second_redo_makes_the_same_pages() {
     for seed in 1..6 {
@@ -128,7 +128,7 @@ fn a_second_redo_makes_the_same_pages() {
             found.read(from, number.offset(SIZE), &mut bytes);
             again.write(to, number.offset(SIZE), &bytes);
         }
-        // The flush map of before remembers other writes of these pages.
+        // The earlier flush map remembers other writes of these pages.
         again.unlink(Path::new("/data/tiny0.jfm"));
         let (second, same) = recover(again);
         assert_eq!(second.records, first.records);

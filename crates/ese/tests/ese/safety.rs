@@ -1,4 +1,4 @@
-//! Nothing of somebody else's is written to, replaced or removed, whatever its name.
+//! Foreign files are never written, replaced or removed, whatever their name.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use brunt_ese::format::stamp::{Signature, Stamp};
 use brunt_units::LogPosition;
 use brunt_world_virtual::{Store, VirtualOptions, VirtualWorld};
 
-/// Opens the instance over `store`: what refused it, and what the files are afterwards.
+/// Opens the instance over `store`; returns the error and the files afterwards.
 fn refused(store: Store) -> (EngineError, Store) {
     let mut virtual_world = VirtualWorld::new(VirtualOptions {
         store,
@@ -28,7 +28,7 @@ fn refused(store: Store) -> (EngineError, Store) {
 }
 
 fn foreign(bytes: usize) -> Vec<u8> {
-    // What another program's file may look like: our kind of structure, not our marker.
+    // A plausible foreign file: our kind of structure without our marker.
     (0..bytes)
         .map(|at| u8::try_from(at.rem_euclid(251)).unwrap())
         .collect()

@@ -1,7 +1,7 @@
-//! Many sessions in a cache that could hold the pages of few of them.
+//! Many sessions in a cache that has room for the pages of only a few.
 //!
-//! An operation keeps the pages it has waited for until it is done. If everybody may begin, together they hold all frames,
-//! each waits for one more, and nobody ever lets go.
+//! An operation keeps the pages it has waited for until it is done. If all could start, they would together hold all
+//! frames, each waiting for one more: a deadlock.
 
 use crate::common::{INDEX, TABLE, open, options, tree_files};
 use brunt_ese::content::Bytes;
@@ -21,7 +21,7 @@ fn key(number: u64) -> Vec<u8> {
     key
 }
 
-/// Inserts, reads and deletes records of its own, which lie among those of the others.
+/// Inserts, reads and deletes its own records, which are interleaved with those of other sessions.
 async fn session(instance: Instance<Bytes>, number: u64, mut draw: Stream) {
     let mut mine = Vec::new();
     for round in 0..ROUNDS {
@@ -57,7 +57,7 @@ fn work(seed: u64, frames: u32) {
     let world = virtual_world.world.clone();
     virtual_world.executor.block_on(async move {
         let options = InstanceOptions {
-            // Small steps, so that the database grows often, with everybody waiting.
+            // Small growths, so that the database grows often while all sessions wait.
             growth_pages: 8,
             ..options(1, 512)
         };

@@ -1,4 +1,4 @@
-//! Tables, columns and indexes: what the catalog's rows say, put together.
+//! Tables, columns and indexes, assembled from the catalog's rows.
 //!
 //! Source of the flags: microsoft/Extensible-Storage-Engine, dev/ese/src/inc/cat.hxx and dev/ese/src/inc/idb.hxx.
 
@@ -9,29 +9,29 @@ use crate::format::column::{ColumnId, ColumnType, FixedLayout, Part};
 use crate::format::field::u16_at;
 use crate::format::page::ObjectId;
 
-/// How full a bulk load fills the pages of a table or index, in percent.
+/// Fill of a table's or index's pages by a bulk load, in percent.
 pub const DENSITY: u32 = 80;
 /// Code page of UTF-16 text.
 pub const UNICODE: u16 = 1200;
-/// Code page of text with one byte a letter.
+/// Code page of text with one byte per character.
 pub const LATIN: u16 = 1252;
 
-/// Column flag: may not be without a value.
+/// Column flag: a value is required.
 pub const COLUMN_NOT_NULL: u32 = 0x0001;
-/// Column flag: the engine counts it up.
+/// Column flag: the engine increments it.
 pub const COLUMN_AUTOINCREMENT: u32 = 0x0004;
 /// Column flag: may have several values.
 pub const COLUMN_MULTI_VALUED: u32 = 0x0008;
 
-/// Index flag: keys do not repeat.
+/// Index flag: keys are unique.
 pub const INDEX_UNIQUE: u32 = 0x0001;
 /// Index flag: the table's own order.
 pub const INDEX_PRIMARY: u32 = 0x0020;
-/// Flags of a primary index: unique, in the catalog's usual form.
+/// Flags of a primary index: unique, as genuine catalogs have them.
 pub const PRIMARY_FLAGS: u32 = 0x1_002F;
-/// Flags of a secondary index whose keys do not repeat.
+/// Flags of a secondary index with unique keys.
 pub const UNIQUE_FLAGS: u32 = 0x1_000F;
-/// Flags of a secondary index whose keys may repeat.
+/// Flags of a secondary index with non-unique keys.
 pub const NON_UNIQUE_FLAGS: u32 = 0x1_000E;
 
 const LONG_VALUES_DENSITY: u32 = 100;
@@ -44,15 +44,15 @@ pub struct Column {
     pub id: ColumnId,
     /// Its name.
     pub name: String,
-    /// What it holds.
+    /// Its type.
     pub column_type: ColumnType,
-    /// Bytes of the longest value; 0 for a long column without a limit.
+    /// Maximum length of a value in bytes; 0 for a long column without a limit.
     pub bytes_max: u32,
     /// Flags.
     pub flags: u32,
     /// Code page of text, [`UNICODE`] or [`LATIN`]; 0 for everything else.
     pub code_page: u16,
-    /// Value of records that have none, as the column holds it.
+    /// Value of records that have none, as stored in the column.
     pub default_value: Option<Vec<u8>>,
 }
 
@@ -61,15 +61,15 @@ pub struct Column {
 pub struct Index {
     /// Its name.
     pub name: String,
-    /// Its tree: of a primary index the table's.
+    /// Object id of its tree; for a primary index, the table's.
     pub object: ObjectId,
-    /// The root page of its tree: of a primary index the table's.
+    /// Root page of its tree; for a primary index, the table's.
     pub root: PageNumber,
-    /// How full a bulk load fills its pages, in percent.
+    /// Fill of its pages by a bulk load, in percent.
     pub density: u32,
     /// Flags.
     pub flags: u32,
-    /// Longest key, when it is not 255.
+    /// Maximum key length, if not 255.
     pub key_max: Option<u16>,
     /// The columns, in order; all ascending.
     pub columns: Vec<ColumnId>,
@@ -93,34 +93,34 @@ pub struct Table {
     pub object: ObjectId,
     /// Its root page.
     pub root: PageNumber,
-    /// How full a bulk load fills its pages, in percent.
+    /// Fill of its pages by a bulk load, in percent.
     pub density: u32,
     /// Flags.
     pub flags: u32,
-    /// Pages it began with.
+    /// Initial number of pages.
     pub pages: u32,
     /// Its columns, by id.
     pub columns: Vec<Column>,
-    /// Its indexes, by object id; the primary one comes first.
+    /// Its indexes, by object id; the primary one is first.
     pub indexes: Vec<Index>,
-    /// The tree of its long values, once it has one.
+    /// The tree of its long values, if it has one.
     pub long_values: Option<LongValues>,
 }
 
 impl Index {
-    /// Whether the index is its table's order.
+    /// Whether the index is the table's primary one.
     pub fn is_primary(&self) -> bool {
         self.flags & INDEX_PRIMARY != 0
     }
 
-    /// Whether keys do not repeat.
+    /// Whether keys are unique.
     pub fn is_unique(&self) -> bool {
         self.flags & INDEX_UNIQUE != 0
     }
 }
 
 impl Table {
-    /// Where the fixed columns lie in a record.
+    /// Layout of the fixed columns in a record.
     pub fn layout(&self) -> FixedLayout {
         FixedLayout::new(self.fixed_columns().map(|column| column.bytes_max as usize))
     }
@@ -130,12 +130,12 @@ impl Table {
         self.columns.iter().filter(fixed)
     }
 
-    /// The column called `name`.
+    /// The column with this name.
     pub fn column(&self, name: &str) -> Option<&Column> {
         self.columns.iter().find(|column| column.name == name)
     }
 
-    /// The index called `name`.
+    /// The index with this name.
     pub fn index(&self, name: &str) -> Option<&Index> {
         self.indexes.iter().find(|index| index.name == name)
     }
@@ -143,8 +143,8 @@ impl Table {
     /// The catalog's rows for this table, in key order.
     ///
     /// # Panics
-    /// When columns or indexes do not ascend by id, fixed ids have gaps (readers derive places from sizes), or a fixed
-    /// column's size is not its type's.
+    /// When columns or indexes do not ascend by id, fixed ids have gaps (readers derive offsets from sizes), or a fixed
+    /// column's size does not match its type.
     pub fn rows(&self) -> Vec<CatalogRow> {
         assert!(
             self.columns.is_sorted_by(|a, b| a.id < b.id),
@@ -245,7 +245,7 @@ impl Table {
         }
     }
 
-    /// The tables that `rows`, in key order, describe.
+    /// Assembles the tables from `rows`, which are in key order.
     ///
     /// # Errors
     /// [`CatalogError::NoTable`], [`CatalogError::Column`], [`CatalogError::Index`].
@@ -294,7 +294,7 @@ fn read_column(row: &CatalogRow) -> Result<Column, CatalogError> {
     let id = u16::try_from(row.id).map_err(|_| refuse())?;
     let id = ColumnId(id);
     let part = id.part().ok_or_else(refuse)?;
-    // A layout is built from these, so they must make sense.
+    // A layout is built from these sizes, so they must be valid.
     if part == Part::Fixed && !(1..=255).contains(&row.space_usage) {
         return Err(refuse());
     }

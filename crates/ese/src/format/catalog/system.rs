@@ -10,7 +10,7 @@
 //! | `MSysObjids` | 6 | 29 | 29 |
 //! | `MSysLocales` | 7 | 30 | 30 |
 //!
-//! User tables begin at object 8 and page 31. The indexes' first pages come out of the catalog's twenty.
+//! User tables start at object 8 and page 31. The indexes' first pages are among the catalog's twenty.
 
 use brunt_units::{PageNumber, PageSize};
 
@@ -21,7 +21,7 @@ use crate::format::key::{KEY_BYTES_MAX, KeyBuilder};
 use crate::format::page::ObjectId;
 use crate::format::record::{Value, encode};
 
-/// The tree that is the database: its space is every page.
+/// The database itself as a tree: its space is every page.
 pub const DATABASE: ObjectId = ObjectId(1);
 /// Root page of [`DATABASE`]; its space trees follow.
 pub const DATABASE_ROOT: PageNumber = PageNumber(1);
@@ -31,7 +31,7 @@ pub const CATALOG: ObjectId = ObjectId(2);
 pub const CATALOG_ROOT: PageNumber = PageNumber(4);
 /// Pages of the catalog's first extent, from its root.
 pub const CATALOG_PAGES: u32 = 20;
-/// The catalog's second copy.
+/// The second copy of the catalog.
 pub const SHADOW: ObjectId = ObjectId(3);
 /// Root page of [`SHADOW`].
 pub const SHADOW_ROOT: PageNumber = PageNumber(24);
@@ -45,7 +45,7 @@ pub const NAME_INDEX_ROOT: PageNumber = PageNumber(7);
 pub const ROOT_OBJECTS_INDEX: ObjectId = ObjectId(5);
 /// Root page of [`ROOT_OBJECTS_INDEX`].
 pub const ROOT_OBJECTS_INDEX_ROOT: PageNumber = PageNumber(10);
-/// Pages of each of the two indexes' first extent, from its root.
+/// Pages of the first extent of each of the two indexes, from its root.
 pub const CATALOG_INDEX_PAGES: u32 = 3;
 /// The table of object ids.
 pub const OBJECT_IDS: ObjectId = ObjectId(6);
@@ -68,10 +68,10 @@ const LOCALES_DENSITY: u32 = 92;
 const LOCALES_PRIMARY_FLAGS: u32 = 0x1_402F;
 /// Escrow, has a default.
 const LOCALES_VALUE_FLAGS: u32 = 0x30;
-/// The catalog's fixed columns say 4 here, whatever their place.
+/// The catalog's fixed columns have 4 here, whatever their offset.
 const CATALOG_RECORD_OFFSET: u16 = 4;
 
-/// Id, name and type of the catalog's columns; the first seven and the name must have values.
+/// Id, name and type of the catalog's columns; the first seven and the name are required.
 const CATALOG_COLUMNS: [(u16, &str, ColumnType); 28] = [
     (1, "ObjidTable", ColumnType::Long),
     (2, "Type", ColumnType::Short),
@@ -103,7 +103,7 @@ const CATALOG_COLUMNS: [(u16, &str, ColumnType); 28] = [
     (261, "LocaleName", ColumnType::LongBinary),
 ];
 
-/// The catalog's rows about the system tables: 72 of them, in key order.
+/// The catalog's rows for the system tables: 72, in key order.
 pub fn rows() -> Vec<CatalogRow> {
     let mut rows = catalog_rows(CATALOG);
     rows.extend(catalog_rows(SHADOW));
@@ -118,7 +118,7 @@ pub fn rows() -> Vec<CatalogRow> {
     rows
 }
 
-/// The rows about the catalog or its second copy.
+/// The rows for the catalog or its second copy.
 fn catalog_rows(object: ObjectId) -> Vec<CatalogRow> {
     let mut rows = catalog(object).rows();
     for row in &mut rows {
@@ -182,7 +182,7 @@ fn catalog(object: ObjectId) -> Table {
     }
 }
 
-/// The table that says which table a tree belongs to.
+/// The table that maps trees to their tables.
 fn object_ids() -> Table {
     Table {
         density: OBJECT_IDS_DENSITY,
@@ -283,7 +283,7 @@ pub fn object_id_row(
     (key.build(KEY_BYTES_MAX), record)
 }
 
-/// Keys and records of `MSysObjids` for `tables` and the system's own, in key order.
+/// Keys and records of `MSysObjids` for `tables` and the system tables, in key order.
 pub fn object_id_rows(tables: &[Table], size: PageSize) -> Vec<(Vec<u8>, Vec<u8>)> {
     let mut trees = vec![
         (CATALOG, CATALOG, RowKind::Table),
@@ -308,7 +308,7 @@ pub fn object_id_rows(tables: &[Table], size: PageSize) -> Vec<(Vec<u8>, Vec<u8>
     rows
 }
 
-/// Keys and records of `MSysLocales`, in key order: the schema's versions and a mark that they are complete.
+/// Keys and records of `MSysLocales`, in key order: the schema's versions and a completion mark.
 pub fn locale_rows(size: PageSize) -> Vec<(Vec<u8>, Vec<u8>)> {
     let layout = FixedLayout::new([1, 4]);
     let row = |kind: u8, name: String, value: u32| {

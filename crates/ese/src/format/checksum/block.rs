@@ -1,7 +1,7 @@
 //! The two block checksums of the format: the old XOR and the new XOR with error correction ("XE").
 //!
-//! **Old XOR.** `0x89ABCDEF` xor every 32-bit word of the block but the first, which holds it. Detects, never corrects.
-//! Headers of databases, logs and checkpoints carry it, and pages that engines before 2003 SP2 wrote.
+//! **Old XOR.** `0x89ABCDEF` xor every 32-bit word of the block except the first, which stores it. Detects, never corrects.
+//! Used in headers of databases, logs and checkpoints, and in pages of engines before 2003 SP2.
 //!
 //! **XE.** Number the bits of a block of `cb` bytes `i = 8 × byte + bit`, and let `M = 8 × cb − 1`. Then
 //!
@@ -11,14 +11,14 @@
 //!    hi  = xor of M − i  over every set bit i            ecc = hi << 16 | lo
 //! ```
 //!
-//! A flipped bit changes `lo` by its index and `hi` by the complement of it, which is how it is found again; `number`
-//! (a page number, or the number of a log segment) makes a block that was read from the wrong place fail.
+//! A flipped bit changes `lo` by its index and `hi` by the complement of it, which locates it. `number` (a page number, or
+//! the number of a log segment) makes a block read from the wrong place fail.
 //!
 //! **How it is computed.** Not bit by bit. `lo` is linear, so the index splits: seen as rows of 64 bytes, the upper bits of
-//! `lo` are the xor of the numbers of the rows with odd parity, the lower bits come the same way from the
-//! xor of all rows (the *column*), and `hi` is `lo`, complemented when the block as a whole has odd parity. Counting each
-//! row's bits would cost more than all the rest. Bit `b` of that xor of row numbers is the parity of the xor of all rows
-//! whose number has bit `b`, and a binary tree gathers those for all `b` with two xors per row:
+//! `lo` are the xor of the numbers of the rows with odd parity, the lower bits come the same way from the xor of all rows
+//! (the *column*), and `hi` is `lo`, complemented when the block as a whole has odd parity. Counting each row's bits would
+//! dominate the cost. Bit `b` of that xor of row numbers is the parity of the xor of all rows whose number has bit `b`, and
+//! a binary tree gathers those for all `b` with two xors per row:
 //!
 //! ```text
 //!    row      0   1   2   3   4   5   6   7
@@ -27,15 +27,15 @@
 //!                   └───────┬───────┘           right child goes to sum 2; the root goes to the column
 //! ```
 //!
-//! Eight rows make a group; groups fold to one word each, and the same rule goes on over those. It is plain safe code
-//! on arrays of words that the compiler turns into vector instructions of whatever the target has.
+//! Eight rows make a group; groups fold to one word each, and the same rule continues over those. It is plain safe code on
+//! arrays of words that the compiler turns into the target's vector instructions.
 //!
 //! Source: microsoft/Extensible-Storage-Engine, dev/ese/src/checksum/checksum.cxx and checksum_amd64.cxx (definition);
-//! the tree is ours. The tests hold it against the definition, bit by bit.
+//! the tree is ours. The tests compare it with the definition, bit by bit.
 
 use crate::format::field::u32_at;
 
-/// What the old XOR starts from, and the signature in the second word of a database header.
+/// Start value of the old XOR, and the signature in the second word of a database header.
 pub const OLD_SEED: u32 = 0x89AB_CDEF;
 
 /// Bytes at the start of a block that hold its own XE checksum.
@@ -43,19 +43,19 @@ pub const XE_BYTES: usize = 8;
 
 /// Words in a row.
 const ROW: usize = 8;
-/// What a row's number counts for in a bit index: the bits of a row.
+/// Weight of a row number in a bit index: the bits of a row.
 const ROW_INDEX: u32 = 512;
 const _: () = assert!(ROW * 64 == ROW_INDEX as usize);
 /// Rows in a group.
 const ROWS: usize = 8;
 /// Words in a group: 512 bytes, the smallest block.
 const GROUP: usize = ROW * ROWS;
-/// Bits that tell the rows of a group apart.
+/// Bits of a row's number within its group.
 const ROW_BITS: usize = 3;
 /// Groups in the largest block, 8 KiB.
 const GROUPS_MAX: usize = 16;
 
-/// The old XOR of a block, whose first word is left out because it is where the result goes.
+/// The old XOR of a block. Skips the first word, which stores the result.
 ///
 /// # Panics
 /// When `block` is shorter than four bytes or not a whole number of words.
@@ -72,21 +72,21 @@ pub fn old_xor(block: &[u8]) -> u32 {
 pub struct Xe {
     /// All words and the number.
     pub xor: u32,
-    /// Where the set bits are: `hi << 16 | lo`.
+    /// Positions of the set bits: `hi << 16 | lo`.
     pub ecc: u32,
 }
 
 /// Whether a block's first eight bytes hold its own checksum and count as zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OwnChecksum {
-    /// The block begins with its checksum.
+    /// The block starts with its checksum.
     Inside,
-    /// The checksum lies elsewhere; every byte counts.
+    /// The checksum is stored elsewhere; every byte counts.
     Elsewhere,
 }
 
 impl Xe {
-    /// The checksum of `block` as the block of page or segment `number`.
+    /// The checksum of `block` as page or segment `number`.
     ///
     /// # Panics
     /// Unless `block` is 512, 1,024, 2,048, 4,096 or 8,192 bytes long.
@@ -100,7 +100,7 @@ impl Xe {
         let mut lo = (odd_rows * ROW_INDEX) ^ odd_places(&column);
         let mut xor = column.iter().fold(0, |all, word| all ^ halves(*word));
         if own == OwnChecksum::Inside {
-            // Both sums are linear: what the two first words put in is taken out by putting it in again.
+            // Both sums are linear: adding the first two words again cancels them.
             let (first, second) = (u32_at(block, 0), u32_at(block, 4));
             lo ^= (second.count_ones() & 1) * 32;
             xor ^= first ^ second;
@@ -127,8 +127,8 @@ impl Xe {
         }
     }
 
-    /// The index of the one bit that differs between a block whose stored checksum is `self` and the block that
-    /// `computed` was computed from; `None` when the difference is not that of one bit.
+    /// The index of the single bit that differs between a block whose stored checksum is `self` and the block for which
+    /// `computed` was computed; `None` if the difference is not a single bit.
     ///
     /// `block_bytes` is the block's length. A flip inside the stored checksum itself is not found.
     pub fn flipped_bit(self, computed: Self, block_bytes: usize) -> Option<u32> {
@@ -170,7 +170,7 @@ fn gather(block: &[u8]) -> ([u64; ROW], u32) {
     (column, odd_rows)
 }
 
-/// The tree over the eight rows of one group, lane by lane; returns its root.
+/// Gathers the eight rows of one group, lane by lane; returns the root of the tree.
 #[inline(always)]
 fn gather_group(group: &[u8; GROUP * 8], sums: &mut [[u64; ROW]; ROW_BITS]) -> [u64; ROW] {
     let (words, _) = group.as_chunks::<8>();
@@ -193,12 +193,12 @@ fn gather_group(group: &[u8; GROUP * 8], sums: &mut [[u64; ROW]; ROW_BITS]) -> [
     root
 }
 
-/// All words of a row in one.
+/// Xor of all words of a row.
 fn fold(row: &[u64; ROW]) -> u64 {
     row.iter().fold(0, |all, word| all ^ word)
 }
 
-/// Both halves of a word in one.
+/// Xor of both halves of a word.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "the lower half is what is wanted"

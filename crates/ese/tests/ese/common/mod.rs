@@ -1,4 +1,4 @@
-//! A tiny engine in a virtual world, from the test kit; what several test files share.
+//! A tiny engine in a virtual world, from the test kit; shared by several test files.
 
 #![allow(dead_code, unused_imports, reason = "each test file uses its part")]
 

@@ -1,4 +1,4 @@
-//! Work without trees: every change gets the next number and writes it into one to three pages, which hold nothing else.
+//! Work without trees: every change writes its sequence number into one to three pages, which contain nothing else.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -17,13 +17,13 @@ use brunt_world_virtual::{Machine, Store};
 
 use super::{SIZE, database_path};
 
-/// Pages that are changed.
+/// Number of pages that are changed.
 pub(crate) const PAGES: u32 = 60;
 
-/// Which page holds which number.
+/// The number on each page.
 pub(crate) type State = BTreeMap<u32, u64>;
 
-/// The state after each change; the first is before any.
+/// The state after each change, starting with the initial one.
 pub(crate) type History = Rc<RefCell<Vec<State>>>;
 
 fn value(number: u64) -> Vec<u8> {
@@ -93,7 +93,7 @@ pub(crate) async fn session(
     }
 }
 
-/// What a database holds, read from its bytes.
+/// The state of a database, read from its bytes.
 pub(crate) fn read_state(store: &Store) -> State {
     let bytes = store.get(&database_path(0)).unwrap();
     let mut state = State::new();

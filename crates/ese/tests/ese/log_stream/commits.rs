@@ -19,7 +19,7 @@ fn sessions_that_commit_hard_share_flushes() {
         for session in sessions {
             session.await;
         }
-        // The first flush carries whoever came first, every other one all sessions' next commits.
+        // The first flush carries only the first commit; every later one carries the next commits of all sessions.
         let flushes = stage.requests_of(Class::Log).len() as u64 - before;
         assert!(
             (COMMITS..=COMMITS + 2).contains(&flushes),
@@ -39,12 +39,12 @@ async fn commit_hard(stage: Stage) {
         let end = stage.log.append(&record(100)).end;
         stage.log.flushed(end, FlushReason::Commit).await.unwrap();
         assert!(stage.log.durable() >= end);
-        // The flush under way, and the one after it.
+        // The flush in progress, and the next one.
         assert!(stage.now() - begun <= Span::nanos(2 * SERVICE.0));
     }
 }
 
-/// A lazy commit may come when nothing is going on, during a flush, and when its file is not the oldest bytes' one.
+/// A lazy commit may come while the log is idle, during a flush, and when an older file still has unflushed bytes.
 #[test]
 fn lazy_commits_are_durable_within_their_wait() {
     for (across_files, during_flush) in [(false, false), (false, true), (true, false), (true, true)]
@@ -76,7 +76,7 @@ fn lazy_commits_are_durable_within_their_wait() {
     }
 }
 
-/// Fills the first file but for `room` record bytes, all of it durable.
+/// Fills the first file except for `room` record bytes, and makes all of it durable.
 async fn fill_all_but(stage: &Stage, room: usize) {
     let all = stage.log.shape().remaining(stage.log.tail());
     let end = stage.log.append(&record(all - room)).end;

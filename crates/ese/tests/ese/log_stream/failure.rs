@@ -1,4 +1,4 @@
-//! A log write that fails stops the stream: everybody who waits is told, nothing is written any more.
+//! A failed log write stops the stream: everything that waits gets the error, and nothing more is written.
 
 use brunt_ese::error::EngineError;
 use brunt_ese::log::{FlushReason, LogShape};
@@ -7,7 +7,7 @@ use brunt_world::{Class, IoError};
 
 use super::stage::{Stage, play, record};
 
-/// Commits until it is told that it cannot.
+/// Commits until a commit fails.
 async fn commit_until_failure(stage: Stage, reason: FlushReason) -> EngineError {
     loop {
         let end = stage.log.append(&record(100)).end;
@@ -17,7 +17,7 @@ async fn commit_until_failure(stage: Stage, reason: FlushReason) -> EngineError 
     }
 }
 
-/// Appends until it is told that there will be no room.
+/// Appends until waiting for room fails.
 async fn append_until_failure(stage: Stage) -> EngineError {
     loop {
         if let Err(error) = stage.log.room().await {

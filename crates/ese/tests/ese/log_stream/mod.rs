@@ -1,4 +1,4 @@
-//! The log stream alone, in a virtual world whose device takes a known time and notes what it is asked.
+//! The log stream alone, in a virtual world whose device has a fixed latency and records its requests.
 
 mod commits;
 mod failure;

@@ -1,4 +1,4 @@
-//! A buffer that is small for what is put into it: operations are held back, nothing deadlocks, nothing is lost.
+//! A buffer that is small for its load: operations have to wait, without deadlocks and without loss.
 
 use brunt_ese::log::reader::Generation;
 use brunt_ese::log::{FlushReason, LogShape};
@@ -30,7 +30,7 @@ fn the_smallest_buffer_holds_operations_back_and_lets_all_through() {
     }
 }
 
-/// Says how often it had to wait.
+/// Returns how often it had to wait.
 async fn append_much(stage: Stage, number: u64, shape: LogShape, buffer: usize) -> u32 {
     const LONGEST: u64 = 9_000;
     let mut draw = stage.world.random.named(&format!("session/{number}"));
@@ -43,7 +43,7 @@ async fn append_much(stage: Stage, number: u64, shape: LogShape, buffer: usize) 
         let end = stage.log.append(&record(length)).end;
         let (durable, tail) = (stage.log.durable(), stage.log.tail());
         if durable.generation == tail.generation {
-            // What waits: the buffer, and one record that found it not quite full.
+            // The log not yet durable: the buffer, and one record appended when it was not quite full.
             let waiting = shape.distance(durable, tail);
             let heads = 2 * (buffer + 9_000).div_ceil(shape.payload_bytes()) * 40;
             assert!(
@@ -63,7 +63,7 @@ fn records_longer_than_half_a_file_take_a_file_each() {
     for segment in [512, 4096] {
         let shape = LogShape::new(segment, 64 << 10);
         play(shape, 60 << 10, async move |stage| {
-            // A file begins with a record of 12 bytes; what is left of it after that is the longest record.
+            // A file starts with a record of 12 bytes; the longest record fills the rest of it.
             let longest = shape.remaining(shape.first_record(1)) - 12;
             for length in [longest, 40_000, longest, 35_000, 34_000] {
                 stage.log.room().await.unwrap();

@@ -1,4 +1,4 @@
-//! Changing files: the next one is ready in time, and formatting it is spread over the life of the current one.
+//! Rolling: the next file is ready in time, and its formatting is spread over the life of the current one.
 
 use std::collections::BTreeSet;
 
@@ -61,7 +61,7 @@ fn formatting_is_spread_over_the_life_of_a_file() {
             .iter()
             .filter(|(_, request)| request.op == Op::Write)
             .collect();
-        // The first file is formatted in one go, because nothing can be logged before.
+        // The first file is formatted at once, because nothing can be logged before.
         let (of_first, ahead) = chunks.split_at(10);
         assert!(
             of_first
@@ -84,7 +84,7 @@ fn files_that_are_given_up_become_the_next_ones() {
         let files = stage.log.files();
         for generation in 1..=60 {
             commit_steadily(&stage, generation).await;
-            // As a checkpoint does: four at a time, the newest two needed.
+            // Like a checkpoint: four at a time, with the newest two still needed.
             if generation % 4 == 0 {
                 files
                     .give_up_before(generation - 1, SPARES_MAX)
@@ -114,7 +114,7 @@ fn more_than_can_be_used_again_is_removed() {
         files.give_up_before(30, SPARES_MAX).await.unwrap();
         let archived = files.archived().await.unwrap();
         assert_eq!(archived, (22..=30).collect::<Vec<_>>());
-        // What somebody took away meanwhile is not missed.
+        // Files removed by others are not missed.
         for generation in 22..30 {
             let path = files.archived_path(generation);
             stage.world.volume.remove(&path).await.unwrap();

@@ -1,4 +1,4 @@
-//! A stream on a device that serves each request in a fixed time, remembers all of them, and can be told to fail.
+//! A stream on a device with a fixed latency that records all requests and fails on demand.
 
 use std::cell::{Cell, RefCell};
 use std::path::PathBuf;
@@ -16,19 +16,19 @@ use brunt_world_virtual::{
     Agenda, Device, Machine, Request, VirtualOptions, VirtualVolume, VirtualWorld,
 };
 
-/// Every request takes this long.
+/// Latency of every request.
 pub(crate) const SERVICE: Span = Span::millis(1);
-/// Every change of a name takes this long.
+/// Latency of every rename, creation or removal.
 pub(crate) const NAMES: Span = Span::micros(100);
-/// How long lazy commits may wait.
+/// Longest wait of lazy commits.
 pub(crate) const LAZY_WAIT: Span = Span::millis(30);
 
-/// What the device has been asked, and when.
+/// Requests to the device, with their times.
 pub(crate) type Requests = Rc<RefCell<Vec<(Time, Request)>>>;
 
 struct Noting {
     requests: Requests,
-    /// Requests of this class fail.
+    /// The class whose requests fail.
     failing: Rc<Cell<Option<Class>>>,
 }
 
@@ -45,7 +45,7 @@ impl Device for Noting {
     }
 }
 
-/// A stream that has just begun, and what it stands on.
+/// A new stream and its environment.
 #[derive(Clone)]
 pub(crate) struct Stage {
     pub(crate) world: World,
@@ -56,7 +56,7 @@ pub(crate) struct Stage {
     failing: Rc<Cell<Option<Class>>>,
 }
 
-/// Runs `test` on a new stream in files of `shape` that is written through.
+/// Runs `test` on a new write-through stream with files of `shape`.
 pub(crate) fn play(shape: LogShape, buffer_bytes: usize, test: impl AsyncFnOnce(Stage) + 'static) {
     let options = LogOptions {
         shape,
@@ -67,7 +67,7 @@ pub(crate) fn play(shape: LogShape, buffer_bytes: usize, test: impl AsyncFnOnce(
     play_with(options, test);
 }
 
-/// Runs `test` on a new stream of `options`.
+/// Runs `test` on a new stream with `options`.
 pub(crate) fn play_with(options: LogOptions, test: impl AsyncFnOnce(Stage) + 'static) {
     let (requests, failing) = (Requests::default(), Rc::default());
     let device = Noting {
@@ -124,7 +124,7 @@ impl Stage {
         self.world.clock.now()
     }
 
-    /// Looks at the stream's counters.
+    /// Reads the stream's counters.
     pub(crate) fn meter<T>(&self, look: impl FnOnce(&mut LogMeters) -> T) -> T {
         self.meters.with(|meters| look(&mut meters.logs[0]))
     }
@@ -138,13 +138,13 @@ impl Stage {
         of_class.copied().collect()
     }
 
-    /// From here on requests of this class fail.
+    /// Makes requests of this class fail from now on.
     pub(crate) fn fail(&self, class: Class) {
         self.failing.set(Some(class));
     }
 }
 
-/// A record of `length` bytes in all.
+/// A record with a total length of `length` bytes.
 pub(crate) fn record(length: usize) -> Vec<u8> {
     let body = u32::try_from(length - 4).unwrap();
     let mut bytes = vec![0xA5; length];
