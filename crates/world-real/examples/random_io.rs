@@ -4,12 +4,12 @@
 //!   random_io FILE BYTES DEPTH SECONDS BACKEND MEMORY     BACKEND: auto, registered, unregistered, threads
 //! ```
 //!
-//! Frames go round in MEMORY bytes. With 0, each is used again at once, as fio does, and stays in the processor's caches; a
-//! storage engine reads into a cache of many pages, and a device that copies memory, such as a virtual disk, is slower then.
+//! Frames are reused in a ring of MEMORY bytes. With 0, each frame is reused at once, as in fio, and stays in the processor's
+//! caches. A storage engine reads into a cache of many pages, and a device that copies memory, such as a virtual disk, is then
+//! slower.
 //!
-//! Fills FILE with BYTES bytes once (a file of that length is taken as it is), then keeps DEPTH requests of 32 KiB in
-//! flight for SECONDS: 60 % reads, 40 % writes, anywhere in the file. Prints one line of JSON. The first tenth of the
-//! time is not counted.
+//! Fills FILE with BYTES bytes once (a file of that length is used as it is), then keeps DEPTH requests of 32 KiB in flight for
+//! SECONDS: 60 % reads, 40 % writes, at random offsets. Prints one line of JSON. The first tenth of the time is not counted.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -74,7 +74,7 @@ async fn open(world: &World, path: &Path, blocks: u64) -> FileId {
     file
 }
 
-/// One of DEPTH: an I/O, then the next, until `end`.
+/// One of DEPTH workers: one I/O after the other until `end`.
 async fn work(
     world: World,
     file: FileId,
@@ -101,10 +101,10 @@ async fn work(
     }
 }
 
-/// Frames in the order of their use.
+/// Frames in order of use.
 type Ring = Rc<RefCell<VecDeque<Frame>>>;
 
-/// Latencies of what ended since counting began.
+/// Latencies of completed I/O since counting began.
 type Counted = Rc<RefCell<Vec<Span>>>;
 
 async fn measure(world: World, plan: Rc<Plan>) -> serde_json::Value {

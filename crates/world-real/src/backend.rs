@@ -1,7 +1,7 @@
-//! Which backend was obtained, which was asked for, and what the system refused on the way.
+//! A record of the I/O backend in use and of what the system refused.
 //!
-//! Every refusal has a fallback that gives the same results more slowly, so a run goes on; but its report must say
-//! what was measured. [`Backend`] is that record. It grows while the run opens files and takes memory.
+//! Every refusal has a slower fallback with the same results, so a run continues; but its report must state what was measured.
+//! [`Backend`] is that record. It grows while the run opens files and allocates memory.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -20,9 +20,9 @@ pub enum Kind {
     /// io_uring with registered memory and files.
     #[default]
     Registered,
-    /// io_uring without: registering memory locks it, which the limit of an ordinary user may not allow.
+    /// io_uring without registration: registering memory locks it, which an ordinary user's limit may not allow.
     Unregistered,
-    /// Threads that block: where io_uring is refused, by seccomp for example, or missing.
+    /// Blocking threads: where io_uring is missing or refused, for example by seccomp.
     Threads,
 }
 
@@ -39,14 +39,14 @@ impl fmt::Display for Kind {
 /// Which [`Kind`] to use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Choice {
-    /// The best that the system grants.
+    /// The best that the system allows.
     #[default]
     Best,
-    /// This one, or nothing.
+    /// This one, without fallback.
     Only(Kind),
 }
 
-/// A text that names no backend.
+/// Text that names no backend.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is no I/O backend (write \"auto\", \"registered\", \"unregistered\" or \"threads\")"
@@ -56,7 +56,7 @@ pub struct ChoiceError(pub String);
 impl FromStr for Choice {
     type Err = ChoiceError;
 
-    /// Reads `auto`, `registered`, `unregistered`, `threads`.
+    /// Parses `auto`, `registered`, `unregistered`, `threads`.
     ///
     /// # Errors
     /// [`ChoiceError`] for anything else.
@@ -74,56 +74,56 @@ impl FromStr for Choice {
 /// How a file is accessed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Past the page cache (`O_DIRECT`).
+    /// Bypassing the page cache (`O_DIRECT`).
     Direct {
-        /// What offsets and lengths must be multiples of, where the kernel says it. More than 512 on devices with larger
-        /// sectors: requests that do not keep to it fail with [`brunt_world::IoError::Invalid`].
+        /// Required alignment of offsets and lengths, where the kernel reports it. More than 512 on devices with larger sectors:
+        /// unaligned requests fail with [`brunt_world::IoError::Invalid`].
         alignment: Option<u32>,
     },
-    /// Through the page cache, and why.
+    /// Through the page cache; the text gives the reason.
     Buffered(String),
 }
 
-/// What was obtained.
+/// The backend in use, and what it obtained.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Backend {
     /// How I/O reaches the kernel.
     pub kind: Kind,
-    /// What better backends answered, one sentence each; empty when none was refused.
+    /// Why better backends were refused, one sentence each; empty if none was.
     pub refused: Vec<String>,
-    /// When io_uring works completions off; `None` for threads.
+    /// When io_uring processes completions; `None` for threads.
     pub task_run: Option<TaskRun>,
-    /// How much of the process's memory lies in huge pages, where the kernel says so: mostly frames, since they ask for
-    /// it. It matters: 32 KiB in a huge page are one piece for the device, in pages of 4 KiB they are up to eight. A
-    /// virtio disk at depth 8 did 80,000 to 95,000 I/Os per second with huge pages and 57,000 to 61,000 without.
+    /// How much of the process's memory is in huge pages, where the kernel reports it: mostly frames, since they request it. It
+    /// matters: 32 KiB in a huge page is one segment for the device; in 4 KiB pages it is up to eight. A virtio disk at queue depth
+    /// 8 did 80,000 to 95,000 I/Os per second with huge pages and 57,000 to 61,000 without.
     pub huge_page_bytes: Option<ByteSize>,
-    /// Slabs of I/O memory taken.
+    /// Slabs of I/O memory allocated.
     pub slabs: usize,
-    /// Slabs registered with the ring: all of them, unless the limit of locked memory was reached on the way.
+    /// Slabs registered with the ring: all of them, unless the locked memory limit was reached.
     pub slabs_registered: usize,
     /// Files opened for direct I/O.
     pub direct_files: u64,
-    /// The largest alignment that one of them asks for; 512 when none says.
+    /// The largest alignment that any of them requires; 512 if none is reported.
     pub direct_alignment: u32,
-    /// Directories with files that went through the page cache: how many, and why the last one did.
+    /// Directories with files opened through the page cache: the number of files, and the reason for the last one.
     pub buffered_files: BTreeMap<PathBuf, (u64, String)>,
-    /// Allocations whose blocks the file system could not reserve: the files are sparse.
+    /// Allocations for which the file system could not reserve blocks: these files are sparse.
     pub allocations_unreserved: u64,
-    /// Trims that the file system does not do.
+    /// Trims that the file system does not support.
     pub trims_ignored: u64,
 }
 
-/// The record while it is being written. Cloning gives another handle.
+/// The record while it grows. Clones share it.
 #[derive(Clone, Default)]
 pub(crate) struct Record(Rc<RefCell<Backend>>);
 
 impl Record {
-    /// Writes into the record.
+    /// Updates the record.
     pub(crate) fn change(&self, change: impl FnOnce(&mut Backend)) {
         change(&mut self.0.borrow_mut());
     }
 
-    /// A file in `directory` was opened.
+    /// Records that a file in `directory` was opened.
     pub(crate) fn opened(&self, directory: PathBuf, access: &Access) {
         self.change(|backend| match access {
             Access::Direct { alignment } => {
@@ -138,7 +138,7 @@ impl Record {
         });
     }
 
-    /// What stands in it now.
+    /// The current record.
     pub(crate) fn read(&self) -> Backend {
         self.0.borrow().clone()
     }

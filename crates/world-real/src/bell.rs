@@ -1,10 +1,10 @@
-//! Waking the one thread that runs the executor from the threads that help it.
+//! Wakes the executor's thread from helper threads.
 //!
-//! A [`Bell`] is an eventfd and a flag. Ringing costs a system call only when somebody listens, so helpers ring after
-//! every piece of work. A [`Mailbox`] is a queue with a bell on it.
+//! A [`Bell`] is an eventfd and a flag. Ringing costs a system call only while the executor listens, so helpers ring after every
+//! piece of work. A [`Mailbox`] is a queue with a bell.
 //!
-//! Invariant (no lost wake-up): the listener sets the flag and *then* looks at its mailboxes; the helper posts and *then*
-//! looks at the flag. Both are sequentially consistent, so at least one of them sees the other.
+//! Invariant (no lost wake-up): the listener sets the flag and *then* checks its mailboxes; a helper posts and *then* checks the
+//! flag. Both are sequentially consistent, so at least one of them sees the other.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -19,7 +19,7 @@ pub(crate) struct Bell {
 }
 
 impl Bell {
-    /// A bell that nobody listens to.
+    /// A bell without a listener.
     pub(crate) fn new() -> rustix::io::Result<Self> {
         Ok(Self {
             file: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
@@ -30,39 +30,39 @@ impl Bell {
     /// Wakes the listener, if there is one.
     pub(crate) fn ring(&self) {
         if self.listening.swap(false, Ordering::SeqCst) {
-            // The counter cannot overflow: one listener, one ring for each time it listens.
+            // The counter cannot overflow: there is one listener, and one ring each time it listens.
             let _ = rustix::io::write(&self.file, &1_u64.to_ne_bytes());
         }
     }
 
-    /// From now on, ringing makes the file readable.
+    /// Starts listening: ringing now makes the file readable.
     pub(crate) fn listen(&self) {
         self.listening.store(true, Ordering::SeqCst);
     }
 
-    /// Nobody listens any more. A helper that is ringing right now may still make the file readable.
+    /// Stops listening. A helper that is ringing at this moment may still make the file readable.
     pub(crate) fn ignore(&self) {
         self.listening.store(false, Ordering::SeqCst);
     }
 
-    /// The file was seen to be readable: makes it silent again.
+    /// Clears the file after it became readable.
     pub(crate) fn hush(&self) {
-        // Nothing to read means that somebody else was quicker, which is as good.
+        // Nothing to read means that it was already cleared.
         let _ = rustix::io::read(&self.file, &mut [0_u8; 8]);
     }
 
-    /// The file that becomes readable.
+    /// The file that becomes readable on a ring.
     pub(crate) fn file(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }
 
-    /// The same, as a number.
+    /// The file's descriptor number.
     pub(crate) fn raw(&self) -> RawFd {
         self.file.as_raw_fd()
     }
 }
 
-/// A queue from many threads to the executor's.
+/// A queue from many threads to the executor's thread.
 pub(crate) struct Mailbox<T> {
     posted: Mutex<Vec<T>>,
     count: AtomicUsize,
@@ -93,7 +93,7 @@ impl<T> Mailbox<T> {
         self.count.load(Ordering::SeqCst) == 0
     }
 
-    /// Moves what is queued to the end of `items`, in the order it was posted.
+    /// Moves all queued items to the end of `items`, in the order they were posted.
     pub(crate) fn take(&self, items: &mut Vec<T>) {
         if !self.is_empty() {
             let mut posted = self.posted.lock().unwrap_or_else(PoisonError::into_inner);

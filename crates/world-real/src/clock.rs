@@ -1,8 +1,8 @@
-//! The machine's clock, and when a task has run for long enough.
+//! The system clock, and when a task should yield.
 //!
-//! `CLOCK_MONOTONIC`, counted from the world's beginning. It does not stand still while a task computes, so paying for
-//! computing means yielding: [`OsClock::spend`] sends a task that has run for [`YIELD_AFTER`] to the back of the ready
-//! queue, and the reactor reaps on the way.
+//! `CLOCK_MONOTONIC`, counted from the world's start. It keeps running while a task computes, so paying for computation means
+//! yielding: [`OsClock::spend`] sends a task that has run for [`YIELD_AFTER`] to the back of the ready queue, and the reactor reaps
+//! completions on the way.
 
 use std::cell::Cell;
 
@@ -10,13 +10,13 @@ use brunt_units::{Span, Time};
 use brunt_world::{Clock, Spend, Tasks};
 use rustix::time::{ClockId, clock_gettime};
 
-/// A poll that has lasted for this long yields at its next [`Clock::spend`].
+/// A poll that has lasted this long yields at its next [`Clock::spend`].
 ///
-/// Reaping must not wait for more than 50 µs (design, section 2). Between two calls of `spend` lie single
-/// steps, such as searching a page or checking one, that take a few microseconds each, some of them up to thirty.
+/// Reaping must not be delayed by more than 50 µs. Between two calls of `spend` are single steps, such as searching or checking a
+/// page, that take a few microseconds each, some up to thirty.
 pub const YIELD_AFTER: Span = Span::micros(20);
 
-/// The machine's monotonic clock.
+/// The system's monotonic clock.
 pub struct OsClock {
     zero: u64,
     tasks: Tasks,
@@ -33,14 +33,14 @@ impl OsClock {
         }
     }
 
-    /// The reactor has done its turn: whatever is polled next begins now. Returns now.
+    /// Marks the start of the next poll, after the reactor's turn. Returns the current time.
     pub(crate) fn begin_poll(&self) -> Time {
         let now = self.now();
         self.poll_began.set(now);
         now
     }
 
-    /// When the poll that runs began, or the reactor last looked.
+    /// When the current poll began, or the reactor last checked.
     pub(crate) fn poll_began(&self) -> Time {
         self.poll_began.get()
     }
@@ -62,7 +62,7 @@ impl Clock for OsClock {
 
 fn monotonic_nanos() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
-    // Neither part is negative on this clock, which starts at boot.
+    // Neither part is negative: this clock starts at boot.
     now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
 }
 
@@ -79,7 +79,7 @@ mod tests {
             std::hint::spin_loop();
         }
         assert!(matches!(clock.spend(Span::micros(1)), Spend::Yield(_)));
-        // A preempted test thread may lose 20 µs right here, but not a hundred times in a row.
+        // A preempted test thread may lose 20 µs here, but not a hundred times in a row.
         let short = (0..100).any(|_| {
             clock.begin_poll();
             matches!(clock.spend(Span::micros(1)), Spend::Ready)

@@ -1,4 +1,4 @@
-//! The front of the real disk.
+//! The [`brunt_world::Disk`] of the real world.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -8,7 +8,7 @@ use brunt_world::{Clock, Disk, Io, Ticket};
 use crate::clock::OsClock;
 use crate::flights::Flights;
 
-/// Files of the operating system.
+/// Direct access to operating system files.
 pub(crate) struct RealDisk {
     pub(crate) flights: Rc<RefCell<Flights>>,
     pub(crate) clock: Rc<OsClock>,

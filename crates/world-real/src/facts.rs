@@ -1,7 +1,7 @@
-//! What the system says about itself: plain structs, read from `/proc` and `/sys`.
+//! Facts about the system: plain structs, read from `/proc` and `/sys`.
 //!
-//! Everything the system may not say is optional: a report prints what is there and "unknown" for the rest, and no run
-//! fails because a file in `/proc` is missing.
+//! Everything the system may not report is optional: a report prints what is known and "unknown" for the rest, and no run fails
+//! because a file in `/proc` is missing.
 
 use std::fs;
 use std::path::Path;
@@ -33,7 +33,7 @@ pub use room::{Room, bytes_there, room};
 pub use stack::{Stack, stack};
 pub use temperature::temperatures;
 
-/// The trimmed text of a small file, if it can be read and is not empty.
+/// The trimmed text of a small file, if it is readable and not empty.
 fn text(path: &Path) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
     let text = text.trim();
@@ -45,12 +45,12 @@ fn number<T: FromStr>(path: &Path) -> Option<T> {
     text(path)?.parse().ok()
 }
 
-/// The switch, 0 or 1, in a small file.
+/// The 0 or 1 in a small file.
 fn switch(path: &Path) -> Option<bool> {
     number::<u8>(path).map(|value| value != 0)
 }
 
-/// What stands behind the first `key` and its colon.
+/// The value after the first `key` and its colon.
 fn value<'a>(table: &'a str, key: &str) -> Option<&'a str> {
     table.lines().find_map(|line| {
         let (name, value) = line.split_once(':')?;
@@ -58,7 +58,7 @@ fn value<'a>(table: &'a str, key: &str) -> Option<&'a str> {
     })
 }
 
-/// A size as `/proc` prints it: `16384 kB`, where a kB is 1,024 bytes.
+/// A size as printed in `/proc`: `16384 kB`, where a kB is 1,024 bytes.
 fn kib(text: &str) -> Option<ByteSize> {
     text.strip_suffix(" kB")?.parse().ok().map(ByteSize::kib)
 }

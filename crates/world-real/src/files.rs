@@ -1,15 +1,15 @@
-//! Open files and their numbers.
+//! Open files and their identifiers.
 //!
-//! A [`FileId`] is a slot in the table and how often the slot was used before, so that a stale one is refused instead of
-//! reaching somebody else's file:
+//! A [`FileId`] is a slot in the table and a count of the slot's uses, so that a stale identifier is rejected instead of reaching
+//! another file:
 //!
 //! ```text
 //!    31        16 15         0
-//!    | turn      | slot      |     the slot is also the file's place in the ring's table of registered files
+//!    | turn      | slot      |     the slot is also the file's index in the ring's table of registered files
 //! ```
 //!
-//! I/O in flight holds its file. The descriptor is closed when the table and the last I/O have let go of it, and on the helper
-//! thread: closing a removed file frees its blocks, which takes a while.
+//! I/O in flight keeps its file open. The descriptor is closed when the table and the last I/O have released it, and on the helper
+//! thread: closing a removed file frees its blocks, which takes time.
 
 use std::cell::Cell;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -21,9 +21,9 @@ use brunt_world::FileId;
 use crate::backend::Record;
 use crate::helper::Errands;
 
-/// A file that is open.
+/// An open file.
 pub(crate) struct OpenFile {
-    /// `None` only while it is dropped.
+    /// `None` only during drop.
     file: Option<Arc<OwnedFd>>,
     slot: Cell<Option<u32>>,
     direct: bool,
@@ -32,7 +32,7 @@ pub(crate) struct OpenFile {
 }
 
 impl OpenFile {
-    /// A file that is not registered; `direct` if its I/O bypasses the page cache.
+    /// An unregistered file; `direct` if its I/O bypasses the page cache.
     pub(crate) fn new(file: OwnedFd, direct: bool, record: &Record, errands: &Errands) -> Self {
         Self {
             file: Some(Arc::new(file)),
@@ -43,32 +43,32 @@ impl OpenFile {
         }
     }
 
-    /// The descriptor, open for as long as `self`.
+    /// The descriptor, open as long as `self` lives.
     pub(crate) fn raw(&self) -> RawFd {
         self.file.as_ref().expect("not dropped").as_raw_fd()
     }
 
-    /// The descriptor for another thread, open for as long as it is held.
+    /// The descriptor for use on another thread; stays open as long as it is held.
     pub(crate) fn shared(&self) -> Arc<OwnedFd> {
         Arc::clone(self.file.as_ref().expect("not dropped"))
     }
 
-    /// Its place in the ring's table of files, if it has one.
+    /// Its slot in the ring's file table, if it has one.
     pub(crate) fn slot(&self) -> Option<u32> {
         self.slot.get()
     }
 
-    /// Notes that it has a place in the ring's table, or none any more.
+    /// Records its slot in the ring's file table; `None` when it has none any more.
     pub(crate) fn set_slot(&self, slot: Option<u32>) {
         self.slot.set(slot);
     }
 
-    /// Whether I/O bypasses the page cache and must keep to sectors.
+    /// Whether I/O bypasses the page cache and must be sector-aligned.
     pub(crate) fn is_direct(&self) -> bool {
         self.direct
     }
 
-    /// The file system does not free ranges.
+    /// Records that the file system cannot free ranges.
     pub(crate) fn note_untrimmed(&self) {
         self.record.change(|backend| backend.trims_ignored += 1);
     }
@@ -95,7 +95,7 @@ struct Slot {
 }
 
 impl Files {
-    /// Gives `file` a number, and says which slot it stands in.
+    /// Assigns `file` an identifier; returns it with its slot.
     ///
     /// # Panics
     /// With more than 65,536 files open; the system's limit is far below.
@@ -120,7 +120,7 @@ impl Files {
         entry.file.as_ref().filter(|_| entry.turn == turn)
     }
 
-    /// Forgets the number; whoever uses it from now on is refused.
+    /// Releases the identifier; later uses of it are rejected.
     pub(crate) fn remove(&mut self, id: FileId) -> Option<Rc<OpenFile>> {
         self.get(id)?;
         let (_, slot) = parts(id);

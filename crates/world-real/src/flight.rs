@@ -1,12 +1,12 @@
-//! One I/O on its way: what is left of it, and what an outcome means for it.
+//! An I/O in flight: what remains of it, and how it continues after an outcome.
 //!
-//! An [`Io`] becomes as many requests as the kernel needs. A short read or write goes on with the rest; an interrupted or
-//! refused one is asked again; anything else ends it. Nothing here touches the ring, so every path is tested by
-//! calling two functions.
+//! An [`Io`] becomes as many requests as the kernel needs. A short read or write continues with the rest; an interrupted or refused
+//! request is retried; anything else ends the I/O. Nothing here touches the ring, so tests cover every path by calling two
+//! functions.
 //!
-//! Direct I/O moves whole sectors. When a direct request ends inside one, which happens at the end of a file whose length is
-//! no multiple of it, the rest begins again at that sector's start: moving the same bytes twice is harmless, an
-//! unaligned request is refused.
+//! Direct I/O moves whole sectors. When a direct request ends inside a sector, which happens at the end of a file whose length is
+//! not a multiple of it, the rest begins again at the start of that sector: transferring the same bytes twice is harmless, but an
+//! unaligned request would be rejected.
 
 #![expect(
     unsafe_code,
@@ -21,14 +21,14 @@ use crate::files::OpenFile;
 use crate::memory::Slabs;
 use crate::ring::{Entry, Memory, Verb};
 
-/// Offsets and lengths are multiples of this (contract of [`brunt_world::Disk`]).
+/// Offsets and lengths must be multiples of this (contract of [`brunt_world::Disk`]).
 const SECTOR: u64 = 512;
 
-/// Pieces one vectored call may have: `IOV_MAX` of Linux. More make the call short, and the rest follows.
+/// Maximum pieces in one vectored call: `IOV_MAX` of Linux. With more, the call is short, and the rest follows.
 const MOST_PIECES: usize = 1024;
 
-/// How often one I/O may be refused with "again" or move nothing. Only a broken driver gets there, and then
-/// an error is better than a core spinning for ever.
+/// Maximum number of times an I/O may be refused with "again" or transfer nothing. Only a broken driver gets there, and then an
+/// error is better than an endless loop.
 const MOST_REFUSALS: u32 = 10_000;
 
 /// An I/O in flight.
@@ -41,20 +41,20 @@ pub(crate) struct Flight {
     total: u64,
     moved: u64,
     refusals: u32,
-    /// What the kernel reads the memory's addresses from; kept here because they must outlive the call.
+    /// The address list that the kernel reads; stored here because it must outlive the call.
     pieces: Vec<libc::iovec>,
 }
 
-/// What comes after an outcome.
+/// What to do after an outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     /// Push [`Flight::entry`] again.
     Again,
-    /// It is over.
+    /// The I/O has ended.
     Ended(Result<(), IoError>),
 }
 
-/// Whether `io` is one that a real disk can do at all.
+/// Whether a real disk can perform `io` at all.
 pub(crate) fn check(io: &Io) -> Result<(), IoError> {
     let aligned = |number: u64| number.is_multiple_of(SECTOR);
     let fits = |segment: &Segment| match (io.op, segment) {
@@ -87,7 +87,7 @@ pub(crate) fn check(io: &Io) -> Result<(), IoError> {
 }
 
 impl Flight {
-    /// A flight for `io`, which [`check`] has passed.
+    /// A flight for `io`, which must have passed [`check`].
     pub(crate) fn new(ticket: TicketId, io: Io, file: Rc<OpenFile>) -> Self {
         Self {
             ticket,
@@ -102,9 +102,9 @@ impl Flight {
         }
     }
 
-    /// The request for what is left.
+    /// The request for the remaining part.
     ///
-    /// It names memory of this flight: the flight stays where it is and untouched until the outcome.
+    /// It points to memory of this flight: the flight must not be moved or touched until the outcome.
     pub(crate) fn entry(&mut self, token: u64, slabs: &Slabs) -> Entry {
         let verb = match self.op {
             Op::Read => Verb::Read(self.rest(slabs)),
@@ -124,7 +124,7 @@ impl Flight {
         }
     }
 
-    /// The memory from byte `moved` on.
+    /// The memory after the first `moved` bytes.
     fn rest(&mut self, slabs: &Slabs) -> Memory {
         self.pieces.clear();
         let mut buffer = None;
@@ -146,8 +146,8 @@ impl Flight {
             skip -= skipped;
             if skipped < length {
                 buffer = slabs.buffer(place, frame_start.addr());
-                // SAFETY: a segment lies inside its frame (`check`), and `skipped` is less than its length.
-                // Written to only for reads, and then the pointer comes from a `&mut`.
+                // SAFETY: a segment lies inside its frame (`check`), and `skipped` is less than its length. Only reads write to it,
+                // and then the pointer comes from a `&mut`.
                 let base = unsafe { frame_start.add(start + skipped) };
                 self.pieces.push(libc::iovec {
                     iov_base: base.cast(),
@@ -168,7 +168,7 @@ impl Flight {
         }
     }
 
-    /// What `result`, bytes moved or a negated error number, means.
+    /// Handles `result`: bytes transferred, or a negated error number.
     pub(crate) fn advance(&mut self, result: i32) -> Next {
         let Ok(moved) = u64::try_from(result) else {
             return self.failed(-result);
@@ -202,7 +202,7 @@ impl Flight {
     fn failed(&mut self, code: i32) -> Next {
         match code {
             libc::EAGAIN | libc::EINTR => self.refused(code),
-            // Trimming is advice, and not taking it leaves the content as undefined as it was.
+            // Trimming is only advice; if it is ignored, the content is as undefined as before.
             libc::EOPNOTSUPP | libc::ENOSYS if self.op == Op::Trim => {
                 self.file.note_untrimmed();
                 Next::Ended(Ok(()))
@@ -221,11 +221,11 @@ impl Flight {
     }
 }
 
-/// The seam's name for error number `code`.
+/// The world's error for error number `code`.
 fn io_error(code: i32) -> IoError {
     match code {
         libc::EIO | libc::ENXIO | libc::ENODEV | libc::EREMOTEIO => IoError::Device,
-        // What the block layer makes of medium errors and of protection information that does not match.
+        // The block layer's codes for medium errors and for protection information that does not match.
         libc::ENODATA | libc::EILSEQ => IoError::Medium,
         libc::ENOSPC | libc::EDQUOT => IoError::NoSpace,
         libc::EINVAL | libc::EBADF | libc::EFAULT => IoError::Invalid,
@@ -298,7 +298,7 @@ mod tests {
         let mut buffered = flight(Op::Read, false);
         assert_eq!(buffered.advance(700), Next::Again);
         assert_eq!(buffered.advance(0), past_end);
-        // The file ends inside the second sector, and reading it again does not lengthen it.
+        // The file ends inside the second sector, and reading it again returns no more.
         let mut direct = flight(Op::Read, true);
         assert_eq!(direct.advance(700), Next::Again);
         assert_eq!(direct.advance(188), past_end);

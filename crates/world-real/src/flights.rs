@@ -1,16 +1,16 @@
-//! All I/Os on their way, over any [`Ring`].
+//! All I/O in flight, over any [`Ring`].
 //!
-//! [`Flights::submit`] checks an I/O, gives it a ticket and queues its first request; [`Flights::begin`] starts what is
-//! queued; [`Flights::end`] hands outcomes to their flights, which go on or end. What the ring has no room for waits in a
+//! [`Flights::submit`] checks an I/O, gives it a ticket and queues its first request; [`Flights::begin`] starts what is queued;
+//! [`Flights::end`] passes outcomes to their flights, which continue or end. Requests that the ring has no room for wait in a
 //! backlog, first come first served.
 //!
 //! Invariants:
-//! * A flight stays in its slot, untouched, from the push of a request until its outcome: the kernel holds addresses
-//!   of its pieces and frames. Slots may move with the vector that holds them, since what the kernel knows lies in
-//!   heap blocks and slabs of their own.
-//! * Each flight has at most one request in the ring, so a token names a request as well as a flight.
-//! * Dropping everything with I/O on its way leaks the flights, their frames and their open files. The kernel may
-//!   finish with them at any time, or never; nobody waits for it.
+//! * A flight stays in its slot, untouched, from the push of a request until its outcome: the kernel holds addresses of its pieces
+//!   and frames. Slots may move with the vector that holds them, since everything the kernel points to is in separate heap blocks
+//!   and slabs.
+//! * Each flight has at most one request in the ring, so a token identifies both a request and a flight.
+//! * Dropping everything with I/O in flight leaks the flights, their frames and their open files. The kernel may complete them at
+//!   any time, or never; nothing waits for it.
 
 #![expect(
     unsafe_code,
@@ -29,7 +29,7 @@ use crate::memory::{Slab, Slabs, map_slab};
 use crate::ring::{Outcome, Ring};
 use rustix::io::Errno;
 
-/// I/Os in flight, their files and their memory.
+/// I/O in flight, with its files and memory.
 pub(crate) struct Flights {
     ring: Box<dyn Ring>,
     tickets: Tickets,
@@ -39,12 +39,12 @@ pub(crate) struct Flights {
     free: Vec<usize>,
     /// Flights whose next request found the ring full.
     backlog: VecDeque<usize>,
-    /// Outcomes being handed out; kept for its capacity.
+    /// Outcomes being processed; kept for its capacity.
     outcomes: Vec<Outcome>,
 }
 
 impl Flights {
-    /// Nothing in flight yet; completions go to `tickets`.
+    /// Starts with nothing in flight; completions go to `tickets`.
     pub(crate) fn new(ring: Box<dyn Ring>, tickets: Tickets) -> Self {
         Self {
             ring,
@@ -58,7 +58,7 @@ impl Flights {
         }
     }
 
-    /// Takes `io` over at `now`.
+    /// Accepts `io` at `now`.
     pub(crate) fn submit(&mut self, io: Io, now: Time) -> Ticket {
         let (ticket, id) = self.tickets.issue(now);
         match check(&io).and_then(|()| self.files.get(io.file).ok_or(IoError::Invalid)) {
@@ -72,14 +72,14 @@ impl Flights {
         ticket
     }
 
-    /// Starts what is queued. Never waits.
+    /// Starts what is queued. Never blocks.
     pub(crate) fn begin(&mut self) {
         self.work_off_backlog();
         self.ring.submit();
         self.ring.reap(&mut self.outcomes);
     }
 
-    /// Ends what [`Self::begin`] found done, with completion time `now`.
+    /// Processes the outcomes since [`Self::begin`], with completion time `now`.
     pub(crate) fn end(&mut self, now: Time) {
         let mut outcomes = std::mem::take(&mut self.outcomes);
         for outcome in outcomes.drain(..) {
@@ -94,12 +94,12 @@ impl Flights {
         self.ring.wait(limit);
     }
 
-    /// Whether nothing is in flight, detached or not.
+    /// Whether nothing is in flight, including detached I/O.
     pub(crate) fn is_idle(&self) -> bool {
         self.tickets.in_flight() == 0
     }
 
-    /// Gives `file` a number and, where the ring has a table of files, a place in it.
+    /// Assigns `file` an identifier and, if the ring has a file table, a slot in it.
     pub(crate) fn open(&mut self, file: OpenFile) -> FileId {
         let file = Rc::new(file);
         let (id, slot) = self.files.add(Rc::clone(&file));
@@ -110,13 +110,13 @@ impl Flights {
         id
     }
 
-    /// Forgets `id`. I/O in flight goes on with the descriptor. False when there was no such file.
+    /// Releases `id`. I/O in flight keeps the descriptor. False when there was no such file.
     pub(crate) fn close(&mut self, id: FileId) -> bool {
         let Some(file) = self.files.remove(id) else {
             return false;
         };
         if let Some(slot) = file.slot() {
-            // Requests that are queued name the slot: the kernel must look them up before it is emptied.
+            // Queued requests refer to the slot: the kernel must resolve them before it is emptied.
             self.ring.submit();
             file.set_slot(None);
             if let Some(tables) = self.ring.tables() {
@@ -131,11 +131,11 @@ impl Flights {
         self.files.get(id)
     }
 
-    /// A new slab of `bytes`, registered if `register` and the ring can. If registering was refused, the second value
+    /// Allocates a slab of `bytes`, registered if `register` is set and the ring can. If registration was refused, the second value
     /// is the system's error number.
     ///
     /// # Errors
-    /// There is no memory for it.
+    /// There is not enough memory.
     pub(crate) fn slab(
         &mut self,
         bytes: usize,
@@ -151,7 +151,7 @@ impl Flights {
         Ok((slab, registered.and_then(Result::err)))
     }
 
-    /// How many slabs there are, and how many of them are registered.
+    /// The number of slabs, and of registered slabs.
     pub(crate) fn slab_counts(&self) -> (usize, usize) {
         self.slabs.counts()
     }
@@ -169,19 +169,19 @@ impl Flights {
         }
     }
 
-    /// Queues the next request of the flight in `slot`, behind those that wait already.
+    /// Queues the next request of the flight in `slot`, behind the backlog.
     fn queue(&mut self, slot: usize) {
         if !self.backlog.is_empty() || !self.offer(slot) {
             self.backlog.push_back(slot);
         }
     }
 
-    /// Offers the flight's next request to the ring, which may first have to submit what it holds.
+    /// Offers the flight's next request to the ring, submitting queued requests first if it is full.
     fn offer(&mut self, slot: usize) -> bool {
         let flight = self.slots[slot].as_mut().expect("a flight in its slot");
         let entry = flight.entry(slot as u64, &self.slabs);
-        // SAFETY: the flight holds its file, its frames (memory that is never unmapped, owned for reads, shared
-        // and unchanging for writes) and its pieces, and stays untouched until `land` or for ever.
+        // SAFETY: the flight holds its file, its frames (memory that is never unmapped, owned for reads, shared and unchanging for
+        // writes) and its pieces, and is not touched until `land`, or ever.
         unsafe {
             self.ring.push(entry).is_ok() || {
                 self.ring.submit();

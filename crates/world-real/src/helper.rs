@@ -1,7 +1,7 @@
-//! The thread that does what may block and has no ticket: names, lengths, space, closing.
+//! The thread for blocking work without tickets: names, lengths, space, closing.
 //!
-//! One thread, one queue, first come first served, so that a rename asked for after a create happens after it. Work goes out as
-//! a closure and its result comes back to a second closure, which runs on the executor's thread at the next reap.
+//! One thread, one queue, first come first served, so that a rename requested after a create happens after it. Work is passed as a
+//! closure, and its result goes to a second closure, which runs on the executor's thread at the next reap.
 //!
 //! ```text
 //!   executor's thread          helper thread
@@ -9,7 +9,7 @@
 //!   deliver(): finish(result) <------  number into the mailbox, bell
 //! ```
 //!
-//! The helper ends when the last [`Errands`] is gone and the queue is worked off. Nobody joins it.
+//! The helper ends when the last [`Errands`] is dropped and the queue is empty. It is never joined.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -23,26 +23,26 @@ use crate::bell::{Bell, Mailbox};
 type Work = Box<dyn FnOnce() + Send>;
 type Finish = Box<dyn FnOnce()>;
 
-/// Where work that needs no answer is handed in. Cloning gives another handle.
+/// Accepts work that needs no answer. Clones share the same helper.
 #[derive(Clone)]
 pub(crate) struct Errands(Sender<Work>);
 
 impl Errands {
-    /// Hands `work` to the helper, or does it here when there is none any more.
+    /// Passes `work` to the helper, or runs it here when the helper has ended.
     pub(crate) fn run(&self, work: impl FnOnce() + Send + 'static) {
         if let Err(refused) = self.0.send(Box::new(work)) {
             refused.0();
         }
     }
 
-    /// Errands that are run by whoever hands them in.
+    /// Errands that run on the calling thread.
     #[cfg(test)]
     pub(crate) fn nowhere() -> Self {
         Self(channel().0)
     }
 }
 
-/// The helper thread, seen from the executor's.
+/// The executor's side of the helper thread.
 pub(crate) struct Helper {
     errands: Errands,
     done: Arc<Mailbox<u64>>,
@@ -67,12 +67,12 @@ impl Helper {
         }))
     }
 
-    /// Where work that needs no answer is handed in.
+    /// Accepts work that needs no answer.
     pub(crate) fn errands(&self) -> &Errands {
         &self.errands
     }
 
-    /// Does `work` on the helper thread, then `finish` with its result on this one, from [`Self::deliver`].
+    /// Runs `work` on the helper thread, then `finish` with its result on this one, from [`Self::deliver`].
     pub(crate) fn ask<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
@@ -94,7 +94,7 @@ impl Helper {
         });
     }
 
-    /// Finishes what has come back.
+    /// Runs `finish` for all returned results.
     pub(crate) fn deliver(&self) {
         if self.done.is_empty() {
             return;
@@ -107,12 +107,12 @@ impl Helper {
         }
     }
 
-    /// Whether something has come back.
+    /// Whether results have returned.
     pub(crate) fn has_answers(&self) -> bool {
         !self.done.is_empty()
     }
 
-    /// Whether nothing was asked that has not been delivered.
+    /// Whether all requested work has been delivered.
     pub(crate) fn is_idle(&self) -> bool {
         self.waiting.borrow().is_empty()
     }

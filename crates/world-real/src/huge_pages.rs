@@ -1,24 +1,23 @@
-//! Memory in huge pages, for predictions.
+//! Huge pages for predictions.
 //!
-//! A prediction touches a gigabyte and more in an order that is chance. In pages of 4 KiB nearly every touch waits twice: for the
-//! memory, and before that for the address of its page. Most systems give huge pages only to those who ask
-//! (`/sys/kernel/mm/transparent_hugepage/enabled` says `madvise`), and the C library asks when its environment tells it to as the
-//! process begins, not later. So the program begins again, in the same process, with that in its environment. Other C libraries
-//! do not know the word and take no notice.
+//! A prediction accesses a gigabyte or more at random. With 4 KiB pages nearly every access stalls twice: on the page table entry,
+//! and on the memory itself. Most systems give huge pages only on request (`/sys/kernel/mm/transparent_hugepage/enabled` is
+//! `madvise`), and the C library requests them only if its environment says so at process start. So the program re-executes itself,
+//! in the same process, with that setting in its environment. Other C libraries ignore it.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// Where the GNU C library looks.
+/// The environment variable read by the GNU C library.
 const TUNABLES: &str = "GLIBC_TUNABLES";
-/// The word for it. Source: the manual of the GNU C Library, "Memory Allocation Tunables"; since version 2.35.
+/// The setting. Source: the manual of the GNU C Library, "Memory Allocation Tunables"; since version 2.35.
 const HUGE_PAGES: &str = "glibc.malloc.hugetlb";
 
-/// Begins the program again with huge pages, unless it was told about them already: by itself, or by whoever started it.
+/// Re-executes the program with huge pages, unless the environment already sets them.
 ///
-/// Comes back when that is so, or when it cannot begin again: then it is slower, and no more.
+/// Returns if it does, or if the program cannot be re-executed: then it is only slower.
 pub fn ask() {
     let Some(tunables) = tunables(&env::var_os(TUNABLES).unwrap_or_default()) else {
         return;
@@ -33,7 +32,7 @@ pub fn ask() {
     let _ = again.exec();
 }
 
-/// What the C library is to be told besides what it `is_told`; `None` when that speaks of huge pages.
+/// The new value of the variable, given its current value; `None` when that already sets huge pages.
 fn tunables(is_told: &OsStr) -> Option<OsString> {
     if is_told.to_string_lossy().contains(HUGE_PAGES) {
         return None;

@@ -1,7 +1,7 @@
 //! The real world: io_uring or threads, files, and the machine's clock.
 //!
-//! The only crate that touches the operating system, and the only one with `unsafe`. [`RealWorld::new`] takes the best
-//! backend the system grants and says in its [`Backend`] record which one that was and what was refused.
+//! The only crate that touches the operating system, and the only one with `unsafe`. [`RealWorld::new`] picks the best backend the
+//! system allows; its [`Backend`] record states which one, and what was refused.
 //!
 //! ```text
 //!   World: disk            volume            clock        frames
@@ -11,12 +11,11 @@
 //!   Ring: uring | threads | fake             bell: helpers wake the executor's thread
 //! ```
 //!
-//! Beside the world stand small facts that a run needs: the folder lock ([`FolderLock`]), and in [`facts`] what is known
-//! about a device, the kernel's and this process's counters, and the machine. [`huge_pages`] are asked for before
-//! predictions.
+//! Beside the world there are utilities for runs: the folder lock ([`FolderLock`]), and [`facts`]: devices, the counters of the
+//! kernel and of this process, and the machine. Predictions request [`huge_pages`] before they start.
 //!
-//! Invariant: I/O memory is never unmapped and an I/O in flight is never freed, so dropping anything at any time is sound
-//! and waits for nothing.
+//! Invariant: I/O memory is never unmapped and an I/O in flight is never freed, so everything can be dropped at any time without
+//! waiting.
 
 mod backend;
 mod bell;

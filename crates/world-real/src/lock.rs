@@ -1,12 +1,12 @@
-//! One run for each folder.
+//! One run per folder.
 //!
-//! An exclusive `flock` on `brunt.lock`, which the kernel drops with the process however it ends. The file begins with our marker and
-//! names the process, so that a message can; a file left behind by a crash locks nothing. A file of that name without the marker is
-//! somebody else's: it is neither written to nor removed. An empty one is ours, because a crash between making it and writing to it
-//! leaves one, and nothing is lost with it.
+//! An exclusive `flock` on `brunt.lock`, which the kernel releases however the process ends. The file begins with our marker and
+//! the process number, for messages; a file left by a crash locks nothing. A file of that name without the marker is foreign: it is
+//! neither written to nor removed. An empty file counts as ours, because a crash between creating and writing it leaves one, and
+//! nothing is lost with it.
 //!
-//! The file is removed while the lock is still held. Whoever opened it meanwhile then holds the lock of a file without a
-//! name, notices, and tries again.
+//! The file is removed while the lock is still held. A process that opened it meanwhile gets the lock on a file without a name,
+//! detects that, and tries again.
 
 use std::fs;
 use std::io::{self, Read, Seek, Write};
@@ -21,40 +21,40 @@ use crate::roots::Roots;
 
 /// Name of the lock file.
 pub const LOCK_FILE: &str = "brunt.lock";
-/// What it begins with; the number of the process follows.
+/// Start of the file; the process number follows.
 const MARKER: &str = "brunt lock of process ";
 
-/// How often a lock file that is being removed by its last holder is tried again.
+/// Number of attempts while the last holder is removing the lock file.
 const TRIES: usize = 100;
 
-/// Held for as long as it lives.
+/// A lock on a folder, held until it is dropped.
 #[derive(Debug)]
 pub struct FolderLock {
-    /// Its lock is released when it is closed.
+    /// Closing it releases the lock.
     file: fs::File,
     folder: OwnedFd,
 }
 
-/// Why a folder is not ours.
+/// Why a folder could not be locked.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
-    /// Somebody else works in it.
+    /// Another process is using it.
     #[error("{} is in use by {}", folder.display(), name(*holder))]
     Held {
         /// The folder.
         folder: PathBuf,
-        /// The process that holds the lock, if it could be read.
+        /// The process that holds the lock, if known.
         holder: Option<u32>,
     },
-    /// Something else has the lock file's name.
+    /// A foreign file has the lock file's name.
     #[error("{}: is not a file of brunt, so brunt neither writes to it nor removes it\n  move it away: brunt makes a file of this name where it works", .0.display())]
     Foreign(PathBuf),
-    /// The system refuses.
+    /// A system error.
     #[error("{}: {error}", path.display())]
     System {
         /// The lock file.
         path: PathBuf,
-        /// What it says.
+        /// The error.
         error: io::Error,
     },
 }
@@ -64,11 +64,11 @@ fn name(holder: Option<u32>) -> String {
 }
 
 impl FolderLock {
-    /// Locks the folder `path`, which exists.
+    /// Locks the folder `path`, which must exist.
     ///
     /// # Errors
-    /// [`LockError::Held`] at once when another process, or another lock of this one, holds it; [`LockError::Foreign`] when
-    /// somebody else's file has the name.
+    /// [`LockError::Held`] at once when another process, or another lock of this one, holds it; [`LockError::Foreign`] when a
+    /// foreign file has the name.
     pub fn take(roots: &Roots, path: &Path) -> Result<Self, LockError> {
         let named = path.join(LOCK_FILE);
         let system = |error: io::Error| LockError::System {
@@ -98,7 +98,7 @@ impl FolderLock {
                     write_pid(&mut file).map_err(system)?;
                     return Ok(Self { file, folder });
                 }
-                // Removed between our opening and our locking it.
+                // Removed between opening and locking it.
                 Ok(()) => {}
                 Err(Errno::WOULDBLOCK) => {
                     return Err(LockError::Held {
@@ -118,7 +118,7 @@ impl FolderLock {
 
 impl Drop for FolderLock {
     fn drop(&mut self) {
-        // One that cannot be removed locks nothing.
+        // A lock file that cannot be removed locks nothing.
         if is_named(&self.file, &self.folder) {
             let _ = unlinkat(&self.folder, LOCK_FILE, AtFlags::empty());
         }
@@ -130,7 +130,7 @@ fn is_regular(file: &OwnedFd) -> bool {
     kind == Ok(FileType::RegularFile)
 }
 
-/// Whether `file` is what the lock file's name in `folder` stands for.
+/// Whether `file` is the current lock file in `folder`.
 fn is_named(file: &fs::File, folder: &OwnedFd) -> bool {
     match (
         fstat(file),
@@ -147,7 +147,7 @@ fn write_pid(file: &mut fs::File) -> io::Result<()> {
     writeln!(file, "{MARKER}{}", std::process::id())
 }
 
-/// What a lock file begins with; those of ours are shorter.
+/// The start of a lock file; ours are shorter.
 fn begin(file: &mut fs::File) -> io::Result<String> {
     let mut bytes = Vec::new();
     file.take(64).read_to_end(&mut bytes)?;
@@ -209,7 +209,7 @@ mod tests {
             assert_eq!(fs::read_to_string(&path).unwrap(), text);
         }
         fs::remove_file(&path).unwrap();
-        // A link is not followed, wherever it leads.
+        // Links are not followed, wherever they lead.
         symlink(&victim, &path).unwrap();
         is_foreign();
         assert!(!victim.exists());

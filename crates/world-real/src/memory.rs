@@ -1,8 +1,8 @@
-//! Where frames come from: slabs of locked-down address space.
+//! Memory for frames: slabs of address space that are never unmapped.
 //!
-//! A slab is an anonymous mapping that is aligned to a huge page, asks for huge pages, and is never unmapped. That is
-//! the promise the whole crate's `unsafe` rests on: the kernel may write into a frame long after everybody
-//! forgot the request, and the memory is still there and still belongs to frames.
+//! A slab is an anonymous mapping, aligned to a huge page, that requests huge pages and is never unmapped. All `unsafe` code in the
+//! crate relies on this: the kernel may write into a frame long after its request was dropped, and the memory is still there and
+//! still belongs to frames.
 //!
 //! ```text
 //!    | spare |  slab: 64 MiB at a multiple of 2 MiB        | spare |     the spare ends are unmapped
@@ -18,21 +18,21 @@ use brunt_world::FramePlace;
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
-/// Slabs begin at multiples of this: the size of a huge page on x86-64 and on most ARM systems.
+/// Alignment of slabs: the huge page size on x86-64 and on most ARM systems.
 const HUGE_PAGE: usize = 2 << 20;
 
-/// A mapping that is never undone.
+/// A mapping that is never unmapped.
 pub(crate) struct Slab {
     bytes: &'static mut [u8],
 }
 
 impl Slab {
-    /// All of it.
+    /// The whole slab.
     pub(crate) fn bytes(&self) -> &[u8] {
         self.bytes
     }
 
-    /// All of it, to be cut into frames.
+    /// The whole slab, to be cut into frames.
     pub(crate) fn into_bytes(self) -> &'static mut [u8] {
         self.bytes
     }
@@ -41,7 +41,7 @@ impl Slab {
 /// A new slab of `bytes`, zeroed.
 ///
 /// # Errors
-/// The system has no address space left for it.
+/// There is not enough address space.
 pub(crate) fn map_slab(bytes: usize) -> Result<Slab, Errno> {
     let bytes = bytes.next_multiple_of(4096);
     let mapped = bytes + HUGE_PAGE;
@@ -59,23 +59,23 @@ pub(crate) fn map_slab(bytes: usize) -> Result<Slab, Errno> {
     // SAFETY: `before` is below HUGE_PAGE, so the slab and what follows lie inside the mapping.
     let slab = unsafe { base.byte_add(before) };
     let after = HUGE_PAGE - before;
-    // SAFETY: both ends lie inside the mapping made above and outside the slab, and nobody knows their addresses. The
-    // kernel rounds nothing here: mapping, slab and ends are multiples of 4 KiB. A failure leaves them mapped, unused.
+    // SAFETY: both ends lie inside the mapping made above and outside the slab, and no other code has their addresses. The kernel
+    // rounds nothing here: mapping, slab and ends are multiples of 4 KiB. A failure leaves them mapped, unused.
     unsafe {
         if before > 0 {
             let _ = munmap(base, before);
         }
         let _ = munmap(slab.byte_add(bytes), after);
     }
-    // SAFETY: the advice changes how the range is backed, never its content. A kernel that does not take it is slower.
+    // SAFETY: the advice changes how the range is backed, never its content. If the kernel ignores it, I/O is only slower.
     let _ = unsafe { madvise(slab, bytes, Advice::LinuxHugepage) };
-    // SAFETY: `bytes` bytes from `slab` are mapped readable and writable, zeroed by the kernel, unmapped by nobody, and
-    // this is the only reference to them.
+    // SAFETY: `bytes` bytes from `slab` are mapped readable and writable, zeroed by the kernel and never unmapped, and this is the
+    // only reference to them.
     let bytes = unsafe { std::slice::from_raw_parts_mut(slab.cast::<u8>(), bytes) };
     Ok(Slab { bytes })
 }
 
-/// The slabs handed out, and which of them the ring has registered.
+/// The slabs allocated, and which of them are registered with the ring.
 #[derive(Default)]
 pub(crate) struct Slabs {
     known: Vec<Known>,
@@ -87,12 +87,12 @@ struct Known {
 }
 
 impl Slabs {
-    /// The number the next slab will get.
+    /// The number of the next slab.
     pub(crate) fn next_number(&self) -> Option<u16> {
         u16::try_from(self.known.len()).ok()
     }
 
-    /// Appends a slab that lies at `address`.
+    /// Appends a slab at `address`.
     pub(crate) fn add(&mut self, address: usize, registered: bool) {
         self.known.push(Known {
             address,
@@ -100,17 +100,16 @@ impl Slabs {
         });
     }
 
-    /// The registered buffer that holds the frame which says it lies at `place` and does lie at `address`.
+    /// The registered buffer that contains the frame at `place`, if its actual address is `address`.
     ///
-    /// A frame of another pool has a place that means nothing here; its address gives it away, and it is used
-    /// unregistered.
+    /// The place of a frame from another pool is meaningless here; its address reveals that, and it is used unregistered.
     pub(crate) fn buffer(&self, place: FramePlace, address: usize) -> Option<u16> {
         let known = self.known.get(place.slab as usize)?;
         let ours = known.registered && known.address + place.offset as usize == address;
         ours.then(|| u16::try_from(place.slab).ok()).flatten()
     }
 
-    /// How many slabs there are, and how many of them are registered.
+    /// The number of slabs, and of registered slabs.
     pub(crate) fn counts(&self) -> (usize, usize) {
         let registered = self.known.iter().filter(|known| known.registered);
         (self.known.len(), registered.count())

@@ -1,7 +1,7 @@
-//! Names, lengths and space, in system calls. Everything here blocks and runs on the helper thread.
+//! System calls for names, lengths and space. Everything here blocks and runs on the helper thread.
 //!
-//! A file that is written to has one name: one with a second name (a hard link) may belong to another test, or to a backup that
-//! was made of links, and is refused.
+//! A file that is written to must have one name: a file with a second name (a hard link) may belong to another test, or to a backup
+//! made of links, and is refused.
 
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -13,10 +13,10 @@ use rustix::io::Errno;
 use crate::backend::Access;
 use crate::roots::{LINK, Roots};
 
-/// `f_type` of file systems that have no device: tmpfs and ramfs (linux/magic.h).
+/// `f_type` of file systems without a device: tmpfs and ramfs (linux/magic.h).
 const IN_MEMORY: [u64; 2] = [0x0102_1994, 0x8584_58F6];
 
-/// The seam's name for `error`.
+/// The world's error for `error`.
 pub(crate) fn refusal(error: Errno) -> VolumeError {
     match error {
         Errno::NOENT => VolumeError::NotFound,
@@ -30,10 +30,9 @@ pub(crate) fn refusal(error: Errno) -> VolumeError {
     }
 }
 
-/// Opens `path`, for direct I/O where `direct` asks for it and the file system grants it.
+/// Opens `path`, for direct I/O if `direct` is set and the file system supports it.
 ///
-/// Direct I/O is switched on after opening: asking for both at once lets some file systems create the file and then
-/// refuse it.
+/// Direct I/O is enabled after opening: with `O_DIRECT` in the open call, some file systems create the file and then refuse it.
 pub(crate) fn open(
     roots: &Roots,
     path: &Path,
@@ -41,7 +40,7 @@ pub(crate) fn open(
     direct: bool,
 ) -> Result<(OwnedFd, Access), VolumeError> {
     let (folder, name) = roots.holder(path)?;
-    // What is only read may be anywhere, unless it is one of our names.
+    // A file that is only read may be anywhere, and may be a link, unless it is in a named folder.
     let (follow, at) = match mode == OpenMode::Read && !roots.hold(path) {
         true => (OFlags::empty(), AtFlags::empty()),
         false => (OFlags::NOFOLLOW, AtFlags::SYMLINK_NOFOLLOW),
@@ -51,7 +50,7 @@ pub(crate) fn open(
         OpenMode::Write => OFlags::RDWR,
         OpenMode::CreateNew => OFlags::RDWR | OFlags::CREATE | OFlags::EXCL,
     };
-    // Before it is opened: a pipe would keep whoever opens it waiting for its other end.
+    // Checked before opening: opening a pipe would block until its other end is opened.
     if let Ok(status) = fs::statat(&folder, name, at) {
         check(&status, mode)?;
     }
@@ -67,7 +66,7 @@ pub(crate) fn open(
     Ok((file, access))
 }
 
-/// Whether a file of this `status` may be opened so.
+/// Checks whether a file with this `status` may be opened in `mode`.
 fn check(status: &fs::Stat, mode: OpenMode) -> Result<(), VolumeError> {
     let refuse = |what: String| Err(VolumeError::Other(what));
     match FileType::from_raw_mode(status.st_mode) {
@@ -95,14 +94,15 @@ fn make_direct(file: &OwnedFd) -> Access {
     match fs::fcntl_getfl(file).and_then(|flags| fs::fcntl_setfl(file, flags | OFlags::DIRECT)) {
         Err(error) => refused(error),
         Ok(()) => match direct_alignment(file) {
-            // "This file cannot", says statx(2), although the flag was accepted: the page cache would be used.
+            // According to statx(2) this means that the file does not support it, although the flag was accepted: the page cache
+            // would be used.
             Some(0) => refused(Errno::OPNOTSUPP),
             alignment => Access::Direct { alignment },
         },
     }
 }
 
-/// What offsets and lengths of direct I/O on `file` must be multiples of, where the kernel says it (Linux 6.1).
+/// Required alignment of direct I/O on `file`, where the kernel reports it (Linux 6.1).
 fn direct_alignment(file: &OwnedFd) -> Option<u32> {
     let status = fs::statx(file, c"", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN).ok()?;
     let said = StatxFlags::from_bits_retain(status.stx_mask).contains(StatxFlags::DIOALIGN);
@@ -115,7 +115,7 @@ pub(crate) fn length(file: &OwnedFd) -> Result<u64, VolumeError> {
     Ok(status.st_size.unsigned_abs())
 }
 
-/// Makes `file` exactly `bytes` long. True if its blocks are reserved, false if the file system cannot reserve.
+/// Makes `file` exactly `bytes` long. True if its blocks are reserved, false if the file system cannot reserve them.
 pub(crate) fn allocate(file: &OwnedFd, bytes: u64) -> Result<bool, VolumeError> {
     let mut reserved = true;
     if bytes > 0 {
@@ -151,7 +151,7 @@ pub(crate) fn remove(roots: &Roots, path: &Path) -> Result<(), VolumeError> {
     fs::unlinkat(&folder, name, AtFlags::empty()).map_err(refusal)
 }
 
-/// The names in `directory`, sorted. Bytes that are not UTF-8 are shown as U+FFFD: no file of ours has such a name.
+/// The names in `directory`, sorted. Bytes that are not UTF-8 are shown as U+FFFD: none of our files has such a name.
 pub(crate) fn list(roots: &Roots, directory: &Path) -> Result<Vec<String>, VolumeError> {
     let handle = open_directory(roots, directory)?;
     let mut names = Vec::new();
@@ -177,7 +177,7 @@ fn open_directory(roots: &Roots, path: &Path) -> Result<OwnedFd, VolumeError> {
     fs::openat(roots.folder(path)?, ".", flags, Mode::empty()).map_err(refusal)
 }
 
-/// Room on the file system that holds `path`, or would hold it: a file that is not there yet counts for its directory.
+/// Space on the file system that holds `path`, or would hold it: a missing file counts for its directory.
 pub(crate) fn space(path: &Path) -> Result<Space, VolumeError> {
     let parent = path.parent().filter(|parent| *parent != Path::new(""));
     let directory = parent.unwrap_or(Path::new("."));
@@ -218,7 +218,7 @@ mod tests {
         assert_eq!(opened(&path, OpenMode::Write), Err(VolumeError::NotFound));
         assert_eq!(opened(&path, OpenMode::CreateNew), Ok(()));
         assert_eq!(opened(&path, OpenMode::CreateNew), Err(VolumeError::Exists));
-        // Opening a pipe that nobody writes to would wait for ever.
+        // Opening a pipe without a writer would block forever.
         let pipe = folder.path().join("pipe");
         fs::mknodat(fs::CWD, &pipe, FileType::Fifo, Mode::RUSR, 0).unwrap();
         for other in [folder.path(), Path::new("/dev/null"), &pipe] {

@@ -1,4 +1,4 @@
-//! What the executor calls between polls: start, reap, stamp, wake; and wait when nothing is ready.
+//! What the executor calls between polls: start, reap, stamp, wake; and wait when no task is ready.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -21,7 +21,7 @@ pub struct RealReactor {
 }
 
 impl RealReactor {
-    /// How long to wait for `deadline`; `None` when it has come.
+    /// How long to wait for `deadline`; `None` when it has passed.
     fn limit(&self, deadline: Time) -> Option<Span> {
         let now = brunt_world::Clock::now(&*self.clock);
         (deadline > now).then(|| deadline - now)
@@ -42,7 +42,7 @@ impl RealReactor {
 }
 
 impl Reactor for RealReactor {
-    /// When the reactor last looked, which is after every poll: what the executor compares timers with.
+    /// When the reactor last read the clock, which is after every poll: the time the executor compares timers with.
     fn now(&self) -> Time {
         self.clock.poll_began()
     }
@@ -50,7 +50,7 @@ impl Reactor for RealReactor {
     fn turn(&mut self) {
         let mut flights = self.flights.borrow_mut();
         flights.begin();
-        // One look at the clock stamps everything reaped and begins the next poll.
+        // One reading of the clock stamps everything reaped and begins the next poll.
         let now = self.clock.begin_poll();
         flights.end(now);
         drop(flights);

@@ -1,8 +1,8 @@
-//! The cut beneath the I/O code: who starts requests and says how they ended.
+//! The interface below the I/O code: starts requests and reports how they ended.
 //!
-//! A [`Ring`] knows nothing of tickets, files or retries. It takes [`Entry`]s, each one system call's worth of work,
-//! and gives [`Outcome`]s back in any order, as the kernel does: a number of bytes that may be short of what was asked,
-//! or a negated error number. Everything above it (`flights`, `flight`) is the same code over all of them:
+//! A [`Ring`] knows nothing about tickets, files or retries. It takes [`Entry`]s, each the work of one system call, and returns
+//! [`Outcome`]s in any order, as the kernel does: a number of bytes, possibly fewer than requested, or a negated error number.
+//! Everything above it (`flights`, `flight`) is the same code for all rings:
 //!
 //! ```text
 //!   flights: tickets, resuming, retrying, backlog
@@ -29,22 +29,22 @@ pub(crate) mod uring;
 /// One request, as the kernel would understand it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
-    /// Comes back in the [`Outcome`]. Below [`TOKENS`].
+    /// Returned in the [`Outcome`]. Below [`TOKENS`].
     pub token: u64,
-    /// Open until the outcome is reaped.
+    /// Must stay open until the outcome is reaped.
     pub file: RawFd,
-    /// Where the file stands in the ring's table, if it was registered.
+    /// The file's slot in the ring's table, if it is registered.
     pub slot: Option<u32>,
-    /// From which byte.
+    /// Byte offset.
     pub offset: u64,
     /// What to do.
     pub verb: Verb,
 }
 
-/// Tokens from here on belong to the rings themselves.
+/// Tokens from here on are reserved for the rings themselves.
 pub(crate) const TOKENS: u64 = 1 << 63;
 
-/// What an [`Entry`] asks for.
+/// The operation of an [`Entry`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Verb {
     Read(Memory),
@@ -53,13 +53,13 @@ pub(crate) enum Verb {
     PunchHole { length: u64 },
 }
 
-/// Where the bytes are. Read from for writes, written to for reads.
+/// The memory of a transfer. Read from for writes, written to for reads.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Memory {
     One {
         pointer: *mut u8,
         length: u32,
-        /// The registered buffer that holds all of it.
+        /// The registered buffer that contains all of it.
         buffer: Option<u16>,
     },
     Many {
@@ -68,50 +68,50 @@ pub(crate) enum Memory {
     },
 }
 
-/// How an [`Entry`] ended: bytes moved, or an error number negated.
+/// How an [`Entry`] ended: bytes transferred, or a negated error number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Outcome {
     pub token: u64,
     pub result: i32,
 }
 
-/// The ring holds as many entries as it can; submit, and try again.
+/// The ring is full; submit, and try again.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Full;
 
-/// Starts requests and says how they ended.
+/// Starts requests and reports how they ended.
 pub(crate) trait Ring {
     /// Queues `entry`.
     ///
     /// # Safety
-    /// Until the entry's outcome has been reaped, or for ever if it never is: its memory (pieces and what they point
-    /// to) stays where it is, nobody else writes to it, for a read nobody else reads it, and its file stays open.
+    /// Until the entry's outcome has been reaped, or forever if it never is: its memory (pieces and what they point to) must stay
+    /// in place, no other code may write to it or, for a read, read it, and its file must stay open.
     unsafe fn push(&mut self, entry: Entry) -> Result<(), Full>;
 
-    /// Starts what was queued. Never waits; free of system calls when there is nothing to do.
+    /// Starts what was queued. Never blocks; makes no system call when there is nothing to do.
     fn submit(&mut self);
 
-    /// Appends what has ended since the last call. No system calls, but for silencing the bell.
+    /// Appends the outcomes since the last call. Makes no system call except to clear the bell.
     fn reap(&mut self, outcomes: &mut Vec<Outcome>);
 
     /// Starts what was queued, then waits until something has ended, the bell rings, or `limit` has passed.
     fn wait(&mut self, limit: Option<Span>);
 
-    /// The tables of memory and files known in advance, where the ring has them.
+    /// The tables of registered memory and files, if the ring has them.
     fn tables(&mut self) -> Option<&mut dyn Tables>;
 }
 
-/// Memory and files that the kernel looks up once instead of for each request.
+/// Memory and files that the kernel resolves once instead of for each request.
 pub(crate) trait Tables {
     /// Registers `slab` as buffer `number`.
     ///
     /// # Errors
-    /// The operating system's number; `ENOMEM` when the limit of locked memory is reached.
+    /// The system's error number; `ENOMEM` when the locked memory limit is reached.
     fn register_slab(&mut self, number: u16, slab: &Slab) -> Result<(), i32>;
 
-    /// Registers `file` in `slot`, replacing what was there. False when the table cannot take it.
+    /// Registers `file` in `slot`, replacing its previous file. False when the table cannot take it.
     fn register_file(&mut self, slot: u32, file: RawFd) -> bool;
 
-    /// Empties `slot`. Requests that were submitted keep the file.
+    /// Empties `slot`. Submitted requests keep the file.
     fn forget_file(&mut self, slot: u32);
 }

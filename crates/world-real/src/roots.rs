@@ -1,16 +1,16 @@
-//! The folders that a user named, and the way to what lies below them.
+//! The folders that a user named, and safe access to what lies below them.
 //!
 //! ```text
-//!   /data -> /mnt/disk7        named by the user: links are their way of saying where, and followed once
-//!     |-- log1/                below: names of ours; a link among them would lead a write to where nobody meant it
+//!   /data -> /mnt/disk7        named by the user: links are their choice, and followed once
+//!     |-- log1/                below: our own names; a link among them would redirect a write
 //!     |   `-- edb.log
 //! ```
 //!
-//! A named folder is held open from the beginning. Every name below it is reached from that handle, one folder after the other,
-//! and none of them may be a link: not now, and not when somebody puts one there later.
+//! A named folder is held open from the beginning. Every name below it is reached from that handle, one folder at a time, and none
+//! of them may be a link, even if one appears there later.
 //!
-//! `openat2` does so in one call (`RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS`), from Linux 5.6 on and where a container's filter
-//! knows it. Names lie one or two folders deep, so the walk is as good and works everywhere.
+//! `openat2` does this in one call (`RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS`), on Linux 5.6 and later and if a container's seccomp
+//! filter allows it. Names are one or two folders deep, so walking is just as good and works everywhere.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -23,7 +23,7 @@ use rustix::io::Errno;
 
 use crate::names::refusal;
 
-/// The named folders of a test. Without any, links are followed as everywhere. Cloning gives another handle.
+/// The named folders of a test. Without any, links are followed everywhere. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct Roots(Vec<Arc<Root>>);
 
@@ -33,15 +33,15 @@ struct Root {
     folder: OwnedFd,
 }
 
-/// What is said of a link below a named folder.
+/// The message about a link below a named folder.
 pub(crate) const LINK: &str =
     "is a symbolic link, and brunt follows none below the folders that it is given";
 
 impl Roots {
-    /// Adds the folder `path`, which exists.
+    /// Adds the folder `path`, which must exist.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn add(&mut self, path: &Path) -> io::Result<()> {
         let folder = fs::open(path, FOLDER, Mode::empty())?;
         let path = path.to_owned();
@@ -49,10 +49,10 @@ impl Roots {
         Ok(())
     }
 
-    /// Makes the folder `path` below a named one, with those above it, where they are missing.
+    /// Creates the folder `path` below a named one, with any missing parents.
     ///
     /// # Errors
-    /// What the system says, or that there is a link on the way.
+    /// The system's error, or that there is a link on the way.
     pub fn make(&self, path: &Path) -> io::Result<()> {
         let made = self.walk(path, |at, name| {
             let made = fs::mkdirat(at, name, Mode::from_raw_mode(0o777));
@@ -64,17 +64,17 @@ impl Roots {
         made.map(drop).map_err(io::Error::other)
     }
 
-    /// Whether `path` lies below a named folder, or is one.
+    /// Whether `path` is a named folder or lies below one.
     pub fn hold(&self, path: &Path) -> bool {
         self.root(path).is_some()
     }
 
-    /// The folder `path`.
+    /// Opens the folder `path`.
     pub(crate) fn folder(&self, path: &Path) -> Result<OwnedFd, VolumeError> {
         self.walk(path, |_, _| Ok(()))
     }
 
-    /// The folder that holds `path`, and its name there.
+    /// Opens the folder that holds `path`; returns it with the name in it.
     pub(crate) fn holder<'p>(&self, path: &'p Path) -> Result<(OwnedFd, &'p Path), VolumeError> {
         let name = path.file_name().ok_or(refusal(Errno::ISDIR))?;
         let parent = path.parent().filter(|parent| *parent != Path::new(""));
@@ -82,7 +82,7 @@ impl Roots {
         Ok((folder, Path::new(name)))
     }
 
-    /// The innermost named folder that holds `path`, and the rest of the way.
+    /// The innermost named folder that holds `path`, and the rest of the path.
     fn root<'p>(&self, path: &'p Path) -> Option<(&Root, &'p Path)> {
         let roots = self.0.iter().filter_map(|root| {
             let below = path.strip_prefix(&root.path).ok()?;
@@ -92,7 +92,7 @@ impl Roots {
         roots.max_by_key(|(root, _)| root.path.components().count())
     }
 
-    /// Walks to the folder `path`; `before` is called for each folder on the way below the named one.
+    /// Walks to the folder `path`, calling `before` for each folder on the way below the named one.
     fn walk(
         &self,
         path: &Path,
@@ -114,7 +114,7 @@ impl Roots {
     }
 }
 
-/// A folder to go on from: it need not be readable.
+/// Flags for opening a folder on the way: it need not be readable.
 const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 /// Whether `name` in `folder` is a link.
@@ -144,7 +144,7 @@ mod tests {
         let link = Err(VolumeError::Other(LINK.to_owned()));
         assert_eq!(roots.folder(&path("data/log2")).map(drop), link);
         assert_eq!(roots.holder(&path("data/log2/edb.log")).map(drop), link);
-        // Named by itself it is a user's way of saying where.
+        // A folder that the user names directly may be a link.
         roots.add(&path("data/log2")).unwrap();
         assert!(roots.holder(&path("data/log2/edb.log")).is_ok());
     }

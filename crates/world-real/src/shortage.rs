@@ -1,11 +1,10 @@
-//! What happens when there is no memory.
+//! Handles running out of memory.
 //!
-//! Memory is asked for in every corner of the engine, and nowhere could it be gone without: there is no smaller plan to fall back to.
-//! So the program ends, at once and in words, with the exit code of a test that could not be carried out. Databases are recovered by
-//! the next run, as after any kill.
+//! Memory is allocated everywhere in the engine, and there is no smaller plan to fall back to. So the program ends at once with a
+//! message and the exit code of a test that could not be carried out. The next run recovers the databases, as after any kill.
 //!
-//! The standard library's way, an abort or a panic, asks for more memory to say so. In a process that has none that may end in
-//! silence, or not at all.
+//! The standard library's abort or panic allocates memory for its message. In a process that has none, it may end silently, or not
+//! at all.
 
 #![expect(
     unsafe_code,
@@ -18,14 +17,14 @@ use std::io::Write;
 
 use rustix::process::{Resource, getrlimit};
 
-/// The exit code of what could not be carried out.
+/// The exit code when a test could not be carried out.
 const COULD_NOT: i32 = 2;
 
-/// The system's allocator. When it has no memory the program ends in words.
+/// The system allocator. Running out of memory ends the program with a message.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Allocator;
 
-/// What is said when there is no memory for this many bytes.
+/// The message when this many bytes could not be allocated.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shortage(pub(crate) usize);
 
@@ -42,11 +41,11 @@ impl fmt::Display for Shortage {
     }
 }
 
-/// Ends the program because there is no memory for `bytes`. Asks for none.
+/// Ends the program because `bytes` could not be allocated. Allocates nothing.
 pub(crate) fn exhausted(bytes: usize) -> ! {
     let mut text = [0; 256];
     let mut rest = &mut text[..];
-    // What does not fit is left out.
+    // Text that does not fit is cut.
     let _ = writeln!(rest, "error: {}", Shortage(bytes));
     let unused = rest.len();
     let said = &text[..text.len() - unused];
@@ -64,10 +63,10 @@ fn had(memory: *mut u8, bytes: usize) -> *mut u8 {
     }
 }
 
-// SAFETY: every call is handed on to the system's allocator with its arguments, and its answer is handed back.
+// SAFETY: every call is passed to the system allocator with its arguments, and its result is returned.
 unsafe impl GlobalAlloc for Allocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller keeps the contract, which is the same.
+        // SAFETY: the caller upholds the contract, which is the same.
         had(unsafe { System.alloc(layout) }, layout.size())
     }
 

@@ -1,4 +1,4 @@
-//! Names, in the real world: asked here, done by the helper thread, answered at the next reap.
+//! The real world's volume: requests go to the helper thread and are answered at the next reap.
 
 use std::cell::RefCell;
 use std::path::Path;
@@ -13,15 +13,15 @@ use crate::helper::Helper;
 use crate::names;
 use crate::roots::Roots;
 
-/// Files and their names in the operating system's directories.
+/// Files and their names in operating system directories.
 pub(crate) struct RealVolume {
     pub(crate) flights: Rc<RefCell<Flights>>,
     pub(crate) helper: Rc<Helper>,
     pub(crate) tasks: Tasks,
     pub(crate) record: Record,
-    /// Whether to ask for direct I/O.
+    /// Whether to use direct I/O.
     pub(crate) direct: bool,
-    /// Links below these are not followed.
+    /// Links below these folders are not followed.
     pub(crate) roots: Roots,
 }
 
@@ -41,7 +41,7 @@ impl RealVolume {
         answer
     }
 
-    /// Asks about names.
+    /// Runs a request about names.
     fn ask_names<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Roots) -> Result<T, VolumeError> + Send + 'static,
@@ -50,7 +50,7 @@ impl RealVolume {
         self.ask(move || work(&roots))
     }
 
-    /// Asks about an open file.
+    /// Runs a request about an open file.
     fn ask_file<T: Send + 'static>(
         &self,
         file: FileId,
@@ -92,7 +92,7 @@ impl Volume for RealVolume {
     fn close(&self, file: FileId) -> Answer<()> {
         let known = self.flights.borrow_mut().close(file);
         if known {
-            // Behind the closing of the descriptor, if no I/O holds it: whoever waits finds it closed.
+            // Runs after the descriptor is closed, unless I/O still holds it, so the caller finds it closed.
             self.ask(|| Ok(()))
         } else {
             self.refuse(not_open())

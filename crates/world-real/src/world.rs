@@ -1,4 +1,4 @@
-//! Putting a real world together: the best backend the system grants, memory, clock, names, executor.
+//! Assembles a real world: the best backend the system allows, memory, clock, names, executor.
 
 use std::cell::RefCell;
 use std::io;
@@ -25,27 +25,27 @@ use crate::roots::Roots;
 use crate::shortage::{Shortage, exhausted};
 use crate::volume::RealVolume;
 
-/// What a real world is to be made of.
+/// Options of a real world.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// How I/O reaches the kernel.
     pub backend: Choice,
-    /// Whether files are to bypass the page cache. Only tests say no.
+    /// Whether files bypass the page cache. Only tests disable it.
     pub direct: bool,
-    /// Most threads of the thread pool, and so its depth.
+    /// Maximum number of threads in the thread pool, which is its queue depth.
     pub threads: usize,
-    /// Bytes in a slab of frames, a multiple of 4,096. Smaller than the default only for tiny runs.
+    /// Bytes per slab of frames, a multiple of 4,096. Below the default only for tiny runs.
     pub slab_bytes: usize,
     /// Seed of the world's random streams.
     pub seed: u64,
-    /// The folders that files are made in: no link is followed below them.
+    /// The folders in which files are created: no link below them is followed.
     pub roots: Roots,
 }
 
 impl Default for Options {
     /// The best backend, direct I/O, 64 threads, slabs of [`SLAB_BYTES`], seed 0.
     ///
-    /// 64 threads: a page read for each of 32 sessions, and the writes that the cache and the log have in flight beside them.
+    /// 64 threads: a page read for each of 32 sessions, plus the writes that cache and log have in flight.
     fn default() -> Self {
         Self {
             backend: Choice::Best,
@@ -58,18 +58,18 @@ impl Default for Options {
     }
 }
 
-/// Why there is no real world.
+/// Why a real world could not be created.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The backend that was asked for, and no other, is refused.
+    /// The requested backend is refused, and no other is allowed.
     #[error("the I/O backend \"{kind}\" is not available: {reason}")]
     Backend {
-        /// What was asked for.
+        /// The requested backend.
         kind: Kind,
-        /// What the system said.
+        /// The system's reason.
         reason: String,
     },
-    /// There is no memory for the first slab of this size.
+    /// There is not enough memory for the first slab of this size.
     #[error("{}", Shortage(*.0))]
     Memory(usize),
     /// The system refuses a thread or a file descriptor.
@@ -77,19 +77,19 @@ pub enum StartError {
     System(#[from] io::Error),
 }
 
-/// A world of the operating system's files and clock, with the executor that runs its tasks.
+/// A world with the operating system's files and clock, and the executor that runs its tasks.
 pub struct RealWorld {
-    /// What the engine is given.
+    /// The interface for the engine.
     pub world: World,
-    /// Runs tasks on the thread that calls it, which must be the one that made the world.
+    /// Runs tasks on the calling thread, which must be the one that created the world.
     pub executor: Executor<RealReactor>,
-    /// I/Os in flight: how many, and for how long the oldest has been hanging.
+    /// I/O in flight: how much, and the age of the oldest.
     pub tickets: Tickets,
     /// See [`RealWorld::backend`].
     pub record: BackendRecord,
 }
 
-/// A handle that reads the record of what was obtained. Cloning gives another.
+/// A handle on the backend record. Clones share it.
 #[derive(Clone)]
 pub struct BackendRecord {
     record: Record,
@@ -97,7 +97,7 @@ pub struct BackendRecord {
 }
 
 impl BackendRecord {
-    /// What was obtained so far.
+    /// The backend record so far.
     pub fn read(&self) -> Backend {
         let (slabs, slabs_registered) = self.flights.borrow().slab_counts();
         Backend {
@@ -110,10 +110,10 @@ impl BackendRecord {
 }
 
 impl RealWorld {
-    /// Makes a world, and takes its first slab of memory to see whether it can be registered.
+    /// Creates a world and allocates its first slab, to see whether it can be registered.
     ///
     /// # Errors
-    /// [`StartError`]: an explicitly chosen backend is refused, or not even a helper thread can be started.
+    /// [`StartError`]: the requested backend is refused, or not even a helper thread can be started.
     pub fn new(options: &Options) -> Result<Self, StartError> {
         let tasks = Tasks::default();
         let tickets = Tickets::new(&tasks);
@@ -160,13 +160,13 @@ impl RealWorld {
         })
     }
 
-    /// What was obtained so far.
+    /// The backend record so far.
     pub fn backend(&self) -> Backend {
         self.record.read()
     }
 }
 
-/// The best ring that `options` allow and the system grants.
+/// The best ring that `options` and the system allow.
 fn choose(
     options: &Options,
     bell: &Arc<Bell>,
@@ -200,11 +200,11 @@ fn choose(
     })
 }
 
-/// Slabs for the frames, registered where possible.
+/// Slabs for frames, registered where possible.
 struct RealSlabs {
     flights: Rc<RefCell<Flights>>,
     register: bool,
-    /// The slab taken at the start, until it is asked for.
+    /// The slab allocated at the start, until it is used.
     first: RefCell<Option<Slab>>,
 }
 

@@ -1,8 +1,8 @@
-//! The figures that published tests print and a simulation predicts.
+//! The figures that published tests print and simulations predict.
 
 use serde::Deserialize;
 
-/// Figures of one row; what a paper does not print is nothing.
+/// The figures of one row; `None` where a paper prints nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub(crate) struct Figures {
@@ -22,7 +22,7 @@ pub(crate) struct Figures {
     pub(crate) log_write_ms: Option<f64>,
     /// Mean size of log writes.
     pub(crate) log_write_bytes: Option<f64>,
-    /// MiB per second of the checksum after the test, all databases together.
+    /// MiB per second of the checksum after the test, over all databases.
     pub(crate) checksum_mib_per_s: Option<f64>,
     /// Seconds to replay a log file, mean over the instances.
     pub(crate) recovery_s_per_log: Option<f64>,
@@ -30,13 +30,13 @@ pub(crate) struct Figures {
     pub(crate) recovery_reads_per_s: Option<f64>,
 }
 
-/// One of them: its name, how near a prediction should come, and where it stands.
+/// A figure: its name, the goal for its prediction, and its field.
 pub(crate) struct Figure {
-    /// What a table calls it.
+    /// Name in tables.
     pub(crate) name: &'static str,
-    /// The error that a good prediction stays below, as a share.
+    /// The relative error that a good prediction stays below.
     pub(crate) goal: f64,
-    /// An error in the figure's own unit that is good in any case.
+    /// An absolute error, in the figure's own unit, that is always good enough.
     pub(crate) goal_absolute: f64,
     pub(crate) of: fn(&Figures) -> Option<f64>,
 }
@@ -50,7 +50,7 @@ const fn figure(name: &'static str, goal: f64, of: fn(&Figures) -> Option<f64>) 
     }
 }
 
-/// Every figure, in the order of tables. Goals are the project's own, for systems that were fitted on.
+/// Every figure, in table order. Goals are the project's own, for systems used in the fit.
 pub(crate) const FIGURES: [Figure; 11] = [
     figure("database I/O per second", 0.05, |f| f.io_per_s),
     figure("database reads per second", 0.08, |f| f.reads_per_s),
@@ -72,17 +72,17 @@ pub(crate) const FIGURES: [Figure; 11] = [
     }),
 ];
 
-/// The first so many are fitted on.
+/// This many of the first figures are fitted on.
 const FITTED: usize = 8;
 
 impl Figure {
-    /// How far `predicted` is from `published`, as a share of it; nothing when one of them is not there.
+    /// The relative error of `predicted`; `None` if either figure is missing.
     pub(crate) fn error(&self, published: &Figures, predicted: &Figures) -> Option<f64> {
         let (published, predicted) = ((self.of)(published)?, (self.of)(predicted)?);
         Some(predicted / published - 1.0)
     }
 
-    /// The same in units of the goal: below one is good.
+    /// The error in units of the goal: below one is good.
     pub(crate) fn badness(&self, published: &Figures, predicted: &Figures) -> Option<f64> {
         let error = self.error(published, predicted)?;
         let least = self.goal_absolute / (self.of)(published)?;
@@ -91,10 +91,10 @@ impl Figure {
     }
 }
 
-/// The mean square of all figures' errors in units of their goals: what a fit makes small. What was not predicted counts as
-/// ten times its goal.
+/// The mean square of all figures' errors in units of their goals, which a fit minimises. A missing prediction counts as ten times
+/// its goal.
 pub(crate) fn cost(published: &Figures, predicted: &Figures) -> f64 {
-    // A fit does not wait for checksums.
+    // Checksums are left out of the fit: they take too long.
     let known = FIGURES[..FITTED]
         .iter()
         .filter(|figure| (figure.of)(published).is_some());

@@ -1,9 +1,9 @@
-//! Work on the project itself, called as `cargo xtask COMMAND`.
+//! Project tasks, run as `cargo xtask COMMAND`.
 //!
-//! * [`published`]: figures of published tests, as the repository has them.
+//! * [`published`]: figures of published tests, read from the repository.
 //! * [`figures`]: what is compared; [`prediction`] and [`predictions`]: the same figures, simulated.
 //! * [`papers`]: `docs/papers.md`, every published figure beside its prediction.
-//! * [`calibrate`]: fits the few parameters that no paper prints, and says how far the result can be trusted.
+//! * [`calibrate`]: fits the few parameters that no paper prints, and reports how reliable the result is.
 
 mod calibrate;
 mod figures;
@@ -18,7 +18,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// Work on the project itself.
+/// Project tasks.
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask")]
 struct Arguments {
@@ -30,11 +30,11 @@ struct Arguments {
 enum Command {
     /// Simulate every published test and write docs/papers.md
     Papers(papers::PapersArgs),
-    /// Fit what no paper prints, on calibration rows only, and say how wrong each system is when it is left out
+    /// Fit what no paper prints, on calibration rows only, and report each system's error when it is left out
     Calibrate(calibrate::CalibrateArgs),
 }
 
-/// Why a command could not be carried out.
+/// Why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TaskError {
     /// A published test cannot be read.
@@ -43,12 +43,12 @@ pub(crate) enum TaskError {
     /// A scenario cannot be simulated.
     #[error("{scenario}: {why}")]
     Simulate {
-        /// Which.
+        /// The scenario.
         scenario: String,
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// A row that must not be fitted on.
+    /// A row that must not be used in a fit.
     #[error(
         "`{0}` is no calibration row: parameters are fitted on scenarios/papers/published only, never on what is to be predicted"
     )]
@@ -56,15 +56,15 @@ pub(crate) enum TaskError {
     /// A file cannot be read or written.
     #[error("{}: {error}", path.display())]
     File {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error.
         error: io::Error,
     },
 }
 
 impl TaskError {
-    /// The same once more, for a prediction that was asked for twice.
+    /// A copy, for a prediction that was requested twice.
     pub(crate) fn again(&self) -> Self {
         match self {
             Self::Simulate { scenario, why } => Self::Simulate {
@@ -79,7 +79,7 @@ impl TaskError {
     }
 }
 
-/// The top of the repository.
+/// The root of the repository.
 pub(crate) fn root() -> &'static Path {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
     crates
@@ -87,9 +87,9 @@ pub(crate) fn root() -> &'static Path {
         .expect("two folders above this crate")
 }
 
-/// Says `text` on stdout.
+/// Prints `text` on stdout.
 pub(crate) fn say(text: &str) {
-    // Whoever read us may be gone; that is no failure.
+    // A closed pipe is not a failure.
     let _ = writeln!(io::stdout().lock(), "{text}");
 }
 

@@ -1,4 +1,4 @@
-//! Figures of a test, simulated.
+//! The simulated figures of a test.
 
 use std::fs;
 
@@ -17,7 +17,7 @@ pub(crate) struct Prediction {
     pub(crate) result: RunResult,
 }
 
-/// Simulates the scenario called `name`, with `set` replaced; files are read after it only with `checksum`.
+/// Simulates the scenario called `name`, with `set` replaced; the checksum after the test runs only with `checksum`.
 ///
 /// # Errors
 /// [`TaskError`] when it cannot be simulated.
@@ -66,7 +66,7 @@ impl Prediction {
         self.figures(Counters::Engine, &Row::everything())
     }
 
-    /// MiB per second of a backup, all databases together.
+    /// MiB per second of a backup, over all databases.
     pub(crate) fn backup(&self) -> Option<f64> {
         let servers = self.result.storage.servers.iter();
         let backups: Vec<f64> = servers
@@ -104,7 +104,7 @@ impl Prediction {
         }
     }
 
-    /// How busy the busiest group of drives was, 0 to 1.
+    /// Utilisation of the busiest group of drives, 0 to 1.
     pub(crate) fn utilisation(&self) -> Option<f64> {
         let model = self.result.storage.details.model.as_ref()?;
         model.busiest(|array| array.groups.iter().map(|group| group.utilisation).collect())
@@ -116,7 +116,7 @@ impl Prediction {
         model.map_or("", |model| &model.scheduling)
     }
 
-    /// Files are read together: the slowest one says how long it took.
+    /// Files are read in parallel, so the slowest determines the time.
     fn checksum(&self) -> Option<f64> {
         let files = || {
             self.result
@@ -153,7 +153,7 @@ impl Prediction {
     }
 }
 
-/// The I/O of some instances.
+/// The I/O of a set of instances.
 fn load(instances: &[&Instance], counters: Counters) -> Figures {
     let databases = || instances.iter().flat_map(|i| &i.details.databases);
     let reads = IoNumbers::together(databases().map(|database| &database.reads));

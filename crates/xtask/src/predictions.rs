@@ -1,4 +1,4 @@
-//! Many predictions at once: on all cores, each made once.
+//! Runs predictions in parallel on all cores, each once.
 
 use std::collections::BTreeMap;
 use std::num::NonZero;
@@ -8,23 +8,23 @@ use std::thread;
 use crate::TaskError;
 use crate::prediction::{Prediction, simulate};
 
-/// A prediction to make.
+/// A prediction to run.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Request {
-    /// The scenario, without its ending.
+    /// The scenario, without its file extension.
     pub(crate) scenario: String,
-    /// What is replaced in it.
+    /// The settings replaced in it.
     pub(crate) set: Vec<String>,
-    /// Whether files are read after the test.
+    /// Whether the checksum after the test runs.
     pub(crate) checksum: bool,
 }
 
-/// Predictions that were made.
+/// Completed predictions.
 #[derive(Default)]
 pub(crate) struct Predictions(BTreeMap<Request, Result<Prediction, TaskError>>);
 
 impl Predictions {
-    /// Makes those of `requests` that were not made yet, the first ones first.
+    /// Runs those of `requests` that have not run yet, in order.
     pub(crate) fn make(&mut self, requests: &[Request]) {
         let mut wanted: Vec<&Request> = Vec::new();
         for request in requests {
@@ -56,7 +56,7 @@ impl Predictions {
         self.0.extend(made.into_inner().expect("nobody panicked"));
     }
 
-    /// One that was made, or why it could not be; nothing when it was not asked for.
+    /// A completed prediction, or why it failed; `None` when it was not requested.
     pub(crate) fn get(&self, request: &Request) -> Option<Result<&Prediction, &TaskError>> {
         self.0.get(request).map(Result::as_ref)
     }

@@ -1,7 +1,7 @@
 //! Figures of published tests: `scenarios/papers/published/*.toml`.
 //!
-//! Each file is one test that may be fitted on, with its source. The scenario of the same test lies one folder above. Tests
-//! whose results are to be predicted have a scenario and no file here.
+//! Each file is one test that may be used in the fit, with its source. The scenario of the same test is one folder above. Tests
+//! whose results are only to be predicted have a scenario but no file here.
 
 use std::fs;
 use std::path::PathBuf;
@@ -12,33 +12,33 @@ use serde::Deserialize;
 use crate::figures::Figures;
 use crate::root;
 
-/// What a paper prints of one test.
+/// The published results of one test.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Published {
-    /// The scenario, without its ending; the file has the same name.
+    /// The scenario, without its file extension; the file has the same name.
     pub(crate) scenario: String,
-    /// What was tested: tests of one system are left out together.
+    /// The system tested: tests of one system are left out together.
     pub(crate) system: String,
     /// The version of Exchange that the tool was made for.
     pub(crate) generation: String,
-    /// Which counters it prints.
+    /// Which counters were printed.
     pub(crate) counters: Counters,
-    /// Where it stands.
+    /// The source.
     pub(crate) source: Source,
-    /// Where a prediction is wrong, and why, as far as that is known.
+    /// Known errors of the prediction, and their cause.
     pub(crate) remark: Option<String>,
-    /// Its figures; the first row is of everything.
+    /// Its figures; the first row covers everything.
     #[serde(rename = "row")]
     pub(crate) rows: Vec<Row>,
 }
 
-/// Whose counters were printed.
+/// Which counters were printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Counters {
-    /// The volume's: log writes with formatting.
+    /// The volume's: log writes include formatting.
     Volumes,
-    /// The engine's: without.
+    /// The engine's: without formatting.
     Engine,
 }
 
@@ -51,13 +51,13 @@ pub(crate) struct Source {
     pub(crate) section: String,
 }
 
-/// Figures of everything, or of a part.
+/// Figures of the whole test, or of a part.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Row {
     pub(crate) name: String,
-    /// Of this server only.
+    /// Only this server.
     pub(crate) server: Option<String>,
-    /// Of these of its instances only, counted from 1.
+    /// Only these of its instances, counted from 1.
     pub(crate) instances: Option<Vec<usize>>,
     #[serde(flatten)]
     pub(crate) figures: Figures,
@@ -72,7 +72,7 @@ pub(crate) struct PublishedError {
 }
 
 impl Row {
-    /// A row of everything, of which no figure is known.
+    /// A row for the whole test without figures.
     pub(crate) fn everything() -> Self {
         Self {
             name: "all".to_owned(),
@@ -89,7 +89,7 @@ impl Published {
         &self.rows[0].figures
     }
 
-    /// What kind of test it is.
+    /// The test's outline.
     pub(crate) fn outline(&self) -> Outline {
         let servers = self.rows.iter();
         let servers = servers.filter(|row| row.server.is_some() && row.instances.is_none());
@@ -100,21 +100,21 @@ impl Published {
     }
 }
 
-/// What kind of test a scenario is, as far as its length depends on it.
+/// The properties of a scenario that determine how long it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Outline {
     /// Whether it replays logs.
     pub(crate) replays_logs: bool,
-    /// Servers that it tests together, at least one.
+    /// Number of servers tested together, at least one.
     pub(crate) servers: usize,
 }
 
-/// Where scenarios of published tests are.
+/// The folder with the scenarios of published tests.
 pub(crate) fn scenarios() -> PathBuf {
     root().join("scenarios/papers")
 }
 
-/// Every published test that may be fitted on, by name.
+/// Every published test that may be used in the fit, by name.
 ///
 /// # Errors
 /// [`PublishedError`] for the first file that cannot be used.
@@ -134,7 +134,7 @@ pub(crate) fn only_predicted(published: &[Published]) -> Result<Vec<String>, Pub
     Ok(names.filter(|name| !known(name)).collect())
 }
 
-/// What kind of test the scenario called `name` is.
+/// The outline of the scenario called `name`.
 ///
 /// # Errors
 /// [`PublishedError`] when it cannot be read.

@@ -1,7 +1,7 @@
-//! A block device, as it describes itself below `/sys`.
+//! A block device, as described below `/sys`.
 //!
-//! A report that is signed names the drives that were under it: model, serial number, firmware, and how the kernel's queue in
-//! front of them is set. Each field stands where its kind of drive puts it:
+//! A signed report names the underlying drives: model, serial number, firmware, and the settings of the kernel's queue in front of
+//! them. Where to find each field depends on the kind of drive:
 //!
 //! | | NVMe | SCSI, SATA, SAS | virtio | eMMC |
 //! | --- | --- | --- | --- | --- |
@@ -9,8 +9,8 @@
 //! | serial number | `device/serial` | `device/vpd_pg80` | `serial` | `device/serial` |
 //! | firmware | `device/firmware_rev` | `device/rev` | | `device/fwrev` |
 //!
-//! Source: kernel documentation, `Documentation/ABI/stable/sysfs-block` and `Documentation/admin-guide/device-mapper`; page 80h
-//! is the unit serial number of SPC (SCSI primary commands), as the kernel got it from the drive.
+//! Source: kernel documentation, `Documentation/ABI/stable/sysfs-block` and `Documentation/admin-guide/device-mapper`; page 80h is
+//! the unit serial number of SPC (SCSI primary commands), as the drive reported it to the kernel.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,50 +19,50 @@ use brunt_units::ByteSize;
 
 use super::{number, switch, text};
 
-/// A block device, as it describes itself.
+/// A block device.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BlockDevice {
     /// Its name: `sda1`, `nvme0n1`, `dm-3`.
     pub name: String,
-    /// The disk it is a part of; its own name if it is no partition. `/proc/diskstats` counts both.
+    /// The disk it is part of; its own name if it is not a partition. `/proc/diskstats` counts both.
     pub disk: String,
     /// What it is made of.
     pub made: Made,
-    /// What the disk does with a write before it says that it is done.
+    /// When the disk reports a write as complete.
     pub write_cache: Option<WriteCache>,
     /// Whether a single write can ask to be durable (forced unit access).
     pub fua: Option<bool>,
-    /// Whether it turns.
+    /// Whether it has rotating platters.
     pub rotational: Option<bool>,
-    /// Bytes in the smallest unit it addresses.
+    /// Smallest addressable unit in bytes.
     pub logical_sector: Option<u32>,
-    /// Bytes in the smallest unit it writes without reading.
+    /// Smallest unit in bytes that it writes without reading.
     pub physical_sector: Option<u32>,
     /// Its capacity.
     pub capacity: Option<ByteSize>,
-    /// Its vendor and model, where it says so.
+    /// Its vendor and model, where reported.
     pub model: Option<String>,
-    /// Its serial number, where it says so.
+    /// Its serial number, where reported.
     pub serial: Option<String>,
-    /// Revision of its firmware, where it says so.
+    /// Its firmware revision, where reported.
     pub firmware: Option<String>,
-    /// The kernel's scheduler for it.
+    /// The kernel's I/O scheduler for it.
     pub scheduler: Option<String>,
-    /// Requests that the kernel's queue in front of it holds, for each hardware queue.
+    /// Capacity in requests of each hardware queue of the kernel.
     pub requests: Option<u32>,
 }
 
 /// What a block device is made of.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Made {
-    /// A drive, as far as the kernel sees.
+    /// A drive, as far as the kernel can see.
     #[default]
     Drive,
-    /// A part of other devices, by the device mapper.
+    /// A mapping onto other devices by the device mapper.
     Mapped {
-        /// Its name there: `vg0-mail`.
+        /// Its device mapper name: `vg0-mail`.
         name: String,
-        /// Who set it up, where its identifier says so: `LVM`, `CRYPT`, `mpath`.
+        /// The subsystem that created it, according to its identifier: `LVM`, `CRYPT`, `mpath`.
         by: Option<String>,
     },
     /// Software RAID.
@@ -70,7 +70,7 @@ pub enum Made {
         /// Its level: `raid10`.
         level: String,
     },
-    /// A file, by the loop driver.
+    /// A file, through the loop driver.
     Loop {
         /// The file.
         file: PathBuf,
@@ -79,27 +79,27 @@ pub enum Made {
     },
 }
 
-/// What a disk does with a write before it says that it is done.
+/// When a disk reports a write as complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteCache {
-    /// Keeps it in a volatile cache: only a flush makes it durable.
+    /// In a volatile cache: only a flush makes it durable.
     WriteBack,
-    /// Makes it durable, or claims so.
+    /// When it is durable, or claimed to be.
     WriteThrough,
 }
 
 impl BlockDevice {
-    /// The device with these numbers.
+    /// The device with these major and minor numbers.
     pub(super) fn numbered(major: u32, minor: u32) -> Option<Self> {
         Self::at(&Path::new("/sys/dev/block").join(format!("{major}:{minor}")))
     }
 
-    /// The device that `entry`, below `/sys`, describes.
+    /// The device described by `entry` below `/sys`.
     pub(super) fn at(entry: &Path) -> Option<Self> {
         let own = fs::canonicalize(entry).ok()?;
         let disk = disk(&own)?;
         let queue = disk.join("queue");
-        // Always in units of 512 bytes, whatever the sectors of the device.
+        // Always in units of 512 bytes, whatever the device's sector size.
         let sectors: Option<u64> = number(&own.join("size"));
         Some(Self {
             name: file_name(&own)?,
@@ -127,7 +127,7 @@ impl BlockDevice {
     }
 }
 
-/// The folder of the disk that a device is a part of; its own if it is no partition.
+/// The folder of the disk that a device is part of; its own if it is not a partition.
 pub(super) fn disk(device: &Path) -> Option<PathBuf> {
     match device.join("partition").exists() {
         true => device.parent().map(Path::to_owned),
@@ -154,7 +154,7 @@ fn made(disk: &Path) -> Made {
     }
 }
 
-/// SCSI has the vendor beside the model; PCI and virtio have a number there, which tells nobody anything.
+/// SCSI lists the vendor beside the model; PCI and virtio have only an ID there, which is no use to a reader.
 fn model(disk: &Path) -> Option<String> {
     let model = first(disk, &["device/model", "device/name"])?;
     let vendor = text(&disk.join("device/vendor")).filter(|vendor| !vendor.starts_with("0x"));
@@ -169,7 +169,7 @@ fn serial(disk: &Path) -> Option<String> {
     told.or_else(|| unit_serial(&fs::read(disk.join("device/vpd_pg80")).ok()?))
 }
 
-/// The number in page 80h: four bytes of header, the last two of them the length of the ASCII text that follows.
+/// The serial number in page 80h: a header of four bytes, the last two of which are the length of the ASCII text that follows.
 fn unit_serial(page: &[u8]) -> Option<String> {
     let length = u16::from_be_bytes([*page.get(2)?, *page.get(3)?]);
     let number = page.get(4..)?.get(..length.into())?;
@@ -177,7 +177,7 @@ fn unit_serial(page: &[u8]) -> Option<String> {
     (!number.is_empty()).then_some(number)
 }
 
-/// The first of some small files that is there.
+/// The text of the first of these small files that exists.
 fn first(disk: &Path, files: &[&str]) -> Option<String> {
     files.iter().find_map(|file| text(&disk.join(file)))
 }
@@ -186,7 +186,7 @@ fn file_name(path: &Path) -> Option<String> {
     Some(path.file_name()?.to_string_lossy().into_owned())
 }
 
-/// The name in brackets: `none [mq-deadline] kyber`. A single name stands without.
+/// The name in brackets: `none [mq-deadline] kyber`. A single name has no brackets.
 fn chosen(list: &str) -> Option<String> {
     let bracketed = list
         .split_once('[')

@@ -1,6 +1,6 @@
-//! The kernel's own count of a device's I/O: `/proc/diskstats`.
+//! The kernel's counters of a device's I/O: `/proc/diskstats`.
 //!
-//! The judge compares it with the engine's, so that a run can say how many of its reads really reached the device.
+//! The verdict compares them with the engine's, so that a run can state how many of its reads reached the device.
 //! Fields and units: kernel documentation, `Documentation/admin-guide/iostats.rst`.
 
 use std::fs;
@@ -8,32 +8,32 @@ use std::io;
 
 use brunt_units::{ByteSize, Span};
 
-/// Counters of one device or partition since the system started. Adjacent requests may be merged before they count.
+/// Counters of a device or partition since system start. Adjacent requests may be merged before they are counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DiskCounters {
     /// Reads completed.
     pub reads: u64,
     /// Bytes read.
     pub read_bytes: ByteSize,
-    /// Summed time of all reads, from queueing to completion. The kernel counts milliseconds.
+    /// Total time of all reads, from queueing to completion. The kernel counts milliseconds.
     pub read_time: Span,
     /// Writes completed.
     pub writes: u64,
     /// Bytes written.
     pub written_bytes: ByteSize,
-    /// Summed time of all writes.
+    /// Total time of all writes.
     pub write_time: Span,
-    /// Requests in flight now; not a sum.
+    /// Requests in flight now; not cumulative.
     pub in_flight: u64,
-    /// Time during which anything was in flight.
+    /// Time during which any request was in flight.
     pub busy: Span,
     /// Flushes completed (Linux 5.5 and later). Counted for whole disks only.
     pub flushes: Option<u64>,
-    /// Summed time of all flushes.
+    /// Total time of all flushes.
     pub flush_time: Option<Span>,
 }
 
-/// Counters of the device called `name`; `None` when the kernel lists no such device.
+/// The counters of the device called `name`; `None` when the kernel lists no such device.
 ///
 /// # Errors
 /// `/proc/diskstats` cannot be read.
@@ -49,7 +49,7 @@ fn counters(line: &str, name: &str) -> Option<DiskCounters> {
     }
     let fields: Vec<u64> = words.map_while(|word| word.parse().ok()).collect();
     let field = |number: usize| fields.get(number - 1).copied();
-    // Sectors of this file are 512 bytes on every device.
+    // Sectors in this file are 512 bytes for every device.
     let bytes = |sectors: u64| ByteSize::bytes(sectors.saturating_mul(512));
     Some(DiskCounters {
         reads: field(1)?,
@@ -66,7 +66,7 @@ fn counters(line: &str, name: &str) -> Option<DiskCounters> {
 }
 
 impl DiskCounters {
-    /// What was counted after `earlier`.
+    /// The difference from `earlier` counters.
     #[must_use]
     pub fn since(self, earlier: Self) -> Self {
         let bytes =

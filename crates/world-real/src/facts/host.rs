@@ -1,4 +1,4 @@
-//! The machine a run was done on.
+//! The machine that a run was made on.
 
 use std::fs;
 use std::path::Path;
@@ -7,22 +7,22 @@ use brunt_units::ByteSize;
 
 use super::{kib, text, value};
 
-/// The machine, as far as it says.
+/// The machine, as far as it is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Host {
-    /// Release of the kernel: `6.1.0-18-amd64`.
+    /// Kernel release: `6.1.0-18-amd64`.
     pub kernel: String,
     /// Architecture: `x86_64`.
     pub architecture: String,
     /// Model of the first processor.
     pub processor: Option<String>,
-    /// Processors that this process may use.
+    /// Processors available to this process.
     pub processors: Option<usize>,
     /// Memory of the machine.
     pub memory: Option<ByteSize>,
     /// Whether it is a virtual machine; known on x86 only.
     pub is_virtual: Option<bool>,
-    /// Who made it, and what they call it.
+    /// Manufacturer and product name.
     pub product: Option<String>,
 }
 

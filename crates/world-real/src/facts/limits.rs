@@ -1,24 +1,24 @@
-//! Limits that a control group sets to this program.
+//! Control group limits on this program.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use brunt_units::ByteSize;
 
-/// What a control group allows; nothing where it sets no limit.
+/// Limits of a control group; `None` where it sets none.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct GroupLimits {
-    /// Processors' worth of time.
+    /// Processor time, in processors.
     pub processors: Option<f64>,
     /// Memory.
     pub memory: Option<ByteSize>,
 }
 
 const ROOT: &str = "/sys/fs/cgroup";
-/// A limit of the first version of control groups that is none: it is told as the largest number of whole pages.
+/// In version 1 of control groups, "no limit" is reported as the largest number of whole pages.
 const NO_MEMORY_LIMIT: u64 = 1 << 60;
 
-/// The limits of this program's control groups, and of those around them: the tightest count.
+/// The limits of this program's control groups and their parents: the tightest of each.
 pub fn group_limits() -> GroupLimits {
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let mut limits = GroupLimits::default();
@@ -36,7 +36,7 @@ impl GroupLimits {
     }
 }
 
-/// The folders of the group that a line `hierarchy:controllers:path` names, and of all groups around it.
+/// The folders of the group in a line `hierarchy:controllers:path`, and of its parents.
 fn folders(line: &str) -> Vec<PathBuf> {
     let mut parts = line.splitn(3, ':').skip(1);
     let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else {
@@ -61,7 +61,7 @@ fn read(folder: &Path) -> GroupLimits {
     }
 }
 
-/// `cpu.max`: microseconds of processor time in a period of so many, or `max`.
+/// `cpu.max`: microseconds of processor time, or `max`, and the period in microseconds.
 fn quota(text: &str) -> Option<f64> {
     let (quota, period) = text.trim().split_once(' ')?;
     share(quota, period)

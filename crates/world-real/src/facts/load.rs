@@ -1,6 +1,6 @@
-//! What the machine is busy with, and what keeps this program from running.
+//! The machine's load, and what keeps this program from running.
 //!
-//! All of it counts up since some beginning, so two looks make a share of the time between them.
+//! All values are cumulative; the difference of two readings gives the share of the time between them.
 
 #![expect(
     unsafe_code,
@@ -14,38 +14,38 @@ use brunt_units::{ByteSize, Span};
 
 use super::{kib, value};
 
-/// Processor time of the whole machine, over all its processors. The kernel counts hundredths of a second.
+/// Processor time of the whole machine, over all processors. The kernel counts hundredths of a second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProcessorTimes {
     /// In programs.
     pub user: Span,
-    /// In the kernel, interrupts included.
+    /// In the kernel, including interrupts.
     pub system: Span,
-    /// In other virtual machines on the same host, while ours wanted to run.
+    /// Taken by other virtual machines on the same host while this one was ready to run.
     pub steal: Span,
-    /// All of it, idle time included.
+    /// Total, including idle time.
     pub total: Span,
 }
 
-/// Time in which some task could not go on for lack of something, since the system started.
+/// Time since system start during which some task was stalled for lack of a resource.
 ///
 /// Source: kernel documentation, `Documentation/accounting/psi.rst`, the `some` lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pressure {
-    /// For lack of a processor.
+    /// Stalled on the processor.
     pub cpu: Span,
-    /// For lack of memory.
+    /// Stalled on memory.
     pub memory: Span,
-    /// For lack of I/O.
+    /// Stalled on I/O.
     pub io: Span,
 }
 
-/// Processor time of the machine so far; nothing when the system does not say.
+/// The machine's processor time so far; `None` when the system does not report it.
 pub fn processor_times() -> Option<ProcessorTimes> {
     processors(&fs::read_to_string("/proc/stat").ok()?)
 }
 
-/// `cpu user nice system idle iowait irq softirq steal guest guest_nice`; see `proc_stat(5)`. Guests are in `user` already.
+/// `cpu user nice system idle iowait irq softirq steal guest guest_nice`; see `proc_stat(5)`. `user` already includes guests.
 fn processors(table: &str) -> Option<ProcessorTimes> {
     let line = table.lines().find_map(|line| line.strip_prefix("cpu "))?;
     let fields: Vec<u64> = line
@@ -64,12 +64,12 @@ fn processors(table: &str) -> Option<ProcessorTimes> {
     })
 }
 
-/// Processor time that the calling thread has used, in its own code and in the kernel; nothing if the system does not say.
+/// Processor time used by the calling thread, in user and kernel mode; `None` when the system does not report it.
 pub fn thread_use() -> Option<Span> {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: the pointer is to memory of the type that the call fills.
+    // SAFETY: the pointer refers to memory of the type that the call fills.
     let answer = unsafe { libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr()) };
-    // SAFETY: all zeroes is a valid value of this type of plain numbers, whatever the call filled in.
+    // SAFETY: all zeroes is a valid value of this type of plain numbers, even if the call filled in nothing.
     let usage = unsafe { usage.assume_init() };
     let span = |time: libc::timeval| {
         Span::seconds(time.tv_sec.unsigned_abs()) + Span::micros(time.tv_usec.unsigned_abs())
@@ -77,8 +77,8 @@ pub fn thread_use() -> Option<Span> {
     (answer == 0).then(|| span(usage.ru_utime) + span(usage.ru_stime))
 }
 
-/// Time in which a limit of a control group kept this program from running, so far: the group's own and those around it, the
-/// longest counts. Nothing when there is no such group.
+/// Time so far during which a control group limit kept this program from running: the longest among its own group and the parents.
+/// `None` without such a group.
 pub fn throttled() -> Option<Span> {
     let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
     let stats = groups.lines().filter_map(group);
@@ -87,7 +87,7 @@ pub fn throttled() -> Option<Span> {
         .max()
 }
 
-/// The mount and the path of a line `hierarchy:controllers:path`, if processor time may be limited there.
+/// The mount and path of a line `hierarchy:controllers:path`, if that hierarchy can limit processor time.
 fn group(line: &str) -> Option<(PathBuf, PathBuf)> {
     let (_, rest) = line.split_once(':')?;
     let (controllers, path) = rest.split_once(':')?;
@@ -109,7 +109,7 @@ fn longest(root: &Path, group: &Path) -> Option<Span> {
     times.max()
 }
 
-/// `throttled_usec` of the second version of control groups, `throttled_time` in nanoseconds of the first.
+/// `throttled_usec` in version 2 of control groups, `throttled_time` in nanoseconds in version 1.
 fn throttled_time(stat: &str) -> Option<Span> {
     stat.lines().find_map(|line| {
         let (key, number) = line.split_once(' ')?;
@@ -122,13 +122,13 @@ fn throttled_time(stat: &str) -> Option<Span> {
     })
 }
 
-/// Memory that programs could still have.
+/// Memory still available to programs.
 pub fn memory_available() -> Option<ByteSize> {
     let table = fs::read_to_string("/proc/meminfo").ok()?;
     value(&table, "MemAvailable").and_then(kib)
 }
 
-/// What tasks waited for so far; nothing where the kernel does not count it.
+/// Stall times so far; `None` where the kernel does not count them.
 pub fn pressure() -> Option<Pressure> {
     let of = |what: &str| {
         let table = fs::read_to_string(format!("/proc/pressure/{what}")).ok()?;

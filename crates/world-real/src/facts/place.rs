@@ -1,10 +1,10 @@
-//! Where a path lies: its file system and the device beneath.
+//! Where a path lies: its file system and the underlying device.
 //!
-//! The mount comes from `/proc/self/mountinfo` (proc(5)), the device from `/sys/dev/block` (kernel
-//! documentation, `Documentation/ABI/stable/sysfs-block`). File systems on several devices, such as btrfs, and those on
-//! none have no number there; then the mount's source is tried as the name of a device.
+//! The mount comes from `/proc/self/mountinfo` (proc(5)), the device from `/sys/dev/block` (kernel documentation,
+//! `Documentation/ABI/stable/sysfs-block`). File systems on several devices, such as btrfs, and those without a device have no
+//! number there; then the mount's source is tried as a device name.
 //!
-//! Only the topmost device is looked at; [`super::stack`] goes on from there.
+//! Only the topmost device is examined; [`super::stack`] continues from there.
 
 use std::fs;
 use std::io;
@@ -18,24 +18,24 @@ use super::BlockDevice;
 /// Where a path lies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The path is itself a block device, which holds no files.
+    /// Whether the path is itself a block device, which holds no files.
     pub is_block_device: bool,
     /// Where its file system is mounted.
     pub mount_point: Option<PathBuf>,
     /// Type of its file system: `ext4`, `xfs`, `tmpfs`.
     pub file_system: Option<String>,
-    /// What is mounted there, as the file system calls it: `/dev/sda1`, `server:/export`, `tmpfs`.
+    /// The mount source, as the file system names it: `/dev/sda1`, `server:/export`, `tmpfs`.
     pub source: Option<String>,
-    /// Options of the mount and of the file system, as the kernel lists them.
+    /// Mount and file system options, as the kernel lists them.
     pub mount_options: Option<String>,
-    /// The device beneath, if there is exactly one.
+    /// The underlying device, if there is exactly one.
     pub device: Option<BlockDevice>,
 }
 
-/// Where `path`, which exists, lies.
+/// The place of `path`, which must exist.
 ///
 /// # Errors
-/// The path cannot be looked at.
+/// The path cannot be examined.
 pub fn place(path: &Path) -> io::Result<Place> {
     let path = fs::canonicalize(path)?;
     let status = fs::metadata(&path)?;
@@ -73,7 +73,7 @@ struct Mount {
     options: String,
 }
 
-/// The mount of `table` that holds `path`: the deepest one, and of several at the same point the last, which covers the
+/// The mount in `table` that holds `path`: the deepest one, and among several at the same mount point the last, which covers the
 /// others.
 fn mount_of(table: &str, path: &Path) -> Option<Mount> {
     let mounts = table.lines().filter_map(mount);
@@ -97,7 +97,7 @@ fn mount(line: &str) -> Option<Mount> {
     })
 }
 
-/// Undoes the kernel's octal escapes of blanks and backslashes: `\040` is a space.
+/// Decodes the kernel's octal escapes of blanks and backslashes: `\040` is a space.
 fn unescaped(field: &str) -> String {
     let mut parts = field.split('\\');
     let mut plain = parts.next().unwrap_or_default().to_owned();

@@ -1,4 +1,4 @@
-//! What this process has used so far.
+//! Resources used by this process.
 
 #![expect(
     unsafe_code,
@@ -14,30 +14,30 @@ use super::{kib, value};
 /// Time and memory used by all threads of this process since it started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProcessUse {
-    /// Processor time in our own code.
+    /// Processor time in user mode.
     pub user: Span,
-    /// Processor time in the kernel on our behalf.
+    /// Processor time in kernel mode.
     pub system: Span,
-    /// The most memory that was resident at once.
+    /// Peak resident memory.
     pub peak_memory: ByteSize,
 }
 
-/// What this process has used so far; `None` if the system does not say.
+/// Resources used so far; `None` when the system does not report them.
 pub fn process_use() -> Option<ProcessUse> {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: the pointer is to memory of the type that the call fills.
+    // SAFETY: the pointer refers to memory of the type that the call fills.
     let answer = unsafe { libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr()) };
-    // SAFETY: all zeroes is a valid value of this type of plain numbers, whatever the call filled in.
+    // SAFETY: all zeroes is a valid value of this type of plain numbers, even if the call filled in nothing.
     let usage = unsafe { usage.assume_init() };
     (answer == 0).then(|| ProcessUse {
         user: span(usage.ru_utime),
         system: span(usage.ru_stime),
-        // Linux counts in KiB here.
+        // Linux reports KiB here.
         peak_memory: ByteSize::kib(usage.ru_maxrss.unsigned_abs()),
     })
 }
 
-/// How much of this process's memory lies in huge pages; `None` if the system does not say.
+/// How much of this process's memory is in huge pages; `None` when the system does not report it.
 pub fn huge_page_memory() -> Option<ByteSize> {
     // Linux 4.14 and later; `Documentation/ABI/testing/procfs-smaps_rollup`.
     let table = fs::read_to_string("/proc/self/smaps_rollup").ok()?;

@@ -1,4 +1,4 @@
-//! How much room a volume has.
+//! The free space of a volume.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -6,16 +6,16 @@ use std::path::Path;
 
 use rustix::fs::statvfs;
 
-/// The room of a volume.
+/// The free space of a volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
-    /// The volume's device number: paths with the same one share their room.
+    /// The volume's device number: paths with the same number share the space.
     pub volume: u64,
     /// Bytes that this user can still write.
     pub free: u64,
 }
 
-/// The room of the volume that holds `path`, or would hold it; `None` when the system does not say.
+/// The space on the volume that holds `path`, or would hold it; `None` when the system does not report it.
 pub fn room(path: &Path) -> Option<Room> {
     let mut ancestors = path.ancestors();
     let (there, status) = ancestors.find_map(|at| Some((at, fs::metadata(at).ok()?)))?;
@@ -26,7 +26,7 @@ pub fn room(path: &Path) -> Option<Room> {
     })
 }
 
-/// Bytes that the file at `path` occupies, 0 without one.
+/// Bytes occupied by the file at `path`; 0 if it does not exist.
 pub fn bytes_there(path: &Path) -> u64 {
     fs::metadata(path).map_or(0, |status| status.blocks() * 512)
 }

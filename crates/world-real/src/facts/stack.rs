@@ -1,4 +1,4 @@
-//! What lies under a device, down to the drives: device mapper, software RAID, multipath, loop devices.
+//! The devices under a device, down to the drives: device mapper, software RAID, multipath, loop devices.
 //!
 //! ```text
 //!   dm-3  vg0-mail, LVM
@@ -6,9 +6,9 @@
 //!       sda  sdb  sdc  sdd       the leaves
 //! ```
 //!
-//! A logical volume has devices of its own below it, and the kernel counts an I/O at each level. What reached the storage is
-//! what the lowest ones count. Below a loop device is the device that its file lies on; where that is none (a file in memory, on
-//! a file server) nothing is known of the storage, and nothing is what this says.
+//! A logical volume has other devices below it, and the kernel counts an I/O at each level. The I/O that reached the storage is
+//! that of the lowest ones. Below a loop device is the device that holds its file. If that is unknown (a file in memory or on a
+//! file server), nothing is known about the storage, and there is no leaf.
 //!
 //! Source: kernel documentation, `Documentation/ABI/testing/sysfs-block`; the `slaves` folder of a device.
 
@@ -19,25 +19,25 @@ use std::path::{Path, PathBuf};
 use super::block_device::disk;
 use super::{BlockDevice, Made, place};
 
-/// A device and all that lie under it.
+/// A device and all devices under it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stack {
-    /// Each once, from the top down.
+    /// Each device once, from the top down.
     pub devices: Vec<BlockDevice>,
-    /// The names of the lowest: what `/proc/diskstats` is asked for. Fewer than there are when something is not known.
+    /// Names of the lowest devices, whose `/proc/diskstats` counters are read. Incomplete when something is not known.
     pub leaves: BTreeSet<String>,
 }
 
-/// The device or partition `name` and what lies under it.
+/// The stack of the device or partition `name`.
 pub fn stack(name: &str) -> Stack {
     let holding = |file: &Path| Some(place(file).ok()?.device?.name);
     below(Path::new("/sys/class/block"), name, &holding)
 }
 
-/// Levels that devices are stacked, at most: more would be a circle.
+/// Maximum number of levels; more would mean a cycle.
 const LEVELS_MAX: usize = 16;
 
-/// As `tree` describes it; `holding` finds the device that a file lies on.
+/// The stack described by `tree`; `holding` finds the device that holds a file.
 fn below(tree: &Path, name: &str, holding: &dyn Fn(&Path) -> Option<String>) -> Stack {
     let mut stack = Stack::default();
     let mut level = BTreeSet::from([name.to_owned()]);
@@ -64,7 +64,7 @@ fn below(tree: &Path, name: &str, holding: &dyn Fn(&Path) -> Option<String>) -> 
     stack
 }
 
-/// The file that a loop device is made of.
+/// The backing file of a loop device.
 fn backing(device: &BlockDevice) -> Option<&Path> {
     match &device.made {
         Made::Loop { file, .. } => Some(file),
@@ -72,7 +72,7 @@ fn backing(device: &BlockDevice) -> Option<&Path> {
     }
 }
 
-/// What the disk behind `entry` is stacked on. A partition has no such folder; its disk may have.
+/// The devices under the disk of `entry`. A partition has no such folder, but its disk may.
 fn slaves(entry: &Path) -> Vec<String> {
     let own = fs::canonicalize(entry).ok();
     let disk: Option<PathBuf> = own.and_then(|own| disk(&own));
@@ -91,7 +91,7 @@ fn slaves(entry: &Path) -> Vec<String> {
 mod tests {
     use super::*;
 
-    /// A tree of devices, each entry a link as below `/sys/class/block`.
+    /// A device tree, each entry a link as in `/sys/class/block`.
     struct Tree(tempfile::TempDir);
 
     impl Tree {

@@ -1,7 +1,7 @@
-//! Hundreds of random schedules over the fake ring, against an oracle that is a vector of bytes.
+//! Hundreds of random schedules over the fake ring, checked against an oracle that is a byte vector.
 //!
-//! Each session owns a stretch of one file, so what it reads depends on its own writes only, however requests are cut, refused
-//! and shuffled. A sector whose write failed is unknown until it is written again.
+//! Each session owns a region of one file, so what it reads depends only on its own writes, however requests are cut, refused and
+//! shuffled. A sector whose write failed is unknown until it is written again.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -22,11 +22,11 @@ use crate::helper::Errands;
 use crate::ring::fake::{Fake, FakeFile, FakeFiles, Habits};
 
 const SECTOR: usize = 512;
-/// Sectors of a session.
+/// Sectors per session.
 const SHARE: usize = 64;
 const SESSIONS: usize = 8;
 
-/// The flights over a clock that ticks once a turn.
+/// The flights, with a clock that ticks once per turn.
 struct Loop {
     flights: Rc<RefCell<Flights>>,
     ticks: Rc<Cell<u64>>,
@@ -68,7 +68,7 @@ impl Bench {
         ticket.await
     }
 
-    /// Memory to write `bytes` from, in pieces at odd places.
+    /// Memory to write `bytes` from, in pieces at odd offsets.
     fn drains(&self, bytes: &[u8], random: &mut Stream) -> Segments {
         let mut segments: Segments = smallvec![];
         let mut rest = bytes;
@@ -105,10 +105,10 @@ fn below(random: &mut Stream, bound: usize) -> usize {
     usize::try_from(random.below(bound as u64)).unwrap()
 }
 
-/// What a session knows of its stretch: content by sector, `None` where a write failed.
+/// What a session knows of its region: content by sector, `None` where a write failed.
 struct Session {
     file: FileId,
-    /// First sector of the stretch.
+    /// First sector of the region.
     first: usize,
     known: Vec<Option<[u8; SECTOR]>>,
     may_fail: bool,
@@ -129,7 +129,7 @@ impl Session {
         }
     }
 
-    /// Whether it worked; an error is the one that was injected.
+    /// Whether it succeeded; any error must be the injected one.
     fn check(&self, result: Result<(), IoError>) -> bool {
         let fine = result == Ok(()) || (self.may_fail && result == Err(IoError::Device));
         assert!(fine, "{result:?}");
@@ -218,7 +218,7 @@ fn run(seed: u64, habits: Habits, steps: usize) {
 }
 
 fn open(bench: &Bench, fakes: &FakeFiles, direct: bool) -> FileId {
-    // An empty file, for a descriptor that is nobody else's; its content is the fake's.
+    // An empty file that provides a unique descriptor; its content is the fake's.
     let file = rustix::fs::memfd_create("fake", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
     let file = OpenFile::new(file, direct, &Record::default(), &Errands::nowhere());
     let fake = FakeFile {

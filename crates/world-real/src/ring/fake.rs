@@ -1,9 +1,8 @@
-//! A ring without a kernel, for tests: it does everything a kernel may do, and more often.
+//! A ring without a kernel, for tests: it does everything that a kernel may do, only more often.
 //!
-//! Requests end in any order and at any later reap. Transfers are cut short, anywhere in buffered files and between
-//! sectors in direct ones; requests are refused with `EAGAIN` and `EINTR`; some fail. The submission queue has three
-//! places. Bytes move when a request ends, by way of the pointers it carries, so a memory mistake above shows up as wrong
-//! content.
+//! Requests end in any order and at any later reap. Transfers are cut short, anywhere in buffered files and between sectors in
+//! direct ones; requests are refused with `EAGAIN` and `EINTR`; some fail. The submission queue has three places. Bytes are
+//! transferred when a request ends, through the pointers it carries, so a memory error in the code above shows up as wrong content.
 
 #![expect(
     unsafe_code,
@@ -25,7 +24,7 @@ const PLACES: usize = 3;
 
 const SECTOR: usize = 512;
 
-/// What happens to requests, each in percent.
+/// Probabilities of outcomes, in percent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Habits {
     /// Cut short.
@@ -34,7 +33,7 @@ pub(crate) struct Habits {
     pub(crate) refused: u32,
     /// Failed with `EIO`, after moving some of the bytes.
     pub(crate) failed: u32,
-    /// Ended at a given reap.
+    /// Ended at any given reap.
     pub(crate) ended: u32,
 }
 
@@ -43,26 +42,26 @@ pub(crate) struct Habits {
 pub(crate) struct FakeFile {
     /// Its content.
     pub(crate) bytes: Vec<u8>,
-    /// Whether requests must keep to sectors.
+    /// Whether requests must be sector-aligned.
     pub(crate) direct: bool,
 }
 
 /// Files of the fake kernel by descriptor.
 pub(crate) type FakeFiles = Rc<RefCell<BTreeMap<RawFd, FakeFile>>>;
 
-/// A kernel of bad habits.
+/// A fake kernel with bad habits.
 pub(crate) struct Fake {
     random: Stream,
     habits: Habits,
     files: FakeFiles,
     queued: Vec<Entry>,
     running: Vec<Entry>,
-    /// Whether the next reap must end something, because somebody waited.
+    /// Whether the next reap must end something, because the caller waited.
     waited: bool,
 }
 
 impl Fake {
-    /// A ring over `files` whose habits are drawn from `random`.
+    /// A ring over `files` that draws its outcomes from `random`.
     pub(crate) fn new(random: Stream, habits: Habits, files: &FakeFiles) -> Self {
         Self {
             random,
@@ -123,7 +122,7 @@ fn pieces(memory: Memory) -> Vec<libc::iovec> {
             iov_len: length as usize,
         }],
         Memory::Many { pieces, count } => {
-            // SAFETY: `Ring::push`'s caller keeps the pieces until the outcome, which is not out yet.
+            // SAFETY: the caller of `Ring::push` keeps the pieces until the outcome, which has not been delivered yet.
             unsafe { std::slice::from_raw_parts(pieces, count as usize) }.to_vec()
         }
     }
@@ -140,7 +139,7 @@ fn read(file: &FakeFile, start: usize, pieces: &[libc::iovec], limit: usize) -> 
     let moved = rest.len();
     for piece in pieces {
         let (now, later) = rest.split_at(rest.len().min(piece.iov_len));
-        // SAFETY: the piece is `iov_len` bytes that `Ring::push`'s caller lends for writing until the outcome.
+        // SAFETY: the piece is `iov_len` bytes that the caller of `Ring::push` lends for writing until the outcome.
         unsafe { std::ptr::copy_nonoverlapping(now.as_ptr(), piece.iov_base.cast(), now.len()) };
         rest = later;
     }
@@ -155,7 +154,7 @@ fn write(file: &mut FakeFile, start: usize, pieces: &[libc::iovec], limit: usize
         if file.bytes.len() < from + length {
             file.bytes.resize(from + length, 0);
         }
-        // SAFETY: the piece is `iov_len` bytes, at least `length`, that nobody changes until the outcome.
+        // SAFETY: the piece is `iov_len` bytes, at least `length`, that do not change until the outcome.
         let bytes = unsafe { std::slice::from_raw_parts(piece.iov_base.cast::<u8>(), length) };
         file.bytes[from..from + length].copy_from_slice(bytes);
         moved += length;
@@ -168,7 +167,7 @@ impl Ring for Fake {
         let mut known = self.queued.iter().chain(&self.running);
         let twice = known.any(|other| other.token == entry.token);
         assert!(!twice, "two requests of one flight");
-        // A queue that stays full now and then even after submitting: the kernel is out of memory for requests.
+        // Sometimes the queue stays full even after submitting: the kernel is out of memory for requests.
         if self.queued.len() == PLACES || self.random.percent(5) {
             return Err(Full);
         }

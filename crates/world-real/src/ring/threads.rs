@@ -1,11 +1,11 @@
-//! The ring for systems without io_uring: threads that each do one blocking call at a time.
+//! The ring for systems without io_uring: threads that each make one blocking call at a time.
 //!
-//! Submitted entries stand in one queue; a thread takes the oldest, does it, and posts the outcome. Threads are
-//! started when there is work that no idle thread can take, up to a fixed number, and then stay. What waits longer
-//! than the number of threads waits in our queue instead of the device's, so the number bounds the depth.
+//! Submitted entries wait in one queue; a thread takes the oldest, performs it, and posts the outcome. Threads are started when
+//! there is work and no idle thread, up to a fixed number, and then stay. Requests beyond the number of threads wait in our queue
+//! instead of the device's, so that number limits the queue depth.
 //!
-//! Dropping the ring abandons the queue and lets the threads go when they come back from their calls. Nobody joins them: a
-//! call that never returns must not hold up the end of a run.
+//! Dropping the ring abandons the queue; the threads end when they return from their calls. They are not joined: a call that never
+//! returns must not block the end of a run.
 
 #![expect(
     unsafe_code,
@@ -22,10 +22,10 @@ use rustix::event::{PollFd, PollFlags, poll};
 use super::{Entry, Full, Memory, Outcome, Ring, Tables, Verb};
 use crate::bell::{Bell, Mailbox};
 
-/// Address space for one thread's stack; it makes system calls and little else.
+/// Stack size of a thread; it does little besides system calls.
 const STACK_BYTES: usize = 64 << 10;
 
-/// A queue and the threads that work it off.
+/// A queue and its worker threads.
 pub(crate) struct Threads {
     shared: Arc<Shared>,
     bell: Arc<Bell>,
@@ -49,15 +49,15 @@ struct Queue {
 
 struct Job(Entry);
 
-// SAFETY: the pointers in an entry are followed by one thread only, the one that takes it from the queue, and
-// `Ring::push`'s caller keeps what they point to in place until the outcome.
+// SAFETY: the pointers in an entry are used only by the thread that takes it from the queue, and the caller of `Ring::push` keeps
+// what they point to in place until the outcome.
 unsafe impl Send for Job {}
 
 impl Threads {
-    /// A ring of at most `most` threads (one at least) that rings `bell`. All but the first are started when there is work.
+    /// A ring of at most `most` threads (at least one) that rings `bell`. All but the first are started when there is work.
     ///
     /// # Errors
-    /// The system refuses even one thread.
+    /// The system refuses to start even one thread.
     pub(crate) fn new(bell: &Arc<Bell>, most: usize) -> io::Result<Self> {
         let shared = Shared {
             queue: Mutex::default(),
@@ -151,7 +151,7 @@ impl Ring for Threads {
         let bell = Arc::clone(&self.bell);
         let file = bell.file();
         let mut files = [PollFd::from_borrowed_fd(file, PollFlags::IN)];
-        // An interrupted wait is a short one.
+        // An interrupted wait just ends early.
         if poll(&mut files, limit.as_ref()) == Ok(1) {
             self.bell.hush();
         }
@@ -173,7 +173,7 @@ impl Drop for Threads {
 }
 
 impl Job {
-    /// Makes the call; the kernel's answer in io_uring's form.
+    /// Makes the call; returns the result in io_uring's form.
     fn perform(&self) -> i32 {
         let Entry {
             file, offset, verb, ..
@@ -181,8 +181,8 @@ impl Job {
         let Ok(offset) = libc::off_t::try_from(offset) else {
             return -libc::EINVAL;
         };
-        // SAFETY: `Ring::push`'s caller keeps the file open and the memory, pieces and what they point to, in place and
-        // to ourselves until the outcome, which is posted after this returns.
+        // SAFETY: the caller of `Ring::push` keeps the file open and the memory, pieces and what they point to, in place and
+        // unshared until the outcome, which is posted after this returns.
         let result = unsafe {
             match verb {
                 Verb::Read(Memory::One {
@@ -221,7 +221,7 @@ impl Job {
                 .raw_os_error()
                 .unwrap_or(libc::EIO)
         } else {
-            // Linux moves at most 2 GiB - 4 KiB in one call (MAX_RW_COUNT).
+            // Linux transfers at most 2 GiB - 4 KiB in one call (MAX_RW_COUNT).
             i32::try_from(result).unwrap_or(i32::MAX)
         }
     }

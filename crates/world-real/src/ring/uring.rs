@@ -1,11 +1,11 @@
-//! The ring of the kernel: io_uring, through the raw `io-uring` crate.
+//! The kernel's ring: io_uring, through the raw `io-uring` crate.
 //!
-//! One thread submits and reaps. Where the kernel has it (6.1), completions are deferred: they are worked off when we
-//! enter the kernel and never interrupt a poll, and a flag in shared memory says that there are some. So a turn
-//! with nothing queued and nothing flagged reads two words of memory and makes no system call. Older kernels get
-//! cooperative task running (5.19) or plain interruption, with the same code.
+//! One thread submits and reaps. Where the kernel supports it (6.1), completions are deferred: they are processed when we enter the
+//! kernel and never interrupt a poll, and a flag in shared memory shows that there are some. So a turn with nothing queued and no
+//! flag reads two words of memory and makes no system call. Older kernels use cooperative task running (5.19) or plain
+//! interruption, with the same code.
 //!
-//! The bell's file is polled by the ring itself, so that one wait hears completions and helpers alike.
+//! The ring itself polls the bell's file, so that one wait covers both completions and helpers.
 
 #![expect(
     unsafe_code,
@@ -25,32 +25,32 @@ use super::{Entry, Full, Memory, Outcome, Ring, TOKENS, Tables, Verb};
 use crate::bell::Bell;
 use crate::memory::Slab;
 
-/// Requests that can be queued between two submissions. A full queue is submitted and goes on; most polls queue one.
+/// Requests that can be queued between submissions. A full queue is submitted at once; most polls queue one request.
 const SUBMISSIONS: u32 = 256;
 
-/// Room for completions before the kernel must keep them aside. Sessions × one page read, with plenty to spare.
+/// Completions before the kernel must buffer them elsewhere. Sessions × one page read, with plenty to spare.
 const COMPLETIONS: u32 = 8192;
 
-/// Slabs that can be registered: 256 GiB of frames. The kernel's own limit is 16,384 (`IORING_MAX_REG_BUFFERS`).
+/// Maximum number of registered slabs: 256 GiB of frames. The kernel's own limit is 16,384 (`IORING_MAX_REG_BUFFERS`).
 const MOST_SLABS: u32 = 4096;
 
-/// Open files that can be registered, tried in this order: the limit of open files bounds the table.
+/// Sizes of the file table, tried in this order: the limit on open files bounds it.
 const MOST_FILES: [u32; 3] = [4096, 900, 200];
 
 /// The bell's poll request.
 const BELL: u64 = TOKENS;
 
-/// How long a wait may last that cannot hear the bell: the kernel is out of room, which passes quickly.
+/// Maximum length of a wait when the bell could not be polled: the kernel is out of memory for requests, which passes quickly.
 const DEAF: Span = Span::millis(1);
 
-/// When the kernel works completions off.
+/// When the kernel processes completions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TaskRun {
-    /// When we ask (Linux 6.1 and later).
+    /// When we enter the kernel for it (Linux 6.1 and later).
     Deferred,
-    /// At any system call of ours (5.19 and later).
+    /// On any of our system calls (5.19 and later).
     Cooperative,
-    /// By interrupting us.
+    /// By interrupting the thread.
     Interrupting,
 }
 
@@ -70,16 +70,16 @@ pub(crate) struct Uring {
     bell: Arc<Bell>,
     bell_polled: bool,
     files: u32,
-    /// Queued since the last submission.
+    /// Requests queued since the last submission.
     queued: u32,
 }
 
 impl Uring {
-    /// A ring that hears `bell`; with empty tables for memory and files if `registered`.
+    /// A ring that polls `bell`; with empty tables for memory and files if `registered`.
     ///
     /// # Errors
-    /// Whatever the kernel says to `io_uring_setup`: `ENOSYS` or `EPERM` where it is switched off, `ENOMEM`;
-    /// `ENOSYS` also for kernels before 5.11, which cannot wait with a limit.
+    /// Any error of `io_uring_setup`: `ENOSYS` or `EPERM` where it is disabled, `ENOMEM`; `ENOSYS` also for kernels before 5.11,
+    /// which cannot wait with a timeout.
     pub(crate) fn new(bell: &Arc<Bell>, registered: bool) -> io::Result<(Self, TaskRun)> {
         let (ring, task_run) = Self::build()?;
         let features = ring.params();
@@ -155,8 +155,8 @@ impl Uring {
         };
         self.queued = u32::try_from(self.ring.submission().len()).unwrap_or(u32::MAX);
         if let Err(error) = entered {
-            // Interrupted, out of time, or out of memory for requests: what is queued stays queued, and the next turn
-            // or wait goes on with it.
+            // Interrupted, timed out, or out of memory for requests: what is queued stays queued, and the next turn or wait
+            // continues with it.
             let passing = [
                 libc::EINTR,
                 libc::ETIME,
@@ -172,14 +172,14 @@ impl Uring {
     }
 
     fn queue(&mut self, entry: &squeue::Entry) -> Result<(), Full> {
-        // SAFETY: the caller of `Ring::push` promises that files and memory live until the outcome; the bell, whose
-        // poll request is queued here too, is kept by `self`, and the kernel keeps the file for its request.
+        // SAFETY: the caller of `Ring::push` guarantees that files and memory live until the outcome; `self` keeps the bell, whose
+        // poll request is queued here too, and the kernel keeps the file for its request.
         unsafe { self.ring.submission().push(entry) }.map_err(|_| Full)?;
         self.queued += 1;
         Ok(())
     }
 
-    /// Makes the next wait hear the bell. False when the queue has no room for that, not even after submitting.
+    /// Makes the next wait include the bell. False when the queue has no room for that, even after submitting.
     fn poll_bell(&mut self) -> bool {
         if !self.bell_polled {
             let readable = u32::from(libc::POLLIN.unsigned_abs());
@@ -250,7 +250,7 @@ impl Tables for Uring {
             iov_base: bytes.as_ptr().cast_mut().cast(),
             iov_len: bytes.len(),
         };
-        // SAFETY: a slab is mapped for as long as the program runs; the kernel writes to it only in requests.
+        // SAFETY: a slab stays mapped as long as the program runs; the kernel writes to it only for requests.
         let registered = unsafe {
             let submitter = self.ring.submitter();
             submitter.register_buffers_update(u32::from(number), &[piece], None)
@@ -264,13 +264,13 @@ impl Tables for Uring {
     }
 
     fn forget_file(&mut self, slot: u32) {
-        // The slot is ours and the table exists, so the only failure is memory for the update; the slot then keeps the
-        // file open until it is given to another.
+        // The slot is ours and the table exists, so the only possible failure is lack of memory for the update; the slot then keeps
+        // the file open until it is reused.
         let _ = self.ring.submitter().register_files_update(slot, &[-1]);
     }
 }
 
-/// The kernel's form of `entry`. For a registered file the descriptor is its slot.
+/// `entry` in the kernel's form. For a registered file the descriptor is its slot.
 fn request(entry: &Entry) -> squeue::Entry {
     let slot = entry.slot.and_then(|slot| RawFd::try_from(slot).ok());
     let file = Fd(slot.unwrap_or(entry.file));

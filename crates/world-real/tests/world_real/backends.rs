@@ -1,4 +1,4 @@
-//! Every backend against a real folder: the same bytes, the same refusals, whichever way they went.
+//! Every backend against a real folder: the same bytes and the same errors on each.
 
 use std::future::Future;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ fn options(kind: Kind) -> Options {
     }
 }
 
-/// Runs `test` in a folder of its own on each backend that this machine grants.
+/// Runs `test` in its own folder on each backend that this machine supports.
 fn on_each<F: Future<Output = ()> + 'static>(test: impl Fn(World, PathBuf) -> F) {
     let mut refused = Vec::new();
     for kind in KINDS {
@@ -105,7 +105,7 @@ fn what_was_written_is_read() {
 fn pieces_go_out_and_come_back_in_order() {
     on_each(|world, folder| async move {
         let file = create(&world, &folder.join("data"), 1 << 20).await;
-        // Parts of frames out, whole frames of other sizes back, more of them than one system call takes.
+        // Writes parts of frames, reads whole frames of other sizes, with more pieces than one system call takes.
         let frames: Vec<_> = (0..1100)
             .map(|salt| patterned(&world, 4096, salt))
             .collect();
@@ -261,7 +261,7 @@ fn sleeping_takes_as_long_as_it_says() {
         world.sleep(Span::millis(3)).await;
         let slept = world.clock.now() - before;
         assert!(slept >= Span::millis(3), "{slept}");
-        // How much longer it took is the host's matter; that the later one came later is not.
+        // How much longer it took depends on the host; but the later one must not come first.
         let late = late.await;
         assert!(late - before >= Span::millis(30) && late - before >= slept);
     });

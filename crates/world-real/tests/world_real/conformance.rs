@@ -1,4 +1,4 @@
-//! The conformance suite of the seam, on every backend, past the page cache and through it.
+//! The world conformance suite on every backend, with direct and with buffered I/O.
 
 use crate::skipped::skipped;
 use brunt_world::conformance;

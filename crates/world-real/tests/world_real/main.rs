@@ -1,4 +1,4 @@
-//! The real world from outside, in one program.
+//! Tests of the real world, in one program.
 
 mod backends;
 mod conformance;

@@ -1,7 +1,7 @@
-//! What happens where the system grants less: a limit of locked memory, and a filter that refuses io_uring.
+//! Systems that allow less: a limit on locked memory, and a filter that refuses io_uring.
 //!
-//! Both are set up for the thread of one test, so that the others are not touched: capabilities and seccomp filters belong
-//! to threads. The limit belongs to the process, but a thread with the capability does not feel it.
+//! Both are set up for one test's thread only: capabilities and seccomp filters belong to threads. The limit belongs to the
+//! process, but does not apply to a thread with the capability.
 
 #![expect(
     unsafe_code,
@@ -14,7 +14,7 @@ use brunt_world_real::{Backend, Choice, Kind, Options, RealWorld, StartError, Ta
 use rustix::process::{Resource, Rlimit, setrlimit};
 use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 
-/// Refuses `io_uring_setup` to this thread with EPERM, as container runtimes do.
+/// Makes `io_uring_setup` fail with EPERM on this thread, as container runtimes do.
 fn refuse_io_uring() {
     let statement = |code: u32, k: u32, jt: u8, jf: u8| libc::sock_filter {
         code: u16::try_from(code).unwrap(),
@@ -25,7 +25,7 @@ fn refuse_io_uring() {
     let eperm = libc::SECCOMP_RET_ERRNO | libc::EPERM.unsigned_abs();
     let setup = u32::try_from(libc::SYS_io_uring_setup).unwrap();
     let mut filter = [
-        // The number of the system call is the first word of what a filter sees.
+        // The system call number is the first word of the data that a filter sees.
         statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
         statement(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, setup, 0, 1),
         statement(libc::BPF_RET | libc::BPF_K, eperm, 0, 0),
@@ -35,7 +35,7 @@ fn refuse_io_uring() {
         len: u16::try_from(filter.len()).unwrap(),
         filter: filter.as_mut_ptr(),
     };
-    // SAFETY: the program and its filter outlive the call, which copies them; it only takes rights away.
+    // SAFETY: the program and its filter outlive the call, which copies them; it only removes rights.
     let installed = unsafe {
         libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
             && libc::prctl(
@@ -47,7 +47,7 @@ fn refuse_io_uring() {
     assert!(installed, "{}", std::io::Error::last_os_error());
 }
 
-/// Takes the right to lock memory beyond the limit from this thread, and sets the limit to a mebibyte.
+/// Removes this thread's right to lock memory beyond the limit, and sets the limit to one mebibyte.
 fn limit_locked_memory() {
     let limit = Rlimit {
         current: Some(1 << 20),
@@ -59,7 +59,7 @@ fn limit_locked_memory() {
     set_capabilities(None, sets).unwrap();
 }
 
-/// The world still reads what it wrote; returns what it says it is made of.
+/// Checks that the world reads what it wrote; returns its backend record.
 fn works(mut real: RealWorld) -> Backend {
     let folder = tempfile::tempdir().unwrap();
     let (world, path) = (real.world.clone(), folder.path().join("file"));

@@ -1,7 +1,7 @@
-//! The list of everything that was fitted, in `docs/models/twin.md`, compared with what the sources and scenarios say.
+//! Compares the list of everything that was fitted, in `docs/models/twin.md`, with the sources and scenarios.
 //!
-//! A figure is fitted when it was chosen so that predictions meet published results. It says so where it stands: `/// Fitted`
-//! over a constant, `fitted(` in the table of versions, a comment with the word in a scenario, or a row of [`PARAMETERS`].
+//! A figure is fitted when it was chosen so that predictions match published results. Each is marked where it is defined: `///
+//! Fitted` above a constant, `fitted(` in the table of versions, a comment with the word in a scenario, or a row of [`PARAMETERS`].
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -24,7 +24,7 @@ fn files_below(folder: &Path, ending: &str, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Names over which `/// Fitted` stands, and figures of the table of versions.
+/// Constants marked `/// Fitted`, and fitted figures of the table of versions.
 fn in_source(text: &str, found: &mut BTreeSet<String>) {
     let mut is_marked = false;
     for line in text.lines().map(str::trim) {
@@ -41,7 +41,7 @@ fn in_source(text: &str, found: &mut BTreeSet<String>) {
     }
 }
 
-/// Keys that a comment with the word stands over.
+/// Keys below a comment with the word.
 fn in_scenario(text: &str, found: &mut BTreeSet<String>) {
     let mut is_marked = false;
     for line in text.lines() {
@@ -86,7 +86,7 @@ fn everything_fitted_is_listed_and_nothing_else() {
     for path in scenarios {
         in_scenario(&fs::read_to_string(path).unwrap(), &mut found);
     }
-    // Its times are the parameters `read` and `write`.
+    // Its times are fitted as the parameters `read` and `write`.
     found.remove("[array.controller]");
     assert_eq!(found, listed());
 }

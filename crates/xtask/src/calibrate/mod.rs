@@ -1,7 +1,8 @@
-//! `cargo xtask calibrate`: fits what no paper prints, and says how wrong each system is when it is left out.
+//! `cargo xtask calibrate`: fits what no paper prints, and reports each system's error when it is left out.
 //!
-//! The headline is the leave-one-out error: a system is predicted with the parameters of its generation as the others have them, and
-//! with means of the others for its own array, as a system of which nothing is known would be. What a fit can reach is shown after it.
+//! The headline is the leave-one-out error: a system is predicted with the parameters of its generation as fitted on the others,
+//! and with means of the others for its own array, like a system that was never measured. The errors of the full fit are shown
+//! after it.
 
 #[cfg(test)]
 mod fitted;
@@ -20,22 +21,22 @@ use crate::{TaskError, say};
 use parameters::PARAMETERS;
 use search::{Search, Values, request, starts};
 
-/// What `calibrate` is told.
+/// Arguments of `calibrate`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct CalibrateArgs {
-    /// Rows to fit on; all calibration rows without any. Others are refused
+    /// Rows to fit on, by default all calibration rows; other rows are refused
     #[arg(value_name = "ROW")]
     rows: Vec<String>,
 
     #[command(flatten)]
     lengths: Lengths,
 
-    /// Rounds of the search, with smaller and smaller steps: 1 to 4. A search begins with what the scenarios say
+    /// Rounds of the search, with decreasing steps: 1 to 4. It starts from the values in the scenarios
     #[arg(long, default_value_t = 3)]
     rounds: usize,
 }
 
-/// Fits and says what came of it.
+/// Fits the parameters and prints the errors.
 ///
 /// # Errors
 /// [`TaskError`] for a row that must not be fitted on, or one that cannot be simulated.
@@ -78,14 +79,14 @@ pub(crate) fn run(args: &CalibrateArgs) -> Result<(), TaskError> {
     Ok(())
 }
 
-/// The tests that were asked for.
+/// The requested tests.
 fn wanted(all: Vec<Published>, rows: &[String]) -> Result<Vec<Published>, TaskError> {
     let known = |row: &&String| all.iter().any(|test| test.scenario == **row);
     if let Some(row) = rows.iter().find(|row| !known(row)) {
         return Err(TaskError::NotForCalibration(row.clone()));
     }
     let is_wanted = |test: &Published| rows.is_empty() || rows.contains(&test.scenario);
-    // Recoveries are a different load; they are predicted with what the others tell.
+    // Recoveries are a different load; they are predicted with the parameters fitted on the others.
     let has_load = |test: &Published| test.whole().io_per_s.is_some();
     let tests = all.into_iter().filter(is_wanted);
     Ok(tests.filter(has_load).collect())
@@ -95,7 +96,8 @@ fn systems(tests: &[Published]) -> BTreeSet<String> {
     tests.iter().map(|test| test.system.clone()).collect()
 }
 
-/// A parameter that none of the others tells takes the mean of those of its kind that they do tell, or what is assumed without any.
+/// Replaces every parameter that no other test determines by the mean of those of its kind that others determine, or by its assumed
+/// value if there are none.
 fn left_out(fitted: Values, others: &[&Published]) -> Values {
     let told = |at: usize| {
         let parameter = &PARAMETERS[at];
@@ -117,7 +119,7 @@ fn left_out(fitted: Values, others: &[&Published]) -> Values {
     values
 }
 
-/// The errors of every figure of `system` with these values.
+/// The errors of all figures of `system` with these values.
 fn errors(
     tests: &[Published],
     system: &str,

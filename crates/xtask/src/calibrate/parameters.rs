@@ -1,41 +1,41 @@
-//! What may be fitted: few numbers, each within the range that is physically possible.
+//! The parameters that may be fitted: few, each within its physically possible range.
 //!
-//! At most three that hold for everything, two for a generation of the tool, two for an array. What is not in this table is not
-//! fitted, and what is fitted is said so in the scenarios.
+//! At most three that apply to everything, two per generation of the tool, two per array. Nothing outside this table is fitted, and
+//! the scenarios mark what is.
 
-/// What a parameter belongs to.
+/// The scope of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scope {
-    /// All tests of tools that were made for this version of Exchange.
+    /// All tests by tools for this version of Exchange.
     Generation(&'static str),
     /// All tests of this system.
     System(&'static str),
-    /// All tests by the version of the tool that only this system was tested with.
+    /// All tests by the version of the tool used with this system only.
     Tool(&'static str),
 }
 
-/// How many there may be of each scope.
+/// Maximum number of parameters per scope.
 #[cfg(test)]
 const MOST: usize = 2;
 
-/// One of them.
+/// A parameter that may be fitted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Parameter {
     pub(crate) name: &'static str,
     pub(crate) scope: Scope,
-    /// What holds for an array of which nothing is known.
+    /// The value for an array that was never measured.
     pub(crate) assumed: f64,
-    /// What the scenarios say, where a search begins.
+    /// The value in the scenarios, where a search starts.
     pub(crate) fitted: f64,
-    /// What is physically possible.
+    /// The physically possible range.
     pub(crate) range: (f64, f64),
-    /// Why so.
+    /// The reason for the range.
     pub(crate) reason: &'static str,
-    /// The same parameter of other generations has the same.
+    /// Parameters of the same kind have the same meaning in other generations or arrays.
     pub(crate) kind: &'static str,
-    /// What it replaces in a scenario; `{}` is the value.
+    /// The scenario settings it replaces; `{}` stands for the value.
     pub(crate) set: &'static [&'static str],
-    /// Whether only whole numbers can be written.
+    /// Whether it must be a whole number.
     pub(crate) whole: bool,
 }
 
@@ -135,7 +135,7 @@ pub(crate) const PARAMETERS: [Parameter; 9] = [
     },
 ];
 
-/// The four arrays of the group that databases are on are alike; the fifth has the logs.
+/// The four arrays of the database group are alike; the fifth holds the logs.
 const DATA_WRITE: &[&str] = &[
     "array.0.controller.write={}us",
     "array.1.controller.write={}us",
@@ -144,7 +144,7 @@ const DATA_WRITE: &[&str] = &[
 ];
 
 impl Parameter {
-    /// Whether it matters to a test of `system` by a tool of `generation`.
+    /// Whether it affects a test of `system` by a tool of `generation`.
     pub(crate) fn matters(&self, system: &str, generation: &str) -> bool {
         match self.scope {
             Scope::Generation(own) => own == generation,
@@ -152,7 +152,7 @@ impl Parameter {
         }
     }
 
-    /// The value that will be written: within the range, and whole where it must be.
+    /// The value as it is written: within the range, and rounded if it must be whole.
     pub(crate) fn possible(&self, value: f64) -> f64 {
         let value = value.clamp(self.range.0, self.range.1);
         match self.whole {
@@ -161,7 +161,7 @@ impl Parameter {
         }
     }
 
-    /// What is replaced in a scenario.
+    /// The scenario settings with the value filled in.
     pub(crate) fn set(&self, value: f64) -> impl Iterator<Item = String> + use<> {
         let text = format!("{value}");
         self.set.iter().map(move |set| set.replace("{}", &text))

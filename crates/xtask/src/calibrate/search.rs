@@ -1,7 +1,7 @@
-//! The search: one parameter after the other, up and down, with smaller and smaller steps.
+//! Coordinate search: one parameter at a time, up and down, with decreasing steps.
 //!
-//! The sum over tests of [`cost`] is made small. Few parameters, each with an effect of its own, need nothing better; every
-//! point is simulated once.
+//! Minimises the sum over tests of [`cost`]. A few parameters, each with a separate effect, need nothing better; each point is
+//! simulated once.
 
 use crate::TaskError;
 use crate::calibrate::parameters::PARAMETERS;
@@ -13,10 +13,10 @@ use crate::published::Published;
 /// A value for each of [`PARAMETERS`].
 pub(super) type Values = [f64; PARAMETERS.len()];
 
-/// Factors of the steps of each round: of few rounds, the last ones.
+/// Step factors of each round; with fewer rounds, the last ones are used.
 pub(super) const STEPS: [f64; 4] = [1.6, 1.3, 1.15, 1.07];
 
-/// The values that a fit begins with.
+/// The initial values of a fit.
 pub(super) fn starts() -> Values {
     PARAMETERS.map(|parameter| parameter.fitted)
 }
@@ -29,7 +29,7 @@ pub(super) struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// The best values that are found from `values` on. Parameters that matter to none of the tests stay what they are.
+    /// The best values found, starting from `values`. Parameters that affect none of the tests stay unchanged.
     ///
     /// # Errors
     /// [`TaskError`] when a test cannot be simulated.
@@ -82,7 +82,7 @@ impl Search<'_> {
     }
 }
 
-/// The test with these values.
+/// The request for `test` with these values.
 pub(super) fn request(test: &Published, values: &Values, lengths: Lengths) -> Request {
     let mut request = closed(&test.scenario, test.outline(), lengths);
     for (parameter, value) in PARAMETERS.iter().zip(values) {

@@ -139,7 +139,7 @@ fn figures(published: &Published, closed: &Prediction, paced: Option<&Prediction
     Table::new(columns, rows.chain([last])).to_markdown()
 }
 
-/// An error; a good one stands out.
+/// An error; a good one is highlighted.
 fn share(error: Option<f64>, badness: Option<f64>) -> String {
     let Some(error) = error.filter(|error| error.is_finite()) else {
         return "-".to_owned();
@@ -151,7 +151,7 @@ fn share(error: Option<f64>, badness: Option<f64>) -> String {
     }
 }
 
-/// Figures of servers, instances and volumes, in a closed loop: published, and the error.
+/// Figures of servers, instances and volumes, in a closed loop: published value and error.
 fn parts(published: &Published, closed: &Prediction) -> String {
     let printed = |row: &Row, at: usize| (FIGURES[at].of)(&row.figures);
     let shown: Vec<usize> = (0..FIGURES.len())
@@ -182,7 +182,7 @@ fn parts(published: &Published, closed: &Prediction) -> String {
     )
 }
 
-/// A test of which no result is here.
+/// A test without published results here.
 fn predicted(test: &Test, predictions: &Predictions) -> String {
     let prediction = match predictions.get(&test.closed) {
         Some(Ok(prediction)) => prediction,
@@ -228,7 +228,7 @@ fn not_made(error: &TaskError) -> String {
     format!("No prediction: {first}.\n")
 }
 
-/// What is said of a test that was left out of this edition.
+/// The text for a test that was skipped in this edition.
 fn skipped(request: &Request) -> String {
     format!(
         "Not simulated for this edition of the page: it takes much longer than the others.\n\n```console\n{}\n```\n",
@@ -236,7 +236,7 @@ fn skipped(request: &Request) -> String {
     )
 }
 
-/// What repeats a prediction.
+/// The command that repeats a prediction.
 fn command(request: &Request) -> String {
     let (name, set) = (&request.scenario, &request.set);
     let set: Vec<String> = set.iter().map(|set| format!(" --set '{set}'")).collect();

@@ -1,8 +1,7 @@
 //! `cargo xtask papers`: every published figure beside its prediction, in `docs/papers.md`.
 //!
-//! Each test is simulated twice where its paper prints a rate: in a closed loop, with the sessions that are printed and nothing
-//! else, and paced at the rate that was published. A closed loop hides errors of the storage, because slower storage gets less
-//! to do; a pace does not.
+//! Each test whose paper prints a rate is simulated twice: in a closed loop, with exactly the printed sessions, and paced at the
+//! published rate. A closed loop hides storage errors, because slower storage gets less work; a pace does not.
 
 mod markdown;
 
@@ -16,46 +15,46 @@ use crate::predictions::{Predictions, Request};
 use crate::published::{self, Outline, Published};
 use crate::{root, say};
 
-/// What `papers` is told.
+/// Arguments of `papers`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct PapersArgs {
     #[command(flatten)]
     lengths: Lengths,
 
-    /// Tests that are not simulated this time, because they take long
+    /// Tests to skip this time because they take long
     #[arg(long, value_name = "NAME")]
     skip: Vec<String>,
 
-    /// Only these tests; the file is not written then
+    /// Simulate only these tests; the file is not written then
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
 
-    /// Where to write
+    /// Output file
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
 
 /// Minutes of virtual time.
 ///
-/// An array goes through what is dirty in its cache once in five or ten minutes, from one end of its volumes to the other: what is
-/// measured in less differs by where it was meanwhile. The servers of a group differ in that, so their means need less.
+/// An array works through its dirty cache once in five or ten minutes, from one end of its volumes to the other; shorter
+/// measurements depend on where it happened to be. The servers of a group are at different points, so their means need less time.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct Lengths {
-    /// Minutes of virtual time in which array and cache settle
+    /// Minutes of virtual time for array and cache to settle
     #[arg(long, default_value_t = 10)]
     pub(crate) settle: u32,
 
-    /// Minutes of virtual time after that which are measured of one server
+    /// Minutes of virtual time measured after that, with one server
     #[arg(long, default_value_t = 30)]
     pub(crate) minutes: u32,
 
-    /// Minutes that are measured of several servers together, which takes as many times longer
+    /// Minutes measured with several servers, each of which takes as many times longer to simulate
     #[arg(long, default_value_t = 5)]
     pub(crate) group_minutes: u32,
 }
 
 impl Lengths {
-    /// What is measured of so many servers.
+    /// The minutes to measure with this many servers.
     fn measured(self, servers: usize) -> u32 {
         match servers {
             0 | 1 => self.minutes,
@@ -64,17 +63,17 @@ impl Lengths {
     }
 }
 
-/// One test and how it is simulated.
+/// A test and its simulations.
 pub(crate) struct Test {
-    /// Its figures; nothing when they are not for us.
+    /// Its figures; `None` when they are not published here.
     pub(crate) published: Option<Published>,
     /// In a closed loop.
     pub(crate) closed: Request,
-    /// At the published rate, if there is one.
+    /// At the published rate, if any.
     pub(crate) paced: Option<Request>,
 }
 
-/// Simulates and writes.
+/// Simulates all tests and writes the page.
 ///
 /// # Errors
 /// [`TaskError`] when something cannot be read, simulated or written.
@@ -122,9 +121,9 @@ fn known(published: Published, lengths: Lengths) -> Test {
     }
 }
 
-/// The test as it is written, but for its length.
+/// The test as written, except for its length.
 pub(crate) fn closed(name: &str, outline: Outline, lengths: Lengths) -> Request {
-    // A recovery is as long as its logs: a shorter one would not come to it.
+    // A recovery lasts as long as its logs: a shorter one would never reach it.
     let set = match outline.replays_logs {
         true => Vec::new(),
         false => vec![
@@ -139,7 +138,7 @@ pub(crate) fn closed(name: &str, outline: Outline, lengths: Lengths) -> Request 
     }
 }
 
-/// The same at the rate that was published. A rate is that of each server.
+/// The same at the published rate, which is per server.
 fn paced(published: &Published, closed: &Request) -> Option<Request> {
     let rate = published.whole().io_per_s?;
     let each = rate / published.outline().servers as f64;
