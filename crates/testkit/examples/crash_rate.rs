@@ -1,10 +1,10 @@
-//! How fast the crash search is on one small configuration: crash, recover, compare. Prints one line of JSON.
+//! How fast the crash search runs on one small configuration: crash, recover, compare. Prints one line of JSON.
 //!
-//! A table and its index in a database of 256 pages of 4 KiB, four logs of 64 KiB, a crash at every tenth border of an I/O with
-//! one sample of what survives. Every fourth crash has all trees and all space walked, and its recovery cut off and repeated.
-//! `brunt prove` draws larger pages, long values and full volumes as well, and is slower for it.
+//! A table and its index in a database of 256 pages of 4 KiB, four logs of 64 KiB, a crash at every tenth I/O boundary with one
+//! sample of the surviving state. For every fourth crash, all trees and all space are walked, and recovery is interrupted and
+//! repeated. `brunt prove` also draws larger pages, long values and full volumes, and is therefore slower.
 //!
-//! Rates are those of the thread's processor time (Linux), because the machine may be shared; running the stories is in it.
+//! Rates are per second of the thread's processor time (Linux), because the machine may be shared; running the stories is included.
 //!
 //! `cargo run --release -p brunt-testkit --example crash_rate [crashes]`
 
@@ -17,12 +17,12 @@ use brunt_testkit::crash::{Configuration, Coverage, Search, Work};
 use brunt_units::ByteSize;
 use brunt_world::Frames;
 
-/// Growing by so many, a database of 24 pages becomes one of 256.
+/// Growing in these steps, a database of 24 pages reaches 256.
 const GROWTH_PAGES: u32 = 128;
-/// Three logs may have to be replayed, and one is being written.
+/// Three logs may have to be replayed, and one more is being written.
 const CHECKPOINT_DEPTH: ByteSize = ByteSize::kib(3 * 64);
 
-/// Nanoseconds that this thread has run, as the kernel counts them; 0 where it does not say.
+/// Nanoseconds of CPU time of this thread, from the kernel; 0 where unavailable.
 fn cpu_ns() -> u64 {
     let said = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let first = said.split_whitespace().next();

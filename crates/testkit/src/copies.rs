@@ -1,8 +1,8 @@
-//! Other copies of databases, for tests of page patching: some keep their word, some do not.
+//! Copies of databases for tests of page patching; some of them are faulty.
 //!
-//! A copy takes its pages from files ([`Store`]). The latest ones are what the engine has written, noted above whatever may
-//! lose it on the way ([`crate::ledger::Ledger::written`]); former ones are files of some time before. Pages get a flush type of the
-//! copy's own: a copy that replays a log writes its pages when it likes.
+//! A copy takes its pages from files ([`Store`]). The latest pages are what the engine has written, recorded above any layer that
+//! may lose them ([`crate::ledger::Ledger::written`]); former pages are files from some time before. Pages get a flush type of the
+//! copy's own: a copy that replays a log writes its pages at its own times.
 
 use std::path::Path;
 use std::rc::Rc;
@@ -16,20 +16,20 @@ use brunt_units::{LogPosition, PageNumber, PageSize};
 use brunt_world::{Frames, Segment};
 use brunt_world_virtual::Store;
 
-/// What a copy is like.
+/// The behaviour of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Manner {
-    /// It has replayed all log, and its pages are right.
+    /// Has replayed all log; its pages are right.
     Faithful,
-    /// It has former pages, and says that it lacks log.
+    /// Has former pages, and reports that it lacks log.
     Behind,
-    /// It has former pages, and says that it has replayed everything.
+    /// Has former pages, but claims to have replayed everything.
     Stale,
-    /// It has replayed all log, and two bits of its pages are flipped.
+    /// Has replayed all log, but two bits of each page are flipped.
     Rotten,
-    /// It has replayed log that was never written here, and a page that is newer for it.
+    /// Has replayed log that was never written here, which makes a page newer.
     Diverged,
-    /// It never answers.
+    /// Never answers.
     Silent,
 }
 
@@ -43,7 +43,7 @@ pub struct Shelf {
 }
 
 impl Shelf {
-    /// Copies of these manners, whose pages are of `size`, and are those of `latest` or of `former`.
+    /// Copies with these behaviours and pages of `size`, taken from `latest` or `former`.
     pub fn new(
         frames: &Frames,
         size: PageSize,
@@ -60,7 +60,7 @@ impl Shelf {
         })
     }
 
-    /// The page as a copy has it, and the signature of its database.
+    /// A copy's page, and the signature of its database.
     fn page(&self, manner: Manner, wanted: &Wanted) -> Option<(Signature, Vec<u8>)> {
         let (path, number) = (&wanted.database, wanted.page);
         let store = match manner {
@@ -70,7 +70,7 @@ impl Shelf {
         };
         let signature = signature(&store, path)?;
         let mut page = read_page(&store, path, number, self.size)?;
-        // A seal would call right what a crash has torn in the files that the copy is made of.
+        // Sealing would make a page valid that a crash has torn in the copy's files.
         if is_sound(&page, self.size, number) {
             if manner == Manner::Diverged {
                 page[DATABASE_TIME_AT + 2] ^= 1;
@@ -94,7 +94,7 @@ fn signature(store: &Store, path: &Path) -> Option<Signature> {
     Some(DatabaseHeader::find(&head).ok()?.header.signature)
 }
 
-/// A page of a file; `None` when the file does not reach so far.
+/// A page of a file; `None` when the file is too short.
 pub(crate) fn read_page(
     store: &Store,
     path: &Path,

@@ -1,18 +1,18 @@
-//! What a disk has promised to keep: a copy of every byte that a loss of power must leave, kept beside any world.
+//! What a disk must have kept: a copy of every byte that must survive a loss of power, maintained beside any world.
 //!
 //! ```text
 //!    engine --> Recorder --> Disk of the world (real or virtual)
 //!                  |  write-through, done       --> kept
 //!                  |  write, done               --> waits
-//!                  |  sync, done                --> what had been done when it was submitted --> kept
+//!                  |  sync, done                --> writes that were done when it was submitted --> kept
 //!                  v
-//!               Ledger: a Store, forked whenever somebody asks
+//!               Ledger: a Store, forked on request
 //! ```
 //!
 //! In the virtual world the crash search cuts anywhere. A real device cannot be cut, and a killed process leaves its caches full;
-//! but this says at any moment what the least is that would be left. Whoever acknowledges something that is not in it lies.
+//! but the ledger gives, at any moment, the minimum that would survive. Acknowledging anything that is not in it is a bug.
 //!
-//! Names are taken to be durable at once: their own durability is the crash search's matter.
+//! Changes to names count as durable at once: the crash search covers their durability.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -31,7 +31,7 @@ type Piece = (u64, Vec<u8>);
 struct Kept {
     store: Store,
     files: BTreeMap<FileId, Inode>,
-    /// Writes that are done and not durable, oldest first. A sync is of a file, under whatever number it is open.
+    /// Writes that are done but not durable, oldest first. A sync covers the file, under any identifier it is open.
     waiting: BTreeMap<Inode, Vec<Piece>>,
 }
 
@@ -41,17 +41,17 @@ struct Shared {
     kept: RefCell<Kept>,
 }
 
-/// Says what is kept. Cloning gives another handle.
+/// Reports what must have been kept. Clones share it.
 #[derive(Clone)]
 pub struct Ledger(Rc<Shared>);
 
 impl Ledger {
-    /// The files that a loss of power would leave now, if nothing that it may take were left.
+    /// The minimum that a loss of power would leave now.
     pub fn kept(&self) -> Store {
         self.0.kept.borrow().store.fork()
     }
 
-    /// The files with every write that is done, durable or not: what whoever wrote them believes to be there.
+    /// The files with every completed write, durable or not: the state that the writer sees.
     pub fn written(&self) -> Store {
         let kept = self.0.kept.borrow();
         let mut store = kept.store.fork();
@@ -63,7 +63,7 @@ impl Ledger {
     }
 }
 
-/// `world` with every request recorded; `store` has the files that are there already.
+/// Returns `world` with every request recorded; `store` holds the existing files.
 pub fn recorded(world: &World, store: Store) -> (World, Ledger) {
     let shared = Rc::new(Shared {
         inner: world.clone(),
@@ -91,7 +91,7 @@ impl Disk for Recorder {
         let (op, file) = (io.op, io.file);
         let bytes = io.segments.iter().flat_map(|segment| segment.drained());
         let piece = (io.offset, bytes.copied().collect::<Vec<u8>>());
-        // What a sync covers is what was done before it was submitted.
+        // A sync covers the writes that were done before it was submitted.
         let covered = shared.kept.borrow().waiting_for(file);
         let doing = shared.inner.disk.submit(io);
         drop(self.0.inner.spawner.spawn(async move {
@@ -121,7 +121,7 @@ impl Kept {
         };
         match op {
             Op::WriteThrough => {
-                // What waits was written before, and must not come out on top.
+                // Waiting writes are older, and must not overwrite this one.
                 let waiting = self.waiting.entry(inode).or_default();
                 waiting
                     .iter_mut()
@@ -131,7 +131,7 @@ impl Kept {
             Op::Write => self.waiting.entry(inode).or_default().push((offset, bytes)),
             Op::Sync => {
                 let waiting = self.waiting.entry(inode).or_default();
-                // A sync that was submitted earlier may have taken some of them.
+                // An earlier sync may have taken some of them.
                 for (offset, bytes) in waiting.drain(..covered.min(waiting.len())) {
                     self.store.write(inode, offset, &bytes);
                 }
@@ -157,7 +157,7 @@ impl Kept {
     }
 }
 
-/// Puts the part of `bytes` that lies on a piece into it.
+/// Copies the part of `bytes` that overlaps a piece into it.
 fn overwrite((start, piece): &mut Piece, offset: u64, bytes: &[u8]) {
     let index = |number: u64| usize::try_from(number).expect("memory is addressable");
     let end = (*start + piece.len() as u64).min(offset + bytes.len() as u64);
@@ -169,7 +169,7 @@ fn overwrite((start, piece): &mut Piece, offset: u64, bytes: &[u8]) {
 }
 
 impl Recorder {
-    /// What the world below answers; if it did it, `note` is told.
+    /// Passes on the answer of the world below; on success, calls `note`.
     fn ask<T: Copy + 'static>(
         &self,
         asked: Answer<T>,

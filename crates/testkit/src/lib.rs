@@ -1,15 +1,15 @@
-//! What proof is made with: tiny databases, worlds that do not keep their word, and the crash search.
+//! Tools for proofs: tiny databases, misbehaving worlds, and the crash search.
 //!
 //! * [`tiny`]: an engine of 4 KiB pages, 64 KiB logs and 16 frames, in a virtual world.
-//! * [`records`]: records of a tiny table, and work on them while storage is spoiled.
-//! * [`worlds`]: worlds put between an engine and its world: syncs that do nothing, a process that dies.
-//! * [`ledger`]: what a disk has promised to keep, recorded beside any world.
-//! * [`copies`]: other copies of databases, faithful and not.
+//! * [`records`]: records of a tiny table, and work on them while storage is damaged.
+//! * [`worlds`]: layers between an engine and its world: syncs that do nothing, a process that dies.
+//! * [`ledger`]: what a disk must have kept, recorded beside any world.
+//! * [`copies`]: copies of databases, faithful and faulty.
 //! * [`shipping`]: log files for passive copies.
-//! * [`crash`]: the crash search: a run is recorded, cut anywhere, recovered from what may be left, and compared with an
-//!   oracle. `brunt prove` and the tests share it.
+//! * [`crash`]: the crash search: a run is recorded, cut at any point, recovered from what may have survived, and compared with an
+//!   oracle. Used by `brunt prove` and by tests.
 //!
-//! Nothing here knows how the engine does its work, only what it promises.
+//! Nothing here depends on how the engine works, only on what it promises.
 
 pub mod copies;
 pub mod crash;

@@ -1,4 +1,4 @@
-//! Records of a tiny table, and the work on them of tests that spoil storage: some hundred are replaced, and as many inserted
+//! Records of a tiny table, and the workload of tests that damage storage: some hundred records are replaced, and as many inserted
 //! between them, which splits leaves and branches.
 
 use std::cell::RefCell;
@@ -16,13 +16,13 @@ use brunt_world_virtual::{Store, VirtualOptions, VirtualWorld};
 
 use crate::tiny::{SIZE, TABLE, database_path, open, tree_files};
 
-/// Records of a prepared database, whose numbers are even, and of those that work inserts.
+/// Number of records in a prepared database, which have even numbers; work inserts as many more.
 pub const RECORDS: u32 = 600;
 
 /// Frames of the cache: the table has three levels and does not fit.
 pub const FRAMES: u32 = 24;
 
-/// What was committed last of each record.
+/// The last committed version of each record.
 pub type Versions = Rc<RefCell<BTreeMap<u32, u8>>>;
 
 /// The key of a record.
@@ -32,14 +32,14 @@ pub fn key(number: u32) -> Vec<u8> {
     key
 }
 
-/// What a version of a record says.
+/// The content of a version of a record.
 pub fn content(number: u32, version: u8) -> Vec<u8> {
     let mut content = vec![version; 1900];
     content[..4].copy_from_slice(&number.to_be_bytes());
     content
 }
 
-/// A world with the files of `store`.
+/// A world with the files in `store`.
 pub fn world_of(store: &Store) -> VirtualWorld {
     VirtualWorld::new(VirtualOptions {
         store: store.fork(),
@@ -47,7 +47,7 @@ pub fn world_of(store: &Store) -> VirtualWorld {
     })
 }
 
-/// The files of an instance with records 0, 2, 4, ..., closed, and a leaf and a branch of their tree beside the root.
+/// The files of a closed instance with records 0, 2, 4, ..., and a leaf and a branch of their tree that is not the root.
 ///
 /// # Panics
 /// When the engine fails.
@@ -86,17 +86,17 @@ async fn insert_all(instance: &Instance<Bytes>) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// What is in a prepared database.
+/// The versions in a freshly prepared database.
 pub fn no_versions() -> Versions {
     let versions = (0..RECORDS).map(|number| (2 * number, 0));
     Rc::new(RefCell::new(versions.collect()))
 }
 
-/// Replaces every record, then inserts one behind each, which splits leaves and branches. What was committed is in
-/// `versions`. After each a `pause`: the checkpoint moves once a second.
+/// Replaces every record, then inserts one after each, which splits leaves and branches. Commits are recorded in `versions`. Sleeps
+/// for `pause` after each, since the checkpoint moves once a second.
 ///
 /// # Errors
-/// The engine's first.
+/// The engine's first error.
 pub async fn work(
     world: &World,
     pause: Span,

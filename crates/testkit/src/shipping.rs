@@ -10,12 +10,12 @@ use brunt_world::{Class, Io, Op, OpenMode, Segments, VolumeError, World};
 /// Bytes written at a time.
 const CHUNK: usize = 64 << 10;
 
-/// Where a closed log file of a tiny engine lies.
+/// The path of a closed log file of a tiny engine.
 pub fn log_path(directory: &Path, generation: u32) -> PathBuf {
     directory.join(log_file_name("edb", generation))
 }
 
-/// Puts a closed log file into the log directory of a copy: written and synced under another name, then renamed, durably.
+/// Puts a closed log file into a copy's log directory: written and synced under another name, then durably renamed.
 ///
 /// # Errors
 /// [`EngineError`] when it cannot be written.

@@ -1,6 +1,6 @@
 //! A tiny engine in a virtual world: 4 KiB pages, 64 KiB logs, few frames.
 //!
-//! Small enough that a run has thousands of I/O borders and recovering takes a millisecond, and large enough that pages are
+//! Small enough that a run has thousands of I/O boundaries and recovery takes a millisecond, and large enough that pages are
 //! evicted, logs roll, trees split and the checkpoint moves.
 
 use std::path::{Path, PathBuf};
@@ -26,13 +26,13 @@ use brunt_units::{ByteSize, DatabaseTime, PageNumber, PageSize, Span};
 use brunt_world::World;
 use brunt_world_virtual::Store;
 
-/// The run that tiny files are marked with.
+/// The run identifier of tiny files.
 pub const RUN: RunId = RunId(0xB0B);
 
-/// The page size of tiny databases, unless another is asked for.
+/// The default page size of tiny databases.
 pub const SIZE: PageSize = PageSize::KIB_4;
 
-/// Where the `index`-th database lies.
+/// The path of the `index`-th database.
 pub fn database_path(index: usize) -> PathBuf {
     PathBuf::from(format!("/data/tiny{index}.edb"))
 }
@@ -76,7 +76,7 @@ pub fn blank_database_of(size: PageSize, store: &mut Store, path: &Path, pages: 
     store.put(path, &bytes);
 }
 
-/// Makes the `index`-th database of pages of `size` with the messages of `source`, and `free_pages` pages to grow into.
+/// Creates the `index`-th database with pages of `size`, the messages of `source`, and `free_pages` pages to grow into.
 ///
 /// # Errors
 /// [`EngineError`] when it cannot be written.
@@ -113,7 +113,7 @@ pub async fn open(
     open_with(world, cache, options, None).await
 }
 
-/// The same over a cache that is set up so, where bad pages are asked of `copies`.
+/// As [`open`], with cache options; bad pages are requested from `copies`.
 ///
 /// # Errors
 /// As [`Instance::open`].
@@ -147,14 +147,14 @@ pub fn tree_database(store: &mut Store, path: &Path) {
     tree_database_of(SIZE, store, path);
 }
 
-/// The files of an instance with that database, the first one.
+/// The files of an instance whose first database is that one.
 pub fn tree_files() -> Store {
     let mut store = Store::new();
     tree_database(&mut store, &database_path(0));
     store
 }
 
-/// A database as [`tree_database`]'s with pages of `size`. Every tree has its root and its two space trees.
+/// As [`tree_database`], with pages of `size`. Every tree has its root and its two space trees.
 pub fn tree_database_of(size: PageSize, store: &mut Store, path: &Path) {
     blank_database_of(size, store, path, 24);
     let file = store.find(path).expect("just made");

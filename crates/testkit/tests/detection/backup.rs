@@ -1,5 +1,5 @@
-//! A fault under the copy of a backup: a database is streamed, the copy is written to lying storage, verified, restored and
-//! recovered with the logs that came with it.
+//! A fault under a backup: a database is streamed, written to faulty storage, verified, restored, and recovered with the logs that
+//! came with it.
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -19,10 +19,10 @@ use brunt_world_virtual::{Store, VirtualWorld};
 
 use super::trial::{Outcome, Prepared, code, compare, instance_options, noticed, patiently};
 
-/// Bytes written and read at a time.
+/// Bytes per read and write.
 const PIECE: usize = 64 << 10;
 
-/// What a backup brought.
+/// The result of a backup.
 #[derive(Default)]
 struct Copy {
     image: Vec<u8>,
@@ -58,7 +58,7 @@ impl Sink<Bytes> for Copy {
     }
 }
 
-/// Tries `kind` at a data page of the copy.
+/// Applies fault `kind` to a data page of the backup.
 pub(crate) fn try_copy(prepared: &Prepared, kind: FaultKind) -> Outcome {
     let (copy, versions) = stream(prepared);
     let path = Path::new("/copy/tiny.edb");
@@ -93,7 +93,7 @@ pub(crate) fn try_copy(prepared: &Prepared, kind: FaultKind) -> Outcome {
     outcome
 }
 
-/// A backup of a database that was worked on.
+/// Backs up a database that was worked on.
 fn stream(prepared: &Prepared) -> (Copy, Versions) {
     let versions = no_versions();
     let kept = Rc::clone(&versions);
@@ -152,7 +152,7 @@ async fn read(world: &World, path: &Path) -> Result<Vec<u8>, EngineError> {
     Ok(image)
 }
 
-/// Judges the copy as `brunt run` does before it restores, puts it in the database's place, and recovers.
+/// Checks the backup as `brunt run` does before a restore, puts it in the database's place, and recovers.
 fn restore(
     mut made: VirtualWorld,
     world: World,

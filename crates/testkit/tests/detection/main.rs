@@ -1,5 +1,5 @@
-//! The detection matrix: every fault at every place, and who notices. `docs/detection.md` is written by this test, and is
-//! held to it.
+//! The detection matrix: every fault at every place, and what detects it. This test writes `docs/detection.md`, and checks that it
+//! is current.
 //!
 //! ```text
 //! BRUNT_WRITE_DOCS=1 cargo test -p brunt-testkit --test detection
@@ -18,7 +18,7 @@ use brunt_world::fault::FaultKind;
 use trial::{Outcome, Place, Prepared, try_fault};
 use why::why;
 
-/// How far misdirected requests go: the neighbour after next.
+/// Distance of misdirected requests: two pages.
 const ASTRAY: u64 = 8192;
 
 const KINDS: [(FaultKind, &str); 15] = [
@@ -39,7 +39,7 @@ const KINDS: [(FaultKind, &str); 15] = [
     (FaultKind::Slow(Span::millis(40)), "slow, 40 ms"),
 ];
 
-/// The words of a cell.
+/// The text of a cell.
 fn cell(kind: FaultKind, place: Place, outcome: &Outcome) -> String {
     let is_page = matches!(
         place,

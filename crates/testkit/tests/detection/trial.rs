@@ -1,14 +1,14 @@
-//! One fault at one place: the engine works on it, and then the files are judged.
+//! One fault at one place: the engine works on faulty storage, then the files are checked.
 //!
 //! ```text
 //!   prepared files (three levels of pages, closed)
-//!     | work: every record replaced, as many inserted, hard commits; ended by closing, or by a crash where the log is the place
+//!     | work: every record replaced, as many inserted, hard commits; ends with a close, or with a crash if the fault is in the log
 //!     | verify: every file, as `brunt verify` does          (not after a crash: recovery comes first)
 //!     v look: opened, every record read and compared with the oracle
 //! ```
 //!
-//! Faults strike from the opening on. Reads of the log and of the checkpoint happen at recovery alone, so there
-//! the fault is alive while the files are looked at; otherwise the storage is honest then.
+//! Faults are active from the opening on. The log and the checkpoint are read only by recovery, so faults there stay active while
+//! the files are checked; otherwise the storage is then healthy.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -34,10 +34,10 @@ use brunt_world_virtual::crash::{CrashImages, Sample};
 
 use super::backup::try_copy;
 
-/// Work takes some seconds; what takes so long hangs.
+/// Work takes a few seconds; longer than this is a hang.
 const PATIENCE: Span = Span::seconds(600);
 
-/// Where a fault lies.
+/// The place of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     Leaf,
@@ -62,13 +62,13 @@ impl Place {
         (Self::Copy, "backup copy"),
     ];
 
-    /// Whether recovery is the only one who reads it.
+    /// Whether only recovery reads it.
     fn is_of_the_log(self) -> bool {
         matches!(self, Self::LogSegment | Self::Checkpoint)
     }
 }
 
-/// A database that was worked on and closed.
+/// A database that was worked on and then closed.
 pub(crate) struct Prepared {
     pub(crate) store: Store,
     leaf: PageNumber,
@@ -92,7 +92,7 @@ impl Prepared {
         }
     }
 
-    /// Where the data page lies in its file.
+    /// The data page's byte range in its file.
     pub(crate) fn leaf_bytes(&self) -> Range<u64> {
         let start = self.leaf.offset(SIZE);
         start..start + SIZE.bytes_u64()
@@ -122,16 +122,16 @@ impl Prepared {
     }
 }
 
-/// What was noticed, where. Empty when nothing was.
+/// What detected the fault, and where. Empty if nothing did.
 pub(crate) struct Outcome {
     pub(crate) noticed: Option<String>,
-    /// Records that are not what was committed; none known when they could not be read.
+    /// Records that differ from what was committed; zero when they could not be read.
     pub(crate) wrong: usize,
     pub(crate) struck: u64,
 }
 
 impl Outcome {
-    /// Nothing was noticed of so many strikes.
+    /// The fault struck this many times and was not detected.
     pub(crate) fn struck(struck: u64) -> Self {
         Self {
             noticed: None,
@@ -141,7 +141,7 @@ impl Outcome {
     }
 }
 
-/// Tries `kind` at `place`.
+/// Applies fault `kind` at `place`.
 pub(crate) fn try_fault(prepared: &Prepared, kind: FaultKind, place: Place) -> Outcome {
     let fault = prepared.fault(kind, place);
     let tried = catch_unwind(AssertUnwindSafe(|| match place {
@@ -179,14 +179,14 @@ fn run(prepared: &Prepared, fault: &Fault, place: Place) -> Outcome {
         Some(Ok(())) => {}
     }
     let store = match fault.kind {
-        // What a sync did not make durable is lost when the power fails.
+        // A power failure loses what the sync did not make durable.
         FaultKind::DroppedSync => {
             let journal = made.machine.stop_recording().expect("it was started");
             let mut images = CrashImages::new(&journal);
             let end = *images.cuts().last().expect("there is an end");
             images.image(end, Sample::Nothing)
         }
-        // Nothing read it while the engine worked, so the lie is told to whoever opens the files next.
+        // The engine did not read the page while it worked, so the stale page is read at the next open.
         FaultKind::Stale if outcome.struck == 0 => {
             let mut store = made.machine.store();
             for (path, former) in struck.former(0) {
@@ -230,7 +230,7 @@ pub(crate) async fn patiently<T: 'static>(
     None
 }
 
-/// Judges the files and reads the records.
+/// Checks the files and reads the records.
 fn look(
     store: &Store,
     fault: &Fault,
@@ -271,7 +271,7 @@ fn look(
     judge(found, versions, outcome, when)
 }
 
-/// Recovers files on storage that is honest now, and reads the records.
+/// Recovers the files on healthy storage and reads the records.
 pub(crate) fn compare(
     store: &Store,
     versions: &BTreeMap<u32, u8>,
@@ -284,7 +284,7 @@ pub(crate) fn compare(
     judge(found, versions, outcome, when)
 }
 
-/// What came of reading the records.
+/// The outcome of reading the records.
 fn judge(
     found: Option<Result<Found, EngineError>>,
     versions: &BTreeMap<u32, u8>,
@@ -312,7 +312,7 @@ async fn patiently_read(world: World) -> Option<Result<Found, EngineError>> {
     let clock = world.clone();
     let ended = patiently(clock, async move {
         let (instance, _) = open(&world, FRAMES, instance_options()).await?;
-        // By key, from the root down: leaves are linked, and a branch that is too old would not be missed by a scan.
+        // Reads by key from the root down: leaves are linked, so a scan would not notice a stale branch.
         for number in 0..2 * RECORDS {
             let key = key(number);
             if let Some(data) = instance.read(0, TABLE, &key).await? {
@@ -324,7 +324,7 @@ async fn patiently_read(world: World) -> Option<Result<Found, EngineError>> {
     Some(ended.await?.map(|()| found.take()))
 }
 
-/// ESE's number, and what it stands for.
+/// ESE's error number and its name.
 pub(crate) fn code(error: &EngineError) -> String {
     match error {
         EngineError::Page { fault, .. } => format!("{fault} ({})", fault.code()),
@@ -332,7 +332,7 @@ pub(crate) fn code(error: &EngineError) -> String {
         EngineError::LogCorrupt { what, .. } => format!("log damaged, {what} (-501)"),
         other => {
             let text = other.to_string();
-            // The path is the same for all.
+            // The path is the same in all of them.
             text.rsplit_once(": ")
                 .map_or(text.clone(), |(_, what)| what.to_owned())
         }

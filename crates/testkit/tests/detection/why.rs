@@ -1,4 +1,4 @@
-//! Why a cell of the matrix is what it is: words for what was tried, not for what ought to be.
+//! Explains the cells of the matrix: what was observed, not what should happen.
 
 use brunt_world::fault::FaultKind;
 

@@ -1,11 +1,11 @@
-//! The patches under `canaries/` still fit the engine: what they replace is there, once.
+//! Checks that the patches under `canaries/` still apply: the text they replace occurs exactly once.
 //!
-//! `canaries/run` builds the engine with each of them and searches; that takes minutes and is done by hand.
+//! `canaries/run` builds the engine with each of them and runs the search; that takes minutes and is done by hand.
 
 use std::fs;
 use std::path::Path;
 
-/// What the only hunk of a patch replaces, in which file.
+/// The text that a patch's only hunk replaces, and its file.
 fn replaced(patch: &str) -> (String, String) {
     let file = patch
         .lines()

@@ -1,4 +1,4 @@
-//! The crash search on fixed seeds, crashes that once lost something, and canaries: mistakes that it must find.
+//! The crash search on fixed seeds, crashes that once lost data, and canaries: deliberate mistakes that it must find.
 
 use brunt_ese::log::Durability;
 use brunt_testkit::crash::{Configuration, Mistake, Proof, Proven, Search, Work};
@@ -31,7 +31,7 @@ fn nothing_is_lost_and_a_seed_is_repeated_to_the_byte() {
     assert!(coverage.copies > 20, "{coverage:?}");
 }
 
-/// Volumes without room for one more page: transactions are refused, and can be taken back, also by recovery.
+/// Volumes without room for one more page: transactions are refused and can be rolled back, also by recovery.
 #[test]
 fn nothing_is_lost_on_full_volumes() {
     for (seed, work) in [(1, Work::Records), (2, Work::Messages)] {
@@ -53,7 +53,7 @@ fn nothing_is_lost_on_full_volumes() {
     }
 }
 
-/// Pages that rot while the power is off: nearly all are told from torn ones. `Proof` fails where a copy does not help.
+/// Pages that rot while the power is off: nearly all are distinguished from torn ones. `Proof` fails where a copy does not help.
 #[test]
 fn rot_is_told_from_tearing() {
     let proof = Proof {
@@ -85,8 +85,8 @@ fn all_kinds_of_work_survive_every_crash() {
     }
 }
 
-/// A process that is killed while its machine goes on has written things that are read back and are not durable. The
-/// next one took pages and the end of the log for done; then the power failed, and they were gone.
+/// A process that is killed while its machine keeps running has written data that can be read back but is not durable. The next
+/// process took pages and the end of the log as durable; then the power failed, and they were lost.
 #[test]
 fn what_a_killed_process_left_is_made_durable_before_it_is_trusted() {
     let search = Search {
@@ -104,7 +104,7 @@ fn what_a_killed_process_left_is_made_durable_before_it_is_trusted() {
     search.run().unwrap();
 }
 
-/// What a search of some hundred steps says when somebody makes `mistake`.
+/// The violation that a search of some hundred steps reports when the engine makes `mistake`.
 fn caught(mistake: Mistake) -> String {
     let proof = Proof {
         mistake: Some(mistake),
@@ -114,7 +114,7 @@ fn caught(mistake: Mistake) -> String {
     let text = violation.to_string();
     let command = format!("brunt prove --seed 5 --first {} --steps 1", violation.step);
     assert!(text.ends_with(&command), "{text}");
-    // The step alone finds it again.
+    // That step alone finds it again.
     let again = Proof {
         first: violation.step,
         steps: 1,

@@ -1,4 +1,4 @@
-//! The judges judged, in one program: the crash search, its canaries, page patching, the real world.
+//! Tests of the test tools, in one program: the crash search, its canaries, page patching, the real world.
 
 mod canaries;
 mod crash;

@@ -1,10 +1,10 @@
-//! An engine at work on storage that spoils one page, with other copies of the database to ask.
+//! An engine working on storage that damages one page, with copies of the database to request it from.
 //!
 //! ```text
 //!    engine --> recorder --> faults --> virtual disk        600 records replaced, 600 inserted, 24 frames
 //!                  |                                        then every record read, closed, opened again without faults
 //!                  v
-//!               copies: what the engine wrote, or what stood there before
+//!               copies: what the engine wrote, or the state before
 //! ```
 
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ use brunt_world::World;
 use brunt_world::fault::{Fault, FaultKind, faulty};
 use brunt_world_virtual::Store;
 
-/// Time after each record: work takes some seconds, and the checkpoint moves once a second.
+/// Pause after each record: work takes some seconds, and the checkpoint moves once a second.
 const PAUSE: Span = Span::millis(5);
 
 /// Files with records, and a leaf, a branch and the root of their tree.
@@ -36,7 +36,7 @@ fn prepared() -> (Store, [PageNumber; 3]) {
     (store, [leaf, branch, TABLE.root])
 }
 
-/// Opens the database where bad pages are asked of `shelf`.
+/// Opens the database with `shelf` as the source for bad pages.
 async fn open_beside(
     world: &World,
     shelf: Rc<Shelf>,
@@ -45,7 +45,7 @@ async fn open_beside(
     open_with(world, cache, options(1, 512), Some(shelf)).await
 }
 
-/// Reads every record by its key: how many are not what was committed last.
+/// Reads every record by key; returns how many differ from the last commit.
 async fn compare(
     instance: &Instance<Bytes>,
     versions: &BTreeMap<u32, u8>,
@@ -58,7 +58,7 @@ async fn compare(
     Ok(wrong)
 }
 
-/// What came of a run.
+/// The result of a run.
 struct Run {
     ended: Result<(), EngineError>,
     patches: Vec<Patch>,
@@ -77,7 +77,7 @@ fn run(store: &Store, plan: Vec<Fault>, manners: &[Manner]) -> Run {
     let shelf = Shelf::new(&world.frames, SIZE, manners, store.fork(), move || {
         ledger.written()
     });
-    // The header is read with the first pages: it has a copy of its own.
+    // The header is read with the first pages; it has its own second copy on disk.
     struck.hold();
     let striking = struck.clone();
     let (ended, patches, counted) = made.executor.block_on(async move {
@@ -136,7 +136,7 @@ const KINDS: [FaultKind; 10] = [
     FaultKind::MisdirectedWrite(8192),
 ];
 
-/// Writes that fail end the instance; only reads can be patched.
+/// Failed writes end the instance; only reads can be patched.
 fn at(kind: FaultKind, page: PageNumber, times: u64) -> Fault {
     let only = match kind {
         FaultKind::DeviceError => Some(brunt_world::fault::Direction::Reads),
@@ -167,7 +167,7 @@ fn with_a_faithful_copy_nothing_is_lost_and_every_repair_is_told() {
     assert!(patched > 50, "{patched} patches");
 }
 
-/// When the storage has been mended the files are right, without any copy: repairs are on the disk.
+/// Once the storage is healthy again the files are right without any copy: repairs were written to disk.
 #[test]
 fn what_was_patched_stays_right() {
     let (store, pages) = prepared();
@@ -193,12 +193,12 @@ fn what_was_patched_stays_right() {
             });
         }
     }
-    // A write that is lost may be followed by another before anybody reads.
+    // A lost write may be followed by another one before the page is read.
     assert!(patched > 2, "{patched} patches");
 }
 
-/// Copies that are stale, rotten, ahead or silent: whatever they give, no wrong record is read, and where they are of no use the
-/// error is what it would be without them.
+/// Copies that are stale, rotten, ahead or silent: regardless of their answers no wrong record is read, and where they are of no
+/// use the error is the same as without them.
 #[test]
 fn copies_that_lie_do_no_harm() {
     use Manner::{Behind, Diverged, Rotten, Silent, Stale};
@@ -215,7 +215,7 @@ fn copies_that_lie_do_no_harm() {
                 Err(error) => panic!("{error}"),
                 Ok(()) => None,
             });
-            // A stale copy may have the right page: one that was not changed since.
+            // A stale copy may have the right page, if the page has not changed since.
             let helped = among.counted.0 > 0;
             assert!(
                 helped || codes[0] == codes[1],
@@ -236,7 +236,7 @@ fn copies_that_lie_do_no_harm() {
     assert!(refused > 50, "{refused} refusals");
 }
 
-/// Files with one page as `spoil` leaves it.
+/// The files with one page modified by `spoil`.
 fn spoiled(store: &Store, page: PageNumber, spoil: impl FnOnce(&mut [u8])) -> Store {
     let mut store = store.fork();
     let file = store.find(&database_path(0)).unwrap();
@@ -247,7 +247,7 @@ fn spoiled(store: &Store, page: PageNumber, spoil: impl FnOnce(&mut [u8])) -> St
     store
 }
 
-/// A page that no operation asks for is put right by the scan in the background.
+/// The background scan repairs a page that no operation reads.
 #[test]
 fn maintenance_asks_for_what_nobody_else_needs() {
     let (store, [leaf, ..]) = prepared();
@@ -281,12 +281,12 @@ fn maintenance_asks_for_what_nobody_else_needs() {
     });
 }
 
-/// Recovery meets pages whose writes got lost and whose former changes the log does not have any more: the log alone cannot bring
-/// them back.
+/// Recovery reads pages whose writes were lost and whose earlier changes are no longer in the log: the log alone cannot restore
+/// them.
 #[test]
 fn recovery_asks_for_what_the_log_does_not_have() {
     let (store, _) = prepared();
-    // The process ends after its work, without closing.
+    // The process ends after its work without closing.
     let versions = no_versions();
     let mut made = world_of(&store);
     let (world, kept) = (made.world.clone(), Rc::clone(&versions));
@@ -322,7 +322,7 @@ fn recovery_asks_for_what_the_log_does_not_have() {
                 instance.close().await.map(|()| wrong)
             })
         };
-        // Some are as many writes old as flush types go round, and some the log has altogether.
+        // Not every stale page is an error: in some, the flush type has come full circle, and some are fully covered by the log.
         if let Err(error) = recover(&[]) {
             assert!(error.to_string().contains("-1119"), "{error}");
             assert_eq!(recover(&[Manner::Behind, Manner::Faithful]), Ok(0));

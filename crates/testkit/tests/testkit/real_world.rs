@@ -1,7 +1,8 @@
-//! No acknowledgement before the durable write that covers it, on a real file system.
+//! On a real file system, no commit is acknowledged before the durable write that covers it.
 //!
-//! A tiny engine works on real files, through a recorder that knows what a loss of power would have to leave at any moment. Each
-//! hard commit that returns is looked for in just that: the files are recovered in the virtual world, and the record must be there.
+//! A tiny engine works on real files, through a recorder that knows at any moment what must survive a loss of power. Every hard
+//! commit that returns is checked against that: the surviving files are recovered in the virtual world, and the record must be
+//! there.
 
 use std::cell::RefCell;
 use std::fs;
@@ -25,12 +26,12 @@ const SESSIONS: u32 = 3;
 const COMMITS: u32 = 40;
 const FRAMES: u32 = 32;
 
-/// What a run of sessions came to.
+/// The result of a run of sessions.
 #[derive(Default)]
 struct Outcome {
-    /// Commits that returned.
+    /// Acknowledged commits.
     acknowledged: Vec<Vec<u8>>,
-    /// What was not there although it had been acknowledged.
+    /// Acknowledged commits that were not there.
     broken: Vec<String>,
 }
 
@@ -39,13 +40,13 @@ struct Files {
     folder: TempDir,
     options: InstanceOptions,
     store: Store,
-    /// Of the worlds that recover: what a world has taken from the system stays taken.
+    /// Memory of the worlds that recover, shared: it is allocated from the system only once.
     memory: Frames,
 }
 
 impl Files {
     fn new(durability: Durability, segment: usize) -> Self {
-        // Not below /tmp: a file system in memory would refuse direct I/O, and syncs would mean nothing.
+        // Not below /tmp: a file system in memory refuses direct I/O, and its syncs mean nothing.
         let folder = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let log = folder.path().join("log");
         fs::create_dir(&log).unwrap();
@@ -72,7 +73,7 @@ impl Files {
         }
     }
 
-    /// Lets sessions work, with `disk` between the engine and the recorder.
+    /// Runs sessions, with `disk` between the engine and the recorder.
     fn work(&self, disk: impl FnOnce(&World) -> World) -> Outcome {
         let mut made = RealWorld::new(&brunt_world_real::Options::default()).unwrap();
         let (world, ledger) = recorded(&made.world, self.store.fork());
@@ -131,7 +132,7 @@ impl Session {
         Ok(())
     }
 
-    /// Loses power, and looks whether everything acknowledged so far is there.
+    /// Simulates a power loss and checks that everything acknowledged so far is there.
     fn acknowledged(&self, key: Vec<u8>) {
         let mut outcome = self.outcome.borrow_mut();
         outcome.acknowledged.push(key);
@@ -142,7 +143,7 @@ impl Session {
     }
 }
 
-/// Whether these files, recovered, have all of these keys.
+/// Checks that these files, after recovery, have all of these keys.
 fn holds(
     files: Store,
     options: &InstanceOptions,
@@ -183,7 +184,7 @@ fn what_was_acknowledged_is_durable() {
     }
 }
 
-/// The canary: a disk that acknowledges one write of the log and does not do it must not pass.
+/// Canary: a disk that acknowledges one log write without doing it must be caught.
 #[test]
 fn one_log_write_that_is_skipped_is_seen() {
     let files = Files::new(Durability::WriteThrough, 512);
