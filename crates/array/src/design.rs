@@ -513,31 +513,31 @@ pub enum DesignError {
         size: ByteSize,
         /// The group.
         group: String,
-        /// What is left there.
+        /// Space left in it.
         left: ByteSize,
     },
-    /// A LUN lies on a group that is not there.
+    /// A LUN lies on a group that does not exist.
     #[error("LUN \"{0}\" lies on a group that is not there")]
     NoGroup(String),
-    /// A page has no such size.
+    /// Not a valid page size.
     #[error("a cache page of {0} is not one of 512 B, 1, 2, 4, 8, 16 or 32 KiB")]
     Page(ByteSize),
     /// A page straddles strips.
     #[error("a strip of {1} is no whole number of cache pages of {0}")]
     PageInStrip(ByteSize, ByteSize),
-    /// The marks are not in order.
+    /// The watermarks are out of order.
     #[error("watermarks: low ({0} %) has to be below high ({1} %), and high at most 100 %")]
     Marks(u32, u32),
     /// The solid-state tier cannot be built.
     #[error("a solid-state tier {0}")]
     Tier(String),
-    /// Controllers or ports are impossible.
+    /// Invalid controllers or ports.
     #[error("{0}")]
     Front(&'static str),
-    /// A pool keeps so much free that nothing is left, or its pieces are too small.
+    /// The pieces of a pool are too small for drives of this size.
     #[error("a piece of {0} is too small for drives of this size")]
     Piece(ByteSize),
-    /// A drive has no room for one strip.
+    /// A drive or pool has no room for a stripe.
     #[error("group \"{0}\" has no room for a stripe")]
     TooSmall(String),
 }

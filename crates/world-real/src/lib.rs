@@ -14,8 +14,8 @@
 //! Beside the world there are utilities for runs: the folder lock ([`FolderLock`]), and [`facts`]: devices, the counters of the
 //! kernel and of this process, and the machine. Predictions request [`huge_pages`] before they start.
 //!
-//! Invariant: I/O memory is never unmapped and an I/O in flight is never freed, so everything can be dropped at any time without
-//! waiting.
+//! Invariant: I/O memory is never unmapped and an I/O in flight is never freed, so dropping anything at any time is sound and never
+//! blocks.
 
 mod backend;
 mod bell;

@@ -1,7 +1,7 @@
 //! Rebuilding lost pieces, and copying them back.
 //!
 //! ```text
-//! claim some rows -> read their sources -> write the target -> advance the mark -> release the rows -> pause
+//!    claim some rows -> read their sources -> write the target -> advance the mark -> release the rows -> pause
 //! ```
 //!
 //! Each repair works on one unit of rows at a time, with one repair per chunk. Within the claimed rows no job writes, so the

@@ -1,5 +1,6 @@
 //! Under any sequence of writes, failures within redundancy, rebuilds and lost controllers, every acknowledged write is read back.
-//! When all controllers are lost at once, only data that was in the cache alone may be old, and whatever is then read stays.
+//! When all controllers are lost at once, only data that was in the cache alone may be old, and what is read afterwards
+//! no longer changes.
 
 use std::collections::BTreeMap;
 

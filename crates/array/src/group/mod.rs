@@ -3,7 +3,7 @@
 //! Both consist of *chunks*. A chunk is a number of stripe rows whose members are *pieces*, one per drive:
 //!
 //! ```text
-//! RAID 10, 6 drives: 3 chunks (one per mirror pair), every piece a whole drive; stripes rotate over the chunks
+//!    RAID 10, 6 drives:  3 chunks (one per mirror pair), every piece a whole drive; stripes rotate over the chunks
 //!    RAID 50, 2 x 5:     2 chunks (one per RAID 5), likewise
 //!    disk pool:          many chunks of 10 pieces of 512 MiB on 10 of all drives; stripes fill one chunk, then the next
 //! ```

@@ -1,7 +1,7 @@
 //! Where the pages of LUNs lie. One map provides thin provisioning, snapshots, clones and moves. No I/O.
 //!
 //! ```text
-//! LUN page 0 page 1 page 2 an entry points to a node; unwritten pages have none and read as zeros
+//!    LUN       page 0   page 1   page 2          an entry points to a node; unwritten pages have none and read as zeros
 //!    "mail"      |        |
 //!    "mail@2"    |        |                      a snapshot is a copy of the entries
 //!                |        +--> node 7: slot 12 of member 1, grains 0 and 5    written after the snapshot was taken:
