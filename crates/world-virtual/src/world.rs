@@ -178,9 +178,14 @@ impl Machine {
         self.front.tickets.in_flight()
     }
 
-    /// Computing paid for so far by [`Clock::spend`].
+    /// Computing paid for so far by [`Clock::spend`], but for that of a [`crate::Host`].
     pub fn spent(&self) -> Span {
         self.clock.spent()
+    }
+
+    /// Processors of their own, on the time of this world.
+    pub(crate) fn cores(&self, cores: Cores) -> Rc<dyn Clock> {
+        VirtualClock::new(&self.events, &self.front.tasks, cores)
     }
 
     /// Starts a journal from the files as they are now, which it takes for durable.

@@ -31,7 +31,19 @@ struct Queues {
     current: Cell<Option<TaskId>>,
     ready: RefCell<VecDeque<Ready>>,
     timers: RefCell<Schedule<TaskId>>,
-    spawned: RefCell<Vec<Pin<Box<dyn Future<Output = ()>>>>>,
+    asked: RefCell<Vec<Asked>>,
+}
+
+/// What the executor does before its next poll.
+enum Asked {
+    Start(Running),
+    End(Rc<Group>),
+}
+
+/// Tasks that end together.
+#[derive(Default)]
+struct Group {
+    has_ended: Cell<bool>,
 }
 
 /// Which task runs, which are ready, which wait for a time. Cloning gives another handle.
@@ -75,6 +87,7 @@ impl Tasks {
 #[derive(Clone)]
 pub struct Spawner {
     tasks: Tasks,
+    group: Option<Rc<Group>>,
 }
 
 impl Spawner {
@@ -82,6 +95,31 @@ impl Spawner {
     pub fn new(tasks: &Tasks) -> Self {
         Self {
             tasks: tasks.clone(),
+            group: None,
+        }
+    }
+
+    /// A spawner whose tasks form a group that [`Self::end_group`] can end.
+    #[must_use]
+    pub fn group(&self) -> Self {
+        Self {
+            tasks: self.tasks.clone(),
+            group: Some(Rc::default()),
+        }
+    }
+
+    /// Ends every task of this group: their futures are dropped, whatever they wait for, and none is polled again. A task
+    /// of the group that calls this ends at its next wait. What the group spawns from now on never begins.
+    ///
+    /// Whoever waits for the output of such a [`Task`] waits for ever.
+    ///
+    /// # Panics
+    /// When this spawner does not come from [`Self::group`].
+    pub fn end_group(&self) {
+        let group = self.group.as_ref().expect("a spawner of a group");
+        if !group.has_ended.replace(true) {
+            let end = Asked::End(Rc::clone(group));
+            self.tasks.0.asked.borrow_mut().push(end);
         }
     }
 
@@ -99,12 +137,16 @@ impl Spawner {
             waiter: Cell::new(None),
         });
         let (tasks, result) = (self.tasks.clone(), Rc::clone(&shared));
-        self.tasks.0.spawned.borrow_mut().push(Box::pin(async move {
+        let future = Box::pin(async move {
             let output = future.await;
             *result.output.borrow_mut() = Some(output);
             if let Some(task) = result.waiter.take() {
                 tasks.wake(task);
             }
+        });
+        self.tasks.0.asked.borrow_mut().push(Asked::Start(Running {
+            future,
+            group: self.group.clone(),
         }));
         Task {
             shared,
@@ -167,15 +209,21 @@ pub enum Parked {
 }
 
 struct Running {
+    future: Pin<Box<dyn Future<Output = ()>>>,
+    group: Option<Rc<Group>>,
+}
+
+struct Slot {
     turn: u32,
-    future: Option<Pin<Box<dyn Future<Output = ()>>>>,
+    /// Empty while the task is polled, and when there is none.
+    running: Option<Running>,
 }
 
 /// Runs tasks on the thread that calls it.
 pub struct Executor<R> {
     reactor: R,
     tasks: Tasks,
-    running: Vec<Running>,
+    slots: Vec<Slot>,
     free: Vec<u32>,
     polls: u64,
     /// When timers were last looked at.
@@ -188,7 +236,7 @@ impl<R: Reactor> Executor<R> {
         Self {
             reactor,
             tasks: tasks.clone(),
-            running: Vec::new(),
+            slots: Vec::new(),
             free: Vec::new(),
             polls: 0,
             fired_at: Time::ZERO,
@@ -243,52 +291,76 @@ impl<R: Reactor> Executor<R> {
         self.polls
     }
 
-    /// Gives spawned futures their slots.
+    /// Starts and ends tasks, as was asked for. A future that is dropped may ask for more.
     fn adopt(&mut self) {
-        if self.tasks.0.spawned.borrow().is_empty() {
+        while !self.tasks.0.asked.borrow().is_empty() {
+            for asked in self.tasks.0.asked.take() {
+                match asked {
+                    Asked::Start(running) => self.start(running),
+                    Asked::End(group) => self.end(&group),
+                }
+            }
+        }
+    }
+
+    fn start(&mut self, running: Running) {
+        if running
+            .group
+            .as_ref()
+            .is_some_and(|group| group.has_ended.get())
+        {
             return;
         }
-        for future in self.tasks.0.spawned.take() {
-            let slot = match self.free.pop() {
-                Some(slot) => {
-                    self.running[slot as usize].future = Some(future);
-                    slot
-                }
-                None => {
-                    self.running.push(Running {
-                        turn: 0,
-                        future: Some(future),
-                    });
-                    u32::try_from(self.running.len() - 1).expect("fewer than 2^32 tasks")
-                }
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                self.slots[slot as usize].running = Some(running);
+                slot
+            }
+            None => {
+                self.slots.push(Slot {
+                    turn: 0,
+                    running: Some(running),
+                });
+                u32::try_from(self.slots.len() - 1).expect("fewer than 2^32 tasks")
+            }
+        };
+        let turn = self.slots[slot as usize].turn;
+        self.tasks.wake(TaskId { slot, turn });
+    }
+
+    /// Drops the tasks of `group`.
+    fn end(&mut self, group: &Rc<Group>) {
+        for (number, slot) in (0..).zip(&mut self.slots) {
+            let is_member = |running: &mut Running| {
+                let own = running.group.as_ref();
+                own.is_some_and(|own| Rc::ptr_eq(own, group))
             };
-            self.tasks.wake(TaskId {
-                slot,
-                turn: self.running[slot as usize].turn,
-            });
+            if slot.running.take_if(is_member).is_some() {
+                slot.turn += 1;
+                self.free.push(number);
+            }
         }
     }
 
     fn poll(&mut self, task: TaskId) {
-        let running = &mut self.running[task.slot as usize];
-        if running.turn != task.turn {
+        let slot = &mut self.slots[task.slot as usize];
+        if slot.turn != task.turn {
             return; // It has ended.
         }
         // Taken out while it runs, so that a panic in it leaves no half-run future behind.
-        let Some(mut future) = running.future.take() else {
+        let Some(mut running) = slot.running.take() else {
             return;
         };
         self.polls += 1;
         self.tasks.0.current.set(Some(task));
-        let poll = future
-            .as_mut()
-            .poll(&mut Context::from_waker(Waker::noop()));
+        let future = running.future.as_mut();
+        let poll = future.poll(&mut Context::from_waker(Waker::noop()));
         self.tasks.0.current.set(None);
-        let running = &mut self.running[task.slot as usize];
+        let slot = &mut self.slots[task.slot as usize];
         match poll {
-            Poll::Pending => running.future = Some(future),
+            Poll::Pending => slot.running = Some(running),
             Poll::Ready(()) => {
-                running.turn += 1;
+                slot.turn += 1;
                 self.free.push(task.slot);
             }
         }
@@ -394,6 +466,34 @@ pub(crate) mod tests {
             assert_eq!(polled_as.len(), 1, "polled when it began and never woken");
             assert_eq!(polled_as[0].slot, first.slot);
             assert_ne!(polled_as[0], first);
+        });
+    }
+
+    #[test]
+    fn a_group_ends_at_once_and_its_slots_are_used_again() {
+        let tasks = Tasks::default();
+        let spawner = Spawner::new(&tasks);
+        Executor::new(&tasks, Ticking(0)).block_on(async move {
+            let (group, held) = (spawner.group(), Rc::new(Cell::new(0)));
+            for number in 0..3 {
+                let (tasks, held) = (tasks.clone(), Rc::clone(&held));
+                drop(group.spawn(async move {
+                    woken(&tasks, |tasks, task| tasks.wake_at(Time(50), task)).await;
+                    held.set(number);
+                }));
+            }
+            let other = spawner.spawn(std::future::ready(7));
+            woken(&tasks, Tasks::wake).await;
+            group.end_group();
+            drop(group.spawn(std::future::ready(())));
+            woken(&tasks, Tasks::wake).await;
+            assert_eq!(Rc::strong_count(&held), 1);
+            assert_eq!(other.await, 7, "it is not of the group");
+            let own = tasks.clone();
+            let slot = spawner.spawn(async move { own.current().slot }).await;
+            assert!(slot < 5, "slot {slot}");
+            woken(&tasks, |tasks, task| tasks.wake_at(Time(100), task)).await;
+            assert_eq!(held.get(), 0, "a timer of an ended task does nothing");
         });
     }
 

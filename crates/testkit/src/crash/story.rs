@@ -16,14 +16,14 @@ use brunt_units::Span;
 use brunt_world::random::Stream;
 use brunt_world::{Frames, World};
 use brunt_world_virtual::crash::CrashImages;
-use brunt_world_virtual::{Digest, Journal, Machine, Step, Store, VirtualWorld};
+use brunt_world_virtual::{Cores, Digest, Host, Journal, Machine, Step, Store, VirtualWorld};
 
 use super::messages::Tables;
 use super::records::Trees;
 use super::recovery::{Trouble, panic_words, recover};
 use super::sessions::session;
 use super::{Configuration, State, Work, flush_types, pages};
-use crate::worlds::{bounded, mortal};
+use crate::worlds::bounded;
 
 const SESSIONS: u64 = 3;
 /// A story has some thousand I/Os; one with so many does not end.
@@ -255,19 +255,18 @@ async fn live_and_die(
     configuration: &Rc<Configuration>,
     history: Vec<State>,
 ) -> (Vec<State>, Vec<u32>) {
-    let ios = world.random.named("death").below(LIFE_MAX);
-    let (mortal, left) = mortal(world, ios);
+    let host = Host::new(machine, world, "killed", Cores::Unlimited);
+    host.cut_storage_after(world.random.named("death").below(LIFE_MAX));
     let history: History = Rc::new(RefCell::new(history));
     let logged = Rc::new(RefCell::new(vec![0]));
-    let its_logged = Rc::clone(&logged);
-    let has_ended = Rc::new(Cell::new(false));
+    let (its_world, its_logged) = (host.world().clone(), Rc::clone(&logged));
     let (its_machine, its_history) = (machine.clone(), Rc::clone(&history));
-    let (its_configuration, its_end) = (Rc::clone(configuration), Rc::clone(&has_ended));
-    drop(world.spawner.spawn(async move {
-        let opened = its_configuration.open(&mortal, None).await;
+    let its_configuration = Rc::clone(configuration);
+    let life = host.world().spawner.spawn(async move {
+        let opened = its_configuration.open(&its_world, None).await;
         let (instance, _) = opened.expect("files that can be opened");
         let stage = Stage {
-            world: mortal,
+            world: its_world,
             machine: its_machine,
             instance,
             history: its_history,
@@ -276,13 +275,12 @@ async fn live_and_die(
             configuration: its_configuration,
         };
         stage.work().await.expect("a dying process sees no error");
-        its_end.set(true);
-    }));
-    while left.get() > 0 && !has_ended.get() {
+    });
+    while host.has_storage() && !life.is_done() {
         world.sleep(Span::millis(1)).await;
     }
-    left.set(0);
-    // What the device has been given it carries out.
+    host.cut_storage_after(0);
+    // What the device has been given it carries out, and the process may still acknowledge it.
     while machine.in_flight() > 0 {
         world.sleep(Span::millis(1)).await;
     }
