@@ -180,7 +180,7 @@ impl Opening {
         self.directory.join("db.edb")
     }
 
-    /// Opens the instance with the log of Exchange 2013: files of 1 MiB and as much buffer.
+    /// Opens the instance with the log of Exchange 2013: files of 1 MiB and a buffer of that size.
     pub(crate) async fn open(
         &self,
         world: &World,

@@ -94,7 +94,6 @@ impl<C: Content> Cache<C> {
     ///
     /// # Errors
     /// When the log or the cache has failed.
-    /// When the log or the cache has failed.
     pub async fn write_older_than(
         &self,
         instance: u8,

@@ -95,7 +95,7 @@ pub struct CacheOptions {
     pub recovery_reads: u32,
     /// References within this interval count as one.
     pub correlation: Span,
-    /// How long a reference counts for.
+    /// LRU-K timeout; see [`crate::policy::replacement::LruK::timeout`].
     pub timeout: Span,
 }
 

@@ -2,6 +2,7 @@
 //!
 //! A reader that needs a frame takes a free one. If there is none, it evicts cold clean pages itself. If there are none of
 //! those either, it waits. This is a *page-fault stall*: storage absorbs dirty pages more slowly than it delivers others.
+//!
 //! Source: microsoft/Extensible-Storage-Engine, dev/ese/src/ese/bf.cxx (allocation of a buffer).
 
 use std::collections::BTreeSet;

@@ -6,10 +6,10 @@
 //!     12    8  checkpoint
 //!     20   28  signature of the log stream; ours carries the marker
 //!    648    8  consistency of the databases
-//!     647    1  1 if the list of attached databases is present
-//!     667    4  file type 4
-//!     679 2048  attached databases, see `attachment`
-//!    4096       second copy
+//!    647    1  1 if the list of attached databases is present
+//!    667    4  file type 4
+//!    679 2048  attached databases, see `attachment`
+//!   4096       second copy
 //! ```
 //!
 //! The second copy is written after the first is durable. Losing both costs time, not data: recovery then reads from the

@@ -105,7 +105,7 @@ pub fn seal_block(block: &mut [u8], number: u32) {
     put(block, 0, &checksum.to_bytes());
 }
 
-/// Whether a page is sound: [`diagnose`] without the diagnosis, for the path every read takes.
+/// Whether a page's checksum is right: [`diagnose`] without the diagnosis, for the fast path of reads.
 ///
 /// # Panics
 /// When `page` is not `size` bytes long.

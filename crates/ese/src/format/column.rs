@@ -8,7 +8,7 @@
 pub enum ColumnType {
     /// One byte, 0xFF or 0.
     Bit,
-    /// 8 bits without sign.
+    /// 8 bits, unsigned.
     UnsignedByte,
     /// 16 bits.
     Short,
@@ -30,15 +30,15 @@ pub enum ColumnType {
     LongBinary,
     /// Up to 2³¹ − 1 bytes of text.
     LongText,
-    /// 32 bits without sign.
+    /// 32 bits, unsigned.
     UnsignedLong,
     /// 64 bits.
     LongLong,
     /// 16 bytes.
     Guid,
-    /// 16 bits without sign.
+    /// 16 bits, unsigned.
     UnsignedShort,
-    /// 64 bits without sign.
+    /// 64 bits, unsigned.
     UnsignedLongLong,
 }
 

@@ -32,7 +32,7 @@ pub enum PageProblem {
         /// Uncommitted free bytes, as stored.
         uncommitted: usize,
     },
-    /// The first free byte lies among the tags.
+    /// The first free byte is among the tags.
     #[error("first free byte {first_free} lies among the tags")]
     FirstFree {
         /// Its value, as stored.
@@ -48,7 +48,7 @@ pub enum PageProblem {
         /// What they should add up to.
         body: usize,
     },
-    /// An item reaches past the first free byte.
+    /// An item extends past the first free byte.
     #[error("tag {tag} reaches past the first free byte")]
     PastFirstFree {
         /// Its tag.

@@ -19,7 +19,7 @@
 //! ```
 //!
 //! in the database signature (database header, byte 24) and in the log signature (log header and checkpoint). A file is
-//! ours when that name is there *and* the header's checksum holds.
+//! ours when that name is there *and* the header's checksum is right.
 //!
 //! Source: microsoft/Extensible-Storage-Engine, dev/ese/src/inc/daedef.hxx (`LOGTIME`, `SIGNATURE`).
 

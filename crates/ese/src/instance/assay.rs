@@ -133,7 +133,7 @@ fn version_of(found: &[u8], size: PageSize, turns: &[Turn]) -> Vec<u8> {
     page
 }
 
-/// Whether a sector behind the first matches a version after `version`, and differs from `version` itself.
+/// Whether a sector after the first matches a version after `version`, and differs from `version` itself.
 fn has_later_sector(found: &[u8], turns: &[Turn], version: usize) -> bool {
     // What the log has written so far; `None` where it has not written, so the content is unknown.
     let mut written: Vec<Option<u8>> = vec![None; found.len()];

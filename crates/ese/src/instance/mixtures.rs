@@ -66,7 +66,7 @@ impl Doubts {
     }
 }
 
-/// The part of a range that lies behind the first sector.
+/// The part of a range after the first sector.
 fn behind_first_sector(range: Range<'_>) -> Option<(usize, &[u8])> {
     let skipped = SECTOR.saturating_sub(range.offset);
     let bytes = range

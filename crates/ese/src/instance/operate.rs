@@ -206,8 +206,8 @@ impl Instance<Bytes> {
         outcome
     }
 
-    /// Provides what the operation needs. If it first had to wait for a permit, it returns without doing so: the page may
-    /// belong to another operation by now, and claiming a page assumes that it is free.
+    /// Provides what the operation needs. After waiting for a permit it provides nothing: the page may belong to another
+    /// operation by now, and claiming a page assumes that it is free.
     async fn fulfil(&self, database: u8, need: Need, hold: &mut Hold) -> Result<(), EngineError> {
         let number = self.0.database(database).number;
         if hold.leave == Leave::Asked && hold.permit.is_none() {

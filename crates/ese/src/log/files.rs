@@ -13,8 +13,10 @@
 //! Released generations become next files where needed: their space is already allocated, and some storage takes longer to
 //! free a file than to write it. The new name is durable before anything is written to the file. Otherwise, after a crash,
 //! an old generation's name could refer to a file of filling. The oldest generations go first, so the remaining ones are
-//! consecutive. Source: microsoft/Extensible-Storage-Engine, dev/ese/src/ese/_log/logstream.cxx (reuse of archived logs
-//! under circular logging). Its newest format does not fill such a file again; those of 2007 to 2013 did, and so do we.
+//! consecutive.
+//!
+//! Source: microsoft/Extensible-Storage-Engine, dev/ese/src/ese/_log/logstream.cxx (reuse of archived logs under circular
+//! logging). Its newest format does not fill such a file again; those of 2007 to 2013 did, and so do we.
 //!
 //! A roll renames the current file to its number, makes that durable, renames the next file to be current, and makes that
 //! durable. A single sync at the end would be wrong: of two renames that are not durable, the second alone may survive, and

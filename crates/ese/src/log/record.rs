@@ -52,7 +52,7 @@ pub enum LogRecord<'a> {
         /// Time of its latest change.
         time: DatabaseTime,
     },
-    /// Pages changed.
+    /// A change of pages.
     Change {
         /// The database's number within the instance.
         database: u8,

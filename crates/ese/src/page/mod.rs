@@ -9,7 +9,6 @@
 //!
 //! Nothing here waits. Code that needs a page which is not in memory returns a [`Need`] before it has changed anything; the
 //! caller satisfies it and starts over.
-//! anything; the caller makes it so and starts over.
 
 mod change;
 mod claims;

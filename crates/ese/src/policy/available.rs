@@ -9,7 +9,7 @@
 //!                      the limit|  free, the more  |
 //!                               |  writes at once  |
 //!   burst, idle        begin!   |  nothing to do   |  nothing to do
-//!   burst, running     fixed number of writes outstanding, until stop
+//!   burst, running     all of the limit until stop |  done
 //! ```
 //!
 //! Both thresholds are shares of the *whole* cache maximum, even when several databases share it. Frames whose writes are

@@ -75,7 +75,7 @@ impl Pacing {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checkpoint {
     pacing: Pacing,
-    /// A pass is under way.
+    /// A pass is in progress.
     running: bool,
     /// When the next pass may begin.
     earliest: Time,

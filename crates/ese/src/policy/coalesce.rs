@@ -10,9 +10,11 @@
 //! ```
 //!
 //! Both functions work from left to right and make each run as long as the limits allow, which gives the fewest runs. A run
-//! never begins or ends with gap pages. Source of the limits: microsoft/Extensible-Storage-Engine,
-//! dev/ese/src/inc/daeconst.hxx and sysparamtable.g.cxx (JET_paramMaxCoalesce...: all four 512 KiB) and
-//! dev/ese/src/ese/jetapi.cxx (profile for solid-state disks: reads and writes of 256 KiB, no gap writes).
+//! never begins or ends with gap pages.
+//!
+//! Source of the limits: microsoft/Extensible-Storage-Engine, dev/ese/src/inc/daeconst.hxx and sysparamtable.g.cxx
+//! (JET_paramMaxCoalesce...: all four 512 KiB) and dev/ese/src/ese/jetapi.cxx (profile for solid-state disks: reads and
+//! writes of 256 KiB, no gap writes).
 
 use brunt_units::{PageNumber, PageSize};
 

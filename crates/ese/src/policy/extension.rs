@@ -3,6 +3,7 @@
 //! Files grow by whole extensions, ahead of need: when less than one extension of free pages would be left, the next one is
 //! requested, so that an operation finds free pages and does not wait for the file system. Sizes stay multiples of the
 //! extension.
+//!
 //! Source: microsoft/Extensible-Storage-Engine, dev/ese/src/ese/sysparamtable.g.cxx (256 pages) and space.cxx
 //! (asynchronous growth by the next extension).
 

@@ -1,6 +1,6 @@
 //! Records of evicted pages: a fixed number, the oldest forgotten first.
 //!
-//! Records lie in one array and are chained from oldest to newest; an open-addressing table of record numbers finds
+//! Records are in one array and are chained from oldest to newest; an open-addressing table of record numbers finds
 //! them by key. Both are sized once. The table is at most half full, collisions probe the next slot, and a
 //! deletion moves later entries of the probe run back, so there are no tombstones to sweep.
 //!

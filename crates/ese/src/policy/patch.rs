@@ -6,7 +6,7 @@
 //! ```text
 //!   this log     ......x......x.......|  durable when the bad page is read
 //!                             newest change of the page
-//!   copy A       ...............................)    replayed as far: its page is the one
+//!   copy A       ...............................)    replayed that far: its page is right
 //!   copy B       ..........)                         behind: its page may lack a change
 //!   copy C       ................................#   replayed log that this one never wrote: another history
 //! ```
@@ -17,6 +17,7 @@
 //! the copy's storage is unreliable too.
 //!
 //! Microsoft's engine writes a request into the log, and a copy answers when its replay reaches it, which demands the same.
+//!
 //! Source: microsoft/Extensible-Storage-Engine, dev/ese/src/ese (namespace PagePatching).
 
 use std::fmt;

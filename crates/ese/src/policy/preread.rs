@@ -8,7 +8,7 @@
 //! flight is limited because other reads may be waiting.
 //!
 //! Source of the limit: microsoft/Extensible-Storage-Engine, dev/ese/src/ese/sysparamtable.g.cxx (JET_paramPrereadIOMax,
-//! 8 outstanding) and jetapi.cxx (5 for solid-state disks). The doubling window of sequential readers is ours.
+//! 8 in flight) and jetapi.cxx (5 for solid-state disks). The doubling window of sequential readers is ours.
 
 use std::collections::BTreeSet;
 

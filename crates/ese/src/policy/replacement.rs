@@ -4,8 +4,8 @@
 //! finds, reads and changes a page, that is one use. Pages are replaced in the order of their *rank*:
 //!
 //! ```text
-//!   one run:         rank = beginning of that run
-//!   several runs:    rank = end of the last run but one + timeout
+//!   one run:         rank = start of that run
+//!   several runs:    rank = end of the second-to-last run + timeout
 //!
 //!          run        run            run
 //!     -----|==|-------|=|------------|===|-----> time
@@ -14,10 +14,11 @@
 //!
 //! So a second use protects a page for `timeout` longer than a page used once. A scan of pages used once cannot evict the
 //! working set, unless the working set has been idle for that long. Evicted pages are remembered for a while
-//! ([`LruK::history`]), so that a page that returns within `timeout` of its rank counts as used twice. Source:
-//! microsoft/Extensible-Storage-Engine, dev/ese/published/inc/resmgr.hxx (touching, history, index by the K-th touch);
-//! O'Neil, O'Neil, Weikum, "The LRU-K page replacement algorithm", SIGMOD 1993, for the idea. ESE's index is approximate;
-//! ours is exact, with ties broken by frame number.
+//! ([`LruK::history`]), so that a page that returns within `timeout` of its rank counts as used twice.
+//!
+//! Source: microsoft/Extensible-Storage-Engine, dev/ese/published/inc/resmgr.hxx (touching, history, index by the K-th
+//! touch); O'Neil, O'Neil, Weikum, "The LRU-K page replacement algorithm", SIGMOD 1993, for the idea. ESE's index is
+//! approximate; ours is exact, with ties broken by frame number.
 //!
 //! A rank only grows while its page stays, so [`Replacement::touch`] changes one record of 32 bytes and leaves the order
 //! alone; [`Replacement::coldest`] corrects the entries it visits (see `frame_heap`).

@@ -6,7 +6,7 @@
 //!
 //! Sources: microsoft/Extensible-Storage-Engine, dev/ese/src/ese/dbscan.cxx and sysparamtable.g.cxx (sleep 20 ms, pass
 //! at most once a day); 256 KiB and 100 ms, the `DBMThrottling` of Jetstress 2013 and the reads printed in its reports
-//! (262,144 bytes, 9.84 a second).
+//! (262,144 bytes, 9.84 per second).
 
 use brunt_units::{PageNumber, PageSize, Span, Time};
 
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn the_rate_is_that_of_the_reports() {
-        // 256 KiB every 100 ms + 1.6 ms: 9.84 reads a second, as printed for a 2013 test.
+        // 256 KiB every 100 ms + 1.6 ms: 9.84 reads per second, as printed for a 2013 test.
         let mut scan = Scan::new(Throttle::JETSTRESS, PageSize::KIB_32, Time::ZERO);
         let mut batches = 0;
         while scan.due() < Time::ZERO + Span::seconds(100) {

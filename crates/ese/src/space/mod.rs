@@ -2,9 +2,9 @@
 //!
 //! ```text
 //!    database root (page 1)        owns every page; grows at the end of the file
-//!      └ table                     owns extents out of the root's free ones
-//!          ├ secondary index       owns extents out of the table's
-//!          └ long values           owns extents out of the table's
+//!      └ table                     owns extents from the root's free ones
+//!          ├ secondary index       owns extents from the table's
+//!          └ long values           owns extents from the table's
 //! ```
 //!
 //! Each tree has two space trees: *owned extents* and, as a subset, *available extents*. A page in a tree's owned extents

@@ -1,9 +1,9 @@
 //! Returning space: merging sparse pages and lowering the root.
 //!
 //! ```text
-//!    [.. S:L  K:R ..]  ->  [.. K:L ..]     the nodes of R go behind those of L; R is freed
 //!    [.. S:L  K:R ..]  ->  [.. K:L ..]     the nodes of R are appended to L; R is freed
 //!    root [ -:C ]      ->  root [ nodes ]  the nodes of an only child move up if they fit; C is freed
+//! ```
 //!
 //! Only children of one parent merge, and only if the merged page keeps a quarter free, so that the next insert does not
 //! split it again.

@@ -4,7 +4,7 @@
 //!    ... folder 0 ................ folder 1 ...
 //!    |0 0 0 0 0 0|0 0 0 0 1 1 1|1 1 1 1 1 1|
 //!                        ^ ^
-//!             tail of 0 -' '- head of 1: on one page, until all that were there of folder 1 have gone
+//!             tail of 0 -' '- head of 1: on one page until those entries of folder 1 are deleted
 //! ```
 //!
 //! Only the ends of a folder are ever touched. The end of a folder is in the middle of the tree, so a full page splits into

@@ -78,7 +78,6 @@ impl Instance<Ghost> {
     ///
     /// # Errors
     /// When a file cannot be opened, or the log cannot continue.
-    /// When a file cannot be opened, or the log not go on.
     pub async fn begin_reopening(
         world: &World,
         cache: &Cache<Ghost>,

@@ -18,7 +18,7 @@ use brunt_world_virtual::{
 
 /// Latency of every request.
 pub(crate) const SERVICE: Span = Span::millis(1);
-/// Latency of every rename, creation or removal.
+/// Latency of every volume operation, such as a rename.
 pub(crate) const NAMES: Span = Span::micros(100);
 /// Longest wait of lazy commits.
 pub(crate) const LAZY_WAIT: Span = Span::millis(30);
