@@ -50,7 +50,7 @@ impl<C: Content> Cache<C> {
         self.0.copies.borrow().is_some()
     }
 
-    /// Takes the repairs recorded since the last call.
+    /// Takes the attempted repairs recorded since the last call.
     pub fn take_patches(&self) -> Vec<Patch> {
         self.0.patches.take()
     }
