@@ -183,12 +183,15 @@ fn volume(path: &Path) -> (String, String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use brunt_scenario::{DEMO, Override};
+    use brunt_scenario::{DEMO, Document, Override};
 
     #[test]
     fn the_first_line_says_what_is_tested() {
         let folder = tempfile::tempdir().unwrap();
-        let scenario = Scenario::parse("demo.toml", DEMO, folder.path(), &[]).unwrap();
+        let scenario = Document::new("demo.toml", DEMO, folder.path())
+            .unwrap()
+            .test(&[])
+            .unwrap();
         let text = opening(&scenario, "io_uring, O_DIRECT");
         let lines: Vec<_> = text.lines().collect();
         let first = lines[0].split_once("   ").unwrap().1;
@@ -215,7 +218,10 @@ mod tests {
     #[test]
     fn a_backup_has_no_target() {
         let backup = Override::of_set("test.kind=database-backup").unwrap();
-        let scenario = Scenario::parse("demo.toml", DEMO, Path::new("/"), &[backup]).unwrap();
+        let scenario = Document::new("demo.toml", DEMO, Path::new("/"))
+            .unwrap()
+            .test(&[backup])
+            .unwrap();
         assert!(scenario.test.target().is_some());
         assert_eq!(goal(&scenario), None);
     }
@@ -223,7 +229,10 @@ mod tests {
     #[test]
     fn volumes_are_named_once() {
         let text = DEMO.replace("scratch = \"brunt-demo\"", "");
-        let scenario = Scenario::parse("demo.toml", &text, Path::new("/"), &[]).unwrap();
+        let scenario = Document::new("demo.toml", &text, Path::new("/"))
+            .unwrap()
+            .test(&[])
+            .unwrap();
         assert_eq!(volumes(&scenario).len(), 1);
     }
 }

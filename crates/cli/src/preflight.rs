@@ -317,6 +317,7 @@ fn logs_there(folder: &Path) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use brunt_scenario::Document;
     use std::io::Write;
     use std::os::unix::fs::symlink;
 
@@ -341,7 +342,10 @@ mod tests {
                  [[instance]]\nlog = \"{}\"\ndatabases = [\"{}\"]\ndatabase_size = \"{size}\"\n",
                 logs[0], databases[0], logs[1], databases[1]
             );
-            let scenario = Scenario::parse("t.toml", &text, self.folder.path(), &[]).unwrap();
+            let scenario = Document::new("t.toml", &text, self.folder.path())
+                .unwrap()
+                .test(&[])
+                .unwrap();
             let before = self.listing();
             let said =
                 preflight(&scenario).map_or_else(|refusal| refusal.to_string(), |()| String::new());
@@ -448,7 +452,10 @@ mod tests {
         let said = || {
             let text = "scratch = \"scratch\"\n[test]\nduration = \"1s\"\nsessions = 1\n[[instance]]\n\
                         log = \"log\"\ndatabases = [\"deep/db/1.edb\"]\ndatabase_size = \"8 MiB\"\n";
-            let scenario = Scenario::parse("t.toml", text, bench.folder.path(), &[]).unwrap();
+            let scenario = Document::new("t.toml", text, bench.folder.path())
+                .unwrap()
+                .test(&[])
+                .unwrap();
             let said = preflight(&scenario).map_err(|refusal| refusal.to_string());
             let home = bench.folder.path().to_str().unwrap();
             said.err().unwrap_or_default().replace(home, "DIR")
@@ -496,7 +503,10 @@ mod tests {
         let text = "[test]\nduration = \"4s\"\nsessions = 4\n[profile]\nversion = \"exchange-2013\"\n\
                     cache_min = \"8 MiB\"\ncache_max = \"8 MiB\"\n\
                     [[instance]]\nlog = \"log1\"\ndatabases = [\"db/1.edb\"]\ndatabase_size = \"24 MiB\"\n";
-        let scenario = Scenario::parse("t.toml", text, Path::new("/"), &[]).unwrap();
+        let scenario = Document::new("t.toml", text, Path::new("/"))
+            .unwrap()
+            .test(&[])
+            .unwrap();
         let room = ByteSize::bytes(scenario.log_bytes());
         assert!(room >= ByteSize::mib(111), "{room}");
     }
@@ -513,7 +523,10 @@ mod tests {
                  database_size = \"{} B\"\n",
                 (free * 2).div_euclid(5)
             );
-            let scenario = Scenario::parse("t.toml", &text, bench.folder.path(), &[]).unwrap();
+            let scenario = Document::new("t.toml", &text, bench.folder.path())
+                .unwrap()
+                .test(&[])
+                .unwrap();
             preflight(&scenario).map_or_else(|refusal| refusal.to_string(), |()| String::new())
         };
         assert_eq!(said("kind = \"database-backup\""), "");
@@ -529,7 +542,10 @@ mod tests {
         let bench = Bench::new();
         let text = "[test]\nduration = \"1s\"\nsessions = 1\n[throughput]\ncapacity_percent = 10\n\
                     [[instance]]\nlog = \"log1\"\ndatabases = [\"db/1.edb\"]\n";
-        let mut scenario = Scenario::parse("t.toml", text, bench.folder.path(), &[]).unwrap();
+        let mut scenario = Document::new("t.toml", text, bench.folder.path())
+            .unwrap()
+            .test(&[])
+            .unwrap();
         scenario.fit_capacity().unwrap();
         preflight(&scenario).unwrap();
     }

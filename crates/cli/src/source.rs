@@ -9,11 +9,12 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
+use brunt_scenario::{Document, Refusal};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::{Errno, read};
 
-/// A scenario that has been read and not yet understood.
+/// The text of a scenario.
 #[derive(Debug)]
 pub struct Source {
     /// What it is called in messages.
@@ -69,6 +70,14 @@ impl Source {
             text: bounded(file.as_fd(), SILENCE_MAX)?,
             folder: folder.unwrap_or(working_folder).to_owned(),
         })
+    }
+
+    /// The document that the text is.
+    ///
+    /// # Errors
+    /// [`Refusal`] when it is not TOML.
+    pub fn document(&self) -> Result<Document, Refusal> {
+        Document::new(&self.name, &self.text, &self.folder)
     }
 }
 

@@ -7,7 +7,7 @@ use clap::Args;
 
 use brunt_report::Timestamp;
 
-use brunt_scenario::{DEMO, Override, Place, Refusal, Scenario, is_modelled};
+use brunt_scenario::{DEMO, Document, Override, Place, Refusal, Scenario, Subject};
 
 use crate::source::Source;
 
@@ -79,15 +79,16 @@ impl TestArgs {
     pub fn scenario(&self, working_folder: &Path) -> Result<Scenario, Refusal> {
         let overrides = self.overrides()?;
         let Some(path) = &self.scenario else {
-            return Scenario::parse("demo.toml (built in)", DEMO, working_folder, &overrides);
+            let demo = Document::new("demo.toml (built in)", DEMO, working_folder);
+            return demo?.test(&overrides);
         };
         let source = Source::read(path, working_folder).map_err(|error| unread(path, &error))?;
-        let Source { name, text, folder } = source;
-        if is_modelled(&name, &text) {
-            let refusal = Place::file(&name).refuse("describes modelled storage");
+        let document = source.document()?;
+        if document.subject() != Subject::Test {
+            let refusal = Place::file(&source.name).refuse("describes modelled storage");
             return Err(refusal.hint(format!("that is for: brunt simulate {}", path.display())));
         }
-        Scenario::parse(&name, &text, &folder, &overrides)
+        document.test(&overrides)
     }
 
     /// When sessions are to begin, if that was said; `now` is before it.

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use brunt_scenario::{Scenario, TEMPLATE};
+use brunt_scenario::{Document, TEMPLATE};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -239,7 +239,10 @@ fn a_run_that_was_killed_has_a_report_of_what_there_was() {
 
 #[test]
 fn the_template_names_every_key() {
-    let scenario = Scenario::parse("my.toml", TEMPLATE, Path::new("/home/me"), &[]).unwrap();
+    let scenario = Document::new("my.toml", TEMPLATE, Path::new("/home/me"))
+        .unwrap()
+        .test(&[])
+        .unwrap();
     for line in scenario.to_toml().lines() {
         if let Some((key, _)) = line.split_once(" = ") {
             let named = TEMPLATE.lines().any(|line| {

@@ -13,7 +13,7 @@ use brunt_ese::log::reader::Generation;
 use brunt_ese::page::PageChanges;
 use brunt_ese::verify::verify;
 use brunt_report::{Run, RunResult, report_html};
-use brunt_scenario::{ArrayScenario, Scenario};
+use brunt_scenario::Document;
 use brunt_units::{PageNumber, PageSize};
 use brunt_world_virtual::Store;
 
@@ -191,12 +191,14 @@ pub fn flush_map(bytes: &[u8]) {
 /// A scenario for a test or an array. An accepted scenario must round-trip.
 pub fn scenario(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
-    let folder = Path::new("/home/me");
-    let _ = ArrayScenario::parse("fuzz.toml", &text, folder, &[]);
-    if let Ok(scenario) = Scenario::parse("fuzz.toml", &text, folder, &[]) {
+    let Ok(document) = Document::new("fuzz.toml", &text, Path::new("/home/me")) else {
+        return;
+    };
+    let _ = (document.load(&[]), document.modelled_test(&[]));
+    if let Ok(scenario) = document.test(&[]) {
         let resolved = scenario.to_toml();
-        let again = Scenario::parse("again.toml", &resolved, Path::new("/"), &[]);
-        match again {
+        let again = Document::new("again.toml", &resolved, Path::new("/"));
+        match again.and_then(|again| again.test(&[])) {
             Ok(again) => assert_eq!(again, scenario, "{resolved}"),
             Err(refusal) => panic!("{refusal}\n{resolved}"),
         }

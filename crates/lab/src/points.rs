@@ -4,14 +4,13 @@
 //! the scenario's own checks refuse is a result, too: it says why, and the others go on.
 
 use std::num::NonZero;
-use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use brunt_qualify::progress::Stop;
 use brunt_report::result::{Outcome, Rule, RunResult, Verdict};
-use brunt_scenario::{ModelledScenario, Override, Refusal};
+use brunt_scenario::{Document, Override, Refusal};
 
 use crate::{Headline, LabError, Options, predict};
 
@@ -71,12 +70,8 @@ impl Tried {
 /// A scenario that is simulated with different values.
 #[derive(Clone, Copy, Debug)]
 pub struct Points<'a> {
-    /// What the scenario is called in refusals.
-    pub name: &'a str,
-    /// All of it.
-    pub text: &'a str,
-    /// What its relative paths are relative to.
-    pub folder: &'a Path,
+    /// The scenario.
+    pub document: &'a Document,
     /// What every point replaces.
     pub overrides: &'a [Override],
     /// How each is simulated.
@@ -123,8 +118,7 @@ impl Points<'_> {
     fn one(&self, value: &Override, stop: &Stop) -> Result<Tried, LabError> {
         let mut overrides = self.overrides.to_vec();
         overrides.push(value.clone());
-        let scenario = ModelledScenario::parse(self.name, self.text, self.folder, &overrides);
-        let scenario = match scenario {
+        let scenario = match self.document.modelled_test(&overrides) {
             Ok(scenario) => scenario,
             Err(refusal) => return Ok(Tried::Refused(refusal)),
         };

@@ -243,6 +243,7 @@ mod tests {
     use std::path::Path;
 
     use brunt_ese::policy::preread::IN_FLIGHT;
+    use brunt_scenario::Document;
 
     use super::*;
 
@@ -251,7 +252,8 @@ mod tests {
     fn recoveries_read_ahead_as_fitted_in_predictions_only() {
         let example = include_str!("../../../examples/mail-on-array.toml");
         let reads = |text: &str| {
-            let scenario = ModelledScenario::parse("m.toml", text, Path::new("."), &[]).unwrap();
+            let document = Document::new("m.toml", text, Path::new(".")).unwrap();
+            let scenario = document.modelled_test(&[]).unwrap();
             let real = plan(&scenario.scenario).engine.recovery_reads;
             (real, plan_of(&scenario, 0).engine.recovery_reads)
         };

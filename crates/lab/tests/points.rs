@@ -7,7 +7,7 @@ use brunt_lab::{Engine, Headline, Options, Points, Program, Tried, predict};
 use brunt_qualify::progress::Stop;
 use brunt_report::RunResult;
 use brunt_report::result::{Outcome, Verdict};
-use brunt_scenario::{ModelledScenario, Override};
+use brunt_scenario::{Document, Override};
 
 const EXAMPLE: &str = include_str!("../../../examples/mail-on-array.toml");
 
@@ -26,6 +26,10 @@ fn overrides(more: &[&str]) -> Vec<Override> {
     all.map(|set| Override::of_set(set).unwrap()).collect()
 }
 
+fn document() -> Document {
+    Document::new("mail.toml", EXAMPLE, Path::new("/")).unwrap()
+}
+
 fn options(engine: Engine, read_files: bool) -> Options {
     Options {
         engine,
@@ -42,9 +46,7 @@ fn a_test_that_breaks_does_not_pass() {
     let options = options(Engine::Twin, false);
     let overrides = overrides(&["limits.reserve_percent=0", "test.duration=20s"]);
     let points = Points {
-        name: "mail.toml",
-        text: EXAMPLE,
-        folder: Path::new("/"),
+        document: &document(),
         overrides: &overrides,
         options: &options,
     };
@@ -65,8 +67,7 @@ fn a_test_that_breaks_does_not_pass() {
 }
 
 fn predicted(engine: Engine, read_files: bool, more: &[&str]) -> RunResult {
-    let scenario =
-        ModelledScenario::parse("mail.toml", EXAMPLE, Path::new("/"), &overrides(more)).unwrap();
+    let scenario = document().modelled_test(&overrides(more)).unwrap();
     predict(&scenario, options(engine, read_files), &Stop::default()).unwrap()
 }
 

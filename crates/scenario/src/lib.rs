@@ -1,8 +1,10 @@
 //! The language of scenarios: the TOML file that describes a test, or storage and a load on it.
 //!
 //! ```text
-//!   text -> tree (values that know their line) -> overrides (--set, --duration ...) -> Scenario
+//!   text -> Document (values that know their line) -> overrides (--set, --duration ...) -> a test, or raw load
 //! ```
+//!
+//! [`Document`] knows every section and decides what a file describes; each section has a file that reads and writes it.
 //!
 //! Every value remembers where it was written. So every refusal names file, line, key and value, even when the mistake
 //! is found much later, when paths are looked at. Unknown keys are refused with the nearest known one: a misspelt key
@@ -12,8 +14,8 @@
 //! reading it again gives the same scenario.
 
 mod arrays;
+mod document;
 mod faults;
-mod head;
 mod limits;
 mod model;
 mod modelled;
@@ -29,8 +31,9 @@ mod tree;
 mod write;
 
 pub use arrays::ArrayScenario;
+pub use document::{Document, Subject};
 pub use model::{DatabasePlan, InstancePlan, Scenario};
-pub use modelled::{ArrayPlan, ModelledScenario, VolumePlan, is_modelled};
+pub use modelled::{ArrayPlan, ModelledScenario, VolumePlan};
 pub use overrides::Override;
 pub use place::{Place, Placed, Refusal};
 pub use profile::Profile;

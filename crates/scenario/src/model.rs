@@ -11,8 +11,7 @@ use brunt_workload::profile::SessionScope;
 use brunt_world::fault::Fault;
 use brunt_world_real::{Choice, Kind};
 
-use super::head::Head;
-use super::overrides::Override;
+use super::document::Top;
 use super::place::{Placed, Refusal};
 use super::profile::{self, Profile};
 use super::section::{self, Section};
@@ -78,21 +77,6 @@ pub struct DatabasePlan {
     pub size: Placed<ByteSize>,
 }
 
-pub(super) const TOP_KEYS: [&str; 13] = [
-    "name",
-    "description",
-    "scratch",
-    "test",
-    "profile",
-    "limits",
-    "records",
-    "mailboxes",
-    "throughput",
-    "storage",
-    "engine",
-    "instance",
-    "faults",
-];
 const STORAGE_KEYS: [&str; 1] = ["cache"];
 const INSTANCE_KEYS: [&str; 4] = ["name", "log", "databases", "database_size"];
 const ENGINE_KEYS: [&str; 1] = ["backend"];
@@ -114,27 +98,16 @@ const DATABASE_PAGES_MIN: u64 = 256;
 const DATABASE_PAGES_MAX: u64 = (1 << 31) - 1;
 
 impl Scenario {
-    /// Reads the scenario `text`, called `file` in messages, with `overrides` in their order. Relative paths are
-    /// relative to `folder`, which is absolute.
+    /// Reads the sections of a test. Relative paths are relative to `folder`, which is absolute.
     ///
     /// # Errors
     /// [`Refusal`] for the first thing that is wrong. No file has been looked at.
-    pub fn parse(
-        file: &str,
-        text: &str,
-        folder: &Path,
-        overrides: &[Override],
-    ) -> Result<Self, Refusal> {
-        Self::read(Head::read(file, text, overrides, &TOP_KEYS)?, folder)
-    }
-
-    /// The same of a scenario whose head has been read.
-    pub(super) fn read(head: Head, folder: &Path) -> Result<Self, Refusal> {
-        let Head {
+    pub(super) fn read(top: Top, folder: &Path) -> Result<Self, Refusal> {
+        let Top {
             name,
             description,
-            mut top,
-        } = head;
+            sections: mut top,
+        } = top;
         let scratch = top.read("scratch", |node| Ok(absolute(folder, section::path(node)?)))?;
         let folder = scratch.as_ref().map_or(folder, |scratch| &scratch.value);
         let mut test = Test::read(&mut section(&mut top, "test", &test::KEYS)?)?;

@@ -52,6 +52,18 @@ impl Section {
         &self.entries
     }
 
+    /// Takes the entries out of which `is_of` holds, as a table of the same place and name.
+    pub(super) fn split(&mut self, is_of: impl Fn(&str) -> bool) -> Self {
+        let all = std::mem::take(&mut self.entries);
+        let (taken, kept) = all.into_iter().partition(|(key, _)| is_of(key));
+        self.entries = kept;
+        Self {
+            entries: taken,
+            place: self.place.clone(),
+            name: self.name.clone(),
+        }
+    }
+
     /// Takes the value of `key` out, if it was written.
     pub(super) fn take(&mut self, key: &str) -> Option<Node> {
         let at = self.entries.iter().position(|(name, _)| name == key)?;

@@ -6,7 +6,7 @@ use brunt_lab::{Engine, Options, Program, predict};
 use brunt_qualify::progress::Stop;
 use brunt_report::RunResult;
 use brunt_report::result::{Instance, IoNumbers, Server};
-use brunt_scenario::{ModelledScenario, Override};
+use brunt_scenario::{Document, ModelledScenario, Override};
 
 use crate::TaskError;
 use crate::figures::Figures;
@@ -50,7 +50,7 @@ fn scenario(name: &str, set: &[String]) -> Result<ModelledScenario, String> {
     let text = text.map_err(|error| format!("cannot be read: {error}"))?;
     let folder = path.parent().expect("a file lies in a folder");
     let scenario = Override::all(set, &[]).and_then(|overrides| {
-        ModelledScenario::parse(&path.display().to_string(), &text, folder, &overrides)
+        Document::new(&path.display().to_string(), &text, folder)?.modelled_test(&overrides)
     });
     scenario.map_err(|refusal| refusal.to_string())
 }

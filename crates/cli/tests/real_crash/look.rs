@@ -10,7 +10,7 @@ use brunt_qualify::progress::Silence;
 use brunt_qualify::records::{Compared, Contents, StoredFields};
 use brunt_qualify::server::{Server, Table};
 use brunt_qualify::{survey, verification};
-use brunt_scenario::Scenario;
+use brunt_scenario::Document;
 use brunt_world::World;
 use brunt_world_real::RealWorld;
 
@@ -48,7 +48,10 @@ database_size = "6 MiB"
 
 /// Recovers the databases in `folder`, reads every record, closes them, and judges every page.
 pub(crate) fn look(real: &mut RealWorld, folder: &Path) -> Result<State, String> {
-    let scenario = Scenario::parse("crash.toml", SCENARIO, folder, &[]).unwrap();
+    let scenario = Document::new("crash.toml", SCENARIO, folder)
+        .unwrap()
+        .test(&[])
+        .unwrap();
     let plan = plan(&scenario, false, SystemTime::now());
     let world = real.world.clone();
     real.executor.block_on(async move {

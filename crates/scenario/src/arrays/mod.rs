@@ -28,20 +28,13 @@ use brunt_array::{Array, ArrayDesign, DesignError, Incident, Scheduled, SystemDe
 use brunt_units::Span;
 use brunt_world::random::Streams;
 
-use super::head::Head;
-use super::overrides::Override;
+use super::document::Top;
 use super::place::Refusal;
 use super::section::{self, Section};
 use super::tree::{Node, Value};
 
-const TOP_KEYS: [&str; 6] = [
-    "name",
-    "description",
-    "simulate",
-    "array",
-    "load",
-    "incident",
-];
+/// What a scenario without an array lacks.
+pub(super) const EXAMPLE: &str = "[array] with [[array.drives]] and [[array.group]]";
 const SIMULATE_KEYS: [&str; 4] = ["duration", "warm_up", "interval", "seed"];
 const ARRAY_KEYS: [&str; 11] = [
     "drives",
@@ -73,25 +66,19 @@ pub struct ArrayScenario {
 }
 
 impl ArrayScenario {
-    /// Reads the scenario `text`, called `file` in messages, with `overrides` in their order. Model and trace files are
-    /// looked for in `folder`.
+    /// Reads the sections of raw load. Model and trace files are looked for in `folder`.
     ///
     /// # Errors
     /// [`Refusal`] for the first thing that is wrong.
-    pub fn parse(
-        file: &str,
-        text: &str,
-        folder: &Path,
-        overrides: &[Override],
-    ) -> Result<Self, Refusal> {
-        let Head {
+    pub(super) fn read(top: Top, folder: &Path) -> Result<Self, Refusal> {
+        let Top {
             name,
             description,
-            mut top,
-        } = Head::read(file, text, overrides, &TOP_KEYS)?;
+            sections: mut top,
+        } = top;
         let times = Times::read(&mut top)?;
         let Some(node) = top.take("array") else {
-            return Err(top.lacks("array", "[array] with [[array.drives]] and [[array.group]]"));
+            return Err(top.lacks("array", EXAMPLE));
         };
         let design = read_system(&mut array_section(node, &["pages"])?, folder)?;
         let streams = load::read(&mut top, &design.lun_names(), folder)?;

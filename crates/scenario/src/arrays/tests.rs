@@ -5,10 +5,11 @@ use std::path::Path;
 use brunt_array::Incident;
 use brunt_units::ByteSize;
 
+use super::super::document::Document;
 use super::*;
 
 fn parse(text: &str) -> Result<ArrayScenario, Refusal> {
-    ArrayScenario::parse("array.toml", text, Path::new("/nowhere"), &[])
+    Document::new("array.toml", text, Path::new("/nowhere")).and_then(|document| document.load(&[]))
 }
 
 const SMALL: &str = r#"
@@ -330,7 +331,7 @@ fn every_example_is_read() {
         let path = entry.unwrap().path();
         let text = std::fs::read_to_string(&path).unwrap();
         let name = path.display().to_string();
-        let scenario = ArrayScenario::parse(&name, &text, &folder, &[]);
+        let scenario = Document::new(&name, &text, &folder).and_then(|document| document.load(&[]));
         let scenario = scenario.unwrap_or_else(|refusal| panic!("{refusal}"));
         assert_eq!(scenario.name, path.file_stem().unwrap().to_str().unwrap());
         count += 1;
@@ -355,7 +356,9 @@ fn the_laws_of_queues_hold_in_every_example() {
             .unwrap()
             .replace("min\"", "s\"");
         let name = path.display().to_string();
-        let mut simulation = ArrayScenario::parse(&name, &text, &folder, &[])
+        let mut simulation = Document::new(&name, &text, &folder)
+            .unwrap()
+            .load(&[])
             .unwrap()
             .simulation;
         // Long enough for what is under way at both ends to weigh little.

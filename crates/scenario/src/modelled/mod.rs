@@ -24,18 +24,14 @@ use std::path::Path;
 
 use brunt_qualify::plan::{LogRecords, TwinPlan};
 
-use super::head::Head;
-use super::model::{Scenario, TOP_KEYS};
-use super::overrides::Override;
+use super::document::{Top, is_of_storage};
+use super::model::Scenario;
 use super::place::Refusal;
-use super::section;
-use super::tree::{self, Node, Value};
+use super::section::{self, Section};
+use super::tree::{Node, Value};
 
 pub use storage::ArrayPlan;
 pub use volumes::VolumePlan;
-
-/// Keys of the storage, beside those of `brunt run`.
-const STORAGE_KEYS: [&str; 5] = ["servers", "twin", "array", "volumes", "incident"];
 
 /// Keys of `[twin]`.
 const TWIN_KEYS: [&str; 3] = ["branch_pages", "flush_maps", "log_records"];
@@ -70,45 +66,15 @@ pub struct ModelledScenario {
     storage: String,
 }
 
-/// Whether `text` describes storage to be modelled, whatever is done on it. A text that is no TOML does not.
-pub fn is_modelled(file: &str, text: &str) -> bool {
-    top_keys(file, text).iter().any(|key| key == "array")
-}
-
-/// The keys at the top of `text`; none when it is no TOML.
-fn top_keys(file: &str, text: &str) -> Vec<String> {
-    match tree::parse(file, text).map(|root| root.value) {
-        Ok(Value::Table(entries)) => entries.into_iter().map(|(key, _)| key).collect(),
-        _ => Vec::new(),
-    }
-}
-
 impl ModelledScenario {
-    /// Whether `text` describes a test on modelled storage, and not raw load on it. A text that is no TOML does neither.
-    pub fn is_meant(file: &str, text: &str) -> bool {
-        let keys = top_keys(file, text);
-        let has = |name: &str| keys.iter().any(|key| key == name);
-        (has("instance") || has("test")) && !has("load")
-    }
-
-    /// Reads the scenario `text`, called `file` in messages, with `overrides` in their order. Drive models are looked for in
-    /// `folder`.
+    /// Reads the sections of a test and of the storage beneath it. Drive models are looked for in `folder`.
     ///
     /// # Errors
     /// [`Refusal`] for the first thing that is wrong.
-    pub fn parse(
-        file: &str,
-        text: &str,
-        folder: &Path,
-        overrides: &[Override],
-    ) -> Result<Self, Refusal> {
-        let mut root = tree::parse(file, text)?;
-        for change in overrides {
-            change.apply(&mut root)?;
-        }
-        let mut storage = split(&mut root)?;
+    pub(super) fn read(mut top: Top, folder: &Path) -> Result<Self, Refusal> {
+        let mut storage = top.sections.split(is_of_storage);
         let written = toml_text::storage(&storage, folder);
-        let mut scenario = Scenario::read(Head::of_root(file, root, &TOP_KEYS)?, Path::new("/"))?;
+        let mut scenario = Scenario::read(top, Path::new("/"))?;
         if let Some(percent) = scenario.capacity_percent.take() {
             let refusal = percent
                 .place
@@ -158,23 +124,9 @@ impl ModelledScenario {
     }
 }
 
-/// Takes the keys of the storage out of `root`.
-fn split(root: &mut Node) -> Result<section::Section, Refusal> {
-    let place = root.place.clone();
-    let mut taken = Vec::new();
-    if let Value::Table(entries) = &mut root.value {
-        let all = std::mem::take(entries);
-        (taken, *entries) = all
-            .into_iter()
-            .partition(|(key, _)| STORAGE_KEYS.contains(&key.as_str()));
-    }
-    let value = Value::Table(taken);
-    section::Section::new(Node { value, place }, "the scenario", &STORAGE_KEYS)
-}
-
 /// What of the engine is left out or done otherwise.
 fn read_twin(node: Node) -> Result<TwinPlan, Refusal> {
-    let mut twin = section::Section::new(node, "[twin]", &TWIN_KEYS)?;
+    let mut twin = Section::new(node, "[twin]", &TWIN_KEYS)?;
     let branches = twin.read_or("branch_pages", false, |node| {
         section::choice(node, &BRANCH_PAGES)
     })?;

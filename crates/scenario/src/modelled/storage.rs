@@ -25,10 +25,7 @@ pub struct ArrayPlan {
 const OWN_KEYS: [&str; 3] = ["name", "incident", "pages"];
 
 pub(super) fn read(storage: &mut Section, folder: &Path) -> Result<Vec<ArrayPlan>, Refusal> {
-    const EXAMPLE: &str = "[array] with [[array.drives]] and [[array.group]]";
-    let Some(node) = storage.take("array") else {
-        return Err(storage.lacks("array", EXAMPLE));
-    };
+    let node = storage.take("array").expect("a modelled test has one");
     let place = node.place.clone();
     let nodes = match node.value {
         Value::List(nodes) => nodes,
@@ -37,7 +34,7 @@ pub(super) fn read(storage: &mut Section, folder: &Path) -> Result<Vec<ArrayPlan
     if nodes.is_empty() {
         return Err(place
             .refuse("names no array")
-            .hint(format!("for example: {EXAMPLE}")));
+            .hint(format!("for example: {}", arrays::EXAMPLE)));
     }
     let mut plans: Vec<ArrayPlan> = Vec::new();
     let several = nodes.len() > 1;

@@ -3,6 +3,8 @@ use std::path::PathBuf;
 use brunt_array::Incident;
 use brunt_units::ByteSize;
 
+use super::super::document::Document;
+use super::super::overrides::Override;
 use super::*;
 
 const EXAMPLE: &str = include_str!("../../../../examples/mail-on-array.toml");
@@ -12,7 +14,8 @@ const POOL: &str = include_str!("../../../../examples/mail-on-pool.toml");
 fn parse(text: &str, set: &[&str]) -> Result<ModelledScenario, String> {
     let overrides = set.iter().map(|set| Override::of_set(set).unwrap());
     let overrides: Vec<_> = overrides.collect();
-    ModelledScenario::parse("m.toml", text, Path::new("/models"), &overrides)
+    Document::new("m.toml", text, Path::new("/models"))
+        .and_then(|document| document.modelled_test(&overrides))
         .map_err(|refusal| refusal.to_string())
 }
 
@@ -189,14 +192,6 @@ fn a_test_lies_on_pages_of_a_pool() {
 }
 
 #[test]
-fn a_test_is_told_from_plain_load() {
-    assert!(ModelledScenario::is_meant("m.toml", EXAMPLE));
-    let load = include_str!("../../../../examples/arrays/raid10-healthy.toml");
-    assert!(!ModelledScenario::is_meant("m.toml", load));
-    assert!(!ModelledScenario::is_meant("m.toml", "= 3"));
-}
-
-#[test]
 fn every_published_test_is_read_and_called_after_its_file() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/papers");
     let mut seen = 0;
@@ -207,7 +202,8 @@ fn every_published_test_is_read_and_called_after_its_file() {
         }
         let text = std::fs::read_to_string(&path).unwrap();
         let file = path.display().to_string();
-        let scenario = ModelledScenario::parse(&file, &text, Path::new("/"), &[]);
+        let scenario = Document::new(&file, &text, Path::new("/"))
+            .and_then(|document| document.modelled_test(&[]));
         let scenario = scenario.unwrap_or_else(|refusal| panic!("{refusal}"));
         assert_eq!(
             path.file_stem().unwrap().to_string_lossy(),

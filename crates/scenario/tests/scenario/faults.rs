@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use brunt_scenario::Scenario;
+use brunt_scenario::Document;
 use brunt_units::Span;
 use brunt_world::fault::{Direction, Fault, FaultKind};
 
@@ -22,9 +22,13 @@ database_size = "1 GiB"
 
 fn parse(faults: &str) -> Result<Vec<Fault>, String> {
     let text = format!("{SMALL}\n{faults}");
-    let scenario = Scenario::parse("t.toml", &text, Path::new("/home/me"), &[]);
+    let scenario = Document::new("t.toml", &text, Path::new("/home/me"))
+        .and_then(|document| document.test(&[]));
     let scenario = scenario.map_err(|refusal| refusal.to_string())?;
-    let again = Scenario::parse("t.toml", &scenario.to_toml(), Path::new("/"), &[]).unwrap();
+    let again = Document::new("t.toml", &scenario.to_toml(), Path::new("/"))
+        .unwrap()
+        .test(&[])
+        .unwrap();
     assert_eq!(again, scenario, "what is resolved reads back");
     Ok(scenario.faults)
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use brunt_qualify::goal::{Growth, Tune};
 use brunt_qualify::kinds::TestKind;
-use brunt_scenario::{Override, Scenario};
+use brunt_scenario::{Document, Override, Scenario};
 use brunt_units::{ByteSize, PageSize, Span};
 use brunt_workload::mix::Kind;
 use brunt_workload::profile::{CheckpointPacing, SessionScope, Version};
@@ -27,7 +27,8 @@ database_size = "1 GiB"
 
 fn parse(text: &str, sets: &[&str]) -> Result<Scenario, String> {
     let sets: Result<Vec<_>, _> = sets.iter().map(|set| Override::of_set(set)).collect();
-    Scenario::parse("t.toml", text, Path::new("/home/me"), &sets.unwrap())
+    Document::new("t.toml", text, Path::new("/home/me"))
+        .and_then(|document| document.test(&sets.unwrap()))
         .map_err(|refusal| refusal.to_string())
 }
 
@@ -205,7 +206,10 @@ fn capacity_gives_sizes_on_the_machine() {
     let text = SMALL.replace("database_size = \"1 GiB\"", "");
     let sized = |percent: u32| {
         let text = format!("{text}\n[throughput]\ncapacity_percent = {percent}\n");
-        let mut scenario = Scenario::parse("t.toml", &text, folder.path(), &[]).unwrap();
+        let mut scenario = Document::new("t.toml", &text, folder.path())
+            .unwrap()
+            .test(&[])
+            .unwrap();
         scenario.fit_capacity().unwrap();
         assert!(!scenario.to_toml().contains("capacity_percent"));
         scenario.databases().next().unwrap().size.value.get() as f64

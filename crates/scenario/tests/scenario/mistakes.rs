@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use brunt_scenario::{DEMO, Override, Scenario};
+use brunt_scenario::{DEMO, Document, Override, Scenario};
 use brunt_units::{ByteSize, PageSize, Span};
 use brunt_world_real::{Choice, Kind};
 
@@ -34,7 +34,8 @@ database_size = "2 GB"
 "#;
 
 fn parse(text: &str, overrides: &[Override]) -> Result<Scenario, String> {
-    Scenario::parse("exchange.toml", text, Path::new("/home/me"), overrides)
+    Document::new("exchange.toml", text, Path::new("/home/me"))
+        .and_then(|document| document.test(overrides))
         .map_err(|refusal| refusal.to_string())
 }
 
@@ -73,7 +74,10 @@ fn what_is_resolved_reads_back() {
     for text in [GOOD, DEMO] {
         let scenario = parse(text, &[]).unwrap();
         let resolved = scenario.to_toml();
-        let again = Scenario::parse("other.toml", &resolved, Path::new("/elsewhere"), &[]).unwrap();
+        let again = Document::new("other.toml", &resolved, Path::new("/elsewhere"))
+            .unwrap()
+            .test(&[])
+            .unwrap();
         assert_eq!(again, scenario);
         assert_eq!(again.to_toml(), resolved);
     }

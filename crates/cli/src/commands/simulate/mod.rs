@@ -31,7 +31,7 @@ use clap::{Args, ValueEnum};
 
 use crate::exit::Exit;
 use crate::output::Output;
-use brunt_scenario::{ArrayScenario, ModelledScenario, Override, Place, Refusal};
+use brunt_scenario::{Document, Override, Place, Refusal, Subject};
 
 use crate::source::Source;
 
@@ -145,18 +145,24 @@ pub enum SimulateError {
 /// [`SimulateError`] when nothing was simulated.
 pub fn run(args: &SimulateArgs, output: &Output) -> Result<Exit, SimulateError> {
     let source = source(&args.scenario)?;
-    if !source.is_test() {
-        return load(args, &source, output);
+    let document = source.document()?;
+    if document.subject() == Subject::Load {
+        return load(args, &document, &source.text, output);
     }
-    if let Some(exit) = several::run(args, &source, output)? {
+    if let Some(exit) = several::run(args, &document, output)? {
         return Ok(exit);
     }
-    test::run(args, &source.test(&source.overrides(args)?)?, output)
+    test::run(args, &document.modelled_test(&overrides(args)?)?, output)
 }
 
-/// Plain load.
-fn load(args: &SimulateArgs, source: &Source, output: &Output) -> Result<Exit, SimulateError> {
-    let scenario = &source.load(args)?;
+/// Raw load.
+fn load(
+    args: &SimulateArgs,
+    document: &Document,
+    text: &str,
+    output: &Output,
+) -> Result<Exit, SimulateError> {
+    let scenario = &document.load(&load_overrides(args)?)?;
     output.talk(&words::opening(scenario));
     let mut progress = output.progress("simulate");
     let outcome = simulate(&scenario.simulation, |at| {
@@ -170,7 +176,7 @@ fn load(args: &SimulateArgs, source: &Source, output: &Output) -> Result<Exit, S
     } else {
         output.show(&words::result(scenario, &outcome, output));
     }
-    let page = load_report::write(args, scenario, &source.text, &outcome)?;
+    let page = load_report::write(args, scenario, text, &outcome)?;
     output.talk(&format!("\n{:14}{}", "report", page.display()));
     Ok(match outcome.loss() {
         Some(_) => Exit::Failed,
@@ -187,42 +193,32 @@ fn source(path: &Path) -> Result<Source, SimulateError> {
     })?)
 }
 
-impl Source {
-    fn is_test(&self) -> bool {
-        ModelledScenario::is_meant(&self.name, &self.text)
-    }
+/// What the command line replaces in a test.
+fn overrides(args: &SimulateArgs) -> Result<Vec<Override>, Refusal> {
+    let flags = [
+        ("--duration", "test.duration", &args.duration),
+        ("--seed", "test.seed", &args.seed),
+        ("--sessions", "test.sessions", &args.sessions),
+    ];
+    Override::all(&args.set, &flags)
+}
 
-    /// What the command line replaces in a test.
-    fn overrides(&self, args: &SimulateArgs) -> Result<Vec<Override>, Refusal> {
-        let flags = [
-            ("--duration", "test.duration", &args.duration),
-            ("--seed", "test.seed", &args.seed),
-            ("--sessions", "test.sessions", &args.sessions),
-        ];
-        Override::all(&args.set, &flags)
-    }
-
-    fn test(&self, overrides: &[Override]) -> Result<ModelledScenario, Refusal> {
-        ModelledScenario::parse(&self.name, &self.text, &self.folder, overrides)
-    }
-
-    fn load(&self, args: &SimulateArgs) -> Result<ArrayScenario, Refusal> {
-        let flags = [
-            ("--duration", "simulate.duration", &args.duration),
-            ("--seed", "simulate.seed", &args.seed),
-        ];
-        for (flag, is_there) in [
-            ("--sessions", args.sessions.is_some()),
-            ("--sweep", args.sweep.is_some()),
-            ("--until-fail", args.until_fail),
-            ("--seeds", args.seeds.is_some()),
-        ] {
-            if is_there {
-                let what = "is for tests; this scenario has plain load";
-                return Err(Place::flag(flag).refuse(what));
-            }
+/// What it replaces in raw load.
+fn load_overrides(args: &SimulateArgs) -> Result<Vec<Override>, Refusal> {
+    for (flag, is_there) in [
+        ("--sessions", args.sessions.is_some()),
+        ("--sweep", args.sweep.is_some()),
+        ("--until-fail", args.until_fail),
+        ("--seeds", args.seeds.is_some()),
+    ] {
+        if is_there {
+            let what = "is for tests; this scenario has plain load";
+            return Err(Place::flag(flag).refuse(what));
         }
-        let overrides = Override::all(&args.set, &flags)?;
-        ArrayScenario::parse(&self.name, &self.text, &self.folder, &overrides)
     }
+    let flags = [
+        ("--duration", "simulate.duration", &args.duration),
+        ("--seed", "simulate.seed", &args.seed),
+    ];
+    Override::all(&args.set, &flags)
 }

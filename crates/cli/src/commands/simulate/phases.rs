@@ -82,7 +82,7 @@ mod tests {
     use brunt_array::load::simulate;
 
     use super::*;
-    use brunt_scenario::ArrayScenario;
+    use brunt_scenario::{ArrayScenario, Document};
 
     /// The example, cut short: the whole drive is rebuilt from 10 s on within a minute, and comes back at 80 s.
     fn rebuilding() -> ArrayScenario {
@@ -99,7 +99,10 @@ mod tests {
             assert!(text.contains(from), "{from}");
             text = text.replace(from, to);
         }
-        ArrayScenario::parse("a.toml", &text, std::path::Path::new("/"), &[]).unwrap()
+        Document::new("a.toml", &text, std::path::Path::new("/"))
+            .unwrap()
+            .load(&[])
+            .unwrap()
     }
 
     #[test]

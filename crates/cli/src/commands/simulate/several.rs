@@ -8,12 +8,12 @@ use brunt_lab::{Headline, Judged, Options, Points, Tried};
 use brunt_qualify::progress::Stop;
 use brunt_report::result::Verdict;
 use brunt_report::{Column, Row, RunFolder, Table, counted, decimals};
-use brunt_scenario::{ModelledScenario, Override, Place, Refusal};
+use brunt_scenario::{Document, ModelledScenario, Override, Place, Refusal};
 use brunt_stats::Interval;
 
 use super::kept::Curve;
 use super::sweep::Sweep;
-use super::{SimulateArgs, SimulateError, Source, until_fail};
+use super::{SimulateArgs, SimulateError, overrides, until_fail};
 use crate::commands::run::timestamp;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
@@ -29,7 +29,7 @@ const SEEDS_MAX: u64 = 1000;
 /// [`SimulateError`] when flags contradict each other, or a point cannot be simulated.
 pub(super) fn run(
     args: &SimulateArgs,
-    source: &Source,
+    document: &Document,
     output: &Output,
 ) -> Result<Option<Exit>, SimulateError> {
     let asked = [
@@ -59,8 +59,8 @@ pub(super) fn run(
         progress.show(0.0, || format!("{done} done"));
     };
     let came = match args.seeds {
-        Some(seeds) => seeds_text(args, source, seeds, &stop, &told).map(|text| (text, true)),
-        None => curve(args, source, &stop, &told),
+        Some(seeds) => seeds_text(args, document, seeds, &stop, &told).map(|text| (text, true)),
+        None => curve(args, document, &stop, &told),
     };
     progress.into_inner().expect("nobody panicked").vanish();
     let (text, is_found) = came?;
@@ -79,12 +79,12 @@ pub(super) fn run(
 /// nothing can be kept where none can be made.
 fn curve(
     args: &SimulateArgs,
-    source: &Source,
+    document: &Document,
     stop: &Stop,
     told: &(dyn Fn(usize) + Sync),
 ) -> Result<(String, bool), SimulateError> {
-    let overrides = source.overrides(args)?;
-    let scenario = source.test(&overrides)?;
+    let overrides = overrides(args)?;
+    let scenario = document.modelled_test(&overrides)?;
     let sweep = args.sweep.as_deref().map(Sweep::read).transpose()?;
     let what = match sweep {
         Some(_) => "sweep",
@@ -94,7 +94,7 @@ fn curve(
     let begun = timestamp(SystemTime::now());
     let folder = RunFolder::create(&args.out, begun, &format!("{name}-{what}"))?;
     let options = options(args);
-    let points = points(source, &overrides, &options);
+    let points = points(document, &overrides, &options);
     let came = match sweep {
         Some(sweep) => swept(sweep, &points, stop, told),
         None => searched(&scenario, &points, stop, told),
@@ -158,11 +158,13 @@ fn options(args: &SimulateArgs) -> Options {
     }
 }
 
-fn points<'a>(source: &'a Source, overrides: &'a [Override], options: &'a Options) -> Points<'a> {
+fn points<'a>(
+    document: &'a Document,
+    overrides: &'a [Override],
+    options: &'a Options,
+) -> Points<'a> {
     Points {
-        name: &source.name,
-        text: &source.text,
-        folder: &source.folder,
+        document,
         overrides,
         options,
     }
@@ -170,7 +172,7 @@ fn points<'a>(source: &'a Source, overrides: &'a [Override], options: &'a Option
 
 fn seeds_text(
     args: &SimulateArgs,
-    source: &Source,
+    document: &Document,
     seeds: u64,
     stop: &Stop,
     told: &(dyn Fn(usize) + Sync),
@@ -180,14 +182,14 @@ fn seeds_text(
         let what = format!("is not between 2 and {SEEDS_MAX}");
         return Err(refusal.refuse(what).into());
     }
-    let overrides = source.overrides(args)?;
-    let first = source.test(&overrides)?.scenario.test.seed;
+    let overrides = overrides(args)?;
+    let first = document.modelled_test(&overrides)?.scenario.test.seed;
     let values: Result<Vec<Override>, Refusal> = (0..seeds)
         .map(|more| first.wrapping_add(more))
         .map(|seed| Override::of_set(&format!("test.seed={seed}")))
         .collect();
     let options = options(args);
-    let tried = points(source, &overrides, &options).simulate(&values?, stop, told)?;
+    let tried = points(document, &overrides, &options).simulate(&values?, stop, told)?;
     let judged = tried.iter().flatten().filter_map(Tried::judged);
     Ok(intervals(&judged.collect::<Vec<_>>()))
 }

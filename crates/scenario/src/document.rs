@@ -1,0 +1,300 @@
+//! A scenario file: all its sections, and what they describe together.
+//!
+//! | sections | describe |
+//! | --- | --- |
+//! | `[test]`, `[[instance]]` | a test on real storage |
+//! | the same, and `[array]` | a test on modelled arrays |
+//! | `[[load]]` or `[simulate]`, and `[array]` | raw load on a modelled array |
+//!
+//! [`SECTIONS`] says which section belongs to which of them; one that does not belong is refused.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use super::arrays::{self, ArrayScenario};
+use super::model::Scenario;
+use super::modelled::ModelledScenario;
+use super::overrides::Override;
+use super::place::{Place, Refusal};
+use super::section::{self, Section};
+use super::tree::{self, Node, Value};
+
+/// What a scenario describes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// A test on real storage.
+    Test,
+    /// A test on modelled arrays.
+    ModelledTest,
+    /// Raw load on a modelled array.
+    Load,
+}
+
+use Subject::{Load, ModelledTest, Test};
+
+/// Every key at the top, and the subjects that have it.
+const SECTIONS: [(&str, &[Subject]); 20] = [
+    ("name", &[Test, ModelledTest, Load]),
+    ("description", &[Test, ModelledTest, Load]),
+    ("scratch", &[Test, ModelledTest]),
+    ("servers", &[ModelledTest]),
+    ("test", &[Test, ModelledTest]),
+    ("profile", &[Test, ModelledTest]),
+    ("limits", &[Test, ModelledTest]),
+    ("records", &[Test, ModelledTest]),
+    ("mailboxes", &[Test, ModelledTest]),
+    ("throughput", &[Test, ModelledTest]),
+    ("storage", &[Test, ModelledTest]),
+    ("engine", &[Test, ModelledTest]),
+    ("instance", &[Test, ModelledTest]),
+    ("faults", &[Test, ModelledTest]),
+    ("twin", &[ModelledTest]),
+    ("simulate", &[Load]),
+    ("array", &[ModelledTest, Load]),
+    ("volumes", &[ModelledTest]),
+    ("load", &[Load]),
+    ("incident", &[ModelledTest, Load]),
+];
+
+impl Subject {
+    /// What a scenario with these sections describes.
+    fn of(root: &Node) -> Self {
+        let has = |key| root.entries().iter().any(|(own, _)| own == key);
+        let is_test = has("test") || has("instance");
+        match has("array") {
+            _ if has("load") => Load,
+            true if is_test => ModelledTest,
+            is_array if !is_test && (is_array || has("simulate")) => Load,
+            _ => Test,
+        }
+    }
+
+    /// The keys at the top of a scenario that describes this.
+    fn keys(self) -> Vec<&'static str> {
+        let own = SECTIONS.iter().filter(|(_, of)| of.contains(&self));
+        own.map(|(key, _)| *key).collect()
+    }
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Test => "a test on real storage",
+            ModelledTest => "a test on modelled arrays",
+            Load => "raw load on a modelled array",
+        })
+    }
+}
+
+/// A scenario file that is TOML; its sections have not been read.
+#[derive(Clone, Debug)]
+pub struct Document {
+    file: String,
+    folder: PathBuf,
+    root: Node,
+}
+
+/// The top of a scenario, without name and description.
+pub(super) struct Top {
+    /// The file's stem without a `name`.
+    pub(super) name: String,
+    pub(super) description: String,
+    pub(super) sections: Section,
+}
+
+impl Document {
+    /// The document `text`, called `file` in messages. Relative paths in it are relative to `folder`, which is absolute.
+    ///
+    /// # Errors
+    /// [`Refusal`] of a text that is not TOML.
+    pub fn new(file: &str, text: &str, folder: &Path) -> Result<Self, Refusal> {
+        Ok(Self {
+            file: file.to_owned(),
+            folder: folder.to_owned(),
+            root: tree::parse(file, text)?,
+        })
+    }
+
+    /// What it describes.
+    pub fn subject(&self) -> Subject {
+        Subject::of(&self.root)
+    }
+
+    /// The test on real storage that it describes, with `overrides` in their order. No file is looked at.
+    ///
+    /// # Errors
+    /// [`Refusal`] for the first thing that is wrong, or when it describes something else.
+    pub fn test(&self, overrides: &[Override]) -> Result<Scenario, Refusal> {
+        Scenario::read(self.open(overrides, Test)?, &self.folder)
+    }
+
+    /// The test on modelled arrays that it describes, with `overrides` in their order. Drive models that it names are
+    /// read.
+    ///
+    /// # Errors
+    /// As [`Self::test`].
+    pub fn modelled_test(&self, overrides: &[Override]) -> Result<ModelledScenario, Refusal> {
+        ModelledScenario::read(self.open(overrides, ModelledTest)?, &self.folder)
+    }
+
+    /// The raw load that it describes, with `overrides` in their order. Drive models and traces that it names are read.
+    ///
+    /// # Errors
+    /// As [`Self::test`].
+    pub fn load(&self, overrides: &[Override]) -> Result<ArrayScenario, Refusal> {
+        ArrayScenario::read(self.open(overrides, Load)?, &self.folder)
+    }
+
+    /// The sections of `wanted`, with `overrides`.
+    fn open(&self, overrides: &[Override], wanted: Subject) -> Result<Top, Refusal> {
+        if self.subject() != wanted {
+            return Err(self.is_not(wanted));
+        }
+        let mut root = self.root.clone();
+        for change in overrides {
+            change.apply(&mut root)?;
+        }
+        check_fit(&root, wanted)?;
+        let mut sections = Section::new(root, "the scenario", &wanted.keys())?;
+        let stem = Path::new(&self.file).file_stem().unwrap_or_default();
+        let stem = stem.to_string_lossy().into_owned();
+        let name = sections.read_or("name", stem, section::name)?.value;
+        let description = sections.read_or("description", String::new(), section::text)?;
+        Ok(Top {
+            name,
+            description: description.value,
+            sections,
+        })
+    }
+
+    /// The refusal of a document that does not describe `wanted`.
+    fn is_not(&self, wanted: Subject) -> Refusal {
+        let place = Place::file(&self.file);
+        match (wanted, self.subject()) {
+            (ModelledTest, Test) => place
+                .refuse("the scenario lacks `array`")
+                .hint(format!("for example: {}", arrays::EXAMPLE))
+                .hint("storage of this machine is tested by `brunt run`"),
+            (_, subject) => place.refuse(format!("describes {subject}, not {wanted}")),
+        }
+    }
+}
+
+/// Refuses the first section that belongs to another subject.
+fn check_fit(root: &Node, subject: Subject) -> Result<(), Refusal> {
+    for (key, node) in root.entries() {
+        let section = SECTIONS.iter().find(|(own, _)| own == key);
+        let Some((_, of)) = section.filter(|(_, of)| !of.contains(&subject)) else {
+            continue;
+        };
+        let refusal = node
+            .place
+            .refuse(format!("`{key}` has no place in {subject}"));
+        return Err(match subject {
+            Test if of.contains(&ModelledTest) => {
+                refusal.hint("modelled arrays are for `brunt simulate`, and need a table [array]")
+            }
+            _ => refusal.hint("keep [test] and [[instance]], or [simulate] and [[load]]"),
+        });
+    }
+    Ok(())
+}
+
+impl Node {
+    /// The keys of a table and their values; none of anything else.
+    fn entries(&self) -> &[(String, Node)] {
+        match &self.value {
+            Value::Table(entries) => entries,
+            _ => &[],
+        }
+    }
+}
+
+/// Whether `key` describes storage that is modelled.
+pub(super) fn is_of_storage(key: &str) -> bool {
+    let own = SECTIONS.iter().find(|(own, _)| *own == key);
+    own.is_some_and(|(_, of)| of.contains(&ModelledTest) && !of.contains(&Test))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn document(text: &str) -> Document {
+        Document::new("t.toml", text, Path::new("/")).unwrap()
+    }
+
+    #[test]
+    fn the_sections_say_what_is_described() {
+        for (text, subject) in [
+            ("", Test),
+            ("[test]", Test),
+            ("[[instance]]", Test),
+            ("[test]\n[array]", ModelledTest),
+            ("[[instance]]\n[[array]]", ModelledTest),
+            ("[array]", Load),
+            ("[simulate]", Load),
+            ("[[load]]", Load),
+            ("[array]\n[[load]]\n[test]", Load),
+        ] {
+            assert_eq!(document(text).subject(), subject, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_section_that_does_not_fit_the_others_is_refused_where_it_stands() {
+        let refused = |text: &str| {
+            let document = document(text);
+            let refusal = match document.subject() {
+                Test => document.test(&[]).err(),
+                ModelledTest => document.modelled_test(&[]).err(),
+                Load => document.load(&[]).err(),
+            };
+            refusal.unwrap().to_string()
+        };
+        let either = "\n  keep [test] and [[instance]], or [simulate] and [[load]]";
+        assert_eq!(
+            refused("[test]\n[volumes]"),
+            "t.toml:2: `[volumes]`: `volumes` has no place in a test on real storage\n  modelled arrays are for `brunt simulate`, and need a table [array]"
+        );
+        assert_eq!(
+            refused("[test]\n[array]\n[simulate]"),
+            format!(
+                "t.toml:3: `[simulate]`: `simulate` has no place in a test on modelled arrays{either}"
+            )
+        );
+        assert_eq!(
+            refused("[array]\n[[load]]\n[test]"),
+            format!(
+                "t.toml:3: `[test]`: `test` has no place in raw load on a modelled array{either}"
+            )
+        );
+    }
+
+    #[test]
+    fn another_subject_than_the_wanted_is_refused() {
+        let said = |refusal: Option<Refusal>| refusal.unwrap().to_string();
+        let modelled = document("[test]\n[array]");
+        assert_eq!(
+            said(modelled.test(&[]).err()),
+            "t.toml: describes a test on modelled arrays, not a test on real storage"
+        );
+        let real = document("[test]").modelled_test(&[]).err();
+        assert!(said(real).starts_with("t.toml: the scenario lacks `array`\n  for example: "));
+    }
+
+    #[test]
+    fn a_section_that_a_flag_brings_has_to_fit() {
+        for set in [
+            "volumes./db=x",
+            "array.cache.write=1GiB",
+            "load.0.kind=random",
+        ] {
+            let overrides = [Override::of_set(set).unwrap()];
+            let refusal = document("[test]").test(&overrides).err().unwrap();
+            let key = set.split_once('.').unwrap().0;
+            let start = format!("`--set {set}`: `{key}` has no place in a test on real storage\n");
+            assert!(refusal.to_string().starts_with(&start), "{refusal}");
+        }
+    }
+}
