@@ -1,4 +1,4 @@
-//! Draws the reports of made-up runs, to look at: `cargo run -p brunt-report --example sample_report -- FOLDER`.
+//! Writes the reports of made-up runs: `cargo run -p brunt-report --example sample_report -- FOLDER`.
 
 #[path = "../tests/report/sample/mod.rs"]
 mod sample;

@@ -1,10 +1,10 @@
-//! Every stream in every sample, as a table for spreadsheets and scripts.
+//! `counters.csv`: every stream in every sample, for spreadsheets and scripts.
 //!
-//! One row for each sample and stream: a new stream is new rows, never a new column. Empty fields mean that nothing was
-//! measured, which is not zero; a stream of one file that had no I/O in a sample has no row at all. Streams of one database or
-//! log are called `DB1.read`; those of the whole server have no point in their name, and a row in every sample.
+//! One row for each sample and stream: a new stream adds rows, never a column. An empty field means *not measured*, which is not
+//! zero. A stream of one file has no row for a sample in which it had no I/O. Streams of a database or log have names like
+//! `DB1.read`; names of streams of the whole server have no dot, and these have a row in every sample.
 //!
-//! The table is made piece by piece: whoever keeps it takes the rows that were added and appends them to a file.
+//! The table grows piece by piece: the caller takes the new rows and appends them to a file.
 
 use brunt_stats::Reading;
 use brunt_units::{Span, Time};
@@ -13,7 +13,7 @@ use crate::table::{Cell, csv_row};
 
 const NO_LATENCIES: [Cell; 4] = [const { Cell::Nothing }; 4];
 
-/// Makes the text of `counters.csv`.
+/// Builds the text of `counters.csv`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     text: String,
@@ -23,12 +23,12 @@ impl Counters {
     /// The head of the table.
     pub const HEAD: &'static str = "begin_s,length_s,stream,count,bytes,value,latency_ms_mean,latency_ms_p50,latency_ms_p99,latency_ms_max\n";
 
-    /// Nothing yet, not even the head.
+    /// An empty table, without the head.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds what an I/O stream did in one sample.
+    /// Adds the I/O of a stream in one sample.
     pub fn add(&mut self, begin: Time, length: Span, stream: &str, reading: &Reading) {
         let latency = |span: Option<Span>| match span {
             Some(span) => Cell::Fixed(span.as_millis(), 6),
@@ -45,19 +45,19 @@ impl Counters {
         );
     }
 
-    /// Adds a number of events that have neither bytes nor latency.
+    /// Adds a count of events that have neither bytes nor latency.
     pub fn add_count(&mut self, begin: Time, length: Span, stream: &str, count: u64) {
         let values = [count.into(), Cell::Nothing, Cell::Nothing];
         self.row(begin, length, stream, values, NO_LATENCIES);
     }
 
-    /// Adds an amount of memory or space, as it was at the end of the sample.
+    /// Adds an amount of memory or disk space, taken at the end of the sample.
     pub fn add_bytes(&mut self, begin: Time, length: Span, stream: &str, bytes: u64) {
         let values = [Cell::Nothing, bytes.into(), Cell::Nothing];
         self.row(begin, length, stream, values, NO_LATENCIES);
     }
 
-    /// Adds a number of another kind, the mean over the sample: a share, a temperature.
+    /// Adds any other number, as the mean over the sample: a share, a temperature.
     pub fn add_value(&mut self, begin: Time, length: Span, stream: &str, value: f64) {
         let values = [Cell::Nothing, Cell::Nothing, Cell::Fixed(value, 6)];
         self.row(begin, length, stream, values, NO_LATENCIES);
@@ -88,7 +88,7 @@ impl Counters {
         csv_row(&mut self.text, &cells);
     }
 
-    /// The rows that were added since they were last taken.
+    /// Removes and returns the rows added since the last call.
     pub fn take(&mut self) -> String {
         std::mem::take(&mut self.text)
     }

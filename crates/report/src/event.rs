@@ -1,4 +1,4 @@
-//! What happened when: the test log of a run.
+//! Events of a run: its test log.
 
 use std::fmt;
 
@@ -7,9 +7,9 @@ use crate::{Timestamp, one_line};
 /// One line of the test log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// When.
+    /// Time of the event.
     pub at: Timestamp,
-    /// What, in one line.
+    /// The text, shown on one line.
     pub text: String,
 }
 
@@ -22,7 +22,7 @@ impl fmt::Display for Event {
 }
 
 impl Event {
-    /// The events of an `events.log`; lines that do not begin with a time belong to nobody and are left out.
+    /// Parses an `events.log`; lines that do not begin with a time are skipped.
     pub fn read_all(text: &str) -> Vec<Self> {
         text.lines()
             .filter_map(|line| {

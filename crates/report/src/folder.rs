@@ -1,8 +1,7 @@
 //! The folder of one run.
 //!
-//! Its name is made of time and scenario, and belongs to this run alone: the folder is created in one step that
-//! fails when there is one, so two runs that begin in the same second get two folders. Nothing in it is ever
-//! replaced by another run.
+//! The name is made of the time and the scenario. The folder is created in one step that fails if the name is taken, so two runs
+//! that begin in the same second get two folders. A run never overwrites the files of another run.
 
 use std::fs;
 use std::io;
@@ -16,17 +15,17 @@ pub struct RunFolder {
     path: PathBuf,
 }
 
-/// A folder that cannot be made or filled.
+/// A folder that cannot be created or written to.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {source}", path.display())]
 pub struct FolderError {
-    /// What was to be written.
+    /// The file or folder concerned.
     pub path: PathBuf,
-    /// Why it was not.
+    /// The cause.
     pub source: io::Error,
 }
 
-/// What a run leaves (see the top of the crate), or a sweep of several.
+/// The files of a run (see the top of the crate) or of a sweep.
 const FILES: [&str; 7] = [
     "scenario.toml",
     "result.json",
@@ -37,12 +36,12 @@ const FILES: [&str; 7] = [
     "points.json",
 ];
 
-/// How many runs of one name may begin in one second.
+/// How many runs of the same name may begin in one second.
 const NAMESAKES: u32 = 1000;
 
 impl RunFolder {
-    /// Makes a new folder `<parent>/<time>-<name>`, or the same with `-2`, `-3` and so on. Characters of `name` that are
-    /// unwelcome in file names become dashes.
+    /// Creates the folder `<parent>/<time>-<name>`, or the same with `-2`, `-3` and so on. Characters of `name` that do not belong
+    /// in file names become dashes.
     ///
     /// # Errors
     /// [`FolderError`] when the operating system refuses.
@@ -70,10 +69,10 @@ impl RunFolder {
         ))
     }
 
-    /// A new folder for one part of the run, in this one.
+    /// Creates a folder inside this one, for one part of the run.
     ///
     /// # Errors
-    /// [`FolderError`] when it is there, or cannot be made.
+    /// [`FolderError`] when it exists or cannot be created.
     pub fn within(&self, name: &str) -> Result<Self, FolderError> {
         let path = self.path.join(name);
         match fs::create_dir(&path) {
@@ -82,30 +81,29 @@ impl RunFolder {
         }
     }
 
-    /// Where it is.
+    /// The path of the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Where one of its files is.
+    /// The path of a file in the folder.
     pub fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
 
-    /// Writes one file, which appears whole, in place of what this run wrote there before.
+    /// Writes a file atomically. A file that this run wrote under the same name is replaced.
     ///
     /// # Errors
-    /// [`FolderError`] when the operating system refuses, or a link stands there. The old file stays.
+    /// [`FolderError`] when the operating system refuses, or `name` is a link. The old file stays.
     pub fn write(&self, name: &str, bytes: &[u8]) -> Result<(), FolderError> {
         let path = self.file(name);
         whole_file::write(&path, bytes).map_err(|source| FolderError { path, source })
     }
 
-    /// Takes a folder away in which nothing is worth keeping, because it did not come to a run. What is not of a run stays,
-    /// and the folder with it.
+    /// Removes the folder of a run that never began. Files that are not part of a run stay, and then so does the folder.
     pub fn discard(self) {
         for name in FILES {
-            // Most of them are not there.
+            // Most of them do not exist.
             let _ = fs::remove_file(self.file(name));
         }
         let _ = fs::remove_dir(&self.path);

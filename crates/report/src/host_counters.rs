@@ -1,39 +1,39 @@
-//! Names and order of the machine's counters in a report: those of Jetstress first, then what Linux adds.
+//! Names and order of the machine's counters in a report: those of Jetstress first, then those of Linux.
 
 use crate::result::HostCounter;
 
 /// Processor time in use, percent of the machine.
 pub const PROCESSOR: &str = "% Processor Time";
-/// Memory that programs could still have, in MiB.
+/// Memory that programs could still get, in MiB.
 pub const AVAILABLE_MEMORY: &str = "Available MBytes";
-/// Operations that waited for room in the cache.
+/// Operations that waited for a free frame of the cache.
 pub const PAGE_FAULT_STALLS: &str = "Database Page Fault Stalls/sec";
-/// Processor time in programs, percent of the machine. Likewise the next two.
+/// Processor time in programs, percent of the machine; likewise the next two.
 pub const USER: &str = "CPU user (%)";
-/// In the kernel.
+/// Processor time in the kernel.
 pub const SYSTEM: &str = "CPU system (%)";
-/// In other virtual machines, while this one wanted to run.
+/// Processor time taken by other virtual machines while this one was ready to run.
 pub const STEAL: &str = "CPU steal (%)";
 /// Processor time of this program, percent of one processor.
 pub const OWN_PROCESSOR: &str = "brunt CPU (% of one processor)";
-/// Memory of this program, the most at once.
+/// Peak memory of this program, in MiB.
 pub const OWN_MEMORY: &str = "brunt memory peak (MiB)";
-/// How late the engine's thread was woken.
+/// How late the engine's thread was woken, in milliseconds.
 pub const DELAY: &str = "executor delay (ms)";
-/// Time in which a control group's limit kept this program from running, percent of the time.
+/// Time for which the limit of a control group kept this program from running, in percent.
 pub const THROTTLED: &str = "cgroup throttled (%)";
-/// Processors that a control group allows; only there when it sets a limit. Likewise the next.
+/// Processors allowed by the control group; only shown when it sets a limit. Likewise the next.
 pub const PROCESSOR_LIMIT: &str = "cgroup CPU limit (processors)";
-/// Memory that a control group allows.
+/// Memory allowed by the control group, in MiB.
 pub const MEMORY_LIMIT: &str = "cgroup memory limit (MiB)";
-/// Time in which some task waited for a processor, percent of the time. Likewise the next two.
+/// Time in which at least one task waited for a processor, in percent; likewise the next two.
 pub const PRESSURE_PROCESSOR: &str = "pressure CPU (%)";
-/// For memory.
+/// Time in which a task waited for memory.
 pub const PRESSURE_MEMORY: &str = "pressure memory (%)";
-/// For I/O.
+/// Time in which a task waited for I/O.
 pub const PRESSURE_IO: &str = "pressure I/O (%)";
 
-/// Counters that Jetstress shows and that Windows alone has.
+/// Counters that Jetstress shows and only Windows has.
 pub const WINDOWS_ONLY: [&str; 4] = [
     "Free System Page Table Entries",
     "Transition Pages RePurposed/sec",
@@ -41,7 +41,7 @@ pub const WINDOWS_ONLY: [&str; 4] = [
     "Pool Paged Bytes",
 ];
 
-/// What is always shown, measured or not.
+/// Counters that are always shown, measured or not.
 const ORDER: [&str; 17] = [
     PROCESSOR,
     AVAILABLE_MEMORY,
@@ -72,12 +72,12 @@ pub fn write_await(device: &str) -> String {
     format!("{device} write await (ms)")
 }
 
-/// The warmest sensor of a chip.
+/// The temperature of a chip's warmest sensor.
 pub fn temperature(chip: &str) -> String {
     format!("{chip} temperature (\u{b0}C)")
 }
 
-/// `found` in the order of a report: what is always shown stands first, without numbers where nothing was found.
+/// `found` in the order of a report: first the counters that are always shown, without numbers where nothing was measured.
 pub fn in_order(mut found: Vec<HostCounter>) -> Vec<HostCounter> {
     let mut all = Vec::new();
     for name in ORDER {

@@ -1,18 +1,18 @@
-//! What a run leaves behind: its folder, its result in a versioned form, and the report made from them.
+//! What a run leaves behind: its folder, its versioned result, and the report made from them.
 //!
 //! ```text
 //! runs/2026-11-21-181503-demo/
-//!   scenario.toml    the scenario, with everything resolved: run it again with it
+//!   scenario.toml    the scenario with every default filled in; it repeats the run
 //!   result.json      verdict, rules, numbers: [`RunResult`]
 //!   counters.csv     every stream in every sample: [`Counters`]
 //!   latency.hlog     every stream's histogram in every sample: [`brunt_stats::LatencyLog`]
-//!   events.log       what happened when: [`Event`]
-//!   report.html      all of it for a reader, in one file that needs no network
+//!   events.log       the test log: [`Event`]
+//!   report.html      the report: one file that needs no network
 //! ```
 //!
-//! The three tables in the middle are written while the run goes on, so that a run whose host dies has a report as well.
-//! [`RunFolder`] finds a name that is free; [`Run::read`] reads a run back; [`report_html`] is a function of a [`Run`] and
-//! of nothing else. [`together`] makes one of the runs of several hosts.
+//! The three tables in the middle are written while the run goes on, so there is a report even when the host dies. [`RunFolder`]
+//! finds a free name, [`Run::read`] reads a run back, and [`report_html`] depends on a [`Run`] alone. [`together`] combines the
+//! runs of several hosts into one.
 
 mod counters;
 mod event;

@@ -1,10 +1,10 @@
-//! Numbers as people read them.
+//! Numbers for people.
 
 pub use brunt_units::{counted, grouped};
 
-/// A measured number with as many decimals as it deserves: `0.07`, `2.10`, `34.2`, `812`, `21,480`.
+/// A measured number with two decimals, fewer when it is large: `0.07`, `2.10`, `34.2`, `812`, `21,480`.
 pub fn decimals(number: f64) -> String {
-    // Nothing, whichever side it was rounded from.
+    // No "-0.00" for small negative numbers.
     let number = if number.abs() < 0.005 { 0.0 } else { number };
     match number.abs() {
         size if !size.is_finite() => "-".to_owned(),

@@ -1,8 +1,8 @@
 //! A result for a run whose `result.json` is missing or damaged.
 //!
-//! The tables name every stream, and so every database and log; the folder's name is that of the run. Everything else is
-//! *unknown*. Which database belongs to which log no table says: every instance has the same number of them (scenarios are
-//! refused otherwise), and names are counted upwards.
+//! The tables name every stream, and so every database and log; the folder's name gives the name of the run. Everything else is
+//! *unknown*. No table says which database belongs to which log. But every instance has the same number of databases (other
+//! scenarios are refused), and names are numbered in order.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -13,10 +13,10 @@ use crate::result::{
 };
 use crate::{Event, Timestamp};
 
-/// What is said of such a run.
+/// What the report says about such a run.
 pub(crate) const LOST: &str = "Its result.json is missing or damaged, so how it ended is not known";
 
-/// A result without a number.
+/// A result without numbers.
 const UNKNOWN: &str = include_str!("unknown.json");
 
 /// What is known of the run in `folder`: names, and when it began.
@@ -55,7 +55,7 @@ pub(crate) fn outline(folder: &Path, events: &[Event], recorded: &Recorded) -> R
     result
 }
 
-/// What has streams of these kinds, counted upwards: `DB2` before `DB10`.
+/// Names that have streams of these kinds, in numeric order: `DB2` before `DB10`.
 fn names(recorded: &Recorded, kinds: &[&str]) -> Vec<String> {
     let streams = recorded.totals.keys();
     let parts = streams.filter_map(|stream| stream.rsplit_once('.'));

@@ -1,16 +1,16 @@
-//! A run, read back from its folder.
+//! Reads a run back from its folder.
 //!
 //! ```text
 //!   result.json   finished: as it is             unfinished: names only, numbers from counters.csv and latency.hlog
 //!   counters.csv  rows of the whole server       all rows
 //! ```
 //!
-//! `result.json` lies in the folder from the run's beginning and says that the run has not ended. When the host dies it
-//! stays so, and the numbers are made from what was recorded until then; see [`crate::unfinished`]. Where it is missing or
-//! cut off, what the run was is guessed from the tables; see [`crate::rebuilt`].
+//! `result.json` exists from the beginning of the run and says that the run has not ended. If the host dies it stays that way, and
+//! the numbers are made from what was recorded until then; see [`crate::unfinished`]. If the file is missing or cut off, the run is
+//! pieced together from the tables; see [`crate::rebuilt`].
 //!
-//! A folder may come from anybody, and who makes the report may be root: a file that is a link, no regular file, or without an
-//! end is an error.
+//! A folder may come from anywhere, and the report may be made by root. So a file that is a link, that is not a regular file, or
+//! that is endless is an error.
 
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ use crate::recorded::{Recorded, Wanted};
 use crate::result::{ResultError, Sample};
 use crate::{Event, RunResult, Timestamp, rebuilt, unfinished, whole_file};
 
-/// Everything one run, or several together, have to say.
+/// Everything known about one run, or about several combined.
 #[derive(Clone, Debug)]
 pub struct Run {
     /// Verdict and numbers.
@@ -30,43 +30,43 @@ pub struct Run {
     pub scenario: String,
     /// The test log.
     pub events: Vec<Event>,
-    /// All servers over time.
+    /// The load of all servers over time.
     pub samples: Vec<Sample>,
 }
 
-/// A folder that has no run.
+/// Why a folder holds no readable run.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// A file cannot be read.
     #[error("{}: {source}", path.display())]
     File {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
     /// There is no `result.json`.
     #[error("{}: is not the folder of a run: it has no result.json", .0.display())]
     NoRun(PathBuf),
-    /// A run was killed before there was anything to record.
+    /// The run was killed before it recorded anything.
     #[error("{}: is the folder of a run that was stopped before its test began; there is nothing to report", .0.display())]
     NotBegun(PathBuf),
-    /// The result is of no use.
+    /// The result is unusable.
     #[error("{}: {source}", path.display())]
     Result {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The cause.
         source: ResultError,
     },
 }
 
 impl Run {
-    /// Reads the run in `folder`, or the one whose `result.json` is named. Only that file must be there; a table that is
-    /// missing is empty.
+    /// Reads the run in `folder`, or the run of the given `result.json`. Only that file is required; a missing table counts as
+    /// empty.
     ///
     /// # Errors
-    /// [`ReadError`] when there is no run, or a file of it cannot be read.
+    /// [`ReadError`] when there is no run, or one of its files cannot be read.
     pub fn read(folder: &Path) -> Result<Self, ReadError> {
         const RESULT: &str = "result.json";
         let folder = match folder.file_name() {
@@ -113,14 +113,14 @@ impl Run {
 /// Longer than any result, scenario or log of events; the tables are read line by line.
 const TEXT_MAX: u64 = 64 << 20;
 
-/// Whether `folder` is called as one of a run is, or has its scenario.
+/// Whether `folder` has the name of a run's folder, or holds a scenario.
 fn is_of_a_run(folder: &Path) -> bool {
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
     folder.is_dir() && Timestamp::of_folder(&name).is_some()
         || folder.join("scenario.toml").is_file()
 }
 
-/// A file of a run folder for reading; nothing when it is not there.
+/// Opens a file of a run folder; a missing file is empty.
 fn open(path: &Path) -> Result<BufReader<Box<dyn Read>>, ReadError> {
     const BUFFER: usize = 1 << 20;
     let file: Box<dyn Read> = match whole_file::read(path).map_err(refused(path))? {
@@ -139,7 +139,7 @@ fn text_of(path: &Path) -> Result<Option<String>, ReadError> {
     if length.map_err(refused(path))? as u64 > TEXT_MAX {
         return Err(refused(path)(io::ErrorKind::FileTooLarge.into()));
     }
-    // A log whose last line was torn may end within a letter.
+    // A log whose last line was torn may end inside a character.
     Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
 }
 

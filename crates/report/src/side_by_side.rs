@@ -1,10 +1,10 @@
-//! Runs that are not one test, beside one another: a row each, and nothing added up.
+//! Runs that are not one test, side by side: a row each, and no totals.
 
 use crate::Run;
 use crate::result::IoNumbers;
 use crate::table::{Cell, Column, Row, Table};
 
-/// A row for each of `runs`, with what it is called.
+/// A row for each of `runs`, each with its label.
 pub fn side_by_side(runs: &[(String, Run)]) -> Table {
     let words = ["run", "server", "began", "test", "verdict"].map(Column::words);
     let numbers = ["I/O /s", "target", "read ms", "log ms"].map(Column::numbers);

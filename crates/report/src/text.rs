@@ -1,12 +1,11 @@
-//! Text from outside, made fit to be shown.
+//! Makes text from outside safe to show.
 //!
-//! Names of scenarios and files, remarks of a result: a control character among them would move a terminal's cursor, end a
-//! line, or turn its order round. Shown, it is written out: `\n`, `\u{1b}`.
+//! Names of scenarios and files and remarks of a result may hold control characters. These would move a terminal's cursor, end a
+//! line, or reverse its direction, so they are written out: `\n`, `\u{1b}`.
 
 use std::borrow::Cow;
 
-/// Whether `c` acts on what shows it instead of being seen: control characters, and those that change the direction of
-/// writing (Unicode Standard Annex 9, table 4).
+/// Whether `c` is a control character, or changes the direction of writing (Unicode Standard Annex 9, table 4).
 fn is_control(c: char) -> bool {
     const DIRECTIONS: [std::ops::RangeInclusive<char>; 3] = [
         '\u{200e}'..='\u{200f}',
@@ -16,12 +15,12 @@ fn is_control(c: char) -> bool {
     c.is_control() || DIRECTIONS.iter().any(|range| range.contains(&c))
 }
 
-/// `text` in one line, every control character written out.
+/// `text` on one line, with every control character written out.
 pub fn one_line(text: &str) -> Cow<'_, str> {
     escaped(text, |_| false)
 }
 
-/// `text` with every control character written out but those that `keep` lets through.
+/// `text` with control characters written out, except those that `keep` accepts.
 pub fn escaped(text: &str, keep: impl Fn(char) -> bool) -> Cow<'_, str> {
     let is_harmful = |c: char| is_control(c) && !keep(c);
     if !text.contains(is_harmful) {

@@ -1,6 +1,6 @@
-//! Seconds since 1970 as people read them, always in UTC.
+//! Seconds since 1970, shown as UTC.
 //!
-//! Nothing here asks what time it is; whoever starts a run does.
+//! Nothing here reads the clock; the code that starts a run does.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,13 +8,13 @@ use std::time::Duration;
 use jiff::civil::{DateTime, date};
 use serde::{Deserialize, Serialize};
 
-/// A point in time, to the second. Prints, and stands in JSON, as `2026-11-21T18:15:03Z`.
+/// A point in time, to the second. Prints, and is written to JSON, as `2026-11-21T18:15:03Z`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[cfg_attr(test, schemars(inline, extend("format" = "date-time")))]
 pub struct Timestamp {
-    /// Seconds since the beginning of 1970, leap seconds not counted.
+    /// Seconds since the beginning of 1970, without leap seconds.
     pub unix_seconds: u64,
 }
 
@@ -35,7 +35,7 @@ impl Timestamp {
         self.civil().strftime("%Y-%m-%d-%H%M%S").to_string()
     }
 
-    /// The time that the name of a run's folder begins with, and the name of the run behind it.
+    /// Splits the name of a run's folder into its time and the name of the run.
     pub(crate) fn of_folder(name: &str) -> Option<(Self, &str)> {
         let [date, hour, minute, second] = [0..10, 11..13, 13..15, 15..17].map(|at| name.get(at));
         let time = format!("{}T{}:{}:{}Z", date?, hour?, minute?, second?);
@@ -64,7 +64,7 @@ impl From<Timestamp> for String {
 impl TryFrom<String> for Timestamp {
     type Error = String;
 
-    /// Reads what [`Timestamp`] prints.
+    /// Parses what [`Timestamp`] prints.
     fn try_from(text: String) -> Result<Self, String> {
         read(&text).ok_or_else(|| format!("`{text}` is not a time like 2026-11-21T18:15:03Z"))
     }
@@ -73,7 +73,7 @@ impl TryFrom<String> for Timestamp {
 fn read(text: &str) -> Option<Timestamp> {
     let civil = DateTime::strptime(FORMAT, text).ok()?;
     let unix_seconds = civil.duration_since(EPOCH).as_secs().try_into().ok()?;
-    // A leap second would be read as the one before it.
+    // jiff would read a leap second as the second before it.
     (!text.ends_with(":60Z")).then_some(Timestamp { unix_seconds })
 }
 

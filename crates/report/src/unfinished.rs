@@ -1,7 +1,7 @@
-//! The result of a run that did not end, from what it recorded.
+//! The result of a run that did not end, made from its tables.
 //!
-//! Counts, bytes, means and maxima come from `counters.csv` and are exact; percentiles come from the latency log, which may
-//! be some samples behind. Nothing is judged: rules keep the outcome *not measured*.
+//! Counts, bytes, means and maxima come from `counters.csv` and are exact. Percentiles come from the latency log, which may be a
+//! few samples behind. Nothing is judged: every rule has the outcome *not measured*.
 
 use std::collections::BTreeMap;
 
@@ -18,11 +18,11 @@ use crate::streams::{
     self, DATABASE_READ, DATABASE_WRITE, LOG_WRITE, OPERATION, PAGE_FAULT_STALLS,
 };
 
-/// What is said of a run whose `result.json` is an outline still.
+/// What the report says about a run whose `result.json` is still an outline.
 pub(crate) const DID_NOT_END: &str =
     "The run did not end: it was killed, its host died, or it still goes on";
 
-/// Fills the numbers of `result`, which has names only; `gap` says why.
+/// Fills in the numbers of `result`, which holds only names. `gap` says what went wrong.
 pub(crate) fn fill(
     result: &mut RunResult,
     recorded: &Recorded,
@@ -52,7 +52,7 @@ pub(crate) fn fill(
     result.storage.details.sentence = sentence(result, recorded, gap);
     result.reasons = vec!["the run did not end".to_owned()];
     for rule in &mut result.rules {
-        // Whatever the outline says was said before anything was measured.
+        // The outline was written before anything was measured.
         rule.measured = None;
         rule.outcome = Outcome::NotMeasured;
         rule.remark = "the run did not end".to_owned();
@@ -77,7 +77,7 @@ fn whole_seconds(seconds: f64) -> u64 {
     seconds.round() as u64
 }
 
-/// What was found in a run folder.
+/// The tables of a run folder.
 struct Found<'a> {
     recorded: &'a Recorded,
     latencies: &'a BTreeMap<String, Latencies>,
@@ -134,7 +134,7 @@ impl Found<'_> {
         }
     }
 
-    /// How several streams together were spread. Count and maximum are those of the counters.
+    /// The latencies of several streams combined. Count and maximum come from the counters.
     fn spread(&self, streams: &[String]) -> LatencySummary {
         let mut all = Latencies::new();
         let (mut count, mut longest) = (0, None);
@@ -175,7 +175,7 @@ impl Found<'_> {
         found.collect()
     }
 
-    /// What was recorded of the machine, in the order in which it is shown.
+    /// The machine's counters, in the order of the report.
     fn host(&self) -> Vec<HostCounter> {
         let totals = self.recorded.totals.iter();
         let watched = totals.filter_map(|(stream, total)| {

@@ -4,9 +4,9 @@
 //!   .brunt-PID-0.new   made, written, synced   --rename-->   name
 //! ```
 //!
-//! Until the rename the old file stands there, so a full disk, a kill or a lost host costs the new one only. Neither step
-//! follows a link: the new file must not have been there, and a rename replaces names. A name that is a link or no regular file
-//! is refused all the same, because whoever put it there meant something else.
+//! Until the rename the old file stays, so a full disk, a kill or a lost host costs only the new one. Neither step follows a link:
+//! the new file must not exist, and a rename replaces the name. A link, or anything else that is not a regular file, is refused all
+//! the same: it was put there for another purpose.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Write};
@@ -17,15 +17,15 @@ use rustix::fs::OFlags;
 
 use crate::html::GENERATOR;
 
-/// Every report names its generator in its first bytes.
+/// Every report names its generator within this distance of its beginning.
 const REPORT_HEAD_BYTES: u64 = 512;
-/// How many unfinished files of killed programs may lie in the way.
+/// Names to try; unfinished files of killed programs may occupy some.
 const TRIES: u32 = 100;
 
-/// Puts `bytes` at `path`, in place of the regular file that may be there.
+/// Writes `bytes` to `path`, replacing the regular file that may be there.
 ///
 /// # Errors
-/// What the system says, or that something else than a regular file is there.
+/// The error of the system, or that something other than a regular file is there.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     read(path)?;
     let process = std::process::id();
@@ -44,7 +44,7 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
             let _ = fs::remove_file(&new);
         }
         written?;
-        // Should the host die before the folder is on storage, the old file is there again, whole.
+        // If the host dies before the folder is durable, the old file is back, whole.
         let folder = OpenOptions::new().read(true).open(folder_of(path));
         let _ = folder.and_then(|folder| folder.sync_all());
         return Ok(());
@@ -52,10 +52,10 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-/// Puts the report `html` at `path`, in place of a report of brunt or of nothing.
+/// Writes the report `html` to `path`, which may hold nothing or an older report of brunt.
 ///
 /// # Errors
-/// What the system says; [`io::ErrorKind::AlreadyExists`] when something else is there, which is left alone.
+/// The error of the system; [`io::ErrorKind::AlreadyExists`] when something else is there, which stays untouched.
 pub fn write_report(path: &Path, html: &str) -> io::Result<()> {
     if let Some(there) = read(path)? {
         let mut begin = Vec::new();
@@ -68,10 +68,10 @@ pub fn write_report(path: &Path, html: &str) -> io::Result<()> {
     write(path, html.as_bytes())
 }
 
-/// The regular file at `path` for reading; nothing when there is none.
+/// Opens the regular file at `path`; `None` when there is none.
 ///
 /// # Errors
-/// What the system says, or that something else is there.
+/// The error of the system, or that something else is there.
 pub(crate) fn read(path: &Path) -> io::Result<Option<impl Read + use<>>> {
     let no_wait = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits();
     let file = OpenOptions::new()
@@ -90,12 +90,12 @@ pub(crate) fn read(path: &Path) -> io::Result<Option<impl Read + use<>>> {
     }
 }
 
-/// The error of a name that stands for something else.
+/// The error for a name that is taken by something else.
 fn taken(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::AlreadyExists, what)
 }
 
-/// Whether there is no such file: its folder may be missing, or no folder.
+/// Whether the file does not exist; its folder may be missing too, or be a file.
 fn is_absent(error: &io::Error) -> bool {
     use io::ErrorKind::{NotADirectory, NotFound};
     matches!(error.kind(), NotFound | NotADirectory)
@@ -125,7 +125,7 @@ mod tests {
     fn a_file_is_replaced_and_nothing_is_left_beside_it() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("result.json");
-        // Of a program that was killed, and whose number has come round.
+        // Left by a killed program with the same process id.
         let stale = format!(".brunt-{}-0.new", std::process::id());
         fs::write(folder.path().join(&stale), "half").unwrap();
         for text in ["outline", "whole"] {

@@ -1,12 +1,11 @@
-//! Text that a user wrote, made harmless.
+//! Escapes text that a user wrote.
 
 use minijinja::value::Value;
 use minijinja::{Error, Output, State, escape_formatter};
 
 use crate::escaped as shown;
 
-/// `text` with the five characters that mean something in HTML written out, and control characters but for those that part
-/// words and lines.
+/// `text` with the five special characters of HTML escaped, and control characters except tab and line feed written out.
 pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in shown(text, |c| matches!(c, '\n' | '\t')).chars() {
@@ -22,7 +21,7 @@ pub(crate) fn escape(text: &str) -> String {
     escaped
 }
 
-/// The template's escaping. The usual one also writes slashes out, and then scripts that look for `I/O` find nothing.
+/// Escapes values in templates. The default of minijinja also escapes slashes, and scripts would not find `I/O`.
 pub(super) fn formatter(
     out: &mut Output<'_>,
     state: &mut State<'_, '_>,

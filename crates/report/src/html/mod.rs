@@ -1,17 +1,15 @@
-//! The report for a reader: one HTML file that needs nothing else.
+//! The report: one self-contained HTML file.
 //!
-//! Order: the verdict and why, four pictures, the tables that readers of Jetstress reports look for, the test log, and
-//! how it was made. The data for each part is prepared here; what it looks like stands in `head.html`, `report.html` and
-//! `style.css`.
+//! It shows the verdict and its reasons, four pictures, the tables that readers of Jetstress reports look for, the test log, and
+//! how the run was made. This module prepares the data of each part; the layout is in `head.html`, `report.html` and `style.css`.
 //!
-//! The tables of a Jetstress report are the page's only `fieldset`s, in that report's order; a value stands in the cell
-//! after its name, on the next line; numbers in them have a point and nothing else. Scripts that read such reports count
-//! fieldsets and rows, and look for the line after `Overall Test Result` (jacobklitzke/Jetstress-HTML-Parse,
-//! `JetstressParse.java`; the `xExchJetstress` resource of xExchange). Tables of pairs have a head that is not shown, so
-//! that the third row of the second table is the initial size, as the first of these scripts wants it.
+//! The tables of a Jetstress report are the only `fieldset`s of the page, in that report's order. A value is in the cell after its
+//! name, on the next line. Its numbers have a decimal point but no thousands separators. Scripts that read such reports count
+//! fieldsets and rows, and look for the line after `Overall Test Result` (jacobklitzke/Jetstress-HTML-Parse, `JetstressParse.java`;
+//! the `xExchJetstress` resource of xExchange). Tables of pairs have a hidden head, so that the third row of the second table is
+//! the initial size, as the first of these scripts expects.
 //!
-//! Everything a user wrote passes the template's escaping; only the pictures are inserted as they are, and
-//! [`plot`] escapes their texts.
+//! The templates escape every text from a user. Only the pictures are inserted as they are; [`plot`] escapes their texts.
 
 mod escape;
 mod jetstress;
@@ -37,14 +35,14 @@ use crate::table::Table;
 use crate::{Event, Run, counted, decimals, grouped};
 use pictures::Picture;
 
-/// The line of `head.html` that a report of ours is known by.
+/// The line of `head.html` that identifies our reports.
 pub(crate) const GENERATOR: &str = r#"<meta name="generator" content="brunt">"#;
 
 const HEAD: &str = include_str!("head.html");
 const TEMPLATE: &str = include_str!("report.html");
 const STYLE: &str = include_str!("style.css");
 
-/// What the template draws.
+/// The data of the template.
 #[derive(Serialize)]
 struct Page<'a> {
     style: &'static str,
@@ -66,7 +64,7 @@ struct Page<'a> {
     scenario: &'a str,
 }
 
-/// One of the numbers beside the verdict.
+/// A number beside the verdict.
 #[derive(Serialize)]
 struct Figure {
     number: String,
@@ -74,7 +72,7 @@ struct Figure {
     label: &'static str,
 }
 
-/// The report on `run`.
+/// The report on `run`, as HTML.
 pub fn report_html(run: &Run) -> String {
     let result = &run.result;
     let page = Page {
@@ -99,7 +97,7 @@ pub fn report_html(run: &Run) -> String {
     rendered(TEMPLATE, &page)
 }
 
-/// A page of a template; both templates begin with the same head.
+/// Renders a template; all of them begin with the same head.
 fn rendered(template: &str, page: &impl Serialize) -> String {
     let mut environment = Environment::new();
     environment.set_formatter(escape::formatter);
@@ -114,7 +112,7 @@ fn rendered(template: &str, page: &impl Serialize) -> String {
         .expect("the template fits its data")
 }
 
-/// What was tested, for how long, with how much, where and when.
+/// What was tested, for how long, at what size, where and when.
 fn subtitle(result: &RunResult) -> String {
     let (setup, times) = (&result.storage.details.setup, &result.times);
     let measured = match result
@@ -142,7 +140,7 @@ fn subtitle(result: &RunResult) -> String {
     parts.join(", ")
 }
 
-/// `7,200 s` are said as `2 hours`.
+/// A duration: `2 hours` for 7,200 s.
 fn length(seconds: f64) -> String {
     let (number, unit) = match seconds {
         seconds if seconds >= 7_200.0 => (seconds / 3_600.0, "hours"),
@@ -152,7 +150,7 @@ fn length(seconds: f64) -> String {
     Quantity::new((number * 10.0).round() / 10.0, unit).to_string()
 }
 
-/// The file systems and their devices, each once.
+/// The file systems and their devices, without repetition.
 fn storage(result: &RunResult) -> Option<String> {
     if result.world == World::Virtual {
         return Some("modelled storage".to_owned());
@@ -167,7 +165,7 @@ fn storage(result: &RunResult) -> Option<String> {
     (!names.is_empty()).then(|| names.join(" and "))
 }
 
-/// What was put in the way on purpose, if anything was.
+/// The injected faults; empty without any.
 fn faults(result: &RunResult) -> String {
     let faults = result.storage.faults.iter().map(|fault| {
         let struck = match fault.struck {
@@ -180,7 +178,7 @@ fn faults(result: &RunResult) -> String {
     faults.collect::<Vec<_>>().join("; ")
 }
 
-/// What the test was about, in a few numbers.
+/// The main numbers of the test.
 fn figures(result: &RunResult) -> Vec<Figure> {
     let backups: Vec<_> = result
         .storage

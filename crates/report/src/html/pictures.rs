@@ -1,4 +1,4 @@
-//! The four pictures of a report: rate, latency, how latency is spread, and bytes.
+//! The four pictures of a report: rate, latency, latency distribution, and bytes.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ pub(super) struct Picture {
 
 const MEBIBYTE: f64 = 1_048_576.0;
 
-/// All four; none when nothing was collected.
+/// All four pictures; empty when nothing was collected.
 pub(super) fn all(run: &Run) -> Vec<Picture> {
     if run.samples.is_empty() {
         return Vec::new();
@@ -30,7 +30,7 @@ pub(super) fn all(run: &Run) -> Vec<Picture> {
     plots.into_iter().map(picture).collect()
 }
 
-/// One number of every sample, at the middle of its interval.
+/// A number of every sample, drawn at the middle of its interval.
 fn curve(run: &Run, name: &'static str, filled: bool, number: impl Fn(&Sample) -> f64) -> Curve {
     let point = |sample: &Sample| (sample.begin_s + sample.length_s / 2.0, number(sample));
     Curve {
@@ -110,7 +110,7 @@ fn latency(run: &Run) -> Plot {
     }
 }
 
-/// Left end of the picture of latencies: whatever is shorter is shown there. It says nothing about storage, and operations that
+/// Left end of the latency distribution; shorter latencies are drawn there. They say nothing about storage, and operations that
 /// found everything in memory would stretch the axis by decades.
 const SHORTEST_MS: f64 = 0.001;
 
@@ -161,7 +161,7 @@ fn spread(run: &Run) -> Plot {
     }
 }
 
-/// The share of the I/Os in each step of a tenth of a power of ten, drawn as a staircase.
+/// The share of the I/Os in each step (a tenth of a decade), drawn as a staircase.
 fn steps(distribution: &Distribution) -> Vec<(f64, f64)> {
     let total: u64 = distribution.buckets.iter().map(|bucket| bucket.count).sum();
     let mut shares = BTreeMap::<i32, f64>::new();

@@ -8,9 +8,8 @@
 //!       x
 //! ```
 //!
-//! Colours are CSS classes (`c0` to `c3`, `limit`), so that one picture serves a light page, a dark one, and paper. A
-//! curve is told from the next by colour and by dash pattern. A point that is not a number, or not above zero on a
-//! logarithmic axis, is a gap in the curve.
+//! Colours are CSS classes (`c0` to `c3`, `limit`), so one picture serves a light page, a dark page, and paper. Curves differ in
+//! colour and in dash pattern. A point that is not a number, or not above zero on a logarithmic axis, makes a gap in the curve.
 
 use std::fmt::Write;
 
@@ -20,19 +19,19 @@ use crate::decimals;
 
 const WIDTH: f64 = 560.0;
 const HEIGHT: f64 = 270.0;
-/// Half of what a point without neighbours is drawn as.
+/// Half the width of the dash that stands for a point without neighbours.
 const LONE: f64 = 5.0;
 const LEFT: f64 = 56.0;
 const RIGHT: f64 = WIDTH - 22.0;
 const TOP: f64 = 34.0;
 const BOTTOM: f64 = HEIGHT - 40.0;
 
-/// How an axis maps numbers to places.
+/// How an axis maps values to positions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Scale {
-    /// Evenly.
+    /// Linear.
     Linear,
-    /// By powers of ten; both ends are above zero.
+    /// Logarithmic; both ends are above zero.
     Log,
 }
 
@@ -51,7 +50,7 @@ pub(super) struct Axis {
 pub(super) struct Curve {
     pub(super) name: &'static str,
     pub(super) points: Vec<(f64, f64)>,
-    /// Whether the surface below it is tinted.
+    /// Whether the area below the curve is tinted.
     pub(super) filled: bool,
 }
 
@@ -60,7 +59,7 @@ pub(super) struct Curve {
 pub(super) struct Limit {
     pub(super) name: String,
     pub(super) at: f64,
-    /// Whether it stands upright, at a place on the x axis.
+    /// Whether the line is vertical, at a position on the x axis.
     pub(super) upright: bool,
 }
 
@@ -144,7 +143,7 @@ impl Axis {
         }
     }
 
-    /// Where `value` lies between the ends, 0 to 1; nothing when it has no place.
+    /// The position of `value` between the ends, 0 to 1; `None` when it has none.
     fn share(&self, value: f64) -> Option<f64> {
         let share = match self.scale {
             Linear => (value - self.from) / (self.to - self.from),
@@ -163,7 +162,7 @@ impl Axis {
     }
 }
 
-/// How many digits after the point tell multiples of `step` apart; at most six.
+/// How many digits after the point distinguish multiples of `step`; at most six.
 fn digits_after_point(step: f64) -> usize {
     (0..6)
         .find(|digits| step * 10_f64.powi(*digits) > 0.999)
@@ -177,7 +176,7 @@ fn counted(last: f64) -> impl Iterator<Item = f64> {
         .take_while(move |at| *at <= last)
 }
 
-/// The smallest of 1, 2, 5, 10 ... that is not below `step`, at any power of ten.
+/// The smallest of 1, 2, 5, 10 (times any power of ten) that is not below `step`.
 fn round_step(step: f64) -> f64 {
     let power = 10_f64.powf(step.log10().floor());
     let digit = [1.0, 2.0, 5.0]
@@ -240,7 +239,7 @@ impl Plot {
         let (mut path, mut surface) = (String::new(), String::new());
         for stretch in places.split(Option::is_none) {
             let mut stretch: Vec<(f64, f64)> = stretch.iter().copied().flatten().collect();
-            // A point alone would not be seen.
+            // A single point would not be visible.
             if let [(x, y)] = stretch[..] {
                 stretch = vec![(x - LONE, y), (x + LONE, y)];
             }
@@ -274,7 +273,7 @@ impl Plot {
     }
 
     fn draw_legend(&self, svg: &mut String) {
-        // Letters are at most this wide, also on a narrow page where they are drawn larger.
+        // Letters are at most this wide, even on a narrow page, where they are drawn larger.
         const LETTER: f64 = 7.2;
         let curves = self.curves.iter().enumerate();
         let curves = curves.map(|(index, curve)| (format!("curve c{index}"), curve.name));
@@ -283,7 +282,7 @@ impl Plot {
             .iter()
             .map(|limit| ("limit".to_owned(), limit.name.as_str()));
         let mut x = 10.0;
-        // Several lines may share one name.
+        // Lines without a name belong to the last one that has one.
         for (class, name) in curves.chain(limits).filter(|(_, name)| !name.is_empty()) {
             line(svg, &class, [x, 16.0, x + 20.0, 16.0]);
             label(svg, "start", [x + 24.0, 19.5], name);

@@ -1,6 +1,6 @@
-//! The page of plain load on modelled storage: what came of it, four pictures over time, what happened, and the tables.
+//! The page of plain load on modelled storage: the outcome, four pictures over time, the log of events, and the tables.
 //!
-//! There is no mail server and no rule here, so there is no verdict of a qualification: only whether data was lost.
+//! There is no mail server and no rule, so there is no verdict but whether data was lost.
 
 use serde::Serialize;
 
@@ -10,55 +10,55 @@ use crate::table::Table;
 
 const TEMPLATE: &str = include_str!("storage.html");
 
-/// A part of the measured time. Times are in seconds from when measuring began.
+/// A part of the measured time. Times are in seconds from the start of the measurement.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StorageInterval {
-    /// When it began.
+    /// When it began, in seconds.
     pub begin_s: f64,
-    /// How long it was.
+    /// Its length, in seconds.
     pub length_s: f64,
-    /// Reads of hosts per second.
+    /// Host reads per second.
     pub reads_per_s: f64,
-    /// Writes of hosts per second.
+    /// Host writes per second.
     pub writes_per_s: f64,
-    /// Mean and 99th percentile of reads; none without reads.
+    /// Mean and p99 of reads, in milliseconds; `None` without reads.
     pub read_ms: Option<(f64, f64)>,
-    /// The same of writes.
+    /// Mean and p99 of writes, in milliseconds; `None` without writes.
     pub write_ms: Option<(f64, f64)>,
-    /// Utilisation of the busiest drive.
+    /// Utilisation of the busiest drive, in percent.
     pub busiest_percent: f64,
-    /// Share of the write cache that drives lack; none without a cache.
+    /// Dirty share of the write cache, in percent; `None` without a cache.
     pub dirty_percent: Option<f64>,
-    /// Share of the reads behind the cache that a solid-state tier answered; none without one.
+    /// Share of the reads behind the cache that a solid-state tier served, in percent; `None` without a tier.
     pub tier_percent: Option<f64>,
-    /// Share of a pool's room in use at its end, percent; without LUNs in pages none.
+    /// Share of a pool's space in use at the end, in percent; `None` without LUNs in pages.
     pub room_percent: Option<f64>,
 }
 
-/// What stands on the page.
+/// The content of the page.
 #[derive(Clone, Debug, Default)]
 pub struct StoragePage<'a> {
     /// The scenario's name.
     pub name: &'a str,
     /// Whether data was lost.
     pub is_lost: bool,
-    /// What came of it.
+    /// The outcome.
     pub sentence: String,
     /// What was simulated.
     pub subtitle: String,
-    /// Numbers beside it, each with its unit and what it is.
+    /// Main numbers, each with its unit and label.
     pub figures: Vec<(String, &'static str, &'static str)>,
-    /// The measured time, piece by piece.
+    /// The measured time, in intervals.
     pub intervals: Vec<StorageInterval>,
-    /// When something befell the storage, in seconds from when measuring began.
+    /// Times of incidents, in seconds from the start of the measurement.
     pub incidents_s: Vec<f64>,
-    /// What happened, each with when.
+    /// The log: time and text of each event.
     pub notes: Vec<(String, String)>,
     /// Further tables.
     pub tables: Vec<Table>,
-    /// The command that makes it again.
+    /// The command that repeats the run.
     pub command: String,
-    /// The scenario as it was written.
+    /// The scenario as written.
     pub scenario: &'a str,
 }
 
@@ -84,7 +84,7 @@ struct Shown<'a> {
     scenario: &'a str,
 }
 
-/// The page as a file that needs nothing else.
+/// The page as a self-contained file.
 pub fn storage_html(page: &StoragePage<'_>) -> String {
     let plots = [rates(page), reads(page), writes(page), shares(page)];
     let drawn = plots.into_iter().map(|plot| Picture {
@@ -135,7 +135,7 @@ fn plot(page: &StoragePage<'_>, title: &'static str, curves: Vec<Curve>, y: Axis
         curves,
         limits: incidents
             .map(|(number, at)| Limit {
-                // One name for all.
+                // One legend entry for all.
                 name: if number == 0 {
                     "incident".to_owned()
                 } else {

@@ -1,37 +1,37 @@
-//! The page of a sweep: one key of a scenario is varied, and what comes of it is drawn.
+//! The page of a sweep: one key of a scenario is varied and the results are drawn.
 
 use super::plot::{Axis, Curve, Limit, Plot};
 use super::{GENERATOR, STYLE, escape::escape};
 use crate::table::{Cell, Column, Row, Table};
 
-/// What came of one value of the key.
+/// The result for one value of the key.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SweepPoint {
-    /// The value, as it was set.
+    /// The value as it was set.
     pub value: String,
-    /// The same as a number: its place on the axis.
+    /// The value as a number: its place on the axis.
     pub at: f64,
-    /// What was measured; nothing where the scenario was refused with this value.
+    /// The measured figures; `None` when the scenario was refused with this value.
     pub figures: Option<SweepFigures>,
-    /// What became of it: `hold`, or why not.
+    /// The outcome: `hold`, or why not.
     pub outcome: String,
 }
 
-/// What was measured with one value.
+/// Figures measured with one value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SweepFigures {
     /// Database reads and writes per second.
     pub io_per_s: f64,
-    /// Mean of database reads.
+    /// Mean latency of database reads, in milliseconds.
     pub read_ms: f64,
-    /// Mean of database writes.
+    /// Mean latency of database writes, in milliseconds.
     pub write_ms: f64,
-    /// Mean of log writes.
+    /// Mean latency of log writes, in milliseconds.
     pub log_ms: f64,
 }
 
-/// The page for `points` of `key` in a scenario called `name`; reads should stay below `limit_ms`. `sentence` says what was
-/// found, and may be empty.
+/// The page for `points` of `key` in the scenario `name`; reads should stay below `limit_ms`. `sentence` sums up the result and may
+/// be empty.
 pub fn sweep_html(
     name: &str,
     key: &str,

@@ -1,7 +1,7 @@
-//! What a run recorded while it went on, read back from `counters.csv`.
+//! What a run recorded in `counters.csv`, read back.
 //!
-//! A finished run needs the rows of the whole server only, for its pictures. A run that did not end needs all of them:
-//! its numbers are added up from them. The table is read line by line, so its length does not matter to memory.
+//! The pictures of a finished run need only the rows of the whole server. The numbers of a run that did not end are added up from
+//! all rows. The table is read line by line, so memory use does not grow with its length.
 
 mod row;
 
@@ -13,18 +13,18 @@ use crate::streams::{CACHE, DATABASE_READ, DATABASE_WRITE, HOST, LOG_WRITE, PAGE
 use brunt_stats::read_line;
 use row::{Columns, Row};
 
-/// The rows of a table, put together.
+/// The rows of a table, combined.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recorded {
-    /// Where the first sample began, in seconds from the begin of the run.
+    /// When the first sample began, in seconds from the beginning of the run.
     pub begin_s: f64,
-    /// The whole server over time, from the begin of the collection.
+    /// The whole server over time, from the beginning of the collection.
     pub samples: Vec<Sample>,
-    /// Every stream of the table, added up; empty unless asked for.
+    /// Totals of every stream; empty for [`Wanted::Samples`].
     pub totals: BTreeMap<String, Total>,
 }
 
-/// A stream over all samples.
+/// Totals of one stream over all samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Total {
     /// Number of I/Os or events.
@@ -33,24 +33,24 @@ pub struct Total {
     pub bytes: u64,
     /// Sum of all latencies.
     pub latency_ms_sum: f64,
-    /// The longest latency; nothing when there was none.
+    /// The longest latency; `None` without I/O.
     pub latency_ms_max: Option<f64>,
     /// Values of the samples that are neither counts nor latencies.
     pub values: Watched,
 }
 
-/// Which rows are wanted.
+/// Which rows to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
-    /// Those of the whole server, for pictures.
+    /// Rows of the whole server, for pictures.
     Samples,
-    /// All of them, added up as well.
+    /// All rows, with totals.
     Totals,
 }
 
 impl Recorded {
-    /// Reads a table. Rows that make no sense are left out, and so is a last line without its end: the program was killed
-    /// when it wrote it.
+    /// Reads a table. Malformed rows are skipped, and so is a last line without a line end: the program was killed while it wrote
+    /// it.
     ///
     /// # Errors
     /// When the table cannot be read.
@@ -66,7 +66,7 @@ impl Recorded {
             if line.pop() != Some(b'\n') {
                 break;
             }
-            // Names of streams of one file have a point before the third comma; most rows are theirs.
+            // Names of streams of one file contain a dot; most rows are theirs.
             if wanted == Wanted::Samples && columns.stream(&line).is_none_or(|s| s.contains(&b'.'))
             {
                 continue;
@@ -122,7 +122,7 @@ impl Recorded {
         }
     }
 
-    /// How long was collected, in seconds.
+    /// Length of the collection, in seconds.
     pub fn length_s(&self) -> f64 {
         let last = self.samples.last();
         last.map_or(0.0, |sample| sample.begin_s + sample.length_s)
@@ -156,7 +156,7 @@ impl Total {
         }
     }
 
-    /// Mean of all latencies; nothing when there was none.
+    /// Mean of all latencies; `None` without I/O.
     pub fn latency_ms_mean(&self) -> Option<f64> {
         let counted = self.count > 0 && self.latency_ms_max.is_some();
         counted.then(|| self.latency_ms_sum / self.count as f64)

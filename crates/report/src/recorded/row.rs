@@ -1,11 +1,11 @@
-//! One row of `counters.csv`. Columns are found by their names, so later ones do not disturb.
+//! One row of `counters.csv`. Columns are found by name, so new ones do no harm.
 
 use std::borrow::Cow;
 use std::str;
 
 use crate::table::TEXT_MARK;
 
-/// Where the columns stand.
+/// The position of each column.
 pub(super) struct Columns {
     begin: usize,
     length: usize,
@@ -34,7 +34,7 @@ pub(super) struct Row<'l> {
 }
 
 impl Columns {
-    /// The columns that a head names; nothing when one is missing.
+    /// The columns of a head; `None` when one is missing.
     pub(super) fn of(head: &[u8]) -> Option<Self> {
         let head = str::from_utf8(head).ok()?;
         let names: Vec<&str> = head.trim_end().split(',').collect();
@@ -53,12 +53,12 @@ impl Columns {
         })
     }
 
-    /// The stream of a line as it is written, quotes included.
+    /// The stream of a line as written, quotes included.
     pub(super) fn stream<'l>(&self, line: &'l [u8]) -> Option<&'l [u8]> {
         fields(line).nth(self.stream)
     }
 
-    /// The row of a line; nothing when it makes no sense.
+    /// Parses a line; `None` when it is malformed.
     pub(super) fn row<'l>(&self, line: &'l [u8]) -> Option<Row<'l>> {
         let fields: Vec<&str> = fields(line)
             .map(str::from_utf8)
@@ -66,7 +66,7 @@ impl Columns {
             .ok()?;
         let field = |at: usize| fields.get(at).copied();
         let number = |at: usize| field(at)?.parse::<f64>().ok();
-        // An empty field is nothing, and nothing of something counted is zero.
+        // An empty field is `None`; an empty count is zero.
         let whole = |at: usize| match field(at)? {
             "" => Some(0),
             text => text.parse::<u64>().ok(),
@@ -87,7 +87,7 @@ impl Columns {
     }
 }
 
-/// The fields of a line; a comma between quotes is none.
+/// The fields of a line; commas between quotes do not separate.
 fn fields(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut within = false;
     line.split(move |byte| {

@@ -1,11 +1,11 @@
-//! For spreadsheets and scripts.
+//! Tables for spreadsheets and scripts.
 
 use std::fmt::Write;
 
 use super::Cell;
 use crate::one_line;
 
-/// Appends a row: numbers as programs read them, and an empty cell for nothing.
+/// Appends a row: plain numbers, and an empty cell for [`Cell::Nothing`].
 pub fn csv_row(text: &mut String, cells: &[Cell]) {
     for (at, cell) in cells.iter().enumerate() {
         if at > 0 {
@@ -26,12 +26,12 @@ pub fn csv_row(text: &mut String, cells: &[Cell]) {
     text.push('\n');
 }
 
-/// What a spreadsheet takes for the begin of a formula, and the mark that tells it otherwise.
+/// Characters at which a spreadsheet begins a formula, and the mark that prevents it.
 const FORMULA: [char; 5] = ['=', '+', '-', '@', TEXT_MARK];
-/// Stands before a text that would be taken for a formula, and before one that begins with the mark itself.
+/// Precedes a text that would be read as a formula, and one that begins with the mark itself.
 pub(crate) const TEXT_MARK: char = '\'';
 
-/// A text as a cell. Control characters are written out, so that a row is a line.
+/// A text as a cell. Control characters are written out, so that a row stays on one line.
 fn field(text: &str) -> String {
     let text = one_line(text);
     let mark = if text.starts_with(FORMULA) { "'" } else { "" };

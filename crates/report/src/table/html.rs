@@ -1,6 +1,6 @@
-//! For a web page: a grid below its head, or pairs of a name and a value.
+//! Tables for a web page: a grid below its head, or pairs of a name and a value.
 //!
-//! Templates get the title, the note, and the table itself as `html`.
+//! Templates see the title, the note, and the table as `html`.
 
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
@@ -9,7 +9,7 @@ use super::{Row, Table};
 use crate::html::escape;
 
 impl Table {
-    /// The table itself; every cell is escaped.
+    /// The `table` element; every cell is escaped.
     pub fn to_html(&self) -> String {
         match self.columns.is_empty() {
             true => self.pairs_html(),
@@ -31,7 +31,7 @@ impl Table {
         )
     }
 
-    /// Scripts look for the line after a name, and count rows: the head is there and not shown.
+    /// Scripts look for the line after a name, and count rows: so the head is there but hidden.
     fn pairs_html(&self) -> String {
         let rows = self.rows.iter().map(|row| {
             let [name, value] = [0, 1].map(|at| escape(&row.cells[at].to_string()));

@@ -1,9 +1,9 @@
-//! For a page of documentation.
+//! Tables for documentation.
 
 use super::Table;
 
 impl Table {
-    /// The table, a line for each row.
+    /// The table, one line for each row.
     pub fn to_markdown(&self) -> String {
         let names: Vec<_> = self.columns.iter().map(|c| shown(&c.name)).collect();
         let sides = self.columns.iter().map(|column| match column.is_number {
@@ -22,7 +22,7 @@ impl Table {
     }
 }
 
-/// A cell that neither ends its row nor its column.
+/// A cell with line breaks and column separators taken out.
 fn shown(cell: &str) -> String {
     cell.replace('\n', " ").replace('|', "\\|")
 }

@@ -1,4 +1,4 @@
-//! Tables: made once, of typed cells, and written in four ways.
+//! Tables of typed cells, built once and written in four formats.
 //!
 //! | writer | numbers | nothing |
 //! | --- | --- | --- |
@@ -19,28 +19,28 @@ use std::fmt;
 
 use crate::{decimals, grouped};
 
-/// What stands in one place of a table.
+/// One cell of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell {
     /// Words.
     Text(String),
-    /// How many: `1,024`.
+    /// A count: `1,024`.
     Count(u64),
-    /// What was measured, with as many decimals as matter: `4.29`.
+    /// A measured number, with the decimals of [`decimals`]: `4.29`.
     Number(f64),
-    /// The same with a fixed number of decimals.
+    /// A number with a fixed number of decimals.
     Fixed(f64, usize),
-    /// A part of a whole, 0 to 1: `40 %`.
+    /// A share from 0 to 1: `40 %`.
     Share(f64),
     /// Not measured, or not applicable.
     Nothing,
 }
 
-/// A column with its name.
+/// A named column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
     name: String,
-    /// Numbers are flush right.
+    /// Numbers are aligned right.
     is_number: bool,
 }
 
@@ -48,24 +48,24 @@ pub struct Column {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     cells: Vec<Cell>,
-    /// A CSS class for the last cell of a pair or for the whole row; often empty.
+    /// A CSS class for the whole row, or for the value of a pair; often empty.
     pub(crate) class: &'static str,
 }
 
 /// A table.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Table {
-    /// What stands above it; often empty.
+    /// A line above the table; often empty.
     pub(crate) title: String,
     /// Empty when the rows are pairs of a name and a value.
     columns: Vec<Column>,
     pub(crate) rows: Vec<Row>,
-    /// A line below it; often empty.
+    /// A line below the table; often empty.
     note: String,
 }
 
 impl fmt::Display for Cell {
-    /// As people read it.
+    /// The cell for people.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Text(text) => f.write_str(text),
@@ -132,7 +132,7 @@ impl Row {
         Self::classed(cells, "")
     }
 
-    /// A row that a page shows in its own way.
+    /// A row with a CSS class.
     pub fn classed(cells: impl IntoIterator<Item = impl Into<Cell>>, class: &'static str) -> Self {
         Self {
             cells: cells.into_iter().map(Into::into).collect(),
@@ -145,7 +145,7 @@ impl Table {
     /// A table of `columns` and `rows`.
     ///
     /// # Panics
-    /// When a row has another number of cells than there are columns.
+    /// When a row has more or fewer cells than there are columns.
     pub fn new(
         columns: impl IntoIterator<Item = Column>,
         rows: impl IntoIterator<Item = Row>,
@@ -160,7 +160,7 @@ impl Table {
         }
     }
 
-    /// Columns of words below `head`.
+    /// A table of words with the given `head`.
     ///
     /// # Panics
     /// As [`Table::new`].
@@ -168,7 +168,7 @@ impl Table {
         Self::new(head.iter().map(|name| Column::words(*name)), rows).titled(title)
     }
 
-    /// Names and values, two columns without a head.
+    /// Names and values: two columns without a head.
     pub fn pairs(title: &str, pairs: Vec<(&str, String)>) -> Self {
         let row = |(name, value): (&str, String)| Row::new([name.to_owned(), value]);
         let rows = pairs.into_iter().map(row).collect();
@@ -178,24 +178,24 @@ impl Table {
         }
     }
 
-    /// The same table with a title.
+    /// Sets the title.
     #[must_use]
     pub fn titled(self, title: &str) -> Self {
         let title = title.to_owned();
         Self { title, ..self }
     }
 
-    /// The same table with a line below it.
+    /// Sets the line below the table.
     #[must_use]
     pub fn noted(self, note: &str) -> Self {
         let note = note.to_owned();
         Self { note, ..self }
     }
 
-    /// Puts a column before the one that is number `at`.
+    /// Inserts a column at index `at`.
     ///
     /// # Panics
-    /// When there are not as many cells as rows.
+    /// When there are fewer cells than rows.
     pub fn insert(&mut self, at: usize, column: Column, cells: impl IntoIterator<Item = Cell>) {
         self.columns.insert(at, column);
         let mut cells = cells.into_iter();
@@ -205,7 +205,7 @@ impl Table {
         }
     }
 
-    /// Every cell of the first `count` columns, to be changed.
+    /// Every cell of the first `count` columns.
     pub fn cells_mut(&mut self, count: usize) -> impl Iterator<Item = &mut Cell> {
         let rows = self.rows.iter_mut();
         rows.flat_map(move |row| row.cells.iter_mut().take(count))
@@ -217,7 +217,7 @@ impl Table {
     }
 }
 
-/// Every writer, of the same table.
+/// Every writer, on the same table.
 #[cfg(test)]
 mod tests {
     use super::*;

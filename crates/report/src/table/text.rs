@@ -1,17 +1,17 @@
-//! For a terminal: columns as wide as their widest cell, two blanks between them.
+//! Tables for a terminal: columns as wide as their widest cell, two spaces apart.
 
 use super::Table;
 use crate::escaped;
 
 impl Table {
-    /// The table, without a line break at its end.
+    /// The table, without a line break at the end.
     pub fn to_text(&self) -> String {
         self.text_lines().join("\n")
     }
 
     /// A line for the head and one for each row.
     pub fn text_lines(&self) -> Vec<String> {
-        // Colours of ours stay; what else begins with an escape ends where the text is shown.
+        // Our own colours stay. Other escapes are written out where the text is shown.
         let shown = |cell: &str| escaped(cell, |c| c == '\x1b').into_owned();
         let head: Vec<String> = self.columns.iter().map(|c| shown(&c.name)).collect();
         let rows = self.rows.iter().map(|row| {
@@ -26,7 +26,7 @@ impl Table {
         let line = |cells: &Vec<String>| {
             let cells = cells.iter().zip(&widths).zip(&self.columns);
             let cells = cells.map(|((cell, width), column)| {
-                // Widths of `format!` end at 65,535.
+                // Widths in `format!` end at 65,535.
                 let blanks = " ".repeat(width - cell.chars().count());
                 match column.is_number {
                     true => format!("{blanks}{cell}"),

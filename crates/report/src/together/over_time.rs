@@ -1,12 +1,12 @@
-//! Samples of several hosts, laid over one another.
+//! Combines the samples of several hosts.
 //!
-//! Hosts sample on grids of their own. The grid of the first run that has one is kept; a sample of another host counts in
-//! the interval that its middle falls into.
+//! Each host samples on its own grid. The grid of the first run that has samples is kept; a sample of another host belongs to the
+//! interval that contains its middle.
 
 use crate::result::{Flow, Sample};
 use crate::{Run, Timestamp};
 
-/// The samples of all `runs`, from the begin of the earliest collection.
+/// The samples of all `runs`, from the beginning of the earliest collection.
 pub(super) fn samples(runs: &[Run]) -> Vec<Sample> {
     let begin = |run: &Run| run.result.times.collection_started;
     let Some(earliest) = runs.iter().filter_map(begin).min() else {
@@ -56,7 +56,7 @@ fn both(one: &Sample, other: &Sample) -> Sample {
     }
 }
 
-/// Rates add up, means are weighed by them. A percentile of both lies between theirs; the longer one is kept.
+/// Adds rates and weighs means by them. The percentile of both lies between the two; the larger is kept.
 fn add(one: &Flow, other: &Flow) -> Flow {
     let longer =
         |one: Option<f64>, other: Option<f64>| one.into_iter().chain(other).reduce(f64::max);

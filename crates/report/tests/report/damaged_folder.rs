@@ -1,4 +1,4 @@
-//! Run folders that are not as a run leaves them: parts are missing or cut off, or somebody put links in the place of files.
+//! Damaged run folders: files are missing, cut off, or replaced by links.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -97,7 +97,7 @@ fn without_a_result_there_is_what_the_tables_tell() {
     }
     fs::remove_file(folder.join("result.json")).unwrap();
     is_rebuilt(&folder);
-    // Another version's is not damaged.
+    // A result of another version is not damaged.
     fs::write(
         folder.join("result.json"),
         "{\"schema\": \"brunt.result/9\"}",
@@ -151,7 +151,7 @@ fn a_table_without_an_end_is_an_error() {
         .write(true)
         .open(folder.join("counters.csv"))
         .unwrap();
-    // A hole: it takes no room, and reads as zeros for a long time.
+    // A sparse file: it takes no space, and reads as zeros for a long time.
     table.set_len(1 << 40).unwrap();
     assert_eq!(
         error(&folder),

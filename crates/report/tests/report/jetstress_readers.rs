@@ -1,13 +1,13 @@
-//! The report, read the way scripts for Jetstress reports read it.
+//! Reads the report as scripts for Jetstress reports do.
 //!
 //! One script counts (jacobklitzke/Jetstress-HTML-Parse, `JetstressParse.java`): all `fieldset`s of the page, all `tr` of a
-//! fieldset, all `td` of a row, and takes the text of a cell for a number. Others look for a line (`xExchJetstress` of
-//! xExchange; `JetstressAutomation.ps1`): the value is on the line after its name.
+//! fieldset, all `td` of a row. It parses the text of a cell as a number. Others look for a line (`xExchJetstress` of xExchange;
+//! `JetstressAutomation.ps1`): the value is on the line after its name.
 
 use brunt_report::report_html;
 use brunt_report::result::{Backup, Recovery, Verdict};
 
-/// What stands in each `<name>` element of `html`. None of these elements contains another of its kind.
+/// The content of each `<name>` element of `html`. None of these elements contains another of its kind.
 fn elements<'h>(html: &'h str, name: &str) -> Vec<&'h str> {
     let (open, close) = (format!("<{name}"), format!("</{name}>"));
     let parts = html.split(open.as_str()).skip(1);
@@ -22,7 +22,7 @@ fn elements<'h>(html: &'h str, name: &str) -> Vec<&'h str> {
         .collect()
 }
 
-/// The texts of the cells of each row of a fieldset.
+/// The cell texts of each row of a fieldset.
 fn rows(fieldset: &str) -> Vec<Vec<&str>> {
     let rows = elements(fieldset, "tr");
     rows.into_iter().map(|row| elements(row, "td")).collect()
@@ -104,7 +104,7 @@ fn a_script_that_counts_finds_backup_and_recovery() {
     assert!(html.contains("<b>500</b> ms<span>for one log, mean"));
 }
 
-/// The line after the one that holds `name` in a cell of a row's head.
+/// The line after the row head `name`.
 fn line_after<'h>(html: &'h str, name: &str) -> &'h str {
     let wanted = format!("<td class=\"grid_row_header\">{name}</td>");
     let mut lines = html.lines().skip_while(|line| !line.contains(&wanted));

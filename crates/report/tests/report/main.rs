@@ -1,4 +1,4 @@
-//! Reports from outside, in one program: each file is a subject.
+//! Tests of the public interface, in one program: one file for each subject.
 
 mod damaged_folder;
 mod jetstress_readers;

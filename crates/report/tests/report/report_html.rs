@@ -1,4 +1,4 @@
-//! The report holds what it has to hold, in the order readers expect, and nothing a user wrote runs.
+//! The report is complete, in the order that readers expect, and executes nothing that a user wrote.
 
 use brunt_report::result::{Outcome, Verdict};
 use brunt_report::{Run, report_html};

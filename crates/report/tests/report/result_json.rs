@@ -1,8 +1,9 @@
-//! The written form of a result is a promise: files of this version stay readable, and fields are only added.
+//! The format of a result is a promise: files of this version stay readable, and fields are only added.
 //!
-//! `result_v2.json` is what this version wrote for the made-up run, `result_v1.json` what the version before it wrote, and `docs/result.schema.json` says what every result
-//! has. When a field is added on purpose, write both anew with `BRUNT_BLESS=1 cargo test -p brunt-report`, and look
-//! at the difference: a line outside `details` that vanished or changed breaks somebody's script.
+//! `result_v2.json` is what this version wrote for the made-up run, and `result_v1.json` what the version before it wrote.
+//! `docs/result.schema.json` describes what every result has. When a field is added on purpose, rewrite the files with
+//! `BRUNT_BLESS=1 cargo test -p brunt-report` and read the diff: a line outside `details` that vanished or changed breaks users'
+//! scripts.
 
 use brunt_report::RunResult;
 use brunt_report::result::{Backup, Direction, Group, Recovery, ResultError};
@@ -12,7 +13,7 @@ const KEPT: &str = include_str!("result_v2.json");
 const KEPT_V1: &str = include_str!("result_v1.json");
 const SCHEMA: &str = include_str!("../../../../docs/result.schema.json");
 
-/// The made-up result with few buckets, so that the kept file stays small.
+/// The made-up result with few buckets, which keeps the stored file small.
 fn small() -> RunResult {
     let mut result = crate::sample::run(false).result;
     for distribution in &mut result.storage.details.distributions {

@@ -1,4 +1,4 @@
-//! Several hosts as one: what adds up, what stays apart, and what does not belong together.
+//! Several hosts as one test: what adds up, what stays separate, and what does not belong together.
 
 use brunt_report::result::Verdict;
 use brunt_report::{Run, TogetherError, are_one_test, report_html, side_by_side_html, together};
@@ -78,7 +78,7 @@ fn one_failure_fails_all_and_is_named() {
     );
 }
 
-/// `run`, begun so much later.
+/// `run`, begun `seconds` later.
 fn later(mut run: Run, seconds: u64) -> Run {
     let times = &mut run.result.times;
     times.started = times.started.after(seconds);

@@ -1,4 +1,4 @@
-//! Jetstress 2007 and before: what the disk of each database and each log saw, in seconds.
+//! Jetstress 2007 and before: rates and latencies (in seconds) of the disk of each database and each log.
 
 use super::named;
 use crate::result::{IoNumbers, RunResult};

@@ -10,11 +10,11 @@
 //!   5 ..                    (Test Log)                         maintenance, replication, total, host (Test Log)
 //! ```
 //!
-//! A backup or recovery report begins with its statistics instead, and the rest follows.
+//! Reports of a backup or recovery begin with its statistics; the rest follows.
 //!
-//! Source of sections, columns and their order: published reports of Jetstress 08.02 (EqualLogic PS5000XV, 2008) and
-//! 15.00.0995 (Dell PowerVault MD3820f, 2015), and the scripts named in [`super`]. Where several databases share a log
-//! stream their I/O is added up, because an instance was the unit of that program's counters.
+//! Sections, columns and their order come from published reports of Jetstress 08.02 (EqualLogic PS5000XV, 2008) and 15.00.0995
+//! (Dell PowerVault MD3820f, 2015), and from the scripts named in [`super`]. Where several databases share a log stream their I/O
+//! is added up, because the counters of Jetstress were per instance.
 
 mod host;
 mod instances;
@@ -25,7 +25,7 @@ mod summary;
 use crate::result::{Instance, IoNumbers, RunResult, Server};
 use crate::table::Table;
 
-/// All of them.
+/// All tables.
 pub(super) fn all(result: &RunResult) -> Vec<Table> {
     let mut tables = statistics::all(result);
     tables.extend([
@@ -42,13 +42,13 @@ pub(super) fn all(result: &RunResult) -> Vec<Table> {
     tables
 }
 
-/// Whether the profile is of a time when the counters were those of disks and not of instances.
+/// Whether the profile belongs to a version whose counters were per disk rather than per instance.
 fn counts_logical_disks(result: &RunResult) -> bool {
     let profile = result.storage.details.setup.profile.as_str();
     ["exchange-2003", "exchange-2007"].contains(&profile)
 }
 
-/// Every instance with the name it has in a table: with its server's when there are several.
+/// Every instance with its name in a table; the server's name is added when there are several servers.
 fn named(result: &RunResult) -> impl Iterator<Item = (String, &Instance)> {
     let several = result.storage.servers.len() > 1;
     let of = move |server: &'_ Server, instance: &Instance| match several {
@@ -61,7 +61,7 @@ fn named(result: &RunResult) -> impl Iterator<Item = (String, &Instance)> {
     })
 }
 
-// A stream without I/O reads 0.000, as it did there.
+// A stream without I/O shows 0.000, as in Jetstress.
 fn latency(stream: &IoNumbers) -> String {
     format!("{:.3}", stream.latency_ms_mean.unwrap_or(0.0))
 }

@@ -1,9 +1,9 @@
-//! What a backup or a recovery test is about: the first table of its report, with rows for the mean and the sum.
+//! The first table of a backup or recovery report: its statistics, with rows for the mean and the sum.
 
 use crate::result::{Backup, Recovery, RunResult, Server};
 use crate::table::{Row, Table};
 
-/// Empty unless there was a backup or a recovery.
+/// Empty without a backup or a recovery.
 pub(super) fn all(result: &RunResult) -> Vec<Table> {
     let backups: Vec<_> = each(result, |server| &server.backup);
     let recoveries: Vec<_> = each(result, |server| &server.recovery);

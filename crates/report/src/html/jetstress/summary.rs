@@ -80,7 +80,7 @@ pub(super) fn sizing(result: &RunResult) -> Table {
     Table::pairs("Database Sizing and Throughput", with_shares(result, rows))
 }
 
-/// Jetstress counts threads as its version understands them, and says for what where that is not the server.
+/// The thread count as that version of Jetstress counts it, with its scope when that is not the server.
 fn threads(setup: &Setup) -> String {
     match setup.session_scope.as_str() {
         "instance" => format!("{} (per-storage group)", setup.sessions_each),
@@ -89,8 +89,8 @@ fn threads(setup: &Setup) -> String {
     }
 }
 
-/// A throughput test has shares of capacity and of throughput where others have a target. Scripts that read later reports count
-/// on the row of the target, so there the shares stand at the end.
+/// A throughput test shows shares of capacity and throughput where other tests have a target. Scripts that read later reports rely
+/// on the row of the target, so there the shares are appended instead.
 fn with_shares<'a>(result: &RunResult, mut rows: Vec<(&'a str, String)>) -> Vec<(&'a str, String)> {
     let setup = &result.storage.details.setup;
     let Some(throughput) = setup.throughput_percent else {
@@ -109,7 +109,7 @@ fn with_shares<'a>(result: &RunResult, mut rows: Vec<(&'a str, String)>) -> Vec<
     rows
 }
 
-/// Bytes of a log buffer of ESE: a sector.
+/// Bytes of an ESE log buffer: one sector.
 const LOG_BUFFER: u64 = 512;
 
 pub(super) fn parameters(result: &RunResult) -> Table {

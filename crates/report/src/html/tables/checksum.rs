@@ -1,4 +1,4 @@
-//! What verification found: databases one by one, logs by the folder, because a long run leaves thousands of them.
+//! Results of verification: each database on its own, logs by folder, because a long run leaves thousands of them.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use super::{Row, Table};
 use crate::result::{Instance, RunResult, VerifiedFile};
 use crate::{decimals, grouped};
 
-/// Every database, every folder of logs, and all of them together.
+/// Every database, every folder of logs, and the sum.
 pub(super) fn checksum(result: &RunResult) -> Table {
     let mut rows = Vec::new();
     let mut sum = Checked::default();
@@ -47,7 +47,7 @@ pub(super) fn checksum(result: &RunResult) -> Table {
         .noted("Of a log, segments count as pages. result.json has a line for each log file.")
 }
 
-/// What verification found in some files.
+/// Verification results of some files.
 #[derive(Clone, Copy, Default)]
 struct Checked {
     files: u64,

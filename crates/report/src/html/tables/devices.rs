@@ -1,4 +1,4 @@
-//! The devices under the databases and logs, each as it describes itself: what a report that is signed was measured on.
+//! The devices under the databases and logs, as they describe themselves: a report must show what it was measured on.
 
 use brunt_units::ByteSize;
 
@@ -7,12 +7,12 @@ use crate::result::{Device, RunResult, Volume, WriteCache};
 
 const UNTOLD: &str = "not told";
 
-/// Every device under every volume, once for each server, from the top down.
+/// Every device under every volume, from the top down, each once for each server.
 pub(super) fn devices(result: &RunResult) -> Table {
     let mut rows = Vec::new();
     for server in &result.storage.servers {
         let mut shown: Vec<&str> = Vec::new();
-        // A model's volumes have no devices, and no machine that could tell of them.
+        // A model's volumes have no devices, and its server has no processors.
         let volumes = &server.details.backend.volumes;
         for volume in volumes
             .iter()
@@ -47,7 +47,7 @@ pub(super) fn devices(result: &RunResult) -> Table {
     )
 }
 
-/// A volume of which no device is known: a file server, memory, an overlay.
+/// A volume without a known device: a file server, memory, an overlay.
 fn unknown(volume: &Volume) -> Row {
     let what = format!("no block device is known ({})", volume.file_system);
     let mut cells = vec![volume.mount.clone(), what];
@@ -57,7 +57,7 @@ fn unknown(volume: &Volume) -> Row {
 
 fn row(device: &Device) -> Row {
     let told = |text: &Option<String>| text.clone().unwrap_or_else(|| UNTOLD.to_owned());
-    // Who made it is a question for drives only.
+    // Only drives are expected to have a model, a serial number and firmware.
     let identity = |text: &Option<String>| match (device.is_leaf, text) {
         (false, None) => "-".to_owned(),
         _ => told(text),
@@ -97,7 +97,7 @@ fn queue(device: &Device) -> String {
     }
 }
 
-/// `512`, or `512 in 4096` where writes of one sector are read, changed and written.
+/// `512`, or `512 in 4096` where the device must read, change and rewrite a physical sector.
 fn sectors(device: &Device) -> String {
     match (device.logical_sector_bytes, device.physical_sector_bytes) {
         (Some(logical), Some(physical)) if physical > logical => format!("{logical} in {physical}"),

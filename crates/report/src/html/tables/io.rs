@@ -1,10 +1,10 @@
-//! I/O in our own tables: by server, by instance with percentiles, by file.
+//! I/O in our own tables: by server, by instance with percentiles, and by file.
 
 use super::{Row, Table};
 use crate::result::{Instance, IoNumbers, LatencySummary, RunResult};
 use crate::{decimals, grouped};
 
-/// Each server and all of them together; empty when there is only one.
+/// Each server and their sum; empty when there is only one.
 pub(in crate::html) fn servers(result: &RunResult) -> Table {
     let mut all: Vec<&Instance> = Vec::new();
     let mut rows = Vec::new();
@@ -56,7 +56,7 @@ fn server_row(name: &str, instances: &[&Instance]) -> Row {
     Row::new(cells)
 }
 
-/// How the latencies of each instance were spread, at the device and as an operation waits for it.
+/// The latency distribution of each instance, at the device and as operations wait for it.
 pub(super) fn spread(result: &RunResult) -> Table {
     let several = result.storage.servers.len() > 1;
     let mut rows = Vec::new();

@@ -1,4 +1,4 @@
-//! The tables that are our own: rules, I/O by file with percentiles, verification, durability, volumes, devices, origin.
+//! Tables that Jetstress does not have: rules, I/O by file with percentiles, verification, durability, volumes, devices, origin.
 
 mod checksum;
 mod devices;
@@ -11,7 +11,7 @@ use crate::result::{Backend, Machine, Outcome, RunResult, Tuning, WriteCache};
 use crate::table::{Row, Table};
 use crate::{decimals, grouped};
 
-/// The rules and what became of them.
+/// The rules and their outcomes.
 pub(super) fn rules(result: &RunResult) -> Table {
     let rows = result.rules.iter().map(|rule| {
         let cells = vec![
@@ -36,7 +36,7 @@ pub(super) fn rules(result: &RunResult) -> Table {
     )
 }
 
-/// What Jetstress reports do not have.
+/// Tables that Jetstress reports do not have.
 pub(super) fn further(result: &RunResult) -> Vec<Table> {
     let mut tables = model::model(result);
     tables.extend(result.storage.details.tuning.as_ref().map(tuning));
@@ -51,7 +51,7 @@ pub(super) fn further(result: &RunResult) -> Vec<Table> {
     tables
 }
 
-/// What was tried to find the sessions.
+/// The trials of tuning.
 fn tuning(tuning: &Tuning) -> Table {
     let rows = tuning.trials.iter().map(|trial| {
         Row::new(vec![

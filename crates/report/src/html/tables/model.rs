@@ -1,4 +1,4 @@
-//! What only a model can tell; nothing for runs on real storage.
+//! What only a model knows; empty for runs on real storage.
 
 use crate::decimals;
 use crate::result::{AskedNumbers, Model, PagesNumbers, RunResult};
@@ -167,7 +167,7 @@ fn luns(model: &Model) -> Table {
     Table::grid("LUNs", &head, rows.collect())
 }
 
-/// LUNs in pages; nothing without.
+/// LUNs in pages; empty without any.
 fn pages(model: &Model) -> Table {
     let several = model.arrays.len() > 1;
     let rows = model.arrays.iter().flat_map(|array| {
@@ -184,7 +184,7 @@ fn pages(model: &Model) -> Table {
     Table::grid("LUNs in pages", head, rows.collect())
 }
 
-/// What befell the arrays, from the begin of the simulation on.
+/// Events of the arrays, from the beginning of the simulation.
 fn happened(model: &Model) -> Table {
     let rows = model.arrays.iter().flat_map(|array| {
         let notes = array.notes.iter();

@@ -1,4 +1,4 @@
-//! A made-up run with every part of a result filled: what tests look at, and what the example draws.
+//! A made-up run with every part of a result filled, for the tests and the example.
 //!
 //! Numbers come from a fixed sequence, so the run is the same every time.
 
