@@ -1,8 +1,7 @@
-//! Sessions at work on a server, and who keeps their pace.
+//! The sessions of a server, and the pace they keep.
 //!
-//! With a target the sessions are paced: a [`Pacer`] learns from every window of the run how many I/Os an operation costs, and
-//! sets the rate of operations. Without one, they do what the scenario says. Whatever they do, databases are not to outgrow
-//! their reserve by it (`growth`).
+//! With a target the sessions are paced: a [`Pacer`] measures in every window how many I/Os an operation costs, and sets the rate
+//! of operations. Without a target they follow the scenario. Either way, databases must not outgrow their reserve (`growth`).
 
 pub(crate) mod punctuality;
 pub(crate) mod replication;
@@ -23,11 +22,11 @@ use crate::phases::growth::{Forecast, Growing, Reserve};
 use crate::plan::Plan;
 use crate::server::{Records, Server, Table};
 
-/// How long I/Os and operations are counted before the rate follows, at most: short beside the samples of a short test, or the
-/// first of them shows what the pace was before it was found.
+/// The longest window over which I/Os and operations are counted before the rate is adjusted. It is short compared with the samples
+/// of a short test; otherwise the first sample would show the pace before it was found.
 const WINDOW_MAX: Span = Span::seconds(2);
 
-/// Without a target, a rate is taken over at least this long.
+/// Without a target, a rate is measured over at least this long.
 pub(crate) const RATE_MIN: Span = Span::seconds(1);
 
 /// I/Os and operations at a point in time.
@@ -41,7 +40,7 @@ struct Mark {
 /// Sessions and their pace.
 pub(crate) struct Load<T: Table = Records> {
     pub(crate) sessions: Rc<Sessions<Rc<Server<T>>>>,
-    /// Pools begun so far.
+    /// Number of pools started so far.
     pools: u32,
     pacer: Option<Pacer>,
     window: Span,
@@ -49,12 +48,12 @@ pub(crate) struct Load<T: Table = Records> {
     /// Operations per second in the last window.
     rate: Option<f64>,
     reserve: Reserve,
-    /// Why nothing more may be inserted, once it is so.
+    /// Why nothing more may be inserted; `None` while inserts are allowed.
     pub(crate) outgrown: Option<String>,
 }
 
 impl<T: Table> Load<T> {
-    /// Starts so many sessions on `server`, whose records are `populations`.
+    /// Starts `sessions` sessions on `server`, whose records are `populations`.
     pub(crate) fn start(
         world: &World,
         plan: &Plan,
@@ -81,7 +80,7 @@ impl<T: Table> Load<T> {
         }
     }
 
-    /// Goes on with another pool: so many sessions, at their own pace or in a closed loop. The present ones have ended.
+    /// Continues with another pool of `sessions` sessions, paced or in a closed loop. The previous sessions must have ended.
     pub(crate) fn restart(
         &mut self,
         world: &World,
@@ -107,7 +106,7 @@ impl<T: Table> Load<T> {
         self.rebase(world.clock.now());
     }
 
-    /// The pace, if there is one.
+    /// The pacer; `None` without a target.
     pub(crate) fn pacer(&self) -> Option<Pacer> {
         self.pacer
     }
@@ -118,12 +117,12 @@ impl<T: Table> Load<T> {
         log.committed + log.rolled_back
     }
 
-    /// A new window begins: counters have been set to zero.
+    /// Begins a new window; the counters were just reset.
     pub(crate) fn rebase(&mut self, now: Time) {
         self.mark = mark(now, self.sessions.target().board(), self.operations());
     }
 
-    /// Lets the rate follow, when a window is over. To be called now and then.
+    /// Adjusts the rate when a window is over. Call it regularly.
     pub(crate) fn keep_pace(&mut self, now: Time) {
         if now - self.mark.at < self.window {
             return;
@@ -133,7 +132,7 @@ impl<T: Table> Load<T> {
         let next = mark(now, self.sessions.target().board(), operations);
         let done = (next.operations - self.mark.operations) as f64;
         self.rate = Some(done / (now - self.mark.at).as_seconds());
-        // Counters begin anew with the collection.
+        // Counters restart from zero with the collection.
         if let Some(pacer) = self.pacer.as_mut().filter(|_| next.ios >= self.mark.ios) {
             let operations = next.operations - self.mark.operations;
             pacer.observe(next.ios - self.mark.ios, operations);
@@ -142,7 +141,7 @@ impl<T: Table> Load<T> {
         self.mark = next;
     }
 
-    /// Looks after the growth of databases. To be called now and then; says what the test log should know.
+    /// Watches the growth of databases. Call it regularly. Returns a note for the test log, if there is one.
     pub(crate) fn watch_growth(&mut self, plan: &Plan) -> Option<String> {
         let sizes = self.sessions.target().file_sizes();
         let reserve = &mut self.reserve;
@@ -159,7 +158,7 @@ impl<T: Table> Load<T> {
         }
     }
 
-    /// From now on as many records are deleted as are inserted, for a time in which databases are not to grow.
+    /// From now on as many records are deleted as inserted, so that databases do not grow.
     pub(crate) fn hold(&self) {
         self.sessions.with_workload(|workload| {
             for database in 0..workload.populations().len() {
@@ -169,7 +168,7 @@ impl<T: Table> Load<T> {
         });
     }
 
-    /// That time is over: databases grow again, unless they have grown as far as they may.
+    /// Ends [`Load::hold`]: databases grow again, unless they have reached their limit.
     pub(crate) fn let_go(&self) {
         if self.reserve.holds() {
             return;
@@ -187,17 +186,17 @@ impl<T: Table> Load<T> {
         self.reserve.forecast(plan, &sizes, operations_per_s)
     }
 
-    /// Whether sessions do not go on.
+    /// Whether the sessions have stopped or will stop.
     pub(crate) fn is_over(&self) -> bool {
         self.outgrown.is_some() || self.sessions.is_over()
     }
 
-    /// Whether the pace has found its place, if there is one.
+    /// Whether the pace has settled; true without a target.
     pub(crate) fn is_settled(&self) -> bool {
         self.pacer.is_none_or(|pacer| pacer.is_settled())
     }
 
-    /// Operations per second: what the pace asks for, or else what the last window had.
+    /// Operations per second: the rate of the pacer, or else that of the last window.
     pub(crate) fn operations_per_s(&self, now: Time) -> Option<f64> {
         let log = self.sessions.log();
         let operations = log.committed + log.rolled_back - self.mark.operations;
@@ -208,9 +207,9 @@ impl<T: Table> Load<T> {
     }
 }
 
-/// How a pool begins.
+/// The settings of a new pool.
 struct Begin {
-    /// Its number in the test.
+    /// The pool's number in the test.
     pool: u32,
     sessions: u32,
     pacer: Option<Pacer>,
@@ -232,7 +231,8 @@ impl Begin {
             batch: load.batch,
             choice: load.choice,
         };
-        // Every pool draws anew, or the second would ask for what the first has left in the cache.
+        // Each pool has its own random streams; otherwise the second would ask for the records that the first has left in the
+        // cache.
         let streams = match self.pool {
             0 => world.random.part("load"),
             pool => world.random.part(&format!("load/{pool}")),

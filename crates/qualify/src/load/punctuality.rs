@@ -1,8 +1,8 @@
-//! How late the program itself is: its own measure of whether it keeps up.
+//! Measures how late the program itself is: whether it keeps up.
 //!
-//! One thread drives everything. When it has more to do than time to do it in, or when the machine does not let it run,
-//! completions wait to be seen and sessions wait to go on, and the storage gets the blame. So a task asks to be woken every
-//! ten milliseconds and looks how late it is. In a virtual world nobody is ever late.
+//! One thread drives everything. When it is overloaded, or the machine does not let it run, completions and sessions wait for it
+//! and the storage gets the blame. So a task asks to be woken every ten milliseconds and records how late it is. In a virtual world
+//! it is never late.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -11,17 +11,17 @@ use brunt_stats::Latencies;
 use brunt_units::Span;
 use brunt_world::World;
 
-/// Distance of two looks. Small beside a sample, and too rare to cost anything.
+/// Interval between two wake-ups. Short compared with a sample, and too rare to cost anything.
 const EVERY: Span = Span::millis(10);
 
-/// A task that is woken again and again and notes how late it was.
+/// A task that wakes regularly and records how late it was.
 pub(crate) struct Punctuality {
     delays: RefCell<Latencies>,
     over: Cell<bool>,
 }
 
 impl Punctuality {
-    /// Begins to look.
+    /// Starts the task.
     pub(crate) fn watch(world: &World) -> Rc<Self> {
         let watch = Rc::new(Self {
             delays: RefCell::new(Latencies::new()),
@@ -39,7 +39,7 @@ impl Punctuality {
         watch
     }
 
-    /// Ends looking, and says what was seen.
+    /// Stops the task and returns the delays.
     pub(crate) fn end(&self) -> Latencies {
         self.over.set(true);
         self.delays.take()

@@ -1,10 +1,10 @@
-//! Log replication: each log file is read once for every copy of the databases elsewhere, as soon as it is complete.
+//! Log shipping: each log file is read once for every copy of the databases elsewhere, as soon as it is complete.
 //!
-//! What a server with copies ships is its log, and its log volume is read for that beside everything else. A file is read in
-//! pieces of 256 KiB behind its header of 4 KiB: four large reads and one small one for a file of 1 MiB.
+//! A server with copies ships its log, which adds reads to its log volume. A file is read as a header of 4 KiB and then in pieces
+//! of 256 KiB: four large reads and one small read for a file of 1 MiB.
 //!
-//! Source: the mean of 232.6 kB over log reads in published tests with copies, which is what four reads of 256 KiB and one of
-//! 4 KiB come to but for the last; each file once for every copy beyond the server's own (Dell PowerVault MD3820f, 500 users,
+//! Source: published tests with copies show a mean of 232.6 kB over log reads, close to four reads of 256 KiB (the last one
+//! shorter) and one of 4 KiB. Each file is read once for every copy beyond the server's own (Dell PowerVault MD3820f, 500 users,
 //! Exchange 2013, ESRP-Storage 4.0).
 
 use std::rc::Rc;
@@ -17,14 +17,14 @@ use brunt_world::{Class, FileId, Io, Op, OpenMode, Segments, VolumeError, World}
 
 use crate::server::{Server, Table};
 
-/// The header of a log file.
+/// Bytes of the header of a log file.
 const HEADER: u64 = 4096;
-/// A read behind it.
+/// Bytes of each read after the header.
 const PIECE: u64 = 256 << 10;
-/// How often a reader looks whether a log file is complete.
+/// How often a reader checks whether the next log file is complete.
 const LOOK: Span = Span::millis(50);
 
-/// Starts reading the logs of all instances for so many copies beyond the server's own. Readers end with their instance.
+/// Starts reading the logs of all instances for `copies` copies beyond the server's own. A reader ends with its instance.
 pub(crate) fn ship_logs<T: Table>(world: &World, server: &Rc<Server<T>>, copies: u32) {
     for (number, instance) in (0..).zip(server.instances()) {
         for _ in 0..copies {
@@ -32,7 +32,7 @@ pub(crate) fn ship_logs<T: Table>(world: &World, server: &Rc<Server<T>>, copies:
             let instance = instance.clone();
             drop(world.clone().spawner.spawn(async move {
                 let shipped = ship(&world, &server, number, &instance).await;
-                // A log that cannot be read is the log volume's fault, and shows like any other.
+                // A log that cannot be read is an error of the log volume, reported like any other.
                 if let Err(error) = shipped {
                     server.note_replication_error(error);
                 }
@@ -49,7 +49,7 @@ async fn ship<T: Table>(
 ) -> Result<(), EngineError> {
     let mut next = instance.log().tail().generation;
     while !server.is_closing() && instance.failure().is_none() {
-        // The current file may still be written to, and so may the one before it be on its way to its name.
+        // The current file may still be written to, and the one before it may still be waiting for its rename.
         if instance.log().durable().generation > next {
             ship_file(world, server, number, instance, next).await?;
             next += 1;
@@ -70,7 +70,7 @@ async fn ship_file<T: Table>(
     let path = instance.log().files().archived_path(generation);
     let file = match world.volume.open(&path, OpenMode::Read).await {
         Ok(file) => file,
-        // It is no longer needed, and circular logging was faster.
+        // Circular logging has already removed it.
         Err(VolumeError::NotFound) => return Ok(()),
         Err(error) => return Err(EngineError::Volume { path, error }),
     };
@@ -82,7 +82,7 @@ async fn ship_file<T: Table>(
         instance.log().shape().file_bytes() as u64,
     )
     .await;
-    // It was only read, so a close that fails changes nothing.
+    // It was only read, so a failed close does not matter.
     let _ = world.volume.close(file).await;
     read.map_err(|error| EngineError::File { path, error })
 }

@@ -1,4 +1,4 @@
-//! Sessions at work: a closed or paced loop of operations over anything that can perform them.
+//! Sessions at work: a closed or paced loop of operations over any target.
 //!
 //! ```text
 //!   intended ---- wait ----> began ---- perform ----> done ---- spend ----> next intended
@@ -6,13 +6,13 @@
 //!                             |<-- from the actual start --->|
 //! ```
 //!
-//! What a schedule has asked for and nobody has finished when the collection ends counts with what it has waited until then:
-//! a storage that stalls to the end must not look as if nobody had come.
+//! Operations that were scheduled but not finished when the collection ends count with their wait until then. Otherwise storage
+//! that stalls to the end would look idle.
 //!
-//! A session draws its operation when it begins it, so that what it asks for does not depend on how long it waited. It
-//! ends after an operation when it is told to, or when the target is broken; nobody interrupts an operation.
+//! A session draws its operation when it begins it, so what it asks for does not depend on how long it waited. A session ends after
+//! an operation, when asked to stop or when the target is broken; operations are never interrupted.
 //!
-//! The target is a trait because the loop must be testable against something whose times are known.
+//! The target is a trait so that the loop can be tested against one with known times.
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
@@ -29,30 +29,30 @@ use brunt_world::sync::Event;
 use crate::truth::found::Found;
 use crate::truth::oracle::{Finding, Findings};
 
-/// How an operation went.
+/// The result of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Performed {
-    /// Whether it took place.
+    /// Whether it committed.
     pub outcome: Outcome,
-    /// What was noticed on the way.
+    /// A wrong record that it met.
     pub finding: Option<Finding>,
 }
 
-/// What sessions work on.
+/// The target of sessions.
 pub trait Target {
     /// Performs an operation, its commit included.
     ///
     /// # Errors
-    /// When a page or the log failed. The operation did not take place, or that is not known.
+    /// When a page or the log failed. The operation did not take place, or its outcome is unknown.
     fn perform(
         &self,
         operation: &Operation,
     ) -> impl Future<Output = Result<Performed, EngineError>>;
 
-    /// Whether nothing can be performed any more.
+    /// Whether no operation can succeed any more.
     fn is_broken(&self) -> bool;
 
-    /// Recent mean latency of database writes of an instance.
+    /// Recent mean latency of an instance's database writes.
     fn write_latency(&self, instance: u32) -> Span;
 }
 
@@ -70,33 +70,33 @@ impl<T: Target> Target for Rc<T> {
     }
 }
 
-/// Page errors after which a test ends: one bad spot is a finding, a hundred are a broken device.
+/// Operations that may fail before a test ends: one bad spot is a finding, a hundred mean a broken device.
 const ERRORS_MAX: u64 = 100;
 
-/// A session that waits for its time looks so often whether it is to end.
+/// How often a waiting session checks whether to stop.
 const NAP: Span = Span::millis(250);
 
-/// Unfinished operations that are counted, at most: a schedule may be hours behind.
+/// Upper bound of unfinished operations that are counted: a schedule may be hours behind.
 const UNFINISHED_MAX: usize = 1_000_000;
 
-/// What sessions have met with.
+/// Counts and findings of sessions.
 #[derive(Clone, Debug, Default)]
 pub struct Log {
-    /// Operations that took place.
+    /// Operations that committed.
     pub committed: u64,
-    /// Operations that did not, because of a conflict.
+    /// Operations that were rolled back because of a conflict.
     pub rolled_back: u64,
-    /// Records that were not as they must be.
+    /// Wrong records.
     pub findings: Findings,
     /// Operations that ended with an error.
     pub errors: u64,
     /// The first error.
     pub first_error: Option<EngineError>,
-    /// What was wrong with the storage, each thing once.
+    /// Faults of the storage, each listed once.
     pub found: Found,
 }
 
-/// When a session's operation is intended to begin, and where the last one ran.
+/// When a session's operation is intended to begin, and the instance of its last one.
 #[derive(Clone, Copy, Debug, Default)]
 struct Intended {
     at: Time,
@@ -113,9 +113,9 @@ pub struct Sessions<T> {
     scheduler: RefCell<Scheduler>,
     /// By instance.
     latencies: RefCell<Vec<OperationLatencies>>,
-    /// What was intended before does not count.
+    /// Operations intended before this time do not count.
     count_from: Cell<Time>,
-    /// When each session's operation is or was intended.
+    /// By session.
     intended: RefCell<Vec<Intended>>,
     log: RefCell<Log>,
     stopping: Cell<bool>,
@@ -124,7 +124,7 @@ pub struct Sessions<T> {
 }
 
 impl<T: Target + 'static> Sessions<T> {
-    /// Starts `count` sessions; `cost` is what an operation computes in a virtual world.
+    /// Starts `count` sessions; `cost` is the computing time of an operation in a virtual world.
     pub fn start(
         world: &World,
         target: T,
@@ -155,40 +155,39 @@ impl<T: Target + 'static> Sessions<T> {
         pool
     }
 
-    /// What others before them have met with counts on.
+    /// Takes over the log of an earlier pool.
     pub fn inherit(&self, former: &Self) {
         let mut log = self.log.borrow_mut();
         assert!(log.committed == 0, "they have begun to work");
         *log = former.log();
     }
 
-    /// What they work on.
+    /// The target.
     pub fn target(&self) -> &T {
         &self.target
     }
 
-    /// How many there are.
+    /// The number of sessions.
     pub fn count(&self) -> u32 {
         self.count
     }
 
-    /// What they have met with.
+    /// Counts and findings so far.
     pub fn log(&self) -> Log {
         self.log.borrow().clone()
     }
 
-    /// Whether none runs any more, or none will soon.
+    /// Whether no session runs, or they have been asked to stop.
     pub fn is_over(&self) -> bool {
         self.stopping.get() || self.running.get() == 0
     }
 
-    /// Takes the latencies of operations since it was last asked, by instance; instances at the end that had none are
-    /// left out.
+    /// Takes the latencies of operations since the last call, by instance. Trailing instances without operations are left out.
     pub fn take_latencies(&self) -> Vec<OperationLatencies> {
         self.latencies.take()
     }
 
-    /// From now on operations count, and a schedule that is late forgets it.
+    /// Operations count from now on; a schedule that is behind drops its backlog.
     pub fn begin_collection(&self) {
         let now = self.world.clock.now();
         self.count_from.set(now);
@@ -196,7 +195,7 @@ impl<T: Target + 'static> Sessions<T> {
         self.latencies.take();
     }
 
-    /// Counts what a schedule has asked for and nobody has finished, with what it has waited until now.
+    /// Counts scheduled operations that are not finished, with their wait until now.
     pub fn count_unfinished(&self) {
         let now = self.world.clock.now();
         let scheduler = self.scheduler.borrow();
@@ -206,7 +205,7 @@ impl<T: Target + 'static> Sessions<T> {
         let begun = self.intended.borrow();
         let begun = begun.iter().filter(|intended| intended.at < now);
         let begun = begun.map(|intended| (intended.at, intended.instance));
-        // What nobody has begun has no instance yet: it is counted with the first.
+        // An operation that has not begun has no instance yet: it counts with the first.
         let overdue = scheduler.overdue(now).map(|at| (at, 0));
         for (intended, instance) in begun.chain(overdue).take(UNFINISHED_MAX) {
             if intended >= self.count_from.get() {
@@ -217,18 +216,18 @@ impl<T: Target + 'static> Sessions<T> {
         }
     }
 
-    /// From now on sessions are held back in this way.
+    /// Changes how sessions are held back.
     pub fn set_scheduling(&self, scheduling: Scheduling) {
         let now = self.world.clock.now();
         self.scheduler.borrow_mut().set_scheduling(scheduling, now);
     }
 
-    /// Looks at the workload, or changes it.
+    /// Reads or changes the workload.
     pub fn with_workload<R>(&self, look: impl FnOnce(&mut Workload) -> R) -> R {
         look(&mut self.workload.borrow_mut())
     }
 
-    /// Tells all sessions to end after their operation, and waits until they have.
+    /// Asks all sessions to end after their operation, and waits until they have.
     pub async fn stop(&self) {
         self.stopping.set(true);
         let running = || (self.running.get() == 0).then_some(());
@@ -257,7 +256,7 @@ impl<T: Target + 'static> Sessions<T> {
         self.ended.notify();
     }
 
-    /// Waits until `intended`, but not after everybody was told to end.
+    /// Waits until `intended`, or until the pool is stopping.
     async fn wait_until(&self, intended: Time) {
         while !self.stopping.get() && self.world.clock.now() < intended {
             let nap = self.world.clock.now() + NAP;
@@ -265,7 +264,7 @@ impl<T: Target + 'static> Sessions<T> {
         }
     }
 
-    /// One operation: when it began, and where.
+    /// Performs one operation; returns its start and its instance.
     async fn operate(&self, number: u32, intended: Time) -> (Time, u32) {
         let operation = self.workload.borrow_mut().next(number);
         self.intended.borrow_mut()[number as usize].instance = operation.instance;
@@ -326,7 +325,7 @@ mod tests {
 
     use super::*;
 
-    /// A server that does one thing at a time, each in the same time, and fails from some number on.
+    /// A server that serves one operation at a time, each for the same time, and fails after the first `fails_from`.
     struct Slow {
         world: World,
         service: Span,
@@ -425,7 +424,7 @@ mod tests {
 
     #[test]
     fn a_paced_pool_counts_from_the_intended_start() {
-        // 1,000 a second are intended and 500 are done: the delay grows by one second each two.
+        // 1,000 per second are intended and 500 are done: the delay grows by one second every two.
         let paced = Scheduling::Paced { rate: 1_000.0 };
         let (_, latencies, _) = run(16, paced, u64::MAX, Span::seconds(4));
         let worst = latencies.from_intended_start.max().unwrap().as_seconds();
@@ -454,7 +453,7 @@ mod tests {
             );
             latencies
         });
-        // 2,000 were asked for in two seconds, and each has some latency.
+        // 2,000 were scheduled in two seconds, and each has a latency.
         let intended = latencies.from_intended_start;
         assert!(
             (1_995..=2_004).contains(&intended.count()),

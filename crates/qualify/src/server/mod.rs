@@ -1,7 +1,7 @@
 //! The engine of one server: instances over one cache, their tables, and operations of the workload on them.
 //!
-//! What the databases are made of is a type: [`Records`] are compared byte by byte, on real storage or modelled; a [`Twin`] has no
-//! bytes, and may be of any size. Everything a test does around them is written once.
+//! The content of the databases is a type: [`Records`] are compared byte by byte, on real or modelled storage; a [`Twin`] has no
+//! bytes and may be of any size. The rest of a test is the same for both.
 
 mod opening;
 mod records;
@@ -32,34 +32,34 @@ use crate::plan::Plan;
 use crate::progress::{Listener, Stop};
 use crate::truth::oracle::Finding;
 
-/// What reading one record costs a modelled core.
+/// Cost of reading one record on a modelled core.
 const READ_COST: Span = Span::micros(5);
 
-/// One database of a server, as operations see it.
+/// One database of a server, as the target of operations.
 pub trait Table: Sized + 'static {
-    /// What its pages are made of.
+    /// What its pages hold.
     type Content: Content;
 
-    /// Its instance's number in the server.
+    /// The number of its instance in the server.
     fn instance_number(&self) -> usize;
 
     /// Its number within its instance.
     fn database(&self) -> u8;
 
-    /// Performs an operation on it, its commit included.
+    /// Performs an operation, including its commit.
     ///
     /// # Errors
-    /// When a page or the log failed. The operation did not take place, or that is not known.
+    /// When a page or the log failed. The operation did not take place, or its outcome is unknown.
     fn carry_out(
         &self,
         server: &Server<Self>,
         operation: &Operation,
     ) -> impl Future<Output = Result<Option<Finding>, EngineError>>;
 
-    /// Reads the database at `at` in the plan's order as a backup does, and copies it when the plan says so.
+    /// Reads the database number `at` of the plan as a backup does, and writes a backup of it if the plan says so.
     ///
     /// # Errors
-    /// When a page is bad, or something cannot be read or written.
+    /// When a page is bad, or a read or write fails.
     fn back_up(
         world: &World,
         plan: &Plan,
@@ -68,10 +68,10 @@ pub trait Table: Sized + 'static {
         stop: &Stop,
     ) -> impl Future<Output = Result<(), EngineError>>;
 
-    /// Opens the databases of `left`, a server that was abandoned, and recovers them.
+    /// Opens and recovers the databases of `left`, an abandoned server.
     ///
     /// # Errors
-    /// The first that the engine reports.
+    /// The first error of the engine.
     fn reopen(
         world: &World,
         plan: &Plan,
@@ -79,14 +79,14 @@ pub trait Table: Sized + 'static {
         left: &Server<Self>,
     ) -> impl Future<Output = Result<Server<Self>, EngineError>>;
 
-    /// Closes an instance, and so leaves databases that need no log.
+    /// Closes an instance; its databases then need no log.
     ///
     /// # Errors
-    /// When something cannot be written.
+    /// When a write fails.
     fn close(instance: Instance<Self::Content>) -> impl Future<Output = Result<(), EngineError>>;
 }
 
-/// Databases that are open and can be worked on.
+/// Open databases, ready for operations.
 pub struct Server<T: Table = Records> {
     world: World,
     cache: Cache<T::Content>,
@@ -94,14 +94,14 @@ pub struct Server<T: Table = Records> {
     databases: Vec<T>,
     broken: Cell<bool>,
     recoveries: Vec<Recovered>,
-    /// It is being closed, or left: nothing new is begun.
+    /// Whether it is being closed or abandoned: nothing new is begun.
     closing: Cell<bool>,
-    /// The first error of reading logs for copies.
+    /// The first error of log shipping.
     replication_error: RefCell<Option<EngineError>>,
 }
 
 impl<T: Table> Server<T> {
-    /// No instance yet, over a cache as the plan has it.
+    /// A server without instances, over a cache of the plan's size.
     fn empty(world: &World, plan: &Plan) -> Self {
         let databases = plan.databases().count();
         let board = Rc::new(MeterBoard::new(databases, plan.instances.len()));
@@ -117,10 +117,10 @@ impl<T: Table> Server<T> {
         }
     }
 
-    /// Closes all instances at the same time, and so leaves databases that need no log.
+    /// Closes all instances concurrently; the databases then need no log.
     ///
     /// # Errors
-    /// That of the first of them that could not be closed; the others are closed all the same.
+    /// The first error; the other instances are closed all the same.
     pub async fn close(&self) -> Result<(), EngineError> {
         self.closing.set(true);
         let instances = self.instances.iter();
@@ -141,10 +141,10 @@ impl<T: Table> Server<T> {
         ByteSize::bytes(pages * self.cache.page_size().bytes_u64())
     }
 
-    /// Leaves all instances as a program that dies does, but with all of their logs written. No session may run.
+    /// Abandons all instances as a crash would, but with their logs fully written. No session may be running.
     ///
     /// # Errors
-    /// The first that any of them reports.
+    /// The first error of an instance.
     pub async fn abandon(&self) -> Result<(), EngineError> {
         self.closing.set(true);
         self.cache.halt();
@@ -157,12 +157,12 @@ impl<T: Table> Server<T> {
         result
     }
 
-    /// Whether it is being closed.
+    /// Whether it is being closed or abandoned.
     pub fn is_closing(&self) -> bool {
         self.closing.get()
     }
 
-    /// What opening each instance took, recovery included.
+    /// The cost of opening each instance, including recovery.
     pub fn recoveries(&self) -> &[Recovered] {
         &self.recoveries
     }
@@ -180,12 +180,12 @@ impl<T: Table> Server<T> {
             .collect()
     }
 
-    /// A log could not be read for a copy.
+    /// Notes that a log could not be read for a copy.
     pub(crate) fn note_replication_error(&self, error: EngineError) {
         self.replication_error.borrow_mut().get_or_insert(error);
     }
 
-    /// Why a log could not be read for a copy, if one could not.
+    /// Why a log could not be read for a copy.
     pub(crate) fn replication_error(&self) -> Option<EngineError> {
         self.replication_error.borrow().clone()
     }
@@ -195,7 +195,7 @@ impl<T: Table> Server<T> {
         self.cache.meters()
     }
 
-    /// Pages in the cache, and the most it holds while frames are kept free.
+    /// Pages in the cache, and the most it holds while it keeps frames free.
     pub fn resident(&self) -> (u32, u32) {
         self.cache.resident()
     }
@@ -211,7 +211,7 @@ impl<T: Table> Server<T> {
             .collect()
     }
 
-    /// All databases, those of the first instance first.
+    /// All databases, in the order of their instances.
     pub fn tables(&self) -> &[T] {
         &self.databases
     }
@@ -221,7 +221,7 @@ impl<T: Table> Server<T> {
         &self.instances[table.instance_number()]
     }
 
-    /// Bytes of every database file.
+    /// The size of every database file.
     pub fn file_sizes(&self) -> Vec<ByteSize> {
         let page = self.cache.page_size().bytes_u64();
         let databases = self.instances.iter().flat_map(Instance::databases);
@@ -230,19 +230,19 @@ impl<T: Table> Server<T> {
             .collect()
     }
 
-    /// A point where a task that reads many records lets others run.
+    /// Lets other tasks run; for tasks that read many records.
     pub async fn rest(&self) {
         self.world.clock.spend(READ_COST).await;
     }
 
-    /// Tells which file has which path.
+    /// Passes every database file and its path to `name`.
     pub fn name_files(&self, mut name: impl FnMut(FileId, &Path)) {
         for database in self.instances.iter().flat_map(Instance::databases) {
             name(database.file, &database.path);
         }
     }
 
-    /// Why an instance has stopped, if one has.
+    /// Why an instance has stopped; `None` when all are running.
     pub fn failure(&self) -> Option<EngineError> {
         self.instances.iter().find_map(Instance::failure)
     }
@@ -254,7 +254,7 @@ impl<T: Table> Target for Server<T> {
         let table = &self.databases[operation.database as usize];
         match table.carry_out(self, operation).await {
             Ok(None) => Ok(outcome(Outcome::Committed, None)),
-            // What is lost is gone: the record must not be drawn again.
+            // A lost record is gone and must not be drawn again.
             Ok(Some(Finding::Lost)) if operation.kind == Kind::Delete => {
                 Ok(outcome(Outcome::Committed, Some(Finding::Lost)))
             }

@@ -1,4 +1,4 @@
-//! Databases of records: every operation reads or writes bytes that can be told right or wrong.
+//! Databases of records: the bytes of every operation can be checked.
 
 use std::cell::{Ref, RefCell};
 
@@ -21,7 +21,7 @@ use crate::truth::oracle::{Finding, Oracle};
 use crate::truth::records::{Compared, Contents, Pads, StoredFields};
 use crate::truth::witness::{Change, Hearing};
 
-/// One database: the table of messages and what must be in it.
+/// One database: its table of messages and what that must hold.
 pub struct Records {
     instance: usize,
     messages: MessageTable,
@@ -32,7 +32,7 @@ pub struct Records {
 }
 
 impl Server {
-    /// What all databases must hold, for a later opening.
+    /// The oracles of all databases, for a later opening.
     pub fn oracles(&self) -> Vec<Oracle> {
         let tables = self.databases.iter();
         tables.map(|table| table.oracle.borrow().clone()).collect()
@@ -87,7 +87,7 @@ impl Table for Records {
 }
 
 impl Records {
-    /// A database of the instance at `instance` of the plan, whose file has this signature.
+    /// A database of instance number `instance` of the plan, whose file has this signature.
     pub(super) fn new(
         plan: &Plan,
         instance: usize,
@@ -137,7 +137,7 @@ impl Records {
                     transaction.replace_message(&self.messages, &new).await
                 }
                 Ok(Err(finding)) => {
-                    // Replacing it would hide what was found.
+                    // Replacing the record would hide the finding.
                     self.pads.borrow_mut().push(pads);
                     transaction.take_back().await?;
                     return Ok(Some(finding));
@@ -183,7 +183,7 @@ impl Records {
         Ok(None)
     }
 
-    /// The version that the next replace gives a record: one more than it has, if it has the one that it must have.
+    /// The version that the next replace gives a record: its version plus one, if that is the one it must have.
     async fn next_version(
         &self,
         instance: &Instance<Bytes>,
@@ -200,12 +200,12 @@ impl Records {
 }
 
 impl Records {
-    /// What must be in it.
+    /// What it must hold.
     pub fn contents(&self) -> &Contents {
         &self.contents
     }
 
-    /// The engine's view of it.
+    /// The engine's table.
     pub fn messages(&self) -> &MessageTable {
         &self.messages
     }
@@ -222,12 +222,12 @@ impl Records {
         }
     }
 
-    /// What the oracle says of it.
+    /// The oracle of this database.
     pub fn oracle(&self) -> Ref<'_, Oracle> {
         self.oracle.borrow()
     }
 
-    /// Compares a message that was read with what it must be, its body only if it was read.
+    /// Compares a message with what it must be; its body only if it was read.
     ///
     /// # Errors
     /// [`Finding::Stale`], [`Finding::Phantom`], [`Finding::Torn`].

@@ -1,7 +1,7 @@
-//! Databases without content: the engine's twin under the same operations.
+//! Databases without content: the engine's twin performing the same operations.
 //!
-//! They are made in no time, whatever their size, hold as many records as a bulk load would put into them, and cannot be
-//! compared: nothing is in them. Everything else of a test is as it is with records.
+//! They are created instantly whatever their size, and hold as many records as a bulk load would put into them. They cannot be
+//! compared, because they hold no data. Everything else in a test works as with records.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -111,10 +111,10 @@ impl Table for Twin {
 }
 
 impl Server<Twin> {
-    /// Makes all databases of `plan` and opens them, and the records that they begin with.
+    /// Creates and opens all databases of `plan`; returns them with their initial records.
     ///
     /// # Errors
-    /// When there is a file of one of their names, or the volume is full.
+    /// When one of the files exists already, or the volume is full.
     pub async fn make(world: &World, plan: &Plan) -> Result<(Self, Vec<Population>), EngineError> {
         let mut server = Self::empty(world, plan);
         let mut populations = Vec::new();
@@ -151,7 +151,7 @@ impl Server<Twin> {
     }
 }
 
-/// The trees that a database of the plan begins with.
+/// The initial trees of a database of the plan.
 fn layout(plan: &Plan, database: &DatabasePlan) -> Layout {
     let shape = &plan.load.shape;
     let amount = sizing::amount(database.size, plan.engine.page, shape);

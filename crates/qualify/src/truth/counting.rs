@@ -1,18 +1,18 @@
-//! A disk that counts the bytes it is asked for, to show how far a long step is that says nothing itself.
+//! A disk that counts bytes, to show the progress of a long step that reports none itself.
 
 use std::cell::Cell;
 use std::rc::Rc;
 
 use brunt_world::{Disk, Io, Ticket, World};
 
-/// Counts what goes through it.
+/// Counts the bytes of all requests.
 pub struct CountingDisk {
     inner: Rc<dyn Disk>,
     bytes: Cell<u64>,
 }
 
 impl CountingDisk {
-    /// Counts on the way to the disk of `world`.
+    /// A counter in front of the disk of `world`.
     pub fn over(world: &World) -> Self {
         Self {
             inner: Rc::clone(&world.disk),
@@ -20,7 +20,7 @@ impl CountingDisk {
         }
     }
 
-    /// `world` with this disk in front of its own.
+    /// `world` with its disk behind this one.
     pub fn world(self: &Rc<Self>, world: &World) -> World {
         World {
             disk: Rc::<Self>::clone(self),

@@ -1,7 +1,7 @@
-//! What was wrong with the storage, in words: file, page, offset and the number that ESE gives it.
+//! Faults of the storage, in words: file, page, offset and the error number of ESE.
 //!
-//! Whoever met it: sessions, maintenance, closing, verification. Each thing stands there once and in the order in which it was
-//! met; counting is left to the rules.
+//! They come from sessions, maintenance, closing and verification. Each is listed once, in the order found; the rules do the
+//! counting.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -9,10 +9,10 @@ use std::path::Path;
 use brunt_ese::error::EngineError;
 use brunt_ese::verify::{Fault, FileReport, Finding, Place};
 
-/// So many are listed; a broken device would fill the report.
+/// Lines that are listed; a broken device would fill the report.
 const LISTED_MAX: usize = 32;
 
-/// What was found, at most 32 lines of it.
+/// The faults found, at most 32 lines.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Found(Vec<String>);
 
@@ -22,12 +22,12 @@ impl Found {
         &self.0
     }
 
-    /// The engine met `error`.
+    /// Adds an error of the engine.
     pub fn note(&mut self, error: &EngineError) {
         self.push(error.to_string());
     }
 
-    /// Verification found this in a file. Flipped bits that a checksum turns back are not wrong.
+    /// Adds the findings of verification in a file. Flipped bits that the checksum corrects are no fault.
     pub(crate) fn note_file(&mut self, report: &FileReport) {
         let findings = report.findings.iter();
         let bad = findings.filter(|finding| !matches!(finding.fault, Fault::Correctable { .. }));
@@ -36,12 +36,12 @@ impl Found {
         }
     }
 
-    /// A file could not be judged at all.
+    /// Adds a file that could not be judged at all.
     pub(crate) fn note_unreadable(&mut self, path: &Path, why: &str) {
         self.push(format!("{}: {why}", path.display()));
     }
 
-    /// What others found as well.
+    /// Adds the lines of another list.
     pub fn absorb(&mut self, other: &Self) {
         other.0.iter().for_each(|line| self.push(line.clone()));
     }
@@ -53,7 +53,7 @@ impl Found {
     }
 }
 
-/// In the form of [`EngineError::Page`].
+/// Formats a finding like [`EngineError::Page`].
 fn in_words(path: &Path, finding: &Finding) -> String {
     let mut line = format!("{}: ", path.display());
     let place = match finding.place {

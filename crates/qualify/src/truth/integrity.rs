@@ -1,14 +1,15 @@
-//! After the test: is every record there, as it was committed last, and none besides?
+//! After the test: is every record there, as committed last, and no other?
 //!
 //! ```text
-//!   whole:    every record that lives, under its id, byte by byte; then all records are counted, so that none is there in vain
-//!   sampled:  records evenly over the order of their insertion  +  the changed ones that the oracle remembers
-//!             +  those deleted lately, which must be gone
+//!   whole:    every live record, by id, byte by byte; then all records are counted, which reveals any extra ones
+//!   sampled:  records spread evenly over the order of insertion  +  changed ones that the oracle remembers
+//!             +  recently deleted ones, which must be gone
 //! ```
 //!
-//! The server was closed and is opened again with an empty cache, so this sees what is on storage. Large databases are sampled,
-//! and reading ends when its time is up: ids are drawn evenly, so those up to any id are a sample as well. The share is
-//! reported, and of how many records the oracle knew the version; of the others only their bytes can be judged.
+//! The server was closed and is opened again with an empty cache, so this sees the storage and not memory. Large databases are
+//! sampled, and reading stops when its time is up: ids are spread evenly, so the records up to any id are a sample too. The result
+//! states the share of records that were compared, and for how many of them the oracle knew the version. Of the others only the
+//! bytes can be judged.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -25,21 +26,21 @@ use crate::truth::oracle::{Finding, Findings};
 use crate::truth::records::{Contents, IdOrder};
 use crate::truth::survey;
 
-/// Databases with at most so many records are compared whole.
+/// Databases with at most this many records are compared whole.
 const WHOLE_MAX: u64 = 1_000_000;
-/// Of larger ones, about so many are compared, evenly spread over the order of their insertion.
+/// Records compared in larger ones, spread evenly over the order of insertion.
 const SAMPLE: u64 = 100_000;
-/// And of the changed records that the oracle remembers, so many, evenly spread over their keys.
+/// Changed records of the oracle that are compared as well, spread evenly over their keys.
 const CHANGED: usize = 200_000;
-/// Readers at once.
+/// Concurrent readers.
 const READERS: usize = 32;
 /// Records that a reader takes at a time: neighbours in the tree.
 const TAKEN_AT_ONCE: usize = 32;
 
-/// Reads the records of all databases and compares them, until `until` at most.
+/// Reads the records of all databases and compares them, until `until` at the latest.
 ///
 /// # Errors
-/// When the engine cannot read on. A page that is bad is not such an error: its records are lost.
+/// When the engine cannot continue. A bad page is not such an error: its records count as lost.
 pub async fn records(
     world: &World,
     server: &Rc<Server>,
@@ -68,13 +69,13 @@ pub async fn records(
     Ok(all)
 }
 
-/// One database, and what of it is compared.
+/// One database, and the records of it that are compared.
 struct Database {
     server: Rc<Server>,
     index: usize,
-    /// Records that must live.
+    /// Number of live records.
     expected: u64,
-    /// Those that are looked for.
+    /// Number of records to compare.
     asked: u64,
     is_whole: bool,
     live: Rc<Queue>,
@@ -84,7 +85,7 @@ struct Database {
 /// Records that readers take from.
 type Queue = RefCell<Box<dyn Iterator<Item = Record>>>;
 
-/// What readers have found, and whether they go on.
+/// The results of all readers, and whether to go on.
 struct Sum {
     checked: Cell<u64>,
     known: Cell<u64>,
@@ -165,17 +166,17 @@ impl Database {
         Ok(found)
     }
 
-    /// Records that are there beyond those that must be.
+    /// Counts records beyond those that must be there.
     async fn uncalled_for(&self, world: &World, lost: u64) -> Result<u64, EngineError> {
         match survey::count(world, &self.server, self.index).await {
             Ok(there) => Ok((there + lost).saturating_sub(self.expected)),
-            // What cannot be read has been found before, and cannot be counted.
+            // Unreadable pages were found before, and their records cannot be counted.
             Err(EngineError::Page { .. } | EngineError::Record { .. }) => Ok(0),
             Err(error) => Err(error),
         }
     }
 
-    /// Records that were deleted lately and are there again.
+    /// Counts recently deleted records that are back.
     async fn undead(&self) -> Result<u64, EngineError> {
         let table = &self.server.tables()[self.index];
         let instance = self.server.instance_of(table);
@@ -193,7 +194,7 @@ impl Database {
     }
 }
 
-/// About `wanted` of the records that live, and those that have `changed`, in the order of their ids.
+/// About `wanted` of the live records, and those that have `changed`, in id order.
 fn in_order(
     contents: &Contents,
     extent: &Extent,
@@ -215,7 +216,7 @@ fn in_order(
     Box::new(IdOrder::new(contents.mixer(), all, count))
 }
 
-/// Goes over numbers that are shared: cloning it copies none.
+/// Iterates over shared numbers; cloning copies none of them.
 #[derive(Clone)]
 struct Shared(Rc<[u64]>, usize);
 

@@ -1,9 +1,10 @@
-//! What must be in the databases, and whether it is.
+//! What the databases must hold, and whether they do.
 //!
-//! * [`records`]: what a record holds, from its number and its database; [`survey`]: which records there are.
-//! * [`oracle`]: what was committed, [`counting`]: how much; [`witness`] remembers it when the program is killed.
-//! * [`integrity`]: is every record there? [`verification`]: is every page and log segment whole?
-//! * [`found`]: what was wrong with the storage, in words.
+//! * [`records`]: the content of a record, from its number and its database; [`survey`]: which records there are.
+//! * [`oracle`]: what was committed; [`witness`]: the same for a program that is killed; [`counting`]: the progress of
+//!   verification.
+//! * [`integrity`]: is every record there? [`verification`]: is every page and log segment intact?
+//! * [`found`]: faults of the storage, in words.
 
 pub mod counting;
 pub mod found;

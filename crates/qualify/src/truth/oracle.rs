@@ -1,53 +1,53 @@
-//! The oracle: what every committed operation left behind, kept apart from the engine and in fixed memory.
+//! The oracle: a record of every committed operation, independent of the engine and in fixed memory.
 //!
-//! Which records live follows from their numbers ([`Extent`](brunt_workload::keys::Extent)), and what a record holds follows
-//! from its number and its version ([`Contents`](crate::truth::records::Contents)). What is left to remember is the version:
+//! Which records live follows from their numbers ([`Extent`](brunt_workload::keys::Extent)), and a record's content follows from
+//! its number and version ([`Contents`](crate::truth::records::Contents)). Only the version must be remembered:
 //!
 //! ```text
-//!    changed lately            changed long ago             never changed
-//!    young | old        -->    a sample, by key      -->    the version that it began with
-//!    every one is known        known below a threshold      known, unless a change could have been forgotten
+//!    changed recently          changed long ago             never changed
+//!    young | old        -->    a sample, by key      -->    the version it began with
+//!    all known                 known below a threshold      known, unless a change could have been forgotten
 //! ```
 //!
-//! *Young* and *old* are two generations: when the young one is full, the old one leaves, and the young one becomes it. So at
-//! least the last half of the window is exact. What leaves goes into the sample if its key is below a threshold; when the
-//! sample is full the threshold is halved. Keys are mixed numbers, so a threshold is a fair sample. Invariant: of a record whose
-//! key is below the threshold, everything is known.
+//! *Young* and *old* are two sets. When the young one is full, it replaces the old one, so at least the last half of the window is
+//! exact. Keys of the replaced set that lie below a threshold go into the sample; when the sample is full, the threshold is halved.
+//! Keys are mixed numbers, so a threshold gives a fair sample. Invariant: everything is known about a record whose key is below the
+//! threshold.
 //!
-//! Nothing here is read from the databases: a version that the storage brings back is judged, never believed.
+//! Nothing here is read from the databases: a version returned by the storage is judged, never trusted.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use brunt_workload::keys::Record;
 
-/// A record that is not as it must be.
+/// What is wrong with a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finding {
-    /// It is not there, or cannot be read.
+    /// It is missing or unreadable.
     Lost,
-    /// It is whole, and an earlier version than was committed last.
+    /// It is intact, but older than the version committed last.
     Stale,
-    /// It was deleted, never inserted, or is a later version than was ever committed.
+    /// It was deleted, was never inserted, or is newer than any committed version.
     Phantom,
-    /// Its bytes are those of no version.
+    /// Its bytes match no version.
     Torn,
 }
 
-/// How many of each.
+/// The number of findings of each kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Findings {
-    /// Not there, or not readable.
+    /// Missing or unreadable.
     pub lost: u64,
-    /// An earlier version.
+    /// An older version.
     pub stale: u64,
-    /// What must not be there.
+    /// Records that must not be there.
     pub phantom: u64,
-    /// The bytes of no version.
+    /// Bytes that match no version.
     pub torn: u64,
 }
 
 impl Findings {
-    /// Counts one.
+    /// Counts one finding.
     pub fn add(&mut self, finding: Finding) {
         *match finding {
             Finding::Lost => &mut self.lost,
@@ -57,12 +57,12 @@ impl Findings {
         } += 1;
     }
 
-    /// All together.
+    /// The sum over all kinds.
     pub fn total(self) -> u64 {
         self.lost + self.stale + self.phantom + self.torn
     }
 
-    /// Each of both.
+    /// Adds the counts of both.
     pub fn and(self, other: Self) -> Self {
         Self {
             lost: self.lost + other.lost,
@@ -72,7 +72,7 @@ impl Findings {
         }
     }
 
-    /// The larger number of each: the same record is often met twice, by the test and after it.
+    /// The maximum of each count: the same record is often found twice, during the test and after it.
     pub fn at_least(self, other: Self) -> Self {
         Self {
             lost: self.lost.max(other.lost),
@@ -83,32 +83,32 @@ impl Findings {
     }
 }
 
-/// Changed records that are remembered one by one, all databases together.
+/// Changed records that are all remembered, over all databases.
 const WINDOW: usize = 1 << 20;
-/// Records of the sample of those that were changed before, all databases together.
+/// Size of the sample of records changed before that, over all databases.
 const SAMPLE: usize = 1 << 18;
-/// Deleted records that are looked for, all databases together.
+/// Deleted records that are remembered, over all databases.
 const DELETED: usize = 1 << 14;
 
-/// What one database must hold.
+/// What is known of one database.
 #[derive(Clone, Debug)]
 pub struct Oracle {
     room: Room,
-    /// Versions by key, as the two below.
+    /// Versions by key; likewise the next two.
     young: BTreeMap<u64, u32>,
     old: BTreeMap<u64, u32>,
     sample: BTreeMap<u64, u32>,
-    /// Of records with a key below it, everything is known; with none, everything is known of all.
+    /// Everything is known about records with a lower key; without a threshold, about all records.
     threshold: Option<u64>,
-    /// The version of records that were there in the beginning; nothing when it is not known.
+    /// The version of the initial records; `None` when unknown.
     first: Option<u32>,
-    /// Records from this number on were inserted under the oracle's eyes.
+    /// Records from this number on were inserted while the oracle was watching.
     inserted_from: u64,
-    /// Keys deleted lately, the last one at the end.
+    /// Recently deleted keys, newest last.
     deleted: VecDeque<u64>,
 }
 
-/// How much is remembered.
+/// Sizes of the sets of one database.
 #[derive(Clone, Copy, Debug)]
 struct Room {
     generation: usize,
@@ -128,12 +128,12 @@ impl Room {
 }
 
 impl Oracle {
-    /// Of a database that was just created, one of so many.
+    /// The oracle of a new database, one of `databases`.
     pub fn fresh(databases: usize) -> Self {
         Self::new(Room::of_one_in(databases), Some(0))
     }
 
-    /// Of a database that others have worked on.
+    /// The oracle of a database with an unknown history.
     pub fn unknown(databases: usize) -> Self {
         Self::new(Room::of_one_in(databases), None)
     }
@@ -151,7 +151,7 @@ impl Oracle {
         }
     }
 
-    /// An insert was committed. Numbers of inserts ascend.
+    /// An insert was committed. Inserts come in ascending order of their numbers.
     pub fn inserted(&mut self, record: Record) {
         self.inserted_from = self.inserted_from.min(record.number);
     }
@@ -175,7 +175,7 @@ impl Oracle {
         self.deleted.push_back(record.key);
     }
 
-    /// The young generation becomes the old one, which leaves for the sample.
+    /// The young set replaces the old one, whose versions go to the sample.
     fn turn(&mut self) {
         let leaving = std::mem::replace(&mut self.old, std::mem::take(&mut self.young));
         for (key, version) in leaving {
@@ -190,7 +190,7 @@ impl Oracle {
         }
     }
 
-    /// The version that a record must have; nothing when it is not known.
+    /// The version that a record must have; `None` when unknown.
     pub fn version(&self, record: Record) -> Option<u32> {
         let generations = [&self.young, &self.old, &self.sample];
         let known = generations.iter().find_map(|known| known.get(&record.key));
@@ -204,10 +204,10 @@ impl Oracle {
         })
     }
 
-    /// Judges a whole record of this version.
+    /// Judges the version of an intact record.
     ///
     /// # Errors
-    /// [`Finding::Stale`], [`Finding::Phantom`].
+    /// [`Finding::Stale`] or [`Finding::Phantom`].
     pub fn judge(&self, record: Record, version: u32) -> Result<(), Finding> {
         match self.version(record) {
             Some(committed) if version < committed => Err(Finding::Stale),
@@ -216,7 +216,7 @@ impl Oracle {
         }
     }
 
-    /// Keys of the changed records that are remembered, ascending.
+    /// Keys of all remembered changed records, ascending.
     pub fn changed(&self) -> Vec<u64> {
         let generations = [&self.young, &self.old, &self.sample];
         let all = generations.iter().flat_map(|known| known.keys().copied());
@@ -226,7 +226,7 @@ impl Oracle {
         changed
     }
 
-    /// Keys of records that were deleted lately, the last one at the end.
+    /// Recently deleted keys, newest last.
     pub fn deleted_lately(&self) -> impl Iterator<Item = u64> {
         self.deleted.iter().copied()
     }
@@ -287,7 +287,7 @@ mod tests {
             });
             let share = known.count() as f64 / truth.len() as f64;
             assert!((0.05..1.0).contains(&share), "{share} is known");
-            // As many changes as a generation holds are never too many.
+            // A full set's worth of the latest changes is always known.
             for number in last.iter().rev().take(ROOM.generation) {
                 let known = oracle.version(record(*number));
                 assert_eq!(known.is_some(), truth.contains_key(number), "{number}");

@@ -3,15 +3,15 @@
 //! ```text
 //!    number  ---->  Received (the number itself), Folder (number modulo FOLDERS)
 //!    key     ---->  Id (the same bits, signed)
-//!    content ---->  Subject (short pad), Body (long pad, or now and then a large message)
+//!    content ---->  Subject (short pad), Body (long pad, or sometimes a large message)
 //!    version ---->  Version; counts replacements
 //! ```
 //!
-//! **Nothing is stored beside the database.** Keys and bytes follow from a seed, and the seed follows from the
-//! database's own signature, so any later run can tell what every record must hold.
+//! **Nothing is stored outside the database.** Keys and bytes follow from a seed, and the seed follows from the database's
+//! signature. So any later run can compute what every record must hold.
 //!
-//! A bulk load wants records in the order of their ids, which is a random order of their numbers. [`IdOrder`] gives it in
-//! fixed memory: it goes over the numbers several times and sorts those of one range of ids each time.
+//! A bulk load needs records in id order, which is a random order of their numbers. [`IdOrder`] provides it in fixed memory: it
+//! makes several passes over the numbers and sorts one range of ids in each.
 
 use brunt_ese::format::stamp::Signature;
 use brunt_ese::instance::messages::ReadMessage;
@@ -21,34 +21,34 @@ use brunt_workload::keys::{Mixer, Record};
 /// Folders that the records are spread over.
 pub const FOLDERS: u64 = 64;
 
-/// What the records of one database are.
+/// What the records of one database must hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Contents {
     content: Content,
     mixer: Mixer,
 }
 
-/// Memory for one message's bytes.
+/// Buffers for one message.
 #[derive(Clone, Debug, Default)]
 pub struct Pads {
     /// The short pad.
     pub subject: Vec<u8>,
     /// The long pad, or a large message.
     pub body: Vec<u8>,
-    /// The version whose bytes these are.
+    /// The version of these bytes.
     pub version: u32,
 }
 
-/// How a stored message compares with what it must be.
+/// The result of comparing a stored message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compared {
-    /// The bytes are those of this version of the record.
+    /// The bytes match this version of the record.
     Version(u32),
-    /// They are not.
+    /// They match no version.
     Wrong,
 }
 
-/// A message's fields as they are stored.
+/// A message's fields as stored.
 #[derive(Clone, Copy, Debug)]
 pub struct StoredFields<'a> {
     /// `Folder`.
@@ -80,7 +80,7 @@ impl Contents {
     pub fn new(signature: &Signature, shape: Shape) -> Self {
         let mut bytes = [0; 28];
         signature.write(&mut bytes, 0);
-        // FNV-1a over the signature; the mixers behind it scatter it further.
+        // FNV-1a over the signature; the mixers spread it further.
         let seed = bytes.iter().fold(0xCBF2_9CE4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01B3)
         });
@@ -90,7 +90,7 @@ impl Contents {
         }
     }
 
-    /// Numbers to keys.
+    /// Maps numbers to keys.
     pub fn mixer(&self) -> Mixer {
         self.mixer
     }
@@ -100,7 +100,7 @@ impl Contents {
         record.key.cast_signed()
     }
 
-    /// The record with this primary key, whether there is one or not.
+    /// The record that has this primary key, whether it exists or not.
     pub fn record(&self, id: i64) -> Record {
         self.mixer.record(self.mixer.number(id.cast_unsigned()))
     }
@@ -110,7 +110,7 @@ impl Contents {
         i32::try_from(record.number.rem_euclid(FOLDERS)).expect("few folders")
     }
 
-    /// When a record was received: its number, which is as good as a date.
+    /// When a record was received: its number stands in for a date.
     pub fn received(record: Record) -> i64 {
         record.number.cast_signed()
     }
@@ -127,27 +127,27 @@ impl Contents {
         }
     }
 
-    /// Makes a record's bytes.
+    /// Generates a record's bytes.
     pub fn fill(&self, record: Record, version: u32, pads: &mut Pads) {
         pads.version = version;
         self.fill_subject(record, version, &mut pads.subject);
         self.fill_body(record, version, &mut pads.body);
     }
 
-    /// Makes a record's short pad.
+    /// Generates a record's short pad.
     pub fn fill_subject(&self, record: Record, version: u32, subject: &mut Vec<u8>) {
         subject.resize(self.content.length(record.key, Part::Short), 0);
         self.content.fill(record.key, version, Part::Short, subject);
     }
 
-    /// Makes a record's long pad, or its large message.
+    /// Generates a record's long pad or large message.
     pub fn fill_body(&self, record: Record, version: u32, body: &mut Vec<u8>) {
         let (part, length) = self.body(record);
         body.resize(length, 0);
         self.content.fill(record.key, version, part, body);
     }
 
-    /// Compares a record with what is stored under its id.
+    /// Compares a record with the fields stored under its id.
     pub fn compare(&self, record: Record, stored: &StoredFields<'_>) -> Compared {
         let Ok(version) = u32::try_from(stored.version) else {
             return Compared::Wrong;
@@ -168,23 +168,23 @@ impl Contents {
     }
 }
 
-/// Numbers in the order of the ids of their records; see the [module](self).
+/// Numbers in the id order of their records; see the [module](self).
 #[derive(Clone, Debug)]
 pub struct IdOrder<N> {
     mixer: Mixer,
     numbers: N,
     ranges: u64,
-    /// The range that comes next.
+    /// The next range.
     range: u64,
-    /// The present range, the next record last.
+    /// The current range, in reverse order.
     waiting: Vec<Record>,
 }
 
-/// Records that are sorted at once: 64 MiB of them.
+/// Records sorted at once: 64 MiB of them.
 const SORTED_AT_ONCE: u64 = 4 << 20;
 
 impl<N: Iterator<Item = u64> + Clone> IdOrder<N> {
-    /// Orders `numbers`, of which there are about `count`.
+    /// Orders `numbers`; there are about `count` of them.
     pub fn new(mixer: Mixer, numbers: N, count: u64) -> Self {
         Self::in_ranges(mixer, numbers, count.div_ceil(SORTED_AT_ONCE).max(1))
     }
@@ -199,14 +199,14 @@ impl<N: Iterator<Item = u64> + Clone> IdOrder<N> {
         }
     }
 
-    /// The range, counted in the order of ids, that a record lies in.
+    /// The range of a record, numbered in id order.
     fn range_of(&self, record: Record) -> u64 {
         let place = u128::from(sortable(record)) * u128::from(self.ranges);
         u64::try_from(place >> 64).expect("below the number of ranges")
     }
 }
 
-/// A number that sorts as the id does.
+/// A number that sorts like the id.
 fn sortable(record: Record) -> u64 {
     record.key ^ (1 << 63)
 }

@@ -1,10 +1,10 @@
-//! Which records are in a database: found by going through its table.
+//! Which records a database holds, found by walking its table.
 //!
-//! A database of an earlier run comes without a list of its records. Their numbers follow from their ids, so one pass over
-//! the records' tree tells which live; the bytes of bodies are not read, but for a few that tell whether they were made with the
-//! settings of this scenario. The same pass counts records after a test.
+//! A database of an earlier run comes without a list of its records. Their numbers follow from their ids, so one pass over the
+//! records' tree finds the live ones. Bodies are not read, except a few that show whether they were made with this scenario's
+//! settings. The same pass counts records after a test.
 //!
-//! The ids are cut into ranges that are gone through at the same time, so that storage sees more than one read.
+//! The ids are cut into ranges that are walked concurrently, so that storage sees more than one read at a time.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -26,22 +26,22 @@ use crate::progress::{Listener, News};
 use crate::server::Server;
 use crate::truth::records::{Compared, Contents, StoredFields};
 
-/// Ranges gone through at once.
+/// Ranges walked concurrently.
 const RANGES: u64 = 16;
-/// Records looked at before others get their turn, and what they cost a modelled core.
+/// Records visited before other tasks run, and their cost on a modelled core.
 const TURN: (u32, Span) = (64, Span::micros(20));
 
-/// Records of a database whose bytes are looked at, at most.
+/// Records of a database whose bytes are checked, at most.
 const SAMPLED: u64 = 64;
-/// So many of them are not what they must be because the database was made with other `[records]`. A single one may be damage,
-/// which is for the test to judge.
+/// If this many of them are wrong, the database was made with other `[records]`. A single one may be damage, which the test must
+/// judge.
 const SAMPLED_WRONG: u64 = 2;
 
 /// The populations of all databases.
 ///
 /// # Errors
-/// [`RunError::Unreadable`] when a database holds other records than ours, [`RunError::OtherRecords`] when they are ours and hold
-/// other bytes than this scenario makes; what the engine reports.
+/// [`RunError::Unreadable`] when a database holds foreign records, [`RunError::OtherRecords`] when they are ours but their bytes
+/// differ from what this scenario makes; the engine's error.
 pub async fn survey(
     world: &World,
     server: &Rc<Server>,
@@ -97,8 +97,8 @@ pub async fn survey(
     Ok(populations)
 }
 
-/// Looks at some records of a database, evenly spread: how many do not hold what `contents` makes, of how many. What cannot be
-/// read is left to the verification.
+/// Checks evenly spread records of a database; returns how many do not hold what `contents` makes, and how many were checked.
+/// Unreadable ones are left to the verification.
 async fn sample(
     instance: &Instance<Bytes>,
     messages: &MessageTable,
@@ -127,7 +127,7 @@ async fn sample(
 /// Counts the records of one database.
 ///
 /// # Errors
-/// What the engine reports.
+/// The engine's error.
 pub async fn count(world: &World, server: &Server, index: usize) -> Result<u64, EngineError> {
     let table = &server.tables()[index];
     let instance = server.instance_of(table);
@@ -146,7 +146,7 @@ pub async fn count(world: &World, server: &Server, index: usize) -> Result<u64, 
     Ok(counted.get())
 }
 
-/// Shows `see` every message of one range of ids.
+/// Passes every message of one range of ids to `see`.
 async fn walk(
     world: World,
     instance: Instance<Bytes>,
@@ -191,7 +191,7 @@ fn ids(range: u64) -> (i64, i64) {
     (id(range * width), id(range * width + (width - 1)))
 }
 
-/// A set of numbers that are mostly neighbours: a bit for each, in blocks that exist where there are any.
+/// A set of numbers, most of them neighbours: one bit each, in blocks that exist only where needed.
 #[derive(Clone, Debug, Default)]
 struct NumberSet {
     blocks: BTreeMap<u64, Box<[u64; WORDS]>>,

@@ -1,7 +1,7 @@
-//! After the test: is every page of every database and every segment of every log whole?
+//! After the test: is every page of every database and every segment of every log intact?
 //!
-//! The server is closed, so this sees what is on storage and not what is in memory. Whether the right records are in whole
-//! pages is another question: [`crate::truth::integrity`].
+//! The server is closed, so this sees the storage and not memory. Whether intact pages hold the right records is checked in
+//! [`crate::truth::integrity`].
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -18,25 +18,25 @@ use crate::rules::FilesVerified;
 use crate::truth::counting::CountingDisk;
 use crate::truth::found::Found;
 
-/// Files judged at once.
+/// Files verified concurrently.
 const FILES_AT_ONCE: usize = 4;
 
-/// What was found in files.
+/// The results of all files.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Files {
     /// Each file.
     pub files: Vec<VerifiedFile>,
-    /// All databases together.
+    /// All databases combined.
     pub databases: FilesVerified,
-    /// All logs together.
+    /// All logs combined.
     pub logs: FilesVerified,
-    /// What is wrong, in words.
+    /// The faults, in words.
     pub found: Found,
-    /// They were read and not judged: there is nothing in them.
+    /// Whether files were only read, and not judged, because they have no content.
     pub read_only: bool,
 }
 
-/// Judges every database and every log of the plan.
+/// Verifies every database and every log of the plan; `None` when stopped.
 pub async fn files(
     world: &World,
     plan: &Plan,
@@ -82,7 +82,7 @@ pub async fn files(
     Some(sum_up(&found, databases.len()))
 }
 
-/// A file by its place in the list, and what was found in it; `None` in a file that cannot be judged at all.
+/// A file, its place in the list, and its report; an error when it cannot be judged at all.
 type Judged = (usize, PathBuf, Result<FileReport, String>);
 
 async fn judge(world: World, number: usize, path: PathBuf) -> Judged {
@@ -117,7 +117,7 @@ fn sum_up(found: &[Judged], databases: usize) -> Files {
     all
 }
 
-/// The counts of `report` as a run's result has them.
+/// The counts of `report` in the form of a run's result.
 pub fn verified_file(report: &FileReport) -> VerifiedFile {
     VerifiedFile {
         file: report.file.display().to_string(),
@@ -142,7 +142,7 @@ fn unreadable_file(path: &Path) -> VerifiedFile {
     }
 }
 
-/// A log file that is being formatted ahead: there is nothing in it yet. A clean shutdown removes it.
+/// A log file that is being formatted ahead of use; it is still empty. A clean shutdown removes it.
 const FORMATTED_AHEAD: &str = "edbtmp.log";
 
 /// The log files of all instances.
@@ -163,7 +163,7 @@ async fn length(world: &World, path: &Path) -> u64 {
         return 0;
     };
     let length = world.volume.length(file).await.unwrap_or(0);
-    // It was only asked for its length.
+    // It was only opened for its length.
     let _ = world.volume.close(file).await;
     length
 }

@@ -1,17 +1,17 @@
-//! A witness outside the program: told what sessions ask for and what the engine has acknowledged.
+//! A witness outside the program: it records what sessions ask for and what the engine has acknowledged.
 //!
-//! A process that is killed takes its memory of what it was told along. So somebody else keeps it: before a session asks for a
-//! commit the witness hears of it, and again when the commit has returned. Nothing else runs between the first and the
-//! commit's log record, so the witness hears of commits of one log stream in the order of the log.
+//! A killed process loses its memory, so another process must keep the record. The witness is called before a session asks for a
+//! commit, and again when the commit has returned. Nothing else runs between the first call and the commit's log record, so the
+//! witness sees the commits of one log stream in log order.
 //!
-//! Tests give the program one (`docs/integrity.md`); runs that count have none.
+//! Tests supply one (`docs/integrity.md`); real runs have none.
 
 use std::fmt;
 use std::sync::Arc;
 
 use brunt_workload::mix::{Commit, Kind};
 
-/// A change of one record that is committed by itself.
+/// A change of one record, committed by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
     /// The log stream, by its number in the plan.
@@ -22,26 +22,26 @@ pub struct Change {
     pub kind: Kind,
     /// The record's number.
     pub number: u64,
-    /// The version that it has then; nothing of a delete.
+    /// The version after the change; without meaning for a delete.
     pub version: u32,
-    /// Whether it is acknowledged when it is durable.
+    /// Whether the commit is acknowledged only when durable.
     pub commit: Commit,
 }
 
-/// Hears of commits.
+/// Observes commits.
 pub trait Witness: Send + Sync {
-    /// A commit is about to be asked for.
+    /// Called just before a commit is requested.
     fn asked(&self, change: &Change);
-    /// It has returned without an error.
+    /// Called when the commit has returned without an error.
     fn acknowledged(&self, change: &Change);
 }
 
-/// A witness, or none. Cloning gives another handle.
+/// An optional witness. A clone refers to the same one.
 #[derive(Clone, Default)]
 pub struct Hearing(Option<Arc<dyn Witness>>);
 
 impl Hearing {
-    /// `witness` hears.
+    /// A handle to `witness`.
     pub fn of(witness: Arc<dyn Witness>) -> Self {
         Self(Some(witness))
     }

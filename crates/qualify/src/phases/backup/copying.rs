@@ -1,8 +1,8 @@
-//! The copy of one database: its pages into one file, in order, several writes in flight; and, with the first database of an
-//! instance, the log files and the checkpoint that it needs.
+//! Writes the backup of one database: its pages into one file, in order, with several writes in flight. The first database of an
+//! instance also brings the log files and the checkpoint.
 //!
-//! Each file gets its name when it is whole and durable. Until then `-making` stands behind it, so what a backup that was cut
-//! off has left is not taken for a copy.
+//! A file gets its name when it is complete and durable. Until then its name ends in `-making`, so the remains of an interrupted
+//! backup are not mistaken for a backup.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -23,15 +23,15 @@ use crate::progress::Stop;
 
 /// Writes in flight.
 const IN_FLIGHT: usize = 4;
-/// Names in the folder that are ours.
+/// Prefix of our names in the folder.
 const PREFIX: &str = "brunt-backup-";
-/// Behind the names of those that are not finished.
+/// Suffix of unfinished files.
 const MAKING: &str = "-making";
 
-/// Removes copies of earlier backups.
+/// Removes the files of earlier backups.
 ///
 /// # Errors
-/// [`RunError::Foreign`] for something of our name that is not ours; nothing has been removed then.
+/// [`RunError::Foreign`] when a file with such a name is not ours; then nothing is removed.
 pub(super) async fn make_room(world: &World, folder: &Path) -> Result<(), RunError> {
     let names = world.volume.list(folder).await;
     let names = names.map_err(RunError::name(folder))?;
@@ -56,20 +56,20 @@ pub(super) async fn make_room(world: &World, folder: &Path) -> Result<(), RunErr
     Ok(())
 }
 
-/// What a copy is called until it is durable.
+/// The name of a backup file until it is durable.
 fn making(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(MAKING);
     name.into()
 }
 
-/// What a copy that is being made will be called.
+/// The final name of an unfinished backup file; `None` for a finished one.
 fn unmade(path: &Path) -> Option<PathBuf> {
     let name = path.to_str()?.strip_suffix(MAKING)?;
     Some(name.into())
 }
 
-/// Where one database goes.
+/// Writes the backup of one database.
 pub(super) struct CopySink {
     world: World,
     folder: PathBuf,
@@ -83,7 +83,7 @@ pub(super) struct CopySink {
 }
 
 impl CopySink {
-    /// A new file for the database called `name`.
+    /// Creates the file for the database called `name`.
     pub(super) async fn new(
         world: &World,
         plan: &Plan,
@@ -126,7 +126,7 @@ impl CopySink {
         }
     }
 
-    /// Waits until the copy is durable.
+    /// Waits until the backup is durable.
     pub(super) async fn finish(mut self) -> Result<(), EngineError> {
         while !self.flying.is_empty() {
             self.land().await?;
@@ -138,7 +138,7 @@ impl CopySink {
         finish(&self.world, &self.path).await
     }
 
-    /// A whole small file beside it.
+    /// Writes a small file beside it.
     async fn put(&self, name: &str, bytes: &[u8]) -> Result<(), EngineError> {
         let path = copy_path(&self.folder, self.instance, name);
         write_file(&self.world, &making(&path), bytes).await?;
@@ -175,13 +175,13 @@ impl Sink<Bytes> for CopySink {
     }
 }
 
-/// Gives a copy its name. It is durable when its folder is synced.
+/// Gives a backup file its final name. The name is durable when the folder is synced.
 async fn finish(world: &World, path: &Path) -> Result<(), EngineError> {
     let renamed = world.volume.rename(&making(path), path).await;
     renamed.map_err(volume_error(path))
 }
 
-/// Makes a new file of these bytes, durably.
+/// Creates a durable file with these bytes.
 pub(super) async fn write_file(
     world: &World,
     path: &Path,
@@ -198,13 +198,13 @@ pub(super) async fn write_file(
     closed.map_err(volume_error(path))
 }
 
-/// A new file of `length` zeros.
+/// Creates a file of `length` zeros.
 pub(super) async fn create(world: &World, path: &Path, length: u64) -> Result<FileId, EngineError> {
     let created = world.volume.open(path, OpenMode::CreateNew).await;
     let file = created.map_err(volume_error(path))?;
     let reserved = world.volume.allocate(file, length).await;
     reserved.map_err(volume_error(path))?;
-    // Or a torn first write could leave less than a block, which is taken for somebody else's.
+    // Without this, a torn first write could leave less than a block, which would later look foreign.
     let synced = world.disk.submit(Io::sync(Class::Backup, file)).await;
     synced.result.map_err(file_error(path))?;
     Ok(file)

@@ -1,20 +1,20 @@
-//! The journal of a restore: how a set of files takes the place of another one, although names change one at a time.
+//! The journal of a restore: it replaces one set of files by another, although names change one at a time.
 //!
-//! A log stream and its databases fit one another: databases of one set with the log of another are damaged. So
-//! nothing of the old set is touched before the whole new set is there, and from then on a restore only goes forward:
+//! A log stream and its databases belong together: databases of one set are damaged by the log of another. So nothing of the old
+//! set is touched before the whole new set is there. From then on a restore only goes forward:
 //!
 //! ```text
 //!   one.edb-restoring, edb00007.log-restoring ...   copies beside their targets, synced and compared
-//!   brunt-restore.journal                           lists them; from here on the restore will be finished
+//!   brunt-restore.journal                           lists them; from here on the restore will be completed
 //!   logs and flush maps of the old set removed, each copy renamed to its target, folders synced
 //!   the journal removed
 //! ```
 //!
-//! A start that finds the journal repeats the last two steps, which can be repeated at any point. A start that finds
-//! copies and no journal removes them: the old set is whole.
+//! A start that finds the journal repeats the last two steps, which is safe at any point. A start that finds copies but no journal
+//! removes them: the old set is complete.
 //!
-//! The journal lies in the log folder of its instance. It gets its name when it is durable, so a journal that cannot be
-//! read was damaged later. It holds file names and no paths: which folders they are in is for the scenario to say.
+//! The journal is in the log folder of its instance. It gets its name when it is durable, so an unreadable journal was damaged
+//! later. It holds file names without paths; the folders come from the scenario.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -35,39 +35,39 @@ const COPY: &str = "-restoring";
 pub(crate) struct Journal {
     /// Names of the databases, in the plan's order.
     databases: Vec<String>,
-    /// Names of logs and checkpoint.
+    /// Names of the logs and the checkpoint.
     logs: BTreeSet<String>,
 }
 
-/// Where the journal of an instance lies.
+/// The path of an instance's journal.
 pub(crate) fn journal_path(instance: &InstancePlan) -> PathBuf {
     instance.log.join(NAME)
 }
 
-/// What it is called until it is durable.
+/// The journal's path until it is durable.
 pub(crate) fn unfinished_path(instance: &InstancePlan) -> PathBuf {
     instance.log.join(format!("{NAME}-making"))
 }
 
-/// What a copy is called until it takes the place of `target`.
+/// The path of a copy until it replaces `target`.
 pub(crate) fn copy_beside(target: &Path) -> PathBuf {
     let mut name = target.as_os_str().to_owned();
     name.push(COPY);
     name.into()
 }
 
-/// The name of the target, when `name` is that of a copy beside it.
+/// The name of the target when `name` is that of a copy; `None` otherwise.
 pub(crate) fn target_of(name: &str) -> Option<&str> {
     name.strip_suffix(COPY)
 }
 
-/// Whether a log folder's file belongs to a set: a log or the checkpoint, not a reserve.
+/// Whether a file of a log folder belongs to a set: a log or the checkpoint, not a reserve log.
 pub(crate) fn is_log_or_checkpoint(name: &str) -> bool {
     name.starts_with("edb") && (name.ends_with(".log") || name.ends_with(".chk"))
 }
 
 impl Journal {
-    /// Of the databases of `instance` and these files in its log folder.
+    /// The journal for the databases of `instance` and these files of its log folder.
     pub(crate) fn new(instance: &InstancePlan, logs: impl IntoIterator<Item = String>) -> Self {
         Self {
             databases: names(instance),
@@ -92,12 +92,12 @@ impl Journal {
         format!("{text}crc32 {sum:08x}\n").into_bytes()
     }
 
-    /// Whether a file that begins so is a journal, readable or not.
+    /// Whether a file that starts with these bytes is a journal, readable or not.
     pub(crate) fn is_begun(start: &[u8]) -> bool {
         start.starts_with(TITLE.as_bytes())
     }
 
-    /// Reads the bytes of a whole journal file. `None` when it is damaged.
+    /// Parses a whole journal file; `None` when it is damaged.
     pub(crate) fn read(file: &[u8]) -> Option<Self> {
         let file = std::str::from_utf8(file).ok()?.trim_end_matches('\0');
         let (text, sum) = file.split_at(file.rfind("crc32 ")?);
@@ -122,7 +122,7 @@ impl Journal {
         Some(journal)
     }
 
-    /// Makes it durable: from now on the restore will be finished.
+    /// Makes the journal durable: from now on the restore will be completed.
     pub(super) async fn write(
         &self,
         world: &World,
@@ -135,10 +135,10 @@ impl Journal {
         sync_directory(world, &instance.log).await
     }
 
-    /// Puts the copies in place, whatever of it has been done before, and removes the journal.
+    /// Puts the copies in place and removes the journal. Steps that an earlier start has done are skipped.
     ///
     /// # Errors
-    /// When a name cannot be changed. The journal is still there then, and the next start goes on.
+    /// When a rename or removal fails. The journal is still there, and the next start continues.
     pub(crate) async fn carry_out(
         &self,
         world: &World,
@@ -151,7 +151,7 @@ impl Journal {
             }
         }
         for database in &instance.databases {
-            // It tells of the writes of the old database.
+            // It describes the writes of the old database.
             remove(world, &path_beside(&database.path)).await?;
         }
         let databases = instance
@@ -179,7 +179,7 @@ fn names(instance: &InstancePlan) -> Vec<String> {
     names.collect()
 }
 
-/// Makes durable which files there are in the folders of an instance.
+/// Syncs the folders of an instance, which makes their names durable.
 pub(super) async fn sync_directories(
     world: &World,
     instance: &InstancePlan,
@@ -197,7 +197,7 @@ async fn sync_directory(world: &World, folder: &Path) -> Result<(), EngineError>
     synced.map_err(volume_error(folder))
 }
 
-/// Removes a name that may be gone already.
+/// Removes a file that may be gone already.
 pub(super) async fn remove(world: &World, path: &Path) -> Result<(), EngineError> {
     match world.volume.remove(path).await {
         Ok(()) | Err(VolumeError::NotFound) => Ok(()),

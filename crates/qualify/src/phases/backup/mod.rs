@@ -1,17 +1,17 @@
-//! Database backup: how fast can whole databases be read, and does the copy restore?
+//! Database backup: how fast can whole databases be read, and can the backup be restored?
 //!
 //! ```text
-//!   every database at once, read in file order, every page verified --+--> let go: only the rate counts
-//!                                                                     '--> copied into one folder, with the logs it needs
-//!        the server is closed --> the copies are copied beside its files, and take their place --> opened, which recovers them
-//!             --> every record compared, every page judged: as after any test
+//!   every database at once, read in file order, every page verified --+--> dropped: only the rate counts
+//!                                                                     '--> written to one folder, with the logs it needs
+//!        the server is closed --> the backup files are copied beside its files, and replace them --> opened, which recovers them
+//!             --> every record compared, every page verified: as after any test
 //! ```
 //!
-//! No sessions run meanwhile. The engine of a version decides how it reads: 128 KiB at a time up to 2007, 256 KiB later. All
-//! databases of a log stream are restored together, because its log names them all.
+//! No sessions run meanwhile. The version decides the size of a read: 128 KiB up to 2007, 256 KiB later. All databases of a log
+//! stream are restored together, because its log names them all.
 //!
-//! Copies lie in one folder, under names of their own: `brunt-backup-1-DB1.edb`, `brunt-backup-1-edb00007.log`. Something of
-//! that name that is not ours is left alone, and ends the test.
+//! The backup files are in one folder, under their own names: `brunt-backup-1-DB1.edb`, `brunt-backup-1-edb00007.log`. A file with
+//! such a name that is not ours stays untouched and ends the test.
 
 mod copying;
 pub(crate) mod journal;
@@ -48,18 +48,18 @@ fn reads(version: Version) -> Reads {
     }
 }
 
-/// Where the copy of a file of an instance lies.
+/// The path of the backup of an instance's file.
 fn copy_path(folder: &Path, instance: usize, name: &str) -> PathBuf {
     folder.join(format!("brunt-backup-{}-{name}", instance + 1))
 }
 
-/// The name of a database's copy: databases of one instance may have equal names in different folders.
+/// The name of a database's backup. Databases of one instance may have the same file name in different folders.
 fn database_name(name: &str) -> String {
     format!("{name}.edb")
 }
 
 impl Director<'_> {
-    /// The test itself. Whether the databases are as they were.
+    /// Runs the test; `false` when it was stopped or failed.
     pub(crate) async fn back_up<T: Table>(
         &self,
         run: &mut TestRun,
@@ -93,7 +93,7 @@ impl Director<'_> {
         }
     }
 
-    /// Reads all databases at once.
+    /// Reads all databases concurrently.
     async fn read_all<T: Table>(
         &self,
         run: &mut TestRun,
@@ -158,7 +158,7 @@ impl Director<'_> {
     }
 }
 
-/// Takes everything and keeps nothing, until it is told to stop.
+/// Drops everything, until asked to stop.
 struct UntilStopped(Stop);
 
 impl<C: Content> Sink<C> for UntilStopped {
@@ -170,7 +170,7 @@ impl<C: Content> Sink<C> for UntilStopped {
     }
 }
 
-/// Reads the database at `at` in the plan's order, and copies it when the plan says so.
+/// Reads database number `at` of the plan, and writes a backup of it if the plan says so.
 pub(crate) async fn copy_or_read(
     world: &World,
     plan: &Plan,
@@ -195,7 +195,7 @@ pub(crate) async fn copy_or_read(
     sink.finish().await
 }
 
-/// Reads the database at `at` in the plan's order and keeps nothing.
+/// Reads database number `at` of the plan and drops the pages.
 pub(crate) async fn read<T: Table>(
     plan: &Plan,
     server: &Server<T>,

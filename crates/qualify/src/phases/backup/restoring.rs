@@ -1,7 +1,8 @@
-//! Restoring: the copies are copied beside the files of the server, compared, and put in their place; the engine recovers them.
+//! Restores a backup: its files are copied beside those of the server, compared, and moved into place; the engine recovers them.
 //!
-//! Every copy is judged before it is copied, and what was written is read back and compared before anything of the server is
-//! touched. How one set then takes the place of the other, and what a start finds when that is cut off: [`super::journal`].
+//! Every backup file is verified before it is copied. The written bytes are read back and compared before any file of the server is
+//! touched. How one set then replaces the other, and what a start does when that was interrupted, is described in
+//! [`super::journal`].
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -23,7 +24,7 @@ use crate::server::Server;
 const CHUNK: u64 = 1 << 20;
 
 impl Director<'_> {
-    /// Puts the copies in `folder` in the place of the databases, and recovers them.
+    /// Replaces the databases by the backup in `folder`, and recovers them.
     pub(super) async fn restore(&self, run: &mut TestRun, folder: &Path) -> Result<(), RunError> {
         let (world, plan) = (self.world, self.plan);
         run.attempted = true;
@@ -49,7 +50,7 @@ impl Director<'_> {
         let laid_out = self.lay_out(&all).await;
         if laid_out.is_err() {
             for (_, target) in all.iter().flatten() {
-                // Why it failed is what counts, and the next start removes what is left.
+                // The first error is the one to report, and the next start removes what is left.
                 let _ = journal::remove(world, &copy_beside(target)).await;
             }
         }
@@ -82,7 +83,7 @@ impl Director<'_> {
         Ok(())
     }
 
-    /// Copies every file beside its target, durably, and compares it. Says how many bytes they have.
+    /// Copies every file beside its target, durably, and compares it. Returns the number of bytes.
     async fn lay_out(&self, all: &[Vec<(PathBuf, PathBuf)>]) -> Result<u64, RunError> {
         let mut bytes = 0;
         for (instance, pairs) in self.plan.instances.iter().zip(all) {
@@ -92,7 +93,7 @@ impl Director<'_> {
                 tasks.push(self.world.spawner.spawn(copying));
             }
             let mut failed = None;
-            // All of them: what still writes cannot be removed.
+            // Wait for all of them: a file that is being written cannot be removed.
             for task in tasks {
                 match task.await {
                     Ok(copied) => bytes += copied,
@@ -106,7 +107,7 @@ impl Director<'_> {
     }
 }
 
-/// The copies of all databases.
+/// The backup files of all databases.
 fn copies(plan: &Plan, folder: &Path) -> Vec<PathBuf> {
     let instances = plan.instances.iter().enumerate();
     let databases = instances.flat_map(|(number, instance)| {
@@ -116,7 +117,7 @@ fn copies(plan: &Plan, folder: &Path) -> Vec<PathBuf> {
     databases.collect()
 }
 
-/// What goes where.
+/// Pairs of a backup file and its target.
 async fn pairs(
     world: &World,
     folder: &Path,
@@ -144,7 +145,7 @@ async fn pairs(
     Ok(pairs)
 }
 
-/// Copies one file durably, and compares what was written with what was to be. Says how many bytes it has.
+/// Copies a file durably and compares the result. Returns the number of bytes.
 async fn copy(world: World, from: PathBuf, to: PathBuf) -> Result<u64, EngineError> {
     let opened = world.volume.open(&from, OpenMode::Read).await;
     let source = opened.map_err(volume_error(&from))?;
@@ -159,7 +160,7 @@ async fn copy(world: World, from: PathBuf, to: PathBuf) -> Result<u64, EngineErr
     copied.map(|()| length)
 }
 
-/// An open file and what it is called.
+/// An open file and its path.
 type Named<'a> = (FileId, &'a Path);
 
 async fn copy_bytes(
