@@ -1,8 +1,8 @@
-//! What a day leaves behind: `day_of_samples FOLDER [SAMPLES] [INSTANCES]` counts made-up I/O in the engine's own counters, has a
-//! sampler close interval after interval as a test does, and writes the tables of a run folder.
+//! The cost of a day of samples: `day_of_samples FOLDER [SAMPLES] [INSTANCES]` counts made-up I/O in the engine's counters, closes
+//! interval after interval as a test does, and writes the tables of a run folder.
 //!
-//! One line of JSON tells what it cost: processor time of counting and sampling as a share of the time that a real test of
-//! so many samples takes, and resident memory after a tenth of them and at the end.
+//! Prints one line of JSON: the processor time of counting and sampling, as a share of the length of such a test, and resident
+//! memory after a tenth of the samples and at the end.
 
 use std::error::Error;
 use std::fs::{self, OpenOptions};
@@ -19,8 +19,8 @@ use brunt_stats::OperationLatencies;
 use brunt_units::{ByteSize, Span, Time};
 use brunt_workload::profile::Version;
 
-/// I/Os of each instance in a second: database reads, database writes, log writes, maintenance reads, operations. With
-/// forty instances about 2,600 database I/Os per second.
+/// I/Os of each instance per second: database reads, database writes, log writes, maintenance reads, operations. Forty instances
+/// give about 2,600 database I/Os per second.
 const PER_SECOND: [u64; 5] = [40, 25, 16, 10, 30];
 const INTERVAL_S: u64 = 15;
 
@@ -78,7 +78,7 @@ impl Day {
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1_442_695_040_888_963_407);
         let roll = (self.dice >> 40) | 1;
-        // The number of leading zeroes of a random number is spread like the logarithm of a latency.
+        // The number of leading zeroes of a random number is distributed like the logarithm of a latency.
         let tail = 1 + u64::from((roll << 40).leading_zeros());
         Span::micros(micros.div_euclid(2) + (micros * tail * (roll & 255)).div_euclid(256))
     }

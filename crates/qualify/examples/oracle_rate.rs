@@ -1,7 +1,7 @@
-//! What the oracle costs: `oracle_rate [OPERATIONS]` performs the operations of an Exchange 2013 profile on an oracle alone, with a
-//! window that is full, and compares every record that is read, as sessions do.
+//! The cost of the oracle: `oracle_rate [OPERATIONS]` performs the operations of an Exchange 2013 profile on an oracle alone, with
+//! a full window, and compares every record read, as sessions do.
 //!
-//! One line of JSON: nanoseconds of processor time for an operation, and resident memory.
+//! Prints one line of JSON: nanoseconds of processor time per operation, and resident memory.
 
 use std::error::Error;
 use std::fs;
@@ -14,11 +14,11 @@ use brunt_workload::content::Shape;
 use brunt_workload::keys::Record;
 use brunt_world::random::{Stream, Streams};
 
-/// Records in the beginning: a database of about 2.4 TB.
+/// Initial records: a database of about 2.4 TB.
 const RECORDS: u64 = 1 << 30;
-/// Replaces that fill both generations of the window and the sample.
+/// Replaces that fill both sets of the window and the sample.
 const FILLING: u64 = 2 << 20;
-/// In percent, as the profile has them; the rest reads.
+/// In percent, as in the profile; the rest are reads.
 const MIX: [u64; 3] = [40, 20, 5];
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -38,7 +38,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     for _ in 0..FILLING {
         load.replace(&mut draw);
     }
-    // The bytes that storage brings back are not the oracle's cost.
+    // Making the bytes of the storage is not a cost of the oracle.
     let record = load.draw(&mut draw);
     load.contents.fill(record, 0, &mut load.pads);
     let before = processor_seconds()?;
@@ -76,7 +76,7 @@ impl Load {
         self.oracle.replaced(record, version);
     }
 
-    /// One operation; whether a record was judged. `stored` is the one whose bytes are at hand.
+    /// Performs an operation; returns whether a record was judged. `stored` is the record whose bytes are at hand.
     fn operate(&mut self, stored: Record, draw: &mut Stream) -> bool {
         let [insert, delete, replace] = MIX;
         match draw.below(100) {

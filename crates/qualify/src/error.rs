@@ -1,4 +1,4 @@
-//! Why a run could not be carried out.
+//! Reasons why a run cannot be carried out.
 
 use std::path::{Path, PathBuf};
 
@@ -6,11 +6,11 @@ use brunt_ese::error::EngineError;
 use brunt_units::{ByteSize, PageSize};
 use brunt_world::{IoError, VolumeError};
 
-/// What ends a run without a verdict.
+/// An error that ends a run without a verdict.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
-    /// A file stands where one of ours belongs. Nothing has been written.
+    /// A foreign file has the name of one of ours. Nothing has been written.
     #[error("{}: this is not a file of brunt, so brunt neither writes to it nor replaces it\n  move it away, or name another path in the scenario", .0.display())]
     Foreign(PathBuf),
     /// A database of ours has another page size. Nothing has been written.
@@ -23,7 +23,7 @@ pub enum RunError {
         /// The scenario's.
         wanted: PageSize,
     },
-    /// A database of ours is smaller than the scenario wants it. Nothing has been written.
+    /// A database of ours is smaller than the scenario's. Nothing has been written.
     #[error("{}: is {found} large, and the scenario asks for {wanted}\n  `--new` makes it anew", path.display())]
     TooSmall {
         /// The database.
@@ -33,7 +33,7 @@ pub enum RunError {
         /// The scenario's size.
         wanted: ByteSize,
     },
-    /// A database of ours is larger than the scenario wants it, with all its room to grow. Nothing has been written.
+    /// A database of ours is larger than the scenario's, including its reserve. Nothing has been written.
     #[error("{}: is {found} large, and the scenario asks for {wanted} with {percent} % to grow\n  `--new` makes it anew", path.display())]
     TooLarge {
         /// The database.
@@ -42,18 +42,18 @@ pub enum RunError {
         found: ByteSize,
         /// The scenario's size.
         wanted: ByteSize,
-        /// How much it may grow by.
+        /// How much it may grow, in percent.
         percent: u32,
     },
     /// One database of an instance is missing, and another needs the log to recover. Nothing has been written.
     #[error("{}: is missing, and {} was not closed properly\n  `--new` makes both anew", missing.display(), dirty.display())]
     Incomplete {
-        /// The missing one.
+        /// The missing database.
         missing: PathBuf,
-        /// The one that needs recovery.
+        /// The database that needs recovery.
         dirty: PathBuf,
     },
-    /// A file of a database's name has no content, so nothing says whose it was. Nothing has been written.
+    /// A file with a database's name is empty, so its origin is unknown. Nothing has been written.
     #[error("{}: is empty, so nothing says whether it was a database of brunt\n  if nobody needs it, remove it, and `--new` makes the databases anew", .0.display())]
     Empty(PathBuf),
     /// A database of ours is shorter than the space it owns. Nothing has been written.
@@ -63,38 +63,37 @@ pub enum RunError {
         path: PathBuf,
         /// Its length.
         found: ByteSize,
-        /// What it owns.
+        /// The space it owns.
         owned: ByteSize,
     },
-    /// A restore was cut off, and neither the database nor its copy is there. Nothing has been written.
+    /// A restore was interrupted, and both the database and its copy are missing. Nothing has been written.
     #[error("{}: is missing, and so is the copy that an interrupted restore was to put in its place\n  put the copy back, or `--new` makes all databases anew", .0.display())]
     RestoreIncomplete(PathBuf),
     /// The journal of an interrupted restore is damaged. Nothing has been written.
     #[error("{}: the journal of an interrupted restore is damaged, so the restore cannot be finished\n  `--new` makes the databases anew; the backup copies are not touched", .0.display())]
     RestoreUnreadable(PathBuf),
-    /// An interrupted restore was of other databases than the plan's. Nothing has been written.
+    /// An interrupted restore belongs to other databases than the plan's. Nothing has been written.
     #[error("{}: a restore of other databases was interrupted here\n  start the scenario that began it and it is finished, or `--new` makes the databases anew", .0.display())]
     OtherRestore(PathBuf),
-    /// A database of ours holds other records than this program writes: it was made by another version. Nothing has
-    /// been written.
+    /// A database of ours holds other records than this version of the program writes. Nothing has been written.
     #[error("{}: its records are not those of this version of brunt\n  `--new` makes it anew", .0.display())]
     Unreadable(PathBuf),
-    /// A database of ours holds other bytes than the scenario makes. The engine has opened and closed it, and nothing more.
+    /// A database of ours holds other bytes than the scenario makes. The engine has only opened and closed it.
     #[error("{}: {wrong} of {seen} records do not hold what this scenario makes: it was made with other [records], or is damaged\n  `--new` makes it anew, `brunt verify` judges its pages", path.display())]
     OtherRecords {
         /// The database.
         path: PathBuf,
-        /// Records that hold something else.
+        /// Records with other content.
         wrong: u64,
-        /// Records looked at.
+        /// Records checked.
         seen: u64,
     },
-    /// A name cannot be looked at, made or removed.
+    /// An operation on a path failed.
     #[error("{}: {error}", path.display())]
     Name {
         /// The path.
         path: PathBuf,
-        /// What the world said.
+        /// The error of the world.
         error: VolumeError,
     },
     /// A file cannot be read.
@@ -102,26 +101,26 @@ pub enum RunError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the world said.
+        /// The error of the world.
         error: IoError,
     },
-    /// The twin cannot do this; the engine itself can.
+    /// The twin does not model this; the engine itself can do it.
     #[error(
         "{0} is not modelled without content\n  `--engine bytes` runs the engine itself on the modelled storage"
     )]
     NotModelled(&'static str),
-    /// An I/O or a name does not come back, and databases are not open yet. What was begun stays as it is.
+    /// An I/O or a request to the volume hangs before the databases are open. What was begun stays as it is.
     #[error("{0}: the storage does not answer")]
     Hung(String),
-    /// Somebody stopped it before there was a test.
+    /// The user stopped the run before the test began.
     #[error("stopped before the test began")]
     Stopped,
-    /// The engine cannot go on.
+    /// The engine cannot continue.
     #[error("{}{}", .0, way_out(.0))]
     Engine(#[from] EngineError),
 }
 
-/// What can be done about an error of the engine, as a line of its own.
+/// What a user can do about an error of the engine, on its own line.
 fn way_out(error: &EngineError) -> &'static str {
     match error {
         EngineError::LogEmpty(_)

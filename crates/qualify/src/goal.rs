@@ -1,28 +1,28 @@
-//! What a test is to reach.
+//! The goal of a test.
 //!
-//! A **target** is said in database reads and writes per second. It is offered with *headroom*: sessions are paced so that
-//! target × (1 + headroom) is asked for, and the storage has to show the target. Without a target the sessions run in a
-//! closed loop, as fast as the storage lets them.
+//! A **target** is a rate of database reads and writes per second. It is offered with *headroom*: sessions are paced to ask for
+//! target × (1 + headroom), and the storage must achieve the target. Without a target the sessions run in a closed loop, as fast as
+//! the storage allows.
 //!
-//! How many sessions that takes may be left to be found out before the test: [`Tune`].
+//! The number of sessions for this may be found before the test: [`Tune`].
 
-/// A rate of database reads and writes that storage has to show.
+/// A rate of database reads and writes that the storage must achieve.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Target {
     /// Database reads and writes per second, above zero.
     pub io_per_s: f64,
-    /// How much more than that is asked for, in percent.
+    /// How much more than the target is asked for, in percent.
     pub headroom_percent: u32,
 }
 
-/// What the sessions are to be found for, before the test.
+/// What tuning looks for before the test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tune {
-    /// The fewest that keep the pace of the target.
+    /// The fewest sessions that keep the pace of the target.
     Target,
-    /// The most I/O that passes; the test then asks for this share of it.
+    /// The highest passing rate; the test then asks for a share of it.
     Maximum {
-        /// In percent, 1 to 100. Below 100 the test is paced.
+        /// The share in percent, 1 to 100. Below 100 the test is paced.
         percent: u32,
     },
 }
@@ -30,17 +30,17 @@ pub enum Tune {
 /// What to do when databases would grow past their reserve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Growth {
-    /// At the reserve, delete as much as is inserted.
+    /// Delete as much as is inserted once the reserve is used up.
     Balance,
-    /// Refuse the test when it is foreseen.
+    /// Refuse the test if that is foreseeable.
     Refuse,
 }
 
-/// Headroom where a scenario says nothing. Source: ESRP-Storage papers, whose profiles include 20 %.
+/// Default headroom. Source: ESRP-Storage papers, whose profiles include 20 %.
 pub const HEADROOM_PERCENT: u32 = 20;
 
 impl Target {
-    /// What sessions are paced to ask for, in I/Os per second.
+    /// The rate that sessions are paced to ask for, in I/Os per second.
     pub fn offered(&self) -> f64 {
         self.io_per_s * (100.0 + f64::from(self.headroom_percent)) / 100.0
     }

@@ -1,17 +1,17 @@
-//! I/Os that do not come back.
+//! I/Os that never complete.
 //!
-//! A path that fails over, a controller that resets, a dead NFS server: the I/O is neither done nor failed, and whoever waits
-//! for it waits on. Nobody can take it back. So a disk in front of the world's own remembers what is in flight, and the
-//! director looks once a second:
+//! After a path failover, a controller reset or the death of an NFS server, an I/O may neither complete nor fail, and it cannot be
+//! cancelled. The task that waits for it waits on. So a disk in front of the world's own remembers what is in flight, and the
+//! director checks once a second:
 //!
 //! ```text
-//!    30 s     it counts as hung: the rule fails, the test goes on with the sessions that still can
-//!    300 s    the test ends; what cannot be closed stays open, and there is a report
+//!    30 s     it counts as hung: the rule fails, the test continues with the sessions that still can
+//!    300 s    the test ends; what cannot be closed stays open, and a report is written
 //! ```
 //!
-//! Names count as I/O does (`naming`): a rename that hangs keeps a log from rolling.
+//! Requests to the volume count like I/O (`naming`): a rename that hangs keeps a log from rolling.
 //!
-//! When the test is over anyway, nobody waits for a hung I/O: 30 s are enough then.
+//! Once the test is over, the wait for a hung I/O ends after 30 s.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,13 +23,13 @@ use brunt_world::{Class, Disk, FileId, Io, Op, Ticket, TicketId, Tickets, World}
 
 use crate::naming::NameRecorder;
 
-/// An I/O in flight for so long is hung. Source: the engine's own limit; microsoft/Extensible-Storage-Engine,
+/// An I/O in flight for this long is hung. Source: the engine's own limit; microsoft/Extensible-Storage-Engine,
 /// `JET_paramHungIOThreshold`, 30 seconds.
 pub const HUNG: Span = Span::seconds(30);
-/// A running test waits so long for a hung I/O.
+/// How long a running test waits for a hung I/O.
 pub const GIVEN_UP: Span = Span::seconds(300);
 
-/// What is in flight, in words.
+/// An I/O in flight.
 #[derive(Clone, Copy, Debug)]
 struct Flight {
     turn: u32,
@@ -40,7 +40,7 @@ struct Flight {
     length: u64,
 }
 
-/// What is in flight of one slab of tickets.
+/// The I/Os in flight of one slab of tickets.
 struct Flights {
     tickets: Tickets,
     by_slot: Vec<Option<Flight>>,
@@ -63,11 +63,11 @@ impl Flights {
 /// I/Os that hung.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hung {
-    /// How many.
+    /// Their number.
     pub count: u64,
-    /// The longest seen in flight.
+    /// The longest time in flight that was seen.
     pub longest: Span,
-    /// The first of them, in words; empty when there was none.
+    /// The first of them, in words; empty without any.
     pub first: String,
 }
 
@@ -80,22 +80,22 @@ impl Hung {
     }
 }
 
-/// Remembers what goes through it; see the [module](self).
+/// Remembers the I/Os in flight; see the [module](self).
 pub struct FlightRecorder {
     inner: Rc<dyn Disk>,
-    /// One for each slab that tickets came from: a disk that wraps another may issue its own.
+    /// One for each slab of tickets: a disk that wraps another may issue its own.
     slabs: RefCell<Vec<Flights>>,
     names: RefCell<BTreeMap<FileId, PathBuf>>,
     /// By slab and ticket.
     seen: RefCell<BTreeSet<(usize, TicketId)>>,
     asked: Rc<NameRecorder>,
-    /// Of what was asked of names, by its number.
+    /// Requests to the volume, by number.
     seen_names: RefCell<BTreeSet<u64>>,
     hung: RefCell<Hung>,
 }
 
 impl FlightRecorder {
-    /// Watches the disk of `world`.
+    /// Watches the disk and the volume of `world`.
     pub fn over(world: &World) -> Rc<Self> {
         Rc::new(Self {
             inner: Rc::clone(&world.disk),
@@ -108,7 +108,7 @@ impl FlightRecorder {
         })
     }
 
-    /// `world` with this disk in front of its own, and its names watched.
+    /// `world` with its disk and volume behind these.
     pub fn world(self: &Rc<Self>, world: &World) -> World {
         World {
             disk: Rc::<Self>::clone(self),
@@ -117,12 +117,12 @@ impl FlightRecorder {
         }
     }
 
-    /// What messages call a file.
+    /// Sets the path of a file for messages.
     pub fn name(&self, file: FileId, path: &Path) {
         self.names.borrow_mut().insert(file, path.to_owned());
     }
 
-    /// Looks for I/Os that hang at `now`, and says how long the oldest has been doing so.
+    /// Checks for I/Os that hang at `now`; returns how long the oldest has been in flight.
     pub fn look(&self, now: Time) -> Option<Span> {
         let latest = now.0.checked_sub(HUNG.0).map(Time)?;
         let slabs = self.slabs.borrow();
@@ -150,7 +150,7 @@ impl FlightRecorder {
         oldest
     }
 
-    /// What has hung so far.
+    /// The I/Os that have hung so far.
     pub fn hung(&self) -> Hung {
         self.hung.borrow().clone()
     }

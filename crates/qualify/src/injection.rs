@@ -1,12 +1,12 @@
-//! Faults on purpose: a plan's own, put between the test and its storage.
+//! Injects the faults of a plan between the test and its storage.
 //!
 //! ```text
-//!   databases made, opened, looked through  |  sessions, closing, verification, recovery
-//!        faults are held back               |  faults strike, and every first strike is told
+//!   databases created, opened, surveyed     |  sessions, closing, verification, recovery
+//!        faults are held back               |  faults strike, and every first strike is reported
 //! ```
 //!
-//! They are there so that a user can see the judge work. A test with faults says so in its opening lines, in its test log, in
-//! its result and in its report, and never qualifies, also when nothing struck.
+//! Faults show a user how the verdict works. A test with faults says so in its opening lines, in its test log, in its result and in
+//! its report. It never qualifies, even if no fault struck.
 
 use brunt_world::Op;
 use brunt_world::World;
@@ -14,10 +14,10 @@ use brunt_world::fault::{Fault, Strike, Struck, faulty};
 
 use crate::plan::Plan;
 
-/// A fault of the plan and what became of it.
+/// A fault of the plan and how often it struck.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Injected {
-    /// What was planned.
+    /// The planned fault.
     pub fault: Fault,
     /// How often it struck.
     pub struck: u64,
@@ -30,7 +30,7 @@ pub(crate) struct Injection {
 }
 
 impl Injection {
-    /// Puts the faults of `plan` before `world`; a plan without any leaves it as it is.
+    /// Puts the faults of `plan` in front of `world`, which stays unchanged without any.
     pub(crate) fn before(world: &World, plan: &Plan) -> (World, Self) {
         let faults = plan.faults.clone();
         let none = Self {
@@ -49,7 +49,7 @@ impl Injection {
         (world, injection)
     }
 
-    /// From now on they strike. What is to be said about it, if there are any.
+    /// Activates the faults; returns a note about them, if there are any.
     pub(crate) fn release(&self) -> Option<String> {
         let struck = self.struck.as_ref()?;
         struck.release();
@@ -59,13 +59,13 @@ impl Injection {
         ))
     }
 
-    /// What has struck since it was last asked.
+    /// First strikes since the last call, in words.
     pub(crate) fn news(&self) -> Vec<String> {
         let strikes = self.struck.as_ref().map(Struck::take_strikes);
         strikes.iter().flatten().map(in_words).collect()
     }
 
-    /// What became of each.
+    /// How often each fault struck.
     pub(crate) fn outcome(&self) -> Vec<Injected> {
         let counts = self.struck.as_ref().map_or(Vec::new(), Struck::counts);
         let faults = self.plan.iter().cloned().zip(counts);

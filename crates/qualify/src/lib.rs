@@ -1,24 +1,24 @@
-//! Test kinds, rules and verdict: drives a workload through the engine in a world.
+//! Kinds of tests, rules and verdict: drives a workload through the engine in a world.
 //!
-//! The same test runs on real storage and in virtual time. It gets a world, a plan and a listener.
+//! The same test runs on real storage and in virtual time. Its inputs are a world, a plan and a listener.
 //!
 //! ```text
 //!   plan --> places --> creation --> server --> sessions, sampling --> server closed --> verification --> result
-//!            (phases::run: the order of all this, and what becomes of a test that ends early)
+//!            (phases::run: the order of these steps, and the handling of a test that ends early)
 //! ```
 //!
 //! | folder | holds |
 //! | --- | --- |
-//! | [`kinds`] | one file for each kind of test: its words, limits, work and evidence |
-//! | `phases` | what a test does one after the other: places, creation, warm-up, tuning, collection, backup, recovery |
-//! | `load` | sessions at work, the pace that they keep, reads of logs for copies |
-//! | `truth` | what must be in the databases, and whether it is: records, oracle, survey, verification |
+//! | [`kinds`] | one file for each kind of test: its name, limits, work and evidence |
+//! | `phases` | the steps of a test: places, creation, warm-up, tuning, collection, backup, recovery |
+//! | `load` | sessions, the pace they keep, log shipping |
+//! | `truth` | what the databases must hold, and whether they do: records, oracle, survey, verification |
 //! | `server` | the engine of one server, real or modelled |
 //! | [`rules`] | rules and verdict |
-//! | [`result`] | all of it as it is written down |
+//! | [`result`] | the result in its written form |
 //!
-//! Beside them: [`plan`] and [`goal`], what is asked for; [`progress`], [`live`] and [`sampling`], how it goes; `hanging`, [`injection`]
-//! and `naming`, which stand between engine and world; [`error`], why there is no test.
+//! Beside them: [`plan`] and [`goal`], the inputs; [`progress`], [`live`] and [`sampling`], the progress; `hanging`, [`injection`]
+//! and `naming`, layers between engine and world; [`error`], why a test cannot run.
 
 pub mod error;
 pub mod goal;

@@ -1,6 +1,6 @@
-//! Enums that know all their variants.
+//! Enums that list all their variants.
 
-/// An enum with `ALL`, every variant in order.
+/// Defines an enum with `ALL`, every variant in order.
 macro_rules! listed {
     (
         $(#[$about:meta])*

@@ -1,4 +1,4 @@
-//! The state of a test while it runs, for whoever watches.
+//! The state of a running test, for display.
 
 use brunt_ese::meter::{MeterBoard, Meters};
 use brunt_stats::{Latencies, Meter, Percentile};
@@ -6,7 +6,7 @@ use brunt_units::{Span, Time};
 
 use crate::progress::Live;
 
-/// Reads the counters without closing anything.
+/// Reads the counters without closing intervals.
 pub struct Gauge {
     begin: Time,
     duration: Span,
@@ -16,11 +16,11 @@ pub struct Gauge {
     rate: f64,
 }
 
-/// A rate is taken over at least this long.
+/// A rate is measured over at least this long.
 const WINDOW: Span = Span::seconds(1);
 
 impl Gauge {
-    /// A gauge for a collection of `duration` that begins at `begin`, in which so many stalls per second are allowed.
+    /// A gauge for a collection of `duration` from `begin`, with a limit of `stalls_per_s` stalls per second.
     pub fn new(begin: Time, duration: Span, stalls_per_s: f64) -> Self {
         Self {
             begin,
@@ -31,12 +31,12 @@ impl Gauge {
         }
     }
 
-    /// The state at `now`. `over`: whether a sample was over its limit.
+    /// The state at `now`; `over` says whether a sample was over its limit.
     pub fn read(&mut self, now: Time, board: &MeterBoard, over: bool) -> Live {
         board.with(|meters| {
             self.update_rate(now, meters);
             let stalls = meters.page_fault_stalls.total();
-            // As the rule judges them at the end; the first second may be a burst.
+            // The rule's own definition; the first second may be a burst.
             let seconds = (now - self.begin).max(WINDOW).as_seconds();
             let over = over || stalls as f64 / seconds > self.stalls_per_s;
             let databases = || meters.databases.iter();

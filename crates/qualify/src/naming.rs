@@ -1,7 +1,7 @@
-//! Names that do not come back: an open, a rename, a sync of a directory on a file system that has stopped answering.
+//! Requests to the volume that never complete: an open, a rename, a directory sync on a file system that has stopped answering.
 //!
-//! They hang as I/O does, and whoever waits for one waits as long: a log cannot roll, a database cannot grow. So a volume in front
-//! of the world's own remembers what it was asked and has not answered, for [`crate::hanging`] to look at.
+//! They hang like I/O, with the same effect: a log cannot roll, a database cannot grow. So a volume in front of the world's own
+//! remembers pending requests for [`crate::hanging`] to check.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use std::rc::Rc;
 use brunt_units::Time;
 use brunt_world::{Answer, Clock, FileId, OpenMode, Space, Spawner, Volume, World, answer};
 
-/// Something that was asked and is not answered yet.
+/// A pending request.
 #[derive(Clone, Debug)]
 struct Waiting {
     since: Time,
@@ -19,7 +19,7 @@ struct Waiting {
     path: PathBuf,
 }
 
-/// Remembers what goes through it; see the [module](self).
+/// Remembers pending requests; see the [module](self).
 pub(crate) struct NameRecorder {
     inner: Rc<dyn Volume>,
     clock: Rc<dyn Clock>,
@@ -40,7 +40,7 @@ impl NameRecorder {
         })
     }
 
-    /// What was asked by `latest` and is not answered: its number, since when, and what it is in words.
+    /// Requests issued by `latest` that are still pending: number, time of issue, and description.
     pub(crate) fn asked_by(&self, latest: Time) -> Vec<(u64, Time, String)> {
         let waiting = self.waiting.borrow();
         let old = waiting.iter().filter(|(_, asked)| asked.since <= latest);

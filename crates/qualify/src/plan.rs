@@ -1,7 +1,7 @@
-//! What is to be tested: a scenario with every default filled in, as values that no file and no clock is needed for.
+//! The plan of a test: a scenario with every default filled in, independent of files and clocks.
 //!
-//! Whoever reads scenarios makes a [`Plan`]; everything here works from it. The functions at the end say what the plan
-//! means for the engine, and are the only place where figures of a profile become options of the engine.
+//! The reader of scenarios makes a [`Plan`], and everything here works from it. The functions at the end translate the plan for the
+//! engine. They are the only place where figures of a profile become options of the engine.
 
 use std::path::PathBuf;
 
@@ -28,87 +28,87 @@ use crate::goal::{Growth, Target, Tune};
 use crate::kinds::TestKind;
 use crate::truth::witness::Hearing;
 
-/// A test, resolved.
+/// A test with every default resolved.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// What is done.
+    /// The kind of test.
     pub kind: TestKind,
-    /// What reports call it.
+    /// The name in reports.
     pub name: String,
     /// Free text of the scenario.
     pub description: String,
-    /// Whose figures it uses where the scenario says nothing else.
+    /// The version whose figures are the defaults.
     pub version: Version,
-    /// How long is measured.
+    /// Length of the collection.
     pub duration: Span,
-    /// How long sessions run before anything counts, at least.
+    /// Minimum time that sessions run before the collection.
     pub warm_up_min: Span,
-    /// How many times the size of all databases is written before anything counts, at least.
+    /// Minimum volume that is written before the collection, as a multiple of the size of all databases.
     pub precondition: f64,
-    /// Sessions in the pool; with [`Self::tune`], where the search for them begins.
+    /// Sessions in the pool; with [`Self::tune`], where the search for their number begins.
     pub sessions: u32,
-    /// What the sessions are to be found for, if they are.
+    /// The goal of tuning; `None` without tuning.
     pub tune: Option<Tune>,
-    /// The share of the volumes that the databases were sized by, if they were; for the report.
+    /// For the report: the share of the volumes that sized the databases, if it did.
     pub capacity_percent: Option<u32>,
-    /// The share of the maximum that is asked for, if the scenario is about that; for the report.
+    /// For the report: the share of the maximum throughput that is asked for, in a throughput test.
     pub throughput_percent: Option<u32>,
     /// What the scenario's number of sessions counts.
     pub session_scope: SessionScope,
-    /// When sessions begin, for several hosts that are to begin together.
+    /// When sessions begin, for hosts that must begin together.
     pub start_at: Option<Time>,
     /// Seed of all randomness.
     pub seed: u64,
-    /// What has to be reached, if anything.
+    /// The rate to reach, if there is one.
     pub target: Option<Target>,
-    /// Mailboxes that the target stands for, if it was said so.
+    /// Mailboxes behind the target, if the scenario names them.
     pub mailboxes: Option<u64>,
-    /// What becomes of databases that grow too large.
+    /// What to do about databases that grow too large.
     pub growth: Growth,
     /// Log files of each instance that a recovery test replays.
     pub logs: u32,
-    /// Where a backup test copies the databases to, if it does; the folder is there.
+    /// The folder for a backup that will be restored; it exists. `None`: a backup test only reads.
     pub copy_to: Option<PathBuf>,
-    /// Copies of each database, its own included; the logs are read once for each of the others.
+    /// Copies of each database, including its own; the logs are read once for each of the others.
     pub copies: u32,
-    /// The engine's sizes.
+    /// Sizes and settings of the engine.
     pub engine: EnginePlan,
-    /// What the sessions do.
+    /// The work of the sessions.
     pub load: LoadPlan,
-    /// What storage must hold to pass.
+    /// The limits of a pass.
     pub limits: Limits,
-    /// What a test without content leaves out. The engine itself does all of it.
+    /// What the twin leaves out. The engine itself does all of it.
     pub twin: TwinPlan,
-    /// How much the storage itself caches, if the scenario says so.
+    /// The cache of the storage itself, if the scenario states it.
     pub array_cache: Option<ByteSize>,
     /// The log streams, at least one.
     pub instances: Vec<InstancePlan>,
-    /// What goes wrong on purpose, from the moment the databases are open; a test with faults never qualifies.
+    /// Injected faults, active once the databases are open; a test with faults never qualifies.
     pub faults: Vec<Fault>,
-    /// Who hears of commits, in tests that kill the program.
+    /// A witness of commits, in tests that kill the program.
     pub hearing: Hearing,
-    /// Whether files are read after the test, and judged where there is something in them.
+    /// Whether files are read after the test, and verified if they have content.
     pub read_files: bool,
-    /// Make databases anew even where there are some.
+    /// Replace existing databases by new ones.
     pub renew: bool,
-    /// The run that new files are marked with.
+    /// The run id that new files are marked with.
     pub run: RunId,
     /// Milliseconds from the Unix epoch to the beginning of the world's clock.
     pub epoch_ms: u64,
 }
 
-/// What of the engine a test without content leaves out: see [`brunt_ese::twin`].
+/// What the twin leaves out of the engine: see [`brunt_ese::twin`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TwinPlan {
-    /// Reads of branch pages, which are in memory always.
+    /// Whether branch pages are always in memory, so that they are never read.
     pub branches_in_memory: bool,
-    /// Writes of flush maps.
+    /// Whether flush maps are never written.
     pub no_flush_maps: bool,
-    /// What the log says of a change.
+    /// What the log records of a change.
     pub log_records: LogRecords,
 }
 
-/// The engine's sizes.
+/// Sizes and settings of the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EnginePlan {
     /// Bytes in a page.
@@ -131,53 +131,53 @@ pub struct EnginePlan {
     pub durability: Durability,
     /// Log bytes of an instance that recovery may have to replay.
     pub checkpoint_depth: ByteSize,
-    /// How dirty pages are let go.
+    /// How dirty pages are written back.
     pub pacing: CheckpointPacing,
     /// Pages that a database grows by.
     pub extension_pages: u32,
-    /// What becomes of logs that no recovery needs.
+    /// What happens to logs that recovery no longer needs.
     pub circular: Circular,
     /// Background maintenance, if any.
     pub maintenance: Option<Maintenance>,
-    /// Reads in flight at each database while it is recovered.
+    /// Reads in flight at each database during recovery.
     pub recovery_reads: u32,
 }
 
-/// What the sessions do.
+/// The work of the sessions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LoadPlan {
     /// Shares of the operations.
     pub mix: Mix,
     /// Operations in a batch.
     pub batch: u32,
-    /// Where a session goes next.
+    /// How a session chooses its next instance.
     pub choice: InstanceChoice,
-    /// How sessions are held back; a target paces them, and then nothing else does.
+    /// How sessions are held back; a target replaces this by its own pace.
     pub scheduling: Scheduling,
-    /// How records are made.
+    /// The sizes of records.
     pub shape: Shape,
-    /// Reads that go to the record that their session touched last, in percent.
+    /// Reads that repeat the record their session touched last, in percent.
     pub reads_again_percent: u32,
-    /// Computing that one operation costs in a virtual world.
+    /// Computing time of an operation in a virtual world.
     pub cost: Span,
 }
 
-/// What storage must hold to pass.
+/// The limits of a pass.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
     /// Latencies.
     pub latency: LatencyLimits,
-    /// Samples that may exceed a sample's limit, at most.
+    /// Number of samples that may exceed the limit of a sample.
     pub excursions: u32,
     /// Page-fault stalls per second.
     pub stalls_per_s: f64,
-    /// How far, in percent, the achieved rate may stay below a target.
+    /// How far the achieved rate may stay below a target, in percent.
     pub margin_percent: u32,
     /// 99.9th percentile of database reads and of log writes.
     pub tail_device: Span,
     /// 99th percentile of operations, from their intended start.
     pub tail_operation: Span,
-    /// Whether the two of them decide, or only advise.
+    /// Whether the two tail limits fail a test, or only advise.
     pub strict_tail: bool,
     /// Share by which databases may grow, in percent.
     pub reserve_percent: u32,
@@ -186,7 +186,7 @@ pub struct Limits {
 /// One log stream and its databases.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InstancePlan {
-    /// What reports call it.
+    /// The name in reports.
     pub name: String,
     /// Folder of its logs and its checkpoint.
     pub log: PathBuf,
@@ -197,15 +197,15 @@ pub struct InstancePlan {
 /// One database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DatabasePlan {
-    /// What reports call it.
+    /// The name in reports.
     pub name: String,
     /// Its file.
     pub path: PathBuf,
-    /// How large it is made.
+    /// Its initial size.
     pub size: ByteSize,
 }
 
-/// Page-fault stalls per second that are too many.
+/// Maximum of page-fault stalls per second.
 ///
 /// Source: the failure text of Jetstress 2013, "should be not higher than 1" (exchangemaster.wordpress.com, July 2017).
 const STALLS_PER_S: f64 = 1.0;
@@ -213,25 +213,24 @@ const STALLS_PER_S: f64 = 1.0;
 /// Log files that a recovery test replays. Source: `LogFilesToReplay` of Jetstress 2013.
 pub const LOGS: u32 = 500;
 
-/// Reads that an operation of the slowest hundredth may need beside a log write. Our choice: a record, its body, and an
-/// index entry.
+/// Reads that the slowest hundredth of operations may need besides a log write. Our choice: a record, its body, and an index entry.
 const TAIL_READS: u64 = 3;
 
-/// What an operation computes, in virtual worlds. Assumed: only the order of magnitude matters beside storage.
+/// Computing time of an operation in virtual worlds. Assumed: only the order of magnitude matters next to storage.
 const OPERATION_COST: Span = Span::micros(25);
 
-/// How long a lazy commit may wait in the log buffer. In ESE the caller of a commit says it; what Jetstress says is not
-/// known. Hard commits of other sessions come first in all but idle tests, so it hardly matters.
+/// How long a lazy commit may wait in the log buffer. In ESE the caller decides; the value of Jetstress is unknown. In all but idle
+/// tests a hard commit of another session comes first, so it hardly matters.
 const LAZY_WAIT: Span = Span::millis(100);
 
-/// A short test still gets so many samples.
+/// Minimum number of samples, also in a short test.
 const SAMPLES_MIN: u64 = 10;
 
-/// Log buffers are counted in these by the parameter `JET_paramLogBuffers`.
+/// The unit of `JET_paramLogBuffers`, in bytes.
 const LOG_BUFFER_UNIT: u64 = 512;
 
 impl EnginePlan {
-    /// What `profile` asks for with so many instances. The log buffer is cut to one log file, as the engine does.
+    /// The settings of `profile` for `instances` instances. The log buffer is cut to one log file, as the engine does.
     pub fn of(profile: &Profile, instances: u64) -> Self {
         let all = |size: ByteSize| ByteSize::bytes(size.get() * instances);
         let buffer = u64::from(profile.log_buffer_units.value) * LOG_BUFFER_UNIT;
@@ -256,7 +255,7 @@ impl EnginePlan {
 }
 
 impl LoadPlan {
-    /// What `profile` asks for: a closed loop that nothing holds back.
+    /// The load of `profile`: a closed loop without delays.
     pub fn of(profile: &Profile) -> Self {
         Self {
             mix: profile.mix.value,
@@ -276,7 +275,7 @@ impl LoadPlan {
 }
 
 impl Limits {
-    /// What `profile` holds tests of `kind` to: strict limits, or lenient ones for stress.
+    /// The limits of `profile` for tests of `kind`: strict, or lenient for stress.
     pub fn of(profile: &Profile, kind: TestKind) -> Self {
         let latency = kind.limits(profile);
         Self {
@@ -293,8 +292,8 @@ impl Limits {
 }
 
 impl Plan {
-    /// A performance test of an hour as `version` has it, in a closed loop of one session over `instances`; everything can be
-    /// set to something else.
+    /// A one-hour performance test with the defaults of `version`, in a closed loop of one session over `instances`. Every field
+    /// can be changed.
     pub fn new(version: Version, instances: Vec<InstancePlan>) -> Self {
         let profile = version.profile();
         Self {
@@ -333,12 +332,12 @@ impl Plan {
         }
     }
 
-    /// All databases, those of the first instance first.
+    /// All databases, in the order of their instances.
     pub fn databases(&self) -> impl Iterator<Item = &DatabasePlan> {
         self.instances.iter().flat_map(|plan| &plan.databases)
     }
 
-    /// What a number of sessions is a multiple of, because it is counted for each instance or each database.
+    /// The number of sessions must be a multiple of this, because it is counted per instance or per database.
     pub fn session_unit(&self) -> u32 {
         let count = match self.session_scope {
             SessionScope::Server => 1,
@@ -348,17 +347,17 @@ impl Plan {
         u32::try_from(count).unwrap_or(u32::MAX).max(1)
     }
 
-    /// The distance of samples: 15 s as usual, less where that would give fewer than ten.
+    /// The interval between samples: 15 s, or less if that would give fewer than ten.
     pub fn sample_interval(&self) -> Span {
         SAMPLE_INTERVAL.min(Span(self.duration.0.div_euclid(SAMPLES_MIN).max(1)))
     }
 
-    /// Pages that the whole cache holds.
+    /// Number of pages in the whole cache.
     pub fn frames(&self) -> u32 {
         frames(self.engine.cache_max, self.engine.page)
     }
 
-    /// The cache that all instances share.
+    /// Options of the cache that all instances share.
     pub fn cache_options(&self) -> CacheOptions {
         CacheOptions {
             frames_min: frames(self.engine.cache_min, self.engine.page),
@@ -373,7 +372,7 @@ impl Plan {
         }
     }
 
-    /// The pace of background maintenance, if there is any. A pass that is over is followed by the next after a day.
+    /// The pace of background maintenance, if it is enabled. A new pass begins a day after the previous one ended.
     pub fn throttle(&self) -> Option<Throttle> {
         let maintenance = self.engine.maintenance.filter(|_| self.kind.has_limits());
         maintenance.map(|maintenance| Throttle {
@@ -383,7 +382,7 @@ impl Plan {
         })
     }
 
-    /// The instance numbered `index`.
+    /// Options of instance number `index`.
     ///
     /// # Panics
     /// When there is none.
@@ -412,7 +411,7 @@ impl Plan {
     }
 }
 
-/// What becomes of old logs under `profile` when circular logging is on or off.
+/// What happens to old logs under `profile`, with circular logging on or off.
 pub fn circular(profile: &Profile, on: bool) -> Circular {
     match (on, profile.log_reuse.value) {
         (false, _) => Circular::Off,
@@ -437,7 +436,7 @@ fn bytes(size: ByteSize) -> usize {
 pub(crate) mod tests {
     use super::*;
 
-    /// Two instances of one small database each, as a test of a minute has them.
+    /// Two instances of one small database each, and a test of one minute.
     pub(crate) fn plan() -> Plan {
         let profile = Version::Exchange2013.profile();
         let instance = |number: usize| InstancePlan {

@@ -1,12 +1,12 @@
-//! Samples: what the engine's counters said in each interval of the collection, and what follows from all of them.
+//! Samples: the engine's counters in each interval of the collection, and the totals.
 //!
-//! The engine counts; a [`Sampler`] closes the intervals on a grid. Of each interval it keeps one line for the whole
-//! server, and per stream only what rules ask for (the worst sample, how many were over the limit), so that memory does
-//! not grow with the number of instances times the length of the test. Everything else goes into the tables that the run
-//! folder gets, `counters.csv` and the latency log, and leaves memory with every sample: [`Recorded`].
+//! The engine counts; a [`Sampler`] closes the intervals on a grid. It keeps one line of each interval for the whole server. Of
+//! each stream it keeps only what rules need: the worst sample, and how many were over the limit. So memory does not grow with the
+//! number of instances times the length of the test. Everything else goes to the tables of the run folder, `counters.csv` and the
+//! latency log, and leaves memory with every sample: [`Recorded`].
 //!
-//! Histograms of single files are held over several samples in long tests of many files, so that the latency log stays
-//! below about [`HISTOGRAMS_MAX`] lines; those of the whole server are written in every sample.
+//! In long tests of many files, histograms of single files are held over several samples, so that the latency log stays below about
+//! [`HISTOGRAMS_MAX`] lines. Those of the whole server are written in every sample.
 
 use std::collections::BTreeMap;
 
@@ -47,12 +47,12 @@ pub struct Sampler {
     held: Held,
 }
 
-/// Lines of the latency log that tell of single files, at most about so many.
+/// Approximate limit of lines for single files in the latency log.
 pub const HISTOGRAMS_MAX: u64 = 50_000;
 
-/// Histograms that wait to be written.
+/// Histograms that are not written yet.
 struct Held {
-    /// Written once in so many samples.
+    /// The number of samples between two writes.
     every: u64,
     samples: u64,
     since: Time,
@@ -62,29 +62,29 @@ struct Held {
 /// What one sample adds to the tables of the run folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recorded {
-    /// Where the sample began.
+    /// When the sample began.
     pub begin: Time,
-    /// How long it was.
+    /// Its length.
     pub length: Span,
     /// Rows of `counters.csv`, without a head.
     pub counters: String,
-    /// Lines of the latency log, its head with the first.
+    /// Lines of the latency log; the first sample includes its head.
     pub latency_log: Vec<u8>,
 }
 
-/// One stream whose samples have a limit.
+/// A stream with a limit on its samples.
 struct Watched {
-    /// What tables call it.
+    /// Its name in tables.
     stream: String,
     limit: Span,
     samples: Samples,
 }
 
-/// What a collection left behind, apart from the engine's own counters.
+/// The results of a collection, apart from the engine's own counters.
 pub struct Collected {
     /// When it began.
     pub begin: Time,
-    /// How long it was.
+    /// Its length.
     pub length: Span,
     /// The whole server over time.
     pub samples: Vec<Sample>,
@@ -97,7 +97,7 @@ pub struct Collected {
 }
 
 impl Sampler {
-    /// A sampler whose collection begins at `now`; whatever the engine has counted before is forgotten.
+    /// A sampler whose collection begins at `now`; earlier counts of the engine are discarded.
     pub fn start(plan: &Plan, now: Time, board: &MeterBoard) -> Self {
         board.with(discard);
         let limits = &plan.limits.latency;
@@ -126,7 +126,7 @@ impl Sampler {
         }
     }
 
-    /// When the running interval is to be closed.
+    /// When the running interval must be closed.
     pub fn due(&self) -> Time {
         self.series.due()
     }
@@ -136,14 +136,14 @@ impl Sampler {
         self.closed_at
     }
 
-    /// Whether any limit of a sample has been exceeded.
+    /// Whether any sample has exceeded its limit.
     pub fn is_over(&self) -> bool {
         let mut streams = self.databases.iter().chain(&self.logs);
         streams.any(|stream| stream.samples.over > 0)
     }
 
-    /// Closes the running interval at `now`, after its begin. `operations` ended in it, by instance; `cache_bytes` are
-    /// resident.
+    /// Closes the running interval at `now`, which must be later than its begin. `operations` ended in it, by instance;
+    /// `cache_bytes` are resident.
     pub fn close(
         &mut self,
         now: Time,
@@ -252,7 +252,7 @@ impl Sampler {
         }
     }
 
-    /// Ends the collection; the last interval has been closed.
+    /// Ends the collection; the last interval must be closed.
     pub fn finish(self) -> Collected {
         let begin = self.begin;
         let sample = |sample: &brunt_stats::Sample<Whole>| {
@@ -317,7 +317,7 @@ impl Held {
 }
 
 impl Watched {
-    /// A sample that began `at` after the collection did had this mean.
+    /// Adds the mean of a sample that began `at` after the start of the collection.
     fn note(&mut self, at: Span, mean: Option<Span>) {
         let samples = &mut self.samples;
         samples.count += 1;
@@ -332,7 +332,7 @@ impl Watched {
     }
 }
 
-/// The tables that get every stream of every interval.
+/// The tables that receive every stream of every interval.
 struct Tables<'a> {
     at: (Time, Span),
     counters: &'a mut Counters,
@@ -341,13 +341,13 @@ struct Tables<'a> {
 }
 
 impl Tables<'_> {
-    /// Closes a meter whose histogram is kept.
+    /// Closes a meter and keeps its histogram.
     fn close(&mut self, of: &str, what: &str, meter: &mut Meter) -> Reading {
         self.held.add(&format!("{of}.{what}"), meter.running());
         self.count(of, what, meter)
     }
 
-    /// Closes a meter of which only numbers are kept.
+    /// Closes a meter and keeps only its numbers.
     fn count(&mut self, of: &str, what: &str, meter: &mut Meter) -> Reading {
         let reading = meter.close_interval();
         if reading.count > 0 {
@@ -358,7 +358,7 @@ impl Tables<'_> {
         reading
     }
 
-    /// Counts what has neither bytes nor latency.
+    /// Adds a count of events that have neither bytes nor latency.
     fn count_events(&mut self, of: &str, what: &str, count: u64) {
         if count > 0 {
             let (begin, length) = self.at;
@@ -376,7 +376,7 @@ impl Tables<'_> {
     }
 }
 
-/// Several streams as one, percentiles included.
+/// Several streams combined, with percentiles.
 #[derive(Default)]
 struct Sum {
     latencies: Latencies,
@@ -404,7 +404,7 @@ fn reading(latencies: &Latencies, bytes: u64) -> Reading {
     }
 }
 
-/// Closes the running interval of what a backup counts.
+/// Closes the running interval of the counters of a backup.
 pub(crate) fn close_all(meters: &mut Meters) {
     for database in &mut meters.databases {
         database.backup.close_interval();
@@ -412,7 +412,7 @@ pub(crate) fn close_all(meters: &mut Meters) {
     }
 }
 
-/// Forgets what was counted.
+/// Discards all counts so far.
 pub(crate) fn discard(meters: &mut Meters) {
     for database in &mut meters.databases {
         for meter in [
@@ -455,7 +455,7 @@ pub(crate) fn discard(meters: &mut Meters) {
     }
 }
 
-/// How the latencies of the whole collection were spread.
+/// The latency distributions of the whole collection.
 pub fn distributions(meters: &Meters, operations: &OperationLatencies) -> Vec<Distribution> {
     let sum = |pick: fn(&Meters) -> Vec<&Meter>| {
         let mut all = Latencies::new();

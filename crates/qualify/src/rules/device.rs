@@ -1,12 +1,12 @@
-//! Does the device agree? What the engine read against what the kernel saw the devices read.
+//! Does the device agree? Compares the engine's reads with those that the kernel counted at the devices.
 //!
-//! A file system may ignore the wish to bypass the page cache, and a cache beneath answers faster than any storage. The
+//! A file system may ignore the request to bypass the page cache, and a cache underneath answers faster than any storage. The
 //! kernel counts what reached the devices: the leaves under device mapper, md, multipath and loop devices, so that nothing is
-//! counted on the way. Bytes are compared, because the kernel splits and merges requests.
+//! counted twice. Bytes are compared, because the kernel splits and merges requests.
 //!
-//! Blank pages may reach the device or not: room that was allocated and never written is zero, as the file system knows. So the
-//! engine's bytes are those without the blank pages, and with as many of them as the device read. A cache gains nothing by this: what
-//! it would have to keep is zeros.
+//! Blank pages may or may not reach the device: the file system knows that allocated but unwritten space is zero. So the engine's
+//! bytes are counted without blank pages, plus as many of these as the device read. A cache gains nothing from this: all it would
+//! have to keep is zeros.
 //!
 //! | bytes at the device | means | outcome |
 //! | --- | --- | --- |
@@ -20,31 +20,31 @@ use brunt_units::ByteSize;
 
 use super::RuleId;
 
-/// A gap that is a finding, in percent.
+/// Tolerated gap, in percent.
 const GAP_PERCENT: f64 = 10.0;
-/// With less than that, what others do between two looks at the counters matters.
+/// Below this, activity of other programs between two readings of the counters matters.
 const BYTES_MIN: u64 = 4 << 20;
 
-/// What was read on one volume.
+/// Reads on one volume.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct VolumeReads {
-    /// Where it is mounted.
+    /// Its mount point.
     pub mount: String,
-    /// Bytes that the engine read.
+    /// Bytes read by the engine.
     pub engine: u64,
-    /// Those of them that were blank pages.
+    /// Bytes of these that were blank pages.
     pub blank: u64,
-    /// Bytes that its devices read; nothing where there is no device to ask.
+    /// Bytes read by its devices; `None` without a device.
     pub device: Option<u64>,
 }
 
 impl VolumeReads {
-    /// Bytes that the device had to read.
+    /// Bytes that the device must have read.
     fn written(&self) -> u64 {
         self.engine.saturating_sub(self.blank)
     }
 
-    /// Bytes that it should have read when it says that it read `device`.
+    /// Bytes that the device should have read, given that it reports `device`.
     fn expected(&self, device: u64) -> u64 {
         device.clamp(self.written(), self.engine)
     }
@@ -81,7 +81,7 @@ pub(super) fn rule(volumes: &[VolumeReads]) -> Rule {
     } else {
         (least_share, said(least_share.1))
     };
-    // All of them: what others read there is no share of ours.
+    // At most 100 %: reads of other programs are not ours.
     let reached = shown.0.min(100.0);
     let rule = Rule::at_least(RuleId::DeviceAgrees, "% of reads", least, Some(reached));
     let mut rule = rule.about(&shown.1.mount);
@@ -94,7 +94,7 @@ pub(super) fn rule(volumes: &[VolumeReads]) -> Rule {
     }
 }
 
-/// Whether nothing says that something else than the devices answered.
+/// Whether the counts do not show that reads bypassed the devices.
 pub(crate) fn agrees(volumes: &[VolumeReads]) -> bool {
     rule(volumes).outcome != Outcome::Failed
 }

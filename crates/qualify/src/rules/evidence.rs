@@ -1,4 +1,4 @@
-//! What was measured, as far as rules need it.
+//! Measurements, as input of the rules.
 
 use brunt_report::result::{Rule, Sample, Tuning};
 use brunt_units::Span;
@@ -10,58 +10,58 @@ use crate::goal::Target;
 use crate::hanging::Hung;
 use crate::truth::oracle::Findings;
 
-/// Samples of one stream's mean latency, as far as rules need them.
+/// Samples of one stream's mean latency.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Samples {
     /// Samples taken.
     pub count: u64,
-    /// Those over the limit.
+    /// Samples over the limit.
     pub over: u64,
-    /// The largest mean and where its sample began, from the begin of the collection.
+    /// The largest mean and the start of its sample, from the beginning of the collection.
     pub worst: Option<(Span, Span)>,
-    /// Where the first sample over the limit began.
+    /// Start of the first sample over the limit.
     pub first_over: Option<Span>,
 }
 
 /// One stream's latencies over the collection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StreamLatency {
-    /// Whose: `DB2`, `Instance 1`.
+    /// The database or log: `DB2`, `Instance 1`.
     pub name: String,
-    /// Mean of all I/Os; nothing when there were none.
+    /// Mean of all I/Os; `None` without any.
     pub mean: Option<Span>,
     /// The means of the samples.
     pub samples: Samples,
 }
 
-/// What a verification of files found.
+/// Results of verifying files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FilesVerified {
     /// Pages or segments judged.
     pub seen: u64,
-    /// Bad ones; files that could not be judged at all count as one each.
+    /// Bad ones; a file that cannot be judged at all counts as one.
     pub bad: u64,
-    /// Those that would be repaired as they are read.
+    /// Those that a read would correct.
     pub correctable: u64,
     /// Files judged.
     pub files: u64,
 }
 
-/// What a verification of records found.
+/// Results of verifying records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecordsVerified {
     /// Records that must exist.
     pub expected: u64,
-    /// Those that were looked at.
+    /// Records checked.
     pub checked: u64,
-    /// Those whose version the oracle knew; of the others, the bytes were judged.
+    /// Records whose version the oracle knew; of the others, only the bytes were judged.
     pub known: u64,
-    /// What was wrong with them.
+    /// What was wrong.
     pub findings: Findings,
 }
 
 impl RecordsVerified {
-    /// Adds what was found in another database.
+    /// Adds the results of another database.
     pub fn add(&mut self, other: &Self) {
         self.expected += other.expected;
         self.checked += other.checked;
@@ -73,12 +73,12 @@ impl RecordsVerified {
 /// Why files were not judged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Unjudged {
-    /// The test ended before.
+    /// The test ended too early.
     #[default]
     EndedBefore,
     /// The plan does not ask for it.
     NotAsked,
-    /// There is nothing in them.
+    /// They have no content.
     WithoutContent,
 }
 
@@ -93,7 +93,7 @@ impl Unjudged {
     }
 }
 
-/// Everything that is judged.
+/// The input of all rules.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Evidence {
     /// Database reads, by database.
@@ -104,7 +104,7 @@ pub struct Evidence {
     pub stalls_per_s: Option<f64>,
     /// Database reads and writes per second.
     pub achieved_io_per_s: Option<f64>,
-    /// What was to be reached.
+    /// The rate to reach.
     pub target: Option<Target>,
     /// The server over time.
     pub samples: Vec<Sample>,
@@ -114,49 +114,49 @@ pub struct Evidence {
     pub log_tails: Vec<(String, Span)>,
     /// 99th percentile of operations from their intended start.
     pub operation_p99: Option<Span>,
-    /// Mailboxes that the target stands for, if it was said so.
+    /// Mailboxes behind the target, if the scenario names them.
     pub mailboxes: Option<u64>,
-    /// Why files were not judged, where they were not.
+    /// Why files were not judged.
     pub unjudged: Unjudged,
-    /// All databases.
+    /// Pages of all databases.
     pub pages: Option<FilesVerified>,
-    /// All logs.
+    /// Segments of all logs.
     pub logs: Option<FilesVerified>,
-    /// All databases.
+    /// Records of all databases.
     pub records: Option<RecordsVerified>,
-    /// Records that were lost or wrong when the test itself came across them.
+    /// Lost or wrong records that the test itself came across.
     pub findings: Findings,
-    /// I/Os that failed, pages that were bad when they were read.
+    /// I/Os that failed, and pages that were bad when read.
     pub io_errors: u64,
     /// The first of them, in words.
     pub first_error: String,
     /// I/Os that hung.
     pub hung: Hung,
-    /// What a test of another kind than load had to do.
+    /// Work of a test without load, such as a backup.
     pub done: Vec<Done>,
     /// What was read, by volume.
     pub volumes: Vec<VolumeReads>,
     /// Whether the program kept up.
     pub tester: Tester,
-    /// How sessions were looked for, if they were.
+    /// The trials of tuning, if there was any.
     pub tuning: Option<Tuning>,
 }
 
-/// Something that had to be done so many times.
+/// Work that had to be done a number of times.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Done {
-    /// What.
+    /// The rule.
     pub what: RuleId,
-    /// How many were wanted.
+    /// The number wanted.
     pub wanted: u64,
-    /// How many there were; nothing when it did not come to that.
+    /// The number done; `None` when the test ended before.
     pub done: Option<u64>,
-    /// What it took, in words.
+    /// The cost, in words.
     pub remark: String,
 }
 
 impl Done {
-    /// Whether it was done as often as was wanted.
+    /// Whether it was done as often as wanted.
     pub(super) fn rule(&self) -> Rule {
         let done = self.done.map(|done| done as f64);
         let rule = Rule::at_least(self.what, "", self.wanted as f64, done);

@@ -1,6 +1,6 @@
 //! Every rule, by its id.
 //!
-//! The id is a promise to scripts and never changes; the title is what people read.
+//! The id is a promise to scripts and never changes; the title is for people.
 
 use brunt_report::result::{Group, Rule, RuleName};
 
@@ -10,39 +10,39 @@ listed! {
     /// A rule that storage is judged by.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum RuleId {
-        /// Mean latency of database reads; Jetstress thresholds of the version, for each database.
+        /// Mean latency of database reads, for each database; the Jetstress thresholds of the version.
         DatabaseReadAverage,
-        /// The worst sample's mean, with tolerated excursions.
+        /// Mean of the worst sample, with tolerated excursions.
         DatabaseReadWorst,
         /// Mean latency of log writes, for each log stream.
         LogWriteAverage,
-        /// The worst sample's mean, with tolerated excursions.
+        /// Mean of the worst sample, with tolerated excursions.
         LogWriteWorst,
-        /// Operations that waited for a free page in the cache; Jetstress 2013 allows 1 /s.
+        /// Operations that waited for a free frame of the cache; Jetstress 2013 allows 1 /s.
         PageFaultStalls,
-        /// The target less the profile's margin; only with a target.
+        /// The target minus the profile's margin; only with a target.
         AchievedIo,
-        /// The target with its headroom less the margin; only with both.
+        /// The target with its headroom, minus the margin; only with both.
         AchievedHeadroom,
-        /// Some number of sessions does what is wanted; only with tuning.
+        /// Tuning found a number of sessions; only with tuning.
         SessionsFound,
         /// Every database was read.
         DatabasesBackedUp,
-        /// Every copy was restored; only with a folder for copies.
+        /// Every backup was restored; only with a folder for backups.
         DatabasesRestored,
-        /// As many logs as the test wrote.
+        /// As many logs were replayed as the test wrote.
         LogsReplayed,
         /// No bad page.
         PagesVerified,
         /// No bad log segment.
         LogsVerified,
-        /// No record lost, stale, torn, or back from the dead.
+        /// No record lost, stale, torn, or resurrected.
         RecordsVerified,
         /// No I/O failed.
         IoErrors,
         /// No I/O was in flight for 30 s ([`crate::hanging`]).
         HungIo,
-        /// The rate at the end is that of the beginning (`stationary`).
+        /// The I/O rate stays steady (`stationary`).
         StationaryIoRate,
         /// Likewise the latency of database reads.
         StationaryDatabaseRead,
@@ -54,7 +54,7 @@ listed! {
         TailLogWrite,
         /// The slowest hundredth of operations.
         TailOperation,
-        /// What was read came from the device ([`super::device`]).
+        /// The reads reached the device ([`super::device`]).
         DeviceAgrees,
         /// The program ran on time ([`super::tester`]).
         TesterDelay,

@@ -1,4 +1,4 @@
-//! Whether every page, log and record is as it was written, and every I/O completed.
+//! Whether every page, log and record is as written, and every I/O completed.
 
 use brunt_report::result::Rule;
 use brunt_report::{decimals, grouped};
@@ -72,8 +72,8 @@ fn records(verified: Option<RecordsVerified>, met: Findings, unjudged: &str) -> 
     rule.with_remark(remark)
 }
 
-/// What verification looked at, if it came to that, and what it or the test found: what the test came across is usually
-/// found again afterwards, so the larger number counts.
+/// What verification checked, if it ran, and what it or the test found. Findings of the test are usually found again afterwards, so
+/// the larger number counts.
 pub(crate) fn integrity(
     verified: Option<RecordsVerified>,
     met: Findings,

@@ -1,25 +1,25 @@
-//! Does the storage stay what it was? The first third of the collection against the last one.
+//! Does the storage stay as it was? Compares the first third of the collection with the last one.
 //!
-//! A volume that lives on burst credits, an SSD whose fast cells fill, a drive that grows hot, an array whose write cache was
-//! empty at the start: all of them are good for a while. The mean over a test hides it, a day of mail does not. So three series
-//! are looked at: I/O rate, read latency and log write latency.
+//! A volume that lives on burst credits, an SSD whose fast cells fill up, a drive that gets hot, an array whose write cache was
+//! empty at the start: all of them are good for a while. The mean over a test hides this; a day of mail does not. So three series
+//! are checked: I/O rate, read latency and log write latency.
 //!
 //! A series has worsened when both hold:
 //!
 //! ```text
-//!   change    mean of the last third against that of the first, beyond its limit
-//!   trend     later samples are worse than earlier ones more often than chance would have it, over all of them
+//!   change    the mean of the last third is worse than that of the first by more than its limit
+//!   trend     later samples are worse than earlier ones more often than by chance, over all of them
 //!             (Mann 1945, Kendall 1975) or between the thirds (Mann and Whitney 1947): z of the number of
 //!             ordered pairs, beyond 1.645
 //! ```
 //!
-//! For one series of independent samples chance reaches that z in one of twenty. This is the larger of two, and neighbouring samples
-//! are alike: chance reaches it in 6 of 100 steady tests of independent samples and in 19 when neighbours correlate by 0.5. How
-//! often both conditions hold on steady storage stands in docs/rules.md, by simulation.
+//! A single series of independent samples reaches that z by chance in one of twenty tests. But this is the larger of two, and
+//! neighbouring samples are alike: steady tests reach it by chance in 6 of 100 with independent samples, and in 19 of 100 when
+//! neighbours correlate by 0.5. docs/rules.md states how often both conditions hold on steady storage, by simulation.
 //!
-//! A difference without a trend is scatter, and a trend without a difference is small. Becoming *better* is not held against
-//! anybody. It fails a stress test; a performance test of two hours may end before a trend means anything, and is warned.
-//! The limits are our choice.
+//! A difference without a trend is scatter, and a trend without a difference is small. Becoming *better* is never a fault. The rule
+//! fails a stress test. A performance test of two hours may end before a trend means anything, so there it only warns. The limits
+//! are our choice.
 
 use brunt_report::decimals;
 use brunt_report::result::{Outcome, Rule, Sample};
@@ -27,18 +27,18 @@ use brunt_report::result::{Outcome, Rule, Sample};
 use super::RuleId;
 use crate::kinds::TestKind;
 
-/// Change of the I/O rate that is allowed, in percent downwards.
+/// Allowed drop of the I/O rate, in percent.
 const RATE_PERCENT: f64 = 10.0;
-/// Change of a latency that is allowed, in percent upwards.
+/// Allowed rise of a latency, in percent.
 const LATENCY_PERCENT: f64 = 25.0;
-/// Samples below which nothing is judged: three for each third.
+/// Minimum number of samples: three for each third.
 const SAMPLES_MIN: usize = 9;
-/// More samples are taken together: neighbours tell the same.
+/// Beyond this number, samples are merged into groups: neighbours say the same.
 const GROUPS_MAX: usize = 240;
-/// One series of independent values reaches this by chance once in twenty times.
+/// A single series of independent values reaches this by chance in one of twenty tests.
 const Z_LIMIT: f64 = 1.645;
 
-/// A value of one sample and what it counts.
+/// The value of a sample and its weight.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Weighed {
     value: f64,
@@ -85,7 +85,7 @@ pub(super) fn rules(samples: &[Sample], kind: TestKind) -> [Rule; 3] {
     }
 }
 
-/// Which way is worse.
+/// The direction that is worse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Series {
     Rate,
@@ -127,7 +127,7 @@ fn rule(name: RuleId, values: &[Weighed], series: Series) -> Rule {
     let worse = sign * (last.value / first.value - 1.0) * 100.0;
     let (first_third, last_third) = (&values[..third], &values[values.len() - third..]);
     let z = (sign * trend(values)).max(sign * apart(first_third, last_third));
-    // Better by any share is not worse: the remark says which way, and by how much.
+    // An improvement counts as zero; the remark states its direction and size.
     let mut rule = Rule::at_most(name, unit, limit, Some(worse.max(0.0)));
     if rule.outcome == Outcome::Failed && z < Z_LIMIT {
         rule.outcome = Outcome::Ok;
@@ -141,7 +141,7 @@ fn rule(name: RuleId, values: &[Weighed], series: Series) -> Rule {
     ))
 }
 
-/// How much later values are above earlier ones, in standard deviations of chance.
+/// How much later values are above earlier ones, in standard deviations.
 fn trend(values: &[Weighed]) -> f64 {
     let mut pairs = 0.0;
     for (at, early) in values.iter().enumerate() {
@@ -155,7 +155,7 @@ fn trend(values: &[Weighed]) -> f64 {
     (pairs - f64::signum(pairs)) / deviation
 }
 
-/// How much the values of `late` are above those of `early`, in standard deviations of chance. Both are equally many.
+/// How much the values of `late` are above those of `early`, in standard deviations. Both have the same number of values.
 fn apart(early: &[Weighed], late: &[Weighed]) -> f64 {
     let mut pairs = 0.0;
     for (early, late) in early
@@ -164,7 +164,7 @@ fn apart(early: &[Weighed], late: &[Weighed]) -> f64 {
     {
         pairs += f64::from(late.value > early.value) - f64::from(late.value < early.value);
     }
-    // Of n * n pairs; U is half of their number and this half of the difference.
+    // Of n * n pairs: U is half their number plus half this difference.
     let n = early.len() as f64;
     let deviation = (n * n * (2.0 * n + 1.0) / 12.0).sqrt();
     (pairs / 2.0 - f64::signum(pairs) / 2.0) / deviation
@@ -177,7 +177,7 @@ mod tests {
 
     use super::*;
 
-    /// Samples whose read latency and rate are made from the share of the time that has passed.
+    /// Samples whose rate and read latency are a function of the share of time passed.
     fn samples(count: u32, of: impl Fn(f64) -> (f64, f64)) -> Vec<Sample> {
         let mut noise = Streams::new(1).named("noise");
         let mut scattered = move |value: f64| value * (0.9 + 0.2 * noise.below(1_000) as f64 / 1e3);
@@ -266,7 +266,7 @@ mod tests {
         );
     }
 
-    /// Latencies of steady storage that scatter by `scatter` of their mean, each like the one before by `like`.
+    /// Latencies of steady storage that scatter by `scatter` of their mean; neighbours correlate by `like`.
     fn steady(like: f64, scatter: f64, seed: u64) -> Vec<Weighed> {
         let mut draw = Streams::new(seed).named("steady");
         // Twelve uniforms: a mean of 0, a deviation of 1.
@@ -281,8 +281,8 @@ mod tests {
         samples.take(480).collect()
     }
 
-    /// Of a hundred tests of two hours on steady storage, those that the rule fails. docs/rules.md has this table, of 1,000 tests
-    /// for each cell; the seeds are fixed, so a fifth of them does here.
+    /// The share of two-hour tests on steady storage that fail the rule. docs/rules.md has this table, from 1,000 tests per cell;
+    /// the seeds are fixed, so a fifth of them is enough here.
     #[test]
     fn steady_storage_fails_as_often_as_documented() {
         const TESTS: u64 = 200;

@@ -1,8 +1,8 @@
-//! The slowest few: what a mean and a sample's mean do not show.
+//! The slowest few, which means and samples hide.
 //!
-//! A sample of fifteen seconds at a thousand I/Os per second averages over a freeze of two seconds. The 99.9th percentile of
-//! the device and the 99th of operations, from their intended start, do not. They advise, unless the scenario wants them
-//! strict, because Jetstress knows no such rule and its limits (see [`crate::plan::Limits`]) are our choice.
+//! A sample of fifteen seconds at a thousand I/Os per second averages over a freeze of two seconds. The p99.9 of the device and the
+//! p99 of operations, from their intended start, do not. These rules advise unless the scenario makes them strict: Jetstress has no
+//! such rule, and the limits (see [`crate::plan::Limits`]) are our choice.
 
 use brunt_report::result::Rule;
 use brunt_units::Span;

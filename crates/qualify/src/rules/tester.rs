@@ -1,7 +1,7 @@
-//! Was it the storage that was measured, or the tester?
+//! Did the test measure the storage, or the tester?
 //!
-//! When the program does not keep up, or the machine does not let it run, latencies grow that the storage has nothing to do
-//! with, and a target is missed that it could have held. These rules advise: they tell how to read the others.
+//! When the program does not keep up, or the machine does not let it run, latencies grow although the storage is not to blame, and
+//! a target is missed that it could have held. These rules advise: they help to read the others.
 //!
 //! | rule | limit | why |
 //! | --- | --- | --- |
@@ -21,16 +21,16 @@ const BUSY_PERCENT: f64 = 90.0;
 const STEAL_PERCENT: f64 = 5.0;
 const THROTTLED_PERCENT: f64 = 1.0;
 
-/// What the program and its machine say of themselves; everything in percent.
+/// What the program and its machine report about themselves.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Tester {
-    /// How late tasks were, 99th percentile.
+    /// p99 of how late tasks ran.
     pub delay_p99: Option<Span>,
-    /// How much of a core the thread that drives everything used.
+    /// Processor time of the thread that drives everything, in percent of a core.
     pub busy_percent: Option<f64>,
-    /// Processor time that went to other machines on the same host.
+    /// Processor time taken by other machines on the same host, in percent.
     pub steal_percent: Option<f64>,
-    /// Time in which a limit on processor time kept us from running.
+    /// Time for which a limit on processor time kept the program from running, in percent.
     pub throttled_percent: Option<f64>,
 }
 
@@ -65,7 +65,7 @@ pub(super) fn rules(tester: &Tester) -> [Rule; 4] {
     })
 }
 
-/// Why a result of a machine that did not let the program run does not qualify.
+/// Why a result does not qualify because the machine did not let the program run.
 pub(crate) fn obstacle(tester: &Tester) -> Option<String> {
     let over = |measured: Option<f64>, limit| measured.filter(|percent| *percent > limit);
     let stolen = over(tester.steal_percent, STEAL_PERCENT);

@@ -1,5 +1,4 @@
-//! Storage that fails under a test: the engine's error is named with its ESE code, there is a result with the right verdict,
-//! and the databases recover.
+//! Storage that fails during a test: the error carries its ESE code, the result has the right verdict, and the databases recover.
 
 use crate::small::{Left, Small, fails, outcome, plan, rule};
 use brunt_qualify::error::RunError;
@@ -10,7 +9,7 @@ use brunt_report::result::{Outcome, Verdict};
 use brunt_units::Span;
 use brunt_world::fault::{Fault, FaultKind};
 
-/// What happens to `file` when it has been asked for data so many times.
+/// A plan whose fault `kind` strikes `file` after `after` requests.
 fn after(after: u64, kind: FaultKind, file: &str) -> Plan {
     Plan {
         faults: vec![Fault {
@@ -31,7 +30,7 @@ fn remark(result: &RunResult, id: RuleId) -> &str {
     &rule(result, id).remark
 }
 
-/// The same databases on storage that is well again.
+/// The same databases on healthy storage.
 fn recovers(left: &Left) {
     let again = Small {
         store: left.store.fork(),

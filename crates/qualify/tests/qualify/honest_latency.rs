@@ -1,8 +1,8 @@
-//! Latency that counts from when an operation should have begun.
+//! Latency counts from when an operation should have begun.
 //!
-//! A device that freezes for one second in ten, under 400 paced operations a second of one uncached read each. Whoever waits for
-//! the answer before the next question sees two milliseconds at the 95th percentile: during a freeze there are only as many
-//! questions as askers. Those who come at their own time see a tenth of all operations wait for half a second on average.
+//! A device freezes for one second in ten, under 400 paced operations per second of one uncached read each. In a closed loop,
+//! sessions wait for each answer and see a p95 of two milliseconds: during a freeze there are only as many requests as sessions.
+//! Paced by time, a tenth of all operations waits half a second on average.
 
 use crate::small::{Small, fails, plan};
 use brunt_qualify::goal::Growth;
@@ -18,19 +18,19 @@ use brunt_workload::session::Scheduling;
 const SECOND: u64 = 1_000_000_000;
 const FREEZE: u64 = 10;
 
-/// Two milliseconds; whatever is asked in the first second of ten is answered at its end.
+/// Two milliseconds; requests of the first second of ten complete at its end.
 fn freezing(now: Time) -> Span {
     let within = now.0.rem_euclid(FREEZE * SECOND);
     Span(SECOND.saturating_sub(within)) + Span::millis(2)
 }
 
-/// Only reads, and hardly any page is cached but the branches.
+/// Only reads; hardly any page is cached except the branches.
 fn reads(scheduling: Scheduling, sessions: u32) -> Plan {
     let mut plan = plan();
     plan.duration = Span::seconds(100);
     plan.sessions = sessions;
     plan.engine.maintenance = None;
-    // Room for every session's page and for the branches, which is a fiftieth of all leaves.
+    // Room for the branches and one page per session: a fiftieth of all leaves.
     plan.engine.cache_max = ByteSize::mib(3);
     (plan.engine.start_percent, plan.engine.stop_percent) = (1, 2);
     plan.growth = Growth::Balance;
@@ -38,14 +38,14 @@ fn reads(scheduling: Scheduling, sessions: u32) -> Plan {
         mix: Mix::new(0, 0, 0, 0).unwrap(),
         scheduling,
         cost: Span::micros(10),
-        // Small bodies stay in their record: the record's page is the only one that a read needs.
+        // Small bodies stay in their record, so a read needs only the record's page.
         shape: Shape {
             long: 50,
             large_one_in: 0,
             beside_percent: 0,
             ..plan.load.shape
         },
-        // A read of what was read before would find it in memory.
+        // A repeated read would find its page in memory.
         reads_again_percent: 0,
         ..plan.load
     };
@@ -57,7 +57,7 @@ fn reads(scheduling: Scheduling, sessions: u32) -> Plan {
 
 fn run(plan: &Plan) -> crate::small::Left {
     let mut small = Small::new(1);
-    // Databases are made before the clock of the freezes begins.
+    // Databases are created before the freezes begin.
     small.latency = Box::new(|now, _| freezing(now));
     small.run(plan)
 }
@@ -90,7 +90,7 @@ fn a_freeze_of_one_second_in_ten_shows_in_operations() {
         (0.9..1.1).contains(&per_operation),
         "{per_operation} reads each"
     );
-    // A strict tail would fail it; by itself it advises.
+    // A strict tail would fail; by default it advises.
     let result = test.result(&plan);
     fails(&result, RuleId::TailOperation, Outcome::Advisory);
     fails(&result, RuleId::TailDatabaseRead, Outcome::Advisory);

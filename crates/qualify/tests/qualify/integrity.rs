@@ -1,4 +1,4 @@
-//! What is done to records behind the oracle's back is found, and found to be what it is.
+//! Records that are changed behind the oracle's back are found, with the right finding.
 
 use std::rc::Rc;
 
@@ -17,7 +17,7 @@ use brunt_workload::keys::{Extent, Record};
 use brunt_world::World;
 use brunt_world_virtual::{VirtualOptions, VirtualWorld};
 
-/// Databases as they were just made, and what must be in them.
+/// New databases, and what they must hold.
 async fn fresh(world: &World, plan: &Plan) -> (Rc<Server>, Vec<Extent>) {
     let decisions = places::decide(world, plan).await.unwrap();
     let stop = Stop::default();
@@ -30,7 +30,7 @@ async fn fresh(world: &World, plan: &Plan) -> (Rc<Server>, Vec<Extent>) {
     (server, verification::extents(&populations))
 }
 
-/// Records of the first database, written without telling anybody.
+/// Changes records of the first database without the oracle.
 struct Tamper<'a> {
     server: &'a Server,
     table: &'a Records,
@@ -41,7 +41,7 @@ impl Tamper<'_> {
         self.table.contents().mixer().record(number)
     }
 
-    /// Gives a record a version and the bytes of another, inserting it if it is not there.
+    /// Writes a record with one version and the bytes of another, inserting it if it is missing.
     async fn write(&self, number: u64, version: u32, bytes_of: u32) -> Result<(), EngineError> {
         let (record, mut pads) = (self.record(number), Pads::default());
         self.table.contents().fill(record, bytes_of, &mut pads);
@@ -109,13 +109,13 @@ fn each_finding_is_what_was_done() {
         let wanted = Findings {
             lost: 2,
             stale: 0,
-            // A version that nobody committed, and a record that nobody inserted.
+            // A version that was never committed, and a record that was never inserted.
             phantom: 2,
             torn: 1,
         };
         assert_eq!(found.findings, wanted);
 
-        // As if the storage had forgotten a replace.
+        // As if the storage had lost a replace.
         let mut oracles = server.oracles();
         let forgotten = server.tables()[0].contents().mixer().record(20);
         oracles[0].replaced(forgotten, 1);

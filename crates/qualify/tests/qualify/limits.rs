@@ -1,4 +1,4 @@
-//! Each limit of a test of load, exceeded by a whole test in virtual time, and by that limit alone if it can be.
+//! Each limit of a load test, exceeded by a whole test in virtual time; by that limit alone where possible.
 
 use std::ops::Range;
 
@@ -21,7 +21,7 @@ const PAGE: Range<u64> = 1 << 20..(1 << 20) + 4_096;
 const SEGMENT: Range<u64> = 64 << 10..(64 << 10) + 512;
 const FAST: Span = Span::micros(200);
 
-/// The result of `plan` on storage that takes so long.
+/// The result of `plan` on storage with this `latency`.
 fn on(plan: &Plan, latency: impl FnMut(Time, &Request) -> Span + 'static) -> RunResult {
     let small = Small {
         latency: Box::new(latency),
@@ -34,7 +34,7 @@ fn is_log(request: &Request) -> bool {
     request.class == Class::Log && request.op != Op::Read
 }
 
-/// Checks that this rule failed and no other did.
+/// Checks that this rule failed and no other.
 fn fails_alone(result: &RunResult, id: RuleId) {
     fails(result, id, Outcome::Failed);
     assert_eq!(failed(result).len(), 1, "{:?}", failed(result));
@@ -51,10 +51,10 @@ fn a_slow_log_fails_for_its_writes_and_nothing_else() {
     assert_eq!(result.verdict, Verdict::Fail);
 }
 
-/// One sample of ten: its mean is over a sample's limit, and the mean of all of them is below theirs.
+/// One sample of ten has a mean over the limit of a sample, while the mean of all samples is below theirs.
 #[test]
 fn one_bad_sample_fails_a_short_test() {
-    // Twice as long as a sample, so that one is bad throughout.
+    // Twice as long as a sample, so that one sample is bad throughout.
     let bad = |now: Time| (15..23).contains(&now.0.div_euclid(1_000_000_000));
     let plan = Plan {
         duration: Span::seconds(40),
@@ -106,7 +106,7 @@ fn a_target_without_its_headroom_is_an_advice_and_does_not_qualify() {
         sessions: 16,
         ..plan()
     };
-    // One at a time: about as much as the target, log and maintenance beside it.
+    // One I/O at a time: about as much as the target, with log and maintenance on top.
     let mut free = Time::ZERO;
     let result = on(&plan, move |now, request| {
         if request.class != Class::Database {
@@ -126,7 +126,7 @@ fn a_target_without_its_headroom_is_an_advice_and_does_not_qualify() {
     assert!(result.reasons.iter().any(headroom), "{:?}", result.reasons);
 }
 
-/// A hundredth of all I/Os takes long: no mean shows it.
+/// One percent of all I/Os is slow, which no mean shows.
 fn hesitant(plan: &Plan, class: fn(&Request) -> bool) -> RunResult {
     let mut count = 0_u64;
     on(plan, move |_, request| {
@@ -178,7 +178,7 @@ fn a_log_that_grows_slow_fails_a_stress_test() {
     assert_eq!(outcome(&result, RuleId::LogWriteAverage), Outcome::Ok);
 }
 
-/// The result of the usual test with one fault on purpose.
+/// The result of the usual test with one injected fault.
 fn with(fault: Fault) -> RunResult {
     let plan = Plan {
         faults: vec![fault],
@@ -187,7 +187,7 @@ fn with(fault: Fault) -> RunResult {
     on(&plan, |_, _| FAST)
 }
 
-/// Two bits turn over where they lie, in a file that nobody reads again before the test is over.
+/// Two bits flip at rest, in a file that is not read again before the test is over.
 #[test]
 fn rot_fails_the_test_wherever_it_is() {
     let log = with(Fault {
@@ -207,11 +207,11 @@ fn rot_fails_the_test_wherever_it_is() {
     );
 }
 
-/// Writes of a page are acknowledged and not done, while nobody remembers what was written: pages are whole, and records are not
-/// what was committed.
+/// Writes of a page are acknowledged and dropped, and nothing remembers what was written: pages are intact, but records are not as
+/// committed.
 #[test]
 fn a_write_that_was_lost_is_a_record_that_is_wrong() {
-    // Which page it meets, and so who notices it first, is a matter of the order of writes.
+    // The order of writes decides which page is hit, and so what notices it first.
     let met = [20, 60, 100, 150, 200, 300].map(|after| {
         let result = with(Fault {
             after,

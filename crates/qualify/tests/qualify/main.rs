@@ -1,4 +1,4 @@
-//! Whole tests, in one program: each file is a subject.
+//! Whole tests, in one program: one file for each subject.
 
 mod cut_off;
 mod faults;

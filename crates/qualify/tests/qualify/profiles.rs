@@ -1,5 +1,5 @@
-//! Every version: a whole test with its pages, logs, mix, pacing and limits passes on fast storage, and fails on storage that is
-//! a millisecond slower than that version allows.
+//! Every version: a whole test with its pages, logs, mix, pacing and limits passes on fast storage, and fails on storage that is a
+//! millisecond slower than that version allows.
 
 use crate::small::{Small, failed, fails, instances, outcome};
 use brunt_qualify::kinds::TestKind;
@@ -10,7 +10,7 @@ use brunt_units::{ByteSize, Span};
 use brunt_workload::profile::Version;
 use brunt_world::{Class, Op};
 
-/// Two small databases of a version, sessions as it counts them. Sizes of cache and checkpoint are cut with the databases.
+/// Two small databases of a version, with sessions in its unit. Cache and checkpoint depth are scaled down with the databases.
 fn plan(version: Version, kind: TestKind) -> Plan {
     let profile = version.profile();
     let page = profile.page_size.value.bytes_u64();
@@ -84,8 +84,7 @@ fn exchange_2013_and_later() {
     Version::ALL[4..].iter().copied().for_each(try_version);
 }
 
-/// The worst sample of a performance test may be so slow, that of a stress test twice as slow, as far as a version makes a
-/// difference.
+/// The worst sample of a stress test may be twice as slow as that of a performance test, in versions that distinguish the two.
 #[test]
 fn the_same_storage_passes_a_lenient_limit_and_fails_a_strict_one() {
     for version in Version::ALL {
@@ -94,7 +93,7 @@ fn the_same_storage_passes_a_lenient_limit_and_fails_a_strict_one() {
         let judged = |kind| {
             let plan = plan(version, kind);
             let mut small = Small::new(1);
-            // At least one sample of ten that is a little slower than the strict limit.
+            // At least one sample of ten is a little slower than the strict limit.
             small.latency = Box::new(move |now, request| {
                 let bad = (20..24).contains(&now.0.div_euclid(1_000_000_000));
                 match bad && request.class == Class::Database && request.op == Op::Read {

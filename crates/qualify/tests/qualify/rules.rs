@@ -1,5 +1,5 @@
-//! `docs/rules.md` forgets no rule: each has a row with a test that passes it and one that does not. Both exist, and the second checks, by
-//! the rule's id, that the rule did not hold.
+//! `docs/rules.md` covers every rule: each has a row with a test that passes it and one that does not. Both tests exist, and the
+//! second checks, by the rule's id, that the rule did not hold.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -31,7 +31,7 @@ fn rows(heading: &str) -> Vec<Vec<String>> {
     lines.map(cells).collect()
 }
 
-/// Ids of the rules that tests are judged by.
+/// Ids of the rules that judge tests.
 fn judged() -> BTreeSet<String> {
     let mut evidence = Evidence {
         target: Some(Target {
@@ -60,7 +60,7 @@ fn judged() -> BTreeSet<String> {
     all.map(|rule| rule.id).collect()
 }
 
-/// The body of a test that is named `file::function`, below `crates/`.
+/// The body of the test `file::function`, below `crates/`.
 fn test(name: &str) -> String {
     let (file, function) = name.split_once("::").unwrap_or_else(|| panic!("{name}"));
     let text = fs::read_to_string(root().join("crates").join(file));
@@ -91,7 +91,7 @@ fn every_rule_has_a_test_that_passes_and_one_that_does_not() {
     }
 }
 
-/// Whether a test calls `fails` or `fails_alone` for a rule; what its comments say does not count.
+/// Whether a test calls `fails` or `fails_alone` for a rule; comments do not count.
 fn checks(test: &str, id: RuleId) -> bool {
     let code = test.lines().filter(|line| !line.trim().starts_with("//"));
     let code: String = code.flat_map(str::split_whitespace).collect();

@@ -1,7 +1,7 @@
-//! Single pages that are whole and too old: how many of them does `verify` find?
+//! Single pages that are intact but stale: how many of them does `verify` find?
 //!
-//! One test works on a database, and another goes on with what it left. Each page that the second changed is put back alone, whole
-//! and with its own checksum, beside the newer flush map and without it. What goes unnoticed stands in docs/detection.md:
+//! One test works on a database, and another continues with its files. Each page that the second changed is put back alone, intact
+//! and with its own checksum, with the newer flush map and without it. docs/detection.md states what goes unnoticed:
 //!
 //! ```text
 //! cargo test -p brunt-qualify --test qualify stale -- --nocapture
@@ -20,7 +20,7 @@ use brunt_world_virtual::{Store, VirtualOptions, VirtualWorld};
 
 const DATABASE: &str = "db/1.edb";
 
-/// What a test of `plan` leaves.
+/// The files that a test of `plan` leaves.
 fn worked(plan: &Plan, seed: u64, store: Store) -> Store {
     let left = Small {
         store,
@@ -41,7 +41,7 @@ fn verified(store: &Store) -> FileReport {
     machine.executor.block_on(report).unwrap()
 }
 
-/// Who noticed how many stale pages.
+/// How many stale pages were found, and by what.
 #[derive(Default)]
 struct Noticed {
     pages: u32,
@@ -85,7 +85,7 @@ impl fmt::Display for Noticed {
     }
 }
 
-/// Whether a page is blank, or was given up by its tree.
+/// Whether a page is blank, or was released by its tree.
 fn has_no_data(bytes: &[u8], size: PageSize) -> bool {
     bytes.iter().all(|byte| *byte == 0) || Page::new(bytes, size).flags().has(PageFlags::EMPTY)
 }

@@ -1,4 +1,4 @@
-//! Sessions are found before the test, or it is said why there are none.
+//! Sessions are found before the test, or the result says why not.
 
 use crate::small::{Left, Small, failed, fails, outcome, plan};
 use brunt_qualify::goal::{Target, Tune};
@@ -8,7 +8,7 @@ use brunt_report::RunResult;
 use brunt_report::result::{Outcome, Tuning, Verdict};
 use brunt_units::{Span, Time};
 
-/// Storage that serves one I/O at a time, each in a millisecond: a thousand a second, and a queue for the rest.
+/// Storage that serves one I/O at a time, each in 1 ms: a thousand per second, and a queue for the rest.
 fn one_at_a_time(seed: u64) -> Small {
     let mut free = Time::ZERO;
     Small {
@@ -37,7 +37,7 @@ fn without_a_target_the_most_that_passes_is_found() {
     let (_, result, tuning) = tuned(&plan);
     assert_eq!(failed(&result), Vec::<String>::new());
     let most = tuning.io_per_s.unwrap();
-    // Logs take a part of the thousand.
+    // Logs take some of the thousand.
     assert!((600.0..1_000.0).contains(&most), "{most} of 1,000");
     let sessions = tuning.sessions.unwrap();
     assert!(sessions > 2, "{sessions}");

@@ -1,7 +1,7 @@
-//! The twin and the engine on the same storage: what they read, write and log agrees.
+//! The twin and the engine on the same storage: their reads, writes and logs agree.
 //!
-//! Both run the same test, with the mix, page size and thresholds of each generation, on databases small enough to be made of
-//! bytes but many times larger than the cache. With `BRUNT_LONG=1` and `--nocapture` it prints the table of docs/models/twin.md.
+//! Both run the same test, with the mix, page size and thresholds of each version, on databases small enough to be made of bytes
+//! but many times larger than the cache. With `BRUNT_LONG=1` and `--nocapture` it prints the table of docs/models/twin.md.
 
 use crate::small::{Left, Small, plan};
 use brunt_ese::policy::preread::IN_FLIGHT_RECOVERY;
@@ -13,13 +13,13 @@ use brunt_units::{ByteSize, Span};
 use brunt_workload::profile::Version;
 use brunt_world::Op;
 
-/// How far figures may be apart, as a share.
+/// How far figures may differ, as a share.
 const AGREE: f64 = 0.03;
 
-/// How far, where few records are on a page and lie beside others: which of them a split parts is only drawn.
+/// The same with few records on a page and keys in order: the twin only draws which records a split separates.
 const AGREE_SMALL_PAGES: f64 = 0.04;
 
-/// What an operation costs storage, by name; operations per second first.
+/// The storage cost of an operation, by name; operations per second first.
 fn figures(left: &Left, plan: &Plan) -> Vec<(&'static str, f64)> {
     let result = left.result(plan);
     let seconds = left.collected().length;
@@ -50,7 +50,7 @@ fn figures(left: &Left, plan: &Plan) -> Vec<(&'static str, f64)> {
     ]
 }
 
-/// A server of two instances as the generation has it, in a closed loop of eight sessions.
+/// A server of two instances with the settings of the version, in a closed loop of eight sessions.
 fn server(version: Version) -> Plan {
     let (profile, mut plan) = (version.profile(), plan());
     let cache = ByteSize::mib(32);
@@ -61,13 +61,14 @@ fn server(version: Version) -> Plan {
         ..EnginePlan::of(profile, 2)
     };
     plan.load = LoadPlan::of(profile);
-    // As many bytes of large messages as ever, in five times as many: how many come in two minutes is less of a chance.
+    // As many bytes of large messages as usual, but in five times as many messages: their number in two minutes depends less on
+    // chance.
     plan.load.shape.large_one_in = 200;
     (plan.load.shape.large_min, plan.load.shape.large_max) = (16 << 10, 40 << 10);
-    // No brake on growth: it would act on the two at different times.
+    // No limit on growth: it would act at different times on the two.
     plan.limits.reserve_percent = 400;
     plan.sessions = 8;
-    // The engine begins with a cache that finding its records has filled, the twin with an empty one.
+    // The engine begins with a cache filled by the survey of its records, the twin with an empty one.
     plan.warm_up_min = Span::seconds(60);
     plan.duration = Span::seconds(120);
     for database in plan.instances.iter_mut().flat_map(|i| &mut i.databases) {
@@ -86,7 +87,7 @@ fn machine() -> Small {
     small
 }
 
-/// With so many percent of the records beside others, and so many of the reads where the session was before.
+/// With `beside_percent` of the records beside others, and `again` percent of the reads repeated.
 fn agrees(version: Version, beside_percent: u32, again: u32) {
     let mut plan = server(version);
     plan.load.shape.beside_percent = beside_percent;
@@ -128,7 +129,7 @@ fn agrees(version: Version, beside_percent: u32, again: u32) {
     }
 }
 
-/// The version's own order of keys; in the long form (`BRUNT_LONG`) keys without order, too.
+/// The version's own key order; in the long form (`BRUNT_LONG`) also keys without order.
 fn both(version: Version) {
     if std::env::var_os("BRUNT_LONG").is_some() {
         agrees(version, 0, 0);
@@ -161,7 +162,7 @@ fn exchange_2013() {
     both(Version::Exchange2013);
 }
 
-/// A recovery reads the same logs and waits as long for pages, whose reads take most of its time here.
+/// A recovery reads the same logs and waits as long for pages; here reads take most of its time.
 #[test]
 fn a_recovery_takes_as_long() {
     let mut plan = server(Version::Exchange2007);

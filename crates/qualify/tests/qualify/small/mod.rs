@@ -1,4 +1,4 @@
-//! A small server in virtual time, and what a test of it leaves behind.
+//! A small server in virtual time, and the outcome of a test on it.
 
 #![allow(dead_code, reason = "every test program uses a part of it")]
 
@@ -27,7 +27,7 @@ use brunt_world_virtual::{
     VirtualWorld,
 };
 
-/// Each database.
+/// Size of each database.
 pub(crate) const DATABASE_SIZE: ByteSize = ByteSize::mib(4);
 
 /// Two instances of one small database each, and a test of twenty seconds.
@@ -43,7 +43,7 @@ pub(crate) fn plan() -> Plan {
             log_buffer: ByteSize::kib(64),
             cache_min: ByteSize::kib(256),
             cache_max: ByteSize::mib(1),
-            // The usual one percent of so few frames is two.
+            // The default of one percent of so few frames is two.
             start_percent: 10,
             stop_percent: 20,
             checkpoint_depth: ByteSize::mib(1),
@@ -51,7 +51,7 @@ pub(crate) fn plan() -> Plan {
             ..EnginePlan::of(profile, 2)
         },
         load: LoadPlan {
-            // Some hundred times what an operation costs, so that the test has thousands of them and not millions.
+            // About a hundred times the default cost, so that the test has thousands of operations and not millions.
             cost: Span::millis(5),
             ..LoadPlan::of(profile)
         },
@@ -61,41 +61,41 @@ pub(crate) fn plan() -> Plan {
     }
 }
 
-/// How long an I/O takes that is submitted then.
+/// The latency of an I/O, by time of submission.
 type Latency = Box<dyn FnMut(Time, &Request) -> Span>;
 
-/// The machine that a test runs on.
+/// The machine of a test.
 pub(crate) struct Small {
     pub(crate) seed: u64,
     pub(crate) store: Store,
-    /// Time of an I/O that is submitted then.
+    /// The latency of an I/O, by time of submission.
     pub(crate) latency: Latency,
-    /// Room for files.
+    /// Space for files.
     pub(crate) room: ByteSize,
-    /// When somebody asks the test to stop, from its beginning.
+    /// When the user stops the test, from its beginning.
     pub(crate) stop_after: Option<Span>,
-    /// When the machine goes away.
+    /// When the machine crashes.
     pub(crate) abandon_after: Option<Span>,
-    /// When names are not answered any more, from the beginning.
+    /// When the volume stops answering, from the beginning.
     pub(crate) names_hang_after: Option<Span>,
-    /// A file of somebody else.
+    /// A foreign file.
     pub(crate) foreign: Option<&'static str>,
-    /// Whether everything that changes files is recorded.
+    /// Whether all changes of files are recorded.
     pub(crate) recording: bool,
 }
 
-/// What is left.
+/// The outcome of a test.
 pub(crate) struct Left {
-    /// The test itself; an error also when the machine went away.
+    /// The test itself; an error also after a crash.
     pub(crate) run: Result<TestRun, RunError>,
     pub(crate) news: Vec<News>,
-    /// When each of them was told.
+    /// The time of each news item.
     pub(crate) told_at: Vec<Time>,
     /// Rows of `counters.csv`.
     pub(crate) counters: String,
     pub(crate) store: Store,
     pub(crate) digest: Digest,
-    /// What happened to the files, when it was recorded.
+    /// The recorded changes of files.
     pub(crate) journal: Option<Journal>,
     pub(crate) requests: Vec<RequestDigest>,
 }
@@ -136,7 +136,7 @@ impl Small {
         self.run_as(plan, false)
     }
 
-    /// Runs the twin of `plan` on it.
+    /// Runs `plan` on it with the twin.
     pub(crate) fn simulate(self, plan: &Plan) -> Left {
         self.run_as(plan, true)
     }
@@ -202,17 +202,17 @@ impl Small {
 }
 
 impl Left {
-    /// The result that is written down.
+    /// The written result.
     pub(crate) fn result(&self, plan: &Plan) -> RunResult {
         self.result_on(plan, |_| {})
     }
 
-    /// What was measured.
+    /// The measurements.
     pub(crate) fn collected(&self) -> &Collected {
         self.run.as_ref().unwrap().collected.as_ref().unwrap()
     }
 
-    /// The same on a machine of which somebody tells more.
+    /// The same, with changed surroundings.
     pub(crate) fn result_on(&self, plan: &Plan, tell: impl FnOnce(&mut Surroundings)) -> RunResult {
         let mut surroundings = Surroundings {
             world: result::World::Virtual,
@@ -260,7 +260,7 @@ pub(crate) fn instances(count: usize) -> Vec<InstancePlan> {
     (1..=count).map(instance).collect()
 }
 
-/// What became of a rule.
+/// The outcome of a rule.
 pub(crate) fn outcome(result: &RunResult, id: RuleId) -> Outcome {
     rule(result, id).outcome
 }
@@ -276,7 +276,7 @@ pub(crate) fn fails(result: &RunResult, id: RuleId, wanted: Outcome) {
     assert_eq!(outcome(result, id), wanted, "{:?}", rule(result, id));
 }
 
-/// The rules that did not hold, as they are shown.
+/// The rules that did not hold, as displayed.
 pub(crate) fn failed(result: &RunResult) -> Vec<String> {
     let rules = result.rules.iter();
     let failed = rules.filter(|rule| rule.outcome == Outcome::Failed);

@@ -1,4 +1,4 @@
-//! A volume that answers for a time and then never again.
+//! A volume that stops answering after a while.
 
 use std::path::Path;
 use std::rc::Rc;
@@ -11,7 +11,7 @@ struct Silent {
     from: Time,
 }
 
-/// The volume of `world`, silent when so much time has passed.
+/// The volume of `world`, which stops answering after `span`.
 pub(super) fn after(world: &World, span: Span) -> Rc<dyn Volume> {
     Rc::new(Silent {
         world: world.clone(),
