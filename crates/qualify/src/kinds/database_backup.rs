@@ -1,4 +1,4 @@
-//! Every database read from beginning to end, perhaps copied and restored.
+//! Reads every database from beginning to end, and optionally restores the backup.
 
 use brunt_report::decimals;
 use brunt_report::result::Backup;
@@ -59,7 +59,7 @@ fn done(plan: &Plan, run: &TestRun) -> Vec<Done> {
     std::iter::once(read).chain(restored).collect()
 }
 
-/// How fast databases were read.
+/// How fast each database was read.
 pub(crate) fn backups(plan: &Plan, run: &TestRun) -> Vec<Backup> {
     let databases: Vec<&DatabasePlan> = plan.databases().collect();
     let backups = run.backups.iter();

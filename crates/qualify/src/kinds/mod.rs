@@ -4,11 +4,11 @@
 //! | --- | --- | --- |
 //! | performance | load for a given time | strict |
 //! | stress | the same for a day | lenient; must be stationary |
-//! | database-backup | reads every database, perhaps copies and restores it | none |
-//! | soft-recovery | writes a number of logs, ends without a shutdown, replays them | none |
+//! | database-backup | reads every database, optionally writes and restores a backup | none |
+//! | soft-recovery | writes a number of logs, stops without a shutdown, replays them | none |
 //!
-//! A new kind is a variant of [`TestKind`], a file with its `Kind`, and rows in `docs/rules.md`. The compiler and
-//! `tests/rules.rs` ask for them.
+//! A new kind is a variant of [`TestKind`], a file with its `Kind`, and rows in `docs/rules.md`. The compiler and `tests/rules.rs`
+//! demand them.
 
 mod database_backup;
 mod performance;
@@ -29,59 +29,59 @@ use crate::plan::Plan;
 use crate::rules::Done;
 
 listed! {
-    /// What kind of test.
+    /// A kind of test.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum TestKind {
         /// Transactional load under strict limits.
         Performance,
         /// Transactional load for a day under lenient limits.
         Stress,
-        /// Every database read from beginning to end, perhaps copied and restored.
+        /// Every database read from beginning to end; the backup is optionally restored.
         DatabaseBackup,
         /// A number of logs written and replayed.
         SoftRecovery,
     }
 }
 
-/// Everything in which one kind of test differs from others.
+/// Everything that distinguishes one kind of test from another.
 struct Kind {
-    /// Its word in scenarios and results.
+    /// Its name in scenarios and results.
     word: &'static str,
-    /// What it does, for the first lines of a run.
+    /// Its description in the first lines of a run.
     opening: fn(&Opening) -> String,
-    /// What is done with the databases.
+    /// The work on the databases.
     work: Work,
-    /// The limits of a version that its latencies are held to.
+    /// The latency limits of a version.
     limits: fn(&Profile) -> LatencyLimits,
-    /// Whether it fails when storage grows slow towards the end.
+    /// Whether it fails when storage becomes slower towards the end.
     must_be_stationary: bool,
-    /// How long it has to last to be shown as a qualification.
+    /// Minimum length of a qualification.
     length_min: Span,
-    /// What it had to do besides carrying load, and whether it did.
+    /// Work besides carrying load, and whether it was done.
     done: fn(&Plan, &TestRun) -> Vec<Done>,
 }
 
-/// What is done with the databases.
+/// The work on the databases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
-    /// Sessions work on them for a time. Latencies are held to limits.
+    /// Sessions run for a time. Latencies are judged by limits.
     Load,
-    /// They are read from beginning to end, perhaps copied and restored.
+    /// Databases are read from beginning to end; the backup is optionally restored.
     BackUp,
-    /// Sessions work until there are enough logs, which are replayed.
+    /// Sessions run until there are enough logs, which are then replayed.
     Replay,
 }
 
-/// What a scenario asks of a test, for its first lines.
+/// Input of [`TestKind::opening`].
 #[derive(Clone, Debug)]
 pub struct Opening {
     /// The sessions in words: `16 sessions`.
     pub sessions: String,
-    /// How long is measured.
+    /// Length of the collection.
     pub duration: Span,
     /// Logs of each instance.
     pub logs: u32,
-    /// Whether copies are restored.
+    /// Whether the backup is restored.
     pub restores: bool,
 }
 
@@ -95,32 +95,32 @@ impl TestKind {
         }
     }
 
-    /// The kind that scenarios and results call `word`.
+    /// The kind with this name in scenarios and results.
     pub fn named(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.word() == word)
     }
 
-    /// The word of scenarios and results: `soft-recovery`.
+    /// Its name in scenarios and results: `soft-recovery`.
     pub const fn word(self) -> &'static str {
         self.kind().word
     }
 
-    /// What it does, for the first lines of a run: `16 sessions, performance 2 h`.
+    /// Its description in the first lines of a run: `16 sessions, performance 2 h`.
     pub fn opening(self, opening: &Opening) -> String {
         (self.kind().opening)(opening)
     }
 
-    /// What is done with the databases.
+    /// The work on the databases.
     pub const fn work(self) -> Work {
         self.kind().work
     }
 
-    /// Whether its latencies are held to limits, and its result is a rate.
+    /// Whether its latencies have limits and its result is a rate.
     pub const fn has_limits(self) -> bool {
         matches!(self.work(), Work::Load)
     }
 
-    /// How long it has to last to be shown as a qualification.
+    /// Minimum length of a qualification.
     ///
     /// Source: ESRP-Storage papers, "over two hours" and 24 hours.
     pub const fn length_min(self) -> Span {

@@ -11,7 +11,7 @@ pub(super) const KIND: Kind = Kind {
     opening: |opening| load_opening(WORD, opening),
     work: Work::Load,
     limits: |profile| profile.strict.value,
-    // It may end before a trend means anything.
+    // The test may end before a trend means anything.
     must_be_stationary: false,
     length_min: Span::seconds(2 * 3600),
     done: |_, _| Vec::new(),

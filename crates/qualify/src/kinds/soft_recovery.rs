@@ -47,7 +47,7 @@ fn done(plan: &Plan, run: &TestRun) -> Vec<Done> {
     }]
 }
 
-/// How fast logs were replayed.
+/// How fast each instance was recovered.
 pub(crate) fn recoveries(plan: &Plan, run: &TestRun) -> Vec<Recovery> {
     let recoveries = run.recoveries.iter();
     recoveries

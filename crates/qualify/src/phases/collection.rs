@@ -1,4 +1,4 @@
-//! The part of a test that counts: sessions at work, samples, and an eye on growth, on hanging I/O and on the program itself.
+//! The part of a test that counts: sessions run, samples are taken, and growth, hung I/O and the program itself are watched.
 
 use brunt_units::Time;
 
@@ -13,7 +13,7 @@ use crate::progress::News;
 use crate::sampling::Sampler;
 use crate::server::{Server, Table};
 
-/// What is looked after between samples.
+/// What is watched between samples.
 struct Watch {
     gauge: Gauge,
     tell_at: Time,
@@ -21,10 +21,10 @@ struct Watch {
 }
 
 impl Director<'_> {
-    /// Collects until the duration is over, somebody stops the test, or it cannot go on.
+    /// Collects until the duration is over, the user stops the test, or it cannot continue.
     ///
     /// # Errors
-    /// Why the test is refused before it begins, in words.
+    /// Why the test is refused before the collection, in words.
     pub(crate) async fn collect<T: Table>(
         &self,
         run: &mut TestRun,
@@ -32,7 +32,7 @@ impl Director<'_> {
         load: &mut Load<T>,
     ) -> Result<(), String> {
         let (plan, board) = (self.plan, server.board());
-        // The warm-up may have been over before there was a rate.
+        // The warm-up may have ended before there was a rate.
         let by = self.now() + RATE_MIN;
         while load.operations_per_s(self.now()).is_none() && self.now() < by {
             self.world.sleep(TICK).await;
@@ -81,7 +81,7 @@ impl Director<'_> {
         Ok(())
     }
 
-    /// Whether an I/O hangs for so long that nobody waits for it any more.
+    /// Whether an I/O has hung for so long that the test gives up.
     fn is_stuck(&self, watch: &mut Watch) -> bool {
         let now = self.now();
         if now < watch.look_at {

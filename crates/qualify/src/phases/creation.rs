@@ -1,4 +1,4 @@
-//! Creating databases, all of them at once.
+//! Creates databases, all of them concurrently.
 
 use std::cell::Cell;
 use std::path::Path;
@@ -30,7 +30,7 @@ impl Source {
         self.contents.mixer().record(number)
     }
 
-    /// Whether to go on: an interrupted creation ends early, and its file is removed.
+    /// Whether to continue: an interrupted creation ends early, and its file is removed.
     fn wanted(&self) -> bool {
         !self.stop.is_asked()
     }
@@ -71,15 +71,15 @@ fn step(folders: u64) -> usize {
     usize::try_from(folders).expect("few folders")
 }
 
-/// Bytes that all creations together have handed out.
+/// Bytes that all creations have generated so far.
 #[derive(Default)]
 struct Written {
     by_database: Vec<Cell<u64>>,
 }
 
-/// Creates what was decided to be created, in parallel. Says how many bytes that were.
+/// Creates the databases that were decided on, in parallel. Returns the number of bytes.
 ///
-/// When it is stopped or fails, what it has begun is removed again.
+/// When it is stopped or fails, what it has begun is removed.
 ///
 /// # Errors
 /// [`RunError::Engine`] for the first database that cannot be created.
@@ -122,7 +122,7 @@ pub async fn create(
     }
     if failed.is_some() || stop.is_asked() {
         for database in &wanted {
-            // It may not have come to exist.
+            // It may not exist yet.
             let _ = world.volume.remove(&database.path).await;
             let _ = world.volume.remove(&making_path(&database.path)).await;
         }
@@ -137,7 +137,7 @@ pub async fn create(
     Ok(total)
 }
 
-/// How often progress is looked at.
+/// How often progress is checked.
 const LOOK: Span = Span::millis(100);
 
 fn wanted<'p>(plan: &'p Plan, decisions: &[Decision]) -> Vec<&'p DatabasePlan> {

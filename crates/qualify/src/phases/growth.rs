@@ -1,23 +1,24 @@
-//! Databases grow, and may grow so far and no further.
+//! Limits the growth of databases.
 //!
-//! A mix inserts more than it deletes, so databases grow while they are tested. Jetstress keeps a quarter of their size free
-//! for that on the volume. Here the growth is foreseen when the collection begins, from the rate of operations and what a
-//! record takes, and said with its time of arrival:
+//! A mix inserts more than it deletes, so databases grow during a test. Jetstress keeps a quarter of their size free on the volume
+//! for this. Here the growth is forecast when the collection begins, from the rate of operations and the size of a record, and
+//! reported with the time at which it reaches its limit:
 //!
 //! ```text
 //!    size        balance at                          end of the reserve
 //!     |------------->|- - - - - - - - - - - - - - - - - - ->|
-//!          16 %             for pages that go on splitting
+//!          16 %             for pages that keep splitting
 //! ```
 //!
-//! When a database arrives there, every database is held at the records it has: as many are deleted as are inserted, which
-//! is an event of the test; or the test is refused when that is foreseen, if the scenario says so. The rest of the reserve is
-//! for pages that go on splitting until their fill has settled, and for large messages that come in numbers.
+//! When a database reaches the limit, the record counts of all databases are held: as many records are deleted as inserted, which
+//! is an event of the test. If the scenario says so, the test is refused instead when this is foreseeable. The rest of the reserve
+//! is for pages that keep splitting until their fill has settled, and for bursts of large messages.
 //!
-//! Records alone do not hold a file: the same ones take more pages when those are thinner, and a file never becomes smaller.
-//! Deleting the oldest messages of a new database thins all pages of their bodies out before it frees the first one, because
-//! bodies were loaded in the order of message ids, which scatter; it would become two fifths larger that way. So a file that grows all the same loses records for it ([`Brake`]), until what is freed is enough for what is inserted.
-//! A database that passes its whole reserve in spite of that ends the test, and says so. Running out of space is not a way to end.
+//! Holding the record count does not hold the file size: the same records need more pages when pages are less full, and a file
+//! never shrinks. Deleting the oldest messages of a new database thins all pages of their bodies before it frees the first one,
+//! because bodies were loaded in the order of message ids, which are scattered. This would make the database two fifths larger. So
+//! a database that still grows loses records ([`Brake`]), until enough space is freed for the inserts. A database that exceeds its
+//! whole reserve all the same ends the test with a message; the volume must not run out of space.
 
 use brunt_report::decimals;
 use brunt_units::{ByteSize, Span};
@@ -28,50 +29,50 @@ use brunt_workload::operations::Workload;
 use crate::phases::sizing;
 use crate::plan::Plan;
 
-/// Growth up to this share of the reserve is let be. Pages are loaded to four fifths and settle at about two thirds, so a
-/// balanced database still becomes almost a fifth larger: with a reserve of 25 %, 1.04 × 1.19 stays below 1.25.
+/// Growth up to this share of the reserve is allowed; our choice. With a reserve of 25 % that is 4 %, and pages that keep splitting
+/// may take another 20 %: 1.04 × 1.20 is below 1.25.
 const SHARE_PERCENT: u64 = 16;
 
-/// Whether databases have grown as far as they may.
+/// Tracks whether databases have reached their limit.
 pub(crate) struct Reserve {
-    /// The size of each database that its reserve counts from.
+    /// The size of each database from which its reserve counts.
     base: Vec<ByteSize>,
-    /// The size of each when the test began, from which on a file that was too large already may not grow.
+    /// The initial size of each database; a file that was too large already may not grow further.
     first: Vec<ByteSize>,
-    /// What holds each of them; empty until the first has grown as far as it may.
+    /// The brake of each database; empty until the first has reached its limit.
     brakes: Vec<Brake>,
 }
 
-/// A database when it began to be held.
+/// The state of a database when the brake was applied.
 #[derive(Clone, Copy, Debug)]
 struct Brake {
     size: ByteSize,
     records: u64,
 }
 
-/// What the growth of databases comes to.
+/// The result of a check.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Growing {
     /// Nothing new.
     On,
-    /// From now on they are held, in words.
+    /// Record counts are held from now on, in words.
     Held(String),
-    /// One has passed its reserve, in words.
+    /// A database has exceeded its reserve, in words.
     Over(String),
 }
 
-/// When the first database will have grown as far as it may.
+/// When the first database will reach its limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Forecast {
-    /// Bytes that each database grows by in an hour.
+    /// Growth of each database per hour.
     per_hour: ByteSize,
-    /// From now on; nothing when it does not grow.
+    /// Time until the limit, from now; `None` without growth.
     pub(crate) arrival: Option<Span>,
 }
 
 impl Reserve {
     pub(crate) fn new(plan: &Plan, sizes: &[ByteSize]) -> Self {
-        // What is larger than the scenario says has used up some of its reserve in earlier tests.
+        // A database larger than the scenario's has used some of its reserve in earlier tests.
         let wanted = plan.databases().map(|database| database.size);
         let base = sizes.iter().zip(wanted);
         Self {
@@ -81,7 +82,7 @@ impl Reserve {
         }
     }
 
-    /// Where inserts and deletes balance, for each database.
+    /// The size of each database at which inserts and deletes balance.
     fn limits(&self, plan: &Plan) -> impl Iterator<Item = u64> {
         let percent = u128::from(plan.limits.reserve_percent) * u128::from(SHARE_PERCENT);
         self.base.iter().map(move |base| {
@@ -90,8 +91,8 @@ impl Reserve {
         })
     }
 
-    /// The size that no database may pass: its whole reserve and one step of its file, because files grow in steps, and so
-    /// before the records come that need the room.
+    /// The maximum size of each database: its whole reserve and one step of its file, because files grow in steps, before the
+    /// records that need the space arrive.
     fn ends(&self, plan: &Plan) -> impl Iterator<Item = u64> {
         self.base.iter().zip(&self.first).map(move |(base, first)| {
             let more = first.get().saturating_sub(whole(plan, *base));
@@ -99,12 +100,12 @@ impl Reserve {
         })
     }
 
-    /// Whether databases are held.
+    /// Whether record counts are held.
     pub(crate) fn holds(&self) -> bool {
         !self.brakes.is_empty()
     }
 
-    /// What so many operations a second will make of databases that have these sizes now.
+    /// The growth of databases with these sizes at `per_s` operations per second.
     pub(crate) fn forecast(&self, plan: &Plan, sizes: &[ByteSize], per_s: f64) -> Forecast {
         let mix = plan.load.mix;
         let net = f64::from(mix.percent(Kind::Insert)) - f64::from(mix.percent(Kind::Delete));
@@ -119,7 +120,7 @@ impl Reserve {
         }
     }
 
-    /// Looks at the sizes and holds what has grown far enough.
+    /// Checks the sizes, and applies or adjusts the brakes.
     pub(crate) fn watch(
         &mut self,
         plan: &Plan,
@@ -167,23 +168,23 @@ impl Reserve {
 }
 
 impl Brake {
-    /// How many records the database is held at while it has this size.
+    /// The number of records that the database may have at this size.
     ///
-    /// Growing by a part, it has to lose twice that part of its records: so it comes to rest at the cube root of what thin
-    /// pages would make of it, where records alone would leave it all of that.
+    /// For each percent of growth it loses two percent of its records. So its growth factor settles at the cube root of the factor
+    /// that thin pages alone would cause.
     fn records_at(&self, size: ByteSize) -> u64 {
         let (was, is) = (u128::from(self.size.get()), u128::from(size.get()));
         if is <= was {
             return self.records;
         }
-        // Twice one factor: the square of a size might not fit 128 bits together with the records.
+        // Two steps, because records times the square of a size may overflow 128 bits.
         let shrunk = |records: u128| (records * was).div_euclid(is);
         u64::try_from(shrunk(shrunk(self.records.into()))).unwrap_or(self.records)
     }
 }
 
 impl Forecast {
-    /// Whether it arrives before `duration` has passed.
+    /// Whether the limit is reached within `duration`.
     pub(crate) fn is_within(&self, duration: Span) -> bool {
         self.arrival.is_some_and(|arrival| arrival < duration)
     }
@@ -216,7 +217,7 @@ impl Forecast {
     }
 }
 
-/// The largest file that a database of `size` leaves: all of its reserve, and one step of its file.
+/// The largest file of a database of `size`: all of its reserve, and one step of its file.
 pub(crate) fn size_max(plan: &Plan, size: ByteSize) -> ByteSize {
     let step = step(plan, size).get();
     ByteSize::bytes(whole(plan, size).saturating_add(step))
@@ -229,8 +230,8 @@ fn whole(plan: &Plan, size: ByteSize) -> u64 {
     size.get().saturating_add(reserve)
 }
 
-/// Bytes by which the file of a database of `size` grows at a time, at most: two steps of the engine, one to be used and one
-/// to be kept free ahead of use, and the largest message of the workload.
+/// Maximum growth step of the file of a database of `size`, in bytes: two steps of the engine (one in use, one kept free ahead of
+/// use) and the largest message of the workload.
 pub(crate) fn step(plan: &Plan, size: ByteSize) -> ByteSize {
     let page = plan.engine.page.bytes_u64();
     let extent = u64::from(brunt_ese::space::extent_pages(size.get().div_euclid(page)));
@@ -238,7 +239,7 @@ pub(crate) fn step(plan: &Plan, size: ByteSize) -> ByteSize {
     ByteSize::bytes(2 * pages * page + u64::from(plan.load.shape.large_max))
 }
 
-/// A length of time as people say it.
+/// A length of time for people.
 fn rough(span: Span) -> String {
     let seconds = span.as_seconds();
     match seconds {
@@ -344,12 +345,12 @@ mod tests {
         assert_eq!(at(103, &mut workload), Growing::On);
         assert_eq!(workload.held(0), None);
         assert!(matches!(at(105, &mut workload), Growing::Held(_)));
-        // A tenth larger, and a fifth fewer: 1,000 / 1.1².
+        // A tenth larger, so about a fifth fewer records: 1,000 / 1.1².
         assert_eq!(at(115, &mut workload), Growing::On);
         let held = workload.held(0).unwrap();
         assert!((830..838).contains(&held), "{held}");
         assert_eq!(workload.held(1), Some(1_000), "each for itself");
-        // 125 % and a step of 16 pages of 4 KiB twice and 256 KiB, which is 9.4 % of 4 MiB.
+        // 125 %, plus a step: twice 16 pages of 4 KiB, and 256 KiB, which is 9.4 % of 4 MiB.
         assert_eq!(at(134, &mut workload), Growing::On);
         match at(135, &mut workload) {
             Growing::Over(why) => assert!(why.starts_with("DB1 has grown to 5.40 MiB"), "{why}"),

@@ -1,4 +1,4 @@
-//! What a test does, one after the other.
+//! The phases of a test, in order.
 //!
 //! ```text
 //!   places --> creation --> warm_up --> (tuning) --> collection --> close --> truth::integrity, truth::verification
@@ -6,10 +6,10 @@
 //!                             `-- backup, soft_recovery: instead of a collection, or around it
 //! ```
 //!
-//! * [`run`] leads a test through all of it, [`simulation`] one without content. [`test_run`] is what they leave.
-//! * [`places`]: which files are there and what may be done to them; `unfinished`: what an interrupted run left.
-//! * [`creation`], [`sizing`]: new databases; `growth`: how large they become.
-//! * `telling`: progress while something takes long.
+//! * [`run`] takes a test through all phases, [`simulation`] one with the twin. [`test_run`] is their output.
+//! * [`places`]: which files exist and what may be done with them; `unfinished`: the remains of an interrupted run.
+//! * [`creation`], [`sizing`]: new databases; `growth`: the limits of their growth.
+//! * `telling`: progress reports during long steps.
 
 pub(crate) mod backup;
 mod collection;

@@ -1,8 +1,8 @@
-//! A test without content: the twin of the engine on modelled storage, through the phases of any other test.
+//! A test without content: the twin of the engine on modelled storage, in the same phases as any other test.
 //!
-//! Left out is only what there is nothing to do for: databases are there at once, records are not compared, and pages are
-//! read after the test as a checksum reads them, to see how fast that is, but not judged; of large databases a part is read.
-//! A recovery replays what the twin has noted of its log.
+//! It only leaves out steps that have nothing to do. Databases exist at once and records are not compared. After the test pages are
+//! read as a checksum does, to measure the rate, but not judged; of large databases only a part is read. A recovery replays what
+//! the twin has recorded of its log.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -22,25 +22,25 @@ use crate::rules::Ending;
 use crate::server::Server;
 use crate::truth::verification::Files;
 
-/// Bytes of one read of a checksum. Source: the facts of published checksum tables, 64 KiB.
+/// Bytes of a checksum read. Source: published checksum tables, 64 KiB.
 const CHECKSUM_READ: u64 = 64 << 10;
-/// Checksum reads in flight of a whole server, and of one database at least and at most.
+/// Checksum reads in flight: of a whole server, and the minimum and maximum of one database.
 ///
 /// Fitted: rate times latency in published checksum tables: 69 for each of two databases (EMC CX3-20, 700 users, 2007), 158
 /// for twenty (Dell EqualLogic PS5000XV, 90,000 users, 2008).
 const CHECKSUM_IN_FLIGHT: (usize, usize, usize) = (128, 8, 64);
-/// What is read of the databases of a server, together: the rate is as steady after it as after all of it, and terabytes
-/// would take longer to read than the test before. Of each database at least a sixteenth of a gibibyte is read.
+/// Bytes read of all databases of a server: the rate is as steady after these as after all of them, and reading terabytes would
+/// take longer than the test before. At least a sixteenth of a gibibyte is read of each database.
 const CHECKSUM_SAMPLE: u64 = 16 << 30;
 const CHECKSUM_SAMPLE_MIN: u64 = 64 << 20;
-/// How often progress is told.
+/// How often progress is reported.
 const TELL: Span = Span::seconds(1);
 
-/// Runs `plan` in `world` without content: on databases of any size, as the [twin](brunt_ese::twin) of the engine would.
-/// `assume` is called once the databases are there: no write made them, so storage that keeps account of writes has to be told.
+/// Runs `plan` in `world` without content: on databases of any size, as the [twin](brunt_ese::twin) of the engine. `assume` is
+/// called once the databases exist: they were not written, so storage that keeps account of writes must learn of them.
 ///
 /// # Errors
-/// [`RunError`] when it did not come to a test; [`RunError::NotModelled`] for what needs content.
+/// [`RunError`] when no test was possible; [`RunError::NotModelled`] for features that need content.
 pub async fn simulate(
     world: &World,
     plan: &Plan,
@@ -88,7 +88,7 @@ impl Director<'_> {
         Ok(run)
     }
 
-    /// Reads all databases at once, as a checksum does.
+    /// Reads all databases concurrently, as a checksum does.
     async fn read_files(&self, run: &mut TestRun) -> Result<(), RunError> {
         let (world, begun) = (self.world, self.now());
         let databases = run.last.len().max(1) as u64;
@@ -139,13 +139,13 @@ fn in_flight(plan: &Plan) -> usize {
     all.div_euclid(plan.databases().count()).clamp(least, most)
 }
 
-/// Reads one database from its beginning, as much of it as is to be read.
+/// Reads a database from its beginning, up to its share.
 struct Reader {
     world: World,
     bytes: u64,
     page: u64,
     in_flight: usize,
-    /// Bytes that all readers have read.
+    /// Bytes read by all readers.
     read: Rc<Cell<u64>>,
     stop: Stop,
 }

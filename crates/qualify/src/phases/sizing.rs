@@ -1,7 +1,7 @@
-//! How many records make a database of a given size.
+//! The number of records in a database of a given size.
 //!
-//! A database is asked for in bytes, and a bulk load must know its records beforehand. So the pages that a number of
-//! records takes are counted the way the load fills them: nodes of one size, whole ones to a page, pages filled to a share.
+//! A scenario gives the size of a database in bytes, but a bulk load must know the number of records beforehand. So the pages that
+//! records take are computed the way the load fills them: nodes of one size, whole nodes on each page, pages filled to a share.
 //!
 //! ```text
 //!    tree       one node for a record of the workload
@@ -10,8 +10,8 @@
 //!    index      2 + 14 key + 9
 //! ```
 //!
-//! Every node takes a tag of 4 bytes beside its own. Branch pages are a few in a thousand and count as such. The result
-//! is within a few percent of what the load writes: a test loads databases to see.
+//! Every node takes another 4 bytes for its tag. Branch pages are a few per thousand and are counted as such. The result is within
+//! a few percent of what the load writes, as a test checks.
 
 use brunt_ese::format::long_value::chunk_bytes;
 use brunt_ese::format::page::{TAG_BYTES, body_bytes};
@@ -19,15 +19,15 @@ use brunt_ese::table::message::stays_inside;
 use brunt_units::{ByteSize, PageSize};
 use brunt_workload::content::Shape;
 
-/// How full pages are filled, in percent: what they come to where keys have no order, ln 2 (Yao, "On random 2-3 trees", 1978).
-/// Pages that were fuller would be split by the first messages that come together, and a large database never get over that.
+/// Fill of pages in percent: that of trees with random keys, ln 2 (Yao, "On random 2-3 trees", 1978). Fuller pages would be split
+/// by the first inserts that meet, and a large database would never recover from that.
 pub const FILL_PERCENT: u32 = 70;
 
-/// Pages of the system's trees, and roots and space trees of ours.
+/// Pages of the system's trees, and of the roots and space trees of ours.
 const SYSTEM_PAGES: u64 = 48;
 /// The database header and its copy.
 const HEADER_PAGES: u64 = 2;
-/// Branch pages to leaves, at most: a branch has room for more than 100 separators even on the smallest pages.
+/// Branch pages per leaf, at most: even on the smallest pages a branch holds more than 100 separators.
 const BRANCHES_PER_LEAF: f64 = 0.01;
 
 const NODE_HEAD: u32 = 2;
@@ -39,16 +39,16 @@ const BODY_ID: u32 = 4;
 const CHUNK_KEY: u32 = 8;
 const BODY_ROOT: u32 = 4 + 8;
 
-/// What to create.
+/// What a new database holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Amount {
     /// Records.
     pub records: u64,
-    /// Pages that stay free behind them.
+    /// Free pages after them.
     pub free_pages: u32,
 }
 
-/// What a database of `size` with pages of `page` begins with: at least one record.
+/// The initial content of a database of `size` with pages of `page`: at least one record.
 pub fn amount(size: ByteSize, page: PageSize, shape: &Shape) -> Amount {
     let pages = page.pages_in(size).saturating_sub(HEADER_PAGES);
     let room = pages.saturating_sub(SYSTEM_PAGES);
@@ -71,7 +71,7 @@ pub fn amount(size: ByteSize, page: PageSize, shape: &Shape) -> Amount {
     }
 }
 
-/// Bytes of a database that one record takes when pages are filled as a bulk load does.
+/// Bytes of a database per record, with pages filled as by a bulk load.
 pub fn bytes_per_record(page: PageSize, shape: &Shape) -> f64 {
     pages_per_record(page, shape) * page.bytes() as f64
 }
@@ -88,7 +88,7 @@ fn pages_per_record(page: PageSize, shape: &Shape) -> f64 {
     leaves * (1.0 + BRANCHES_PER_LEAF)
 }
 
-/// Pages of bodies apart from their records that a record takes in the mean.
+/// Mean number of pages per record for bodies outside their record.
 pub fn apart_pages_per_record(page: PageSize, shape: &Shape) -> f64 {
     let large = match shape.large_one_in {
         0 => 0.0,
@@ -113,7 +113,7 @@ fn body_pages(page: PageSize, body: usize) -> f64 {
     whole as f64 + node_pages(page, &[root, chunk(rest)])
 }
 
-/// The share of a page that a group of nodes takes: whole groups on a page filled to its share, and at least one.
+/// The share of a page that a group of nodes takes: whole groups on a page filled to its share, at least one.
 fn node_pages(page: PageSize, nodes: &[u32]) -> f64 {
     let room = body_bytes(page) * FILL_PERCENT as usize;
     let room = room.div_euclid(100);
@@ -134,8 +134,8 @@ mod tests {
 
     #[test]
     fn a_page_holds_whole_records() {
-        // Of 32 KiB, 70 % take 10 records of 2,251 bytes and 791 index entries. Of 8 KiB, where such a body is apart: 22 records,
-        // 2 bodies with their roots, 196 entries.
+        // 70 % of 32 KiB hold 10 records of 2,251 bytes, or 791 index entries. 70 % of 8 KiB, where such a body is outside its
+        // record, hold 22 records, 2 bodies with their roots, or 196 entries.
         let large = 1.0 / 10.0 + 1.0 / 791.0;
         let small = 1.0 / 22.0 + 1.0 / 2.0 + 1.0 / 196.0;
         for (page, expected) in [(PageSize::KIB_32, large), (PageSize::KIB_8, small)] {

@@ -1,4 +1,4 @@
-//! Telling how something goes while it goes on.
+//! Progress reports during long work.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -8,8 +8,8 @@ use brunt_world::World;
 
 use crate::phases::run::TELL;
 
-/// Does `work`, and calls `tell` now and then until it is done. Work that is done at once is not told of, and nothing waits for
-/// the telling.
+/// Does `work` and calls `tell` regularly until it is done. Work that is done at once is not reported, and the reports delay
+/// nothing.
 pub(crate) async fn telling<T>(
     world: &World,
     work: impl Future<Output = T>,

@@ -1,9 +1,9 @@
-//! What an interrupted restore has left in an instance's folders, and what becomes of it.
+//! The remains of an interrupted restore in an instance's folders, and how they are handled.
 //!
 //! | found | then |
 //! | --- | --- |
 //! | a journal, and copies | the restore is finished |
-//! | copies alone | they are removed: what they were to replace has not been touched |
+//! | copies alone | they are removed: their targets have not been touched |
 //! | either, with `--new` | they are removed with everything else, the journal last |
 //!
 //! Nothing is changed here; [`places`] decides.
@@ -17,20 +17,20 @@ use crate::phases::backup::journal::{self, Journal, copy_beside};
 use crate::phases::places;
 use crate::plan::InstancePlan;
 
-/// Bytes of a journal that are read: tens of thousands of names.
+/// Maximum bytes of a journal: tens of thousands of names.
 const JOURNAL_BYTES_MAX: u64 = 1 << 20;
 
-/// What a restore has left.
+/// The remains of a restore.
 pub(crate) struct Left {
-    /// It is to be finished.
+    /// A restore to finish.
     pub(crate) restore: Option<Journal>,
-    /// Files that are to go.
+    /// Files to remove.
     pub(crate) remove: Vec<PathBuf>,
-    /// A journal that is to go after everything else.
+    /// A journal to remove after everything else.
     pub(crate) journal: Option<PathBuf>,
 }
 
-/// Looks for it. All of it goes when the databases are made anew.
+/// Looks for remains. All of them are removed when the databases are replaced.
 pub(crate) async fn look(
     world: &World,
     instance: &InstancePlan,

@@ -1,14 +1,14 @@
-//! Before anything counts: the cache fills, and what is new wears off.
+//! Before the collection: the cache fills, and initial effects wear off.
 //!
-//! Collection begins when all of these hold:
+//! The collection begins when all of these hold:
 //!
-//! * the cache is as full as Jetstress wants it, or does not fill any further;
-//! * the pace has settled, if there is a target: a cold cache has nothing to write;
-//! * sessions have run for as long as the scenario says, so that the first burst is over;
-//! * as much has been written as the scenario says, in sizes of the databases. A fresh SSD is faster than it will ever be
-//!   again; the usual practice is to write it over twice (SNIA Solid State Storage Performance Test Specification,
-//!   workload independent preconditioning). Meanwhile as many records are deleted as are inserted, so that this does not use
-//!   up the room to grow.
+//! * the cache is as full as Jetstress requires, or does not fill any further;
+//! * with a target, the pace has settled: a cold cache has nothing to write;
+//! * sessions have run for the time in the scenario, so that the first burst is over;
+//! * as much has been written as the scenario requires, as a multiple of the size of the databases. A fresh SSD is faster than it
+//!   will ever be again; the usual practice is to overwrite it twice (SNIA Solid State Storage Performance Test Specification,
+//!   workload independent preconditioning). Meanwhile as many records are deleted as inserted, so that this does not use up the
+//!   reserve.
 
 use brunt_report::decimals;
 use brunt_units::{ByteSize, Span, Time};
@@ -18,23 +18,22 @@ use crate::phases::run::{Director, TICK};
 use crate::progress::News;
 use crate::server::{Server, Table};
 
-/// A cache that has not filled any further for so long will not.
+/// How long to wait for a cache that does not fill any further.
 const PATIENCE: Span = Span::seconds(10);
 /// The share of the cache that must be full before collection starts. Source: `PreloadJetCache` of Jetstress 2013.
 const PRELOAD_PERCENT: u64 = 90;
 
-/// A pace that has not settled so long after the cache was full will not. In a test shorter than this, so long as the test:
-/// nobody waits longer for the beginning than for the result.
+/// How long to wait for the pace to settle once the cache is full; at most the length of the test.
 const PACE_PATIENCE: Span = Span::seconds(120);
 
-/// How far the warm-up is.
+/// The state of the warm-up.
 struct WarmUp {
     begun: Time,
     /// Pages wanted in the cache.
     wanted: u64,
-    /// The most pages seen in the cache, and when that was first.
+    /// The largest number of pages seen in the cache, and when it was first seen.
     fullest: (u64, Time),
-    /// When the cache was as full as wanted.
+    /// When the cache became full enough.
     full_since: Option<Time>,
     /// Bytes of database writes wanted.
     writes: ByteSize,
@@ -58,7 +57,7 @@ impl Director<'_> {
             load.let_go();
         }
         self.tell(News::WarmedUp {
-            // Pages on their way out count as resident, and frames are more than their share for a moment.
+            // Pages being written out count as resident, and may briefly exceed the share of frames.
             filled: ByteSize::bytes(u64::from(server.resident().0).min(frames) * page),
             cache: ByteSize::bytes(frames * page),
             took: self.now() - state.begun,

@@ -1,4 +1,4 @@
-//! Whether what was measured means anything for a server that goes live.
+//! Collects what decides whether a result means anything for production.
 
 use brunt_units::ByteSize;
 use brunt_workload::session::Scheduling;

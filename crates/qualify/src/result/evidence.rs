@@ -1,4 +1,4 @@
-//! What rules need of a test.
+//! The input of the rules, from a test.
 
 use brunt_ese::meter::Meters;
 use brunt_report::host_counters;
@@ -29,7 +29,7 @@ impl Assembly<'_> {
         let logs = meters.logs.iter().map(|m| mean(&m.writes)).collect();
         let names = plan.databases().map(|database| &database.name).collect();
         let log_names = plan.instances.iter().map(|i| &i.name).collect();
-        // Nothing was measured by a test that ended as it began.
+        // A test without a collection has no rates.
         let per_second = |count: u64| {
             let seconds = self.length.as_seconds();
             (seconds > 0.0).then(|| count as f64 / seconds)
@@ -72,7 +72,7 @@ impl Assembly<'_> {
         }
     }
 
-    /// What the program and its machine say of themselves.
+    /// What the program and its machine report about themselves.
     fn tester(&self, surroundings: &Surroundings) -> Tester {
         let mean = |name: &str| {
             let mut counters = surroundings.host.iter();
@@ -86,7 +86,7 @@ impl Assembly<'_> {
         }
     }
 
-    /// The slowest thousandth of each stream.
+    /// The p99.9 of each stream.
     fn tails<'s>(
         &self,
         names: impl Iterator<Item = &'s String>,
@@ -102,7 +102,7 @@ impl Assembly<'_> {
             .collect()
     }
 
-    /// What the engine read on each volume, and what the devices say.
+    /// What the engine read on each volume, and what the devices report.
     pub(super) fn volumes(&self, surroundings: &Surroundings) -> Vec<VolumeReads> {
         let volumes = surroundings.volumes.iter();
         let databases = &self.meters.databases;

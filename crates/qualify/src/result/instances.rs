@@ -11,7 +11,7 @@ use brunt_units::Span;
 use super::{Assembly, Surroundings, VolumeUse};
 use crate::plan::DatabasePlan;
 
-/// A number of reads and what they brought.
+/// A number of reads and their bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ReadTotal {
     pub(super) count: u64,
@@ -36,7 +36,7 @@ impl Assembly<'_> {
         (0..self.plan.instances.len()).map(&mut instance).collect()
     }
 
-    /// Page-fault stalls on these databases, per second of collection.
+    /// Page-fault stalls on these databases, per second of the collection.
     fn stalls(&self, databases: &[usize]) -> Option<f64> {
         self.run.collected.as_ref()?;
         let databases = databases.iter().map(|at| &self.meters.databases[*at]);
@@ -44,7 +44,7 @@ impl Assembly<'_> {
         Some(stalls as f64 / self.length.as_seconds())
     }
 
-    /// Operations that took place on an instance.
+    /// Operations committed on an instance.
     fn transactions(&self, instance: usize) -> Option<u64> {
         let collected = self.run.collected.as_ref()?;
         let operations = collected.operations.get(instance)?;
@@ -110,7 +110,7 @@ impl Assembly<'_> {
         }
     }
 
-    /// Reads of the collection that the engine asked of a volume.
+    /// Reads that the engine submitted on a volume during the collection.
     pub(super) fn read_on(&self, used: &VolumeUse) -> ReadTotal {
         let databases = used.databases.iter().map(|at| &self.meters.databases[*at]);
         let databases =

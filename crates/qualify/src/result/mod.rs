@@ -1,7 +1,7 @@
-//! From a test and its surroundings to the result that is written down.
+//! Turns a test and its surroundings into the written result.
 //!
-//! The test knows what the engine did; what machine it ran on, how I/O reached the storage and what the kernel counted
-//! comes from outside as [`Surroundings`], because in a virtual world there is none of it.
+//! The test knows what the engine did. The machine, the backend and the kernel's counters come from outside as [`Surroundings`],
+//! because a virtual world has none of them.
 
 mod circumstances;
 mod evidence;
@@ -28,18 +28,18 @@ use crate::sampling::distributions;
 use crate::truth::oracle::Findings;
 use qualifies::{obstacles, unproven};
 
-/// What a test does not know of itself.
+/// What a test does not know about itself.
 #[derive(Clone, Debug)]
 pub struct Surroundings {
     /// Real or virtual.
     pub world: World,
     /// The machine.
     pub machine: Machine,
-    /// What was watched of it during the collection, apart from what the engine counts itself.
+    /// Counters of the machine during the collection, apart from those of the engine.
     pub host: Vec<HostCounter>,
     /// How I/O was submitted; its volumes are filled from [`Surroundings::volumes`].
     pub backend: Backend,
-    /// The file systems, and what lies on each.
+    /// The file systems, and what is on each.
     pub volumes: Vec<VolumeUse>,
     /// How log writes became durable, one for each instance; latencies are filled in.
     pub durability: Vec<Durability>,
@@ -50,11 +50,11 @@ pub struct Surroundings {
 /// A file system in use.
 #[derive(Clone, Debug)]
 pub struct VolumeUse {
-    /// What is written down of it; the engine's reads are filled in.
+    /// The entry in the result; the engine's reads are filled in later.
     pub volume: Volume,
     /// Its size, if it is known.
     pub bytes: Option<ByteSize>,
-    /// Bytes that the devices beneath read during the collection, as the kernel counts; nothing where there are none.
+    /// Bytes that its devices read during the collection, as the kernel counts them; `None` without devices.
     pub device_read: Option<ByteSize>,
     /// Databases on it, by their number in the plan.
     pub databases: Vec<usize>,
@@ -75,8 +75,8 @@ pub fn result(plan: &Plan, run: &TestRun, surroundings: &Surroundings) -> RunRes
     })
 }
 
-/// The result of a run of `plan` that began at `started` and has not ended: what it is of, and no number. It lies in the run
-/// folder from the beginning, so that there is a report when the machine dies.
+/// The result of a run of `plan` that began at `started` and has not ended: names, but no numbers. It is in the run folder from the
+/// beginning, so that there is a report even if the machine dies.
 pub fn unfinished(plan: &Plan, started: Time, surroundings: &Surroundings) -> RunResult {
     let run = TestRun::unfinished(plan, started);
     let mut result = result(plan, &run, surroundings);
@@ -150,7 +150,7 @@ impl Assembly<'_> {
         }
     }
 
-    /// What was watched, and what the engine counted of itself.
+    /// Counters of the machine and of the engine.
     fn host(&self, surroundings: &Surroundings) -> Vec<HostCounter> {
         let samples = self.run.collected.iter().flat_map(|c| &c.samples);
         let stalls = samples.map(|s| (s.page_fault_stalls_per_s, s.length_s));
@@ -160,7 +160,7 @@ impl Assembly<'_> {
         in_order(host)
     }
 
-    /// What was to go wrong on purpose; while it is not known how often it did, the plan.
+    /// The injected faults, with the number of strikes where it is known.
     fn faults(&self) -> Vec<InjectedFault> {
         let struck = |at: usize| self.run.injected.get(at).map(|injected| injected.struck);
         let faults = self.plan.faults.iter().enumerate();
@@ -198,7 +198,7 @@ fn in_result((found, findings): (RecordsVerified, Findings)) -> Integrity {
     }
 }
 
-/// The sum of what is known.
+/// The sum of the sizes; `None` when there are none.
 fn known(sizes: &[ByteSize]) -> Option<u64> {
     (!sizes.is_empty()).then(|| sum(sizes))
 }

@@ -1,4 +1,4 @@
-//! What was asked for, and when it took place.
+//! The parameters and times of a test.
 
 use brunt_ese::instance::Circular;
 use brunt_report::Timestamp;
@@ -65,7 +65,7 @@ impl Assembly<'_> {
     }
 }
 
-/// A time of the world's clock as one of the calendar.
+/// Converts a time of the world's clock to a calendar time.
 pub fn timestamp(plan: &Plan, time: Time) -> Timestamp {
     let millis = plan.epoch_ms + time.0.div_euclid(1_000_000);
     Timestamp {

@@ -1,27 +1,27 @@
-//! What the report shows of a run as a whole besides the promised fields.
+//! What the report shows about a whole run besides the promised fields.
 //!
-//! Reports of older runs can be made again by newer programs: a field that is added to any of the `details` has a default.
+//! Newer programs can rebuild reports of older runs: a field added to any of the `details` has a default.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Distribution, Model, Setup, Tuning};
 
-/// Everything that is no promise to scripts.
+/// Fields that are no promise to scripts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Details {
     /// The verdict in one plain sentence.
     pub sentence: String,
-    /// What was asked for.
+    /// The parameters.
     pub setup: Setup,
-    /// How sessions were looked for before the test; nothing when they were not.
+    /// The search for sessions; `None` without tuning.
     #[serde(default)]
     pub tuning: Option<Tuning>,
-    /// How latencies were spread, one entry for each kind of I/O.
+    /// Latency distributions, one for each kind of I/O.
     pub distributions: Vec<Distribution>,
-    /// What was wrong with the storage: file, page, offset and ESE error, each once; not all of it when there was much.
+    /// Faults of the storage: file, page, offset and ESE error, each once; a long list is cut.
     #[serde(default)]
     pub found: Vec<String>,
-    /// What only a model can tell; nothing for a run on real storage.
+    /// Numbers of the model; `None` on real storage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<Box<Model>>,
 }

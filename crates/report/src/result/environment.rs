@@ -1,4 +1,4 @@
-//! Where the run took place and how its I/O reached the storage.
+//! The machine of a run, and how its I/O reached the storage.
 
 use serde::{Deserialize, Serialize};
 
@@ -24,7 +24,7 @@ pub struct Machine {
 pub struct Backend {
     /// `io_uring`, `thread pool`.
     pub name: String,
-    /// Why it is not the first choice, and other remarks; often empty.
+    /// Why it is not the first choice, or another remark; often empty.
     pub remark: String,
     /// Whether the page cache of the operating system was bypassed.
     pub direct: bool,
@@ -35,29 +35,29 @@ pub struct Backend {
 /// One file system in use.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Volume {
-    /// Where it is mounted.
+    /// Its mount point.
     pub mount: String,
     /// Its type: `ext4`, `xfs`.
     pub file_system: String,
     /// Its device.
     pub device: String,
-    /// Reads of this run that reached the device, by the kernel's own count; nothing where it has none.
+    /// Reads of this run that reached the device, as the kernel counts them; `None` where it does not.
     pub device_reads: Option<u64>,
-    /// Reads of this run that the engine asked for on this volume.
+    /// Reads of this run that the engine submitted on this volume.
     pub engine_reads: u64,
-    /// The device and what lies under it, from the top down to the drives; empty where the system knows of none.
+    /// The device and those under it, from the top down to the drives; empty when none are known.
     #[serde(default)]
     pub stack: Vec<Device>,
 }
 
-/// One block device under a volume, as it describes itself. Nothing is what it does not say.
+/// A block device under a volume, as it describes itself; `None` for what it does not report.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Device {
-    /// What the kernel calls it: `sda`, `nvme0n1`, `dm-3`.
+    /// Its name in the kernel: `sda`, `nvme0n1`, `dm-3`.
     pub name: String,
     /// What it is made of: `drive`, `raid10`, `vg0-mail (LVM)`, `file /srv/disk.img`.
     pub made: String,
-    /// Whether nothing is known to lie under it.
+    /// Whether no device is known under it.
     pub is_leaf: bool,
     /// Vendor and model.
     pub model: Option<String>,
@@ -67,29 +67,29 @@ pub struct Device {
     pub firmware: Option<String>,
     /// Capacity.
     pub capacity_bytes: Option<u64>,
-    /// Whether it says that it turns; hypervisors often say so of what does not.
+    /// Whether it reports itself as rotational; hypervisors often do so for drives that are not.
     pub is_rotational: Option<bool>,
     /// Its write cache, as the kernel treats it.
     pub write_cache: Option<WriteCache>,
     /// The kernel's scheduler for it.
     pub scheduler: Option<String>,
-    /// Requests that the kernel's queue in front of it holds, for each hardware queue.
+    /// Depth of the kernel's request queue, for each hardware queue.
     pub queue_requests: Option<u32>,
-    /// Bytes in the smallest unit that it addresses.
+    /// Bytes of the smallest addressable unit.
     pub logical_sector_bytes: Option<u32>,
-    /// Bytes in the smallest unit that it writes without reading.
+    /// Bytes of the smallest unit written without a read.
     pub physical_sector_bytes: Option<u32>,
 }
 
-/// What a device says about its write cache.
+/// What a device reports about its write cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WriteCache {
     /// Completed writes may be lost until they are flushed.
     WriteBack,
-    /// Completed writes are durable, or the device says so.
+    /// Completed writes are durable, according to the device.
     WriteThrough,
-    /// It does not say.
+    /// It does not report this.
     Unknown,
 }
 
@@ -98,15 +98,15 @@ pub enum WriteCache {
 pub struct Durability {
     /// The log's folder.
     pub path: String,
-    /// What a durable write was: `write-through (O_DSYNC)`, `write, then fdatasync`.
+    /// The durable write: `write-through (O_DSYNC)`, `write, then fdatasync`.
     pub method: String,
     /// The device's write cache.
     pub write_cache: WriteCache,
-    /// Whether the device takes writes that bypass its cache (FUA); nothing when it does not say.
+    /// Whether the device supports writes that bypass its cache (FUA); `None` when unknown.
     pub fua: Option<bool>,
     /// Mean latency of a durable log write.
     pub log_latency_ms_mean: Option<f64>,
-    /// The part of it that making it durable took, 0 to 1; nothing when it was not measured.
+    /// Share of this latency that durability cost, 0 to 1; `None` when not measured.
     pub flush_share: Option<f64>,
 }
 

@@ -1,4 +1,4 @@
-//! I/O in numbers: by file, by instance, over time, and by latency.
+//! I/O numbers: by file, by instance, over time, and by latency.
 
 use brunt_stats::{Latencies, Reading};
 use brunt_units::Span;
@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 pub struct IoNumbers {
     /// Number of I/Os.
     pub count: u64,
-    /// The same per second.
+    /// I/Os per second.
     pub per_s: f64,
     /// Bytes moved.
     pub bytes: u64,
-    /// Mean latency from submission to completion. This and the next three are nothing when there was no I/O.
+    /// Mean latency from submission to completion. This and the next three are `None` without I/O.
     pub latency_ms_mean: Option<f64>,
     /// Median.
     pub latency_ms_p50: Option<f64>,
@@ -24,7 +24,7 @@ pub struct IoNumbers {
 }
 
 impl IoNumbers {
-    /// What `reading` says of a collection of `length`.
+    /// The numbers of `reading` over a collection of `length`.
     pub fn new(reading: &Reading, length: Span) -> Self {
         let millis = |span: Option<Span>| span.map(Span::as_millis);
         Self {
@@ -38,13 +38,13 @@ impl IoNumbers {
         }
     }
 
-    /// Mean bytes of an I/O; nothing when there was none.
+    /// Mean bytes of an I/O; `None` without I/O.
     pub fn bytes_mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.bytes as f64 / self.count as f64)
     }
 
-    /// Several streams as one. Counts, bytes, mean and maximum are exact; percentiles of a sum cannot be had from the
-    /// percentiles of its parts and are left out.
+    /// Combines several streams. Counts, bytes, mean and maximum are exact. Percentiles are left out: those of a sum do not follow
+    /// from those of its parts.
     pub fn together<'a>(streams: impl IntoIterator<Item = &'a Self>) -> Self {
         let mut all = Self::default();
         let mut millis = 0.0;
@@ -78,7 +78,7 @@ pub struct DatabaseNumbers {
     pub name: String,
     /// Its file.
     pub path: String,
-    /// Reads that operations waited for or asked for ahead.
+    /// Reads that operations waited for or requested ahead.
     pub reads: IoNumbers,
     /// Pages written out.
     pub writes: IoNumbers,
@@ -97,7 +97,7 @@ pub struct LogNumbers {
     pub writes: IoNumbers,
     /// Log files formatted before use.
     pub format_writes: IoNumbers,
-    /// Reads for the databases' copies.
+    /// Reads of log shipping, for copies of the databases.
     pub replication_reads: IoNumbers,
 }
 
@@ -134,7 +134,7 @@ pub struct Flow {
     pub per_s: f64,
     /// Bytes per second.
     pub bytes_per_s: f64,
-    /// Mean latency. This and the next three are nothing when there was no I/O.
+    /// Mean latency. This and the next three are `None` without I/O.
     pub latency_ms_mean: Option<f64>,
     /// Median.
     pub latency_ms_p50: Option<f64>,
@@ -145,7 +145,7 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// What `reading` says of a sample of `length`.
+    /// The numbers of `reading` over a sample of `length`.
     pub fn new(reading: &Reading, length: Span) -> Self {
         let millis = |span: Option<Span>| span.map(Span::as_millis);
         Self {
@@ -162,9 +162,9 @@ impl Flow {
 /// The whole server in one interval of the collection.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sample {
-    /// Where it began, in seconds from the begin of the collection.
+    /// Its start, in seconds from the beginning of the collection.
     pub begin_s: f64,
-    /// How long it was.
+    /// Its length, in seconds.
     pub length_s: f64,
     /// Database reads for operations.
     pub database_reads: Flow,
@@ -178,25 +178,25 @@ pub struct Sample {
     pub cache_bytes: u64,
 }
 
-/// How the latencies of one kind of I/O were spread over the collection.
+/// The latency distribution of one kind of I/O over the collection.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Distribution {
-    /// Which: `database read`, `database write`, `log write`.
+    /// `database read`, `database write`, `log write`.
     pub name: String,
-    /// The steps that hold something, shortest first; each is a tenth of a power of ten wide.
+    /// The non-empty steps, shortest latency first; each is a tenth of a decade wide.
     pub buckets: Vec<Bucket>,
 }
 
 /// One step of a distribution.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Bucket {
-    /// The longest latency in it.
+    /// The longest latency of the step.
     pub latency_ms_max: f64,
-    /// How many I/Os.
+    /// Number of I/Os.
     pub count: u64,
 }
 
-/// Steps of a distribution in each power of ten.
+/// Steps per power of ten.
 pub const STEPS_PER_DECADE: f64 = 10.0;
 
 /// The step that a latency belongs to; step 0 begins at one millisecond.
@@ -207,7 +207,7 @@ pub fn step_of(millis: f64) -> i32 {
 }
 
 impl Distribution {
-    /// The spread of `latencies`.
+    /// The distribution of `latencies`.
     pub fn new(name: &str, latencies: &Latencies) -> Self {
         let mut buckets: Vec<Bucket> = Vec::new();
         for (end, count) in latencies.buckets() {

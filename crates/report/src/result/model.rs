@@ -1,7 +1,7 @@
-//! What only a model can tell: how busy every part of the storage was, and where time went.
+//! Numbers that only a model knows: the utilisation of every part of the storage, and where time went.
 //!
-//! Shares are of the collection, 0 to 1. Several servers over the same arrays are measured together, from the moment the
-//! last of them began to collect until the first ended.
+//! Shares are of the collection, 0 to 1. Several servers over the same arrays are measured together, from when the last of them
+//! began to collect until the first ended.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,15 +10,15 @@ use super::PagesNumbers;
 /// The model behind a run in virtual time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Model {
-    /// What stood for the mail server's engine: `bytes` for the engine itself, `twin` for the one without content.
+    /// The engine that ran: `bytes` for the engine itself, `twin` for the twin.
     pub engine: String,
     /// How sessions were held back: `none`, `station 0.43`, `paced`.
     pub scheduling: String,
-    /// Virtual time that was measured, in seconds.
+    /// Measured virtual time, in seconds.
     pub measured_s: f64,
-    /// Real time that the whole simulation took, in seconds.
+    /// Real time of the whole simulation, in seconds.
     pub wall_seconds: f64,
-    /// What servers asked of storage, and when it answered, hashed: equal for runs between which a user would see no difference.
+    /// Hash of all requests of the servers and their completion times: equal for runs without a visible difference.
     #[serde(default)]
     pub request_digest: String,
     /// Where the time of all sessions went.
@@ -30,54 +30,54 @@ pub struct Model {
 /// Where the time of sessions went. The shares add up to one.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SessionTime {
-    /// Between operations: held back by the scheduling, or waiting for their time.
+    /// Between operations: held back by the scheduling, or waiting for the next intended start.
     pub held_back: f64,
-    /// Waiting for pages. Pages that are read ahead together count more than once, so this is the most it can be.
+    /// Waiting for pages. Pages read ahead together count more than once, so this is an upper bound.
     pub reading: f64,
     /// Computing.
     pub computing: f64,
-    /// The rest of operations: waiting for the log, for room in the cache, and for each other.
+    /// The rest of operations: waiting for the log, for room in the cache, or for each other.
     pub other: f64,
 }
 
 /// One array.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ArrayNumbers {
-    /// What the scenario calls it.
+    /// Its name in the scenario.
     pub name: String,
-    /// What hosts asked of it, for each purpose.
+    /// I/O of hosts, by purpose.
     pub asked: Vec<AskedNumbers>,
-    /// What hosts asked of each LUN.
+    /// I/O of hosts, by LUN.
     pub luns: Vec<LunNumbers>,
     /// Its groups of drives.
     pub groups: Vec<GroupNumbers>,
     /// Its drives.
     pub drives: Vec<DriveNumbers>,
-    /// How busy the processor of each controller was.
+    /// Processor utilisation of each controller.
     pub controllers: Vec<f64>,
-    /// How busy the busier direction of each port was.
+    /// Utilisation of each port, in its busier direction.
     pub ports: Vec<f64>,
-    /// How busy the link between controllers was.
+    /// Utilisation of the link between controllers.
     pub link_between: f64,
-    /// The cache, if it has one.
+    /// The cache; `None` without one.
     pub cache: Option<CacheNumbers>,
-    /// LUNs in pages, if it has them.
+    /// LUNs in pages; `None` without any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pages: Option<PagesNumbers>,
-    /// What happened to it.
+    /// Its log of events.
     pub notes: Vec<String>,
 }
 
-/// Reads or writes for one purpose, and where their time went.
+/// I/O of one purpose, and where its time went.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AskedNumbers {
     /// `database read`, `log write`.
     pub what: String,
-    /// How many per second.
+    /// I/Os per second.
     pub per_s: f64,
-    /// Mean latency; nothing when there were none.
+    /// Mean latency; `None` without I/O.
     pub latency_ms_mean: Option<f64>,
-    /// What it is made of.
+    /// The parts of the latency.
     pub parts: Vec<PartNumbers>,
 }
 
@@ -86,37 +86,37 @@ pub struct AskedNumbers {
 pub struct PartNumbers {
     /// `queue`, `seek`.
     pub part: String,
-    /// Its mean, over all I/Os.
+    /// Its mean over all I/Os.
     pub ms: f64,
 }
 
-/// What hosts asked of one LUN.
+/// I/O of hosts on one LUN.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LunNumbers {
-    /// What the scenario calls it.
+    /// Its name in the scenario.
     pub name: String,
     /// Reads per second.
     pub reads_per_s: f64,
     /// Writes per second.
     pub writes_per_s: f64,
-    /// Mean of reads.
+    /// Mean latency of reads.
     pub read_ms_mean: Option<f64>,
-    /// Mean of writes.
+    /// Mean latency of writes.
     pub write_ms_mean: Option<f64>,
 }
 
 /// One group of drives.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GroupNumbers {
-    /// What the scenario calls it.
+    /// Its name in the scenario.
     pub name: String,
     /// `RAID 10`.
     pub level: String,
-    /// How many drives.
+    /// Number of drives.
     pub drives: usize,
-    /// How busy they were, on average.
+    /// Mean utilisation of its drives.
     pub utilisation: f64,
-    /// Reads and writes of hosts per second on its LUNs.
+    /// Host reads and writes per second on its LUNs.
     pub front_per_s: f64,
     /// Reads of its drives per second.
     pub back_reads_per_s: f64,
@@ -124,22 +124,22 @@ pub struct GroupNumbers {
     pub back_writes_per_s: f64,
     /// Mean number of requests in a drive.
     pub queue: f64,
-    /// Mean time of a request in a drive, once it is served.
+    /// Mean service time of a request in a drive.
     pub service_ms: f64,
-    /// Mean time of a request in a drive, its queue included.
+    /// Mean response time of a request in a drive, queueing included.
     pub response_ms: f64,
 }
 
 /// One drive.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DriveNumbers {
-    /// How busy it was.
+    /// Its utilisation.
     pub utilisation: f64,
     /// Mean number of requests in it.
     pub queue: f64,
-    /// Mean time of a request, once it is served.
+    /// Mean service time of a request.
     pub service_ms: f64,
-    /// Mean time of a request, its queue included.
+    /// Mean response time of a request, queueing included.
     pub response_ms: f64,
     /// Reads per second.
     pub reads_per_s: f64,
@@ -150,26 +150,26 @@ pub struct DriveNumbers {
 /// The cache of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CacheNumbers {
-    /// Share of reads that found everything.
+    /// Share of reads served entirely from the cache.
     pub read_hits: f64,
-    /// Share of the room for writes that drives lacked at the end.
+    /// Dirty share of the write cache at the end.
     pub dirty: f64,
-    /// The most that drives lacked.
+    /// Its largest dirty share.
     pub dirty_max: f64,
-    /// Writes that waited for room, per second.
+    /// Writes per second that waited for space.
     pub stalled_per_s: f64,
-    /// Pages written to drives by one write, mean.
+    /// Mean number of pages in a destage write.
     pub pages_per_destage: f64,
 }
 
 impl Model {
-    /// The busiest of `pick` over all arrays.
+    /// The maximum of `pick` over all arrays.
     pub fn busiest(&self, pick: impl Fn(&ArrayNumbers) -> Vec<f64>) -> Option<f64> {
         let all = self.arrays.iter().flat_map(pick);
         all.max_by(f64::total_cmp)
     }
 
-    /// All I/O for `what`, over all arrays: how many per second, their mean latency, and what it is made of.
+    /// All I/O for `what`, over all arrays: rate, mean latency, and its parts.
     pub fn asked(&self, what: &str) -> Option<AskedNumbers> {
         let arrays = self.arrays.iter().flat_map(|array| &array.asked);
         arrays
@@ -180,7 +180,7 @@ impl Model {
 }
 
 impl AskedNumbers {
-    /// Both together.
+    /// Combines both.
     fn and(&self, other: &Self) -> Self {
         let all = self.per_s + other.per_s;
         let mean = |one: f64, two: f64| match all > 0.0 {

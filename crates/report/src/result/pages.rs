@@ -1,67 +1,68 @@
-//! LUNs in pages that lie on several arrays: how full those are, and what moving, thin LUNs and snapshots cost.
+//! LUNs in pages that are spread over several arrays: how full the arrays are, and the cost of moving pages, thin LUNs and
+//! snapshots.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{decimals, grouped};
 
-/// What happened to pages while it was measured.
+/// Activity of pages during the measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PagesNumbers {
     /// Bytes of a page.
     pub page_bytes: u64,
-    /// The arrays that the pages lie on.
+    /// The arrays that hold the pages.
     pub members: Vec<MemberNumbers>,
-    /// The LUNs at the end, snapshots among them.
+    /// The LUNs at the end, including snapshots.
     pub luns: Vec<RoomNumbers>,
-    /// Reads of hosts, by page, of what nobody has written. No drive is asked.
+    /// Host reads, by page, of data that was never written. They reach no drive.
     pub zeros: u64,
-    /// Pages that got room for a write of a host.
+    /// Pages that were allocated for a host write.
     pub allocated: u64,
-    /// Writes of hosts, by page, to what nobody had written.
+    /// Host writes, by page, to data that was never written before.
     pub first_writes: u64,
-    /// Writes of hosts, by page, that went to another place because a snapshot has what they change, or the page was moving.
+    /// Host writes, by page, that were redirected because a snapshot shares the page or the page was moving.
     pub redirected: u64,
-    /// Bytes that both read around their data.
+    /// Bytes that both kinds of writes read around their data.
     pub around_bytes: u64,
-    /// Writes of the map of pages.
+    /// Writes of the page map.
     pub map_writes: u64,
-    /// Writes of hosts, by page, that found no room.
+    /// Host writes, by page, that failed for lack of space.
     pub refused: u64,
-    /// Pages that lie on another array now.
+    /// Pages that moved to another array.
     pub moved: u64,
-    /// Pages that got what they lacked, because a LUN behind them was removed.
+    /// Pages that were completed, because a LUN behind them was removed.
     pub made_whole: u64,
-    /// Pages that were to be moved or made whole still.
+    /// Pages that were still to be moved or completed.
     #[serde(default)]
     pub planned: u64,
-    /// Bytes that were copied for both.
+    /// Bytes copied for both.
     pub copied_bytes: u64,
 }
 
-/// One array among those that pages lie on.
+/// One of the arrays that hold pages.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MemberNumbers {
-    /// Share of its room in use when measuring began, 0 to 1.
+    /// Share of its space in use when measuring began, 0 to 1.
     pub used_before: f64,
-    /// The same at the end.
+    /// Share of its space in use at the end, 0 to 1.
     pub used: f64,
-    /// Requests for data to it per second, whatever they were for.
+    /// Requests for data per second, for any purpose.
     pub asked_per_s: f64,
 }
 
 /// One LUN in pages.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RoomNumbers {
-    /// What the scenario calls it.
+    /// Its name in the scenario.
     pub name: String,
-    /// How large hosts see it.
+    /// Its size for hosts.
     pub bytes: u64,
-    /// Bytes of its pages that lie somewhere, its own and those that it shares.
+    /// Bytes of its allocated pages, its own and shared ones.
     pub room_bytes: u64,
 }
 
 impl PagesNumbers {
-    /// What happened, one thing after the other: what it is about, and a line. What did not happen is left out.
+    /// The activity as pairs of subject and text. What did not happen is left out.
     pub fn told(&self) -> Vec<(&'static str, String)> {
         let mut told = vec![("room", self.room())];
         let luns = self.luns.iter().map(|lun| ("", lun.told()));
@@ -141,7 +142,7 @@ impl PagesNumbers {
         (!parts.is_empty()).then(|| parts.join("; "))
     }
 
-    /// What redirected writes, and those to what nobody had written, cost together.
+    /// The combined cost of redirected writes and of first writes.
     fn overhead(&self) -> String {
         let around = match self.around_bytes {
             0 => "nothing".to_owned(),
@@ -169,7 +170,7 @@ fn percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
 }
 
-/// So many bytes, in the largest unit of which there is one.
+/// A size in the largest unit that fits.
 fn bytes(count: u64) -> String {
     const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
     let mut size = count as f64 / 1024.0;

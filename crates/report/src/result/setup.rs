@@ -20,7 +20,7 @@ pub struct Times {
     pub collection_s: f64,
 }
 
-/// The test's parameters, resolved.
+/// The test's parameters, with every default filled in.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Setup {
     /// Free text from the scenario.
@@ -29,19 +29,19 @@ pub struct Setup {
     pub profile: String,
     /// Sessions in the pool.
     pub sessions: u32,
-    /// What the version counts sessions for: `server`, `instance` (a storage group) or `database`.
+    /// The unit for which the version counts sessions: `server`, `instance` (a storage group) or `database`.
     #[serde(default)]
     pub session_scope: String,
-    /// Sessions for each of these.
+    /// Sessions for each of these units.
     #[serde(default)]
     pub sessions_each: u32,
-    /// The share of the volumes that databases were sized by; nothing when they were sized otherwise.
+    /// The share of the volumes that sized the databases; `None` when they were sized otherwise.
     #[serde(default)]
     pub capacity_percent: Option<u32>,
-    /// The share of the maximum that was asked for; nothing when the test was not about that.
+    /// The share of the maximum throughput that was asked for; `None` in other tests.
     #[serde(default)]
     pub throughput_percent: Option<u32>,
-    /// Mailboxes that the target stands for; nothing when it was said otherwise.
+    /// Mailboxes behind the target; `None` when it was given otherwise.
     #[serde(default)]
     pub mailboxes: Option<u64>,
     /// Size of a database page.
@@ -68,15 +68,15 @@ pub struct Setup {
     pub lazy_commit_percent: u32,
     /// Whether databases were scanned in the background.
     pub background_maintenance: bool,
-    /// Copies of each database; above one, logs are read for the others.
+    /// Copies of each database; above one, logs are read for the other copies.
     pub copies: u32,
     /// Whether old logs were deleted.
     pub circular_logging: bool,
-    /// The latencies that are allowed.
+    /// The latency limits.
     pub limits: Limits,
 }
 
-/// The latencies that are allowed.
+/// Latency limits.
 ///
 /// Source of the defaults: `Thresholds` in a `JetstressConfig.xml` of Jetstress 2013 (20, 100, 10 and 100 ms).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

@@ -6,38 +6,38 @@ use serde::{Deserialize, Serialize};
 
 use crate::{counted, decimals};
 
-/// A search for the sessions of a test, before it.
+/// The search for the sessions of a test.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Tuning {
     /// Every trial, in order.
     pub trials: Vec<Trial>,
-    /// What was found; nothing when nothing was.
+    /// The number found; `None` when there is none.
     pub sessions: Option<u32>,
-    /// Database reads and writes per second that they had in their trials.
+    /// Database reads and writes per second in their trials.
     pub io_per_s: Option<f64>,
-    /// Whether trials contradict one another, so that nothing was found out about the storage.
+    /// Whether trials contradict one another, so that they say nothing about the storage.
     #[serde(default)]
     pub is_contradictory: bool,
-    /// The end of it in words; empty when the run ended before.
+    /// The outcome in words; empty when the run ended before.
     pub outcome: String,
 }
 
-/// A number of sessions that was tried for some seconds.
+/// A short trial of a number of sessions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
     /// Sessions in the pool.
     pub sessions: u32,
-    /// Whether they were given the pace of the target, or ran in a closed loop.
+    /// Whether they were paced for the target, or ran in a closed loop.
     pub is_paced: bool,
     /// Database reads and writes per second.
     pub io_per_s: f64,
-    /// Mean of database reads, of the slowest database.
+    /// Mean latency of database reads of the slowest database.
     pub db_read_ms: f64,
-    /// Mean of log writes, of the slowest log.
+    /// Mean latency of log writes of the slowest log.
     pub log_write_ms: f64,
     /// Page-fault stalls per second.
     pub page_fault_stalls_per_s: f64,
-    /// What it showed: `passes`, `above a limit`, `keeps its pace`, `behind its pace`.
+    /// The result: `passes`, `above a limit`, `keeps its pace`, `behind its pace`.
     pub outcome: String,
 }
 

@@ -10,11 +10,11 @@ use crate::error::RunError;
 use crate::phases::growth;
 use crate::plan::{DatabasePlan, InstancePlan, Plan};
 
-/// A database is as large as the scenario wants it from this share on: how much a number of records takes is an estimate.
+/// A database this close to the scenario's size is large enough: the size of a number of records is an estimate.
 const SIZE_PERCENT_MIN: u128 = 90;
 
-/// Whether a database is as long as it says. One that was not closed may say more until it is recovered, so it is asked only
-/// when it would be refused in any case.
+/// Checks that a database is as long as it claims. One that was not closed may claim more until it is recovered, so it is checked
+/// only if it would be refused anyway.
 pub(super) async fn check_whole(
     world: &World,
     database: &DatabasePlan,
@@ -40,7 +40,7 @@ fn is_too_small(length: ByteSize, wanted: ByteSize) -> bool {
     u128::from(length.get()) * 100 < u128::from(wanted.get()) * SIZE_PERCENT_MIN
 }
 
-/// Whether a database can be used as it is, beside one that is missing.
+/// Checks that a database can be used as it is. `missing` is a missing database of the same instance.
 pub(super) fn check_kept(
     plan: &Plan,
     instance: &InstancePlan,

@@ -1,4 +1,4 @@
-//! Whether a file is ours: its marker, or nothing in it yet.
+//! Whether a file is ours: it has our marker, or is still blank.
 
 use std::path::{Path, PathBuf};
 
@@ -13,10 +13,10 @@ use brunt_world::World;
 use super::reading::{UNIT, beginning};
 use crate::error::RunError;
 
-/// Files in a log folder that bear an engine's names.
+/// Prefix of an engine's files in a log folder.
 const LOG_BASE: &str = "edb";
 
-/// What stands at a database's path.
+/// The file at a database's path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Found {
     Nothing,
@@ -30,7 +30,7 @@ pub(super) enum Found {
     },
 }
 
-/// Whether a file that will be called `target` when it is whole is ours or blank so far.
+/// Whether the unfinished file of `target` is ours, or still blank.
 pub(crate) async fn is_begun(world: &World, path: &Path, target: &Path) -> Result<bool, RunError> {
     let signature_at = match target.extension().and_then(|extension| extension.to_str()) {
         Some("log") => return log_is_ours(world, path).await,
@@ -38,7 +38,7 @@ pub(crate) async fn is_begun(world: &World, path: &Path, target: &Path) -> Resul
         _ => header::SIGNATURE_AT,
     };
     let start = beginning(world, path, UNIT).await?;
-    // The rest of its header may not have arrived.
+    // The rest of its header may be missing.
     let marked = |start: &[u8]| has_marker(start, signature_at);
     Ok(start.is_none_or(|(start, _)| is_blank(&start) || marked(&start)))
 }
@@ -61,7 +61,7 @@ pub(super) async fn look_at_database(world: &World, path: &Path) -> Result<Found
     }
 }
 
-/// Whether a copy that a backup made, by its name a database, a log or a checkpoint, carries our marker or is blank.
+/// Whether a backup file (by its name a database, a log or a checkpoint) carries our marker or is blank.
 pub(crate) async fn is_ours(world: &World, path: &Path) -> Result<bool, RunError> {
     let name = path.to_string_lossy();
     if name.ends_with(".log") {
@@ -86,7 +86,7 @@ pub(super) async fn look_at_map(world: &World, path: &Path) -> Result<(), RunErr
     }
 }
 
-/// The files of a log stream of ours in `folder`.
+/// The files of our log stream in `folder`.
 pub(super) async fn own_logs(world: &World, folder: &Path) -> Result<Vec<PathBuf>, RunError> {
     let names = world.volume.list(folder).await;
     let names = names.map_err(RunError::name(folder))?;
@@ -126,14 +126,14 @@ async fn checkpoint_is_ours(world: &World, path: &Path) -> Result<bool, RunError
     Ok(start.is_none_or(|(start, _)| is_blank(&start) || marked(&start)))
 }
 
-/// What a file may be torn at.
+/// The unit in which writes are torn.
 const SECTOR: usize = 512;
 
 fn has_marker(start: &[u8], at: usize) -> bool {
     start.len() >= SECTOR && Signature::read(start, at).is_ours()
 }
 
-/// Whether the first sector is what a file has before anything is written into it, or while it is being formatted.
+/// Whether the first sector is that of a new file, or of one that is being formatted.
 pub(crate) fn is_blank(start: &[u8]) -> bool {
     let sector = &start[..start.len().min(SECTOR)];
     sector.iter().all(|byte| *byte == 0) || sector.iter().all(|byte| *byte == FILL)

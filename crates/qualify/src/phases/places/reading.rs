@@ -6,7 +6,7 @@ use brunt_world::{Class, FileId, Io, OpenMode, VolumeError, World};
 
 use crate::error::RunError;
 
-/// A file can be read from the start in units of this.
+/// The unit of reads from the start of a file.
 pub(super) const UNIT: u64 = 4096;
 
 pub(crate) async fn length(world: &World, path: &Path) -> Result<Option<u64>, RunError> {
@@ -25,7 +25,7 @@ pub(crate) async fn beginning(
         Err(error) => return Err(RunError::name(path)(error)),
     };
     let read = read_beginning(world, path, file, most).await;
-    // It was only read, so a close that fails changes nothing.
+    // It was only read, so a failed close does not matter.
     let _ = world.volume.close(file).await;
     read.map(Some)
 }
@@ -38,10 +38,10 @@ async fn read_beginning(
 ) -> Result<(Vec<u8>, u64), RunError> {
     let length = world.volume.length(file).await;
     let length = length.map_err(RunError::name(path))?;
-    // What is shorter than a unit is no file of ours, and cannot be read past the page cache.
+    // A file shorter than a unit is not ours, and cannot be read around the page cache.
     let wanted = most.min(length - length.rem_euclid(UNIT));
     if wanted == 0 {
-        // Neither zeros nor fill: a short file must not pass for a blank one.
+        // Neither zeros nor fill: a short file must not look blank.
         let odd = u8::from(length > 0 && most > 0);
         return Ok((vec![odd; usize::from(odd)], length));
     }
