@@ -17,7 +17,7 @@ pub fn opening(scenario: &Scenario, backend: &str) -> String {
     lines.extend(goal(scenario).map(|goal| format!("{:14}{goal}", "target")));
     let mut label = "storage";
     for (place, volume) in volumes(scenario) {
-        let page = scenario.profile.page;
+        let page = scenario.profile.engine.page;
         lines.push(format!(
             "{label:14}{}   {volume}   {backend}, {page} pages",
             one_line(&place)

@@ -5,7 +5,6 @@
 //!            -> arrays -> devices of one virtual world --^      | listeners: caller's, gauge    -> model
 //! ```
 //!
-//! * `plan`: from the words of a scenario to what is tested.
 //! * `storage`: the world, with the scenario's arrays beneath the servers' folders.
 //! * `server`: one server of it: plan, task, result.
 //! * `gauge`: what is measured on the arrays while servers collect; `model`: the same as numbers of the result, and `pages`
@@ -23,7 +22,6 @@ mod gauge;
 mod headline;
 mod model;
 mod pages;
-mod plan;
 mod points;
 pub mod search;
 mod server;
@@ -47,7 +45,6 @@ use brunt_world_real::facts::memory_available;
 pub use headline::{Headline, LogFigures};
 pub use model::too_late;
 pub use pages::{group_name, numbers};
-pub use plan::plan;
 pub use points::{Judged, Points, Tried};
 
 use gauge::Gauge;

@@ -23,7 +23,6 @@ use brunt_workload::keys::Mixer;
 use brunt_world::World;
 
 use crate::gauge::Gauge;
-use crate::plan::plan;
 use crate::storage::Storage;
 use crate::{EPOCH, Engine, Program};
 
@@ -180,10 +179,8 @@ pub(crate) fn command(scenario: &ModelledScenario) -> String {
 }
 
 fn plan_of(scenario: &ModelledScenario, number: usize) -> Plan {
-    let mut plan = plan(&scenario.scenario);
-    if scenario.scenario.profile.recovery_reads.is_none() {
-        plan.engine.recovery_reads = IN_FLIGHT_RECOVERY;
-    }
+    let mut plan = scenario.scenario.plan();
+    plan.engine.recovery_reads.get_or_insert(IN_FLIGHT_RECOVERY);
     let path = |path: &Path| scenario.path_of(number, path);
     let instances = plan.instances.iter().map(|instance| InstancePlan {
         name: instance.name.clone(),
@@ -254,8 +251,8 @@ mod tests {
         let reads = |text: &str| {
             let document = Document::new("m.toml", text, Path::new(".")).unwrap();
             let scenario = document.modelled_test(&[]).unwrap();
-            let real = plan(&scenario.scenario).engine.recovery_reads;
-            (real, plan_of(&scenario, 0).engine.recovery_reads)
+            let real = scenario.scenario.plan().cache_options().recovery_reads;
+            (real, plan_of(&scenario, 0).cache_options().recovery_reads)
         };
         assert_eq!(reads(example), (IN_FLIGHT, IN_FLIGHT_RECOVERY));
         let said = example.replace("[profile]\n", "[profile]\nrecovery_reads = 20\n");

@@ -137,10 +137,12 @@ pub struct EnginePlan {
     pub extension_pages: u32,
     /// What happens to logs that recovery no longer needs.
     pub circular: Circular,
-    /// Background maintenance, if any.
-    pub maintenance: Option<Maintenance>,
-    /// Reads in flight at each database during recovery.
-    pub recovery_reads: u32,
+    /// Whether background maintenance runs.
+    pub background_maintenance: bool,
+    /// Its pace.
+    pub maintenance: Maintenance,
+    /// Reads in flight at each database during recovery; by default those of ESE.
+    pub recovery_reads: Option<u32>,
 }
 
 /// The work of the sessions.
@@ -223,6 +225,12 @@ const OPERATION_COST: Span = Span::micros(25);
 /// tests a hard commit of another session comes first, so it hardly matters.
 const LAZY_WAIT: Span = Span::millis(100);
 
+/// The pace of background maintenance in a version that has none.
+const MAINTENANCE: Maintenance = Maintenance {
+    batch: ByteSize::kib(256),
+    sleep: Span::millis(100),
+};
+
 /// Minimum number of samples, also in a short test.
 const SAMPLES_MIN: u64 = 10;
 
@@ -233,12 +241,11 @@ impl EnginePlan {
     /// The settings of `profile` for `instances` instances. The log buffer is cut to one log file, as the engine does.
     pub fn of(profile: &Profile, instances: u64) -> Self {
         let all = |size: ByteSize| ByteSize::bytes(size.get() * instances);
-        let buffer = u64::from(profile.log_buffer_units.value) * LOG_BUFFER_UNIT;
         Self {
             page: profile.page_size.value,
             log_file: profile.log_file.value,
             log_segment: 512,
-            log_buffer: ByteSize::bytes(buffer).min(profile.log_file.value),
+            log_buffer: log_buffer(profile).min(profile.log_file.value),
             cache_min: all(profile.cache_min.value),
             cache_max: all(profile.cache_max.value),
             start_percent: profile.start_percent.value,
@@ -248,8 +255,9 @@ impl EnginePlan {
             pacing: profile.checkpoint_pacing.value,
             extension_pages: profile.extension_pages.value,
             circular: circular(profile, profile.circular_logging.value),
-            maintenance: profile.maintenance.value,
-            recovery_reads: IN_FLIGHT,
+            background_maintenance: profile.maintenance.value.is_some(),
+            maintenance: profile.maintenance.value.unwrap_or(MAINTENANCE),
+            recovery_reads: None,
         }
     }
 }
@@ -367,17 +375,17 @@ impl Plan {
                 CheckpointPacing::Burst => Freeing::BURST,
                 CheckpointPacing::Trickle => Freeing::TRICKLE,
             },
-            recovery_reads: self.engine.recovery_reads,
+            recovery_reads: self.engine.recovery_reads.unwrap_or(IN_FLIGHT),
             ..CacheOptions::new(self.engine.page, self.frames())
         }
     }
 
     /// The pace of background maintenance, if it is enabled. A new pass begins a day after the previous one ended.
     pub fn throttle(&self) -> Option<Throttle> {
-        let maintenance = self.engine.maintenance.filter(|_| self.kind.has_limits());
-        maintenance.map(|maintenance| Throttle {
-            batch_bytes: maintenance.batch.get(),
-            sleep: maintenance.sleep,
+        let is_scanned = self.engine.background_maintenance && self.kind.has_limits();
+        is_scanned.then_some(Throttle {
+            batch_bytes: self.engine.maintenance.batch.get(),
+            sleep: self.engine.maintenance.sleep,
             ..Throttle::JETSTRESS
         })
     }
@@ -409,6 +417,11 @@ impl Plan {
             epoch_ms: self.epoch_ms,
         }
     }
+}
+
+/// The log buffer of `profile`; the engine cuts it to one log file.
+pub fn log_buffer(profile: &Profile) -> ByteSize {
+    ByteSize::bytes(u64::from(profile.log_buffer_units.value) * LOG_BUFFER_UNIT)
 }
 
 /// What happens to old logs under `profile`, with circular logging on or off.

@@ -25,11 +25,11 @@ use brunt_ese::format::flush_map::path_beside;
 use brunt_units::{ByteSize, PageNumber, PageSize, Span};
 use brunt_world::fault::{Direction, Fault, FaultKind};
 
-use super::model::InstancePlan;
+use super::format::{self, quoted, size, span};
+use super::instances::InstancePlan;
 use super::place::Refusal;
 use super::section::{self, Section};
 use super::tree::{Node, Value};
-use super::write::{quoted, size, span};
 
 const KEYS: [&str; 10] = [
     "kind", "file", "page", "offset", "length", "after", "times", "only", "by", "delay",
@@ -301,9 +301,7 @@ pub(super) fn write(faults: &[Fault], out: &mut String) -> std::fmt::Result {
             writeln!(out, "times = {}", fault.times)?;
         }
         if let Some(only) = fault.only {
-            let found = DIRECTIONS.iter().find(|(_, direction)| *direction == only);
-            let word = found.expect("both have a word").0;
-            writeln!(out, "only = {}", quoted(word))?;
+            writeln!(out, "only = {}", format::word(&DIRECTIONS, only))?;
         }
         match fault.kind {
             FaultKind::MisdirectedRead(by) | FaultKind::MisdirectedWrite(by) => {

@@ -14,9 +14,14 @@
 //! reading it again gives the same scenario.
 
 mod arrays;
+mod capacity;
 mod document;
+mod engine;
 mod faults;
+mod format;
+mod instances;
 mod limits;
+mod mailboxes;
 mod model;
 mod modelled;
 mod nearest;
@@ -25,19 +30,20 @@ mod place;
 mod profile;
 mod records;
 mod section;
-mod sizes;
+mod storage;
 mod test;
+mod throughput;
 mod tree;
-mod write;
 
 pub use arrays::ArrayScenario;
 pub use document::{Document, Subject};
-pub use model::{DatabasePlan, InstancePlan, Scenario};
+pub use instances::{DatabasePlan, InstancePlan};
+pub use mailboxes::Mailboxes;
+pub use model::Scenario;
 pub use modelled::{ArrayPlan, ModelledScenario, VolumePlan};
 pub use overrides::Override;
 pub use place::{Place, Placed, Refusal};
 pub use profile::Profile;
-pub use sizes::Mailboxes;
 pub use test::Test;
 
 /// The demo: what is run when no scenario is named.

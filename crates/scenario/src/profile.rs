@@ -1,51 +1,32 @@
-//! The engine's sizes and the operations on it, from an Exchange version and what a scenario says otherwise.
+//! `[profile]`: the engine's sizes and the operations on it, from an Exchange version and what a scenario says otherwise.
+
+use std::fmt::{self, Write};
 
 use brunt_ese::format::log_file::SegmentSize;
+use brunt_ese::instance::Circular;
 use brunt_ese::log::LogShape;
+use brunt_qualify::plan::{EnginePlan, LoadPlan, circular, log_buffer};
 use brunt_units::{ByteSize, PageSize, Span};
 use brunt_workload::mix::{Kind, Mix};
 use brunt_workload::profile::{CheckpointPacing, Maintenance, Version};
 
+use super::format::{quoted, size, span, word};
 use super::place::{Placed, Refusal};
 use super::section::{self, Section};
 use super::tree::{Node, Value};
 
-/// The engine's sizes and its operations: those of the version, or what the scenario says instead.
-#[derive(Clone, Debug, PartialEq)]
+/// What `[profile]` says, in the parts that a plan has: figures of the version, or what the scenario says instead.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Profile {
-    /// Where the other numbers come from.
+    /// Whose figures it has.
     pub version: Version,
-    /// Size of a database page.
-    pub page: PageSize,
-    /// Size of a log file.
-    pub log_file: ByteSize,
-    /// Log bytes of an instance that may wait in memory.
-    pub log_buffer: ByteSize,
-    /// Memory for pages of the whole server, taken at the start.
-    pub cache_min: ByteSize,
-    /// Memory for pages of the whole server, at most.
-    pub cache_max: ByteSize,
-    /// Log bytes of an instance that recovery may have to replay.
-    pub checkpoint_depth: ByteSize,
-    /// Whether logs that no recovery needs are removed.
-    pub circular_logging: bool,
-    /// How dirty pages are let go.
-    pub checkpoint_writes: CheckpointPacing,
-    /// Whether databases are scanned in the background.
-    pub background_maintenance: bool,
-    /// How they are.
-    pub maintenance: Maintenance,
-    /// Shares of operations and of lazy commits.
-    pub mix: Mix,
-    /// Reads that go to the record that their session touched last, in percent.
-    pub reads_again_percent: u32,
-    /// Operations that a session does on one instance before it goes to the next.
-    pub batch_operations: u32,
-    /// Reads in flight at each database during recovery, if the scenario says so. ESE has 8; predictions have what published tests show.
-    pub recovery_reads: Option<u32>,
+    /// The engine's sizes.
+    pub engine: EnginePlan,
+    /// What the sessions do.
+    pub load: LoadPlan,
 }
 
-pub(super) const KEYS: [&str; 19] = [
+const KEYS: [&str; 19] = [
     "version",
     "page",
     "log_file",
@@ -68,7 +49,7 @@ pub(super) const KEYS: [&str; 19] = [
 ];
 
 /// Words for the ways of a checkpoint.
-pub(super) const CHECKPOINT_WRITES: [(&str, CheckpointPacing); 2] = [
+const CHECKPOINT_WRITES: [(&str, CheckpointPacing); 2] = [
     ("burst", CheckpointPacing::Burst),
     ("trickle", CheckpointPacing::Trickle),
 ];
@@ -87,49 +68,19 @@ const MAINTENANCE_SLEEP_MIN: Span = Span::millis(1);
 const BATCH_MAX: u64 = 1_000_000;
 /// As many I/Os as ESE ever has outstanding.
 const RECOVERY_READS_MAX: u64 = 1_024;
-/// What a scan is where the version has none and the scenario wants one.
-const MAINTENANCE: Maintenance = Maintenance {
-    batch: ByteSize::kib(256),
-    sleep: Span::millis(100),
-};
-
-/// The log buffer of a profile is counted in these.
-const LOG_BUFFER_UNIT: u64 = 512;
-
 /// What scenarios call a version.
-pub(super) fn word(version: Version) -> String {
+fn name(version: Version) -> String {
     format!("exchange-{}", version.name())
 }
 
 impl Profile {
-    /// The sizes under `version` with `instances` log streams; sources stand in [`brunt_workload::profile`].
-    pub fn of(version: Version, instances: u64) -> Self {
-        let figures = version.profile();
-        let each = |size: ByteSize| ByteSize::bytes(size.get() * instances);
-        let log_buffer = u64::from(figures.log_buffer_units.value) * LOG_BUFFER_UNIT;
-        Self {
-            version,
-            page: figures.page_size.value,
-            log_file: figures.log_file.value,
-            log_buffer: ByteSize::bytes(log_buffer),
-            cache_min: each(figures.cache_min.value),
-            cache_max: each(figures.cache_max.value),
-            checkpoint_depth: figures.checkpoint_depth.value,
-            circular_logging: figures.circular_logging.value,
-            checkpoint_writes: figures.checkpoint_pacing.value,
-            background_maintenance: figures.maintenance.value.is_some(),
-            maintenance: figures.maintenance.value.unwrap_or(MAINTENANCE),
-            mix: figures.mix.value,
-            reads_again_percent: figures.reads_again_percent.value,
-            batch_operations: figures.batch_operations.value,
-            recovery_reads: None,
-        }
-    }
-
-    /// Reads `[profile]`.
-    pub(super) fn read(section: &mut Section, instances: u64) -> Result<Self, Refusal> {
+    /// Reads `[profile]` of a scenario with `instances` log streams.
+    pub(super) fn read(top: &mut Section, instances: u64) -> Result<Self, Refusal> {
+        let section = &mut top.section("profile", &KEYS)?;
         let version = section.read_or("version", Version::Exchange2013, read_version)?;
-        let usual = Self::of(version.value, instances);
+        let figures = version.value.profile();
+        let usual = EnginePlan::of(figures, instances);
+        let usual_load = LoadPlan::of(figures);
         let page = section.read_or("page", usual.page, |node| {
             let size = section::size(node)?;
             PageSize::new(size.get()).map_err(|_| {
@@ -139,67 +90,123 @@ impl Profile {
         })?;
         let mut size = |key, usual| section.read_or(key, usual, section::size);
         let log_file = size("log_file", usual.log_file)?;
-        let log_buffer = size("log_buffer", usual.log_buffer.min(log_file.value))?;
+        let log_buffer = size("log_buffer", log_buffer(figures).min(log_file.value))?;
         let cache_max = size("cache_max", usual.cache_max)?;
         let cache_min = size("cache_min", usual.cache_min.min(cache_max.value))?;
         let checkpoint_depth = size("checkpoint_depth", usual.checkpoint_depth)?;
         let mut switch = |key, usual| section.read_or(key, usual, section::switch);
-        let circular_logging = switch("circular_logging", usual.circular_logging)?.value;
+        let is_circular = switch("circular_logging", usual.circular != Circular::Off)?.value;
         let background_maintenance =
             switch("background_maintenance", usual.background_maintenance)?.value;
-        let pacing = section.read_or("checkpoint_writes", usual.checkpoint_writes, |node| {
+        let pacing = section.read_or("checkpoint_writes", usual.pacing, |node| {
             section::choice(node, &CHECKPOINT_WRITES)
         })?;
-        let batch = u64::from(usual.batch_operations);
-        let batch = section.read_or("batch_operations", batch, |node| {
+        let batch = section.read_or("batch_operations", usual_load.batch.into(), |node| {
             section::integer(node, 1..=BATCH_MAX)
         })?;
-        let again = u64::from(usual.reads_again_percent);
+        let again = u64::from(usual_load.reads_again_percent);
         let again = section.read_or("reads_again_percent", again, |node| {
             section::integer(node, 0..=100)
         })?;
         let recovery_reads = section.read("recovery_reads", |node| {
             section::integer(node, 1..=RECOVERY_READS_MAX)
         })?;
+        let small = |number: u64| u32::try_from(number).expect("in range");
         let profile = Self {
-            version: usual.version,
-            page: page.value,
-            log_file: checked_log_file(&log_file)?,
-            log_buffer: within(&log_buffer, LOG_BUFFER_MIN, log_file.value, "one log file")?,
-            cache_min: cache_min.value,
-            cache_max: cache_max.value,
-            checkpoint_depth: checkpoint_depth.value,
-            circular_logging,
-            checkpoint_writes: pacing.value,
-            background_maintenance,
-            maintenance: read_maintenance(section, usual.maintenance, page.value)?,
-            mix: read_mix(section, usual.mix)?,
-            reads_again_percent: u32::try_from(again.value).expect("in range"),
-            batch_operations: u32::try_from(batch.value).expect("in range"),
-            recovery_reads: recovery_reads
-                .map(|reads| u32::try_from(reads.value).expect("in range")),
+            version: version.value,
+            engine: EnginePlan {
+                page: page.value,
+                log_file: checked_log_file(&log_file)?,
+                log_buffer: within(&log_buffer, LOG_BUFFER_MIN, log_file.value, "one log file")?,
+                cache_min: cache_min.value,
+                cache_max: cache_max.value,
+                checkpoint_depth: checkpoint_depth.value,
+                circular: circular(figures, is_circular),
+                pacing: pacing.value,
+                background_maintenance,
+                maintenance: read_maintenance(section, usual.maintenance, page.value)?,
+                recovery_reads: recovery_reads.map(|reads| small(reads.value)),
+                ..usual
+            },
+            load: LoadPlan {
+                mix: read_mix(section, usual_load.mix)?,
+                batch: small(batch.value),
+                reads_again_percent: small(again.value),
+                ..usual_load
+            },
         };
-        profile.check_cache(&cache_min, &cache_max)?;
+        check_cache(&cache_min, &cache_max, page.value)?;
         check_log_holds(&log_file, page.value)?;
-        if checkpoint_depth.value < profile.log_file {
-            let what = format!("is less than one log file ({})", profile.log_file);
+        if checkpoint_depth.value < log_file.value {
+            let what = format!("is less than one log file ({})", log_file.value);
             return Err(checkpoint_depth.place.refuse(what));
         }
         Ok(profile)
     }
 
-    fn check_cache(&self, min: &Placed<ByteSize>, max: &Placed<ByteSize>) -> Result<(), Refusal> {
-        let least = ByteSize::bytes(FRAMES_MIN * self.page.bytes_u64());
-        if max.value < least {
-            let what = format!("is less than {FRAMES_MIN} pages of {} ({least})", self.page);
-            return Err(max.place.refuse(what));
+    /// Writes `[profile]`.
+    pub(super) fn write(&self, out: &mut String) -> fmt::Result {
+        let Self {
+            version,
+            engine,
+            load,
+        } = self;
+        writeln!(out, "\n[profile]\nversion = {}", quoted(&name(*version)))?;
+        let page = ByteSize::bytes(engine.page.bytes_u64());
+        for (key, bytes) in [
+            ("page", page),
+            ("log_file", engine.log_file),
+            ("log_buffer", engine.log_buffer),
+            ("cache_min", engine.cache_min),
+            ("cache_max", engine.cache_max),
+            ("checkpoint_depth", engine.checkpoint_depth),
+        ] {
+            writeln!(out, "{key} = {}", size(bytes))?;
         }
-        if min.value > max.value {
-            let what = format!("is more than `cache_max` ({})", max.value);
-            return Err(min.place.refuse(what));
+        let is_circular = engine.circular != Circular::Off;
+        writeln!(out, "circular_logging = {is_circular}")?;
+        let is_scanned = engine.background_maintenance;
+        writeln!(out, "background_maintenance = {is_scanned}")?;
+        let pacing = word(&CHECKPOINT_WRITES, engine.pacing);
+        writeln!(out, "checkpoint_writes = {pacing}")?;
+        writeln!(out, "maintenance_read = {}", size(engine.maintenance.batch))?;
+        writeln!(
+            out,
+            "maintenance_sleep = {}",
+            span(engine.maintenance.sleep)
+        )?;
+        for (key, kind) in [
+            ("insert_percent", Kind::Insert),
+            ("delete_percent", Kind::Delete),
+            ("replace_percent", Kind::Replace),
+        ] {
+            writeln!(out, "{key} = {}", load.mix.percent(kind))?;
         }
-        Ok(())
+        writeln!(out, "lazy_percent = {}", load.mix.lazy_percent())?;
+        writeln!(out, "reads_again_percent = {}", load.reads_again_percent)?;
+        writeln!(out, "batch_operations = {}", load.batch)?;
+        match engine.recovery_reads {
+            Some(reads) => writeln!(out, "recovery_reads = {reads}"),
+            None => Ok(()),
+        }
     }
+}
+
+fn check_cache(
+    min: &Placed<ByteSize>,
+    max: &Placed<ByteSize>,
+    page: PageSize,
+) -> Result<(), Refusal> {
+    let least = ByteSize::bytes(FRAMES_MIN * page.bytes_u64());
+    if max.value < least {
+        let what = format!("is less than {FRAMES_MIN} pages of {page} ({least})");
+        return Err(max.place.refuse(what));
+    }
+    if min.value > max.value {
+        let what = format!("is more than `cache_max` ({})", max.value);
+        return Err(min.place.refuse(what));
+    }
+    Ok(())
 }
 
 fn read_maintenance(
@@ -273,7 +280,7 @@ fn read_version(node: &Node) -> Result<Version, Refusal> {
         .into_iter()
         .find(|version| version.name() == text);
     short.map_or_else(|| text.parse(), Ok).map_err(|_| {
-        let known = Version::ALL.map(word).join(", ");
+        let known = Version::ALL.map(name).join(", ");
         node.place
             .refuse("unknown version")
             .hint(format!("known are {known}"))

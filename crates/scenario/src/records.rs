@@ -1,12 +1,16 @@
 //! What records are like: their sizes, and how much of them says nothing new.
 
+use std::fmt::{self, Write};
+
+use brunt_units::ByteSize;
 use brunt_workload::content::Shape;
 use brunt_workload::profile::Version;
 
+use super::format::size;
 use super::place::Refusal;
 use super::section::{self, Section};
 
-pub(super) const KEYS: [&str; 5] = [
+const KEYS: [&str; 5] = [
     "short",
     "long",
     "compressible_percent",
@@ -23,7 +27,8 @@ const SHORT_MAX: u64 = 255;
 const LONG_MAX: u64 = 256 << 10;
 
 /// Reads `[records]`: as the version has them, or what is written instead.
-pub(super) fn read(section: &mut Section, version: Version) -> Result<Shape, Refusal> {
+pub(super) fn read(top: &mut Section, version: Version) -> Result<Shape, Refusal> {
+    let section = &mut top.section("records", &KEYS)?;
     let figures = version.profile();
     let usual = Shape {
         short: figures.short_pad.value,
@@ -32,7 +37,7 @@ pub(super) fn read(section: &mut Section, version: Version) -> Result<Shape, Ref
         ..Shape::JETSTRESS
     };
     let mut bytes = |key, usual: u32, most: u64| {
-        let usual = brunt_units::ByteSize::bytes(usual.into());
+        let usual = ByteSize::bytes(usual.into());
         let size = section.read_or(key, usual, section::size)?;
         match u32::try_from(size.value.get()) {
             Ok(bytes) if (1..=most).contains(&u64::from(bytes)) => Ok(bytes),
@@ -57,4 +62,18 @@ pub(super) fn read(section: &mut Section, version: Version) -> Result<Shape, Ref
         beside_percent: percent("beside_percent", usual.beside_percent, BESIDE_MAX)?,
         ..usual
     })
+}
+
+/// Writes `[records]`.
+pub(super) fn write(records: &Shape, out: &mut String) -> fmt::Result {
+    let bytes = |bytes: u32| size(ByteSize::bytes(bytes.into()));
+    writeln!(out, "\n[records]\nshort = {}", bytes(records.short))?;
+    writeln!(out, "long = {}", bytes(records.long))?;
+    writeln!(
+        out,
+        "compressible_percent = {}",
+        records.compressible_percent
+    )?;
+    writeln!(out, "duplicate_percent = {}", records.duplicate_percent)?;
+    writeln!(out, "beside_percent = {}", records.beside_percent)
 }

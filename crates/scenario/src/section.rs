@@ -1,6 +1,6 @@
 //! One table of a scenario, key by key.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use brunt_units::{ByteSize, SizeError, Span};
@@ -40,6 +40,15 @@ impl Section {
             place: node.place,
             name: name.to_owned(),
         })
+    }
+
+    /// The table `key` of this one; an empty one where it is not written.
+    pub(super) fn section(&mut self, key: &str, known: &[&str]) -> Result<Self, Refusal> {
+        let node = self.take(key).unwrap_or_else(|| Node {
+            value: Value::Table(Vec::new()),
+            place: self.place.clone(),
+        });
+        Self::new(node, &format!("[{key}]"), known)
     }
 
     /// Where the table stands.
@@ -148,6 +157,12 @@ pub(super) fn path(node: &Node) -> Result<PathBuf, Refusal> {
         return refuse(what);
     }
     Ok(text.into())
+}
+
+/// A path; a relative one is relative to `folder`.
+pub(super) fn absolute(node: &Node, folder: &Path) -> Result<PathBuf, Refusal> {
+    // Only dots that change nothing are taken out: `..` may follow a symbolic link.
+    Ok(folder.join(path(node)?).components().collect())
 }
 
 /// A name of ours, which folders are called after.

@@ -1,13 +1,15 @@
 //! The test: what is done, for how long, how hard.
 
-use std::path::PathBuf;
+use std::fmt::{self, Write};
+use std::path::{Path, PathBuf};
 
 use brunt_qualify::goal::{Growth, HEADROOM_PERCENT, Target};
 use brunt_qualify::kinds::{TestKind, Work};
-use brunt_qualify::plan::LOGS;
+use brunt_qualify::plan::{LOGS, LoadPlan, Plan};
 use brunt_units::Span;
 use brunt_workload::session::Scheduling;
 
+use super::format::{path, quoted, span, word};
 use super::place::{Placed, Refusal};
 use super::section::{self, Section};
 use super::tree::Node;
@@ -43,13 +45,13 @@ pub struct Test {
     pub copies: u32,
     /// Log files of each instance that a recovery test replays.
     pub logs: u32,
-    /// Where a backup test copies the databases to, as it was written.
+    /// Where a backup test copies the databases to.
     pub copy_to: Option<Placed<PathBuf>>,
     /// Whether the slowest few decide.
     pub strict_tail: bool,
 }
 
-pub(super) const KEYS: [&str; 16] = [
+const KEYS: [&str; 16] = [
     "kind",
     "duration",
     "min_warmup",
@@ -69,8 +71,7 @@ pub(super) const KEYS: [&str; 16] = [
 ];
 
 /// Words for growth; the first is the usual one.
-pub(super) const GROWTHS: [(&str, Growth); 2] =
-    [("balance", Growth::Balance), ("refuse", Growth::Refuse)];
+const GROWTHS: [(&str, Growth); 2] = [("balance", Growth::Balance), ("refuse", Growth::Refuse)];
 
 pub(super) const SESSIONS_MAX: u64 = 10_000;
 /// The largest number of TOML.
@@ -92,8 +93,9 @@ const WARM_UP_SHARE: u64 = 12;
 const WARM_UP_MAX: Span = Span::seconds(300);
 
 impl Test {
-    /// Reads `[test]`.
-    pub(super) fn read(section: &mut Section) -> Result<Self, Refusal> {
+    /// Reads `[test]`. A relative path in it is relative to `folder`.
+    pub(super) fn read(top: &mut Section, folder: &Path) -> Result<Self, Refusal> {
+        let section = &mut top.section("test", &KEYS)?;
         let kinds = TestKind::ALL.map(|kind| (kind.word(), kind));
         let kind = section.read_or("kind", kinds[0].1, |node| section::choice(node, &kinds))?;
         let duration = section.read("duration", section::span)?;
@@ -146,7 +148,7 @@ impl Test {
         let logs = section.read_or("logs", u64::from(LOGS), |node| {
             section::integer(node, 1..=LOGS_MAX)
         })?;
-        let copy_to = section.read("copy_to", section::path)?;
+        let copy_to = section.read("copy_to", |node| section::absolute(node, folder))?;
         if let Some(copy_to) = copy_to.as_ref().filter(|_| kind.work() != Work::BackUp) {
             let what = "only a database-backup test copies databases";
             return Err(copy_to.place.refuse(what));
@@ -181,6 +183,54 @@ impl Test {
             copy_to,
             strict_tail: strict_tail.value,
         })
+    }
+
+    /// Writes `[test]`. With mailboxes the target is theirs.
+    pub(super) fn write(&self, has_mailboxes: bool, out: &mut String) -> fmt::Result {
+        writeln!(out, "\n[test]\nkind = {}", quoted(self.kind.word()))?;
+        writeln!(out, "duration = {}", span(self.duration))?;
+        writeln!(out, "min_warmup = {}", span(self.min_warmup))?;
+        writeln!(out, "precondition = {:?}", self.precondition)?;
+        writeln!(out, "sessions = {}\ntune = {}", self.sessions, self.tune)?;
+        writeln!(out, "seed = {}", self.seed)?;
+        let target = self.target_io_per_s.as_ref();
+        if let Some(target) = target.filter(|_| !has_mailboxes) {
+            writeln!(out, "target_io_per_s = {:?}", target.value)?;
+        }
+        writeln!(out, "headroom_percent = {}", self.headroom_percent)?;
+        if let Some(rate) = self.operations_per_s {
+            writeln!(out, "operations_per_s = {rate:?}")?;
+        }
+        let scheduling = self.scheduling.to_string();
+        writeln!(out, "scheduling = {}", quoted(&scheduling))?;
+        writeln!(out, "growth = {}", word(&GROWTHS, self.growth))?;
+        writeln!(out, "copies = {}\nlogs = {}", self.copies, self.logs)?;
+        if let Some(folder) = &self.copy_to {
+            writeln!(out, "copy_to = {}", path(&folder.value))?;
+        }
+        writeln!(out, "strict_tail = {}", self.strict_tail)
+    }
+
+    /// `plan` of a test that does this.
+    pub(super) fn planned(&self, plan: Plan) -> Plan {
+        let paced = self.operations_per_s.map(|rate| Scheduling::Paced { rate });
+        Plan {
+            kind: self.kind,
+            duration: self.duration,
+            warm_up_min: self.min_warmup,
+            precondition: self.precondition,
+            seed: self.seed,
+            target: self.target(),
+            growth: self.growth,
+            logs: self.logs,
+            copy_to: self.copy_to.as_ref().map(|folder| folder.value.clone()),
+            copies: self.copies,
+            load: LoadPlan {
+                scheduling: paced.unwrap_or(self.scheduling),
+                ..plan.load
+            },
+            ..plan
+        }
     }
 
     /// What has to be reached, if anything.

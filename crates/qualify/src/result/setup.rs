@@ -52,7 +52,7 @@ impl Assembly<'_> {
             replace_percent: mix.percent(Kind::Replace),
             read_percent: mix.percent(Kind::Read),
             lazy_commit_percent: mix.lazy_percent(),
-            background_maintenance: engine.maintenance.is_some(),
+            background_maintenance: engine.background_maintenance,
             copies: plan.copies,
             circular_logging: engine.circular != Circular::Off,
             limits: Limits {

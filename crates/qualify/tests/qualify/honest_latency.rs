@@ -29,7 +29,7 @@ fn reads(scheduling: Scheduling, sessions: u32) -> Plan {
     let mut plan = plan();
     plan.duration = Span::seconds(100);
     plan.sessions = sessions;
-    plan.engine.maintenance = None;
+    plan.engine.background_maintenance = false;
     // Room for the branches and one page per session: a fiftieth of all leaves.
     plan.engine.cache_max = ByteSize::mib(3);
     (plan.engine.start_percent, plan.engine.stop_percent) = (1, 2);

@@ -168,7 +168,7 @@ fn a_recovery_takes_as_long() {
     let mut plan = server(Version::Exchange2007);
     plan.kind = TestKind::SoftRecovery;
     plan.logs = 180;
-    plan.engine.recovery_reads = IN_FLIGHT_RECOVERY;
+    plan.engine.recovery_reads = Some(IN_FLIGHT_RECOVERY);
     plan.duration = Span::seconds(600);
     plan.warm_up_min = Span::ZERO;
     let took = |left: &Left| {

@@ -16,7 +16,7 @@
 //! the order in which they are made, from the LUN's beginning; LUNs of a group follow one another from the outer edge of
 //! its drives. So a LUN that is not full keeps the arms short.
 
-mod storage;
+mod arrays;
 mod toml_text;
 mod volumes;
 
@@ -30,7 +30,7 @@ use super::place::Refusal;
 use super::section::{self, Section};
 use super::tree::{Node, Value};
 
-pub use storage::ArrayPlan;
+pub use arrays::ArrayPlan;
 pub use volumes::VolumePlan;
 
 /// Keys of `[twin]`.
@@ -95,7 +95,7 @@ impl ModelledScenario {
             Some(node) => read_twin(node)?,
             None => TwinPlan::default(),
         };
-        let arrays = storage::read(&mut storage, folder)?;
+        let arrays = arrays::read(&mut storage, folder)?;
         let volumes = volumes::read(&mut storage, &scenario, &servers, &arrays)?;
         Ok(Self {
             scenario,

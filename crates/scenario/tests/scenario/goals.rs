@@ -62,17 +62,20 @@ fn every_version_brings_its_figures() {
         let scenario = with(&[&name]);
         let (profile, figures) = (&scenario.profile, version.profile());
         assert_eq!(profile.version, version);
-        assert_eq!(profile.page, figures.page_size.value);
-        assert_eq!(profile.log_file, figures.log_file.value);
-        assert_eq!(profile.mix, figures.mix.value);
-        assert_eq!(profile.checkpoint_writes, figures.checkpoint_pacing.value);
+        assert_eq!(profile.engine.page, figures.page_size.value);
+        assert_eq!(profile.engine.log_file, figures.log_file.value);
+        assert_eq!(profile.load.mix, figures.mix.value);
+        assert_eq!(profile.engine.pacing, figures.checkpoint_pacing.value);
         assert_eq!(
-            profile.background_maintenance,
+            profile.engine.background_maintenance,
             figures.maintenance.value.is_some()
         );
-        assert_eq!(profile.cache_max.get(), 2 * figures.cache_max.value.get());
+        assert_eq!(
+            profile.engine.cache_max.get(),
+            2 * figures.cache_max.value.get()
+        );
         assert_eq!(scenario.limits.latency, figures.strict.value);
-        assert_eq!(scenario.records.long, figures.long_pad.value);
+        assert_eq!(scenario.profile.load.shape.long, figures.long_pad.value);
         let lenient = with(&[&name, "test.kind=stress"]);
         assert_eq!(lenient.limits.latency, figures.lenient.value);
     }
@@ -118,19 +121,22 @@ fn single_figures_can_be_others() {
         "test.strict_tail=true",
         "test.operations_per_s=400",
     ]);
-    assert_eq!(scenario.profile.page, PageSize::KIB_8);
-    assert_eq!(scenario.profile.checkpoint_writes, CheckpointPacing::Burst);
-    assert_eq!(scenario.profile.maintenance.sleep, Span::millis(20));
-    assert_eq!(scenario.profile.maintenance.batch, ByteSize::kib(128));
-    let shares = Kind::ALL.map(|kind| scenario.profile.mix.percent(kind));
+    assert_eq!(scenario.profile.engine.page, PageSize::KIB_8);
+    assert_eq!(scenario.profile.engine.pacing, CheckpointPacing::Burst);
+    assert_eq!(scenario.profile.engine.maintenance.sleep, Span::millis(20));
     assert_eq!(
-        (shares, scenario.profile.mix.lazy_percent()),
+        scenario.profile.engine.maintenance.batch,
+        ByteSize::kib(128)
+    );
+    let shares = Kind::ALL.map(|kind| scenario.profile.load.mix.percent(kind));
+    assert_eq!(
+        (shares, scenario.profile.load.mix.lazy_percent()),
         ([30, 30, 5, 35], 0)
     );
     assert_eq!(scenario.limits.latency.read_mean, Span::millis(5));
     assert_eq!(scenario.limits.tail_operation, Span::micros(250));
     assert!(scenario.limits.strict_tail && scenario.test.growth == Growth::Refuse);
-    assert_eq!(scenario.records.long, 500);
+    assert_eq!(scenario.profile.load.shape.long, 500);
     assert_eq!(scenario.array_cache, Some(ByteSize::gib(16)));
     assert_eq!(scenario.test.operations_per_s, Some(400.0));
 }

@@ -51,9 +51,9 @@ fn a_good_scenario_is_understood() {
     assert_eq!(scenario.name, "exchange");
     assert_eq!(scenario.test.duration, Span::seconds(7200));
     assert_eq!((scenario.test.sessions, scenario.test.seed), (12, 1));
-    assert_eq!(scenario.profile.page, PageSize::KIB_32);
-    assert_eq!(scenario.profile.cache_max, ByteSize::mib(512));
-    assert_eq!(scenario.profile.cache_min, ByteSize::mib(64));
+    assert_eq!(scenario.profile.engine.page, PageSize::KIB_32);
+    assert_eq!(scenario.profile.engine.cache_max, ByteSize::mib(512));
+    assert_eq!(scenario.profile.engine.cache_min, ByteSize::mib(64));
     let [first, second] = &scenario.instances[..] else {
         panic!("two instances");
     };
@@ -237,7 +237,7 @@ fn flags_replace_what_the_file_says() {
     let scenario = parse(GOOD, &[&overrides[..], &[backend]].concat()).unwrap();
     assert_eq!(scenario.backend, Choice::Only(Kind::Threads));
     assert_eq!(scenario.test.duration, Span::seconds(90));
-    assert_eq!(scenario.profile.page, PageSize::KIB_8);
+    assert_eq!(scenario.profile.engine.page, PageSize::KIB_8);
     assert_eq!(scenario.instances[1].log.value, Path::new("/fast/log"));
     assert_eq!(scenario.test.target().unwrap().io_per_s, 500.0);
     assert_eq!(

@@ -14,7 +14,7 @@ use brunt_world_real::facts;
 
 /// The plan of `scenario`, for a run that began at `begun`.
 pub fn plan(scenario: &Scenario, renew: bool, begun: SystemTime) -> Plan {
-    let plan = brunt_lab::plan(scenario);
+    let plan = scenario.plan();
     let since = begun.duration_since(UNIX_EPOCH).unwrap_or_default();
     let log_segment = log_segment(scenario);
     // The storage's own sectors are the smallest pieces that are torn.

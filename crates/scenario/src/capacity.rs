@@ -1,16 +1,8 @@
-//! Two ways to say how large databases are and how hard they are worked, instead of saying it database by database.
-//!
-//! | table | size | rate |
-//! | --- | --- | --- |
-//! | `[mailboxes]` | mailboxes × quota, spread evenly | mailboxes × I/Os per second of each |
-//! | `[throughput]` | a share of what each volume holds, less the room to grow | a share of the most that passes |
+//! Databases that are sized by the capacity of their volumes: `capacity_percent` of [`super::throughput`].
 //!
 //! Capacity means what can be had: the free space and what the databases of this scenario already take. With logs on the same
 //! volume, their room goes off first. Of the rest a share is taken, and of that the initial size is
 //! share / (1 + reserve), as in Jetstress (hmlee, "capacity percentage": 80 of 100 GB with a reserve of 25 %).
-//!
-//! The share of the most is 100 % as usual: a closed loop, as fast as it goes. Below that the maximum has to be known, and is
-//! found before the test, which is then paced at its share.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -19,100 +11,15 @@ use brunt_qualify::kinds::Work;
 use brunt_units::ByteSize;
 use brunt_world_real::facts::{bytes_there, room};
 
-use super::model::Scenario;
+use super::model::{Scenario, percent_of};
 use super::place::{Placed, Refusal};
-use super::section::{self, Section};
 
-/// A mailbox profile.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Mailboxes {
-    /// How many, on all databases together.
-    pub count: u64,
-    /// What each may hold.
-    pub quota: ByteSize,
-    /// Database reads and writes per second of each.
-    pub io_per_s: Placed<f64>,
-}
-
-pub(super) const MAILBOX_KEYS: [&str; 3] = ["count", "quota", "io_per_s"];
-pub(super) const THROUGHPUT_KEYS: [&str; 2] = ["capacity_percent", "throughput_percent"];
-
-const COUNT_MAX: u64 = 100_000_000;
 /// Log files that may exist beside those that recovery needs: the current one, the one being formatted, and some that
 /// wait to be removed.
 const LOG_FILES_SPARE: u64 = 16;
 /// Log that one server may write from one move of the checkpoint to the next, which gives logs up at most once a second.
 /// Measured: on a file system in memory 80 MiB beside those of the depth.
 const LOG_AHEAD: ByteSize = ByteSize::mib(128);
-
-impl Mailboxes {
-    /// Reads `[mailboxes]`.
-    pub(super) fn read(section: &mut Section) -> Result<Self, Refusal> {
-        let count = section.read("count", |node| section::integer(node, 1..=COUNT_MAX))?;
-        let count = count.ok_or_else(|| section.lacks("count", "count = 4000"))?;
-        let quota = section.read("quota", section::size)?;
-        let quota = quota.ok_or_else(|| section.lacks("quota", "quota = \"2 GiB\""))?;
-        if quota.value.get() == 0 {
-            let refusal = quota
-                .place
-                .refuse("mailboxes that hold nothing make no databases");
-            return Err(refusal.hint("for example: quota = \"2 GiB\""));
-        }
-        let io_per_s = section.read("io_per_s", section::rate)?;
-        let io_per_s = io_per_s.ok_or_else(|| section.lacks("io_per_s", "io_per_s = 0.12"))?;
-        let mailboxes = Self {
-            count: count.value,
-            quota: quota.value,
-            io_per_s,
-        };
-        match mailboxes.target() {
-            target if target.value <= section::RATE_MAX => Ok(mailboxes),
-            target => Err(section::too_much(&target.place)),
-        }
-    }
-
-    /// The size of each of so many databases.
-    pub(super) fn database_size(&self, databases: u64) -> ByteSize {
-        let all = u128::from(self.count) * u128::from(self.quota.get());
-        let each = all.div_ceil(u128::from(databases.max(1)));
-        ByteSize::bytes(u64::try_from(each).unwrap_or(u64::MAX))
-    }
-
-    /// What all of them ask for.
-    #[expect(clippy::cast_precision_loss, reason = "mailboxes are far below 2^53")]
-    pub(super) fn target(&self) -> Placed<f64> {
-        Placed {
-            value: self.count as f64 * self.io_per_s.value,
-            place: self.io_per_s.place.clone(),
-        }
-    }
-}
-
-/// What `[throughput]` says.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Shares {
-    /// The share of each volume, in percent.
-    pub(super) capacity: Placed<u64>,
-    /// Whether it was written.
-    pub(super) has_capacity: bool,
-    /// The share of the maximum, in percent.
-    pub(super) throughput: Placed<u64>,
-}
-
-impl Shares {
-    /// Reads `[throughput]`.
-    pub(super) fn read(section: &mut Section) -> Result<Self, Refusal> {
-        let percent = |node: &_| section::integer(node, 1..=100);
-        let capacity = section.read("capacity_percent", percent)?;
-        let throughput = section.read_or("throughput_percent", 100, percent)?;
-        let place = section.place().clone();
-        Ok(Self {
-            has_capacity: capacity.is_some(),
-            capacity: capacity.unwrap_or(Placed { value: 100, place }),
-            throughput,
-        })
-    }
-}
 
 /// One volume and what of the scenario lies on it.
 #[derive(Default)]
@@ -131,7 +38,7 @@ impl Scenario {
         let Some(percent) = self.capacity_percent.take() else {
             return Ok(());
         };
-        self.sized_percent = Some(super::model::percent(percent.value));
+        self.sized_percent = Some(percent_of(percent.value));
         let logs = self.log_bytes();
         let mut shares = BTreeMap::<u64, Share>::new();
         for (number, instance) in self.instances.iter().enumerate() {
@@ -177,15 +84,15 @@ impl Scenario {
     /// the storage, which is what is to be found out; an instance's part of the cache is set aside for it. On fast storage the
     /// log runs ahead of the checkpoint instead.
     pub fn log_bytes(&self) -> u64 {
-        let profile = &self.profile;
-        let file = profile.log_file.get();
+        let engine = &self.profile.engine;
+        let file = engine.log_file.get();
         let replayed = match self.test.kind.work() {
             Work::Replay => (u64::from(self.test.logs) + LOG_FILES_SPARE) * file,
             Work::Load | Work::BackUp => 0,
         };
-        let behind = profile.checkpoint_depth.get().saturating_mul(2);
+        let behind = engine.checkpoint_depth.get().saturating_mul(2);
         let instances = self.instances.len().max(1) as u64;
-        let part = profile
+        let part = engine
             .cache_max
             .get()
             .max(LOG_AHEAD.get())

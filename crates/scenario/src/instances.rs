@@ -1,0 +1,309 @@
+//! `[[instance]]`: log streams and their databases.
+
+use std::fmt::{self, Write};
+use std::path::{Path, PathBuf};
+
+use brunt_ese::format::attachment::ATTACHMENTS_MAX;
+use brunt_qualify::plan::{self, EnginePlan};
+use brunt_units::ByteSize;
+
+use super::format::{path, quoted, size};
+use super::model::Scenario;
+use super::place::{Placed, Refusal};
+use super::section::{self, Section};
+use super::test::SESSIONS_MAX;
+use super::tree::{Node, Value};
+
+/// One log stream and its databases.
+#[derive(Clone, Debug, PartialEq)]
+pub struct InstancePlan {
+    /// What it is called in reports.
+    pub name: String,
+    /// Folder of its logs and its checkpoint file.
+    pub log: Placed<PathBuf>,
+    /// Its databases, at least one.
+    pub databases: Vec<DatabasePlan>,
+}
+
+/// One database.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DatabasePlan {
+    /// What it is called in reports.
+    pub name: String,
+    /// Its file.
+    pub path: Placed<PathBuf>,
+    /// How large it is made.
+    pub size: Placed<ByteSize>,
+}
+
+const KEYS: [&str; 4] = ["name", "log", "databases", "database_size"];
+
+const INSTANCES_MAX: usize = 200;
+/// Databases of one server are numbered in eight bits.
+const DATABASES_MAX: usize = 255;
+/// Pages of the smallest database that holds a tree worth working.
+const DATABASE_PAGES_MIN: u64 = 256;
+/// Page numbers are 31 bits wide.
+const DATABASE_PAGES_MAX: u64 = (1 << 31) - 1;
+
+impl InstancePlan {
+    /// The same for a plan.
+    pub(super) fn planned(&self) -> plan::InstancePlan {
+        let databases = self.databases.iter();
+        plan::InstancePlan {
+            name: self.name.clone(),
+            log: self.log.value.clone(),
+            databases: databases
+                .map(|database| plan::DatabasePlan {
+                    name: database.name.clone(),
+                    path: database.path.value.clone(),
+                    size: database.size.value,
+                })
+                .collect(),
+        }
+    }
+}
+
+impl Scenario {
+    /// `has_capacity` tells whether a share of the capacity was written, and is not only the usual one.
+    pub(super) fn read_instances(
+        &mut self,
+        nodes: Vec<Node>,
+        folder: &Path,
+        has_capacity: bool,
+    ) -> Result<(), Refusal> {
+        let mut unsized_databases = Vec::new();
+        let mut written = Vec::new();
+        let mut databases = 0;
+        for (number, node) in (1..).zip(nodes) {
+            let place = node.place.clone();
+            let (instance, size) = read_instance(node, number, databases, folder)?;
+            databases += instance.databases.len();
+            if databases > DATABASES_MAX {
+                let what = format!("more than {DATABASES_MAX} databases in the scenario");
+                return Err(place.refuse(what));
+            }
+            match size {
+                Some(size) => written.push(size),
+                None => unsized_databases.push((self.instances.len(), place)),
+            }
+            self.instances.push(instance);
+        }
+        // Databases that all have a size of their own keep it.
+        if unsized_databases.is_empty() && !has_capacity {
+            self.capacity_percent = None;
+        }
+        let mailboxes = self.mailboxes.as_ref();
+        let each = mailboxes.map(|all| all.database_size(databases as u64));
+        for size in &written {
+            self.check_size(size)?;
+            refuse_second_size(size, each, self.capacity_percent.as_ref())?;
+        }
+        for (at, place) in unsized_databases {
+            let value = match (each, &self.capacity_percent) {
+                (Some(each), _) => each,
+                // Sized when the machine is looked at.
+                (None, Some(_)) => continue,
+                (None, None) => {
+                    let refusal = place.refuse("[[instance]] lacks `database_size`");
+                    return Err(refusal.hint(
+                        "for example: database_size = \"512 MiB\", or a table [mailboxes] or [throughput]",
+                    ));
+                }
+            };
+            let size = Placed { value, place };
+            for database in &mut self.instances[at].databases {
+                database.size = size.clone();
+            }
+        }
+        let sized = self
+            .databases()
+            .filter(|database| database.size.value.get() > 0);
+        sized
+            .map(|database| &database.size)
+            .try_for_each(|size| self.check_size(size))?;
+        self.check_shape()
+    }
+
+    /// Every log stream has the same number of databases, or sessions would not be spread evenly over them.
+    fn check_shape(&self) -> Result<(), Refusal> {
+        let first = self.instances[0].databases.len();
+        for instance in &self.instances {
+            let own = instance.databases.len();
+            let place = &instance.databases[0].path.place;
+            if own != first {
+                let what = format!("{own} databases here, and {first} in the first instance");
+                return Err(place
+                    .refuse(what)
+                    .hint("every instance has the same number"));
+            }
+            if own > ATTACHMENTS_MAX {
+                let what = format!("more than {ATTACHMENTS_MAX} databases in one instance");
+                return Err(place.refuse(what).hint("spread them over more instances"));
+            }
+        }
+        let all = u64::from(self.pool());
+        if all > SESSIONS_MAX {
+            let place = &self.instances[0].log.place;
+            return Err(place.refuse(format!(
+                "{all} sessions in all, more than {SESSIONS_MAX}: {} counts `sessions` {}",
+                self.profile.version,
+                self.scope_in_words()
+            )));
+        }
+        Ok(())
+    }
+
+    /// Whether a database can have that size.
+    pub(super) fn check_size(&self, size: &Placed<ByteSize>) -> Result<(), Refusal> {
+        check_size(size, &self.profile.engine)
+    }
+}
+
+/// A size that is written down beside something else that sizes databases says the same (as a resolved scenario does), or one of the
+/// two is not what was meant.
+fn refuse_second_size(
+    size: &Placed<ByteSize>,
+    by_mailboxes: Option<ByteSize>,
+    by_capacity: Option<&Placed<u64>>,
+) -> Result<(), Refusal> {
+    if let Some(each) = by_mailboxes.filter(|each| *each != size.value) {
+        let what = format!("the mailboxes make databases of {each}");
+        let hint = "keep `database_size` (with `target_io_per_s`) or the table [mailboxes]";
+        return Err(size.place.refuse(what).hint(hint));
+    }
+    if by_capacity.is_some() {
+        let refusal = size
+            .place
+            .refuse("`capacity_percent` sizes the databases already");
+        return Err(refusal.hint("keep `database_size` or `capacity_percent`"));
+    }
+    Ok(())
+}
+
+/// The tables of `[[instance]]`, at least one.
+pub(super) fn nodes(top: &mut Section) -> Result<Vec<Node>, Refusal> {
+    const EXAMPLE: &str = "[[instance]] with `log`, `databases` and `database_size`";
+    let Some(node) = top.take("instance") else {
+        return Err(top.lacks("instance", EXAMPLE));
+    };
+    let place = node.place;
+    match node.value {
+        Value::List(nodes) if nodes.len() > INSTANCES_MAX => {
+            Err(place.refuse(format!("more than {INSTANCES_MAX} instances")))
+        }
+        Value::List(nodes) if !nodes.is_empty() => Ok(nodes),
+        Value::Table(_) => Err(place
+            .refuse("is one table, but instances are a list")
+            .hint("write [[instance]] with two brackets")),
+        _ => Err(place
+            .refuse("names no instance")
+            .hint(format!("for example: {EXAMPLE}"))),
+    }
+}
+
+fn read_instance(
+    node: Node,
+    number: usize,
+    databases_before: usize,
+    folder: &Path,
+) -> Result<(InstancePlan, Option<Placed<ByteSize>>), Refusal> {
+    let mut section = Section::new(node, "[[instance]]", &KEYS)?;
+    let name = section
+        .read_or("name", format!("Instance {number}"), section::name)?
+        .value;
+    let log = section.read("log", |node| section::absolute(node, folder))?;
+    let log = log.ok_or_else(|| section.lacks("log", "log = \"/data/log1\""))?;
+    let size = section.read("database_size", section::size)?;
+    let paths = section.read("databases", |node| database_paths(node, folder))?;
+    let paths =
+        paths.ok_or_else(|| section.lacks("databases", "databases = [\"/data/db1/one.edb\"]"))?;
+    let plan = |(index, path): (usize, PathBuf)| DatabasePlan {
+        name: format!("DB{}", databases_before + index + 1),
+        path: Placed {
+            value: path,
+            place: paths.place.clone(),
+        },
+        size: size.clone().unwrap_or_else(|| Placed {
+            value: ByteSize::bytes(0),
+            place: paths.place.clone(),
+        }),
+    };
+    let instance = InstancePlan {
+        name,
+        log,
+        databases: paths.value.into_iter().enumerate().map(plan).collect(),
+    };
+    Ok((instance, size))
+}
+
+fn database_paths(node: &Node, folder: &Path) -> Result<Vec<PathBuf>, Refusal> {
+    let Value::List(nodes) = &node.value else {
+        let what = format!("is {}, not a list of paths", node.value.kind());
+        return Err(node.place.refuse(what));
+    };
+    if nodes.is_empty() {
+        return Err(node.place.refuse("names no database"));
+    }
+    nodes
+        .iter()
+        .map(|node| database_path(node, folder))
+        .collect()
+}
+
+fn database_path(node: &Node, folder: &Path) -> Result<PathBuf, Refusal> {
+    let path = section::path(node)?;
+    // What lies under /dev gets its own message when the machine is looked at.
+    if path.extension().is_some_and(|extension| extension == "edb") || path.starts_with("/dev") {
+        return section::absolute(node, folder);
+    }
+    let refusal = node.place.refuse(format!(
+        "the name of a database ends in .edb ({})",
+        path.display()
+    ));
+    Err(refusal.hint(format!(
+        "for example \"{}\"",
+        path.join("one.edb").display()
+    )))
+}
+
+fn check_size(size: &Placed<ByteSize>, engine: &EnginePlan) -> Result<(), Refusal> {
+    let pages = engine.page.pages_in(size.value);
+    if pages < DATABASE_PAGES_MIN {
+        let least = ByteSize::bytes(DATABASE_PAGES_MIN * engine.page.bytes_u64());
+        let what = format!(
+            "is less than {DATABASE_PAGES_MIN} pages of {} ({least})",
+            engine.page
+        );
+        let refusal = size.place.refuse(what);
+        return Err(refusal.hint("for example: database_size = \"512 MiB\""));
+    }
+    if pages > DATABASE_PAGES_MAX {
+        let most = ByteSize::bytes((DATABASE_PAGES_MAX + 1) * engine.page.bytes_u64());
+        let what = format!(
+            "a database with pages of {} stays below {most}",
+            engine.page
+        );
+        return Err(size.place.refuse(what));
+    }
+    Ok(())
+}
+
+/// Writes `[[instance]]` for each.
+pub(super) fn write(instances: &[InstancePlan], out: &mut String) -> fmt::Result {
+    for instance in instances {
+        writeln!(out, "\n[[instance]]\nname = {}", quoted(&instance.name))?;
+        writeln!(out, "log = {}", path(&instance.log.value))?;
+        let paths: Vec<_> = instance
+            .databases
+            .iter()
+            .map(|d| path(&d.path.value))
+            .collect();
+        writeln!(out, "databases = [{}]", paths.join(", "))?;
+        let bytes = instance.databases[0].size.value;
+        if bytes.get() > 0 {
+            writeln!(out, "database_size = {}", size(bytes))?;
+        }
+    }
+    Ok(())
+}
