@@ -1,8 +1,8 @@
-//! What is measured on the arrays while servers collect.
+//! Measures the arrays while servers collect.
 //!
-//! Measuring begins anew with every server that begins to collect, and ends when the first one ends: what lies between is
-//! the time in which all of them worked. In a recovery test it is the recovery, which is told again and again while it
-//! goes on: from the first word of it to the verification after it, or to the end of the test where there is none.
+//! The measurement restarts with every server that begins to collect, and ends when the first one ends. So it covers the time in
+//! which all of them collected. In a recovery test it covers the recovery, whose progress is reported repeatedly: from the first
+//! report to the verification after it, or to the end of the test if there is none.
 
 use std::cell::RefCell;
 
@@ -11,7 +11,7 @@ use brunt_array::{CacheStats, LunRoom, PageStats, PagedArray, SharedArray, Syste
 use brunt_qualify::progress::News;
 use brunt_units::{Span, Time};
 
-/// What was measured on one array.
+/// Measurements of one array.
 #[derive(Clone, Debug)]
 pub(crate) struct Reading {
     pub(crate) tally: Tally,
@@ -20,15 +20,15 @@ pub(crate) struct Reading {
     pub(crate) controllers: Vec<f64>,
     pub(crate) ports: Vec<f64>,
     pub(crate) between: f64,
-    /// What happened to pages, and how full members were when it began and at the end; nothing for one array.
+    /// Activity of pages, and how full members were at the beginning and the end; `None` for a single array.
     pub(crate) pages: Option<PagesReading>,
     pub(crate) notes: Vec<String>,
-    /// When measuring ended.
+    /// When the measurement ended.
     pub(crate) until: Time,
     pub(crate) length: Span,
 }
 
-/// What was measured on LUNs in pages.
+/// Measurements of LUNs in pages.
 #[derive(Clone, Debug)]
 pub(crate) struct PagesReading {
     pub(crate) stats: (PageStats, Vec<LunRoom>),
@@ -60,7 +60,7 @@ impl Gauge {
         }
     }
 
-    /// A server tells what it does.
+    /// Handles news of a server.
     pub(crate) fn hear(&self, at: Time, news: &News) {
         match news {
             News::CollectionStarted if self.state.borrow().until.is_none() => self.begin(at),
@@ -76,7 +76,7 @@ impl Gauge {
         }
     }
 
-    /// A server's test has ended. A recovery is not measured beyond that.
+    /// Handles the end of a server's test, which also ends the measurement of a recovery.
     pub(crate) fn test_ended(&self, at: Time) {
         let recovering = self.state.borrow().recovering;
         if recovering {
@@ -113,7 +113,7 @@ impl Gauge {
             .collect();
     }
 
-    /// What was measured; up to now when nothing has ended it.
+    /// The measurements; ends the measurement if it is still running.
     pub(crate) fn readings(&self) -> Vec<Reading> {
         let open = self.state.borrow().until.is_none();
         if open {
@@ -123,14 +123,14 @@ impl Gauge {
         self.state.borrow().readings.clone()
     }
 
-    /// How long was measured.
+    /// Length of the measurement.
     pub(crate) fn measured(&self) -> Span {
         let state = self.state.borrow();
         state.until.map_or(Span::ZERO, |until| until - state.since)
     }
 }
 
-/// What was measured on `array`; its members were empty when measuring did not begin.
+/// Reads the measurements of `array`. Its members count as empty if the measurement never began.
 fn read(array: &SharedArray, used_before: Option<Vec<f64>>, length: Span) -> Reading {
     let device = array.device();
     let tally = device.tally().clone();
@@ -157,7 +157,7 @@ fn read(array: &SharedArray, used_before: Option<Vec<f64>>, length: Span) -> Rea
     }
 }
 
-/// What was noted, and what has not ended.
+/// The log of the array, with events that have not ended.
 fn notes(array: &dyn System) -> Vec<String> {
     let notes = array.notes().into_iter();
     let notes = notes.map(|note| format!("{} at {}", note.what, Span(note.at.0)));

@@ -1,4 +1,4 @@
-//! What was measured on the arrays, as numbers of the result.
+//! Measurements of the arrays, as numbers of the result.
 
 use brunt_array::drive::DriveStats;
 use brunt_array::load::Side;
@@ -40,14 +40,14 @@ fn array(plan: &ArrayPlan, reading: &Reading) -> ArrayNumbers {
     }
 }
 
-/// What happened, and whether something was to happen after what was measured.
+/// The log of an array, and whether incidents were scheduled for later than the end.
 fn notes(plan: &ArrayPlan, reading: &Reading) -> Vec<String> {
     let times = plan.incidents.iter().map(|incident| incident.at);
     let late = too_late(times, reading.until);
     reading.notes.iter().cloned().chain(late).collect()
 }
 
-/// That some incidents of those at `times` come after `end`, if they do.
+/// A note about incidents that were scheduled for later than `end`; `None` without any.
 pub fn too_late(times: impl Iterator<Item = Time>, end: Time) -> Option<String> {
     let late: Vec<Time> = times.filter(|at| *at > end).collect();
     let first = late.iter().min()?;
@@ -58,7 +58,7 @@ pub fn too_late(times: impl Iterator<Item = Time>, end: Time) -> Option<String> 
     })
 }
 
-/// Who asks, in words.
+/// The purpose of an I/O, in words.
 fn word(class: Class) -> &'static str {
     match class {
         Class::Database => "database",
@@ -121,7 +121,7 @@ fn luns(plan: &ArrayPlan, reading: &Reading, seconds: f64) -> Vec<LunNumbers> {
     .collect()
 }
 
-/// The groups of an array, or of all arrays beneath a map of pages, each with what is asked of it.
+/// The groups of an array, or of all arrays under a page map, each with its load.
 fn groups(
     plan: &ArrayPlan,
     reading: &Reading,
@@ -152,7 +152,7 @@ fn groups(
         .collect()
 }
 
-/// `drives` are those of the group's array, and maybe more after them.
+/// `drives` begins with those of the group's array; others may follow.
 fn group(
     name: String,
     design: &GroupDesign,
@@ -166,7 +166,7 @@ fn group(
         .collect();
     let count = own.len().max(1) as f64;
     let sum = |pick: fn(&DriveNumbers) -> f64| own.iter().map(pick).sum::<f64>();
-    // Times are weighed by the drives' requests.
+    // Times are weighted by the requests of the drives.
     let all = sum(|drive| drive.reads_per_s + drive.writes_per_s).max(f64::MIN_POSITIVE);
     GroupNumbers {
         name,

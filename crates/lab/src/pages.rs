@@ -1,9 +1,9 @@
-//! What became of LUNs in pages, as numbers of a result.
+//! Activity of LUNs in pages, as numbers of a result.
 
 use brunt_array::{GroupDesign, LunRoom, PageStats, SystemDesign};
 use brunt_report::result::{MemberNumbers, PagesNumbers, RoomNumbers};
 
-/// What the group of the `member`-th array is called: by the array as well where there are several.
+/// The name of the group of array number `member`; it includes the array if there are several.
 pub fn group_name(design: &SystemDesign, member: usize, group: &GroupDesign) -> String {
     match design.arrays().len() {
         1 => group.name.clone(),
@@ -11,7 +11,7 @@ pub fn group_name(design: &SystemDesign, member: usize, group: &GroupDesign) -> 
     }
 }
 
-/// What was measured on pages in so many seconds, as numbers of a result. `used` is each member's share in use, before and
+/// The activity of pages over `seconds` seconds, as numbers of a result. `used` is the share in use of each member, before and
 /// after.
 pub fn numbers(
     design: &SystemDesign,

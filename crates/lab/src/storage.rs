@@ -7,10 +7,10 @@ use brunt_world_virtual::{Device, Digest, VirtualOptions, VirtualVolume, Virtual
 
 use brunt_scenario::ModelledScenario;
 
-/// How long a change of a name takes: a lookup in the file system's own memory. Assumed; names change once for each log file.
+/// The latency of an operation on names: a lookup in the file system's memory. Assumed; names change once for each log file.
 const NAMES_LATENCY: Span = Span::micros(50);
 
-/// A world, and handles on the arrays in it.
+/// A world, and handles to its arrays.
 pub(crate) struct Storage {
     pub(crate) world: VirtualWorld,
     /// In the scenario's order.
@@ -18,7 +18,7 @@ pub(crate) struct Storage {
 }
 
 impl Storage {
-    /// What each server asked for and when it was answered, hashed, in the scenario's order.
+    /// Hash of each server's requests and their completion times, in the scenario's order.
     pub(crate) fn digest(&self, scenario: &ModelledScenario) -> Digest {
         let requests = self.world.machine.requests();
         let mut all = Digest::default();
@@ -35,7 +35,7 @@ impl Storage {
     }
 }
 
-/// Builds the arrays of `scenario` and puts every folder on its LUN.
+/// Builds the arrays of `scenario` and maps every folder to its LUN.
 ///
 /// # Errors
 /// [`SystemError`] when an array cannot be built; scenarios are checked before.

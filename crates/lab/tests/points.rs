@@ -1,5 +1,5 @@
-//! A point passes when its verdict is a pass. Broken tests once passed: no rule had failed. And tests whose files were not to be
-//! read ended interrupted, so their verdict could not be asked.
+//! A point passes when its verdict is a pass. Regressions: broken tests passed because no rule had failed, and tests that did not
+//! read files ended as interrupted, so their verdict was unusable.
 
 use std::path::Path;
 

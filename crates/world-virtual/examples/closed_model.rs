@@ -1,11 +1,11 @@
-//! How fast the virtual executor is: timer events a second of a closed queueing model. Prints one line of JSON.
+//! Measures the virtual executor: timer events per second of a closed queueing model. Prints one line of JSON.
 //!
-//! 128 sessions draw one of 192 disks, wait their turn there (first come first), are served for an exponentially
-//! distributed time of mean 5 ms, and draw again. The mean response has a closed form,
-//! (128 + 192 - 1) / 192 x 5 ms = 8.307 ms (product-form network with equal visits: an arrival finds the mean queue of
-//! the network with one customer less), so that the speed is known to be that of a right answer.
+//! 128 sessions draw one of 192 disks, queue there (first come, first served), are served for an exponentially distributed time
+//! with a mean of 5 ms, and draw again. The mean response has a closed form, (128 + 192 - 1) / 192 x 5 ms = 8.307 ms (product-form
+//! network with equal visits: an arrival finds the mean queue of the network with one customer less). So the speed is known to be
+//! that of a correct answer.
 //!
-//! Beside the wall clock it gives the processor time of its thread (Linux), because the machine may be shared.
+//! Besides the wall clock it prints the processor time of its thread (Linux), because the machine may be shared.
 //!
 //! `cargo run --release -p brunt-world-virtual --example closed_model [virtual seconds]`
 
@@ -53,7 +53,7 @@ async fn session(world: World, disks: Rc<[Limit]>, totals: Rc<Totals>, number: u
     }
 }
 
-/// Nanoseconds that this thread has run, as the kernel counts them; 0 where it does not say.
+/// Processor time of this thread in nanoseconds, as the kernel counts it; 0 if unknown.
 fn cpu_ns() -> u64 {
     let said = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let first = said.split_whitespace().next();

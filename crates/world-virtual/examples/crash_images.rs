@@ -1,4 +1,4 @@
-//! How many crash images a second: a tiny database and its log, cut everywhere. Prints one line of JSON.
+//! Measures crash images per second: a tiny database and its log, cut everywhere. Prints one line of JSON.
 //!
 //! `cargo run --release -p brunt-world-virtual --example crash_images`
 
@@ -19,7 +19,7 @@ use brunt_world_virtual::{Journal, VirtualOptions, VirtualWorld};
 const PAGES: usize = 256;
 const PAGE_BYTES: usize = 4096;
 
-/// 200 commits: a log page written through, three database pages left dirty; a checkpoint syncs every 20.
+/// 200 commits: a log page written through, three dirty database pages; a checkpoint syncs every 20.
 fn record() -> Journal {
     let mut made = VirtualWorld::new(VirtualOptions::default());
     let (world, machine) = (made.world.clone(), made.machine.clone());

@@ -1,7 +1,7 @@
 //! The virtual clock and the modelled cores.
 //!
-//! A core is nothing but the time until which it is busy. [`VirtualClock::spend`] takes the core that is free earliest,
-//! so spenders are served first come first, and a spender that was dropped has still used its core.
+//! A core is just the time until which it is busy. [`VirtualClock::spend`] takes the core that is free earliest. So requests are
+//! served first come, first served, and a dropped one has still used its core.
 
 use std::cell::{Cell, RefCell};
 use std::num::NonZeroU32;
@@ -12,14 +12,14 @@ use brunt_world::{Clock, Sleep, Spend, Tasks};
 
 use crate::events::Events;
 
-/// How much computing goes on at once.
+/// How many tasks can compute at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Cores {
-    /// A core for everyone: computing takes its time and nobody waits for another. Time still passes, or a session
-    /// whose pages are all cached would do infinitely much at one instant.
+    /// A core for each task: computing takes time but never waits. Time must still pass; otherwise a session whose pages are all
+    /// cached would do infinitely much at one instant.
     #[default]
     Unlimited,
-    /// So many cores, shared.
+    /// A fixed number of shared cores.
     Count(NonZeroU32),
 }
 
@@ -27,7 +27,7 @@ pub enum Cores {
 pub(crate) struct VirtualClock {
     events: Events,
     tasks: Tasks,
-    /// Until when each core is busy; empty when there is one for everyone.
+    /// Until when each core is busy; empty with unlimited cores.
     busy: RefCell<Vec<Time>>,
     spent: Cell<Span>,
     me: Weak<Self>,
@@ -48,12 +48,12 @@ impl VirtualClock {
         })
     }
 
-    /// Computing paid for so far.
+    /// Total computing time charged so far.
     pub(crate) fn spent(&self) -> Span {
         self.spent.get()
     }
 
-    /// Occupies a core for `cpu`: when that ends.
+    /// Occupies a core for `cpu`; returns when that ends.
     fn occupy(&self, cpu: Span) -> Time {
         let now = self.events.now();
         let mut busy = self.busy.borrow_mut();

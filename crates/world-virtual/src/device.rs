@@ -1,8 +1,8 @@
-//! How long things take: content-free models below the front.
+//! Timing: content-free device models below the front.
 //!
-//! A [`Device`] is handed requests without content and says when each is done. It may know at once
-//! ([`Agenda::finish_at`]), or ask to be called again ([`Agenda::call_at`]) and decide then. Nothing here is a future:
-//! a device is a state machine over the world's one event heap.
+//! A [`Device`] receives requests without content and decides when each completes. It may know at once ([`Agenda::finish_at`]), or
+//! ask to be called again ([`Agenda::call_at`]) and decide then. Nothing here is a future: a device is a state machine over the
+//! world's single event heap.
 
 use brunt_units::{Span, Time};
 use brunt_world::random::Stream;
@@ -11,12 +11,12 @@ use brunt_world::{Class, IoError, Op};
 use crate::Inode;
 use crate::events::{Event, Events};
 
-/// Names a request in flight.
+/// Identifies a request in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RequestId(pub(crate) u32);
 
 impl RequestId {
-    /// The request's slot: small, and free again once the request has finished.
+    /// The request's slot: a small number, reused once the request has finished.
     pub fn slot(self) -> usize {
         self.0 as usize
     }
@@ -25,25 +25,25 @@ impl RequestId {
 /// An I/O without its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Its name.
+    /// Its id.
     pub id: RequestId,
     /// What to do.
     pub op: Op,
-    /// On which volume, by its number in [`crate::VirtualOptions::volumes`].
+    /// The volume, by its number in [`crate::VirtualOptions::volumes`].
     pub volume: u32,
-    /// In which file.
+    /// The file.
     pub file: Inode,
-    /// From which byte of it, a multiple of 512.
+    /// The first byte in the file, a multiple of 512.
     pub offset: u64,
-    /// How many bytes, a multiple of 512; zero for a sync.
+    /// Number of bytes, a multiple of 512; zero for a sync.
     pub length: u64,
-    /// For whom.
+    /// The purpose.
     pub class: Class,
     /// The submitter's mark.
     pub tag: u64,
 }
 
-/// Where a device says what happens next.
+/// The interface through which a device schedules its events.
 pub struct Agenda<'a> {
     events: &'a Events,
     device: u32,
@@ -54,7 +54,7 @@ impl<'a> Agenda<'a> {
         Self { events, device }
     }
 
-    /// Now.
+    /// The current time.
     pub fn now(&self) -> Time {
         self.events.now()
     }
@@ -65,7 +65,7 @@ impl<'a> Agenda<'a> {
         self.events.set(time, Event::Device { device, token });
     }
 
-    /// The request ends at `time`, which must not have passed, with `result`.
+    /// Finishes the request at `time`, which must not have passed, with `result`.
     ///
     /// A request finishes once.
     pub fn finish_at(&mut self, time: Time, request: RequestId, result: Result<(), IoError>) {
@@ -73,22 +73,22 @@ impl<'a> Agenda<'a> {
     }
 }
 
-/// A model of something that takes requests and finishes them later.
+/// A model that takes requests and finishes them later.
 pub trait Device {
     /// Takes a request.
     fn submit(&mut self, request: &Request, agenda: &mut Agenda<'_>);
 
-    /// An event it asked for.
+    /// Handles an event that it asked for.
     fn on_event(&mut self, token: u64, agenda: &mut Agenda<'_>);
 
-    /// `file` was made `bytes` long by name, not by a write. For devices that give files a place; others do nothing.
+    /// `file` was resized to `bytes` by name, not by a write. For devices that place files; others do nothing.
     fn resized(&mut self, _volume: u32, _file: Inode, _bytes: u64) {}
 
-    /// Nobody can reach `file` any more. For devices that give files a place; others do nothing.
+    /// `file` can no longer be reached. For devices that place files; others do nothing.
     fn removed(&mut self, _volume: u32, _file: Inode) {}
 }
 
-/// A device that knows a request's time when it sees it, and serves any number at once.
+/// A device that knows a request's latency at submission, and serves any number at once.
 pub struct Delay<F>(pub F);
 
 impl<F: FnMut(Time, &Request) -> Span> Device for Delay<F> {
@@ -105,16 +105,16 @@ impl<F: FnMut(Time, &Request) -> Span> Device for Delay<F> {
 /// A device that serves any number of requests at once, each in
 /// `latency + length / bytes_per_second`, times a factor drawn uniformly from 1 to `1 + jitter_percent / 100`.
 ///
-/// With jitter, completions come out of order. Not a model of anything: a disk for tests.
+/// With jitter, completions are out of order. Not a realistic model; a disk for tests.
 #[derive(Clone, Debug)]
 pub struct MemoryDevice {
-    /// Time of an empty request.
+    /// Latency of an empty request.
     pub latency: Span,
     /// Transfer rate; zero for an infinite one.
     pub bytes_per_second: u64,
-    /// How much longer than that a request may take.
+    /// Maximum additional latency, in percent.
     pub jitter_percent: u32,
-    /// Where the jitter comes from.
+    /// Source of the jitter.
     pub stream: Stream,
 }
 
@@ -129,7 +129,7 @@ impl MemoryDevice {
         }
     }
 
-    /// Time of a request of `length` bytes, rounded down to nanoseconds.
+    /// Service time of a request of `length` bytes, rounded down to nanoseconds.
     fn service(&mut self, length: u64) -> Span {
         let transfer = (u128::from(length) * 1_000_000_000)
             .checked_div(u128::from(self.bytes_per_second))

@@ -1,10 +1,10 @@
-//! Running hashes, to tell whether two runs were the same.
+//! Running hashes, to compare two runs.
 //!
-//! [`Digest`] takes in everything that happened in its order, so it changes with the number of a timer that nobody notices.
-//! [`RequestDigest`] takes in what storage was asked for and when it answered, and nothing else: what a user would call a
-//! difference. A change of the program that is to change nothing leaves it as it was.
+//! [`Digest`] covers everything that happened, in order, so it changes even with the number of a timer that has no effect.
+//! [`RequestDigest`] covers only the requests to storage and their completion times: a difference that a user would notice. A
+//! refactoring must leave it unchanged.
 
-/// A hash of a sequence of numbers. Not cryptographic; fixed for ever, because runs quote it.
+/// A hash of a sequence of numbers. Not cryptographic; fixed forever, because runs quote it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Digest(u64);
 
@@ -15,17 +15,17 @@ impl Default for Digest {
 }
 
 impl Digest {
-    /// Takes in one number.
+    /// Adds one number.
     ///
-    /// FNV-1a's step over 64-bit words instead of bytes, and a rotation, because a multiplication alone never moves
-    /// high bits down.
+    /// The step of FNV-1a on 64-bit words instead of bytes, plus a rotation, because a multiplication alone never moves high bits
+    /// down.
     pub fn mix(&mut self, word: u64) {
         self.0 = (self.0 ^ word)
             .wrapping_mul(0x9E37_79B9_7F4A_7C15)
             .rotate_left(29);
     }
 
-    /// Takes in bytes and their number.
+    /// Adds bytes and their number.
     pub fn mix_bytes(&mut self, bytes: &[u8]) {
         self.mix(bytes.len() as u64);
         for piece in bytes.chunks(8) {
@@ -41,17 +41,17 @@ impl Digest {
     }
 }
 
-/// A hash of requests: of each its file, what was asked, where, and when it began and ended.
+/// A hash of requests: for each its file, operation, range, begin and end.
 ///
-/// It is the sum over requests. Their times are in it, so their order is, except that of requests that end in the same instant,
-/// which is chance.
+/// It is a sum over requests. Their times are included and so is their order, except for requests that end at the same instant,
+/// whose order is arbitrary.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RequestDigest(u64);
 
 impl RequestDigest {
-    /// Takes in a request whose parts are in `request`.
+    /// Adds a request whose parts are in `request`.
     pub(crate) fn add(&mut self, request: Digest) {
-        // A sum of what `mix` leaves could stay as it is when two requests exchange their last words.
+        // A plain sum of `mix` results could stay the same when two requests exchange their last words.
         let high = request.0 ^ (request.0 >> 32);
         let spread = high.wrapping_mul(0xD6E8_FEB8_6659_FD93);
         self.0 = self.0.wrapping_add(spread ^ (spread >> 32));
@@ -103,7 +103,7 @@ mod tests {
         assert_eq!(one, of(&[[8192, 9], [4096, 7]]));
         assert_ne!(one, of(&[[4096, 9], [8192, 7]]));
         assert_ne!(one, of(&[[4096, 7], [8192, 10]]));
-        // Exchanged ends would cancel one another in a plain sum for every fourth pair.
+        // In a plain sum, exchanged ends would cancel out for every fourth pair.
         for (a, b) in (0..2_000).map(|a| (a * 4096, (a + 1) * 4096)) {
             assert_ne!(of(&[[a, 7], [b, 8]]), of(&[[a, 8], [b, 7]]), "{a}");
         }

@@ -1,6 +1,6 @@
-//! Open files, and what still needs a file without a name.
+//! Open files, and users of files without a name.
 //!
-//! Handles are numbered upwards and never used again, so that an I/O on a closed one is found out.
+//! Handles are numbered upwards and never reused, so that I/O on a closed one is detected.
 
 use std::path::Path;
 
@@ -15,11 +15,11 @@ struct Handle {
 
 #[derive(Clone, Copy, Default)]
 struct Use {
-    /// Open handles and I/Os in flight.
+    /// Number of open handles and I/Os in flight.
     holders: u32,
     named: bool,
     volume: u32,
-    /// Its latest name, hashed. Which number a file has depends on what else happens in the world.
+    /// Hash of its latest name. Its number depends on what else happens in the world.
     name: Digest,
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct Handles {
 }
 
 impl Handles {
-    /// No handles yet; every file of `store` has its name.
+    /// No handles; every file of `store` has its name.
     pub(crate) fn over(store: &Store, place: impl Fn(&Path) -> (u32, &Path)) -> Self {
         let mut handles = Self::default();
         for (path, inode) in store.names() {
@@ -42,7 +42,7 @@ impl Handles {
         handles
     }
 
-    /// `inode` has a name, which is `name` on `volume`.
+    /// Names `inode` as `name` on `volume`.
     pub(crate) fn named(&mut self, inode: Inode, volume: u32, name: &Path) {
         let index = inode.0 as usize;
         if self.uses.len() <= index {
@@ -55,29 +55,29 @@ impl Handles {
         file.name.mix_bytes(name.as_os_str().as_encoded_bytes());
     }
 
-    /// The name of a file, hashed.
+    /// Hash of the file's name.
     pub(crate) fn name(&self, inode: Inode) -> Digest {
         self.uses[inode.0 as usize].name
     }
 
-    /// `inode` has no name any more; whether nobody needs it.
+    /// Takes the name of `inode` away; returns whether the file is now unused.
     pub(crate) fn unnamed(&mut self, inode: Inode) -> bool {
         let file = &mut self.uses[inode.0 as usize];
         file.named = false;
         file.holders == 0
     }
 
-    /// The volume that a file lies on.
+    /// The volume of a file.
     pub(crate) fn volume(&self, inode: Inode) -> u32 {
         self.uses[inode.0 as usize].volume
     }
 
-    /// An I/O or a handle needs the file.
+    /// Adds a user of the file: an I/O or a handle.
     pub(crate) fn hold(&mut self, inode: Inode) {
         self.uses[inode.0 as usize].holders += 1;
     }
 
-    /// One of them needs it no longer; whether nobody does, and it has no name.
+    /// Removes a user; returns whether the file is now unused and has no name.
     pub(crate) fn release(&mut self, inode: Inode) -> bool {
         let file = &mut self.uses[inode.0 as usize];
         file.holders -= 1;
@@ -90,19 +90,19 @@ impl Handles {
         FileId(u32::try_from(self.open.len() - 1).expect("fewer than 2^32 opens"))
     }
 
-    /// Closes a handle: the file it was of, which the caller releases.
+    /// Closes a handle; returns its file, which the caller must release.
     pub(crate) fn close(&mut self, file: FileId) -> Option<Inode> {
         let handle = self.open.get_mut(file.0 as usize)?.take()?;
         Some(handle.inode)
     }
 
-    /// The file of an open handle, and whether it may be changed.
+    /// The file of an open handle, and whether it is writable.
     pub(crate) fn get(&self, file: FileId) -> Option<(Inode, bool)> {
         let handle = self.open.get(file.0 as usize)?.as_ref()?;
         Some((handle.inode, handle.writable))
     }
 
-    /// The file of a request that is well formed.
+    /// The file of a request, after checking the request.
     pub(crate) fn check(&self, io: &Io) -> Result<Inode, IoError> {
         let (inode, writable) = self.get(io.file).ok_or(IoError::Invalid)?;
         let length = io.length();
@@ -135,7 +135,7 @@ fn is_aligned(segment: &Segment) -> bool {
     segment.length().is_multiple_of(SECTOR_BYTES) && start.is_multiple_of(SECTOR_BYTES)
 }
 
-/// A ghost may be read too: its time passes and nothing moves.
+/// Ghosts may be read too: time passes, but no data move.
 fn is_filled(segment: &Segment) -> bool {
     !matches!(segment, Segment::Drain { .. })
 }

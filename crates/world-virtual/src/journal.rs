@@ -1,16 +1,16 @@
-//! What happened to the files, step by step: what crash images are made from.
+//! A log of all changes to the files, step by step, from which crash images are made.
 //!
-//! A journal is a list of *actions* (a write with its bytes, a sync, a change of a name, ...) and a list of *moments*:
-//! this action was submitted, that one completed, the test marked something. The place of a moment in its list is a
-//! [`Step`], the only time there is here.
+//! A journal is a list of *actions* (a write with its bytes, a sync, a change of a name, ...) and a list of *moments*: this action
+//! was submitted, that one completed, the test set a mark. The position of a moment in its list is a [`Step`]; there is no other
+//! time here.
 //!
 //! ```text
 //!    moments   S0  S1  C1  mark("acknowledged", 17)  S2  C0 ...
 //!    actions    0: write through  1: sync  2: create "log"
 //! ```
 //!
-//! An action that failed is never completed: a failed write may have changed anything it covers, as one in flight may,
-//! and a failed sync has made nothing durable. A verb that was refused has no action.
+//! A failed action never completes: a failed write may have changed anything in its range, like one in flight, and a failed sync
+//! has made nothing durable. A refused verb has no action.
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -19,16 +19,16 @@ use brunt_world::{Io, Op};
 
 use crate::{Inode, Store};
 
-/// How many moments had passed: 0 before the first.
+/// Number of moments that have passed; 0 before the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Step(pub u32);
 
-/// What a write put into its range.
+/// The data of a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
     /// These bytes.
     Bytes(Rc<[u8]>),
-    /// So many zeros: ghosts and trims.
+    /// This number of zeros: ghosts and trims.
     Zeros(u64),
 }
 
@@ -42,26 +42,26 @@ impl Content {
     }
 }
 
-/// A change of names.
+/// A change of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NameChange {
-    /// A new file got its name.
+    /// A new file gets its name.
     Create {
         /// The name.
         path: PathBuf,
         /// The file.
         file: Inode,
     },
-    /// A file got another name, and whatever had it lost it.
+    /// A file gets another name; a file that had that name loses it.
     Rename {
-        /// The name it had.
+        /// The old name.
         from: PathBuf,
-        /// The name it has.
+        /// The new name.
         to: PathBuf,
         /// The file.
         file: Inode,
     },
-    /// A file lost its name.
+    /// A file loses its name.
     Remove {
         /// The name.
         path: PathBuf,
@@ -80,7 +80,7 @@ impl NameChange {
         }
     }
 
-    /// The names it changes.
+    /// The names that change.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
         let (one, other) = match self {
             Self::Create { path, .. } | Self::Remove { path, .. } => (path, None),
@@ -93,37 +93,37 @@ impl NameChange {
     }
 }
 
-/// Something that changes what survives a crash.
+/// An action that affects what survives a crash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Bytes were written, or trimmed away.
+    /// Bytes are written, or trimmed.
     Write {
-        /// Into which file.
+        /// The file.
         file: Inode,
-        /// From which byte of it, a multiple of 512.
+        /// The first byte in the file, a multiple of 512.
         offset: u64,
-        /// What.
+        /// The data.
         content: Content,
-        /// Whether it is durable when complete.
+        /// Whether it is durable once complete.
         through: bool,
     },
-    /// A file was made longer or shorter by [`brunt_world::Volume::allocate`].
+    /// [`brunt_world::Volume::allocate`] makes a file longer or shorter.
     Length {
-        /// Which file.
+        /// The file.
         file: Inode,
         /// Its length before, in bytes.
         from: u64,
-        /// And after.
+        /// Its length after, in bytes.
         to: u64,
     },
-    /// Completed changes of a file were made durable.
+    /// Makes completed changes of a file durable.
     Sync {
-        /// Which file.
+        /// The file.
         file: Inode,
     },
-    /// A name was changed.
+    /// Changes a name.
     Name(NameChange),
-    /// Completed changes of the names in a directory were made durable.
+    /// Makes completed changes of the names in a directory durable.
     SyncDirectory {
         /// The directory.
         path: PathBuf,
@@ -131,7 +131,7 @@ pub enum Action {
 }
 
 impl Action {
-    /// What a request changes; reads change nothing.
+    /// The action of a request; `None` for reads.
     pub(crate) fn of(io: &Io, file: Inode) -> Option<Self> {
         let write = |content, through| Self::Write {
             file,
@@ -161,10 +161,10 @@ fn content_of(io: &Io) -> Content {
     Content::Bytes(bytes.into())
 }
 
-/// An action and when it was in flight.
+/// An action, and when it was in flight.
 #[derive(Clone, Debug)]
 pub struct Recorded {
-    /// What; none for a verb that was refused or has not been answered.
+    /// The action; `None` for a verb that was refused or is still pending.
     pub action: Option<Action>,
     /// The step at which it was submitted.
     pub submitted: Step,
@@ -172,27 +172,27 @@ pub struct Recorded {
     pub completed: Option<Step>,
 }
 
-/// Something the test wants to know the place of, such as "commit 17 acknowledged".
+/// A mark of the test, such as "commit 17 acknowledged".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
-    /// What.
+    /// The kind of mark.
     pub what: &'static str,
-    /// Which one.
+    /// Its number.
     pub number: u64,
 }
 
-/// What happened at a step. Actions are named by their place in [`Journal::actions`].
+/// What happened at a step. Actions are given by their index in [`Journal::actions`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moment {
     /// An action was submitted.
     Submitted(u32),
     /// An action completed.
     Completed(u32),
-    /// The test marked something.
+    /// The test set a mark.
     Marked(Mark),
 }
 
-/// What happened to the files since recording began; see the [module](self).
+/// The changes of the files since recording began; see the [module](self).
 #[derive(Clone)]
 pub struct Journal {
     base: Store,
@@ -201,7 +201,7 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Nothing has happened yet to the files of `base`, all of which is durable.
+    /// An empty journal over the files of `base`, all of which are durable.
     pub(crate) fn new(base: Store) -> Self {
         Self {
             base,
@@ -215,12 +215,12 @@ impl Journal {
         &self.base
     }
 
-    /// Everything that was done, in the order of submission.
+    /// All actions, in the order of submission.
     pub fn actions(&self) -> &[Recorded] {
         &self.actions
     }
 
-    /// Everything that happened, in order.
+    /// All moments, in order.
     pub fn moments(&self) -> &[Moment] {
         &self.moments
     }
@@ -238,7 +238,7 @@ impl Journal {
         Step(u32::try_from(self.moments.len()).expect("fewer than 2^32 moments"))
     }
 
-    /// Something was asked for; a verb's action is not known yet.
+    /// Records a submission; the action of a verb is not known yet.
     pub(crate) fn submitted(&mut self, action: Option<Action>) -> u32 {
         let number = u32::try_from(self.actions.len()).expect("fewer than 2^32 actions");
         self.actions.push(Recorded {
@@ -250,13 +250,13 @@ impl Journal {
         number
     }
 
-    /// A request completed without error.
+    /// Records the completion of a request without error.
     pub(crate) fn completed(&mut self, number: u32) {
         self.actions[number as usize].completed = Some(self.now());
         self.moments.push(Moment::Completed(number));
     }
 
-    /// A verb did this.
+    /// Records the action of a verb.
     pub(crate) fn answered(&mut self, number: u32, action: Action) {
         self.actions[number as usize].action = Some(action);
         self.completed(number);

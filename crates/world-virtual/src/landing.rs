@@ -1,8 +1,7 @@
-//! Bytes moving between an I/O's memory and the store.
+//! Moves bytes between an I/O's memory and the store.
 //!
-//! An I/O has two moments: *touch-down* at submission and *landing* at completion. Each sector moves at one of them.
-//! Which one is drawn from the flight's `coins`, a bit pattern spread over the sectors: no bits set means everything
-//! lands at completion.
+//! An I/O has two moments: *touch-down* at submission and *landing* at completion. Each sector moves at one of them, drawn from the
+//! flight's `coins`, a bit pattern spread over the sectors. Without bits everything moves at completion.
 
 use brunt_world::random::Stream;
 use brunt_world::{IoError, Op, Segment};
@@ -13,11 +12,11 @@ use crate::{Inode, SECTOR_BYTES, Store};
 /// When an I/O's bytes move between memory and [`Store`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Landing {
-    /// All at completion.
+    /// Everything at completion.
     #[default]
     AtCompletion,
-    /// Each sector at submission or at completion, drawn from the world's stream `landing`: what an I/O in flight
-    /// leaves under others over the same bytes is torn.
+    /// Each sector at submission or at completion, drawn from the world's stream `landing`: concurrent I/O on the same bytes sees
+    /// torn data.
     Torn,
 }
 
@@ -31,7 +30,7 @@ impl Landing {
     }
 }
 
-/// Whether the sector at `offset` moves at touch-down. Sectors 64 apart share their coin, turned by where they are.
+/// Whether the sector at `offset` moves at touch-down. Sectors 64 apart share a bit, rotated by their position.
 fn is_early(coins: u64, offset: u64) -> bool {
     let sector = offset.div_euclid(SECTOR_BYTES);
     let turned = sector.wrapping_add(sector.div_euclid(61)) % 64;
@@ -39,7 +38,7 @@ fn is_early(coins: u64, offset: u64) -> bool {
 }
 
 impl State {
-    /// Submission: what moves early moves now, unless it cannot; then everything lands at completion.
+    /// Submission: moves the early sectors, unless the I/O cannot be admitted; then everything moves at completion.
     pub(crate) fn touch_down(&mut self, flight: &mut Flight) {
         if flight.coins == 0 {
             return;
@@ -50,14 +49,14 @@ impl State {
         }
     }
 
-    /// Completion: everything else moves, and the I/O's result is decided.
+    /// Completion: moves the rest and decides the result.
     pub(crate) fn land(&mut self, flight: &mut Flight) -> Result<(), IoError> {
         self.admit(flight)?;
         self.carry(flight, false);
         Ok(())
     }
 
-    /// Whether the file is long enough to read, or has room to grow; claims the room.
+    /// Checks that the file is long enough to read, or has space to grow; claims that space.
     fn admit(&mut self, flight: &Flight) -> Result<(), IoError> {
         let length = self.length(flight.inode);
         let end = flight.io.offset + flight.io.length();
@@ -90,7 +89,7 @@ impl State {
                 move_bytes(&mut self.store, inode, at, length, segment, at - offset);
             };
             if flight.io.op == Op::Trim {
-                // Trimming never makes a file longer.
+                // Trimming never extends a file.
                 if !early && offset < length {
                     carry(offset, end.min(length) - offset);
                 }
@@ -107,7 +106,7 @@ impl State {
     }
 }
 
-/// Moves `length` bytes at `offset` of the file, which are `from` bytes into the segment.
+/// Moves `length` bytes at `offset` of the file, from `from` bytes into the segment.
 fn move_bytes(
     store: &mut Store,
     inode: Inode,

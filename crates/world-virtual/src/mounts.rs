@@ -1,6 +1,6 @@
-//! Volumes: which path lies where, and how full it is.
+//! Volumes: which path is on which volume, and how full they are.
 //!
-//! Room is counted in file lengths: a file takes what it is long, written or not.
+//! Space is counted in file lengths: a file takes its length, written or not.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ pub(crate) struct Mounts(Vec<Mount>);
 
 impl Mounts {
     /// # Panics
-    /// When a volume names a device that is not there, or a file of `store` lies on no volume.
+    /// When a volume names a missing device, or a file of `store` is on no volume.
     pub(crate) fn new(volumes: Vec<VirtualVolume>, devices: usize, store: &Store) -> Self {
         assert!(
             volumes.iter().all(|volume| volume.device < devices),
@@ -37,7 +37,7 @@ impl Mounts {
         mounts
     }
 
-    /// The volume that holds `path`: of those whose path it begins with, the one with the longest.
+    /// The volume that holds `path`: the one with the longest matching path.
     pub(crate) fn find(&self, path: &Path) -> Option<u32> {
         let holding = self.0.iter().zip(0..).filter(|(mount, _)| {
             let prefix = &mount.volume.path;
@@ -48,7 +48,7 @@ impl Mounts {
             .map(|(_, number)| number)
     }
 
-    /// `path` as it is below the volume's own.
+    /// `path` relative to the volume's own.
     pub(crate) fn below<'p>(&self, volume: u32, path: &'p Path) -> &'p Path {
         let own = &self.0[volume as usize].volume.path;
         path.strip_prefix(own).unwrap_or(path)
@@ -58,17 +58,17 @@ impl Mounts {
         self.0.len()
     }
 
-    /// The device beneath a volume.
+    /// The device under a volume.
     pub(crate) fn device(&self, volume: u32) -> u32 {
         u32::try_from(self.0[volume as usize].volume.device).expect("few devices")
     }
 
-    /// How long names take.
+    /// Latency of operations on names.
     pub(crate) fn names_latency(&self, volume: u32) -> brunt_units::Span {
         self.0[volume as usize].volume.names_latency
     }
 
-    /// Takes room for `bytes`; false, and nothing taken, when there is not enough.
+    /// Claims space for `bytes`; returns `false`, without a claim, when there is not enough.
     pub(crate) fn grow(&mut self, volume: u32, bytes: u64) -> bool {
         let mount = &mut self.0[volume as usize];
         let fits = bytes <= mount.volume.bytes.saturating_sub(mount.used_bytes);
@@ -78,7 +78,7 @@ impl Mounts {
         fits
     }
 
-    /// Gives room back.
+    /// Returns space.
     pub(crate) fn shrink(&mut self, volume: u32, bytes: u64) {
         let mount = &mut self.0[volume as usize];
         assert!(mount.used_bytes >= bytes, "more room given back than taken");

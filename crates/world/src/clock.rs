@@ -1,4 +1,4 @@
-//! Time: reading it, waiting for it, and paying for computing with it.
+//! Time: reading it, waiting for it, and charging for computing.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -11,12 +11,12 @@ use crate::Tasks;
 
 /// A world's clock.
 pub trait Clock {
-    /// Now. Looking does not move it.
+    /// The current time. Reading it does not advance it.
     fn now(&self) -> Time;
 
-    /// Pays for `cpu` of computing. In a virtual world it occupies a modelled core for that long, or a session whose
-    /// pages are all cached would never let time pass. In the real world the time has passed by itself, and this is the
-    /// point where a task that has run for long yields so that completions are reaped.
+    /// Charges for `cpu` of computing. In a virtual world it occupies a modelled core for that long; otherwise a session whose
+    /// pages are all cached would never let time pass. In the real world the time has passed by itself, and a long-running task
+    /// yields here so that completions are reaped.
     fn spend(&self, cpu: Span) -> Spend;
 }
 

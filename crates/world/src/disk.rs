@@ -1,8 +1,8 @@
-//! Bytes in files: one verb and one promise.
+//! I/O on files: one verb and one contract.
 //!
-//! [`Disk::submit`] hands an [`Io`] over and returns a [`Ticket`], an unboxed future. The front handle is
-//! `dyn Disk`, one virtual call for each I/O; nothing below it is a future. There is no cancel: dropping a ticket
-//! detaches it, its frames go home at completion, and nobody waits for an I/O that hangs.
+//! [`Disk::submit`] takes an [`Io`] and returns a [`Ticket`], an unboxed future. The front handle is `dyn Disk`, one virtual call
+//! for each I/O; nothing below it is a future. I/O cannot be cancelled: dropping a ticket detaches it. Its frames return to their
+//! pool at completion, so a hung I/O does not have to be waited for.
 
 use std::rc::Rc;
 
@@ -10,16 +10,16 @@ use smallvec::SmallVec;
 
 use crate::{FileId, Frame, Ticket};
 
-/// Where I/O is done.
+/// Performs I/O on files.
 ///
-/// **Durability contract.** A [`Op::WriteThrough`] that completed survives a crash. So does every write to a file
-/// that completed before a [`Op::Sync`] of that file was *submitted* which then completed. Of everything else any
-/// subset may survive, in any order, torn at sector size. Directory operations likewise: they are durable
-/// once a [`crate::Volume::sync_directory`] that was asked for after they completed has completed.
+/// **Durability contract.** An [`Op::WriteThrough`] that completed survives a crash. So does every write to a file that completed
+/// before an [`Op::Sync`] of that file was *submitted*, once that sync has completed. Of all other writes any subset may survive,
+/// in any order, torn at sector size. Directory operations likewise: they are durable once a [`crate::Volume::sync_directory`] that
+/// was requested after their completion has completed.
 ///
 /// Two I/Os in flight over the same bytes have no order between them.
 pub trait Disk {
-    /// Hands `io` over. It may be queued; it has not necessarily begun when this returns.
+    /// Submits `io`. It may be queued; it has not necessarily begun when this returns.
     ///
     /// Offsets and lengths of `Read`, `Write` and `WriteThrough` are multiples of 512 bytes. A read past the end of
     /// the file completes with [`IoError::PastEnd`]; a write there extends the file.
@@ -41,7 +41,7 @@ pub enum Op {
     Trim,
 }
 
-/// Who an I/O is for: what reports count it under, and what a device may schedule it by.
+/// The purpose of an I/O: reports count by it, and devices may schedule by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Class {
     /// A page that an operation needs, or a dirty page going out.
@@ -87,7 +87,7 @@ impl Class {
 pub enum Segment {
     /// A whole frame to read into. It comes back filled with the completion.
     Fill(Frame),
-    /// `length` bytes from `start` of a frame to write from. Others may read the frame meanwhile, nobody changes it.
+    /// `length` bytes from `start` of a frame to write from. The frame may be read meanwhile, but not changed.
     Drain {
         /// The memory.
         frame: Rc<Frame>,
@@ -140,15 +140,15 @@ pub type Segments = SmallVec<[Segment; 1]>;
 pub struct Io {
     /// What to do.
     pub op: Op,
-    /// In which file.
+    /// The file.
     pub file: FileId,
-    /// From which byte of it.
+    /// The first byte in the file.
     pub offset: u64,
-    /// With which memory.
+    /// The memory.
     pub segments: Segments,
-    /// For whom.
+    /// The purpose.
     pub class: Class,
-    /// The submitter's own mark, carried to traces and fault plans.
+    /// A mark of the submitter, carried to traces and fault plans.
     pub tag: u64,
 }
 
@@ -188,7 +188,7 @@ impl Io {
         Self::new(class, Op::Sync, file, 0, SmallVec::new())
     }
 
-    /// Any request.
+    /// A request with the given parts.
     pub fn new(class: Class, op: Op, file: FileId, offset: u64, segments: Segments) -> Self {
         Self {
             op,
@@ -206,16 +206,16 @@ impl Io {
     }
 }
 
-/// How an I/O failed. The numbers in parentheses are the operating system's where there is one.
+/// Why an I/O failed. Numbers in parentheses are error numbers of the operating system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum IoError {
-    /// The device could not do it. The bytes of a failed write are undefined; a failed sync means that any write
-    /// since the last good one may be lost, and asking again does not bring it back.
+    /// The device could not do it. The bytes of a failed write are undefined. After a failed sync any write since the last good one
+    /// may be lost, and a repeated sync does not bring it back.
     #[error("input/output error")]
     Device,
-    /// The device answers, and says that it cannot give back what is stored there: a bad spot of the medium, or protection
-    /// information that does not match.
+    /// The device reports that it cannot return the stored data: a bad spot of the medium, or protection information that does not
+    /// match.
     #[error("the medium cannot be read")]
     Medium,
     /// The volume is full. Nothing was written past the failing point.
@@ -224,10 +224,10 @@ pub enum IoError {
     /// The range reaches past the end of the file.
     #[error("read past the end of the file")]
     PastEnd,
-    /// The request itself is wrong: alignment, or a file that is not open. A mistake of ours.
+    /// The request itself is wrong: bad alignment, or a file that is not open. A bug of ours.
     #[error("invalid request")]
     Invalid,
-    /// Anything else the operating system said.
+    /// Any other error of the operating system.
     #[error("operating-system error {0}")]
     Other(i32),
 }

@@ -1,16 +1,16 @@
-//! Something that happens again and again, and those who wait for what comes of it.
+//! Recurring events, and the tasks that wait for their effect.
 //!
 //! ```text
-//!    notify ---> everyone who waits is ready, first come first
+//!    notify ---> every waiting task is ready, first come first served
 //!                   |                        \
-//!                polled: tries its            has a sign that is not shown: passed over,
+//!                polled: tries its            its sign is not shown: skipped,
 //!                condition again              and waits on behind the others
 //! ```
 //!
-//! Most of those who wait for a page to arrive are woken by other pages. Polling such a task costs a way down through all its
-//! futures, to find that nothing has changed. So whoever knows what has to happen first hands over a [`Sign`], and the executor
-//! looks at that instead. It does so when it would have polled the task, and not when the event happens: then everybody goes on
-//! in the same order as without signs, to the last tie.
+//! Most tasks that wait for a page are woken by other pages. Polling such a task walks down through all its futures, only to find
+//! that nothing has changed. So a task that knows what must happen first supplies a [`Sign`], and the executor checks that instead.
+//! It does so when it would have polled the task, not when the event happens: this keeps the order of all tasks exactly the same as
+//! without signs.
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
@@ -20,18 +20,18 @@ use std::task::Poll;
 
 use crate::{TaskId, Tasks};
 
-/// Whether it is worth trying a condition. Shown once; cloning gives another handle.
+/// Whether a condition is worth trying. Shown once; a clone is another handle.
 #[derive(Clone, Debug, Default)]
 pub struct Sign(Rc<Cell<bool>>);
 
 impl Sign {
-    /// It is worth trying from now on. Whoever waits for it looks when its [`Event`] happens next.
+    /// Makes the condition worth trying. A task that waits for the sign tries at the next occurrence of its [`Event`].
     pub fn show(&self) {
         self.0.set(true);
     }
 }
 
-/// What has to happen before a condition is worth trying again.
+/// What must happen before a condition is worth trying again.
 #[derive(Clone, Debug)]
 pub enum Until {
     /// The event.
@@ -40,34 +40,34 @@ pub enum Until {
     Shown(Sign),
 }
 
-/// Something that happens again and again, and tasks that wait until a condition holds.
+/// A recurring event, on which tasks wait until a condition holds.
 #[derive(Clone)]
 pub struct Event(Rc<Happening>);
 
 struct Happening {
     tasks: Tasks,
-    /// How often it happened.
+    /// Number of occurrences.
     round: Cell<u64>,
-    /// Who waits for the next round, first come first.
+    /// Tasks waiting for the next round, first come first served.
     waiting: RefCell<Vec<Ready>>,
 }
 
-/// Who stands in a queue.
+/// An entry of a queue.
 pub(crate) enum Ready {
     Task(TaskId),
-    /// With a sign.
+    /// A task that waits for a sign.
     Watcher(Rc<Watcher>),
 }
 
 impl Ready {
-    /// The task that is to be polled, unless it is one to be passed over.
+    /// The task to poll; `None` if it is skipped.
     pub(crate) fn task(self) -> Option<TaskId> {
         let watcher = match self {
             Self::Task(task) => return Some(task),
             Self::Watcher(watcher) => watcher,
         };
         if !watcher.is_queued.get() {
-            return None; // It waits no more.
+            return None; // It no longer waits.
         }
         if watcher.sign.0.get() {
             watcher.is_queued.set(false);
@@ -84,7 +84,7 @@ pub(crate) struct Watcher {
     task: TaskId,
     sign: Sign,
     event: Rc<Happening>,
-    /// It stands with those who wait, or with those who are ready, and has not left.
+    /// Whether it is in the queue of waiting or of ready tasks.
     is_queued: Cell<bool>,
 }
 
@@ -104,7 +104,7 @@ impl Event {
         }))
     }
 
-    /// It happened: everyone who waits looks at their condition again, first come first.
+    /// Signals an occurrence: every waiting task tries its condition again, first come first served.
     pub fn notify(&self) {
         self.0.round.set(self.0.round.get() + 1);
         for ready in self.0.waiting.borrow_mut().drain(..) {
@@ -121,8 +121,7 @@ impl Event {
         self.wait_until(condition).await
     }
 
-    /// Waits until `condition` breaks with a value; it is tried now and, each time, when that has happened until which it says
-    /// it need not be.
+    /// Waits until `condition` breaks with a value. It is tried now, and again each time the [`Until`] it returned has happened.
     pub async fn wait_until<T>(&self, mut condition: impl FnMut() -> ControlFlow<T, Until>) -> T {
         let mut place = Place {
             event: &self.0,
@@ -139,7 +138,7 @@ impl Event {
     }
 }
 
-/// A waiter's place in the queue.
+/// The place of a waiting task in the queue.
 struct Place<'a> {
     event: &'a Rc<Happening>,
     taken: Taken,
@@ -147,14 +146,14 @@ struct Place<'a> {
 
 enum Taken {
     No,
-    /// Of one round.
+    /// For one round.
     Task(u64, TaskId),
     /// Until the sign is shown, through any number of rounds.
     Watcher(Rc<Watcher>),
 }
 
 impl Place<'_> {
-    /// Queues the running task, once a round however often it is polled.
+    /// Queues the running task; once per round, however often it is polled.
     fn take(&mut self, until: Until) {
         let (round, task) = (self.event.round.get(), self.event.tasks.current());
         let is_queued = match &self.taken {
@@ -199,7 +198,7 @@ impl Drop for Place<'_> {
             }
             Taken::Watcher(watcher) => {
                 if watcher.is_queued.replace(false) {
-                    // If it is not here it is ready, and has no turn any more.
+                    // If it is not here it is in the ready queue, and will be skipped.
                     waiting.retain(|ready| !watcher.is_in(ready));
                 }
             }

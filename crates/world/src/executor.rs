@@ -1,11 +1,11 @@
-//! One thread, one ready queue, one heap of timers, and a reactor beneath.
+//! An executor: one thread, one ready queue, one heap of timers, and a reactor underneath.
 //!
-//! The loop is the same in both worlds. Poll one ready task; let the [`Reactor`] submit what was asked for and reap what
-//! is done, so that completions are stamped before continuations run and the device never idles behind a long ready
-//! queue (draining the queue first costs about a fifth of the I/O rate). When nothing is ready, park until a completion
-//! or the next timer. In the virtual world "park" moves the clock.
+//! The loop is the same in both worlds. It polls one ready task, then lets the [`Reactor`] submit requests and reap completions.
+//! This way completions are stamped before continuations run, and the device never idles behind a long ready queue (draining the
+//! queue first costs about a fifth of the I/O rate). When nothing is ready, it parks until a completion or the next timer. In the
+//! virtual world "park" moves the clock.
 //!
-//! Events at equal times run in the order they were asked for: timers carry a counter.
+//! Events at equal times run in the order of the requests: timers carry a counter.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -19,7 +19,7 @@ use brunt_units::Time;
 use crate::Schedule;
 use crate::event::Ready;
 
-/// Names a task: a slot and how often it was used before.
+/// Identifies a task: its slot, and how often the slot was used before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TaskId {
     slot: u32,
@@ -34,7 +34,7 @@ struct Queues {
     asked: RefCell<Vec<Asked>>,
 }
 
-/// What the executor does before its next poll.
+/// Work for the executor before its next poll.
 enum Asked {
     Start(Running),
     End(Rc<Group>),
@@ -46,7 +46,7 @@ struct Group {
     has_ended: Cell<bool>,
 }
 
-/// Which task runs, which are ready, which wait for a time. Cloning gives another handle.
+/// The running task, the ready tasks and the timers. A clone is another handle.
 #[derive(Clone, Default)]
 pub struct Tasks(Rc<Queues>);
 
@@ -67,7 +67,7 @@ impl Tasks {
         self.make_ready(Ready::Task(task));
     }
 
-    /// Puts somebody at the end of the ready queue.
+    /// Puts an entry at the end of the ready queue.
     pub(crate) fn make_ready(&self, ready: Ready) {
         self.0.ready.borrow_mut().push_back(ready);
     }
@@ -108,13 +108,13 @@ impl Spawner {
         }
     }
 
-    /// Ends every task of this group: their futures are dropped, whatever they wait for, and none is polled again. A task
-    /// of the group that calls this ends at its next wait. What the group spawns from now on never begins.
+    /// Ends every task of this group: their futures are dropped, whatever they wait for, and none is polled again. A task of the
+    /// group that calls this ends at its next wait. Tasks that the group spawns afterwards never begin.
     ///
-    /// Whoever waits for the output of such a [`Task`] waits for ever.
+    /// A task that waits for the output of such a [`Task`] waits forever.
     ///
     /// # Panics
-    /// When this spawner does not come from [`Self::group`].
+    /// When this spawner was not made by [`Self::group`].
     pub fn end_group(&self) {
         let group = self.group.as_ref().expect("a spawner of a group");
         if !group.has_ended.replace(true) {
@@ -123,7 +123,7 @@ impl Spawner {
         }
     }
 
-    /// The executor's queues, for those who write futures.
+    /// The executor's queues, for custom futures.
     pub fn tasks(&self) -> &Tasks {
         &self.tasks
     }
@@ -167,7 +167,7 @@ pub struct Task<T> {
 }
 
 impl<T> Task<T> {
-    /// Whether the task has ended and its output waits here.
+    /// Whether the task has ended and its output is available.
     pub fn is_done(&self) -> bool {
         self.shared.output.borrow().is_some()
     }
@@ -187,15 +187,15 @@ impl<T> Future for Task<T> {
     }
 }
 
-/// What a world puts beneath the executor.
+/// The part of a world underneath the executor.
 pub trait Reactor {
-    /// Now.
+    /// The current time.
     fn now(&self) -> Time;
 
-    /// Submits what was asked for and reaps what is done, without waiting. Called after every poll.
+    /// Submits requests and reaps completions, without waiting. Called after every poll.
     fn turn(&mut self);
 
-    /// Nothing is ready: waits for a completion, or until `deadline`.
+    /// Called when nothing is ready: waits for a completion, or until `deadline`.
     fn park(&mut self, deadline: Option<Time>) -> Parked;
 }
 
@@ -215,7 +215,7 @@ struct Running {
 
 struct Slot {
     turn: u32,
-    /// Empty while the task is polled, and when there is none.
+    /// Empty while the task is polled, and in a free slot.
     running: Option<Running>,
 }
 
@@ -226,7 +226,7 @@ pub struct Executor<R> {
     slots: Vec<Slot>,
     free: Vec<u32>,
     polls: u64,
-    /// When timers were last looked at.
+    /// When timers were last checked.
     fired_at: Time,
 }
 
@@ -243,11 +243,10 @@ impl<R: Reactor> Executor<R> {
         }
     }
 
-    /// Runs until `root` ends. Other tasks stay where they are: a later call goes on with them, dropping the
-    /// executor drops them.
+    /// Runs until `root` ends. Other tasks keep their state: a later call continues them, and dropping the executor drops them.
     ///
     /// # Panics
-    /// When nothing can ever become ready while `root` waits: a deadlock is a mistake of ours.
+    /// When nothing can ever become ready while `root` waits: a deadlock is a bug of ours.
     pub fn block_on<T: 'static>(&mut self, root: impl Future<Output = T> + 'static) -> T {
         let mut root = Spawner::new(&self.tasks).spawn(root);
         loop {
@@ -259,7 +258,7 @@ impl<R: Reactor> Executor<R> {
                         continue;
                     };
                     self.poll(task);
-                    // Where time passes by itself, a ready queue that never runs dry must not hold timers back.
+                    // In the real world time passes by itself, and a ready queue that never empties must not delay timers.
                     if self.reactor.now() > self.fired_at {
                         self.fire();
                     }
@@ -291,7 +290,7 @@ impl<R: Reactor> Executor<R> {
         self.polls
     }
 
-    /// Starts and ends tasks, as was asked for. A future that is dropped may ask for more.
+    /// Starts and ends tasks as requested. Dropping a future may request more.
     fn adopt(&mut self) {
         while !self.tasks.0.asked.borrow().is_empty() {
             for asked in self.tasks.0.asked.take() {
@@ -347,7 +346,7 @@ impl<R: Reactor> Executor<R> {
         if slot.turn != task.turn {
             return; // It has ended.
         }
-        // Taken out while it runs, so that a panic in it leaves no half-run future behind.
+        // Taken out while it runs, so that a panic leaves no half-run future behind.
         let Some(mut running) = slot.running.take() else {
             return;
         };
@@ -367,7 +366,7 @@ impl<R: Reactor> Executor<R> {
         self.reactor.turn();
     }
 
-    /// Wakes whose time has come.
+    /// Wakes the tasks whose timers are due.
     fn fire(&mut self) {
         let now = self.reactor.now();
         self.fired_at = now;

@@ -1,17 +1,17 @@
-//! Storage that lies, on purpose: a plan of faults around the disk of any world.
+//! Injected storage faults: a plan of faults around the disk of any world.
 //!
 //! ```text
 //!    engine --> Faulty --> Disk of the world
-//!                 |  plan: [which files] [which bytes] [which requests] -> [what goes wrong]
+//!                 |  plan: [which files] [which bytes] [which requests] -> [which fault]
 //! ```
 //!
-//! A fault touches the bytes of its place alone: of a write that carries forty pages, only the page that is to be lost is
-//! lost. So a write becomes several requests below; it is done when all of them are, with the first error.
+//! A fault affects only the bytes of its place: of a write of forty pages, only the page to be lost is lost. So a write becomes
+//! several requests below. It completes when all of them have, with the first error.
 //!
-//! Everything is deterministic: a fault strikes by counting the requests that touch its place. How long things take is
-//! no fault's matter, but for [`FaultKind::Slow`] and [`FaultKind::Stuck`].
+//! Everything is deterministic: a fault counts the requests that touch its place. Faults do not change latencies, except
+//! [`FaultKind::Slow`] and [`FaultKind::Stuck`].
 //!
-//! * `kind`: what and where; `armed`: when; `disk`: what becomes of a request; `slice`: a part of one.
+//! * `kind`: which fault, and where; `armed`: when; `disk`: how requests are changed; `slice`: parts of requests.
 
 mod armed;
 mod disk;
@@ -31,22 +31,22 @@ use crate::{
 };
 use armed::Armed;
 
-/// A fault struck.
+/// One strike of a fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Strike {
-    /// Which one, by its number in the plan.
+    /// The fault's number in the plan.
     pub number: usize,
-    /// What it is, and where.
+    /// The fault.
     pub fault: Fault,
     /// The file.
     pub path: PathBuf,
-    /// What was asked for.
+    /// The operation of the request.
     pub op: Op,
-    /// Where the request begins in the file, in bytes.
+    /// First byte of the request in the file.
     pub offset: u64,
 }
 
-/// Strikes of each fault that are told; a fault that strikes for ever would tell for ever.
+/// Reported strikes of each fault; a permanent fault would report without end.
 const TOLD_MAX: u64 = 2;
 
 struct Shared {
@@ -54,15 +54,15 @@ struct Shared {
     tickets: Tickets,
     spawner: Spawner,
     armed: RefCell<Vec<Armed>>,
-    /// Nothing strikes for the time being.
+    /// Whether all faults are held back.
     held: Cell<bool>,
     strikes: RefCell<Vec<Strike>>,
     paths: RefCell<BTreeMap<FileId, PathBuf>>,
-    /// What requests that never end hold.
+    /// Requests that never complete.
     stuck: RefCell<Vec<crate::Io>>,
 }
 
-/// What has struck so far. Cloning gives another handle.
+/// The strikes so far. A clone is another handle.
 #[derive(Clone)]
 pub struct Struck(Rc<Shared>);
 
@@ -73,7 +73,7 @@ impl Struck {
         armed.iter().map(|armed| armed.struck).collect()
     }
 
-    /// What a stale read of fault `number` would give: the files of its place, and what stood there before the last write.
+    /// What a stale read of fault `number` would return: the files of its place, with their content before the last write.
     pub fn former(&self, number: usize) -> Vec<(PathBuf, Vec<u8>)> {
         let (armed, paths) = (self.0.armed.borrow(), self.0.paths.borrow());
         let former = armed[number].former.iter();
@@ -82,24 +82,24 @@ impl Struck {
             .collect()
     }
 
-    /// Until [`Self::release`], requests pass and are not counted.
+    /// Holds back all faults until [`Self::release`]: requests pass and are not counted.
     pub fn hold(&self) {
         self.0.held.set(true);
     }
 
-    /// From now on faults strike.
+    /// Activates the faults.
     pub fn release(&self) {
         self.0.held.set(false);
     }
 
-    /// Takes what has struck since it was last asked: the first strikes of each fault.
+    /// Takes the strikes since the last call: the first few of each fault.
     pub fn take_strikes(&self) -> Vec<Strike> {
         self.0.strikes.take()
     }
 }
 
-/// `world` with the faults of `plan`, of which the first that touches a request strikes. Files that were opened before are
-/// not known by name and have none.
+/// `world` with the faults of `plan`; the first that touches a request strikes. Files that were opened before are not known by name
+/// and have no faults.
 pub fn faulty(world: &World, plan: Vec<Fault>) -> (World, Struck) {
     let shared = Rc::new(Shared {
         inner: world.clone(),
@@ -145,7 +145,7 @@ impl Volume for Faulty {
     }
 
     fn close(&self, file: FileId) -> Answer<()> {
-        // Its name is kept for `Struck::former`; a number that is used again is named again.
+        // Its name is kept for `Struck::former`; a reused number gets a new name.
         self.volume().close(file)
     }
 

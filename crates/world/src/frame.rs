@@ -1,12 +1,12 @@
-//! The memory that I/O reads into and writes from.
+//! The memory for I/O.
 //!
-//! A [`Frame`] is an owned, 4 KiB-aligned piece of a slab. Slabs are 64 MiB, come from the world (huge pages and one
-//! registered buffer each in the real one) and are never given back: a frame that is dropped goes to its pool's free
-//! list and is handed out again. Because the kernel may still write into a frame whose ticket was dropped, memory that
-//! never moves and never goes away is what makes dropping safe, and what lets this file be written without `unsafe`.
+//! A [`Frame`] is an owned, 4 KiB-aligned piece of a slab. Slabs are 64 MiB and come from the world (with huge pages and one
+//! registered buffer each in the real one). They are never given back: a dropped frame goes to its pool's free list and is handed
+//! out again. The kernel may still write into a frame whose ticket was dropped. Memory that never moves and never goes away makes
+//! dropping safe, and lets this file do without `unsafe`.
 //!
-//! A page being written is shared (`Rc<Frame>`): whoever wants to change it meanwhile finds that it is not the sole
-//! owner and changes a copy. That is the whole of "a page in flight is copied, not waited for".
+//! A page being written is shared (`Rc<Frame>`): code that wants to change it meanwhile is not the sole owner and changes a copy.
+//! So a page in flight is copied, not waited for.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ use std::rc::Rc;
 /// Bytes in a slab. 4 KiB frames registered one by one cost 1-2 µs per I/O at depth; slabs cost nothing.
 pub const SLAB_BYTES: usize = 64 << 20;
 
-/// Bytes in a slab of plain memory: more than the largest flush of a log, half of a buffer of one file of 16 MiB.
+/// Bytes in a slab of ordinary memory: more than the largest flush of a log, half of a buffer of one file of 16 MiB.
 const HEAP_SLAB_BYTES: usize = 8 << 20;
 
 /// Frames are aligned to this, and their lengths are multiples of it.
@@ -29,7 +29,7 @@ pub trait SlabSource {
     fn slab(&self, bytes: usize) -> &'static mut [u8];
 }
 
-/// Where a frame lies: what a registered buffer is addressed by.
+/// The position of a frame, by which a registered buffer is addressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FramePlace {
     /// Number of the slab, counted from 0 in the order of [`SlabSource::slab`] calls.
@@ -47,13 +47,13 @@ struct Pool {
     source: Box<dyn SlabSource>,
     slab_bytes: usize,
     slabs: u32,
-    /// What is left of the newest slab.
+    /// The unused rest of the newest slab.
     rest: Chunk,
     /// Returned chunks by length.
     free: BTreeMap<usize, Vec<Chunk>>,
 }
 
-/// A pool of frames. Cloning gives another handle of the same pool.
+/// A pool of frames. A clone is another handle.
 #[derive(Clone)]
 pub struct Frames(Rc<RefCell<Pool>>);
 
@@ -78,7 +78,7 @@ impl Frames {
         Self::new(Box::new(Heap), HEAP_SLAB_BYTES)
     }
 
-    /// A frame of `length` bytes, a multiple of 4,096 up to the slab size. Its content is whatever was there.
+    /// A frame of `length` bytes, a multiple of 4,096 up to the slab size. Its content is undefined.
     ///
     /// # Panics
     /// When `length` is zero, not a multiple of 4,096 or larger than a slab.
@@ -120,7 +120,7 @@ impl Pool {
             self.slab_bytes
         );
         if self.rest.bytes.len() < length {
-            // The rest of the old slab is too small for this frame but not for others.
+            // The rest of the old slab is too small for this frame but may serve others.
             let bytes = self.source.slab(self.slab_bytes);
             let place = FramePlace {
                 slab: self.slabs,
@@ -147,14 +147,14 @@ impl Pool {
     }
 }
 
-/// An owned piece of I/O memory; see the story of this file.
+/// An owned piece of I/O memory; see the top of this file.
 pub struct Frame {
     chunk: Chunk,
     home: Rc<RefCell<Pool>>,
 }
 
 impl Frame {
-    /// Where the frame lies.
+    /// The position of the frame.
     pub fn place(&self) -> FramePlace {
         self.chunk.place
     }

@@ -1,9 +1,9 @@
-//! Randomness: named streams of one seed.
+//! Random numbers: named streams of one seed.
 //!
-//! Each entity draws from a stream of its own ("session/7", "drive/3/failures"), so that adding one entity does not
-//! change what the others draw. A stream is xoshiro256++ started from SplitMix64 of the seed and an FNV-1a hash of the
-//! name; both are fixed for ever, because seeds are quoted in reports. Distributions use `libm`, never the platform's
-//! floating-point library, so that equal seeds give equal bytes everywhere.
+//! Each entity draws from its own stream ("session/7", "drive/3/failures"), so adding an entity does not change what the others
+//! draw. A stream is xoshiro256++ started from SplitMix64 of the seed and an FNV-1a hash of the name. Both are fixed forever,
+//! because reports quote seeds. Distributions use `libm`, never the platform's floating-point library, so that equal seeds give
+//! equal bytes everywhere.
 
 use brunt_units::Span;
 use rand_core::{Rng as _, SeedableRng};
@@ -26,7 +26,7 @@ impl Streams {
         self.seed
     }
 
-    /// The stream called `name`: the same from its beginning each time it is asked for.
+    /// The stream called `name`, from its beginning each time.
     pub fn named(self, name: &str) -> Stream {
         let hash = name.bytes().fold(0xCBF2_9CE4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3)
@@ -35,7 +35,7 @@ impl Streams {
         Stream(Xoshiro256PlusPlus::from_rng(&mut mix))
     }
 
-    /// The streams of a part: `part("session/7").named("keys")` differs from every other name's.
+    /// The streams of a part: `part("session/7").named("keys")` differs from the streams of every other name.
     #[must_use]
     pub fn part(self, name: &str) -> Self {
         Self {
@@ -102,7 +102,7 @@ mod tests {
     fn a_stream_is_the_same_for_ever() {
         let mut stream = Streams::new(1).named("session/0");
         let drawn = [stream.bits(), stream.bits(), stream.bits()];
-        // Not taken from anywhere: what this code drew on the day its seeds were first quoted.
+        // Not from a reference: what this code drew when its seeds were first quoted.
         let fixed = [
             4688935780412383976,
             17518075688879026887,

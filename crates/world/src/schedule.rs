@@ -1,7 +1,7 @@
-//! What happens when: a heap of events.
+//! Scheduled events, in a heap.
 //!
-//! Events come by time, and at equal times in the order they were asked for. An executor's timers are kept in one, a virtual
-//! world's events in another, and each modelled array has its own.
+//! Events are ordered by time, and at equal times by the order of the requests. An executor's timers, a virtual world's events and
+//! the events of each modelled array have a schedule each.
 //!
 //! ```text
 //!    0
@@ -9,20 +9,19 @@
 //!    5 6 7 8  9 10 11 12  ...
 //! ```
 //!
-//! Four children rather than two: half the levels, and the four lie side by side. Most events are followed by another, so
-//! the place of the one that is happening stays open until the next is asked for, which then takes it: one way down the
-//! heap instead of two.
+//! Four children rather than two: half the levels, and the four are adjacent in memory. Most events request another one. So the
+//! place of the current event stays open until the next request, which then takes it: one pass down the heap instead of two.
 
 use brunt_units::Time;
 
-/// Something that happens at a time.
+/// A scheduled event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Due<E> {
-    /// When.
+    /// Its time.
     pub at: Time,
-    /// How many were asked for before it.
+    /// Number of events requested before it.
     pub number: u64,
-    /// What.
+    /// The event.
     pub event: E,
 }
 
@@ -35,10 +34,10 @@ impl<E> Due<E> {
 
 const CHILDREN: usize = 4;
 
-/// What happens when; see the [module](self).
+/// Scheduled events; see the [module](self).
 pub struct Schedule<E> {
     heap: Vec<Due<E>>,
-    /// The first entry has happened, and its place is free.
+    /// Whether the first entry has happened, so that its place is free.
     is_open: bool,
     count: u64,
 }
@@ -54,7 +53,7 @@ impl<E> Default for Schedule<E> {
 }
 
 impl<E: Copy> Schedule<E> {
-    /// Lets `event` happen at `at`.
+    /// Schedules `event` at `at`.
     pub fn set(&mut self, at: Time, event: E) {
         let number = self.take_number();
         let due = Due { at, number, event };
@@ -66,14 +65,14 @@ impl<E: Copy> Schedule<E> {
         }
     }
 
-    /// Takes the number of an event that is kept elsewhere.
+    /// Takes the number of an event that is stored elsewhere.
     pub fn take_number(&mut self) -> u64 {
         let number = self.count;
         self.count += 1;
         number
     }
 
-    /// When the next event happens.
+    /// Time of the next event.
     pub fn next_at(&self) -> Option<Time> {
         if self.is_open {
             let children = self.heap.iter().skip(1).take(CHILDREN);
@@ -95,12 +94,12 @@ impl<E: Copy> Schedule<E> {
         first
     }
 
-    /// Events asked for so far.
+    /// Number of events requested so far.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Puts `due` in the first place, or below where it belongs.
+    /// Puts `due` at the top, or further down where it belongs.
     fn sink(&mut self, due: Due<E>) {
         let (heap, rank) = (self.heap.as_mut_slice(), due.rank());
         let mut at = 0;
@@ -130,7 +129,7 @@ impl<E: Copy> Schedule<E> {
     }
 }
 
-/// The first of the children of `at`, and its rank.
+/// The earliest child of `at`, and its rank.
 fn first_child<E>(heap: &[Due<E>], at: usize) -> Option<(usize, u128)> {
     let first = at * CHILDREN + 1;
     let sooner =
@@ -174,7 +173,7 @@ mod tests {
             let at = now + stream.below(50);
             schedule.set(Time(at), number);
             sorted.insert((at, number));
-            // Now and then none is left.
+            // Sometimes none is left.
             for _ in 0..stream.below(3) {
                 let until = now + stream.below(60);
                 let expected = sorted.first().copied().filter(|(at, _)| *at <= until);

@@ -1,7 +1,7 @@
-//! Waiting for one another, within one executor.
+//! Synchronisation of tasks within one executor.
 //!
-//! Everything here tolerates spurious wake-ups and dropped waiters: a waiter that is dropped leaves its queue, and one
-//! that was let in and is dropped before it noticed lets the next one in.
+//! Everything here tolerates spurious wake-ups and dropped waiters: a dropped waiter leaves its queue, and one that is dropped
+//! after it was admitted but before it ran admits the next.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -15,13 +15,13 @@ use brunt_units::Time;
 pub use crate::event::{Event, Sign, Until};
 use crate::{TaskId, Tasks};
 
-/// The timer of one task that waits again and again for something to happen or a time to come.
+/// The timer of one task that repeatedly waits for an event or a time.
 ///
-/// A task that sets a timer for each of its waits leaves one behind whenever something happened before; a busy one leaves
-/// thousands, which all ring. An alarm rings at the time that is asked for or, having been set before, earlier.
+/// A task that sets a timer for each wait leaves one behind whenever the event came first; a busy one leaves thousands, which all
+/// fire. An alarm fires at the requested time, or earlier if it was set before.
 pub struct Alarm {
     tasks: Tasks,
-    /// When the latest timer rings, or has rung.
+    /// When the latest timer fires, or has fired.
     rings: Cell<Time>,
 }
 
@@ -34,7 +34,7 @@ impl Alarm {
         }
     }
 
-    /// Wakes the running task, which is always the same, at `time` or before.
+    /// Wakes the running task, which must always be the same, at `time` or before.
     pub fn set(&self, now: Time, time: Time) {
         let waits = self.rings.get() > now;
         if waits && self.rings.get() <= time {
@@ -45,9 +45,9 @@ impl Alarm {
     }
 }
 
-/// At most so many at once, first come first.
+/// A semaphore: at most `count` permits at once, first come first served.
 ///
-/// A permit that is given back goes to the one who waits longest, not to whoever asks next.
+/// A returned permit goes to the task that has waited longest, not to the next one that asks.
 #[derive(Clone)]
 pub struct Limit(Rc<Gate>);
 
@@ -56,10 +56,10 @@ struct Gate {
     state: RefCell<GateState>,
 }
 
-/// Invariant: while anyone waits, no permit is free.
+/// Invariant: while a task waits, no permit is free.
 struct GateState {
     free: usize,
-    /// Who waits, by slot.
+    /// Waiting tasks, by slot.
     queue: VecDeque<u32>,
     slots: Vec<Slot>,
     unused: Vec<u32>,
@@ -68,7 +68,7 @@ struct GateState {
 #[derive(Clone, Copy)]
 enum Slot {
     Waiting(TaskId),
-    /// Has a permit and has not noticed.
+    /// Has a permit but has not run yet.
     LetIn,
 }
 
@@ -94,7 +94,7 @@ impl Limit {
         }
     }
 
-    /// A permit for the next who waits, or for nobody yet.
+    /// Gives a permit to the next waiting task, or marks it free.
     fn give_back(&self) {
         let state = &mut *self.0.state.borrow_mut();
         match state.queue.pop_front() {
@@ -175,7 +175,7 @@ impl Drop for Enter<'_> {
     }
 }
 
-/// One of them; dropping it lets the next in.
+/// One permit; dropping it admits the next task.
 pub struct Permit(Limit);
 
 impl Drop for Permit {
@@ -207,7 +207,7 @@ pub(crate) mod tests {
             let mut polls = 0_u64;
             poll_fn(|_| {
                 polls += 1;
-                // Woken a thousand times before its time has come, once in every tick.
+                // Woken a thousand times before the alarm is due, once per tick.
                 alarm.set(Time(polls - 1), Time(5_000));
                 tasks.wake(tasks.current());
                 (polls == 1_000)
@@ -295,7 +295,7 @@ pub(crate) mod tests {
             let held = limit.enter().await;
             assert!(patiently(&tasks, 3, limit.enter()).await.is_none());
             assert!(limit.0.state.borrow().queue.is_empty());
-            // Let in, and dropped before it is polled again.
+            // Admitted, and dropped before it is polled again.
             let mut enter = Box::pin(limit.enter());
             let mut context = Context::from_waker(std::task::Waker::noop());
             assert!(enter.as_mut().poll(&mut context).is_pending());
@@ -307,7 +307,7 @@ pub(crate) mod tests {
         });
     }
 
-    /// Random visitors, some impatient: never too many inside, and in the end every permit is back.
+    /// Random visitors, some impatient: never too many at once, and in the end every permit is back.
     #[test]
     fn no_permit_is_lost_or_doubled() {
         for seed in 0..30 {

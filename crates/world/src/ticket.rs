@@ -10,25 +10,25 @@ use brunt_units::{Span, Time};
 
 use crate::{Frame, IoError, Segment, Segments, TaskId, Tasks};
 
-/// Names an I/O in flight to the world below: a slot and how often it was used before.
+/// Identifies an I/O in flight: its slot, and how often the slot was used before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TicketId {
     /// Slot in the slab.
     pub slot: u32,
-    /// Generation of the slot.
+    /// How often the slot was used before.
     pub turn: u32,
 }
 
-/// How an I/O ended.
+/// The result of an I/O.
 #[derive(Debug)]
 pub struct Completion {
-    /// Success, or what went wrong.
+    /// Success, or the error.
     pub result: Result<(), IoError>,
-    /// When it was handed to [`crate::Disk::submit`].
+    /// When it was passed to [`crate::Disk::submit`].
     pub submitted_at: Time,
-    /// When the world below saw it done, before any continuation ran.
+    /// When the world saw its completion, before any continuation ran.
     pub done_at: Time,
-    /// The memory it was given.
+    /// Its memory.
     pub segments: Segments,
 }
 
@@ -59,7 +59,7 @@ impl Completion {
 }
 
 enum Slot {
-    /// Nobody's; the next free slot, if any.
+    /// Unused; the next free slot, if any.
     Free(Option<u32>),
     Pending {
         submitted_at: Time,
@@ -81,7 +81,7 @@ struct Slab {
     pending: usize,
 }
 
-/// The I/Os in flight of one executor. Cloning gives another handle.
+/// The I/Os in flight of one executor. A clone is another handle.
 #[derive(Clone)]
 pub struct Tickets {
     tasks: Tasks,
@@ -89,7 +89,7 @@ pub struct Tickets {
 }
 
 impl Tickets {
-    /// No I/O in flight; completions will wake tasks of `tasks`.
+    /// A slab without I/O; completions wake tasks of `tasks`.
     pub fn new(tasks: &Tasks) -> Self {
         Self {
             tasks: tasks.clone(),
@@ -97,7 +97,7 @@ impl Tickets {
         }
     }
 
-    /// A ticket for an I/O submitted now, and its name for [`Self::complete`].
+    /// A ticket for an I/O submitted now, and its id for [`Self::complete`].
     pub fn issue(&self, submitted_at: Time) -> (Ticket, TicketId) {
         let mut slab = self.slab.borrow_mut();
         let pending = Slot::Pending {
@@ -137,7 +137,8 @@ impl Tickets {
         )
     }
 
-    /// The I/O `id` ended at `done_at`: wakes who waits for it, or sends its frames home if nobody will.
+    /// Completes the I/O `id` at `done_at`: wakes the task that waits for it, or returns its frames to the pool if its ticket was
+    /// dropped.
     ///
     /// # Panics
     /// When `id` is not in flight: an I/O completes once.
@@ -183,7 +184,7 @@ impl Tickets {
         Rc::ptr_eq(&self.slab, &other.slab)
     }
 
-    /// I/Os submitted and not completed, with or without somebody who waits.
+    /// Number of I/Os in flight, including those whose ticket was dropped.
     pub fn in_flight(&self) -> usize {
         self.slab.borrow().pending
     }

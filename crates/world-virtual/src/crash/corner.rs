@@ -1,11 +1,11 @@
-//! The samples that find most mistakes: few, the same for every cut, and each says something when it fails.
+//! The samples that find most bugs: few, the same for every cut, and each failure is informative.
 
 use super::durable::Cursor;
 use super::pending::{Change, PendingWrite, Sector, attempt};
 use super::sample::{Sample, by_completion, lengthen, names_by_completion};
 use crate::{Inode, Step, Store};
 
-/// A sample that is not drawn, at a cut.
+/// A fixed sample, at a cut.
 pub(super) struct Corner {
     sample: Sample,
     oldest: Option<u32>,
@@ -59,7 +59,7 @@ impl Corner {
         self.sample != Sample::BytesOnly
     }
 
-    /// Whether a sector of a write that survives does.
+    /// Whether a sector of a surviving write survives.
     fn spares(&self, sector: usize) -> bool {
         match self.sample {
             Sample::MetadataOnly => false,

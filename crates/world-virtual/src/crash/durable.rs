@@ -1,7 +1,7 @@
-//! Walks along a journal: what is durable so far, and what is pending.
+//! Walks along a journal: tracks what is durable so far and what is pending.
 //!
-//! Invariants: `durable` holds every file that has a durable name or may get one, by the journal's own inodes. A
-//! pending change is of a file that `durable` holds, and stands in the order of submission.
+//! Invariants: `durable` holds every file that has a durable name or may get one, with the journal's own inodes. Pending changes
+//! belong to files in `durable`, and are in the order of submission.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use super::pending::{
 use crate::journal::{Action, Moment};
 use crate::{Inode, Journal, Step, Store};
 
-/// A place in a journal.
+/// A position in a journal.
 pub(super) struct Cursor<'j> {
     journal: &'j Journal,
     step: Step,
@@ -21,7 +21,7 @@ pub(super) struct Cursor<'j> {
 }
 
 impl<'j> Cursor<'j> {
-    /// Before everything.
+    /// The position before the first moment.
     pub(super) fn new(journal: &'j Journal) -> Self {
         Self {
             journal,
@@ -36,12 +36,12 @@ impl<'j> Cursor<'j> {
         self.step
     }
 
-    /// How many actions are neither durable nor impossible.
+    /// Number of pending actions: neither durable nor impossible.
     pub(super) fn pending(&self) -> usize {
         self.changes.len() + self.names.len()
     }
 
-    /// Goes on until `step` moments have passed.
+    /// Advances until `step` moments have passed.
     pub(super) fn advance(&mut self, step: Step) {
         let moments = &self.journal.moments()[self.step.0 as usize..step.0 as usize];
         for moment in moments {
@@ -80,7 +80,7 @@ impl<'j> Cursor<'j> {
     }
 
     fn push(&mut self, action: u32, file: Inode, change: Change<'j>) {
-        // What is done to a file that no crash can bring back does not matter.
+        // Changes of a file that no crash can bring back do not matter.
         if self.durable.length(file).is_some() {
             self.changes.push(PendingChange {
                 action,
@@ -128,7 +128,7 @@ impl<'j> Cursor<'j> {
     fn settle(&mut self, is_durable: impl Fn(&PendingChange<'j>) -> bool) {
         let mut settled: Vec<_> = self.changes.extract_if(.., |c| is_durable(c)).collect();
         settled.sort_by_key(|change| change.completed);
-        // A shrinking that completed before a durable write is durable with it.
+        // A shrinking that completed before a durable write is durable with that write.
         let mut shrinkings = Vec::new();
         for change in &settled {
             shrinkings.extend(self.changes.extract_if(.., |other| {
@@ -162,7 +162,7 @@ impl<'j> Cursor<'j> {
         }
     }
 
-    /// What `durable` does to other pending writes in its range.
+    /// Applies the effect of `durable` to other pending writes in its range.
     fn overrule(&mut self, durable: &PendingChange<'j>, (from, to): (u64, u64)) {
         for other in &mut self.changes {
             let (Change::Write(write), Some(completed)) = (&mut other.change, other.completed)
@@ -184,7 +184,7 @@ impl<'j> Cursor<'j> {
         });
     }
 
-    /// Lengths from before a durable shrinking cannot come back.
+    /// Drops lengths from before a durable shrinking; they cannot come back.
     fn drop_older_lengths(&mut self, durable: &PendingChange<'j>) {
         self.changes.retain(|other| {
             let older = other.completed.is_some() && other.completed < durable.completed;
@@ -192,7 +192,7 @@ impl<'j> Cursor<'j> {
         });
     }
 
-    /// A sync of `directory`, submitted at `before`, has completed.
+    /// Handles the completion of a sync of `directory` that was submitted at `before`.
     fn sync_names(&mut self, directory: &Path, before: Step) {
         for name in &mut self.names {
             if name.completed.is_some_and(|step| step < before) {
@@ -203,7 +203,7 @@ impl<'j> Cursor<'j> {
             .names
             .extract_if(.., |name| name.unsynced.is_empty())
             .collect();
-        // Earlier changes of the same names go with them, and so on.
+        // Earlier changes of the same names become durable with them, recursively.
         let mut looked_at = 0;
         while let Some(name) = settled.get(looked_at).cloned() {
             settled.extend(self.names.extract_if(.., |other| {
@@ -221,7 +221,7 @@ impl<'j> Cursor<'j> {
         }
     }
 
-    /// Forgets files that have no durable name and cannot get one.
+    /// Drops files that have no durable name and cannot get one.
     fn forget_files(&mut self) {
         let possible: Vec<Inode> = self.names.iter().map(|name| name.change.file()).collect();
         self.durable.drop_unnamed(&possible);

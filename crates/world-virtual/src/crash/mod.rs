@@ -1,4 +1,4 @@
-//! Crash images: what the files may look like after the power went off at any step of a journal.
+//! Crash images: possible states of the files after a power failure at any step of a journal.
 //!
 //! ```text
 //!    journal --- cut ---> durable state (certain)  +  pending actions (each may have happened, or a part of it)
@@ -6,24 +6,22 @@
 //!                         sample: which of them, torn where, in which order  --->  Store
 //! ```
 //!
-//! The rules are the durability contract of [`brunt_world::Disk`], read as unkindly as it can be:
+//! The rules are the durability contract of [`brunt_world::Disk`], in its worst-case reading:
 //!
-//! * **Bytes.** A write through that completed is durable, and so is a write that completed before a sync of its file
-//!   was submitted that completed. Of every other write, in flight or completed, any set of 512-byte sectors may be
-//!   there, whatever became of the others, and later writes do not need earlier ones. What completed before
-//!   a durable write to the same sector was submitted is gone for good. Two writes in flight together have no order:
-//!   until both are durable, either may be found; then the one that completed last is.
-//! * **Lengths.** A file is at least as long as its durable writes need. Growing by
-//!   [`brunt_world::Volume::allocate`] is durable after a sync, like a write. A write past the end may leave its length
-//!   without its bytes, which then are zero. Shrinking may be lost, but not while a write that completed after it
-//!   is durable, or that write would be cut off.
-//! * **Names.** A change is durable once every directory it touches was synced after it completed; earlier changes of
-//!   the same names are durable with it. Of the others any may have happened, in any order in which they can: a file
-//!   can be renamed only from the name it has, and created only where no name is. Each happens wholly or not at all. A
-//!   file without a name is gone.
+//! * **Bytes.** A write-through that completed is durable. So is a write that completed before a sync of its file was submitted, if
+//!   that sync completed. Of every other write, in flight or completed, any set of 512-byte sectors may survive, whatever happened
+//!   to the others; later writes do not need earlier ones. Data that completed before a durable write to the same sector was
+//!   submitted is gone for good. Two concurrent writes have no order: until both are durable, either may be found; then the one
+//!   that completed last is.
+//! * **Lengths.** A file is at least as long as its durable writes need. Growing by [`brunt_world::Volume::allocate`] is durable
+//!   after a sync, like a write. A write past the end may leave its length without its bytes, which then read as zero. Shrinking
+//!   may be lost, but not if a write that completed after it is durable; otherwise that write would be cut off.
+//! * **Names.** A change is durable once every directory it touches was synced after it completed; earlier changes of the same
+//!   names are durable with it. Any of the others may have happened, in any possible order: a file can be renamed only from the
+//!   name it has, and created only under a free name. Each happens completely or not at all. A file without a name is gone.
 //!
-//! Making an image forks the durable store and writes what survives: microseconds for tiny files. Moving on from
-//! one cut to the next costs what happened between them, going back costs the way from the beginning: go forwards.
+//! Making an image forks the durable store and writes what survives: microseconds for tiny files. Advancing to the next cut costs
+//! only the moments between; going back costs the whole way from the beginning. So go forwards.
 
 mod corner;
 mod durable;
@@ -69,8 +67,8 @@ impl<'j> CrashImages<'j> {
         }
     }
 
-    /// Where to cut: before anything happened, and after every submission and completion together with the marks that
-    /// follow it, because those were set knowing it.
+    /// The steps at which to cut: before the first moment, and after every submission and completion including the marks that
+    /// follow it, because the test set those afterwards.
     pub fn cuts(&self) -> Vec<Step> {
         let moments = self.journal.moments();
         let ends = (0..).zip(moments).filter_map(|(step, moment)| {
@@ -81,7 +79,7 @@ impl<'j> CrashImages<'j> {
         ends.chain([Step(last)]).collect()
     }
 
-    /// What the files may look like after a crash at `cut`: everything durable, and of the rest what `sample` says.
+    /// The files after a crash at `cut`: everything durable, and of the rest what `sample` selects.
     ///
     /// Equal arguments give equal images.
     ///
@@ -92,7 +90,7 @@ impl<'j> CrashImages<'j> {
         sample::image(&self.cursor, sample)
     }
 
-    /// Actions whose fate is open at `cut`; when there are none, all its images are equal.
+    /// Number of actions that are undecided at `cut`; with none, all its images are equal.
     pub fn pending(&mut self, cut: Step) -> usize {
         self.go_to(cut);
         self.cursor.pending()

@@ -5,15 +5,14 @@ use std::path::Path;
 use crate::journal::{Content, NameChange};
 use crate::{Inode, SECTOR_BYTES, Step, Store};
 
-/// What may become of one sector of a pending write.
+/// The possible fate of one sector of a pending write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sector {
     /// It may survive, and will once the write is durable.
     Open,
-    /// It may survive, but a durable write that was in flight with it completed later and stays above it for good
-    /// when both are durable.
+    /// It may survive, but a concurrent durable write completed later and stays on top of it once both are durable.
     Overtaken,
-    /// A durable write came after it.
+    /// A later write to it is durable.
     Dead,
 }
 
@@ -40,7 +39,7 @@ impl<'j> PendingWrite<'j> {
         self.offset + self.content.length()
     }
 
-    /// Gives the sectors that lie in `from .. to` (bytes of the file) another fate; the dead stay dead.
+    /// Sets the fate of the sectors in `from .. to` (bytes of the file); dead ones stay dead.
     pub(super) fn doom(&mut self, from: u64, to: u64, fate: Sector) {
         let (from, to) = (from.max(self.offset), to.min(self.end()));
         if from >= to {
@@ -57,7 +56,7 @@ impl<'j> PendingWrite<'j> {
         }
     }
 
-    /// Writes the sectors that `survives` wants, in runs.
+    /// Writes the sectors that `survives` selects, in runs.
     pub(super) fn apply(
         &self,
         store: &mut Store,
@@ -104,7 +103,7 @@ impl PendingLength {
         self.to < self.from
     }
 
-    /// Growing never shortens a file that others made longer meanwhile.
+    /// Growing never shortens a file that became longer meanwhile.
     pub(super) fn apply(self, store: &mut Store, file: Inode) {
         let length = store.length(file).unwrap_or_default();
         if self.is_shrinking() {
@@ -115,7 +114,7 @@ impl PendingLength {
     }
 }
 
-/// What is pending on a file.
+/// A pending change of a file.
 #[derive(Clone, Debug)]
 pub(super) enum Change<'j> {
     Write(PendingWrite<'j>),
@@ -128,7 +127,7 @@ pub(super) struct PendingChange<'j> {
     pub(super) action: u32,
     pub(super) file: Inode,
     pub(super) submitted: Step,
-    /// None while in flight.
+    /// `None` while in flight.
     pub(super) completed: Option<Step>,
     pub(super) change: Change<'j>,
 }
@@ -165,7 +164,7 @@ fn directory(path: &Path) -> &Path {
     path.parent().unwrap_or(Path::new(""))
 }
 
-/// Makes a change of names that has certainly happened.
+/// Applies a change of a name that has certainly happened.
 pub(super) fn force(store: &mut Store, change: &NameChange) {
     match change {
         NameChange::Create { path, file } => store.link(path, *file),
@@ -183,7 +182,7 @@ fn unlink(store: &mut Store, path: &Path, file: Inode) {
     }
 }
 
-/// Makes a change of names if it can happen to these names.
+/// Applies a change of a name if it is possible with the current names.
 pub(super) fn attempt(store: &mut Store, change: &NameChange) {
     let can = match change {
         NameChange::Create { path, .. } => store.find(path).is_none(),

@@ -1,7 +1,7 @@
 //! Samples drawn from a seed.
 //!
-//! A sample first draws how much of everything survives, then what: a fair coin for every sector alone would never show
-//! a world in which nearly everything, or nearly nothing, is lost.
+//! A sample first draws how much of each kind survives, then which parts. A fair coin for every sector would never produce an image
+//! in which nearly everything, or nearly nothing, is lost.
 
 use brunt_world::random::Stream;
 
@@ -10,7 +10,7 @@ use super::pending::{Change, PendingWrite, Sector, attempt};
 use super::sample::{by_completion, lengthen, names_by_completion};
 use crate::{Inode, Step, Store};
 
-/// How likely things survive in one random image, in percent.
+/// Survival probabilities in one random image, in percent.
 pub(super) struct Odds {
     bytes: u32,
     in_flight: u32,
@@ -36,7 +36,7 @@ impl Odds {
         }
     }
 
-    /// Adds what survives of the pending actions to the durable ones in `store`.
+    /// Adds the surviving parts of the pending actions to the durable ones in `store`.
     pub(super) fn image(&self, cursor: &Cursor<'_>, store: &mut Store, stream: &mut Stream) {
         let mut changes = by_completion(&cursor.changes);
         let mut names = names_by_completion(&cursor.names);
@@ -83,14 +83,14 @@ impl Odds {
     }
 }
 
-/// How a write that survives is torn.
+/// How a surviving write is torn.
 enum Tear {
     Whole,
-    /// Each sector alone.
+    /// Each sector independently.
     Everywhere,
-    /// The sectors before one.
+    /// The sectors before this one.
     Before(usize),
-    /// The sectors from one on.
+    /// The sectors from this one on.
     From(usize),
 }
 

@@ -1,5 +1,4 @@
-//! Which of the pending actions survive: a few corners first ([`super::corner`]), then random ones
-//! ([`super::random`]).
+//! Selects the pending actions that survive: first a few corner cases ([`super::corner`]), then random ones ([`super::random`]).
 
 use brunt_world::random::Streams;
 
@@ -9,23 +8,22 @@ use super::pending::{PendingChange, PendingName, PendingWrite, Sector};
 use super::random::Odds;
 use crate::{Inode, Store};
 
-/// What survives of the pending actions at a cut.
+/// Which of the pending actions at a cut survive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sample {
     /// Nothing.
     Nothing,
-    /// Everything, in the order of completion, I/Os in flight included: the files as a process that died would leave
-    /// them.
+    /// Everything, in the order of completion, including I/Os in flight: the files as a killed process would leave them.
     Everything,
-    /// What has completed: a volatile cache that was saved at the last moment.
+    /// Everything that has completed: a volatile cache that was saved at the last moment.
     Completed,
-    /// Only what is in flight: a device that writes the newest first.
+    /// Only actions in flight: a device that writes the newest first.
     InFlight,
-    /// Only the action that was submitted last.
+    /// Only the action submitted last.
     Newest,
-    /// Everything but the action that was submitted first.
+    /// Everything but the action submitted first.
     AllButOldest,
-    /// Written bytes, but no name and no length that does not come with them.
+    /// Written bytes, but no names, and no lengths except those that come with the bytes.
     BytesOnly,
     /// Names and lengths, but no bytes: new files full of zeros.
     MetadataOnly,
@@ -38,7 +36,7 @@ pub enum Sample {
 }
 
 impl Sample {
-    /// The samples that are not drawn.
+    /// The fixed samples.
     pub const CORNERS: [Self; 10] = [
         Self::Nothing,
         Self::Everything,
@@ -52,7 +50,7 @@ impl Sample {
         Self::TornOdd,
     ];
 
-    /// The corners, then random ones: so that the first few samples of any search are the ones that matter most.
+    /// The corner cases, then random samples, so that the first few samples of any search are the most important ones.
     pub fn nth(number: u64) -> Self {
         let corner = usize::try_from(number).ok();
         let corner = corner.and_then(|number| Self::CORNERS.get(number));
@@ -60,7 +58,7 @@ impl Sample {
     }
 }
 
-/// The files at the cursor, and of what is pending what `sample` says.
+/// The files at the cursor, with the pending actions that `sample` selects.
 pub(super) fn image(cursor: &Cursor<'_>, sample: Sample) -> Store {
     let mut store = cursor.durable.fork();
     match sample {
@@ -75,7 +73,7 @@ pub(super) fn image(cursor: &Cursor<'_>, sample: Sample) -> Store {
     store
 }
 
-/// In the order in which they completed, then what is in flight.
+/// The changes in the order of completion, then those in flight.
 pub(super) fn by_completion<'a, 'j>(
     changes: &'a [PendingChange<'j>],
 ) -> Vec<&'a PendingChange<'j>> {
@@ -84,7 +82,7 @@ pub(super) fn by_completion<'a, 'j>(
     changes
 }
 
-/// The same for names.
+/// The same for changes of names.
 pub(super) fn names_by_completion<'a, 'j>(
     names: &'a [PendingName<'j>],
 ) -> Vec<&'a PendingName<'j>> {
@@ -93,7 +91,7 @@ pub(super) fn names_by_completion<'a, 'j>(
     names
 }
 
-/// The length that a write needs may survive without its bytes.
+/// Applies the length that a write needs, which may survive without its bytes.
 pub(super) fn lengthen(store: &mut Store, file: Inode, write: &PendingWrite<'_>) {
     let is_cut = write.sectors.last() == Some(&Sector::Dead);
     if !is_cut && store.length(file) < Some(write.end()) {

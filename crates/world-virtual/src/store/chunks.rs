@@ -1,10 +1,9 @@
 //! The bytes of one file.
 //!
-//! Chunks of 4 KiB lie in groups of 64 (256 KiB). A chunk that was never written is absent and reads as zero. Groups
-//! keep the first change after a fork cheap (one group is copied, 64 counts go up) and holes free, however long
-//! the file.
+//! Chunks of 4 KiB are in groups of 64 (256 KiB). A chunk that was never written is absent and reads as zero. Groups make the first
+//! change after a fork cheap (one group is copied, 64 counts go up) and holes free, at any file length.
 //!
-//! Invariant: no byte at or past `length` is anything but zero, so growing never shows what was cut off.
+//! Invariant: every byte at or past `length` is zero, so growing never exposes what was cut off.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -90,7 +89,7 @@ impl FileBytes {
             let group = Rc::make_mut(self.groups.entry(piece.group).or_default());
             let chunk = &mut group.0[piece.chunk];
             match <[u8; CHUNK_BYTES]>::try_from(part) {
-                // A whole chunk is replaced, not copied first.
+                // A whole chunk is replaced without being copied first.
                 Ok(whole) => *chunk = Some(Rc::new(whole)),
                 Err(_) => {
                     let chunk = chunk.get_or_insert_with(|| Rc::new([0; CHUNK_BYTES]));
@@ -116,7 +115,7 @@ impl FileBytes {
         self.length = length;
     }
 
-    /// Makes a range zero without touching the length. Walks groups that are there, not holes.
+    /// Zeroes a range without changing the length. Visits existing groups only, not holes.
     fn clear(&mut self, offset: u64, length: u64) {
         if length == 0 {
             return;
@@ -138,7 +137,7 @@ impl FileBytes {
         }
     }
 
-    /// Length, and every chunk that is not all zero.
+    /// Hashes the length and every chunk that is not all zero.
     pub(super) fn digest(&self, digest: &mut Digest) {
         digest.mix(self.length);
         for (number, group) in &self.groups {
@@ -166,7 +165,7 @@ mod tests {
         index(stream.below(bound))
     }
 
-    /// The slow obvious file: a vector.
+    /// A simple reference: a vector.
     #[test]
     fn a_file_is_a_vector_of_bytes() {
         let mut stream = Streams::new(3).named("chunks");

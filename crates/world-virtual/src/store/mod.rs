@@ -1,17 +1,16 @@
-//! The bytes and the names of a virtual world, copied on write.
+//! Bytes and names of a virtual world, copied on write.
 //!
 //! ```text
 //!    Store -> names: full path -> Inode
 //!          -> files: Inode -> FileBytes -> groups of 64 chunks of 4 KiB
 //! ```
 //!
-//! Every arrow is an `Rc`: [`Store::fork`] copies three words, and the first change after it copies only the way from
-//! the root to the chunk that changes. That is what makes thousands of crash images a second possible.
+//! Every arrow is an `Rc`: [`Store::fork`] copies three words, and the first change after it copies only the path from the root to
+//! the changed chunk. This allows thousands of crash images per second.
 //!
-//! Names are flat: a directory is there as soon as somebody names it. A file without a name lives on until
-//! [`Store::drop_unnamed`].
+//! Names are flat: a directory exists as soon as a name uses it. A file without a name stays until [`Store::drop_unnamed`].
 //!
-//! Content-free writers (ghost segments) use the same store: what was never written takes no room, only lengths.
+//! Content-free writers (ghost segments) use the same store: unwritten data take no space, only lengths.
 
 mod chunks;
 
@@ -23,7 +22,7 @@ use std::rc::Rc;
 use crate::Digest;
 use chunks::FileBytes;
 
-/// A file, whatever its name. Never used again within one store and its forks' ancestors.
+/// A file, independent of its name. Never reused within one store and its forks' ancestors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Inode(pub u32);
 
@@ -54,12 +53,12 @@ impl Store {
             .map(|(path, inode)| (path.as_path(), *inode))
     }
 
-    /// The file called `path`.
+    /// The file named `path`.
     pub fn find(&self, path: &Path) -> Option<Inode> {
         self.names.get(path).copied()
     }
 
-    /// What lies directly in `directory`, files and directories, sorted.
+    /// The files and directories directly in `directory`, sorted.
     pub fn list(&self, directory: &Path) -> Vec<&OsStr> {
         let beyond = self.names.range(directory.to_path_buf()..);
         let mut names: Vec<&OsStr> = beyond
@@ -78,7 +77,7 @@ impl Store {
         inode
     }
 
-    /// An empty file of this number, unless there is one.
+    /// Adds an empty file with this number, if it does not exist.
     pub(crate) fn insert_file(&mut self, inode: Inode) {
         if !self.files.contains_key(&inode) {
             Rc::make_mut(&mut self.files).insert(inode, Rc::default());
@@ -86,7 +85,7 @@ impl Store {
         }
     }
 
-    /// Calls `inode` by `path`, instead of whatever was called so before.
+    /// Names `inode` as `path`; a file with that name loses it.
     ///
     /// # Panics
     /// When there is no such file.
@@ -95,19 +94,19 @@ impl Store {
         Rc::make_mut(&mut self.names).insert(path.to_path_buf(), inode);
     }
 
-    /// Takes a name away: whose it was.
+    /// Removes a name; returns its file.
     pub fn unlink(&mut self, path: &Path) -> Option<Inode> {
         self.find(path)?;
         Rc::make_mut(&mut self.names).remove(path)
     }
 
-    /// Forgets a file's bytes. It must have no name.
+    /// Drops a file. It must have no name.
     pub fn drop_file(&mut self, inode: Inode) {
         debug_assert!(self.names.values().all(|named| *named != inode));
         Rc::make_mut(&mut self.files).remove(&inode);
     }
 
-    /// Forgets every file that has no name and is not in `keep`.
+    /// Drops every file that has no name and is not in `keep`.
     pub fn drop_unnamed(&mut self, keep: &[Inode]) {
         let mut named: Vec<Inode> = self.names.values().chain(keep).copied().collect();
         named.sort_unstable();
@@ -122,25 +121,25 @@ impl Store {
         self.files.get(&inode).map(|file| file.length())
     }
 
-    /// Reads; what was never written, and what lies past the end, is zero.
+    /// Reads; unwritten data and data past the end are zero.
     ///
     /// # Panics
-    /// When there is no such file; so do all that follow.
+    /// When there is no such file; likewise in the methods below.
     pub fn read(&self, inode: Inode, offset: u64, into: &mut [u8]) {
         self.files[&inode].read(offset, into);
     }
 
-    /// Writes, making the file longer when the range reaches past its end.
+    /// Writes; extends the file when the range reaches past its end.
     pub fn write(&mut self, inode: Inode, offset: u64, bytes: &[u8]) {
         self.file(inode).write(offset, bytes);
     }
 
-    /// Makes a range zero, and the file longer when the range reaches past its end. Takes no room.
+    /// Zeroes a range; extends the file when the range reaches past its end. Takes no memory.
     pub fn write_zeros(&mut self, inode: Inode, offset: u64, length: u64) {
         self.file(inode).write_zeros(offset, length);
     }
 
-    /// Makes the file exactly `length` bytes long; new ones are zero.
+    /// Makes the file exactly `length` bytes long; new bytes are zero.
     pub fn set_length(&mut self, inode: Inode, length: u64) {
         self.file(inode).set_length(length);
     }
@@ -150,7 +149,7 @@ impl Store {
         Rc::make_mut(file.expect("the file exists"))
     }
 
-    /// Makes `path` a file with this content, whatever it was: for tests and fixtures.
+    /// Makes `path` a file with this content, for tests and fixtures.
     pub fn put(&mut self, path: &Path, content: &[u8]) -> Inode {
         let inode = self.new_file();
         self.write(inode, 0, content);
@@ -158,7 +157,7 @@ impl Store {
         inode
     }
 
-    /// The whole content of `path`: for tests and fixtures.
+    /// The whole content of `path`, for tests and fixtures.
     pub fn get(&self, path: &Path) -> Option<Vec<u8>> {
         let inode = self.find(path)?;
         let length = usize::try_from(self.length(inode)?).ok()?;
@@ -167,7 +166,7 @@ impl Store {
         Some(content)
     }
 
-    /// Names, lengths and contents, hashed; reads everything. How holes are kept does not matter.
+    /// A hash of names, lengths and contents; reads everything. The representation of holes does not matter.
     pub fn digest(&self) -> Digest {
         let mut digest = Digest::default();
         for (path, inode) in self.names() {

@@ -1,4 +1,4 @@
-//! The executor against theory: a closed network whose mean response is known.
+//! The executor compared with theory: a closed network with a known mean response.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -9,8 +9,8 @@ use brunt_world_virtual::{VirtualOptions, VirtualWorld};
 
 const SERVICE: Span = Span::millis(5);
 
-/// Mean response in milliseconds of `sessions` that each wait, first come first served, at one of `disks` drawn
-/// uniformly, are served for an exponentially distributed time, and draw again; and the digest of the run.
+/// Mean response in milliseconds of `sessions` that each queue, first come, first served, at one of `disks` drawn uniformly, are
+/// served for an exponentially distributed time, and draw again; and the digest of the run.
 fn mean_response_ms(seed: u64, sessions: u32, disks: u64, seconds: u64) -> (f64, u64) {
     let mut made = VirtualWorld::new(VirtualOptions::new(seed));
     let world = made.world.clone();

@@ -1,4 +1,4 @@
-//! The virtual world passes the suite of all worlds, however its device and its landing are set.
+//! The virtual world passes the conformance suite with every kind of device and landing.
 
 use std::num::NonZeroU32;
 use std::path::Path;
@@ -17,7 +17,7 @@ fn pass(options: impl Fn() -> VirtualOptions) {
             made.executor.block_on(future);
         }
     }
-    // And all in one world, one after the other.
+    // Then all of them in one world, one after the other.
     let mut made = VirtualWorld::new(options());
     let all = conformance::run(made.world.clone(), "somewhere".into());
     made.executor.block_on(all);
@@ -61,7 +61,7 @@ fn a_disk_that_completes_out_of_order_conforms() {
     }
 }
 
-/// A disk with a mistake in it, to see that the suite sees it.
+/// A disk with a bug, to check that the suite detects it.
 struct Wrong<F>(Rc<dyn Disk>, F);
 
 impl<F: Fn(&mut Io)> Disk for Wrong<F> {

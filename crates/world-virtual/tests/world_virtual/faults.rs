@@ -1,4 +1,4 @@
-//! Faults around a disk: without a plan it conforms, and each fault does what it says, at its place alone.
+//! Faults around a disk: without a plan it conforms, and each fault has its effect, at its place only.
 
 use std::path::Path;
 use std::rc::Rc;
@@ -17,7 +17,7 @@ fn a_disk_without_faults_conforms() {
     }
 }
 
-/// Three blocks of a file are written with ones, with the fault at the middle one, and then with twos; what is read then.
+/// Writes three blocks of a file with ones, with the fault at the middle one, and then with twos; returns what is read then.
 fn read_after(kind: FaultKind, change: impl Fn(&mut Fault)) -> (Result<Vec<u8>, IoError>, u64) {
     let mut made = VirtualWorld::new(VirtualOptions::default());
     let mut fault = Fault::new(kind, "file", 4096..8192);
@@ -48,7 +48,7 @@ async fn write(world: &World, file: FileId, byte: u8) -> Result<(), IoError> {
     world.disk.submit(io).await.result
 }
 
-/// What is read of the middle block when nothing else changed.
+/// The content read from the middle block when nothing else changed.
 fn middle(kind: FaultKind) -> Vec<u8> {
     let (read, struck) = read_after(kind, |_| {});
     let read = read.unwrap();
@@ -89,8 +89,8 @@ fn writes_are_lost_torn_and_led_astray_at_their_place_alone() {
     assert_eq!((astray[4096], astray[8192]), (1, 2));
 }
 
-/// A fault without a place, before reads of a file of eight blocks. Those of `data` are filled with their numbers, the others are
-/// blank. What each read gives.
+/// A fault without a place, before reads of a file of eight blocks. The blocks of `data` are filled with their numbers, the others
+/// are blank. Returns the result of each read.
 fn lying_in_wait(kind: FaultKind, data: &'static [u8], reads: &'static [u8]) -> Vec<u8> {
     let mut made = VirtualWorld::new(VirtualOptions::default());
     let fault = Fault {
@@ -123,7 +123,7 @@ fn lying_in_wait(kind: FaultKind, data: &'static [u8], reads: &'static [u8]) -> 
 fn a_fault_settles_only_where_data_lies() {
     let zeroed = lying_in_wait(FaultKind::Zeroed, &[1, 2], &[0, 1, 2, 1]);
     assert_eq!(zeroed, [0, 0, 2, 0], "on block 1, as block 0 is blank");
-    // Two blocks on from 1 it is blank, and two blocks on from 7 the file has ended.
+    // Two blocks after block 1 is a blank one, and two blocks after block 7 is past the end.
     let astray = FaultKind::MisdirectedRead(8192);
     let astray = lying_in_wait(astray, &[1, 2, 4, 7], &[1, 7, 2, 1]);
     assert_eq!(astray, [1, 7, 4, 1]);

@@ -1,4 +1,4 @@
-//! The virtual world as its users see it: time, repetition, volumes.
+//! The virtual world as its users see it: time, determinism, volumes.
 
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ fn jittered(seed: u64) -> VirtualOptions {
     }
 }
 
-/// What is left of a run.
+/// The outcome of a run.
 #[derive(Debug, PartialEq)]
 struct Left {
     digest: u64,
@@ -102,7 +102,7 @@ fn only_what_storage_does_changes_the_digest_of_requests() {
     assert_eq!((timers.requests, timers.end), (alone.requests, alone.end));
 }
 
-/// One write; its digest.
+/// The digest of one write.
 fn one_write(path: &'static str, offset: u64, bytes: usize, begin: u64, latency: Span) -> u64 {
     let device = Delay(move |_: Time, _: &Request| latency);
     let mut made = VirtualWorld::new(VirtualOptions {
@@ -196,7 +196,7 @@ fn completions_are_stamped_when_the_device_says() {
             assert_eq!(done.submitted_at, begin);
             assert_eq!(done.done_at, begin + Span::micros(page + 1));
         }
-        // Ghosts moved no bytes, and the file has its length.
+        // Ghosts moved no bytes, but the file has its length.
         assert_eq!(world.volume.length(file).await, Ok(8 * 4096));
         assert_eq!(world.disk.submit(ghost(Op::Read, 7)).await.result, Ok(()));
         let past = world.disk.submit(ghost(Op::Read, 8)).await.result;
@@ -232,7 +232,7 @@ fn volumes_have_room_of_their_own() {
         assert_ne!(other.volume, room.volume);
         let across = volume.rename(log, Path::new("/data/log")).await;
         assert!(matches!(across, Err(VolumeError::Other(_))));
-        // A removed file takes its room until it is closed.
+        // A removed file takes its space until it is closed.
         volume.remove(log).await.unwrap();
         assert_eq!(volume.space(log).await.unwrap().free_bytes, 0);
         volume.close(file).await.unwrap();
@@ -273,7 +273,7 @@ fn overlapping_writes_in_flight_are_torn_where_asked() {
     assert!((8..56).contains(&torn(Landing::Torn)));
 }
 
-/// A read that was past the end when it was submitted and is not when it completes has all its bytes.
+/// A read that is past the end at submission, but not at completion, has all its bytes.
 #[test]
 fn a_read_overtaken_by_growth_is_whole() {
     for seed in 0..20 {

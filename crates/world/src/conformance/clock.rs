@@ -27,7 +27,7 @@ pub(super) async fn clock_never_goes_back(probe: Probe) {
 pub(super) async fn sleeps_end_in_order(probe: Probe) {
     let start = probe.world.clock.now() + Span::millis(1);
     let order = Rc::new(RefCell::new(Vec::new()));
-    // Two for each time, asked for in an order that is neither rising nor falling.
+    // Two for each time, requested in an order that neither rises nor falls.
     let sleepers: Vec<_> = (0..40_u64)
         .map(|number| {
             let until = start + Span::micros(500) * (number * 7 % 20);
@@ -58,7 +58,7 @@ pub(super) async fn spending_lets_others_run(probe: Probe) {
             clock.spend(Span::micros(10)).await;
         }
     });
-    // A task that only computes, for 20 ms at the very most, must not keep another from running.
+    // A task that only computes, for at most 20 ms, must not keep another from running.
     let before = probe.world.clock.now();
     let mut spent = 0;
     while ran.get() == 0 {

@@ -1,4 +1,4 @@
-//! Bytes: what is written is read, and what is wrong is refused.
+//! Data: what is written can be read, and wrong requests are refused.
 
 use std::rc::Rc;
 
@@ -14,7 +14,7 @@ fn fill(frame: Frame) -> Segments {
     [Segment::Fill(frame)].into_iter().collect()
 }
 
-/// Random writes of all sizes and segment counts, held against a vector.
+/// Random writes of all sizes and segment counts, compared with a vector.
 pub(super) async fn written_bytes_are_read_back(probe: Probe) {
     const FILE_BYTES: usize = 1 << 20;
     let mut stream = probe.stream();

@@ -1,11 +1,11 @@
-//! I/Os in flight: many of them, dropped ones, and what happens around them.
+//! I/Os in flight: many at once, dropped ones, and other requests meanwhile.
 
 use std::rc::Rc;
 
 use super::Probe;
 use crate::{Class, Frame, FramePlace, Io, IoError, Op, Segments};
 
-/// Each of many reads and writes in flight together completes once, with its own bytes.
+/// Each of many concurrent reads and writes completes once, with its own bytes.
 pub(super) async fn many_in_flight_complete_once(probe: Probe) {
     const PAGES: u64 = 300;
     let file = probe.create("file").await;
@@ -48,7 +48,7 @@ pub(super) async fn many_in_flight_complete_once(probe: Probe) {
     probe.close(file).await;
 }
 
-/// Frames of this size belong to this check alone, so that what comes back can be told.
+/// Only this check uses frames of this size, so it can count the returned ones.
 const ODD_FRAME: usize = 19 * 4096;
 
 pub(super) async fn dropped_tickets_give_frames_back(probe: Probe) {
@@ -66,7 +66,7 @@ pub(super) async fn dropped_tickets_give_frames_back(probe: Probe) {
             probe.good(ticket.await.result, "read");
         }
     }
-    // Whoever takes and keeps frames of this size gets all sixteen again, once nothing is in flight.
+    // Once nothing is in flight, all sixteen frames of this size can be taken again.
     let mut kept: Vec<Frame> = Vec::new();
     probe
         .eventually("the return of dropped frames", async || {

@@ -1,4 +1,4 @@
-//! Names, lengths and room.
+//! Names, lengths and space.
 
 use super::Probe;
 use crate::{FileId, IoError, Op, OpenMode, Segment, VolumeError};
@@ -107,7 +107,7 @@ pub(super) async fn allocation_reads_as_zero(probe: Probe) {
     probe.ensure(zero, "allocated bytes are not zero");
     probe.write_fill(file, (1 << 20) - 4096, 4096, 3).await;
     probe.equal(probe.length(file).await, 1 << 20, "length when written");
-    // Exactly so long: shorter too, and what was cut off does not come back.
+    // The exact length: shorter too, and what was cut off does not come back.
     probe.good(volume.allocate(file, 4096).await, "allocate of less");
     probe.equal(probe.length(file).await, 4096, "length when cut");
     let segments = [Segment::Fill(probe.world.frames.take(4096))];

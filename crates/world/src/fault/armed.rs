@@ -1,12 +1,12 @@
-//! When a fault strikes: counting the requests that touch its place.
+//! When a fault strikes: counts the requests that touch its place.
 //!
 //! ```text
 //!    touches:   1  2  3  4  5  6  7 ...
 //!    after = 3          |strikes, `times` times|  passes again
 //! ```
 //!
-//! A fault without a place lies in wait. Which request comes next is a matter of timing, and a fault in blank bytes shows as
-//! another error or not at all. So it settles only where there is data: what it does follows from the plan alone.
+//! A fault without a place lies in wait. Timing decides which request comes next, and a fault in blank bytes shows as another error
+//! or not at all. So it settles only where there is data: its effect follows from the plan alone.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -15,9 +15,9 @@ use std::path::{Path, PathBuf};
 use super::{Fault, FaultKind};
 use crate::{Class, FileId, Io, Op};
 
-/// What becomes of a request that meets a fault.
+/// The effect of a fault on a request.
 pub(super) enum Meeting {
-    /// Nothing.
+    /// None.
     Passes,
     /// The fault strikes it.
     Strikes,
@@ -25,12 +25,12 @@ pub(super) enum Meeting {
     Settles(Range<u64>),
 }
 
-/// A fault and how often it was met.
+/// A fault and its counters.
 pub(super) struct Armed {
     pub(super) fault: Fault,
     met: u64,
     pub(super) struck: u64,
-    /// What stood at the place before the last write that touched it, by file.
+    /// Content of the place before the last write that touched it, by file.
     pub(super) former: BTreeMap<FileId, Vec<u8>>,
 }
 
@@ -60,7 +60,7 @@ impl Armed {
             match io.op {
                 Op::Read if has_former => {}
                 Op::Read => return Meeting::Passes,
-                // Watched until the lie begins, which then stays the same.
+                // Watched until the first stale read, which fixes the content.
                 _ if self.struck == 0 => return Meeting::Strikes,
                 _ => return Meeting::Passes,
             }
@@ -76,7 +76,7 @@ impl Armed {
     fn lie_in_wait(&mut self, io: &Io, path: &Path, start: u64, width: u64) -> Meeting {
         // A header has a second copy.
         let is_header = io.class == Class::Metadata && path.extension() == Some("edb".as_ref());
-        // Bytes that grow or format a file may never be read.
+        // Bytes written to grow or format a file may never be read.
         let carries_data = !is_header && !matches!(io.class, Class::Create | Class::LogFormat);
         // A stale read needs a write before it.
         let is_too_early = self.fault.kind == FaultKind::Stale && io.op == Op::Read;
@@ -90,7 +90,7 @@ impl Armed {
         Meeting::Settles(start..start.saturating_add(width))
     }
 
-    /// Settles on `bytes` of the file at `path`, unless another request was quicker.
+    /// Settles on `bytes` of the file at `path`, unless another request came first.
     pub(super) fn settle(&mut self, path: PathBuf, bytes: Range<u64>) {
         if self.fault.settles.take().is_none() {
             return;
@@ -102,7 +102,7 @@ impl Armed {
     }
 }
 
-/// What a request touches of `bytes`; a sync touches them all.
+/// The part of `bytes` that a request touches; a sync touches all of them.
 fn touched(io: &Io, bytes: &Range<u64>) -> Option<Range<u64>> {
     match io.op {
         Op::Sync => Some(bytes.clone()),

@@ -1,4 +1,4 @@
-//! What becomes of requests that a fault touches.
+//! Applies faults to the requests that they touch.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -29,7 +29,7 @@ impl Disk for Faulty {
 }
 
 impl Shared {
-    /// The first fault from number `from` on that does something to a request. A strike is noted.
+    /// The first fault, from number `from` on, that affects a request. A strike is recorded.
     fn find(&self, io: &Io, from: usize) -> Option<(usize, Meeting)> {
         if self.held.get() {
             return None;
@@ -43,7 +43,7 @@ impl Shared {
             meeting => Some((number, meeting)),
         })?;
         let Armed { fault, struck, .. } = &armed[number];
-        // A write that is only watched is no strike.
+        // A write that is only watched is not a strike.
         if matches!(meeting, Meeting::Strikes) && (1..=TOLD_MAX).contains(struck) {
             self.strikes.borrow_mut().push(Strike {
                 number,
@@ -56,7 +56,7 @@ impl Shared {
         Some((number, meeting))
     }
 
-    /// What comes of a request that met fault `number`; nothing ever, when it is stuck.
+    /// The result of a request that met fault `number`; never completes when it is stuck.
     async fn undergo(
         &self,
         io: Io,
@@ -86,9 +86,9 @@ impl Shared {
         Some(self.carry_out(io, number, &fault).await)
     }
 
-    /// Whether nothing is blank of what fault `number` would damage or give at `place`.
+    /// Whether all data that fault `number` would damage or return at `place` is non-blank.
     async fn holds_data(&self, io: &Io, number: usize, place: &Range<u64>) -> bool {
-        // A log is always written where nothing was.
+        // A log is always written to blank space.
         if io.class == Class::Log {
             return true;
         }
@@ -157,7 +157,7 @@ impl Shared {
         result
     }
 
-    /// Reads, and changes what was read.
+    /// Reads, and changes the result.
     async fn misread(
         &self,
         io: Io,
@@ -194,7 +194,7 @@ impl Shared {
         (done.result, done.segments)
     }
 
-    /// Keeps what stands at the place before a write changes it.
+    /// Saves the content of the place before a write changes it.
     async fn remember(&self, io: &Io, number: usize, place: &Range<u64>) {
         if let Some(former) = self
             .read(io.file, place.start, place.end - place.start)
@@ -219,7 +219,7 @@ impl Shared {
     }
 }
 
-/// Shows every byte of `place` that was read from `offset` on, with where it lies in the file.
+/// Passes every byte of `place` that was read from `offset` on, with its position in the file.
 fn each_byte(
     segments: &mut Segments,
     offset: u64,

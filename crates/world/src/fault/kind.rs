@@ -1,4 +1,4 @@
-//! What can go wrong, and where.
+//! Kinds of faults, and their places.
 
 use std::fmt;
 use std::ops::Range;
@@ -8,26 +8,26 @@ use brunt_units::Span;
 
 use crate::Op;
 
-/// What goes wrong.
+/// A kind of fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultKind {
-    /// Reads give one bit in the middle of the place turned over.
+    /// Reads return the data with one flipped bit in the middle of the place.
     BitFlip,
-    /// Reads give two bits in the middle of the place turned over.
+    /// Reads return the data with two flipped bits in the middle of the place.
     TwoBitFlip,
-    /// Reads give zeros.
+    /// Reads return zeros.
     Zeroed,
-    /// Reads give what stood there before the last write that was made before the first such read.
+    /// Reads return the content before the last write that preceded the first such read.
     Stale,
-    /// Reads give the bytes that lie so many bytes further on.
+    /// Reads return the bytes at this distance further on.
     MisdirectedRead(u64),
-    /// Reads fill the first sector of the place, give zeros for the rest, and say nothing.
+    /// Reads fill the first sector of the place, return zeros for the rest, and report success.
     ShortRead,
-    /// Writes do the first sector of the place, and say that all is done.
+    /// Writes store the first sector of the place, and report success.
     Torn,
-    /// Writes are acknowledged and not done.
+    /// Writes are acknowledged and dropped.
     Lost,
-    /// Writes go so many bytes further on.
+    /// Writes go to the bytes at this distance further on.
     MisdirectedWrite(u64),
     /// Reads and writes fail with [`crate::IoError::Device`].
     DeviceError,
@@ -35,16 +35,16 @@ pub enum FaultKind {
     MediumError,
     /// Writes fail with [`crate::IoError::NoSpace`].
     NoSpace,
-    /// Syncs are acknowledged and not done.
+    /// Syncs are acknowledged and dropped.
     DroppedSync,
-    /// Reads and writes never end.
+    /// Reads and writes never complete.
     Stuck,
-    /// Reads and writes begin so much later.
+    /// Reads and writes are delayed by this time.
     Slow(Span),
 }
 
 impl FaultKind {
-    /// Whether it can go wrong with a request of this kind.
+    /// Whether it can affect a request of this kind.
     pub fn strikes(self, op: Op) -> bool {
         let is_write = matches!(op, Op::Write | Op::WriteThrough);
         match self {
@@ -54,7 +54,7 @@ impl FaultKind {
             | Self::MisdirectedRead(_)
             | Self::ShortRead
             | Self::MediumError => op == Op::Read,
-            // Writes are watched: what they replace is what reads will give.
+            // Writes are watched: reads will return the data that they replace.
             Self::Stale | Self::DeviceError | Self::Stuck | Self::Slow(_) => {
                 is_write || op == Op::Read
             }
@@ -86,7 +86,7 @@ impl fmt::Display for FaultKind {
     }
 }
 
-/// Half of the requests.
+/// Reads or writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// From storage to memory.
@@ -104,36 +104,35 @@ impl Direction {
     }
 }
 
-/// The smallest piece that storage writes whole, unless it says otherwise.
+/// The smallest unit that storage writes atomically by default.
 const SECTOR: u64 = 512;
 
-/// One thing that goes wrong at one place.
+/// One fault at one place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// What.
+    /// The kind.
     pub kind: FaultKind,
-    /// In files whose path ends so, whole names only. A last name of `*.log` is every file with that ending; the empty path
-    /// is every file.
+    /// Files whose path ends with these names; only whole names match. A last name of `*.log` matches every file with that ending;
+    /// the empty path matches every file.
     pub file: PathBuf,
-    /// In these bytes of them, multiples of [`Fault::sector`]. Syncs have no place and always touch it.
+    /// The bytes of these files that it affects, multiples of [`Fault::sector`]. Syncs have no range and always match.
     pub bytes: Range<u64>,
-    /// Requests that touch the place and pass before it strikes.
+    /// Number of matching requests that pass before it strikes.
     pub after: u64,
-    /// How often it strikes; `u64::MAX` is for ever.
+    /// How often it strikes; `u64::MAX` means forever.
     pub times: u64,
-    /// With a width, the place is only where the fault lies in wait: when its time has come it settles on so many bytes where
-    /// the request begins, in that file, and stays there. Only requests that carry data count, not those that grow or format
-    /// a file; and it settles only where data lies, at the place and where the fault leads to. The width is a multiple of
-    /// [`Fault::sector`].
+    /// With a width, the place is only where the fault lies in wait. When it is due, it settles on this many bytes at the start of
+    /// the request, in that file, and stays there. Only requests that carry data count, not those that grow or format a file. It
+    /// settles only where there is data, at the place and where the fault leads to. The width is a multiple of [`Fault::sector`].
     pub settles: Option<u64>,
-    /// Strikes these requests alone, of those that its kind can strike.
+    /// Restricts the fault to reads or to writes.
     pub only: Option<Direction>,
-    /// What a torn write keeps and a short read fills.
+    /// Bytes that a torn write keeps and a short read fills.
     pub sector: u64,
 }
 
 impl Fault {
-    /// `kind` at `bytes` of `file`, at once and for ever.
+    /// The fault `kind` at `bytes` of `file`, from the first request on and forever.
     pub fn new(kind: FaultKind, file: impl Into<PathBuf>, bytes: Range<u64>) -> Self {
         Self {
             kind,
@@ -152,7 +151,7 @@ impl Fault {
         self.kind.strikes(op) && self.only.is_none_or(|only| only.is_of(op))
     }
 
-    /// Whether it concerns the file at `path`.
+    /// Whether it applies to the file at `path`.
     pub fn is_in(&self, path: &Path) -> bool {
         let name = |path: &Path| {
             path.file_name()

@@ -5,10 +5,10 @@ use std::rc::Rc;
 
 use crate::{Io, Segment, Segments};
 
-/// The part of a write that lies in `bytes` of the file; `None` when nothing does. Its data are shared.
+/// The part of a write within `bytes` of the file; `None` without overlap. The data are shared.
 ///
 /// # Panics
-/// When the request has memory to read into.
+/// When the request is a read with memory.
 pub(super) fn slice(io: &Io, bytes: &Range<u64>) -> Option<Io> {
     let mut segments = Segments::new();
     let mut at = io.offset;

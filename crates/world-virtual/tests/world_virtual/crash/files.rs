@@ -1,4 +1,4 @@
-//! Tiny files whose sectors each hold a stamp: what the crash tests write and look for.
+//! Tiny files whose sectors each hold a stamp, which the crash tests write and look for.
 
 use std::rc::Rc;
 

@@ -1,7 +1,7 @@
-//! Crash images hold what the durability contract allows, all of it, and nothing else.
+//! Crash images contain exactly the states that the durability contract allows.
 //!
-//! * `random`: random work on tiny files, every cut, many samples, and the slow `oracle` beside them.
-//! * `scenarios`: short stories of what a crash does to a log, a replaced file, a file that shrinks.
+//! * `random`: random work on tiny files, every cut, many samples, compared with the slow `oracle`.
+//! * `scenarios`: what a crash does to a log, a replaced file, a file that shrinks.
 
 mod files;
 mod oracle;

@@ -1,5 +1,5 @@
-//! The durability contract once more, slowly: for each sector every value it may have, for the names every map they may
-//! make, straight from the list of actions.
+//! A slow second implementation of the durability contract: every possible value of each sector and every possible map of names,
+//! straight from the list of actions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -35,7 +35,7 @@ impl<'j> Oracle<'j> {
         Self { journal, cut }
     }
 
-    /// What was submitted before the cut.
+    /// Actions submitted before the cut.
     fn submitted(&self) -> impl Iterator<Item = &'j Recorded> {
         let cut = self.cut;
         self.journal
@@ -48,7 +48,7 @@ impl<'j> Oracle<'j> {
         recorded.completed.filter(|step| *step < self.cut)
     }
 
-    /// Whether a sync that `is_right` was submitted after `step` and completed before the cut.
+    /// Whether a sync that matches `is_right` was submitted after `step` and completed before the cut.
     fn is_synced(&self, step: Step, is_right: impl Fn(&Action) -> bool) -> bool {
         self.submitted().any(|sync| {
             sync.action.as_ref().is_some_and(&is_right)
@@ -61,7 +61,7 @@ impl<'j> Oracle<'j> {
         self.is_synced(step, |action| *action == Action::Sync { file })
     }
 
-    /// Every value a sector may have.
+    /// Every possible value of a sector.
     pub(crate) fn sector(&self, file: Inode, sector: u64) -> BTreeSet<u64> {
         let mut writes = Vec::new();
         for recorded in self.submitted() {
@@ -104,7 +104,7 @@ impl<'j> Oracle<'j> {
         open.map(|write| write.stamp).chain([certain]).collect()
     }
 
-    /// The least and the greatest length of a file that never shrinks.
+    /// The minimum and maximum length of a file that never shrinks.
     pub(crate) fn lengths(&self, file: Inode) -> (u64, u64) {
         let base = self.journal.base().length(file).unwrap_or(0);
         let (mut least, mut most) = (base, base);
@@ -130,7 +130,7 @@ impl<'j> Oracle<'j> {
         (least, most)
     }
 
-    /// Changes of names that are durable, in the order of completion, and those that are not.
+    /// Durable changes of names in the order of completion, and those that are not durable.
     fn changes(&self) -> (Vec<&'j NameChange>, Vec<&'j NameChange>) {
         let mut all: Vec<(&NameChange, Option<Step>, bool)> = Vec::new();
         for recorded in self.submitted() {
@@ -145,7 +145,7 @@ impl<'j> Oracle<'j> {
                 all.push((change, completed, is_durable));
             }
         }
-        // Earlier changes of the names of a durable one, until nothing changes.
+        // Adds earlier changes of the names of a durable one, until nothing changes.
         loop {
             let drawn_in = all.iter().position(|(change, completed, is_durable)| {
                 let later = |(other, step, durable): &(&NameChange, Option<Step>, bool)| {
@@ -168,7 +168,7 @@ impl<'j> Oracle<'j> {
         (part(true), part(false))
     }
 
-    /// Every map of names there may be; none when there are too many orders to try.
+    /// Every possible map of names; `None` when there are too many orders to try.
     pub(crate) fn names(&self) -> Option<BTreeSet<Names>> {
         let (durable, pending) = self.changes();
         let mut certain = names(self.journal.base());

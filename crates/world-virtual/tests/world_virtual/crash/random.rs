@@ -20,7 +20,7 @@ fn name(stream: &mut Stream) -> PathBuf {
     PathBuf::from(["d/one", "d/two", "e/one", "e/two"][choice])
 }
 
-/// One of several tasks that write and rename at random; verbs that cannot be done are part of it.
+/// One of several tasks that write and rename at random; impossible operations are included.
 async fn worker(world: World, file: FileId, number: u64, steps: u64) {
     let mut stream = world.random.named(&format!("worker/{number}"));
     for step in 0..steps {
@@ -47,7 +47,7 @@ async fn worker(world: World, file: FileId, number: u64, steps: u64) {
                 let directory = ["d", "e"][usize::from(stream.percent(50))];
                 volume.sync_directory(Path::new(directory)).await.unwrap();
             }
-            // Only one of them, and beyond all writes: so that nothing ever shrinks.
+            // Only one task does this, beyond all writes, so that nothing ever shrinks.
             _ if number == 0 => {
                 let length = (SECTORS + 4 + step) * 512;
                 volume.allocate(file, length).await.unwrap();
@@ -114,7 +114,7 @@ fn every_image_is_legal() {
     assert!(names_checked > 10_000, "{names_checked} maps of names");
 }
 
-/// Nothing that is legal is out of reach: with enough samples every value of every sector and every map of names comes.
+/// Every legal state can be reached: with enough samples, every value of every sector and every map of names occurs.
 #[test]
 fn every_legal_state_is_reached() {
     let mut missed = Vec::new();

@@ -1,4 +1,4 @@
-//! What a crash does, told one story at a time.
+//! The effects of a crash, one scenario at a time.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -10,7 +10,7 @@ use brunt_world_virtual::{Journal, VirtualOptions, VirtualWorld};
 
 use super::files::{jittered, stamp, write};
 
-/// A shrinking may be lost, but never cuts off what was made durable after it.
+/// A shrinking may be lost, but never cuts off data that became durable after it.
 #[test]
 fn shrinking_is_ordered_with_durable_writes() {
     let mut made = VirtualWorld::new(VirtualOptions::default());
@@ -99,7 +99,7 @@ fn corners_are_what_they_say() {
     }
 }
 
-/// What is seen of `d/new` over many random samples at the last cut: whether it is there, and its first sector.
+/// The states of `d/new` over many random samples at the last cut: whether it exists, and its first sector.
 fn seen_at_the_end(journal: &Journal) -> BTreeSet<Option<(u64, u64)>> {
     let mut images = CrashImages::new(journal);
     let last = *images.cuts().last().unwrap();
@@ -113,7 +113,7 @@ fn seen_at_the_end(journal: &Journal) -> BTreeSet<Option<(u64, u64)>> {
         .collect()
 }
 
-/// A sync promises nothing about what was in flight when it was asked for.
+/// A sync makes no promise about I/O in flight at its submission.
 #[test]
 fn syncs_pass_over_what_is_in_flight() {
     for waits in [true, false] {
@@ -146,7 +146,7 @@ fn syncs_pass_over_what_is_in_flight() {
                     .result
                     .unwrap();
             } else {
-                // Lets the write be submitted, and asks for the sync while it is in flight.
+                // Lets the write be submitted, and submits the sync while it is in flight.
                 world.sleep(Span::micros(1)).await;
                 world
                     .disk
@@ -165,7 +165,7 @@ fn syncs_pass_over_what_is_in_flight() {
     }
 }
 
-/// A write past the end may leave its length without its bytes, and a growth neither.
+/// A write past the end may leave its length without its bytes, and a growth may be lost.
 #[test]
 fn lengths_and_bytes_survive_apart() {
     let mut made = VirtualWorld::new(VirtualOptions::default());
@@ -182,7 +182,7 @@ fn lengths_and_bytes_survive_apart() {
     assert_eq!(seen_at_the_end(&journal), lengths.map(Some).into());
 }
 
-/// A growth that is made durable late does not cut off what was written beyond it meanwhile.
+/// A growth that becomes durable late does not cut off data written beyond it meanwhile.
 #[test]
 fn growing_never_shortens() {
     for through in [Op::Write, Op::WriteThrough] {
@@ -202,7 +202,7 @@ fn growing_never_shortens() {
     }
 }
 
-/// A file whose removal is durable takes everything with it, and one that moves between directories needs both synced.
+/// A durable removal takes the whole file with it, and a move between directories needs both synced.
 #[test]
 fn names_need_every_directory_they_touch() {
     for synced in [&["e"][..], &["d"], &["d", "e"]] {
@@ -250,7 +250,7 @@ fn names_need_every_directory_they_touch() {
     }
 }
 
-/// A record that is acknowledged must be found again. `through` says whether the writer is careful.
+/// An acknowledged record must be found again. `through` says whether writes are write-through.
 fn lost_records(through: bool) -> usize {
     let mut made = VirtualWorld::new(jittered(9));
     let (world, machine) = (made.world.clone(), made.machine.clone());
@@ -286,7 +286,7 @@ fn a_careful_log_loses_nothing_and_a_careless_one_is_caught() {
     assert!(lost_records(false) > 100);
 }
 
-/// Replacing a file by a new one: safe only when the new one is synced before the rename, and the directory after it.
+/// Replacing a file by a new one is safe only if the new file is synced before the rename, and the directory after it.
 fn broken_replacements(syncs_file: bool, syncs_directory: bool) -> (usize, usize) {
     let mut made = VirtualWorld::new(jittered(4));
     let (world, machine) = (made.world.clone(), made.machine.clone());
