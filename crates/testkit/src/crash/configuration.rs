@@ -1,4 +1,4 @@
-//! What a story is made of: the work, the sizes of the engine, the manners of the world. All of it can be drawn.
+//! The configuration of a story: the work, the sizes of the engine, the behaviour of the world. All of it can be drawn.
 
 use std::fmt;
 use std::rc::Rc;
@@ -22,30 +22,30 @@ use super::messages;
 use crate::tiny::{blank_database_of, database_path, open_with, options, tree_database_of};
 use crate::worlds::{without_log_write, without_syncs};
 
-/// Log files that there is more room for at each opening, because it begins one.
+/// Log files by which the space grows at each opening, because an opening begins one.
 const MORE_LOGS: u64 = 4;
 
-/// What the flush map of a database takes on its volume: a header and a page, which is enough for thousands of pages.
+/// Space that the flush map of a database takes on its volume: a header and a page, enough for thousands of pages.
 const MAP_ROOM: u64 = 16 << 10;
 
-/// What the checkpoint takes on the log's volume.
+/// Space that the checkpoint takes on the log's volume.
 const CHECKPOINT_ROOM: u64 = 8 << 10;
 
-/// Pages that blank databases begin with, and that [`Work::Pages`] changes.
+/// Initial pages of blank databases, which [`Work::Pages`] changes.
 pub(super) const PAGES: u32 = 30;
 
-/// What the sessions do.
+/// The work of the sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
-    /// Numbers in pages, without trees: cache, log, checkpoint and redo alone.
+    /// Numbers in pages, without trees: exercises cache, log, checkpoint and redo only.
     Pages,
-    /// Transactions on a table and its index: trees, space, undo and clean-up as well.
+    /// Transactions on a table and its index: exercises trees, space, undo and clean-up as well.
     Records,
-    /// Transactions on messages: catalog and long values as well.
+    /// Transactions on messages: exercises catalog and long values as well.
     Messages,
 }
 
-/// What somebody outside the engine does wrong, so that the search has something to find.
+/// A bug injected outside the engine, so that the search has something to find.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mistake {
     /// Changes are reported durable before their log is.
@@ -54,28 +54,28 @@ pub enum Mistake {
     SkipDatabaseSyncs,
     /// Syncs of logs do nothing.
     SkipLogSyncs,
-    /// Syncs of databases do nothing where a passive copy is.
+    /// Syncs of databases do nothing on the machine of a passive copy.
     SkipCopySyncs,
-    /// The write of a log with this number, from 0, is acknowledged and not done.
+    /// The write of a log with this number, from 0, is acknowledged and dropped.
     SkipLogWrite(u64),
 }
 
-/// What is run.
+/// The configuration of a story.
 #[derive(Clone, Debug)]
 pub struct Configuration {
     /// The seed of the world and of all sessions.
     pub seed: u64,
-    /// What sessions do.
+    /// The work of the sessions.
     pub work: Work,
     /// Databases that share the log. Records have their table in the first and their index in the last.
     pub databases: u8,
-    /// The page size of all of them.
+    /// The page size of all databases.
     pub page_size: PageSize,
     /// The log's segment size in bytes: 512 or 4096.
     pub segment: usize,
     /// How log becomes durable.
     pub durability: Durability,
-    /// Whether the process is killed in the middle; a second one recovers, a third goes on.
+    /// Whether the process is killed in the middle; a second one recovers, a third continues.
     pub killed: bool,
     /// Frames of the cache.
     pub frames: u32,
@@ -83,33 +83,33 @@ pub struct Configuration {
     pub buffer_units: u32,
     /// Log that recovery may have to replay.
     pub checkpoint_depth: ByteSize,
-    /// What becomes of logs that nobody needs.
+    /// What happens to logs that are no longer needed.
     pub circular: Circular,
     /// How long lazy commits may wait.
     pub lazy_wait: Span,
-    /// How dirty pages are let go, for the checkpoint and for frames: in bursts, or in a trickle.
+    /// How dirty pages are written back, for the checkpoint and for frames: in bursts, or in a trickle.
     pub bursts: bool,
     /// Clean pages that a write may carry along to join two runs.
     pub gap_pages: u64,
-    /// Least pages that a database grows by.
+    /// Minimum pages that a database grows by.
     pub growth_pages: u32,
-    /// How often the power has failed before: this many crashes were recovered and worked on.
+    /// How often the power has failed before; the story continues after this many recovered crashes.
     pub generation: u64,
-    /// Pages that the databases can grow by together before their volume is full; `None` is more than anybody needs.
+    /// Pages that the databases can grow by together before their volume is full; `None` means unlimited.
     pub spare_pages: Option<u32>,
-    /// Bytes of the databases when they were made; known when a story has begun.
+    /// Initial bytes of the databases; set when a story begins.
     pub made_bytes: u64,
-    /// Room on the log's volume, in log files, reserves included; `None` is more than anybody needs.
+    /// Space on the log's volume, in log files, reserves included; `None` means unlimited.
     pub log_files: Option<u64>,
-    /// How much longer than the shortest an I/O may take, in percent: above zero they complete out of order.
+    /// Maximum delay of an I/O beyond the shortest, in percent; above zero they complete out of order.
     pub jitter_percent: u32,
-    /// Who does not keep their word.
+    /// The injected bug, if any.
     pub mistake: Option<Mistake>,
 }
 
 impl Configuration {
-    /// The plain one: two databases of pages, or one of records; 4 KiB pages, segments of 512 bytes, write-through, and
-    /// every other seed the smallest log buffer there is.
+    /// The plain configuration: two databases of pages, or one of records; 4 KiB pages, segments of 512 bytes, write-through; every
+    /// other seed has the smallest possible log buffer.
     pub fn new(seed: u64, work: Work) -> Self {
         let (databases, frames) = match work {
             Work::Pages => (2, 16),
@@ -140,7 +140,7 @@ impl Configuration {
         }
     }
 
-    /// The `round`-th configuration of `seed`.
+    /// Configuration number `round` of `seed`.
     pub fn draw(seed: u64, round: u64) -> Self {
         let streams = Streams::new(seed).part(&format!("round/{round}"));
         let mut draw = streams.named("configuration");
@@ -150,7 +150,7 @@ impl Configuration {
             _ => Work::Messages,
         };
         let killed = draw.percent(30);
-        // Only transactions can be refused; and a process that takes over needs room for more log.
+        // Only transactions can be refused; a process that takes over needs space for more log.
         let can_be_refused = work != Work::Pages;
         Self {
             work,
@@ -192,7 +192,7 @@ impl Configuration {
         }
     }
 
-    /// How the engine is opened.
+    /// The options of the engine.
     pub(super) fn options(&self) -> InstanceOptions {
         InstanceOptions {
             page_size: self.page_size,
@@ -211,13 +211,13 @@ impl Configuration {
         }
     }
 
-    /// Large pages need room for some changes of each in a log file.
+    /// Bytes of a log file: with large pages it must still hold some changes of each.
     fn log_bytes(&self) -> usize {
         let pages = self.page_size.bytes().div_euclid(PageSize::KIB_4.bytes());
         pages.max(1) * (64 << 10)
     }
 
-    /// How its cache is set up.
+    /// The options of the cache.
     pub(super) fn cache_options(&self) -> CacheOptions {
         CacheOptions {
             freeing: match self.bursts {
@@ -238,7 +238,7 @@ impl Configuration {
         open_with(world, self.cache_options(), self.options(), copies).await
     }
 
-    /// The copy of it: on a machine of its own, with room for everything.
+    /// The configuration of its copy: on a machine of its own, with unlimited space.
     pub(super) fn copy(&self) -> Self {
         Self {
             seed: !self.seed,
@@ -256,7 +256,7 @@ impl Configuration {
         Replayer::open(world, &cache, self.options()).await
     }
 
-    /// The files that it begins with.
+    /// The initial files.
     pub(super) fn files(&self, frames: &Frames) -> Store {
         if self.work == Work::Messages {
             return messages::files(self.page_size, self.databases, frames);
@@ -276,14 +276,14 @@ impl Configuration {
         store
     }
 
-    /// Bytes of the databases in files that a story begins with.
+    /// Bytes of the databases in the initial files.
     pub(super) fn database_bytes(&self, store: &Store) -> u64 {
         let length = |database: u8| store.length(store.find(&database_path(database.into()))?);
         let lengths = (0..self.databases).filter_map(length);
         lengths.sum()
     }
 
-    /// The volumes, with room for so many log files more than the configuration says.
+    /// The volumes, with space for `more_logs` log files more than configured.
     fn volumes(&self, more_logs: u64) -> Vec<VirtualVolume> {
         let (mut data, mut log) = (VirtualVolume::everything(), VirtualVolume::everything());
         log.path = options(1, self.segment).log_directory;
@@ -298,7 +298,7 @@ impl Configuration {
         vec![data, log]
     }
 
-    /// A world with these files. Each process that opened them before had room for some log files more.
+    /// A world with these files. Each earlier process that opened them adds space for some log files.
     pub(super) fn world_of(&self, store: Store, is_story: bool, frames: &Frames) -> VirtualWorld {
         let opened = self.generation + u64::from(!is_story);
         let volumes = self.volumes(MORE_LOGS * opened);
@@ -316,7 +316,7 @@ impl Configuration {
         })
     }
 
-    /// The world as the mistake leaves it.
+    /// The world with the injected bug.
     pub(super) fn tampered(&self, world: &World) -> World {
         match self.mistake {
             Some(Mistake::SkipDatabaseSyncs) => without_syncs(world, Class::Database),

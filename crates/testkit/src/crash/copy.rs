@@ -1,18 +1,18 @@
-//! A passive copy of a story: fed its closed log files in steps, cut off anywhere, opened again, fed on, and activated.
+//! A passive copy of a story: fed its closed log files in steps, cut off anywhere, reopened, fed again, and activated.
 //!
 //! ```text
-//!   story's record --> log files, each as it stood when it was closed
+//!   story's record --> log files, each as it was when it was closed
 //!                            | shipped
 //!                            v
 //!   copy's record:     feed, feed, checkpoint, restart, feed ...
 //!                            | cut, and a sample of what may have survived
 //!                            v
-//!   opened as a copy, fed on, activated, read, walked, closed; sometimes cut off there, too
+//!   opened as a copy, fed again, activated, read, walked, closed; sometimes cut off there, too
 //! ```
 //!
-//! The copy has a machine of its own: nothing but closed files reaches it. After its activation it must hold exactly what the
-//! commits in the files that it was fed have made. Where a commit lies is known to within one of them: the log's tail is noted
-//! before each.
+//! The copy has a machine of its own, which receives only closed files. After its activation it must hold exactly the effect of the
+//! commits in the files that it was fed. The position of a commit is known to within one file: the log's tail is recorded before
+//! each commit.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -36,7 +36,7 @@ use crate::worlds::{bounded, without_syncs};
 /// The mark of an activation's beginning.
 const ACTIVATED: &str = "activated";
 
-/// A story's copy on trial.
+/// The trial of a story's copy.
 pub(super) struct CopyTrial<'a> {
     story: &'a Story,
     configuration: Configuration,
@@ -47,7 +47,7 @@ pub(super) struct CopyTrial<'a> {
     frames: &'a Frames,
 }
 
-/// A copy that was activated.
+/// An activated copy.
 struct Activated {
     state: State,
     /// The last generation that it was fed.
@@ -56,7 +56,7 @@ struct Activated {
 }
 
 impl<'a> CopyTrial<'a> {
-    /// Runs the copy of a story that began with clean files; `None` when that has closed no log file.
+    /// Runs the copy of a story that began with clean files; `None` when the story closed no log file.
     pub(super) fn run(story: &'a Story, frames: &'a Frames) -> Result<Option<Self>, String> {
         let configuration = story.configuration.copy();
         let directory = configuration.options().log_directory;
@@ -92,7 +92,7 @@ impl<'a> CopyTrial<'a> {
         }))
     }
 
-    /// One crash of the copy, drawn from `seed`: a hash of what was found after its activation, and the crash.
+    /// One crash of the copy, drawn from `seed`; returns a hash of the state after its activation, and the crash.
     pub(super) fn step(
         &self,
         seed: u64,
@@ -135,7 +135,7 @@ impl<'a> CopyTrial<'a> {
         Ok(digest)
     }
 
-    /// Opens files as a copy, feeds it what lies there and up to `some` closed log files, and activates it.
+    /// Opens files as a copy, feeds it the logs there and up to `some` closed log files, and activates it.
     fn activate(&self, files: Store, some: usize, draw: &mut Stream) -> Result<Activated, String> {
         let seed = draw.bits();
         let run = || {
@@ -169,11 +169,11 @@ impl<'a> CopyTrial<'a> {
         Ok(activated)
     }
 
-    /// Whether a copy holds what the log files that it was fed say.
+    /// Checks that a copy holds what its log files say.
     fn judge(&self, activated: &Activated) -> Result<(), String> {
         let (history, logged) = self.story.logged();
         let fed = activated.fed;
-        // The next one begins behind it, or it begins in an earlier file and records lie in at most the next.
+        // The next commit begins after it, or this one begins in an earlier file and its records extend to at most the next.
         let is_in = |number: usize| {
             logged[number] < fed || logged.get(number + 1).is_some_and(|next| *next <= fed)
         };
@@ -193,7 +193,7 @@ impl<'a> CopyTrial<'a> {
     }
 }
 
-/// Opens a copy and feeds it: what lies in its log directory, and of `logs` the first `last`, some at a time. Checkpoints, pauses
+/// Opens a copy and feeds it: the logs in its log directory, and the first `last` of `logs`, a few at a time. Checkpoints, pauses
 /// and restarts in between are drawn.
 async fn follow(
     world: &World,
@@ -218,7 +218,7 @@ async fn follow(
         }
     }
     if there == 0 {
-        // It knows the stream by it.
+        // This file identifies the stream.
         shipped(1).await?;
         there = 1;
     }
@@ -252,7 +252,7 @@ async fn follow(
     }
 }
 
-/// The log files that a story closed, each as it stood then.
+/// The log files that a story closed, each as it was then.
 fn closed_logs(journal: &Journal, directory: &Path) -> Vec<Vec<u8>> {
     let (current, mut images) = (directory.join("edb.log"), CrashImages::new(journal));
     let mut logs = Vec::new();

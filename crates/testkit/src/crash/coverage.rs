@@ -1,4 +1,4 @@
-//! What a search has seen: how many crashes, how different they were, and how recovery went about them.
+//! Coverage of a search: the number of crashes, their variety, and the paths of the recoveries.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use brunt_ese::instance::recovery::RecoveryReport;
 
 use super::Story;
 
-/// The way a recovery took. Numbers above three count as three: the ways differ by none, one, a few.
+/// The path of a recovery. Numbers above three count as three: none, one and a few make the difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Path {
     generations: u32,
@@ -38,35 +38,35 @@ pub struct Coverage {
     pub steps: u64,
     /// Stories that were cut.
     pub stories: u64,
-    /// Of them, those whose process was killed on its way.
+    /// Stories whose process was killed on its way.
     pub killed: u64,
-    /// Of them, those that began with what a loss of power had left of another.
+    /// Stories that began with the remains of another one after a power failure.
     pub later: u64,
-    /// Of them, those whose log volume was full for a while.
+    /// Stories whose log volume was full for a while.
     pub full: u64,
-    /// Of them, those whose databases' volume was.
+    /// Stories whose database volume was full for a while.
     pub cramped: u64,
     /// I/Os and changes of names that the stories recorded.
     pub actions: u64,
-    /// Times that an engine was opened on what a crash left.
+    /// Number of times an engine was opened on the remains of a crash.
     pub recoveries: u64,
-    /// Of them, those whose crash fell into a recovery.
+    /// Recoveries after the crash of another recovery.
     pub second_crashes: u64,
     /// Recoveries whose trees and space were walked.
     pub walks: u64,
-    /// Writes, lengths and names that were not durable at a crash: each was kept, lost or torn.
+    /// Writes, lengths and names that were not durable at a crash; each was kept, lost or torn.
     pub faults: u64,
-    /// Crash points at which a page was spoiled as well.
+    /// Crash points at which a page was damaged as well.
     pub spoiled: u64,
-    /// Of them, those that the engine refused, having no other copy.
+    /// Of these, those that the engine refused for lack of another copy.
     pub refused: u64,
-    /// And those whose page was taken for torn, so that something is wrong which only the oracle sees.
+    /// Of these, those whose page was taken for torn, so that only the oracle sees the error.
     pub missed: u64,
-    /// Passive copies that were activated after a crash of theirs.
+    /// Passive copies that were activated after a crash of their own.
     pub copies: u64,
     /// Pages that were rebuilt because their last write was torn.
     pub torn_pages: u64,
-    /// Transactions that were taken back.
+    /// Transactions that were rolled back.
     pub undone: u64,
     images: BTreeSet<u64>,
     states: BTreeSet<u64>,
@@ -74,23 +74,23 @@ pub struct Coverage {
 }
 
 impl Coverage {
-    /// Different files that crashes left, by hash.
+    /// Number of different file images after crashes, by hash.
     pub fn images(&self) -> u64 {
         self.images.len() as u64
     }
 
-    /// Different states that were recovered, by hash.
+    /// Number of different recovered states, by hash.
     pub fn states(&self) -> u64 {
         self.states.len() as u64
     }
 
-    /// Different ways that recoveries took: none, one, two or more log files, records, missing changes, torn pages and
-    /// transactions taken back, after a crash of a running engine or of a recovery.
+    /// Number of different recovery paths: none, one, two or more log files, records, missing changes, torn pages and rolled-back
+    /// transactions, after a crash of a running engine or of a recovery.
     pub fn paths(&self) -> u64 {
         self.paths.len() as u64
     }
 
-    /// A story was run.
+    /// Counts a story.
     pub(super) fn saw_story(&mut self, story: &Story) {
         self.stories += 1;
         self.later += u64::from(story.configuration.generation > 0);
@@ -100,17 +100,17 @@ impl Coverage {
         self.actions += story.journal.actions().len() as u64;
     }
 
-    /// These files were left.
+    /// Counts an image.
     pub(super) fn saw_image(&mut self, digest: u64) {
         self.images.insert(digest);
     }
 
-    /// This state was recovered.
+    /// Counts a recovered state.
     pub(super) fn saw_state(&mut self, digest: u64) {
         self.states.insert(digest);
     }
 
-    /// A recovery went this way.
+    /// Counts a recovery and its path.
     pub(super) fn saw_recovery(&mut self, report: &RecoveryReport, is_second: bool) {
         self.recoveries += 1;
         self.second_crashes += u64::from(is_second);

@@ -1,10 +1,10 @@
-//! An audit of what was written: two different writes of a page in a row must differ in their flush type.
+//! An audit of all writes: two different consecutive writes of a page must differ in their flush type.
 //!
-//! That is all that lets a reader notice that the later one was lost, and no crash image shows when it is missing: a page
-//! that was written is there. A clean page that travels along to fill a gap may keep its type, for its bytes are equal.
+//! Only this lets a reader detect that the later one was lost, and crash images do not reveal a violation, because a written page
+//! is there. A clean page that is written along to fill a gap may keep its type, for its bytes are equal.
 //!
-//! It holds within the life of a process. Redo makes a page that a log record begins with zeros anew, and does not know the
-//! type of the one that stands there: such pages count as unknown after a crash.
+//! The rule holds within the life of a process. Redo rebuilds a page from zeros when a log record begins it, without knowing the
+//! type of the page on disk. So such pages count as unknown after a crash.
 
 use std::collections::BTreeMap;
 
@@ -17,15 +17,15 @@ use super::Configuration;
 use super::story::BEGAN;
 use crate::tiny::database_path;
 
-/// Where a page keeps its flags: microsoft/Extensible-Storage-Engine, dev/ese/src/inc/cpage.hxx.
+/// Offset of the page flags: microsoft/Extensible-Storage-Engine, dev/ese/src/inc/cpage.hxx.
 const FLAGS_AT: usize = 36;
-/// Two bits of them are the flush type.
+/// The flush type is two bits of the flags.
 const FLUSH_TYPE_SHIFT: u32 = 15;
 
-/// Looks at every write of every database.
+/// Checks every write of every database.
 ///
 /// # Errors
-/// In words, the first page that was written twice with one flush type.
+/// The first page that was written twice with the same flush type, in words.
 pub fn audit(journal: &Journal, configuration: &Configuration) -> Result<(), String> {
     let size = configuration.page_size;
     for database in 0..configuration.databases {
@@ -66,7 +66,7 @@ pub fn audit(journal: &Journal, configuration: &Configuration) -> Result<(), Str
     Ok(())
 }
 
-/// Whether a write differs from the one before and carries its flush type.
+/// Whether a write differs from the previous one but has the same flush type.
 fn repeats(former: &[u8], bytes: &[u8]) -> bool {
     former != bytes && flush_type(former) == flush_type(bytes)
 }

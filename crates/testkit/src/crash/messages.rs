@@ -1,7 +1,7 @@
-//! Messages to work on: whole databases with catalog, records, an index, and long values for the bodies that are apart.
+//! Work on messages: whole databases with catalog, records, an index, and long values for bodies outside their record.
 //!
-//! What is read back is put together from the entries of the three trees, not with the engine's own reading of messages:
-//! each body must be complete, and no part of one may be left that no record names.
+//! The state is assembled from the entries of the three trees, not with the engine's own reading of messages: each body must be
+//! complete, and no part of a body may exist without a record that names it.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -28,7 +28,7 @@ use crate::tiny::message_database;
 
 const FOLDERS: u32 = 5;
 
-/// Pages that new databases have free.
+/// Free pages of new databases.
 const FREE_PAGES: u32 = 8;
 
 /// The tables that sessions work on.
@@ -39,7 +39,7 @@ pub(super) struct Tables {
 }
 
 impl Tables {
-    /// Those of an open instance. They give out the ids of bodies, so there is one set of them.
+    /// The tables of an open instance. They assign the ids of bodies, so there is only one set of them.
     pub(super) async fn of(
         instance: &Instance<Bytes>,
         configuration: &Configuration,
@@ -82,7 +82,7 @@ impl Desk for Tables {
     }
 }
 
-/// What a version is made of besides its record's number.
+/// The content of a version, besides its record's number.
 #[derive(PartialEq, Eq)]
 struct Pads {
     received: i64,
@@ -91,7 +91,7 @@ struct Pads {
 }
 
 impl Pads {
-    /// Bodies that stay in their record, that take part of a chunk, and that take some chunks.
+    /// Bodies that stay in their record, that take part of a chunk, or that take several chunks.
     fn of(version: u64, size: PageSize) -> Self {
         let mut draw = Streams::new(version).named("message");
         let page = size.bytes_u64();
@@ -173,10 +173,10 @@ impl MessageSource for NoMessages {
     }
 }
 
-/// What an open instance holds.
+/// The state of an open instance.
 ///
 /// # Errors
-/// When a message is a mixture, trees disagree, something was left behind, or the engine fails.
+/// When a message mixes versions, trees disagree, something was left behind, or the engine fails.
 pub(super) async fn read(
     instance: &Instance<Bytes>,
     configuration: &Configuration,
@@ -233,7 +233,7 @@ async fn read_table(
     Ok(())
 }
 
-/// Puts bodies together from the entries of their tree, in key order.
+/// Assembles bodies from the entries of their tree, in key order.
 fn bodies(entries: Vec<(Vec<u8>, Vec<u8>)>) -> Result<BTreeMap<LongValueId, Vec<u8>>, String> {
     let mut bodies: BTreeMap<LongValueId, Vec<u8>> = BTreeMap::new();
     let mut lengths = BTreeMap::new();
@@ -265,7 +265,7 @@ fn bodies(entries: Vec<(Vec<u8>, Vec<u8>)>) -> Result<BTreeMap<LongValueId, Vec<
 /// Every tree that the catalog of a database names.
 ///
 /// # Errors
-/// When the catalog makes no sense, or cannot be read.
+/// When the catalog is invalid or cannot be read.
 pub(super) async fn trees(
     instance: &Instance<Bytes>,
     database: u8,

@@ -1,36 +1,35 @@
-//! The crash search: nothing committed is ever lost, whatever a crash leaves.
+//! The crash search: no commit is ever lost, in whatever state a crash leaves the files.
 //!
 //! ```text
-//!   Configuration --> Story: sessions work, everything that reaches the disk is recorded, and what every commit made
-//!                       |                                                            of the records is kept (History)
+//!   Configuration --> Story: sessions work; everything that reaches the disk is recorded, and the state of the
+//!                       |                                                       records after each commit (History)
 //!                       v
-//!   step: a cut of the record, a sample of what may have survived of what was not yet durable  -->  files
+//!   step: a cut of the record, a sample of what may have survived of the non-durable data  -->  files
 //!                       |
 //!                       v
 //!   Recovery: opened, read, walked, closed; sometimes cut off itself, and recovered again
 //!                       |
 //!                       v
-//!   judge: the state is one that was, and not older than the newest commit that was acknowledged before the cut
+//!   judge: the state existed once, and is not older than the newest commit acknowledged before the cut
 //!                       |
-//!                       '--> sometimes the next generation: another Story on those files, which is cut likewise
+//!                       '--> sometimes the next generation: another Story on those files, which is cut in the same way
 //! ```
 //!
-//! The oracle is an ordered list of small maps, one for each commit; content is a function of a version, so a mixture
-//! of two versions is seen. It shares no code with the engine.
+//! The oracle is an ordered list of small maps, one for each commit. Content is a function of a version, so a mix of two versions
+//! is detected. The oracle shares no code with the engine.
 //!
-//! What a state must be: hard commits that were acknowledged are in it; a commit that was asked for and not acknowledged is
-//! in it wholly or not at all; lazy commits are a prefix in the order of the log; nothing that was taken back or never
-//! committed is in it; and every index agrees with its table.
+//! Requirements on a state: it contains all acknowledged hard commits; a commit that was requested but not acknowledged is in it
+//! completely or not at all; lazy commits are a prefix in log order; it contains nothing that was rolled back or never committed;
+//! and every index agrees with its table.
 //!
-//! * [`configuration`]: what is run, drawn from a seed.
-//! * [`mod@story`]: running it; `pages`, `records` and `messages` are the three kinds of work, and `sessions` the
-//!   transactions that the latter two have in common.
-//! * [`flush_types`]: an audit of the record: two different writes of a page in a row differ in their flush type.
-//! * [`recovery`]: opening what a crash left.
-//! * `copy`: a passive copy that is fed the story's log, cut, fed on, and activated.
-//! * [`rot`]: pages that are spoiled while the power is off.
-//! * [`search`]: one story, cut everywhere; [`proof`]: many stories, a given number of steps; [`coverage`]: what that
-//!   has seen.
+//! * [`configuration`]: the parameters of a story, drawn from a seed.
+//! * [`mod@story`]: runs it; `pages`, `records` and `messages` are the three kinds of work, and `sessions` the transactions that
+//!   the latter two share.
+//! * [`flush_types`]: an audit of the record: two different consecutive writes of a page differ in their flush type.
+//! * [`recovery`]: opens the remains of a crash.
+//! * `copy`: a passive copy that is fed the story's log, cut, fed again, and activated.
+//! * [`rot`]: pages that are damaged while the power is off.
+//! * [`search`]: one story, cut everywhere; [`proof`]: many stories, a given number of steps; [`coverage`]: its statistics.
 
 pub mod configuration;
 mod copy;
@@ -54,5 +53,5 @@ pub use proof::{Proof, Proven, Violation};
 pub use search::Search;
 pub use story::Story;
 
-/// Which record, or which page, of which database holds which version.
+/// The version of each record or page, by database.
 pub type State = BTreeMap<(u8, u32), u64>;

@@ -1,6 +1,6 @@
-//! Work without trees: every change gets the next number and writes it into one to three pages of one database.
+//! Work without trees: every change takes the next number and writes it into one to three pages of one database.
 //!
-//! Pages hold nothing else, so the state is read from the files themselves after recovery, with no help of the engine's.
+//! Pages hold nothing else, so after recovery the state is read from the files themselves, without the engine.
 
 use brunt_ese::error::EngineError;
 use brunt_ese::format::page::{ObjectId, Page, PageFlags};
@@ -50,7 +50,7 @@ async fn acknowledge(stage: &Stage, number: u64) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// Writes the next number into `pages`; says which one it was.
+/// Writes the next number into `pages`; returns the number.
 async fn change(stage: &Stage, database: u8, pages: &[u32]) -> Result<u64, EngineError> {
     let changed = stage.instance.change(database, 0, Role::System, |change| {
         let last = stage.history.borrow().last().cloned();
@@ -81,7 +81,7 @@ async fn change(stage: &Stage, database: u8, pages: &[u32]) -> Result<u64, Engin
     changed.await
 }
 
-/// What a page holds for a number: bytes of its own length.
+/// The content of a page for a number: bytes of a length that depends on it.
 fn value(number: u64) -> Vec<u8> {
     let mut draw = Streams::new(number).named("value");
     let mut bytes = vec![0; usize::try_from(8 + draw.below(1500)).expect("a small number")];
@@ -90,10 +90,10 @@ fn value(number: u64) -> Vec<u8> {
     bytes
 }
 
-/// What the databases hold, read from their bytes.
+/// The state of the databases, read from their bytes.
 ///
 /// # Errors
-/// In words, when a page holds what was never written.
+/// When a page holds data that was never written, in words.
 pub(super) fn read(store: &Store, configuration: &Configuration) -> Result<State, String> {
     let size = configuration.page_size;
     let mut state = State::new();

@@ -1,13 +1,13 @@
-//! Many stories, cut at random: what `brunt prove` runs.
+//! Many stories, cut at random: the work of `brunt prove`.
 //!
 //! ```text
 //!   seed --> round 0: configuration, story, steps 0 .. 249
-//!        --> round 1: configuration, story --loss of power--> story --loss of power--> story, steps 250 .. 499
+//!        --> round 1: configuration, story --power failure--> story --power failure--> story, steps 250 .. 499
 //! ```
 //!
-//! A round has one to three generations: each later one begins with what a crash left of the one before, and goes on working.
-//! Its steps are spread over them. Every step has a stream of its own, so a step is repeated by running its round's stories and
-//! that step alone; the steps of a story are taken in the order of their cuts, because going forwards is cheap.
+//! A round has one to three generations: each later one begins with the remains of a crash of the one before, and continues to
+//! work. Its steps are spread over them. Every step has its own random stream, so it is repeated by running its round's stories and
+//! that step only. The steps of a story are taken in the order of their cuts, because going forwards is cheap.
 
 use std::fmt;
 use std::ops::Range;
@@ -22,58 +22,58 @@ use super::search::{Depth, Trial};
 use super::story::Ruins;
 use super::{Configuration, Coverage, Mistake, Story};
 
-/// Steps of one story. More find less that is new; fewer spend the time on running stories.
+/// Steps of one story. More find little that is new; fewer waste time on running stories.
 pub const STEPS_PER_STORY: u64 = 250;
 
-/// Which steps are searched.
+/// The steps to search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Proof {
     /// The seed of everything.
     pub seed: u64,
     /// The first step.
     pub first: u64,
-    /// How many.
+    /// Number of steps.
     pub steps: u64,
-    /// Who does not keep their word: for tests of the search itself.
+    /// An injected bug, for tests of the search itself.
     pub mistake: Option<Mistake>,
-    /// At how many of a hundred crash points a page rots.
+    /// Share of the crash points at which a page rots, in percent.
     pub rot_percent: u32,
 }
 
-/// A search that found nothing.
+/// The result of a search that found no violation.
 #[derive(Clone, Debug)]
 pub struct Proven {
-    /// What it has seen.
+    /// Its coverage.
     pub coverage: Coverage,
-    /// Everything that was found, hashed: equal for equal proofs.
+    /// A hash of all results: equal for equal proofs.
     pub digest: Digest,
-    /// The same without the numbers of events: what storage was asked for, and what was found.
+    /// The same without the numbers of events: requests to storage, and results.
     pub requests: Digest,
-    /// What was found in passive copies, hashed.
+    /// A hash of the results of passive copies.
     pub copies: Digest,
-    /// Whether it went to its end; otherwise it was asked to stop.
+    /// Whether it ran to its end; otherwise it was stopped.
     pub is_complete: bool,
 }
 
-/// A crash after which something is wrong, or a run that went wrong without one.
+/// A violation after a crash, or a run that failed without one.
 #[derive(Clone, Debug)]
 pub struct Violation {
     /// What is wrong.
     pub what: String,
-    /// What was run.
+    /// The configuration of the story.
     pub configuration: Configuration,
     /// The seed of the search.
     pub seed: u64,
     /// The step.
     pub step: u64,
-    /// Where the record was cut, and what survived of what was not durable; `None` when no crash had happened yet.
+    /// The cut of the record, and what survived of the non-durable data; `None` when no crash had happened yet.
     pub crash: Option<(Step, Sample)>,
-    /// What had been seen before.
+    /// The coverage until then.
     pub coverage: Coverage,
 }
 
 impl fmt::Display for Violation {
-    /// One fact a line, the command that repeats it last.
+    /// One fact per line, with the command that repeats it last.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.what)?;
         writeln!(f, "{:14}{}", "configuration", self.configuration)?;
@@ -104,18 +104,18 @@ struct Planned {
     cut: Step,
     sample: Sample,
     depth: Depth,
-    /// Whether a passive copy crashes as well, and how, drawn from this seed.
+    /// Seed of the crash of a passive copy; `None` without one.
     copy: Option<u64>,
 }
 
-/// A crash of a copy takes as long as some others.
+/// The crash of a copy takes as long as several others.
 const COPY_PERCENT: u32 = 10;
 
-/// Rot at each crash point would leave no time for what the contract allows.
+/// Rot at every crash point would leave no time for what the durability contract allows.
 const ROT_PERCENT: u32 = 10;
 
 impl Proof {
-    /// The first `steps` of `seed`.
+    /// The first `steps` steps of `seed`.
     pub fn new(seed: u64, steps: u64) -> Self {
         Self {
             seed,
@@ -126,7 +126,7 @@ impl Proof {
         }
     }
 
-    /// All of it. `watch` sees the counts after each step, and ends the search by saying false.
+    /// Runs all steps. `watch` sees the counts after each step, and stops the search by returning `false`.
     ///
     /// # Errors
     /// The first violation.
@@ -138,7 +138,7 @@ impl Proof {
             copies: Digest::default(),
             is_complete: true,
         };
-        // One pool for all worlds: frames go home, slabs never do.
+        // One pool for all worlds: frames are returned, slabs never are.
         let frames = Frames::in_memory();
         let (mut next, end) = (self.first, self.first.saturating_add(self.steps));
         while next < end && proven.is_complete {
@@ -197,7 +197,7 @@ impl Proof {
                 })?;
                 proven.digest.mix(found.value());
                 proven.requests.mix(found.value());
-                // Copies are made of clean files.
+                // Copies begin with clean files.
                 if let Some(seed) = step.copy.filter(|_| generation == 0) {
                     let copies = match &copies {
                         Some(copies) => copies,
@@ -259,7 +259,7 @@ impl Proof {
     }
 }
 
-/// A crash: when, and what survives it.
+/// A crash: its cut, and what survives.
 pub(super) fn crash(draw: &mut Stream, cuts: &[Step]) -> (Step, Sample) {
     let mut below =
         |bound: usize| usize::try_from(draw.below(bound as u64)).expect("below a length");
@@ -272,7 +272,7 @@ pub(super) fn crash(draw: &mut Stream, cuts: &[Step]) -> (Step, Sample) {
     (cut, sample)
 }
 
-/// Which generation of a round each of its steps cuts.
+/// The generation of a round that each of its steps cuts.
 struct Lives {
     streams: Streams,
     /// The steps of each generation, up to the last one that has any.
@@ -309,14 +309,14 @@ impl Lives {
         &self.steps[usize::try_from(generation).expect("three at most")]
     }
 
-    /// The first step of this generation or a later one: with it alone everything before it goes the same way.
+    /// The first step of this generation or a later one. Running it alone repeats everything before it.
     fn first_step_from(&self, generation: u64) -> u64 {
         let later = generation..self.generations();
         let first = later.filter_map(|generation| self.steps(generation).first());
         *first.min().expect("the last generation has steps")
     }
 
-    /// The loss of power that ends a generation, at one of `cuts`.
+    /// The power failure that ends a generation, at one of `cuts`.
     fn end_of(&self, generation: u64, cuts: &[Step]) -> (Step, Sample) {
         let mut draw = self.streams.named(&format!("end of {generation}"));
         crash(&mut draw, cuts)

@@ -1,7 +1,7 @@
-//! Bare trees to work on: a table and its index.
+//! Work on bare trees: a table and its index.
 //!
-//! Table and index lie in one database, or in two of one instance: a transaction then is whole across both. Keys are long,
-//! so that trees are deep.
+//! Table and index are in one database, or in two of one instance, which a transaction then must keep consistent. Keys are long, so
+//! that trees are deep.
 
 use brunt_ese::content::Bytes;
 use brunt_ese::error::EngineError;
@@ -18,7 +18,7 @@ use super::sessions::{After, Desk, Task};
 use super::{Configuration, State};
 use crate::tiny::{INDEX, TABLE};
 
-/// Where sessions work.
+/// The trees of the sessions.
 pub(super) struct Trees {
     page_size: PageSize,
     index_in: u8,
@@ -36,7 +36,7 @@ impl Trees {
 impl Desk for Trees {
     const RECORDS: u64 = 60;
 
-    /// All records lie in the first.
+    /// All records are in the first database.
     fn databases(&self) -> u8 {
         1
     }
@@ -75,7 +75,7 @@ fn key(record: u32) -> Vec<u8> {
     key
 }
 
-/// Some to a page, whatever its size.
+/// Content of a size that puts a few records on a page, at any page size.
 fn content(version: u64, size: PageSize) -> Vec<u8> {
     let mut draw = Streams::new(version).named("content");
     let most = size.bytes_u64().div_euclid(6);
@@ -90,10 +90,10 @@ fn folder(record: u32) -> Vec<u8> {
     (record % 5).to_be_bytes().to_vec()
 }
 
-/// What an open instance holds.
+/// The state of an open instance.
 ///
 /// # Errors
-/// When a record is a mixture, table and index disagree, something was left behind, or the engine fails.
+/// When a record mixes versions, table and index disagree, something was left behind, or the engine fails.
 pub(super) async fn read(
     instance: &Instance<Bytes>,
     configuration: &Configuration,
@@ -126,7 +126,7 @@ fn number(key: &[u8]) -> Result<u32, String> {
 /// All entries of a tree, none of which may be marked deleted.
 ///
 /// # Errors
-/// When one is, or the engine fails.
+/// When an entry is marked deleted, or the engine fails.
 pub(super) async fn scan(
     instance: &Instance<Bytes>,
     database: u8,
@@ -158,7 +158,7 @@ pub(super) async fn scan(
 /// Walks every tree and all space of a database.
 ///
 /// # Errors
-/// When something is unsound, or cannot be read.
+/// When something is inconsistent or cannot be read.
 pub(super) async fn walk(
     instance: &Instance<Bytes>,
     database: u8,

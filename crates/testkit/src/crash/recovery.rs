@@ -1,4 +1,4 @@
-//! Opening what a crash left, in a world that keeps its word.
+//! Recovers the remains of a crash, in a world without faults.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,30 +17,30 @@ use crate::copies::{Manner, Shelf};
 use crate::tiny::{INDEX, TABLE};
 use crate::worlds::bounded;
 
-/// A recovery has some hundred I/Os; one with so many does not end.
+/// A recovery has a few hundred I/Os; one with this many does not end.
 pub(super) const IOS_MAX: u64 = 100_000;
 
-/// What a recovery came to.
+/// The result of a recovery.
 pub struct Recovery {
-    /// What the databases hold.
+    /// The state of the databases.
     pub state: State,
-    /// What the engine says it did.
+    /// The engine's report.
     pub report: RecoveryReport,
-    /// Everything that recovering, reading and closing did to the files.
+    /// All changes to the files by recovering, reading and closing.
     pub journal: Journal,
 }
 
-/// What stood in the way of a recovery.
+/// Why a recovery failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trouble {
-    /// The engine refused to go on, and said why.
+    /// The engine refused to continue, with its reason.
     Refused(String),
-    /// What was found is wrong, or the engine panicked.
+    /// The state is wrong, or the engine panicked.
     Wrong(String),
 }
 
 impl Trouble {
-    /// In words.
+    /// The reason in words.
     pub fn words(self) -> String {
         match self {
             Self::Refused(what) | Self::Wrong(what) => what,
@@ -66,10 +66,10 @@ impl From<String> for Trouble {
     }
 }
 
-/// Opens `image`, reads it, walks all its trees if `walk`, and closes it. Bad pages are asked of `copies`.
+/// Opens `image`, reads it, walks all its trees if `walk`, and closes it. Bad pages are taken from `copies`.
 ///
 /// # Errors
-/// What stood in the way.
+/// Why it failed.
 pub fn recover(
     image: Store,
     configuration: &Configuration,
@@ -116,7 +116,7 @@ fn try_recover(
     })
 }
 
-/// What an instance holds, which is closed then; pages without trees are to be read from its files.
+/// Reads the state of an instance and closes it; pages without trees must be read from its files instead.
 pub(super) async fn read_and_close(
     instance: Instance<Bytes>,
     configuration: &Configuration,
@@ -149,7 +149,7 @@ async fn walk_all(
     Ok(())
 }
 
-/// What a panic said.
+/// The message of a panic.
 pub(super) fn panic_words(panic: &(dyn Any + Send)) -> String {
     let said = panic
         .downcast_ref::<&str>()

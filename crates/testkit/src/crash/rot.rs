@@ -1,8 +1,8 @@
-//! Storage that rots while the power is off: one page of what a crash left is spoiled before anybody opens it.
+//! Storage that rots while the power is off: one page is damaged after a crash, before the files are opened.
 //!
-//! The durability contract does not allow this, so recovery need not succeed; but it ought not to make a wrong state of it. A
-//! spoiled page looks like one whose last write was torn, and those recovery rebuilds from the log: it tells most of them
-//! apart (`brunt_ese`, instance/assay.rs), and with another copy of the database it gets all of them right.
+//! The durability contract does not allow this, so recovery need not succeed; but it should not produce a wrong state. A damaged
+//! page looks like one whose last write was torn, which recovery would rebuild from the log. The engine tells most of them apart
+//! (`brunt_ese`, instance/assay.rs), and all of them with another copy of the database.
 
 use std::fmt;
 
@@ -14,32 +14,32 @@ use brunt_world_virtual::Store;
 use crate::copies::read_page;
 use crate::tiny::database_path;
 
-/// What became of the page.
+/// The kind of damage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decay {
-    /// Two bits are flipped, anywhere in it.
+    /// Two bits are flipped, anywhere in the page.
     Bits,
-    /// One sector holds nonsense.
+    /// One sector holds garbage.
     Sector,
-    /// It is all zeros.
+    /// The page is all zeros.
     Zeros,
-    /// It is another page.
+    /// The page holds another page.
     Other,
 }
 
-/// A page that was spoiled.
+/// A damaged page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rot {
-    /// Of which database.
+    /// The database.
     pub database: u8,
-    /// Which page.
+    /// The page.
     pub page: PageNumber,
-    /// How.
+    /// The damage.
     pub decay: Decay,
 }
 
 impl Rot {
-    /// Whether `copies` have the page as it was: a crash may have torn it there before, and it is not rebuilt yet.
+    /// Whether `copies` hold the undamaged page: an earlier crash may have torn it there, and it may not be rebuilt yet.
     pub(super) fn can_be_mended(&self, copies: &Store, size: PageSize) -> bool {
         let path = database_path(self.database.into());
         let page = read_page(copies, &path, self.page, size);
@@ -58,7 +58,7 @@ impl fmt::Display for Rot {
     }
 }
 
-/// Spoils a page of `store`; `None` when the one that was drawn is blank, and nothing was done.
+/// Damages a page of `store`; `None`, without damage, when the drawn page is blank.
 pub(super) fn spoil(
     store: &mut Store,
     databases: u8,

@@ -1,6 +1,6 @@
-//! Cutting one story: an image, a recovery, a judgement.
+//! Cuts one story: an image, a recovery, a judgement.
 //!
-//! Images that are equal recover equally, so each is recovered once; against what had been acknowledged every cut is judged.
+//! Equal images recover equally, so each is recovered only once. But every cut is judged against what was acknowledged before it.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -17,30 +17,30 @@ use super::{Configuration, Coverage, State, Story, Work, rot};
 /// One story, cut at regular distances.
 #[derive(Clone, Debug)]
 pub struct Search {
-    /// What is run.
+    /// The configuration of the story.
     pub configuration: Configuration,
-    /// Each how manieth cut.
+    /// Distance between cuts; 1 takes every cut.
     pub every: usize,
     /// The first sample at each cut.
     pub first_sample: u64,
     /// Samples at each cut.
     pub samples: u64,
-    /// Each how manieth of them has all trees and all space walked, and its recovery cut off as well.
+    /// One in this many samples is deep: all trees and all space are walked, and its recovery is cut off as well.
     pub deep_every: u64,
 }
 
 impl Search {
-    /// Runs the story, cuts it, recovers.
+    /// Runs the story, cuts it, and recovers.
     ///
     /// # Errors
-    /// The first violation in words.
+    /// The first violation, in words.
     pub fn run(&self) -> Result<Coverage, String> {
         let mut coverage = Coverage::default();
         self.run_on(&Frames::in_memory(), &mut coverage)?;
         Ok(coverage)
     }
 
-    /// The same with these frames, beside what others have seen.
+    /// The same with these frames; adds to `coverage`.
     ///
     /// # Errors
     /// As [`Search::run`].
@@ -68,22 +68,22 @@ impl Search {
     }
 }
 
-/// How much is looked at after a crash.
+/// How thoroughly a crash is checked.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Depth {
     /// Whether all trees and all space are walked.
     pub(super) walk: bool,
-    /// Whether recovery is cut off, too, at a point drawn from this seed.
+    /// Seed of the point at which recovery is cut off as well.
     pub(super) second: Option<u64>,
-    /// Whether a page rots meanwhile, one drawn from this seed.
+    /// Seed of a page that rots meanwhile.
     pub(super) rot: Option<u64>,
 }
 
-/// A story on trial.
+/// The trial of a story.
 pub(super) struct Trial<'a> {
     story: &'a Story,
     images: CrashImages<'a>,
-    /// What images recovered to.
+    /// Recovered states, by image.
     recovered: BTreeMap<u64, Rc<State>>,
     frames: &'a Frames,
 }
@@ -98,12 +98,12 @@ impl<'a> Trial<'a> {
         }
     }
 
-    /// Where the story can be cut, in order.
+    /// The possible cuts of the story, in order.
     pub(super) fn cuts(&self) -> Vec<Step> {
         self.images.cuts()
     }
 
-    /// One crash point, recovered and compared: a hash of what was found. Cheap when cuts come in order.
+    /// Recovers one crash point and compares the state; returns a hash of it. Cheap when cuts come in order.
     pub(super) fn step(
         &mut self,
         cut: Step,
@@ -137,7 +137,7 @@ impl<'a> Trial<'a> {
         Ok(digest)
     }
 
-    /// A loss of power that the story's next generation begins with: what is left, and the state in it.
+    /// A power failure with which the story's next generation begins: the remaining files, and their state.
     pub(super) fn lose_power(&mut self, cut: Step, sample: Sample) -> Result<Ruins, String> {
         let files = self.images.image(cut, sample);
         let configuration = &self.story.configuration;
@@ -148,10 +148,10 @@ impl<'a> Trial<'a> {
         Ok(Ruins { files, state })
     }
 
-    /// One crash point whose files rot. `None` when nothing was spoiled.
+    /// One crash point with rot. `None` when nothing was damaged.
     ///
     /// With another copy everything must be right. Without one the engine may refuse the files, and a page that it takes for torn
-    /// is counted: that is the limit of what can be known, and no promise.
+    /// is only counted: it cannot be detected, and nothing is promised.
     fn step_with_rot(
         &mut self,
         cut: Step,
@@ -243,7 +243,7 @@ impl<'a> Trial<'a> {
     }
 }
 
-/// Whether a state that was recovered is one that ever was, and no older than what was acknowledged.
+/// Checks that a recovered state existed once, and is not older than what was acknowledged.
 fn judge(state: &State, history: &[State], acknowledged: u64) -> Result<(), String> {
     match history.iter().rposition(|known| known == state) {
         None => Err("not a state that ever was".to_owned()),

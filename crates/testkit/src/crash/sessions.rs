@@ -1,7 +1,7 @@
-//! Sessions that work in transactions: they insert, delete, replace, commit hard or lazily, or change their minds.
+//! Sessions that run transactions: they insert, delete, replace, commit hard or lazily, or roll back.
 //!
-//! What a transaction works on is a *desk*: the bare trees of [`super::records`], or the messages of [`super::messages`]. A
-//! transaction that meets a full volume is taken back, and the session goes on with the next one.
+//! The target of transactions is a *desk*: the bare trees of [`super::records`], or the messages of [`super::messages`]. A
+//! transaction that meets a full volume is rolled back, and the session continues with the next one.
 
 use std::collections::BTreeMap;
 
@@ -16,41 +16,41 @@ use super::story::{DURABLE, Stage};
 /// Transactions of a session.
 const BATCHES: u64 = 40;
 
-/// Names a record: its database and its number.
+/// A record: its database and its number.
 pub(super) type Name = (u8, u32);
 
-/// What a record is: a version, or nothing.
+/// The state of a record: a version, or `None` if absent.
 pub(super) type After = Option<u64>;
 
-/// What a transaction makes of the records that it has locked.
+/// The changes of a transaction to the records that it has locked.
 type Made = BTreeMap<Name, After>;
 
-/// What transactions work on.
+/// The target of transactions.
 pub(super) trait Desk {
-    /// How many records each database can have.
+    /// Maximum number of records in each database.
     const RECORDS: u64;
 
-    /// Databases that records lie in.
+    /// Number of databases that hold records.
     fn databases(&self) -> u8;
 
-    /// Does the task: what the record is then.
+    /// Performs the task; returns the new state of the record.
     async fn work(&self, transaction: &Transaction<'_>, task: Task) -> Result<After, EngineError>;
 }
 
-/// One insert, delete or replacement, whichever makes sense.
+/// One insert, delete or replacement, depending on whether the record exists.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Task {
     pub(super) record: Name,
-    /// The version that it would make; no other task has it.
+    /// The version that it would create; unique to this task.
     pub(super) version: u64,
-    /// Whether a record that is there goes, rather than becomes another one.
+    /// Whether an existing record is deleted rather than replaced.
     pub(super) deletes: bool,
 }
 
-/// How the steps of a transaction end.
+/// How the steps of a transaction ended.
 enum Steps {
     Done(Made),
-    /// There was no room for one.
+    /// A step found no space.
     Cramped,
 }
 
@@ -99,7 +99,7 @@ async fn work<D: Desk>(
             Ok(after) => drop(made.insert(record, after)),
             // Its lock was refused, so nothing has happened.
             Err(EngineError::WriteConflict) => {}
-            // Nobody begins to change anything then; who has begun goes on.
+            // No new changes begin then; those that have begun continue.
             Err(EngineError::LogDiskFull(_)) => stage.refusals.log.update(|count| count + 1),
             Err(error) if error.is_full() => {
                 stage.refusals.databases.update(|count| count + 1);
