@@ -262,7 +262,7 @@ mod tests {
         let entry = flight.entry(0, &Slabs::default());
         let memory = match entry.verb {
             Verb::Read(memory) | Verb::Write { memory, .. } => memory,
-            Verb::SyncData | Verb::PunchHole { .. } => panic!("moves bytes"),
+            Verb::SyncData | Verb::PunchHole { .. } | Verb::Watch { .. } => panic!("moves bytes"),
         };
         let length = match memory {
             Memory::One { length, .. } => u64::from(length),

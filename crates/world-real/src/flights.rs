@@ -27,6 +27,7 @@ use crate::files::{Files, OpenFile};
 use crate::flight::{Flight, Next, check};
 use crate::memory::{Slab, Slabs, map_slab};
 use crate::ring::{Outcome, Ring};
+use crate::watches::{WATCHES, Watches};
 use rustix::io::Errno;
 
 /// I/O in flight, with its files and memory.
@@ -39,6 +40,8 @@ pub(crate) struct Flights {
     free: Vec<usize>,
     /// Flights whose next request found the ring full.
     backlog: VecDeque<usize>,
+    /// Sockets, which share the ring.
+    pub(crate) watches: Watches,
     /// Outcomes being processed; kept for its capacity.
     outcomes: Vec<Outcome>,
 }
@@ -54,6 +57,7 @@ impl Flights {
             slots: Vec::new(),
             free: Vec::new(),
             backlog: VecDeque::new(),
+            watches: Watches::default(),
             outcomes: Vec::new(),
         }
     }
@@ -83,7 +87,10 @@ impl Flights {
     pub(crate) fn end(&mut self, now: Time) {
         let mut outcomes = std::mem::take(&mut self.outcomes);
         for outcome in outcomes.drain(..) {
-            self.land(outcome, now);
+            match outcome.token < WATCHES {
+                true => self.land(outcome, now),
+                false => self.watches.end(outcome.token),
+            }
         }
         self.outcomes = outcomes;
     }
@@ -96,7 +103,7 @@ impl Flights {
 
     /// Whether nothing is in flight, including detached I/O.
     pub(crate) fn is_idle(&self) -> bool {
-        self.tickets.in_flight() == 0
+        self.tickets.in_flight() == 0 && self.watches.is_empty()
     }
 
     /// Assigns `file` an identifier and, if the ring has a file table, a slot in it.
@@ -197,6 +204,7 @@ impl Flights {
             }
             self.backlog.pop_front();
         }
+        self.watches.work_off(&mut *self.ring);
     }
 
     fn land(&mut self, outcome: Outcome, now: Time) {

@@ -4,11 +4,11 @@
 //! system allows; its [`Backend`] record states which one, and what was refused.
 //!
 //! ```text
-//!   World: disk            volume            clock        frames
-//!     |                      |                 |            |
-//!   flights, flight       names (helper)     OsClock      memory: slabs, never unmapped
-//!     |                      |
-//!   Ring: uring | threads | fake             bell: helpers wake the executor's thread
+//!   World: disk         net           volume            clock        frames
+//!     |                   |             |                 |            |
+//!   flights, flight     watches      names (helper)     OsClock      memory: slabs, never unmapped
+//!     |                   |             |
+//!   Ring: uring | threads | fake     bell: helpers wake the executor's thread
 //! ```
 //!
 //! Beside the world there are utilities for runs: the folder lock ([`FolderLock`]), and [`facts`]: devices, the counters of the
@@ -30,11 +30,13 @@ pub mod huge_pages;
 mod lock;
 mod memory;
 mod names;
+mod net;
 mod reactor;
 mod ring;
 mod roots;
 mod shortage;
 mod volume;
+mod watches;
 mod world;
 
 pub use backend::{Access, Backend, Choice, ChoiceError, Kind, TaskRun};

@@ -11,11 +11,13 @@ use crate::bell::Bell;
 use crate::clock::OsClock;
 use crate::flights::Flights;
 use crate::helper::Helper;
+use crate::net::RealNet;
 
 /// The real world beneath an executor.
 pub struct RealReactor {
     pub(crate) flights: Rc<RefCell<Flights>>,
     pub(crate) helper: Rc<Helper>,
+    pub(crate) net: Rc<RealNet>,
     pub(crate) clock: Rc<OsClock>,
     pub(crate) bell: Arc<Bell>,
 }
@@ -53,6 +55,7 @@ impl Reactor for RealReactor {
         // One reading of the clock stamps everything reaped and begins the next poll.
         let now = self.clock.begin_poll();
         flights.end(now);
+        self.net.turn(&mut flights.watches);
         drop(flights);
         self.helper.deliver();
     }

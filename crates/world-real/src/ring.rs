@@ -23,13 +23,14 @@ use crate::memory::Slab;
 
 #[cfg(test)]
 pub(crate) mod fake;
+mod poller;
 pub(crate) mod threads;
 pub(crate) mod uring;
 
 /// One request, as the kernel would understand it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
-    /// Returned in the [`Outcome`]. Below [`TOKENS`].
+    /// Returned in the [`Outcome`]. Below [`TOKENS`]; those of watches begin at [`crate::watches::WATCHES`].
     pub token: u64,
     /// Must stay open until the outcome is reaped.
     pub file: RawFd,
@@ -48,9 +49,18 @@ pub(crate) const TOKENS: u64 = 1 << 63;
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Verb {
     Read(Memory),
-    Write { memory: Memory, durable: bool },
+    Write {
+        memory: Memory,
+        durable: bool,
+    },
     SyncData,
-    PunchHole { length: u64 },
+    PunchHole {
+        length: u64,
+    },
+    /// Ends when the socket can be written, or read; for [`Ring::watch`].
+    Watch {
+        writable: bool,
+    },
 }
 
 /// The memory of a transfer. Read from for writes, written to for reads.
@@ -87,6 +97,12 @@ pub(crate) trait Ring {
     /// Until the entry's outcome has been reaped, or forever if it never is: its memory (pieces and what they point to) must stay
     /// in place, no other code may write to it or, for a read, read it, and its file must stay open.
     unsafe fn push(&mut self, entry: Entry) -> Result<(), Full>;
+
+    /// Queues `entry`, a [`Verb::Watch`]. Its file must stay open until the outcome is reaped.
+    fn watch(&mut self, entry: Entry) -> Result<(), Full>;
+
+    /// Ends a watch early; its outcome comes soon. Does nothing when it has just ended.
+    fn give_up(&mut self, token: u64) -> Result<(), Full>;
 
     /// Starts what was queued. Never blocks; makes no system call when there is nothing to do.
     fn submit(&mut self);

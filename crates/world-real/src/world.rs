@@ -17,6 +17,7 @@ use crate::facts;
 use crate::flights::Flights;
 use crate::helper::Helper;
 use crate::memory::Slab;
+use crate::net::RealNet;
 use crate::reactor::RealReactor;
 use crate::ring::Ring;
 use crate::ring::threads::Threads;
@@ -124,8 +125,10 @@ impl RealWorld {
         let ring = choose(options, &bell, &record)?;
         let flights = Rc::new(RefCell::new(Flights::new(ring, tickets.clone())));
         let slabs = RealSlabs::new(&flights, &record, options)?;
+        let net = Rc::new(RealNet::new(&tasks));
         let world = World {
             clock: clock.clone(),
+            net: Rc::<RealNet>::clone(&net),
             disk: Rc::new(RealDisk {
                 flights: Rc::clone(&flights),
                 clock: Rc::clone(&clock),
@@ -149,6 +152,7 @@ impl RealWorld {
         let reactor = RealReactor {
             flights,
             helper,
+            net,
             clock,
             bell,
         };

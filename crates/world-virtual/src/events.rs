@@ -23,6 +23,8 @@ pub(crate) enum Event {
     Device { device: u32, token: u64 },
     /// A volume answers.
     Answer(u32),
+    /// A message arrives, or is given up.
+    Net(u32),
 }
 
 #[derive(Default)]

@@ -157,6 +157,7 @@ impl Front {
                 let effect = state.effects.take(effect);
                 effect(state);
             }
+            Event::Net(_) => unreachable!("the network's"),
         }
     }
 

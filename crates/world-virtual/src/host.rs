@@ -9,11 +9,13 @@
 //!
 //! Killing a host is killing all of its processes at one instant: its tasks are dropped, whatever they wait for. From then on
 //! nothing that is asked through its world happens, and nothing is answered. What was in flight goes on below it: writes land,
-//! names change. For a loss of power, record a [`crate::Journal`] and restart on a crash image.
+//! names change. Its connections are closed by its operating system. A host that loses power is silent instead; for what its
+//! disks lose with it, record a [`crate::Journal`] and take a crash image.
 //!
 //! Files that it had open stay open, so one that is removed keeps its room.
 
 use std::cell::Cell;
+use std::net::IpAddr;
 use std::path::Path;
 use std::rc::Rc;
 
@@ -21,30 +23,44 @@ use brunt_world::{
     Answer, Disk, FileId, Io, OpenMode, Space, Ticket, Tickets, Volume, World, answer,
 };
 
+use crate::net::HostNet;
 use crate::{Cores, Machine};
 
-/// A host that can die; see the [module](self).
+/// A modelled server: processors, an address, tasks that end together, storage that lives on.
 pub struct Host {
     name: String,
+    address: IpAddr,
     cores: Cores,
     /// What it stands on.
     below: World,
     machine: Machine,
     world: World,
+    net: Rc<HostNet>,
     life: Rc<Life>,
 }
 
 impl Host {
-    /// A host with processors of its own, and otherwise with what `below` has.
-    pub fn new(machine: &Machine, below: &World, name: &str, cores: Cores) -> Self {
+    /// A host with processors and an address of its own, and otherwise with what `below` has.
+    ///
+    /// # Panics
+    /// While another host has the address.
+    pub fn new(
+        machine: &Machine,
+        below: &World,
+        name: &str,
+        address: IpAddr,
+        cores: Cores,
+    ) -> Self {
         let life = Rc::new(Life {
             requests_left: Cell::new(u64::MAX),
             is_killed: Cell::new(false),
             tickets: Tickets::new(below.spawner.tasks()),
             below: below.clone(),
         });
+        let net = machine.network.host(address);
         let world = World {
             clock: machine.cores(cores),
+            net: Rc::<HostNet>::clone(&net),
             disk: Rc::<Life>::clone(&life),
             volume: Rc::<Life>::clone(&life),
             spawner: below.spawner.group(),
@@ -52,10 +68,12 @@ impl Host {
         };
         Self {
             name: name.to_owned(),
+            address,
             cores,
             below: below.clone(),
             machine: machine.clone(),
             world,
+            net,
             life,
         }
     }
@@ -63,6 +81,11 @@ impl Host {
     /// Its name.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Its address.
+    pub fn address(&self) -> IpAddr {
+        self.address
     }
 
     /// What its tasks are given.
@@ -81,11 +104,21 @@ impl Host {
         self.life.has_storage()
     }
 
-    /// Kills it. A task of its own that calls this ends at its next wait.
+    /// Kills all of its processes. A task of its own that calls this ends at its next wait.
     pub fn kill(&self) {
+        self.end(false);
+    }
+
+    /// Kills it, and no other host hears of it: connections to it time out.
+    pub fn lose_power(&self) {
+        self.end(true);
+    }
+
+    fn end(&self, loses_power: bool) {
         self.life.is_killed.set(true);
         self.cut_storage_after(0);
         self.world.spawner.end_group();
+        self.net.end_life(loses_power);
     }
 
     /// Its next life, on the same disks.
@@ -95,7 +128,8 @@ impl Host {
     #[must_use]
     pub fn restart(&self) -> Self {
         assert!(self.life.is_killed.get(), "{} was not killed", self.name);
-        Self::new(&self.machine, &self.below, &self.name, self.cores)
+        let (name, address) = (&self.name, self.address);
+        Self::new(&self.machine, &self.below, name, address, self.cores)
     }
 }
 
@@ -185,13 +219,18 @@ mod tests {
     use super::*;
     use crate::{VirtualOptions, VirtualWorld};
 
+    fn host(machine: &Machine, world: &World, number: u8, cores: Cores) -> Host {
+        let name = format!("mail-{number}");
+        Host::new(machine, world, &name, [10, 0, 0, number].into(), cores)
+    }
+
     /// Runs `test` with a host on a disk that takes 100 µs and more.
     fn with_host<F: Future<Output = ()> + 'static>(
         test: impl FnOnce(Host, World, Machine) -> F,
     ) -> Machine {
         let mut made = VirtualWorld::new(VirtualOptions::default());
         let (world, machine) = (made.world.clone(), made.machine.clone());
-        let host = Host::new(&machine, &world, "mail-1", Cores::Unlimited);
+        let host = host(&machine, &world, 1, Cores::Unlimited);
         made.executor.block_on(test(host, world, machine));
         made.machine
     }
@@ -323,7 +362,7 @@ mod tests {
     #[test]
     fn another_host_goes_on_and_a_restarted_one_finds_its_files() {
         with_host(|host, world, machine| async move {
-            let other = Host::new(&machine, &world, "mail-2", Cores::Unlimited);
+            let other = self::host(&machine, &world, 2, Cores::Unlimited);
             let inside = other.world().clone();
             let sleeper = async move {
                 inside.sleep(Span::seconds(1)).await;
@@ -350,7 +389,7 @@ mod tests {
     fn processors_are_its_own() {
         with_host(|host, world, machine| async move {
             let one = Cores::Count(std::num::NonZeroU32::MIN);
-            let small = Host::new(&machine, &world, "small", one);
+            let small = self::host(&machine, &world, 2, one);
             let spend = |host: &Host| host.world().clock.spend(Span::micros(10));
             for spent in [spend(&small), spend(&host), spend(&small)] {
                 spent.await;

@@ -7,6 +7,7 @@
 //!    tasks of the engine          one Executor
 //!    ------------------------------------------------ brunt_world
 //!    Front: Disk and Volume       bytes and names      Store (copy on write), Journal -> crash images
+//!    Network: Net                 connections          Link: when does it arrive?
 //!    Device: content-free         when is it done?     MemoryDevice, later arrays
 //!    Events: one heap             (time, number)       VirtualReactor moves the clock
 //! ```
@@ -27,8 +28,11 @@ mod handles;
 mod host;
 pub mod journal;
 mod landing;
+pub mod link;
 mod mounts;
+mod net;
 mod reactor;
+mod slots;
 mod store;
 mod volume;
 mod world;
@@ -39,9 +43,10 @@ pub use digest::{Digest, RequestDigest};
 pub use host::Host;
 pub use journal::{Journal, Mark, Step};
 pub use landing::Landing;
+pub use link::{Link, LinkOptions};
 pub use reactor::VirtualReactor;
 pub use store::{Inode, Store};
-pub use world::{Machine, VirtualOptions, VirtualVolume, VirtualWorld};
+pub use world::{Machine, VirtualLink, VirtualOptions, VirtualVolume, VirtualWorld};
 
 /// Writes are torn at this size, and offsets and lengths are multiples of it.
 pub const SECTOR_BYTES: u64 = 512;

@@ -5,21 +5,24 @@ use std::rc::Rc;
 use brunt_units::Time;
 use brunt_world::{Parked, Reactor};
 
-use crate::events::Events;
+use crate::events::{Event, Events};
 use crate::front::Front;
+use crate::net::Network;
 
 /// [`Reactor`] of the virtual world. Parking jumps to the next event or timer, whichever is earlier, and lets
 /// everything happen that is due then.
 pub struct VirtualReactor {
     events: Events,
     front: Rc<Front>,
+    network: Rc<Network>,
 }
 
 impl VirtualReactor {
-    pub(crate) fn new(events: &Events, front: &Rc<Front>) -> Self {
+    pub(crate) fn new(events: &Events, front: &Rc<Front>, network: &Rc<Network>) -> Self {
         Self {
             events: events.clone(),
             front: Rc::clone(front),
+            network: Rc::clone(network),
         }
     }
 }
@@ -41,7 +44,10 @@ impl Reactor for VirtualReactor {
         };
         self.events.advance(next.max(self.events.now()));
         while let Some(event) = self.events.pop_due() {
-            self.front.happen(event);
+            match event {
+                Event::Net(step) => self.network.happen(step),
+                other => self.front.happen(other),
+            }
         }
         Parked::Again
     }

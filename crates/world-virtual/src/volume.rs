@@ -13,42 +13,13 @@ use crate::Inode;
 use crate::events::Event;
 use crate::front::{Front, State};
 use crate::journal::{Action, NameChange};
+use crate::slots::Slots;
 
 /// What happens, and the answer, when a verb's time has come.
 pub(crate) type Effect = Box<dyn FnOnce(&mut State)>;
 
 /// Effects whose time has not come.
-#[derive(Default)]
-pub(crate) struct Effects {
-    slots: Vec<Option<Effect>>,
-    free: Vec<u32>,
-}
-
-impl Effects {
-    fn put(&mut self, effect: Effect) -> u32 {
-        match self.free.pop() {
-            Some(slot) => {
-                self.slots[slot as usize] = Some(effect);
-                slot
-            }
-            None => {
-                self.slots.push(Some(effect));
-                u32::try_from(self.slots.len() - 1).expect("fewer than 2^32 verbs at once")
-            }
-        }
-    }
-
-    /// Whether no verb is in flight.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.free.len() == self.slots.len()
-    }
-
-    pub(crate) fn take(&mut self, slot: u32) -> Effect {
-        self.free.push(slot);
-        let effect = self.slots[slot as usize].take();
-        effect.expect("a verb happens once")
-    }
-}
+pub(crate) type Effects = Slots<Effect>;
 
 /// An answer, and what was changed.
 type Outcome<T> = Result<(T, Option<Action>), VolumeError>;

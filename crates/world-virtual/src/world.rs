@@ -13,6 +13,7 @@
 //! assert_eq!(now.0, 3_600_000_000_000);
 //! ```
 
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 use std::rc::Rc;
 
@@ -26,7 +27,8 @@ use crate::events::Events;
 use crate::front::{Front, State};
 use crate::journal::{Journal, Mark};
 use crate::mounts::Mounts;
-use crate::{Cores, Digest, Landing, RequestDigest, Store, VirtualReactor};
+use crate::net::Network;
+use crate::{Cores, Digest, Landing, Link, LinkOptions, RequestDigest, Store, VirtualReactor};
 
 /// A part of the file system with room and a device of its own.
 #[derive(Clone, Debug)]
@@ -53,6 +55,26 @@ impl VirtualVolume {
     }
 }
 
+/// A link between two hosts, one way in each direction.
+#[derive(Clone, Debug)]
+pub struct VirtualLink {
+    /// The addresses of the hosts.
+    pub ends: [IpAddr; 2],
+    /// What it is like.
+    pub options: LinkOptions,
+}
+
+impl VirtualLink {
+    /// Both directions.
+    fn directions(&self, random: Streams) -> [((IpAddr, IpAddr), Link); 2] {
+        let [one, other] = self.ends;
+        [(one, other), (other, one)].map(|(from, to)| {
+            let stream = random.named(&format!("link/{from}/{to}"));
+            ((from, to), Link::new(self.options.clone(), stream))
+        })
+    }
+}
+
 /// What a virtual world is made of.
 pub struct VirtualOptions {
     /// The seed of all its randomness.
@@ -69,6 +91,8 @@ pub struct VirtualOptions {
     pub volumes: Vec<VirtualVolume>,
     /// When bytes move.
     pub landing: Landing,
+    /// The links between its hosts. A host reaches itself without one.
+    pub links: Vec<VirtualLink>,
 }
 
 impl VirtualOptions {
@@ -83,6 +107,7 @@ impl VirtualOptions {
             devices: vec![Box::new(device)],
             volumes: vec![VirtualVolume::everything()],
             landing: Landing::default(),
+            links: Vec::new(),
         }
     }
 }
@@ -121,19 +146,24 @@ impl VirtualWorld {
         );
         let front = Front::new(&tasks, &events, state);
         let clock = VirtualClock::new(&events, &tasks, options.cores);
+        let links = options.links.iter();
+        let links = links.flat_map(|link| link.directions(random)).collect();
+        let network = Network::new(&tasks, &events, links);
         let world = World {
             clock: Rc::<VirtualClock>::clone(&clock) as Rc<dyn Clock>,
             disk: Rc::<Front>::clone(&front),
             volume: Rc::<Front>::clone(&front),
+            net: network.host(Ipv4Addr::LOCALHOST.into()),
             frames: options.frames,
             spawner: Spawner::new(&tasks),
             random,
         };
-        let executor = Executor::new(&tasks, VirtualReactor::new(&events, &front));
+        let executor = Executor::new(&tasks, VirtualReactor::new(&events, &front, &network));
         let machine = Machine {
             front,
             clock,
             events,
+            network,
         };
         Self {
             world,
@@ -149,6 +179,7 @@ pub struct Machine {
     front: Rc<Front>,
     clock: Rc<VirtualClock>,
     events: Events,
+    pub(crate) network: Rc<Network>,
 }
 
 impl Machine {

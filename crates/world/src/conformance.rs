@@ -14,6 +14,7 @@
 mod clock;
 mod disk;
 mod flight;
+pub mod net;
 mod volume;
 
 use std::future::Future;

@@ -7,13 +7,14 @@
 //!
 //! ```text
 //!    engine, sessions, recovery ...            futures, run by one Executor
-//!    ------------------------------- World: disk, volume, clock, spawn, random, frames
+//!    ------------------------------- World: disk, volume, net, clock, spawn, random, frames
 //!    world-real            world-virtual       Reactors: no futures below this line
 //!    ring | threads        events | Store
 //! ```
 //!
 //! * [`Disk`]: one verb, [`Disk::submit`], and the durability contract.
 //! * [`Volume`]: names, sizes and space.
+//! * [`Net`]: bytes between hosts.
 //! * [`Clock`]: now, sleeping, and the cost of computing.
 //! * [`Frames`]: the memory that I/O reads into and writes from.
 //! * [`Executor`]: one thread, one ready queue; [`Reactor`] is what a world puts beneath it.
@@ -26,6 +27,7 @@
 //! ([`Tasks::current`]) and is resumed by naming it ([`Tasks::wake`]), so a wake-up costs one push and no atomics.
 //! A combinator that substitutes wakers must therefore poll all its children whenever it is polled.
 
+mod answer;
 pub mod clock;
 pub mod conformance;
 mod disk;
@@ -33,19 +35,22 @@ mod event;
 mod executor;
 pub mod fault;
 mod frame;
+mod net;
 pub mod random;
 pub mod schedule;
 pub mod sync;
 mod ticket;
 mod volume;
 
+pub use answer::{Answer, Answering, answer};
 pub use clock::{Clock, Sleep, Spend};
 pub use disk::{Class, Disk, Io, IoError, Op, Segment, Segments};
 pub use executor::{Executor, Parked, Reactor, Spawner, Task, TaskId, Tasks};
 pub use frame::{Frame, FramePlace, Frames, SLAB_BYTES, SlabSource};
+pub use net::{Net, NetError, Reply, SocketId};
 pub use schedule::{Due, Schedule};
 pub use ticket::{Completion, Ticket, TicketId, Tickets};
-pub use volume::{Answer, Answering, FileId, OpenMode, Space, Volume, VolumeError, answer};
+pub use volume::{FileId, OpenMode, Space, Volume, VolumeError};
 
 use std::rc::Rc;
 
@@ -58,6 +63,8 @@ pub struct World {
     pub disk: Rc<dyn Disk>,
     /// Files and their names.
     pub volume: Rc<dyn Volume>,
+    /// Other hosts.
+    pub net: Rc<dyn Net>,
     /// Memory for I/O.
     pub frames: Frames,
     /// Starts tasks.

@@ -1,16 +1,11 @@
 //! Files and their names: what logs roll through, databases grow through, crash images journal.
 //!
 //! Every verb is asynchronous: a directory sync can take as long as a disk write, and in the virtual world it costs
-//! virtual time. The answer is a one-shot future, [`Answer`], fulfilled from below through [`Answering`].
+//! virtual time.
 
-use std::cell::RefCell;
-use std::future::Future;
 use std::path::Path;
-use std::pin::Pin;
-use std::rc::Rc;
-use std::task::{Context, Poll};
 
-use crate::{TaskId, Tasks};
+use crate::Answer;
 
 /// An open file, as the world below numbers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -82,67 +77,4 @@ pub enum VolumeError {
     /// Anything else, in the operating system's words.
     #[error("{0}")]
     Other(String),
-}
-
-struct Shared<T> {
-    value: Option<Result<T, VolumeError>>,
-    waiter: Option<TaskId>,
-}
-
-/// Waits for a volume's answer. Dropping it does not undo the request.
-#[must_use = "the answer says whether it happened"]
-pub struct Answer<T> {
-    shared: Rc<RefCell<Shared<T>>>,
-    tasks: Tasks,
-}
-
-/// The other end of an [`Answer`].
-pub struct Answering<T> {
-    shared: Rc<RefCell<Shared<T>>>,
-    tasks: Tasks,
-}
-
-/// An answer to wait for and the end that gives it.
-pub fn answer<T>(tasks: &Tasks) -> (Answering<T>, Answer<T>) {
-    let shared = Rc::new(RefCell::new(Shared {
-        value: None,
-        waiter: None,
-    }));
-    let answering = Answering {
-        shared: Rc::clone(&shared),
-        tasks: tasks.clone(),
-    };
-    (
-        answering,
-        Answer {
-            shared,
-            tasks: tasks.clone(),
-        },
-    )
-}
-
-impl<T> Answering<T> {
-    /// Gives the answer and wakes who waits for it.
-    pub fn give(self, value: Result<T, VolumeError>) {
-        let mut shared = self.shared.borrow_mut();
-        shared.value = Some(value);
-        if let Some(task) = shared.waiter {
-            self.tasks.wake(task);
-        }
-    }
-}
-
-impl<T> Future for Answer<T> {
-    type Output = Result<T, VolumeError>;
-
-    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut shared = self.shared.borrow_mut();
-        match shared.value.take() {
-            Some(value) => Poll::Ready(value),
-            None => {
-                shared.waiter = Some(self.tasks.current());
-                Poll::Pending
-            }
-        }
-    }
 }

@@ -255,7 +255,8 @@ async fn live_and_die(
     configuration: &Rc<Configuration>,
     history: Vec<State>,
 ) -> (Vec<State>, Vec<u32>) {
-    let host = Host::new(machine, world, "killed", Cores::Unlimited);
+    let address = [10, 0, 0, 1].into();
+    let host = Host::new(machine, world, "killed", address, Cores::Unlimited);
     host.cut_storage_after(world.random.named("death").below(LIFE_MAX));
     let history: History = Rc::new(RefCell::new(history));
     let logged = Rc::new(RefCell::new(vec![0]));

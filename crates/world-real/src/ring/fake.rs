@@ -175,6 +175,14 @@ impl Ring for Fake {
         Ok(())
     }
 
+    fn watch(&mut self, _entry: Entry) -> Result<(), Full> {
+        unreachable!("it has no sockets");
+    }
+
+    fn give_up(&mut self, _token: u64) -> Result<(), Full> {
+        unreachable!("it has no sockets");
+    }
+
     fn submit(&mut self) {
         self.running.append(&mut self.queued);
     }

@@ -19,6 +19,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use brunt_units::Span;
 use rustix::event::{PollFd, PollFlags, poll};
 
+use super::poller::Poller;
 use super::{Entry, Full, Memory, Outcome, Ring, Tables, Verb};
 use crate::bell::{Bell, Mailbox};
 
@@ -31,12 +32,14 @@ pub(crate) struct Threads {
     bell: Arc<Bell>,
     queued: Vec<Job>,
     most: usize,
+    /// Started with the first watch.
+    poller: Option<Poller>,
 }
 
 struct Shared {
     queue: Mutex<Queue>,
     work: Condvar,
-    ended: Mailbox<Outcome>,
+    ended: Arc<Mailbox<Outcome>>,
 }
 
 #[derive(Default)]
@@ -62,13 +65,14 @@ impl Threads {
         let shared = Shared {
             queue: Mutex::default(),
             work: Condvar::new(),
-            ended: Mailbox::new(bell),
+            ended: Arc::new(Mailbox::new(bell)),
         };
         let threads = Self {
             shared: Arc::new(shared),
             bell: Arc::clone(bell),
             queued: Vec::new(),
             most: most.max(1),
+            poller: None,
         };
         threads.start(0)?;
         threads.shared.lock().started = 1;
@@ -118,6 +122,24 @@ impl Shared {
 impl Ring for Threads {
     unsafe fn push(&mut self, entry: Entry) -> Result<(), Full> {
         self.queued.push(Job(entry));
+        Ok(())
+    }
+
+    fn watch(&mut self, entry: Entry) -> Result<(), Full> {
+        let poller = match self.poller.take() {
+            Some(poller) => poller,
+            None => Poller::start(&self.shared.ended).map_err(|_| Full)?,
+        };
+        let writable = matches!(entry.verb, Verb::Watch { writable: true });
+        let poller = self.poller.insert(poller);
+        poller.watch(entry.token, entry.file, writable);
+        Ok(())
+    }
+
+    fn give_up(&mut self, token: u64) -> Result<(), Full> {
+        if let Some(poller) = &self.poller {
+            poller.give_up(token);
+        }
         Ok(())
     }
 
@@ -214,6 +236,7 @@ impl Job {
                     let length = libc::off_t::try_from(length).unwrap_or(libc::off_t::MAX);
                     libc::fallocate(file, mode, offset, length) as isize
                 }
+                Verb::Watch { .. } => unreachable!("the poller's"),
             }
         };
         if result < 0 {

@@ -40,6 +40,9 @@ const MOST_FILES: [u32; 3] = [4096, 900, 200];
 /// The bell's poll request.
 const BELL: u64 = TOKENS;
 
+/// Requests that end watches.
+const GIVEN_UP: u64 = TOKENS + 1;
+
 /// Maximum length of a wait when the bell could not be polled: the kernel is out of memory for requests, which passes quickly.
 const DEAF: Span = Span::millis(1);
 
@@ -172,8 +175,8 @@ impl Uring {
     }
 
     fn queue(&mut self, entry: &squeue::Entry) -> Result<(), Full> {
-        // SAFETY: the caller of `Ring::push` guarantees that files and memory live until the outcome; `self` keeps the bell, whose
-        // poll request is queued here too, and the kernel keeps the file for its request.
+        // SAFETY: the caller of `Ring::push` guarantees that files and memory live until the outcome. The polls of watches
+        // and of the bell are queued here too; they have no memory, and the kernel keeps the file for its request.
         unsafe { self.ring.submission().push(entry) }.map_err(|_| Full)?;
         self.queued += 1;
         Ok(())
@@ -207,6 +210,15 @@ impl Ring for Uring {
         }
     }
 
+    fn watch(&mut self, entry: Entry) -> Result<(), Full> {
+        self.queue(&request(&entry).user_data(entry.token))
+    }
+
+    fn give_up(&mut self, token: u64) -> Result<(), Full> {
+        let request = opcode::PollRemove::new(token).build();
+        self.queue(&request.user_data(GIVEN_UP))
+    }
+
     fn submit(&mut self) {
         let flagged = {
             let queue = self.ring.submission();
@@ -220,11 +232,13 @@ impl Ring for Uring {
     fn reap(&mut self, outcomes: &mut Vec<Outcome>) {
         for completion in self.ring.completion() {
             let (token, result) = (completion.user_data(), completion.result());
-            if token == BELL {
-                self.bell_polled = false;
-                self.bell.hush();
-            } else {
-                outcomes.push(Outcome { token, result });
+            match token {
+                BELL => {
+                    self.bell_polled = false;
+                    self.bell.hush();
+                }
+                GIVEN_UP => {}
+                token => outcomes.push(Outcome { token, result }),
             }
         }
     }
@@ -320,5 +334,13 @@ fn request(entry: &Entry) -> squeue::Entry {
             .offset(entry.offset)
             .mode(libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE)
             .build(),
+        Verb::Watch { writable } => {
+            let event = if writable {
+                libc::POLLOUT
+            } else {
+                libc::POLLIN
+            };
+            opcode::PollAdd::new(file, u32::from(event.unsigned_abs())).build()
+        }
     }
 }

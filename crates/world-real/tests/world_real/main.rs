@@ -2,5 +2,6 @@
 
 mod backends;
 mod conformance;
+mod net;
 mod refused;
 mod skipped;

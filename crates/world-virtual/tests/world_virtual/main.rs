@@ -4,4 +4,5 @@ mod closed_model;
 mod conformance;
 mod crash;
 mod faults;
+mod net;
 mod world;

@@ -1,0 +1,151 @@
+//! Messages on their way between hosts.
+//!
+//! TCP sends again what nobody acknowledges, up to a point. A message that would arrive after that is given up, and so is one
+//! to a host that stays down. While an outage lasts, messages wait in the link and arrive after it.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use brunt_units::{Span, Time};
+use brunt_world::SocketId;
+
+use crate::events::{Event, Events};
+use crate::link::{Link, Passage};
+use crate::slots::Slots;
+
+/// From a host to itself.
+const LOOPBACK: Span = Span::micros(10);
+
+/// The first time a message is sent again, and the longest, each twice the one before. Source: RFC 6298, section 2; Linux,
+/// `TCP_RTO_MAX`.
+const SENT_AGAIN: [Span; 2] = [Span::seconds(1), Span::seconds(120)];
+
+/// What a message says.
+#[derive(Debug)]
+pub(super) enum What {
+    /// Somebody at `port` of host `from` wants to connect.
+    Open {
+        socket: SocketId,
+        from_port: u16,
+        port: u16,
+    },
+    /// A connection was made; `peer` is its other end.
+    Opened { peer: SocketId },
+    /// Nothing listens there.
+    Refused,
+    /// Bytes of the stream.
+    Bytes { peer: SocketId, bytes: Vec<u8> },
+    /// The end of the stream.
+    End,
+    /// The other side read so many bytes.
+    Read(usize),
+    /// The connection is broken.
+    Reset,
+}
+
+/// A message from one host to another.
+#[derive(Debug)]
+pub(super) struct Message {
+    pub(super) from: IpAddr,
+    pub(super) to: IpAddr,
+    /// For whom; [`What::Open`] is for a port.
+    pub(super) socket: SocketId,
+    pub(super) what: What,
+    /// Until when it is sent again, and whose connection has timed out then.
+    pub(super) patience: Option<(Time, SocketId)>,
+    pub(super) sent: Time,
+    pub(super) leaves: Time,
+    tries: u32,
+}
+
+impl Message {
+    pub(super) fn new(from: IpAddr, to: IpAddr, socket: SocketId, what: What) -> Self {
+        Self {
+            from,
+            to,
+            socket,
+            what,
+            patience: None,
+            sent: Time::ZERO,
+            leaves: Time::ZERO,
+            tries: 0,
+        }
+    }
+
+    fn bytes(&self) -> u64 {
+        match &self.what {
+            What::Bytes { bytes, .. } => bytes.len() as u64,
+            _ => 0,
+        }
+    }
+}
+
+/// Something that happens to a message.
+pub(super) enum Step {
+    Arrives(Message),
+    IsSentAgain(Message),
+    TimesOut(SocketId),
+}
+
+/// The links between hosts, and what is under way on them.
+pub(super) struct Wires {
+    pub(super) events: Events,
+    links: BTreeMap<(IpAddr, IpAddr), Link>,
+    under_way: Slots<Step>,
+}
+
+impl Wires {
+    pub(super) fn new(events: &Events, links: BTreeMap<(IpAddr, IpAddr), Link>) -> Self {
+        Self {
+            events: events.clone(),
+            links,
+            under_way: Slots::default(),
+        }
+    }
+
+    pub(super) fn lead(&self, from: IpAddr, to: IpAddr) -> bool {
+        from == to || self.links.contains_key(&(from, to))
+    }
+
+    pub(super) fn take(&mut self, step: u32) -> Step {
+        self.under_way.take(step)
+    }
+
+    /// Sends `message`, which arrives at `not_before` or later: when it does.
+    pub(super) fn send(&mut self, mut message: Message, not_before: Time) -> Time {
+        let (now, bytes) = (self.events.now(), message.bytes());
+        let passage = match self.links.get_mut(&(message.from, message.to)) {
+            Some(link) => link.send(now, bytes),
+            None => Passage {
+                leaves: now,
+                arrives: now + LOOPBACK,
+            },
+        };
+        (message.sent, message.leaves) = (now, passage.leaves);
+        let arrives = passage.arrives.max(not_before);
+        match message.patience {
+            Some((until, socket)) if arrives > until => self.set(until, Step::TimesOut(socket)),
+            _ => self.set(arrives, Step::Arrives(message)),
+        }
+        arrives
+    }
+
+    /// Nobody took `message`: tries once more, later.
+    pub(super) fn send_again(&mut self, mut message: Message) {
+        let Some((until, socket)) = message.patience else {
+            return;
+        };
+        let [first, longest] = SENT_AGAIN;
+        let at = self.events.now() + (first * (1 << message.tries)).min(longest);
+        message.tries += 1;
+        match at < until {
+            true => self.set(at, Step::IsSentAgain(message)),
+            false => self.set(until, Step::TimesOut(socket)),
+        }
+    }
+
+    fn set(&mut self, at: Time, step: Step) {
+        let step = self.under_way.put(step);
+        self.events.set(at, Event::Net(step));
+    }
+}

@@ -1,0 +1,86 @@
+//! Bytes between hosts: streams in the manner of TCP.
+//!
+//! ```text
+//!    server                                     client
+//!    listen -> listener                         connect -> connection
+//!    accept(listener) -> connection             write, write, finish
+//!    read, read ... nothing more: the end       read ...
+//!    close                                      close
+//! ```
+//!
+//! Bytes are owned vectors, copied at the seam. Frames are pages for direct I/O; protocols have lines and records of any
+//! length, and copying a kilobyte takes less time than the system call that sends it. Every verb answers as [`crate::Volume`]
+//! does. There is no cancel and there are no timeouts: a caller with less patience than the transport waits for the clock
+//! beside the answer, and closes.
+
+use std::net::SocketAddr;
+
+use crate::Answer;
+
+/// A listener or a connection. Numbers of closed ones are not used again soon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SocketId(pub u32);
+
+/// An answer from the network.
+pub type Reply<T> = Answer<T, NetError>;
+
+/// Connections between hosts.
+///
+/// A connection carries bytes in both directions, each in order and complete up to where it breaks. Each side has at most one
+/// read and one write in flight, a listener one accept; a second one is [`NetError::Invalid`]. After an error of a
+/// connection every later write fails with it, and so does every read that finds neither bytes that had arrived nor the end.
+pub trait Net {
+    /// Listens at an address of this host, port 0 for one that is free: the listener and its address. Connections that arrive
+    /// wait until they are accepted.
+    fn listen(&self, at: SocketAddr) -> Reply<(SocketId, SocketAddr)>;
+    /// The next connection of a listener, and the address of its other side.
+    fn accept(&self, listener: SocketId) -> Reply<(SocketId, SocketAddr)>;
+    /// Connects to a listener.
+    fn connect(&self, to: SocketAddr) -> Reply<SocketId>;
+    /// At least one byte and at most `at_most`, or none when the other side has finished and everything was read. Bytes whose
+    /// answer is dropped may be lost.
+    ///
+    /// # Panics
+    /// When `at_most` is zero.
+    fn read(&self, connection: SocketId, at_most: usize) -> Reply<Vec<u8>>;
+    /// Sends all of `bytes`. Answered when the transport has taken them, which says nothing about their arrival: its buffer is
+    /// bounded, and full while the other side does not read.
+    fn write(&self, connection: SocketId, bytes: Vec<u8>) -> Reply<()>;
+    /// Ends this direction, after the write that was answered last: the other side reads to the end.
+    fn finish(&self, connection: SocketId) -> Reply<()>;
+    /// Closes a listener or connection; one that is closed already stays so. What is in flight on it is answered with
+    /// [`NetError::Closed`]. What was written still arrives, unless this side leaves bytes unread: then the other side is
+    /// reset.
+    fn close(&self, socket: SocketId);
+}
+
+/// How the network refuses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NetError {
+    /// The host answers, and nothing listens at the port.
+    #[error("connection refused")]
+    Refused,
+    /// The other side broke the connection, or has closed it and takes nothing more.
+    #[error("connection reset by the other side")]
+    Reset,
+    /// No way leads to the host.
+    #[error("host unreachable")]
+    Unreachable,
+    /// The other side did not answer for as long as the transport tries.
+    #[error("connection timed out")]
+    TimedOut,
+    /// The socket was closed, or its direction finished, on this side.
+    #[error("the connection is closed")]
+    Closed,
+    /// Something listens at the address already.
+    #[error("address in use")]
+    InUse,
+    /// The request itself is wrong: a second read or write at a time, or an address of another host to listen at. A mistake of
+    /// ours.
+    #[error("invalid request")]
+    Invalid,
+    /// Anything else the operating system said.
+    #[error("operating-system error {0}")]
+    Other(i32),
+}
