@@ -308,7 +308,7 @@ mod tests {
                 .collect();
             let mut stream = Streams::new(seed).named("pages");
             while !readers.iter().all(crate::Task::is_done) {
-                // Several things happen before anybody has a turn.
+                // Several events happen before any task runs.
                 for _ in 0..stream.below(4) {
                     let page = usize::try_from(stream.below(16)).unwrap();
                     let page = &mut pages.borrow_mut()[page];

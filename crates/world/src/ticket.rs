@@ -219,7 +219,7 @@ impl Slab {
     }
 }
 
-/// Waits for one I/O. Dropping it detaches: the I/O goes on, its result is lost, its frames go home.
+/// Waits for one I/O. Dropping it detaches the I/O: it continues, its result is lost, and its frames return to the pool.
 #[must_use = "an I/O's result says whether it happened"]
 pub struct Ticket {
     id: TicketId,
@@ -227,7 +227,7 @@ pub struct Ticket {
 }
 
 impl Ticket {
-    /// What the world below calls the I/O.
+    /// The id of the I/O.
     pub fn id(&self) -> TicketId {
         self.id
     }
