@@ -1,9 +1,9 @@
-//! The event queue: what happens when, in the order it was asked for.
+//! The event queue: scheduled events, in the order of the requests.
 //!
-//! What is to happen now waits in a line beside the heap: devices finish requests the moment they look at them, which is
+//! Events for the current instant wait in a line beside the heap: devices often finish requests the moment they see them, which is
 //! every second event.
 //!
-//! Invariant: the clock never goes back, and an event is never set before now; it does not move while the line is not empty.
+//! Invariant: the clock never goes back, an event is never set before now, and the clock does not move while the line is not empty.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -14,12 +14,12 @@ use brunt_world::{Due, IoError, Schedule};
 
 use crate::{Digest, RequestId};
 
-/// What an event is about.
+/// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
     /// A request ends.
     Finish(RequestId, Result<(), IoError>),
-    /// A device wanted to be called.
+    /// A device asked to be called.
     Device { device: u32, token: u64 },
     /// A volume answers.
     Answer(u32),
@@ -31,12 +31,12 @@ pub(crate) enum Event {
 struct Inner {
     now: Cell<Time>,
     heap: RefCell<Schedule<Event>>,
-    /// Events that were set for the moment that is now, by their numbers.
+    /// Events set for the current instant, with their numbers.
     line: RefCell<VecDeque<(u64, Event)>>,
     digest: Cell<Digest>,
 }
 
-/// Now, and what is to come. Cloning gives another handle.
+/// The current time and the scheduled events. A clone is another handle.
 #[derive(Clone, Default)]
 pub(crate) struct Events(Rc<Inner>);
 
@@ -45,12 +45,12 @@ impl Events {
         self.0.now.get()
     }
 
-    /// Events asked for so far.
+    /// Number of events requested so far.
     pub(crate) fn count(&self) -> u64 {
         self.0.heap.borrow().count()
     }
 
-    /// Lets `event` happen at `at`.
+    /// Schedules `event` at `at`.
     ///
     /// # Panics
     /// When `at` has passed.
@@ -65,7 +65,7 @@ impl Events {
         }
     }
 
-    /// When the next event happens.
+    /// Time of the next event.
     pub(crate) fn next_at(&self) -> Option<Time> {
         if !self.0.line.borrow().is_empty() {
             return Some(self.now());
@@ -86,7 +86,7 @@ impl Events {
 
     /// Takes the next event that is due now.
     pub(crate) fn pop_due(&self) -> Option<Event> {
-        // What was set before its moment came was asked for before what waits in line.
+        // Events that were set in advance were requested before those in the line.
         let due = self.0.heap.borrow_mut().pop(self.now());
         let (number, event) = match due {
             Some(Due { number, event, .. }) => (number, event),
@@ -96,14 +96,14 @@ impl Events {
         Some(event)
     }
 
-    /// Takes a word into the digest.
+    /// Adds a word to the digest.
     pub(crate) fn mix(&self, word: u64) {
         let mut digest = self.0.digest.get();
         digest.mix(word);
         self.0.digest.set(digest);
     }
 
-    /// What happened so far, hashed.
+    /// A hash of everything that happened so far.
     pub(crate) fn digest(&self) -> Digest {
         self.0.digest.get()
     }

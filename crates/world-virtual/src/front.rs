@@ -1,13 +1,13 @@
-//! The one disk of a virtual world: takes I/Os, lets a device time them, moves their bytes when they land.
+//! The disk of a virtual world: takes I/Os, lets a device time them, and moves their bytes when they land.
 //!
 //! ```text
 //!    submit: check -> flight slab -> Device::submit ... Event::Finish: land in the Store -> Tickets::complete
 //! ```
 //!
-//! A wrong request completes at once, without reaching a device. Whether a read is past the end, and whether a growing
-//! write finds room, is decided when it lands.
+//! A wrong request completes at once, without reaching a device. Whether a read is past the end, and whether a growing write finds
+//! space, is decided when it lands.
 //!
-//! Invariant: a file that has no name is forgotten when its last handle is closed and its last I/O has landed.
+//! Invariant: a file without a name is dropped when its last handle is closed and its last I/O has landed.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -24,27 +24,27 @@ use crate::mounts::Mounts;
 use crate::volume::Effects;
 use crate::{Digest, Inode, RequestDigest, Store};
 
-/// An I/O that a device has.
+/// An I/O in flight at a device.
 pub(crate) struct Flight {
     pub(crate) io: Io,
     pub(crate) inode: Inode,
-    /// Decides when each sector lands, where that is drawn.
+    /// Decides when each sector lands, if that is random.
     pub(crate) coins: u64,
-    /// What it is and when it began.
+    /// Hash of the request and its begin.
     digest: Digest,
     ticket: TicketId,
-    /// Its place in the journal.
+    /// Its number in the journal.
     recorded: Option<u32>,
 }
 
-/// What changes.
+/// The mutable state.
 pub(crate) struct State {
     pub(crate) store: Store,
     pub(crate) handles: Handles,
     pub(crate) mounts: Mounts,
     pub(crate) effects: Effects,
     pub(crate) journal: Option<Journal>,
-    /// What has ended on each volume.
+    /// Digest of the completed requests of each volume.
     pub(crate) requests: Vec<RequestDigest>,
     devices: Vec<Box<dyn Device>>,
     flights: Vec<Option<Flight>>,
@@ -81,12 +81,12 @@ impl State {
         }
     }
 
-    /// Writes something into the journal, if there is one.
+    /// Adds an entry to the journal, if there is one.
     pub(crate) fn record<T>(&mut self, entry: impl FnOnce(&mut Journal) -> T) -> Option<T> {
         self.journal.as_mut().map(entry)
     }
 
-    /// A slot for a flight.
+    /// A free slot for a flight.
     fn slot(&mut self) -> RequestId {
         RequestId(self.free_flights.pop().unwrap_or_else(|| {
             self.flights.push(None);
@@ -94,21 +94,21 @@ impl State {
         }))
     }
 
-    /// One handle or I/O less on `inode`; forgets a file that nobody can reach any more.
+    /// Removes a handle or I/O from `inode`; drops the file if it can no longer be reached.
     pub(crate) fn release(&mut self, inode: Inode) {
         if self.handles.release(inode) {
             self.forget(inode);
         }
     }
 
-    /// A name of `inode` is gone.
+    /// Removes a name from `inode`.
     pub(crate) fn unnamed(&mut self, inode: Inode) {
         if self.handles.unnamed(inode) {
             self.forget(inode);
         }
     }
 
-    /// Tells the device beneath that a file was made `bytes` long by name.
+    /// Informs the device that a file was resized to `bytes` by name.
     pub(crate) fn resized(&mut self, file: Inode, bytes: u64) {
         let volume = self.handles.volume(file);
         let device = self.mounts.device(volume);
@@ -143,7 +143,7 @@ impl Front {
         })
     }
 
-    /// Something that was asked for happens.
+    /// Handles a due event.
     pub(crate) fn happen(&self, event: Event) {
         match event {
             Event::Finish(request, result) => self.finish(request, result),
@@ -180,7 +180,7 @@ impl Front {
             .complete(flight.ticket, result, now, flight.io.segments);
     }
 
-    /// Hands a checked I/O to its device.
+    /// Submits a checked I/O to its device.
     fn start(&self, io: Io, inode: Inode, ticket: TicketId) {
         let state = &mut *self.state.borrow_mut();
         let volume = state.handles.volume(inode);

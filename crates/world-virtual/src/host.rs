@@ -1,4 +1,4 @@
-//! A host that can die, on disks that live on.
+//! A host that can be killed, on disks that survive it.
 //!
 //! ```text
 //!    tasks of the host        a group of the executor: dropped at its death
@@ -12,7 +12,7 @@
 //! names change. Its connections are closed by its operating system. A host that loses power is silent instead; for what its
 //! disks lose with it, record a [`crate::Journal`] and take a crash image.
 //!
-//! Files that it had open stay open, so one that is removed keeps its room.
+//! Files that it had open stay open, so a removed one keeps its space.
 
 use std::cell::Cell;
 use std::net::IpAddr;
@@ -31,7 +31,7 @@ pub struct Host {
     name: String,
     address: IpAddr,
     cores: Cores,
-    /// What it stands on.
+    /// The world underneath.
     below: World,
     machine: Machine,
     world: World,
@@ -88,18 +88,18 @@ impl Host {
         self.address
     }
 
-    /// What its tasks are given.
+    /// The world of its tasks.
     pub fn world(&self) -> &World {
         &self.world
     }
 
-    /// Cuts it off from its disk and volume after `requests` more to the disk. Its tasks live on, and what is in flight is
+    /// Cuts it off from its disk and volume after `requests` more disk requests. Its tasks live on, and requests in flight are
     /// still answered.
     pub fn cut_storage_after(&self, requests: u64) {
         self.life.requests_left.set(requests);
     }
 
-    /// Whether it has not been cut off from its storage.
+    /// Whether it is still connected to its storage.
     pub fn has_storage(&self) -> bool {
         self.life.has_storage()
     }
@@ -121,7 +121,7 @@ impl Host {
         self.net.end_life(loses_power);
     }
 
-    /// Its next life, on the same disks.
+    /// The host's next life, on the same disks.
     ///
     /// # Panics
     /// When it was not killed.
@@ -133,12 +133,12 @@ impl Host {
     }
 }
 
-/// A host from its start to its death, and the switch on its storage.
+/// One life of a host, and the switch of its storage.
 struct Life {
-    /// Zero: it is cut off.
+    /// Zero when it is cut off.
     requests_left: Cell<u64>,
     is_killed: Cell<bool>,
-    /// Of requests that are never answered.
+    /// Tickets of requests that are never answered.
     tickets: Tickets,
     below: World,
 }
@@ -148,7 +148,7 @@ impl Life {
         self.requests_left.get() > 0
     }
 
-    /// What the volume answers, or nothing.
+    /// Asks the volume; never answers when the host is cut off.
     fn ask<T>(&self, ask: impl FnOnce(&dyn Volume) -> Answer<T>) -> Answer<T> {
         if self.has_storage() {
             ask(&*self.below.volume)
@@ -224,7 +224,7 @@ mod tests {
         Host::new(machine, world, &name, [10, 0, 0, number].into(), cores)
     }
 
-    /// Runs `test` with a host on a disk that takes 100 µs and more.
+    /// Runs `test` with a host on a disk with latencies from 100 µs.
     fn with_host<F: Future<Output = ()> + 'static>(
         test: impl FnOnce(Host, World, Machine) -> F,
     ) -> Machine {
@@ -270,7 +270,7 @@ mod tests {
                 })*};
             }
             start!(sleep, spend, ticket, listed, pending::<()>());
-            // And one that has started another.
+            // Another one that has started a child task.
             let (spawner, child) = (inside.spawner.clone(), Rc::clone(&held));
             drop(inside.spawner.spawn(async move {
                 let keeping = async move {

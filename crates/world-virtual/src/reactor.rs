@@ -1,4 +1,4 @@
-//! What moves the clock: the event queue beneath the executor.
+//! Moves the clock: the event queue underneath the executor.
 
 use std::rc::Rc;
 
@@ -9,8 +9,8 @@ use crate::events::{Event, Events};
 use crate::front::Front;
 use crate::net::Network;
 
-/// [`Reactor`] of the virtual world. Parking jumps to the next event or timer, whichever is earlier, and lets
-/// everything happen that is due then.
+/// The [`Reactor`] of the virtual world. Parking jumps to the next event or timer, whichever is earlier, and handles everything
+/// that is due then.
 pub struct VirtualReactor {
     events: Events,
     front: Rc<Front>,

@@ -1,9 +1,9 @@
-//! Names, lengths and room of a virtual world.
+//! Names, lengths and space of a virtual world.
 //!
-//! Each verb takes the volume's `names_latency` and has its whole effect at the end of it, just before it is answered.
-//! Verbs on one volume therefore happen in the order they were asked for.
+//! Each verb takes the volume's `names_latency` and has its whole effect at the end of it, just before it is answered. So verbs on
+//! one volume take effect in the order of the requests.
 //!
-//! A verb that changes what survives a crash returns its [`Action`] beside its answer, for the journal.
+//! A verb that affects what survives a crash returns its [`Action`] with its answer, for the journal.
 
 use std::path::Path;
 
@@ -15,16 +15,16 @@ use crate::front::{Front, State};
 use crate::journal::{Action, NameChange};
 use crate::slots::Slots;
 
-/// What happens, and the answer, when a verb's time has come.
+/// The effect and the answer of a verb when it is due.
 pub(crate) type Effect = Box<dyn FnOnce(&mut State)>;
 
-/// Effects whose time has not come.
+/// Effects that are not due yet.
 pub(crate) type Effects = Slots<Effect>;
 
-/// An answer, and what was changed.
+/// An answer, with the change.
 type Outcome<T> = Result<(T, Option<Action>), VolumeError>;
 
-/// The answer of a verb that changed nothing.
+/// The answer of a verb without a change.
 fn unchanged<T>(value: T) -> Outcome<T> {
     Ok((value, None))
 }
@@ -132,7 +132,7 @@ impl State {
     }
 }
 
-/// Whether a verb may change what survives a crash.
+/// Whether a verb may affect what survives a crash.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Looks,
@@ -140,7 +140,7 @@ enum Kind {
 }
 
 impl Front {
-    /// Lets `effect` happen on `volume` after its latency; on no volume, at once.
+    /// Schedules `effect` on `volume` after its latency; without a volume, at once.
     fn later<T: 'static>(
         &self,
         kind: Kind,

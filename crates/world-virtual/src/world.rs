@@ -1,4 +1,4 @@
-//! Putting a virtual world together.
+//! Builds a virtual world.
 //!
 //! ```
 //! use brunt_units::Span;
@@ -30,16 +30,16 @@ use crate::mounts::Mounts;
 use crate::net::Network;
 use crate::{Cores, Digest, Landing, Link, LinkOptions, RequestDigest, Store, VirtualReactor};
 
-/// A part of the file system with room and a device of its own.
+/// A part of the file system with its own space and device.
 #[derive(Clone, Debug)]
 pub struct VirtualVolume {
-    /// Files whose path begins with this lie here; the longest such path wins, the empty one holds everything.
+    /// Files with this path prefix are on this volume; the longest prefix wins, and the empty one matches every file.
     pub path: PathBuf,
-    /// Room for files, in bytes.
+    /// Space for files, in bytes.
     pub bytes: u64,
-    /// How long each verb of [`brunt_world::Volume`] takes.
+    /// Latency of each verb of [`brunt_world::Volume`].
     pub names_latency: Span,
-    /// The device beneath, by its place in [`VirtualOptions::devices`]. Volumes may share one.
+    /// The device, by its index in [`VirtualOptions::devices`]. Volumes may share one.
     pub device: usize,
 }
 
@@ -75,19 +75,19 @@ impl VirtualLink {
     }
 }
 
-/// What a virtual world is made of.
+/// The parts of a virtual world.
 pub struct VirtualOptions {
     /// The seed of all its randomness.
     pub seed: u64,
     /// Its processor.
     pub cores: Cores,
-    /// The files it begins with.
+    /// The initial files.
     pub store: Store,
-    /// Memory for I/O. Slabs are never given back, so whoever makes many worlds shares one pool among them.
+    /// Memory for I/O. Slabs are never given back, so share one pool between many worlds.
     pub frames: Frames,
-    /// How long I/O takes.
+    /// The devices, which determine latencies.
     pub devices: Vec<Box<dyn Device>>,
-    /// Where files lie.
+    /// The volumes.
     pub volumes: Vec<VirtualVolume>,
     /// When bytes move.
     pub landing: Landing,
@@ -96,7 +96,7 @@ pub struct VirtualOptions {
 }
 
 impl VirtualOptions {
-    /// An empty world of `seed`, with a core for everyone and one [`MemoryDevice`] without jitter.
+    /// An empty world of `seed`, with unlimited cores and one [`MemoryDevice`] without jitter.
     pub fn new(seed: u64) -> Self {
         let device = MemoryDevice::new(Streams::new(seed).named("device/0"), 0);
         Self {
@@ -118,13 +118,13 @@ impl Default for VirtualOptions {
     }
 }
 
-/// A world, what runs it, and what looks inside it.
+/// A world with its executor and a view of its inside.
 pub struct VirtualWorld {
-    /// What the engine is handed.
+    /// The handles for the engine.
     pub world: World,
-    /// What runs its tasks.
+    /// Runs its tasks.
     pub executor: Executor<VirtualReactor>,
-    /// What tests and reports look through.
+    /// Access for tests and reports.
     pub machine: Machine,
 }
 
@@ -132,7 +132,7 @@ impl VirtualWorld {
     /// A world at time zero.
     ///
     /// # Panics
-    /// When the options contradict themselves: a volume on a device that is not there, a file on no volume.
+    /// When the options contradict each other: a volume on a missing device, a file on no volume.
     pub fn new(options: VirtualOptions) -> Self {
         let (tasks, events) = (Tasks::default(), Events::default());
         let random = Streams::new(options.seed);
@@ -173,7 +173,7 @@ impl VirtualWorld {
     }
 }
 
-/// The inside of a virtual world. Cloning gives another handle.
+/// The inside of a virtual world. A clone is another handle.
 #[derive(Clone)]
 pub struct Machine {
     front: Rc<Front>,
@@ -188,18 +188,17 @@ impl Machine {
         self.front.state.borrow().store.fork()
     }
 
-    /// What happened so far, hashed: the requests, the events and every move of the clock. Equal for runs that are the
-    /// same.
+    /// A hash of everything that happened so far: requests, events and every move of the clock. Equal for equal runs.
     pub fn digest(&self) -> Digest {
         self.events.digest()
     }
 
-    /// The requests that have ended on each volume, hashed, in the order of [`VirtualOptions::volumes`].
+    /// Digests of the completed requests of each volume, in the order of [`VirtualOptions::volumes`].
     pub fn requests(&self) -> Vec<RequestDigest> {
         self.front.state.borrow().requests.clone()
     }
 
-    /// Events asked for so far; timers are counted by [`Tasks::timers_set`].
+    /// Number of events requested so far; [`Tasks::timers_set`] counts timers.
     pub fn events(&self) -> u64 {
         self.events.count()
     }
@@ -209,23 +208,23 @@ impl Machine {
         self.front.tickets.in_flight()
     }
 
-    /// Computing paid for so far by [`Clock::spend`], but for that of a [`crate::Host`].
+    /// Computing time charged so far by [`Clock::spend`], except that of a [`crate::Host`].
     pub fn spent(&self) -> Span {
         self.clock.spent()
     }
 
-    /// Processors of their own, on the time of this world.
+    /// Additional processors, on the time of this world.
     pub(crate) fn cores(&self, cores: Cores) -> Rc<dyn Clock> {
         VirtualClock::new(&self.events, &self.front.tasks, cores)
     }
 
-    /// Starts a journal from the files as they are now, which it takes for durable.
+    /// Starts a journal; the files as they are now count as durable.
     ///
-    /// The journal takes writes to land when they complete. With [`Landing::Torn`], two writes that were in flight
-    /// together over the same bytes leave a mixture in the files, and the later one in crash images.
+    /// The journal assumes that writes land when they complete. With [`Landing::Torn`], two concurrent writes to the same bytes
+    /// leave a mix in the files, but the later one in crash images.
     ///
     /// # Panics
-    /// When something is in flight: what it does would be half in the journal.
+    /// When something is in flight: only half of it would be in the journal.
     pub fn start_recording(&self) {
         let state = &mut *self.front.state.borrow_mut();
         let quiet = self.front.tickets.in_flight() == 0 && state.effects.is_empty();
@@ -233,12 +232,12 @@ impl Machine {
         state.journal = Some(Journal::new(state.store.fork()));
     }
 
-    /// Ends the journal and hands it over; `None` when none was started.
+    /// Ends the journal and returns it; `None` when none was started.
     pub fn stop_recording(&self) -> Option<Journal> {
         self.front.state.borrow_mut().journal.take()
     }
 
-    /// Writes a mark into the journal, if there is one.
+    /// Adds a mark to the journal, if there is one.
     pub fn mark(&self, what: &'static str, number: u64) {
         let mark = Mark { what, number };
         let mut state = self.front.state.borrow_mut();

@@ -1,8 +1,7 @@
-//! What every implementation of the seam must pass: one suite for files, memory, crash images and arrays.
+//! The suite that every implementation of the seam must pass: files, memory, crash images and arrays.
 //!
-//! A world is handed in with a directory that exists and takes new files; the suite leaves its files there. It asks
-//! only what the contracts say, and nothing about how long things take. What survives a crash is not asked here:
-//! that needs a world that can crash.
+//! The suite gets a world with an existing directory that accepts new files, and leaves its files there. It checks only the
+//! contracts, not latencies. Crash survival is not checked here: that needs a world that can crash.
 //!
 //! ```text
 //!    for check in conformance::checks() { executor.block_on(check.start(&world, directory)) }
@@ -29,16 +28,16 @@ use crate::{Class, Completion, FileId, Frame, Io, Op, OpenMode, Segment, Segment
 
 type Running = Pin<Box<dyn Future<Output = ()>>>;
 
-/// One thing that is asked of a world.
+/// One check of a world.
 #[derive(Clone, Copy)]
 pub struct Check {
-    /// What is claimed, as a function name.
+    /// Its name, which is also a function name.
     pub name: &'static str,
     start: fn(Probe) -> Running,
 }
 
 impl Check {
-    /// The check as a future, for the executor of `world`. Its files lie in `directory` and begin with its name.
+    /// The check as a future, for the executor of `world`. Its files are in `directory`, with the check's name as prefix.
     pub fn start(&self, world: &World, directory: &Path) -> impl Future<Output = ()> + 'static {
         (self.start)(Probe {
             world: world.clone(),
@@ -92,7 +91,7 @@ impl Probe {
         self.world.random.part("conformance").named(self.check)
     }
 
-    /// `condition`, or the check fails saying `what` is wrong.
+    /// Fails the check with `what` unless `condition` holds.
     #[track_caller]
     fn ensure(&self, condition: bool, what: &str) {
         assert!(condition, "{}: {what}", self.check);
@@ -107,7 +106,7 @@ impl Probe {
         );
     }
 
-    /// The value of something that must not fail.
+    /// The value of a result that must not be an error.
     #[track_caller]
     fn good<T, E: std::fmt::Display>(&self, result: Result<T, E>, what: &str) -> T {
         result.unwrap_or_else(|error| panic!("{}: {what} failed: {error}", self.check))
@@ -139,7 +138,7 @@ impl Probe {
         frame
     }
 
-    /// Submits and waits, and holds the completion's times against the clock.
+    /// Submits and waits, and checks the completion's times against the clock.
     async fn submit(&self, op: Op, file: FileId, offset: u64, segments: Segments) -> Completion {
         let io = Io::new(Class::Database, op, file, offset, segments);
         let count = io.segments.len();
@@ -167,7 +166,7 @@ impl Probe {
         self.write(Op::Write, file, offset, &Rc::new(frame)).await;
     }
 
-    /// Reads `length` bytes, which must succeed, into a frame that was something else before.
+    /// Reads `length` bytes, which must succeed, into a frame with other content.
     async fn read(&self, file: FileId, offset: u64, length: usize) -> Frame {
         let mut frame = self.world.frames.take(length);
         frame.fill(0xA5);
@@ -188,7 +187,7 @@ impl Probe {
         self.good(done.result, "sync");
     }
 
-    /// Tries `condition` until it holds, less and less often; sixteen seconds of the world's time must do.
+    /// Retries `condition`, less and less often, until it holds; gives up after sixteen seconds of the world's time.
     async fn eventually(&self, what: &str, mut condition: impl AsyncFnMut() -> bool) {
         for power in 0..14 {
             if condition().await {

@@ -1,9 +1,9 @@
 //! The seam between the engine and the world it runs in.
 //!
-//! The engine, the sessions, the arrays and the links are written once against what stands here, and run in two
-//! worlds: a *real* one (`world-real`: io_uring, files, the machine's clock) and a *virtual* one (`world-virtual`:
-//! an event queue and integer nanoseconds). Nothing is global: a [`World`] is handed to constructors, and whoever
-//! holds none of its handles touches no disk, reads no clock and draws no random number.
+//! The engine, the sessions, the arrays and the links are written once against this interface, and run in two worlds: a *real* one
+//! (`world-real`: io_uring, files, the machine's clock) and a *virtual* one (`world-virtual`: an event queue and integer
+//! nanoseconds). Nothing is global: a [`World`] is passed to constructors. Code without its handles cannot touch a disk, read a
+//! clock or draw a random number.
 //!
 //! ```text
 //!    engine, sessions, recovery ...            futures, run by one Executor
@@ -17,15 +17,15 @@
 //! * [`Net`]: bytes between hosts.
 //! * [`Clock`]: now, sleeping, and the cost of computing.
 //! * [`Frames`]: the memory that I/O reads into and writes from.
-//! * [`Executor`]: one thread, one ready queue; [`Reactor`] is what a world puts beneath it.
+//! * [`Executor`]: one thread, one ready queue; [`Reactor`] is the part of a world underneath.
 //! * [`random`]: named streams of one seed.
-//! * [`conformance`]: what every implementation must pass.
-//! * [`schedule`]: what happens when.
+//! * [`conformance`]: the suite that every implementation must pass.
+//! * [`schedule`]: scheduled events.
 //! * [`fault`]: a plan of faults around any disk.
 //!
-//! Invariant: wakers are not used. Everything that waits asks the executor which task is running
-//! ([`Tasks::current`]) and is resumed by naming it ([`Tasks::wake`]), so a wake-up costs one push and no atomics.
-//! A combinator that substitutes wakers must therefore poll all its children whenever it is polled.
+//! Invariant: wakers are not used. Every future that waits asks the executor for the running task ([`Tasks::current`]), which is
+//! later resumed with [`Tasks::wake`]. So a wake-up costs one push and no atomics. A combinator that substitutes wakers must
+//! therefore poll all its children whenever it is polled.
 
 mod answer;
 pub mod clock;
@@ -54,7 +54,7 @@ pub use volume::{FileId, OpenMode, Space, Volume, VolumeError};
 
 use std::rc::Rc;
 
-/// Everything an engine may touch. Cloning clones handles.
+/// Everything an engine may access. A clone is another set of handles.
 #[derive(Clone)]
 pub struct World {
     /// Time.
@@ -69,12 +69,12 @@ pub struct World {
     pub frames: Frames,
     /// Starts tasks.
     pub spawner: Spawner,
-    /// Randomness, by name.
+    /// Random numbers, by name.
     pub random: random::Streams,
 }
 
 impl World {
-    /// Waits until `time`; at once when it has come.
+    /// Waits until `time`; returns at once if it has passed.
     pub fn sleep_until(&self, time: units::Time) -> Sleep {
         Sleep::new(self.spawner.tasks(), Rc::clone(&self.clock), time)
     }

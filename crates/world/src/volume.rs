@@ -1,17 +1,16 @@
-//! Files and their names: what logs roll through, databases grow through, crash images journal.
+//! Files and their names: logs roll, databases grow, and crash images are journalled through this interface.
 //!
-//! Every verb is asynchronous: a directory sync can take as long as a disk write, and in the virtual world it costs
-//! virtual time.
+//! Every verb is asynchronous: a directory sync can take as long as a disk write, and in the virtual world it takes virtual time.
 
 use std::path::Path;
 
 use crate::Answer;
 
-/// An open file, as the world below numbers it.
+/// An open file, as numbered by the world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileId(pub u32);
 
-/// What a file is opened for.
+/// The mode in which a file is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpenMode {
     /// An existing file, for reading.
@@ -22,12 +21,12 @@ pub enum OpenMode {
     CreateNew,
 }
 
-/// How much room a path's file system has.
+/// The space of a path's file system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Space {
     /// Bytes an ordinary user can still fill.
     pub free_bytes: u64,
-    /// Bytes in all.
+    /// Total bytes.
     pub total_bytes: u64,
     /// Equal for paths on the same file system.
     pub volume: u64,
@@ -43,10 +42,10 @@ pub trait Volume {
     fn close(&self, file: FileId) -> Answer<()>;
     /// The file's length in bytes.
     fn length(&self, file: FileId) -> Answer<u64>;
-    /// Makes the file exactly `bytes` long and reserves its blocks. New bytes read as zero, and may be unwritten
-    /// extents: whoever will time writes into them writes them once before.
+    /// Makes the file exactly `bytes` long and reserves its blocks. New bytes read as zero, and may be unwritten extents; write
+    /// them once before timing writes into them.
     fn allocate(&self, file: FileId, bytes: u64) -> Answer<()>;
-    /// Renames within one directory or across, replacing what `to` named.
+    /// Renames within a directory or across directories; a file named `to` is replaced.
     fn rename(&self, from: &Path, to: &Path) -> Answer<()>;
     /// Removes a name; the file lives on while it is open.
     fn remove(&self, path: &Path) -> Answer<()>;
@@ -54,27 +53,27 @@ pub trait Volume {
     fn list(&self, directory: &Path) -> Answer<Vec<String>>;
     /// Makes completed opens (of new files), renames and removes in `directory` durable.
     fn sync_directory(&self, directory: &Path) -> Answer<()>;
-    /// Room on the file system that holds `path`.
+    /// Space on the file system that holds `path`.
     fn space(&self, path: &Path) -> Answer<Space>;
 }
 
-/// How a volume refuses.
+/// Why a volume refused a request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum VolumeError {
     /// No such file or directory.
     #[error("no such file or directory")]
     NotFound,
-    /// The file is there already.
+    /// The file exists already.
     #[error("the file exists already")]
     Exists,
     /// The volume is full.
     #[error("no space left on the volume")]
     NoSpace,
-    /// The user may not.
+    /// The user lacks the permission.
     #[error("permission denied")]
     Denied,
-    /// Anything else, in the operating system's words.
+    /// Any other error, in the operating system's words.
     #[error("{0}")]
     Other(String),
 }

@@ -1,9 +1,9 @@
-//! Running a configuration: sessions work, and the journal notes everything that reaches the disk.
+//! Runs a configuration: sessions work, and the journal records everything that reaches the disk.
 //!
-//! When the process is killed in the middle, what its machine had been given still happens. A second process recovers and
-//! closes, a third goes on from the state that was found; each has a history of its own.
+//! When the process is killed in the middle, requests that its machine already had still take effect. A second process recovers and
+//! closes, and a third continues from the recovered state; each has its own history.
 //!
-//! A story may begin with what a loss of power left of another one. The state that was found there is then its first.
+//! A story may begin with the remains of another one after a power failure. The recovered state is then its first.
 
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -26,7 +26,7 @@ use super::{Configuration, State, Work, flush_types, pages};
 use crate::worlds::bounded;
 
 const SESSIONS: u64 = 3;
-/// A story has some thousand I/Os; one with so many does not end.
+/// A story has a few thousand I/Os; one with this many does not end.
 const IOS_MAX: u64 = 1_000_000;
 /// A process lives for fewer I/Os than this before it is killed.
 const LIFE_MAX: u64 = 400;
@@ -34,14 +34,14 @@ const LIFE_MAX: u64 = 400;
 /// The state after each commit; the first is before any.
 type History = Rc<RefCell<Vec<State>>>;
 
-/// The mark of a commit that was acknowledged: its place in the history.
+/// The mark of an acknowledged commit: its index in the history.
 pub(super) const DURABLE: &str = "durable";
-/// The mark from which on the next history counts.
+/// The mark from which the next history counts.
 const TOOK_OVER: &str = "took over";
-/// The mark of a new process: what the one before remembered is gone.
+/// The mark of a new process: the memory of the previous one is gone.
 pub(super) const BEGAN: &str = "began";
 
-/// What a loss of power left, and the state in it.
+/// The remains of a power failure, and the state in them.
 pub(super) struct Ruins {
     pub(super) files: Store,
     pub(super) state: State,
@@ -50,52 +50,52 @@ pub(super) struct Ruins {
 /// How often sessions were refused because a volume was full.
 #[derive(Debug, Default)]
 pub struct Refusals {
-    /// That of the log.
+    /// The volume of the log.
     pub log: Cell<u64>,
-    /// That of the databases.
+    /// The volume of the databases.
     pub databases: Cell<u64>,
 }
 
-/// What happened.
+/// The record of a run.
 pub struct Story {
-    /// What was run.
+    /// The configuration.
     pub configuration: Configuration,
     /// Everything that reached the disk.
     pub journal: Journal,
-    /// Everything that happened in the world, hashed.
+    /// Digest of everything that happened in the world.
     pub digest: Digest,
-    /// What was asked of its disk, hashed.
+    /// Digest of the requests to its disk.
     pub requests: Digest,
-    /// Changes that were refused.
+    /// Refused changes.
     pub refusals: Rc<Refusals>,
     /// The history of each process.
     histories: Vec<Vec<State>>,
-    /// The generation in which the log stood before the commit of each state of the last history.
+    /// The log generation before the commit of each state of the last history.
     logged: Vec<u32>,
 }
 
-/// What a session works with.
+/// The environment of a session.
 #[derive(Clone)]
 pub(super) struct Stage {
     pub(super) world: World,
     pub(super) machine: Machine,
     pub(super) instance: Instance<Bytes>,
     pub(super) history: History,
-    /// The generation in which the log stood before the commit of each state.
+    /// The log generation before the commit of each state.
     logged: Rc<RefCell<Vec<u32>>>,
     pub(super) refusals: Rc<Refusals>,
     pub(super) configuration: Rc<Configuration>,
 }
 
 impl Stage {
-    /// The stream of session `number`.
+    /// The random stream of session `number`.
     pub(super) fn draw(&self, number: u64) -> Stream {
         self.world.random.named(&format!("session/{number}"))
     }
 
-    /// The next state: `change` is made to the latest. Its number.
+    /// Applies `change` to the latest state, which makes the next one; returns its number.
     ///
-    /// No task runs between this and the commit's record, so states have the order of the log.
+    /// No task runs between this and the commit's log record, so states are in log order.
     pub(super) fn note(&self, change: impl FnOnce(&mut State)) -> u64 {
         let mut history = self.history.borrow_mut();
         let mut state = history.last().expect("there is a first").clone();
@@ -134,7 +134,7 @@ impl Story {
     /// Runs `configuration` from its beginning.
     ///
     /// # Errors
-    /// In words: the engine failed or panicked although no crash had happened yet, or the record breaks a rule.
+    /// The reason in words: the engine failed or panicked before any crash, or the record breaks a rule.
     pub fn run(configuration: &Configuration, frames: &Frames) -> Result<Self, String> {
         let mut configuration = configuration.clone();
         let files = configuration.files(frames);
@@ -143,7 +143,7 @@ impl Story {
         Self::run_on(&configuration, Ruins { files, state }, frames)
     }
 
-    /// Runs on with what a loss of power left.
+    /// Continues with the remains of a power failure.
     ///
     /// # Errors
     /// As [`Story::run`].
@@ -181,14 +181,13 @@ impl Story {
         })
     }
 
-    /// The states of the last process, and the generation in which the log stood before the commit of each.
+    /// The states of the last process, and the log generation before the commit of each.
     pub(super) fn logged(&self) -> (&[State], &[u32]) {
         let last = self.histories.last().expect("a process");
         (last, &self.logged)
     }
 
-    /// The states that may be found after a crash at `cut`, oldest first, and the place of the newest one that was
-    /// acknowledged before it.
+    /// The possible states after a crash at `cut`, oldest first, and the index of the newest one acknowledged before it.
     pub fn possible(&self, images: &CrashImages<'_>, cut: Step) -> (&[State], u64) {
         let marks = |what| images.marks(cut).filter(move |mark| mark.what == what);
         let durable = marks(DURABLE).map(|mark| mark.number).max().unwrap_or(0);
@@ -197,7 +196,7 @@ impl Story {
     }
 }
 
-/// The histories of all processes, the first of which begins with `first`, and where the states of the last were logged.
+/// The histories of all processes, the first of which begins with `first`, and the log generations of the states of the last.
 fn live(
     made: &mut VirtualWorld,
     configuration: &Rc<Configuration>,
@@ -248,7 +247,7 @@ fn live(
     })
 }
 
-/// A process that is killed somewhere on its way: the states that were, and where they were logged.
+/// Runs a process that is killed on its way; returns its states and their log generations.
 async fn live_and_die(
     world: &World,
     machine: &Machine,
@@ -281,10 +280,10 @@ async fn live_and_die(
         world.sleep(Span::millis(1)).await;
     }
     host.cut_storage_after(0);
-    // What the device has been given it carries out, and the process may still acknowledge it.
+    // The device completes the requests it has, and the process may still acknowledge them.
     while machine.in_flight() > 0 {
         world.sleep(Span::millis(1)).await;
     }
-    // Its tasks still wait, so the history stays theirs.
+    // Its tasks still wait, so they keep the history.
     (history.borrow().clone(), logged.borrow().clone())
 }

@@ -1,4 +1,4 @@
-//! The virtual world from outside, in one program: each file is a subject.
+//! Tests of the public interface, in one program: one file for each subject.
 
 mod closed_model;
 mod conformance;
