@@ -7,10 +7,10 @@
 //!    ------------------------------------------------------------------------- the world it was made from
 //! ```
 //!
-//! Killing a host is killing all of its processes at one instant: its tasks are dropped, whatever they wait for. From then on
-//! nothing that is asked through its world happens, and nothing is answered. What was in flight goes on below it: writes land,
-//! names change. Its connections are closed by its operating system. A host that loses power is silent instead; for what its
-//! disks lose with it, record a [`crate::Journal`] and take a crash image.
+//! Killing a host kills all of its processes at one instant: its tasks are dropped, whatever they wait for. From then on requests
+//! through its world have no effect and are never answered. What was in flight continues below it: writes land, names change. Its
+//! connections are closed by its operating system. A host that loses power is silent instead; for what its disks lose with it,
+//! record a [`crate::Journal`] and take a crash image.
 //!
 //! Files that it had open stay open, so a removed one keeps its space.
 
@@ -26,7 +26,7 @@ use brunt_world::{
 use crate::net::HostNet;
 use crate::{Cores, Machine};
 
-/// A modelled server: processors, an address, tasks that end together, storage that lives on.
+/// A modelled server: processors, an address, tasks that end together, and storage that outlives it.
 pub struct Host {
     name: String,
     address: IpAddr,
@@ -40,7 +40,7 @@ pub struct Host {
 }
 
 impl Host {
-    /// A host with processors and an address of its own, and otherwise with what `below` has.
+    /// A host with its own processors and address; everything else comes from `below`.
     ///
     /// # Panics
     /// While another host has the address.
