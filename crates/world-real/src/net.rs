@@ -6,8 +6,8 @@
 //! ```
 //!
 //! The ring watches a socket until it is ready, and the call is made here. Lending the ring buffers for `recv` and `send`
-//! instead would save one system call a message, and would cost memory that must outlive its connection, two more paths
-//! through every ring, and a race between closing and data that has arrived. Connections carry protocols, not pages.
+//! instead would save a system call for each message. It would cost memory that must outlive its connection, two more paths
+//! through every ring, and a race between closing and arriving data. Connections carry protocols, not pages.
 //!
 //! Small writes are sent at once (`TCP_NODELAY`): a protocol's next line must not wait for the answer to the last. Timeouts are
 //! the system's.
@@ -190,7 +190,7 @@ impl Sockets {
             return;
         };
         if !request.is_wanted() {
-            // Nobody knows the number of a connection that was not made.
+            // A connection that was not made has no owner.
             if matches!(request, Request::Connect(..)) {
                 self.open.remove(&id);
             }
@@ -231,7 +231,7 @@ impl Sockets {
     ) -> Option<Request> {
         let accepted = loop {
             match net::acceptfrom_with(file, FLAGS) {
-                // The second: whoever connected has left again.
+                // CONNABORTED: the client has left again.
                 Err(Errno::INTR | Errno::CONNABORTED) => {}
                 Err(Errno::AGAIN) => return Some(Request::Accept(answering)),
                 other => break other,

@@ -43,7 +43,7 @@ impl Watches {
         token
     }
 
-    /// Nobody needs the watch any more.
+    /// Ends the watch early.
     pub(crate) fn give_up(&mut self, token: u64) {
         self.orders.push_back(Order::GiveUp(token));
     }

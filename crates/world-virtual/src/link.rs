@@ -6,9 +6,8 @@
 //! ```
 //!
 //! Messages leave one after the other, each in `bytes / bytes_per_second`. A message that would be on its way out during an
-//! outage waits for its end. A lost packet is not lost to those who use the link: as in TCP it is sent again, and its message
-//! is that much later. Nothing here knows connections, and two messages may arrive in another order than they were sent;
-//! streams put them in order.
+//! outage waits for its end. A lost packet delays its message, as in TCP, which sends it again. A link knows no connections;
+//! two messages may arrive in the other order, and streams put them right.
 //!
 //! Source, and what is left out: `docs/models/link.md`.
 
@@ -30,9 +29,9 @@ pub struct LinkOptions {
     pub delay: Span,
     /// Bandwidth; zero for an infinite one.
     pub bytes_per_second: u64,
-    /// A message takes up to this much longer, all delays equally likely.
+    /// The most that a message is late by; drawn uniformly.
     pub jitter: Span,
-    /// How many packets of a million are lost.
+    /// Packets of a million that are lost.
     pub lost_per_million: u32,
     /// When nothing gets through, in order.
     pub outages: Vec<Range<Time>>,
@@ -101,7 +100,7 @@ impl Link {
         }
     }
 
-    /// How long lost packets hold the message up: of those that are lost together, the one that is lost most often.
+    /// The delay by lost packets: that of the packet which is lost most often.
     fn recovery(&mut self, bytes: u64) -> Span {
         if self.options.lost_per_million == 0 {
             return Span::ZERO;

@@ -1,4 +1,4 @@
-//! What a world says to a question: a one-shot future, [`Answer`], fulfilled from below through [`Answering`].
+//! The result of a request that is no disk I/O: a one-shot future, [`Answer`], fulfilled by the world through [`Answering`].
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -46,7 +46,7 @@ pub fn answer<T, E>(tasks: &Tasks) -> (Answering<T, E>, Answer<T, E>) {
 }
 
 impl<T, E> Answering<T, E> {
-    /// Gives the answer and wakes who waits for it.
+    /// Gives the answer and wakes the task that waits for it.
     pub fn give(self, value: Result<T, E>) {
         let mut shared = self.shared.borrow_mut();
         shared.value = Some(value);

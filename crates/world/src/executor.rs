@@ -108,7 +108,7 @@ impl Spawner {
         }
     }
 
-    /// Ends every task of this group: their futures are dropped, whatever they wait for, and none is polled again. A task of the
+    /// Ends every task of this group: their futures are dropped, whatever they wait for. A task of the
     /// group that calls this ends at its next wait. Tasks that the group spawns afterwards never begin.
     ///
     /// A task that waits for the output of such a [`Task`] waits forever.

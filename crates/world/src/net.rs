@@ -9,9 +9,9 @@
 //! ```
 //!
 //! Bytes are owned vectors, copied at the seam. Frames are pages for direct I/O; protocols have lines and records of any
-//! length, and copying a kilobyte takes less time than the system call that sends it. Every verb answers as [`crate::Volume`]
-//! does. There is no cancel and there are no timeouts: a caller with less patience than the transport waits for the clock
-//! beside the answer, and closes.
+//! length, and copying a kilobyte takes less time than the system call that sends it. Verbs return answers, as those of
+//! [`crate::Volume`] do. There is no cancel and no timeout: a caller that is less patient than the transport also waits for the
+//! clock, and then closes the connection.
 
 use std::net::SocketAddr;
 
@@ -58,22 +58,22 @@ pub trait Net {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NetError {
-    /// The host answers, and nothing listens at the port.
+    /// The host is up and has no listener at the port.
     #[error("connection refused")]
     Refused,
     /// The other side broke the connection, or has closed it and takes nothing more.
     #[error("connection reset by the other side")]
     Reset,
-    /// No way leads to the host.
+    /// There is no route to the host.
     #[error("host unreachable")]
     Unreachable,
-    /// The other side did not answer for as long as the transport tries.
+    /// The other side did not answer before the transport gave up.
     #[error("connection timed out")]
     TimedOut,
-    /// The socket was closed, or its direction finished, on this side.
+    /// This side has closed the socket, or finished its direction.
     #[error("the connection is closed")]
     Closed,
-    /// Something listens at the address already.
+    /// The address has a listener already.
     #[error("address in use")]
     InUse,
     /// The request itself is wrong: a second read or write at a time, or an address of another host to listen at. A mistake of

@@ -94,7 +94,7 @@ impl Shared {
         let mut tokens = vec![0];
         loop {
             let count = libc::nfds_t::try_from(files.len()).unwrap_or(libc::nfds_t::MAX);
-            // SAFETY: `files` is that many entries, and nobody else has them. Their files are open until their tokens are
+            // SAFETY: `files` has that many entries and is not shared. Their files are open until their tokens are
             // posted; after the ring is dropped one may be closed, and then what is seen of it has no consequence.
             unsafe { libc::poll(files.as_mut_ptr(), count, -1) };
             for at in (1..files.len()).rev() {

@@ -9,8 +9,7 @@
 //!
 //! Opening a connection takes a round trip. Bytes go in messages of up to 64 KiB. They count against the sender's buffer of
 //! 4 MiB until it hears that they were read, so a long link needs many bytes in flight. A host that was killed resets or ends
-//! its connections. One that lost power is silent: who writes to it times out, or is reset when it is back, and who only reads
-//! waits for ever.
+//! its connections. One that lost power is silent: writes to it time out, or are reset once it is back, and reads wait forever.
 //!
 //! Source, and what is left out: `docs/models/link.md`.
 

@@ -56,7 +56,7 @@ impl Stream {
         }
     }
 
-    /// Whether a read waits that somebody waits for.
+    /// Whether a read is in flight whose answer was not dropped.
     pub(super) fn is_reading(&self) -> bool {
         let reading = self.reading.as_ref();
         reading.is_some_and(|(_, answering)| answering.is_awaited())

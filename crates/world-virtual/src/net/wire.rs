@@ -1,7 +1,7 @@
 //! Messages on their way between hosts.
 //!
-//! TCP sends again what nobody acknowledges, up to a point. A message that would arrive after that is given up, and so is one
-//! to a host that stays down. While an outage lasts, messages wait in the link and arrive after it.
+//! TCP sends unacknowledged bytes again until it gives up. A message that would arrive after that times out, and so does one to
+//! a host that stays down. During an outage messages wait in the link.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -23,7 +23,7 @@ const SENT_AGAIN: [Span; 2] = [Span::seconds(1), Span::seconds(120)];
 /// What a message says.
 #[derive(Debug)]
 pub(super) enum What {
-    /// Somebody at `port` of host `from` wants to connect.
+    /// A client asks for a connection to `port`.
     Open {
         socket: SocketId,
         from_port: u16,
@@ -37,7 +37,7 @@ pub(super) enum What {
     Bytes { peer: SocketId, bytes: Vec<u8> },
     /// The end of the stream.
     End,
-    /// The other side read so many bytes.
+    /// The other side has read this many bytes.
     Read(usize),
     /// The connection is broken.
     Reset,
@@ -130,7 +130,7 @@ impl Wires {
         arrives
     }
 
-    /// Nobody took `message`: tries once more, later.
+    /// `message` found its host down: sends it again later, or times out.
     pub(super) fn send_again(&mut self, mut message: Message) {
         let Some((until, socket)) = message.patience else {
             return;

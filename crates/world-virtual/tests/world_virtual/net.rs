@@ -251,7 +251,7 @@ fn a_host_without_power_is_silent_until_it_is_back() {
         let connecting = one.net.connect(port(2, 25)).await;
         assert_eq!(connecting, Err(NetError::TimedOut));
         assert_eq!(one.clock.now() - start, Span::seconds(127));
-        assert!(!reading.is_done(), "who only reads waits");
+        assert!(!reading.is_done(), "a reader hears nothing");
         one.net.write(client, vec![1]).await.unwrap();
         let later = one.net.connect(port(2, 25));
         one.sleep(Span::seconds(10)).await;
