@@ -1,4 +1,4 @@
-//! A modelled link, one direction of it: when what is sent at one end arrives at the other.
+//! One direction of a modelled link: computes when messages arrive.
 //!
 //! ```text
 //!    now        starts          leaves                            arrives
@@ -9,23 +9,23 @@
 //! outage waits for its end. A lost packet delays its message, as in TCP, which sends it again. A link knows no connections;
 //! two messages may arrive in the other order, and streams put them right.
 //!
-//! Source, and what is left out: `docs/models/link.md`.
+//! Source and simplifications: `docs/models/link.md`.
 
 use std::ops::Range;
 
 use brunt_units::{Span, Time};
 use brunt_world::random::Stream;
 
-/// Bytes of a message in one packet: Ethernet's 1,500 without the headers of IP and TCP.
+/// Bytes of a message per packet: Ethernet's 1,500 without the headers of IP and TCP.
 const PACKET_BYTES: u64 = 1460;
 
-/// What TCP waits beyond a round trip before it sends a packet again. Source: Linux, `TCP_RTO_MIN`.
+/// How long TCP waits, beyond a round trip, before it retransmits a packet. Source: Linux, `TCP_RTO_MIN`.
 const RETRANSMISSION: Span = Span::millis(200);
 
-/// What a link is like, the same in both directions.
+/// Properties of a link, the same in both directions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinkOptions {
-    /// From one end to the other.
+    /// One-way delay.
     pub delay: Span,
     /// Bandwidth; zero for an infinite one.
     pub bytes_per_second: u64,
@@ -33,7 +33,7 @@ pub struct LinkOptions {
     pub jitter: Span,
     /// Packets of a million that are lost.
     pub lost_per_million: u32,
-    /// When nothing gets through, in order.
+    /// When nothing gets through, in ascending order.
     pub outages: Vec<Range<Time>>,
 }
 
@@ -42,16 +42,16 @@ pub struct LinkOptions {
 pub struct Link {
     options: LinkOptions,
     stream: Stream,
-    /// When the message before has left.
+    /// When the previous message has left.
     free_at: Time,
 }
 
 /// A message on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Passage {
-    /// When its last byte is sent.
+    /// When its last byte has been sent.
     pub leaves: Time,
-    /// When its last byte is received.
+    /// When its last byte has been received.
     pub arrives: Time,
 }
 
@@ -65,7 +65,7 @@ impl Link {
         }
     }
 
-    /// Sends a message of `bytes` at `now`, behind all that were sent before.
+    /// Sends a message of `bytes` at `now`, after all earlier ones.
     pub fn send(&mut self, now: Time, bytes: u64) -> Passage {
         let transfer = self.transfer(bytes);
         let mut starts = now.max(self.free_at);
@@ -107,7 +107,7 @@ impl Link {
         }
         let packets = bytes.div_ceil(PACKET_BYTES).max(1);
         let losses = (0..packets).map(|_| self.losses()).max().unwrap_or(0);
-        // Each attempt waits twice as long as the one before.
+        // Each attempt waits twice as long as the previous one.
         (self.options.delay * 2 + RETRANSMISSION) * ((1 << losses) - 1)
     }
 
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn a_message_takes_its_transfer_and_the_delay_and_waits_for_those_before() {
-        // 10 Gbit/s are 1.25 bytes in a nanosecond; 5 ms are 1,000 km of fibre.
+        // 10 Gbit/s are 1.25 bytes per nanosecond; 5 ms are 1,000 km of fibre.
         let mut link = link(LinkOptions {
             delay: Span::millis(5),
             bytes_per_second: 1_250_000_000,

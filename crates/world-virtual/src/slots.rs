@@ -1,6 +1,6 @@
-//! What waits for its event, by the number that the event carries.
+//! Pending requests, by the number that their event carries.
 
-/// Things by number; numbers are used again.
+/// Values by number; numbers are reused.
 pub(crate) struct Slots<T> {
     slots: Vec<Option<T>>,
     free: Vec<u32>,
@@ -30,7 +30,7 @@ impl<T> Slots<T> {
     }
 
     /// # Panics
-    /// When there is none: an event happens once.
+    /// When the slot is empty: an event happens once.
     pub(crate) fn take(&mut self, slot: u32) -> T {
         self.free.push(slot);
         let thing = self.slots[slot as usize].take();

@@ -26,7 +26,7 @@ pub struct Answering<T, E = VolumeError> {
     tasks: Tasks,
 }
 
-/// An answer to wait for and the end that gives it.
+/// An answer to wait for, and the end that gives it.
 pub fn answer<T, E>(tasks: &Tasks) -> (Answering<T, E>, Answer<T, E>) {
     let shared = Rc::new(RefCell::new(Shared {
         value: None,

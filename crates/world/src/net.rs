@@ -1,4 +1,4 @@
-//! Bytes between hosts: streams in the manner of TCP.
+//! Connections between hosts: byte streams similar to TCP.
 //!
 //! ```text
 //!    server                                     client
@@ -17,7 +17,7 @@ use std::net::SocketAddr;
 
 use crate::Answer;
 
-/// A listener or a connection. Numbers of closed ones are not used again soon.
+/// A listener or a connection. Numbers of closed ones are not reused soon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SocketId(pub u32);
 
@@ -30,38 +30,37 @@ pub type Reply<T> = Answer<T, NetError>;
 /// read and one write in flight, a listener one accept; a second one is [`NetError::Invalid`]. After an error of a
 /// connection every later write fails with it, and so does every read that finds neither bytes that had arrived nor the end.
 pub trait Net {
-    /// Listens at an address of this host, port 0 for one that is free: the listener and its address. Connections that arrive
+    /// Listens at an address of this host (port 0 picks a free one); returns the listener and its address. Connections that arrive
     /// wait until they are accepted.
     fn listen(&self, at: SocketAddr) -> Reply<(SocketId, SocketAddr)>;
-    /// The next connection of a listener, and the address of its other side.
+    /// The next connection of a listener, with the address of the other side.
     fn accept(&self, listener: SocketId) -> Reply<(SocketId, SocketAddr)>;
     /// Connects to a listener.
     fn connect(&self, to: SocketAddr) -> Reply<SocketId>;
-    /// At least one byte and at most `at_most`, or none when the other side has finished and everything was read. Bytes whose
-    /// answer is dropped may be lost.
+    /// Reads between one and `at_most` bytes; none when the other side has finished and everything was read. Bytes of a dropped
+    /// answer may be lost.
     ///
     /// # Panics
     /// When `at_most` is zero.
     fn read(&self, connection: SocketId, at_most: usize) -> Reply<Vec<u8>>;
-    /// Sends all of `bytes`. Answered when the transport has taken them, which says nothing about their arrival: its buffer is
+    /// Sends all of `bytes`. Answered when the transport has accepted them, which says nothing about their arrival: its buffer is
     /// bounded, and full while the other side does not read.
     fn write(&self, connection: SocketId, bytes: Vec<u8>) -> Reply<()>;
-    /// Ends this direction, after the write that was answered last: the other side reads to the end.
+    /// Ends this direction, after the last answered write: the other side reads to the end.
     fn finish(&self, connection: SocketId) -> Reply<()>;
-    /// Closes a listener or connection; one that is closed already stays so. What is in flight on it is answered with
-    /// [`NetError::Closed`]. What was written still arrives, unless this side leaves bytes unread: then the other side is
-    /// reset.
+    /// Closes a listener or connection; closing twice has no effect. Requests in flight on it are answered with
+    /// [`NetError::Closed`]. Written data still arrive, unless this side leaves bytes unread: then the other side is reset.
     fn close(&self, socket: SocketId);
 }
 
-/// How the network refuses.
+/// Why the network refused a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NetError {
     /// The host is up and has no listener at the port.
     #[error("connection refused")]
     Refused,
-    /// The other side broke the connection, or has closed it and takes nothing more.
+    /// The other side broke the connection, or has closed it and accepts no more data.
     #[error("connection reset by the other side")]
     Reset,
     /// There is no route to the host.
@@ -76,11 +75,10 @@ pub enum NetError {
     /// The address has a listener already.
     #[error("address in use")]
     InUse,
-    /// The request itself is wrong: a second read or write at a time, or an address of another host to listen at. A mistake of
-    /// ours.
+    /// The request itself is wrong: a second concurrent read or write, or listening at another host's address. A bug of ours.
     #[error("invalid request")]
     Invalid,
-    /// Anything else the operating system said.
+    /// Any other error of the operating system.
     #[error("operating-system error {0}")]
     Other(i32),
 }

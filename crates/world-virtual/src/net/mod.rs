@@ -1,17 +1,17 @@
 //! The network of a virtual world: TCP-like connections over modelled links.
 //!
 //! ```text
-//!    HostNet: Net         what one host sees
+//!    HostNet: Net         one host's view
 //!    sockets, stream      both ends of each connection
-//!    wire                 messages under way: sent again, given up
-//!    crate::Link          when does it arrive?
+//!    wire                 messages in flight: retransmitted, given up
+//!    crate::Link          arrival times
 //! ```
 //!
 //! Opening a connection takes a round trip. Bytes go in messages of up to 64 KiB. They count against the sender's buffer of
 //! 4 MiB until it hears that they were read, so a long link needs many bytes in flight. A host that was killed resets or ends
 //! its connections. One that lost power is silent: writes to it time out, or are reset once it is back, and reads wait forever.
 //!
-//! Source, and what is left out: `docs/models/link.md`.
+//! Source and simplifications: `docs/models/link.md`.
 
 mod sockets;
 mod stream;
@@ -36,7 +36,7 @@ pub(crate) struct Network {
 }
 
 impl Network {
-    /// Hosts that are linked by `links`, each from one address to another.
+    /// Hosts connected by `links`, each from one address to another.
     pub(crate) fn new(
         tasks: &Tasks,
         events: &Events,
@@ -48,7 +48,7 @@ impl Network {
         })
     }
 
-    /// What the host at `address` sees in a new life.
+    /// The view of a new life of the host at `address`.
     pub(crate) fn host(self: &Rc<Self>, address: IpAddr) -> Rc<HostNet> {
         Rc::new(HostNet {
             life: self.sockets.borrow_mut().begin_life(address),
@@ -57,13 +57,13 @@ impl Network {
         })
     }
 
-    /// Something that was set for now.
+    /// Handles a step that was scheduled for now.
     pub(crate) fn happen(&self, step: u32) {
         self.sockets.borrow_mut().happen(step);
     }
 }
 
-/// The network as one life of a host sees it.
+/// The network as seen by one life of a host.
 pub(crate) struct HostNet {
     network: Rc<Network>,
     address: IpAddr,
@@ -71,7 +71,7 @@ pub(crate) struct HostNet {
 }
 
 impl HostNet {
-    /// Its last moment.
+    /// Ends this life.
     pub(crate) fn end_life(&self, loses_power: bool) {
         let mut sockets = self.network.sockets.borrow_mut();
         if self.is_alive(&sockets) {
@@ -83,7 +83,7 @@ impl HostNet {
         sockets.hosts[&self.address].life == Some(self.life)
     }
 
-    /// Asks, if the host is alive; else nothing happens and nothing is answered.
+    /// Passes a request on if the host is alive; otherwise it has no effect and is never answered.
     fn ask<T>(&self, ask: impl FnOnce(&mut Sockets, Answering<T, NetError>)) -> Reply<T> {
         let (answering, answer) = answer(&self.network.tasks);
         let mut sockets = self.network.sockets.borrow_mut();

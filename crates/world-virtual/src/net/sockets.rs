@@ -1,7 +1,7 @@
-//! Listeners and connections of all hosts, and what messages do to them.
+//! Listeners and connections of all hosts, and the effect of messages on them.
 //!
-//! A connection has two ends, each a socket of its host, and each knows of the other only what messages say. A socket that was
-//! closed is gone: what still arrives for it is answered with a reset, as TCP does.
+//! A connection has two ends, each a socket of its host, and each knows about the other only from messages. A closed socket is
+//! gone: messages that still arrive for it are answered with a reset, as in TCP.
 
 mod arrivals;
 
@@ -14,7 +14,7 @@ use brunt_world::{Answering, NetError, SocketId};
 use super::stream::Stream;
 use super::wire::{Message, What, Wires};
 
-/// How long a connection that cannot be made is tried. Source: Linux, `tcp_syn_retries` = 6: 1 + 2 + 4 ... + 64 s.
+/// How long connecting is tried. Source: Linux, `tcp_syn_retries` = 6: 1 + 2 + 4 ... + 64 s.
 const CONNECTING: Span = Span::seconds(127);
 
 /// How long unacknowledged bytes are sent again. Source: Linux, `tcp_retries2` = 15: 924.6 s.
@@ -25,14 +25,14 @@ const FIRST_FREE_PORT: u16 = 49_152;
 
 type Accepting = Answering<(SocketId, SocketAddr), NetError>;
 
-/// What a host has besides its sockets.
+/// State of a host besides its sockets.
 pub(super) struct HostState {
-    /// Which of its lives, while it lives.
+    /// The number of its life, while it is alive.
     pub(super) life: Option<u32>,
     lives: u32,
-    /// Its operating system answers.
+    /// Whether its operating system answers.
     is_up: bool,
-    /// When it lost power the last time.
+    /// When it last lost power.
     dark_at: Option<Time>,
     next_port: u16,
     listeners: BTreeMap<u16, SocketId>,
@@ -108,10 +108,10 @@ impl Sockets {
         }
     }
 
-    /// Begins a life of a host: its number.
+    /// Begins a life of a host; returns its number.
     ///
     /// # Panics
-    /// While there is one at the address.
+    /// When the address already has a living host.
     pub(super) fn begin_life(&mut self, host: IpAddr) -> u32 {
         let state = self.hosts.entry(host).or_insert(HostState {
             life: None,
@@ -128,7 +128,7 @@ impl Sockets {
         state.lives
     }
 
-    /// Ends the life of a host. Its operating system closes what its processes had open, unless it has lost power.
+    /// Ends the life of a host. Its operating system closes the sockets of its processes, unless it has lost power.
     pub(super) fn end_life(&mut self, host: IpAddr, loses_power: bool) {
         let now = self.now();
         let state = self.state(host);
@@ -295,7 +295,7 @@ impl Sockets {
         }
     }
 
-    /// Sends a message from one end of a connection to the other, behind what was sent before.
+    /// Sends a message from one end of a connection to the other, after earlier ones.
     fn send(&mut self, id: SocketId, what: impl FnOnce(SocketId) -> What) {
         let now = self.now();
         let Some((host, Socket::Stream(stream))) = self.sockets.get_mut(&id) else {
@@ -311,7 +311,7 @@ impl Sockets {
         stream.arrives = self.wires.send(message, stream.arrives);
     }
 
-    /// Answers the read that waits on `id`, and tells the other side how much was read.
+    /// Answers the pending read of `id`, and reports to the other side how much was read.
     fn hand_over(&mut self, id: SocketId) {
         if let Some((_, Socket::Stream(stream))) = self.sockets.get_mut(&id) {
             let count = stream.read();
@@ -321,7 +321,7 @@ impl Sockets {
         }
     }
 
-    /// Sends a message that need not wait for those before it.
+    /// Sends a message that need not wait for earlier ones.
     fn send_aside(&mut self, id: SocketId, what: What) {
         if let Some((host, Socket::Stream(stream))) = self.sockets.get(&id)
             && let Some(peer) = stream.peer
@@ -331,7 +331,7 @@ impl Sockets {
         }
     }
 
-    /// Sends as much of the write that waits on `id` as there is room for.
+    /// Sends as much of the pending write of `id` as there is space for.
     fn send_on(&mut self, id: SocketId) {
         while let Some((_, Socket::Stream(stream))) = self.sockets.get_mut(&id)
             && let Some(bytes) = stream.next_message()
@@ -342,7 +342,7 @@ impl Sockets {
 }
 
 impl Listener {
-    /// Answers the accept that waits, if there is a connection.
+    /// Answers the pending accept, if there is a connection.
     fn hand_over(&mut self) {
         if self.accepting.as_ref().is_some_and(Answering::is_awaited)
             && let Some(first) = self.waiting.pop_front()

@@ -1,4 +1,4 @@
-//! One end of a connection: what has arrived and was not read, what is to be sent and found no room.
+//! One end of a connection: bytes that have arrived but were not read, and bytes that wait for buffer space.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -6,10 +6,10 @@ use std::net::IpAddr;
 use brunt_units::Time;
 use brunt_world::{Answering, NetError, SocketId};
 
-/// Bytes that were sent and that the other side has not read. Source: Linux, the largest of `net.ipv4.tcp_wmem`.
+/// Maximum bytes that were sent but not read by the other side. Source: Linux, the largest of `net.ipv4.tcp_wmem`.
 pub(super) const BUFFER_BYTES: usize = 4 << 20;
 
-/// Bytes of one message: what Linux hands to a network card at once.
+/// Bytes of one message: what Linux passes to a network card at once.
 pub(super) const MESSAGE_BYTES: usize = 64 << 10;
 
 /// The other end, once it is known.
@@ -24,16 +24,16 @@ pub(super) struct Stream {
     pub(super) peer: Option<Peer>,
     pub(super) connecting: Option<Answering<SocketId, NetError>>,
     pub(super) arrived: VecDeque<u8>,
-    /// Nothing more will arrive.
+    /// Whether nothing more will arrive.
     pub(super) has_ended: bool,
-    /// Nothing more will be sent.
+    /// Whether nothing more will be sent.
     pub(super) has_finished: bool,
     pub(super) error: Option<NetError>,
     pub(super) reading: Option<(usize, Answering<Vec<u8>, NetError>)>,
     pub(super) writing: Option<(VecDeque<u8>, Answering<(), NetError>)>,
-    /// Bytes sent that the other side has not read, as far as is known here.
+    /// Bytes sent that the other side has not read, as far as known.
     pub(super) unread: usize,
-    /// When what was sent last arrives.
+    /// When the last message arrives.
     pub(super) arrives: Time,
 }
 
@@ -62,7 +62,7 @@ impl Stream {
         reading.is_some_and(|(_, answering)| answering.is_awaited())
     }
 
-    /// Answers the read that waits, if it can be: how many bytes it took.
+    /// Answers the pending read if possible; returns the number of bytes it took.
     pub(super) fn read(&mut self) -> usize {
         let Some((at_most, answering)) = self.reading.take() else {
             return 0;
@@ -80,7 +80,7 @@ impl Stream {
         count
     }
 
-    /// The next message of the write that waits, if there is room.
+    /// The next message of the pending write, if there is space.
     pub(super) fn next_message(&mut self) -> Option<Vec<u8>> {
         let (rest, _) = self.writing.as_mut()?;
         let room = BUFFER_BYTES - self.unread;
@@ -97,7 +97,7 @@ impl Stream {
         None
     }
 
-    /// Answers everything that waits with `error`, and whatever is asked later.
+    /// Answers all pending and later requests with `error`.
     pub(super) fn fail(&mut self, error: NetError) {
         self.error.get_or_insert(error);
         if let Some(answering) = self.connecting.take() {

@@ -1,4 +1,4 @@
-//! Messages on their way between hosts.
+//! Messages in flight between hosts.
 //!
 //! TCP sends unacknowledged bytes again until it gives up. A message that would arrive after that times out, and so does one to
 //! a host that stays down. During an outage messages wait in the link.
@@ -13,14 +13,14 @@ use crate::events::{Event, Events};
 use crate::link::{Link, Passage};
 use crate::slots::Slots;
 
-/// From a host to itself.
+/// Delay from a host to itself.
 const LOOPBACK: Span = Span::micros(10);
 
-/// The first time a message is sent again, and the longest, each twice the one before. Source: RFC 6298, section 2; Linux,
+/// The first and the longest interval between retransmissions; each is twice the one before. Source: RFC 6298, section 2; Linux,
 /// `TCP_RTO_MAX`.
 const SENT_AGAIN: [Span; 2] = [Span::seconds(1), Span::seconds(120)];
 
-/// What a message says.
+/// The content of a message.
 #[derive(Debug)]
 pub(super) enum What {
     /// A client asks for a connection to `port`.
@@ -29,7 +29,7 @@ pub(super) enum What {
         from_port: u16,
         port: u16,
     },
-    /// A connection was made; `peer` is its other end.
+    /// The connection was established; `peer` is its other end.
     Opened { peer: SocketId },
     /// Nothing listens there.
     Refused,
@@ -48,10 +48,10 @@ pub(super) enum What {
 pub(super) struct Message {
     pub(super) from: IpAddr,
     pub(super) to: IpAddr,
-    /// For whom; [`What::Open`] is for a port.
+    /// The receiver; [`What::Open`] is addressed to a port.
     pub(super) socket: SocketId,
     pub(super) what: What,
-    /// Until when it is sent again, and whose connection has timed out then.
+    /// When retransmission ends, and the connection that then times out.
     pub(super) patience: Option<(Time, SocketId)>,
     pub(super) sent: Time,
     pub(super) leaves: Time,
@@ -80,14 +80,14 @@ impl Message {
     }
 }
 
-/// Something that happens to a message.
+/// An event of a message.
 pub(super) enum Step {
     Arrives(Message),
     IsSentAgain(Message),
     TimesOut(SocketId),
 }
 
-/// The links between hosts, and what is under way on them.
+/// The links between hosts, with the messages in flight on them.
 pub(super) struct Wires {
     pub(super) events: Events,
     links: BTreeMap<(IpAddr, IpAddr), Link>,
@@ -111,7 +111,7 @@ impl Wires {
         self.under_way.take(step)
     }
 
-    /// Sends `message`, which arrives at `not_before` or later: when it does.
+    /// Sends `message`, to arrive at `not_before` or later; returns when it arrives.
     pub(super) fn send(&mut self, mut message: Message, not_before: Time) -> Time {
         let (now, bytes) = (self.events.now(), message.bytes());
         let passage = match self.links.get_mut(&(message.from, message.to)) {

@@ -1,4 +1,4 @@
-//! The network of the virtual world: its suite, and what only a modelled one does.
+//! The network of the virtual world: the conformance suite, and behaviour that only a modelled network has.
 
 use std::future::Future;
 use std::net::{IpAddr, SocketAddr};
@@ -149,7 +149,7 @@ fn a_long_link_carries_a_buffer_in_each_round_trip() {
         });
         one.net.write(client, vec![0; 12 << 20]).await.unwrap();
         reading.await;
-        // The first 4 MiB take one way, and each 4 MiB more wait for a round trip.
+        // The first 4 MiB take one way, and each further 4 MiB wait for a round trip.
         assert_eq!(one.clock.now() - start, Span::millis(250));
     });
 }
@@ -190,7 +190,7 @@ fn a_long_outage_times_out_who_writes() {
         assert_eq!(one.clock.now(), seconds(147) + Span::millis(924_600));
         let written = one.net.write(client, vec![2]).await;
         assert_eq!(written, Err(NetError::TimedOut));
-        // The other side hears nothing of it until it writes.
+        // The other side does not notice until it writes.
         two.sleep_until(seconds(10_000)).await;
         let reading = two.net.read(server, 9);
         two.net.write(server, vec![3]).await.unwrap();
@@ -222,7 +222,7 @@ fn a_killed_host_ends_or_resets_its_connections_and_refuses_new_ones() {
         one.net.write(client, vec![2]).await.unwrap();
         one.sleep(Span::seconds(1)).await;
         assert_eq!(one.net.write(client, vec![3]).await, Err(NetError::Reset));
-        // What the dead ask for does not happen.
+        // Requests of a dead host have no effect.
         let dead = two.net.listen(port(2, 25));
         let again = hosts[1].restart();
         let listening = again.world().net.listen(port(2, 25)).await;
@@ -257,7 +257,7 @@ fn a_host_without_power_is_silent_until_it_is_back() {
         one.sleep(Span::seconds(10)).await;
         let again = hosts[1].restart();
         let (listener, _) = again.world().net.listen(port(2, 25)).await.unwrap();
-        // Sent again after 1, 2, 4 and 8 s, and then there is an answer.
+        // Retransmitted after 1, 2, 4 and 8 s; the last one is answered.
         later.await.expect("it is back");
         again.world().net.accept(listener).await.unwrap();
         // Four times one way in vain, then there and back.
@@ -318,12 +318,12 @@ fn equal_seeds_give_equal_times() {
     assert_ne!(run(7), run(8));
 }
 
-/// A network with a mistake in it, to see that the suite sees it.
+/// A network with a bug, to check that the suite detects it.
 struct Wrong {
     inner: Rc<dyn Net>,
-    /// What becomes of the bytes of a write.
+    /// Changes the bytes of a write.
     writes: fn(Vec<u8>) -> Vec<u8>,
-    /// What becomes of the greatest number of bytes to read.
+    /// Changes the maximum number of bytes to read.
     reads: fn(usize) -> usize,
     closes: bool,
 }

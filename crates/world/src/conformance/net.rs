@@ -1,7 +1,7 @@
-//! What every implementation of [`Net`](crate::Net) must pass.
+//! The suite that every implementation of [`Net`](crate::Net) must pass.
 //!
-//! A check is given the worlds of two hosts, which may be one, and an address at which the second reaches the first. It asks
-//! nothing about how long things take.
+//! A check gets the worlds of two hosts, which may be the same, and an address at which the second reaches the first. It checks
+//! nothing about latencies.
 //!
 //! ```text
 //!    for check in conformance::net::checks() { executor.block_on(check.start(&server, &client, address)) }
@@ -20,10 +20,10 @@ use super::Running;
 use crate::random::Stream;
 use crate::{NetError, SocketId, World};
 
-/// One thing that is asked of a network.
+/// One check of a network.
 #[derive(Clone, Copy)]
 pub struct Check {
-    /// What is claimed, as a function name.
+    /// Its name, which is also a function name.
     pub name: &'static str,
     start: fn(Probe) -> Running,
 }
@@ -123,7 +123,7 @@ impl Probe {
         (server, client)
     }
 
-    /// Waits until `condition` holds, for sixteen seconds of the world's time at most.
+    /// Waits until `condition` holds, for at most sixteen seconds of the world's time.
     async fn eventually(&self, what: &str, mut condition: impl AsyncFnMut() -> bool) {
         for power in 0..14 {
             if condition().await {
@@ -135,7 +135,7 @@ impl Probe {
     }
 }
 
-/// Reads up to the end, or the error.
+/// Reads to the end, or to an error.
 async fn read_all(world: &World, connection: SocketId) -> Result<Vec<u8>, NetError> {
     let mut all = Vec::new();
     loop {
