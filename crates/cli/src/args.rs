@@ -20,7 +20,7 @@ Examples:
 
 /// Will this storage bear the brunt?
 ///
-/// Exit codes: 0 passed, 1 failed, 2 could not run, 130 interrupted.
+/// Exit codes: 0 pass, 1 fail, 2 no answer (error, invalid, inconclusive), 130 interrupted.
 #[derive(Debug, Parser)]
 #[command(name = "brunt", version = version::LONG, arg_required_else_help = true, after_long_help = EXAMPLES)]
 pub struct Arguments {

@@ -9,19 +9,8 @@ use brunt_qualify::kinds::TestKind;
 use brunt_report::result::{Outcome, Rule, RunResult, Verdict};
 use brunt_report::{Column, Row, Table, decimals, grouped, one_line};
 
-use crate::exit::Exit;
 use crate::output::{Output, Tone};
 use crate::wrap::cells;
-
-/// How a run with `verdict` ends the program.
-pub fn exit(verdict: Verdict) -> Exit {
-    match verdict {
-        Verdict::Pass => Exit::Passed,
-        Verdict::Fail => Exit::Failed,
-        Verdict::Interrupted => Exit::Interrupted,
-        Verdict::Error => Exit::CouldNot,
-    }
-}
 
 /// The closing text of `result`, whose files are in `folder`.
 pub fn closing(result: &RunResult, folder: &Path, output: &Output) -> String {
@@ -44,7 +33,7 @@ pub fn summary(result: &RunResult, report: &Path, output: &Output) -> String {
     let mut text = String::new();
     text.push_str(&verdict_line(result, output));
     // Of a test that was stopped nothing is judged, whatever its rules say until then.
-    let is_judged = result.verdict == Verdict::Fail;
+    let is_judged = matches!(result.verdict, Verdict::Fail | Verdict::Invalid);
     let failed = result
         .rules
         .iter()
@@ -89,7 +78,7 @@ fn verdict_line(result: &RunResult, output: &Output) -> String {
     let tone = match result.verdict {
         Verdict::Pass => Tone::Good,
         Verdict::Fail | Verdict::Error => Tone::Bad,
-        Verdict::Interrupted => Tone::Doubt,
+        Verdict::Interrupted | Verdict::Invalid | Verdict::Inconclusive => Tone::Doubt,
     };
     // Padded before it is coloured, or the codes would count as letters.
     let word = output.paint(tone, &format!("{word:12}"));
@@ -101,7 +90,7 @@ fn verdict_line(result: &RunResult, output: &Output) -> String {
         None => "no target set".to_owned(),
     };
     // Of a test that was not carried through, the reason matters more than the rate until then; and a backup has no rate.
-    let carried = matches!(result.verdict, Verdict::Pass | Verdict::Fail);
+    let carried = result.verdict.is_answer();
     let kind = TestKind::named(&result.storage.test);
     let carried = carried && kind.is_some_and(TestKind::has_limits);
     match result.storage.achieved_iops.filter(|_| carried) {
@@ -201,7 +190,6 @@ mod tests {
             "\n\nreport        runs/x/report.html\nagain         brunt run runs/x/scenario.toml\n\n\
              FAIL          212 transactional I/Os per second   target 240"
         ));
-        assert_eq!(exit(result.verdict), Exit::Failed);
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use brunt_report::result::Verdict;
+
 /// The exit code of every command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
@@ -9,10 +11,21 @@ pub enum Exit {
     Passed,
     /// 1: it was carried through, and what was tested is not good.
     Failed,
-    /// 2: it could not be carried through; nothing is judged.
-    CouldNot,
+    /// 2: there is no answer: it could not be carried through, was invalid, or inconclusive.
+    NoAnswer,
     /// 130: somebody stopped it.
     Interrupted,
+}
+
+impl From<Verdict> for Exit {
+    fn from(verdict: Verdict) -> Self {
+        match verdict {
+            Verdict::Pass => Self::Passed,
+            Verdict::Fail => Self::Failed,
+            Verdict::Interrupted => Self::Interrupted,
+            Verdict::Error | Verdict::Invalid | Verdict::Inconclusive => Self::NoAnswer,
+        }
+    }
 }
 
 impl From<Exit> for ExitCode {
@@ -20,7 +33,7 @@ impl From<Exit> for ExitCode {
         Self::from(match exit {
             Exit::Passed => 0,
             Exit::Failed => 1,
-            Exit::CouldNot => 2,
+            Exit::NoAnswer => 2,
             Exit::Interrupted => 130,
         })
     }

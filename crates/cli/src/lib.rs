@@ -54,7 +54,7 @@ pub fn main() -> ExitCode {
     };
     let exit = result.unwrap_or_else(|problem| {
         output.error(&problem);
-        Exit::CouldNot
+        Exit::NoAnswer
     });
     told(exit, output.lost()).into()
 }
@@ -63,7 +63,7 @@ pub fn main() -> ExitCode {
 fn instead(said: &clap::Error) -> Exit {
     let written = said.print().and_then(|()| io::stdout().flush());
     let exit = match said.use_stderr() {
-        true => Exit::CouldNot,
+        true => Exit::NoAnswer,
         false => Exit::Passed,
     };
     told(exit, output::lost(written).as_deref())
@@ -75,7 +75,7 @@ fn told(exit: Exit, lost: Option<&str>) -> Exit {
         return exit;
     };
     Output::new(false).error(reason);
-    Exit::CouldNot
+    Exit::NoAnswer
 }
 
 /// Runs a command with a voice of its own; its error becomes words.

@@ -11,6 +11,7 @@
 use std::collections::BTreeMap;
 
 use brunt_qualify::progress::Stop;
+use brunt_report::result::Verdict;
 use brunt_scenario::Override;
 
 use crate::{LabError, Points, Tried};
@@ -42,6 +43,17 @@ impl Found {
         let above = self.passes().map_or(0, |passes| passes + 1);
         let first = self.tried.range(above..).next();
         first.map(|(count, tried)| (*count, tried))
+    }
+
+    /// Pass when there is a largest number that passes, fail when even the smallest does not hold or fit. Anything else leaves the
+    /// question open.
+    pub fn verdict(&self) -> Verdict {
+        match (self.passes(), self.fails()) {
+            (Some(_), Some(_)) => Verdict::Pass,
+            (None, Some((_, Tried::Simulated(judged)))) => judged.verdict,
+            (None, Some((_, Tried::Refused(_)))) => Verdict::Fail,
+            (_, None) => Verdict::Inconclusive,
+        }
     }
 }
 
@@ -122,7 +134,6 @@ impl Search<'_> {
 
 #[cfg(test)]
 mod tests {
-    use brunt_report::result::Verdict;
     use brunt_scenario::Place;
 
     use super::*;
@@ -196,5 +207,16 @@ mod tests {
         let found = searched(40, |_| tried(false));
         assert_eq!(found.passes(), None);
         assert_eq!(found.fails().map(|(count, _)| count), Some(1));
+    }
+
+    #[test]
+    fn only_a_border_is_an_answer() {
+        let verdict = |first, of: fn(u64) -> Tried| searched(first, of).verdict();
+        assert_eq!(verdict(40, |count| tried(count < 100)), Verdict::Pass);
+        assert_eq!(verdict(40, |_| tried(false)), Verdict::Fail);
+        assert_eq!(verdict(40, |_| no_room()), Verdict::Fail);
+        assert_eq!(verdict(40, |_| tried(true)), Verdict::Inconclusive);
+        assert_eq!(verdict(40, |_| judged(Verdict::Error)), Verdict::Error);
+        assert_eq!(found([]).verdict(), Verdict::Inconclusive);
     }
 }

@@ -187,13 +187,15 @@ fn storage(runs: &[Run], verdict: Verdict) -> Storage {
     }
 }
 
-/// One failure fails all; a run that was not carried through leaves nothing to judge.
+/// One failure fails all; a run without an answer leaves nothing to judge.
 fn verdict(all: impl Iterator<Item = Verdict>) -> Verdict {
     let gravity = |verdict: &Verdict| match verdict {
         Verdict::Pass => 0,
         Verdict::Interrupted => 1,
-        Verdict::Error => 2,
-        Verdict::Fail => 3,
+        Verdict::Inconclusive => 2,
+        Verdict::Error => 3,
+        Verdict::Invalid => 4,
+        Verdict::Fail => 5,
     };
     all.max_by_key(gravity).unwrap_or(Verdict::Error)
 }
@@ -250,10 +252,7 @@ fn sentence(runs: &[Run], verdict: Verdict, achieved_iops: Option<f64>) -> Strin
     let not_passed: Vec<String> = runs
         .iter()
         .filter(|run| run.result.verdict != Verdict::Pass)
-        .map(|run| {
-            let verdict = run.result.verdict.to_string().to_lowercase();
-            format!("{} ({verdict})", label(run))
-        })
+        .map(|run| format!("{} ({})", label(run), run.result.verdict.word()))
         .collect();
     match verdict {
         Verdict::Pass => format!("All {hosts} servers held every limit, at {rate}."),
@@ -361,6 +360,8 @@ mod tests {
             of(&[Verdict::Pass, Verdict::Interrupted]),
             Verdict::Interrupted
         );
-        assert_eq!(of(&[Verdict::Fail, Verdict::Error]), Verdict::Fail);
+        assert_eq!(of(&[Verdict::Fail, Verdict::Invalid]), Verdict::Fail);
+        assert_eq!(of(&[Verdict::Error, Verdict::Invalid]), Verdict::Invalid);
+        assert_eq!(of(&[Verdict::Inconclusive, Verdict::Error]), Verdict::Error);
     }
 }

@@ -139,7 +139,7 @@ fn exit(judged: &[Judged]) -> Exit {
     if judged.iter().any(is_damaged) {
         Exit::Failed
     } else if judged.iter().any(is_unjudged) {
-        Exit::CouldNot
+        Exit::NoAnswer
     } else {
         Exit::Passed
     }

@@ -225,6 +225,7 @@ impl Director<'_> {
         run.last = server.file_sizes();
         run.note_sessions(&load.sessions);
         run.ending = match (refused.or(load.outgrown.clone()), closed) {
+            (Some(why), _) if run.is_undecided() => Ending::Unanswered(why),
             (Some(why), _) => Ending::Broken(why),
             (None, Err(GaveUp)) => Ending::Broken(self.hung()),
             (None, Ok(closed)) => match (server.failure().or(closed.err()), self.stop.is_asked()) {
@@ -236,7 +237,7 @@ impl Director<'_> {
         };
         run.note_errors(server.failure().or(server.replication_error()));
         run.note_maintenance(&maintenance.unwrap_or_default());
-        let known = !matches!(run.ending, Ending::Broken(_));
+        let known = matches!(run.ending, Ending::Complete | Ending::Stopped);
         known.then(|| {
             load.sessions
                 .with_workload(|w| verification::extents(w.populations()))

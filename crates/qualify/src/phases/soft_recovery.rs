@@ -133,13 +133,17 @@ impl Director<'_> {
             (None, Ok(Ok(()))) if self.stop.is_asked() => Ending::Stopped,
             (None, Ok(Ok(()))) => match &run.log.first_error {
                 Some(error) => Ending::Broken(error.to_string()),
-                None => Ending::Broken(outgrown.unwrap_or_else(|| format!(
-                    "fewer than {} log files were written in {} s; more sessions, a longer test.duration, or fewer test.logs",
-                    self.plan.logs,
-                    self.plan.duration.0.div_euclid(1_000_000_000)
-                ))),
+                None => outgrown.map_or_else(|| self.too_few_logs(), Ending::Broken),
             },
         }
+    }
+
+    fn too_few_logs(&self) -> Ending {
+        Ending::Unanswered(format!(
+            "fewer than {} log files were written in {} s; more sessions, a longer test.duration, or fewer test.logs",
+            self.plan.logs,
+            self.plan.duration.0.div_euclid(1_000_000_000)
+        ))
     }
 
     async fn crash_and_recover<T: Table>(

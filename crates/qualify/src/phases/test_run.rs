@@ -160,6 +160,11 @@ impl TestRun {
         });
     }
 
+    /// Whether the search for sessions contradicts itself.
+    pub(crate) fn is_undecided(&self) -> bool {
+        self.tuning.as_ref().is_some_and(|t| t.is_contradictory)
+    }
+
     /// How a test ends that met errors: it was carried through if it lasted to its end.
     pub(crate) fn broken_by_errors(&self, plan: &Plan) -> Ending {
         let collected = self.collected.as_ref();

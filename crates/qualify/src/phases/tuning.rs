@@ -12,7 +12,7 @@
 //! paced at it. When no number of sessions keeps the pace of a target, the maximum is looked for all the same: it says how near
 //! the storage comes, or that the storage can do it and the tester could not.
 //!
-//! The storage fails only by what it did. Trials that contradict one another end the run as an error.
+//! The storage fails only by what it did. Trials that contradict one another leave it inconclusive.
 //!
 //! A trial counts as its worst: the slowest database, the slowest log, page-fault stalls, each in parts of its limit for the
 //! average of a test. Operations of a trial are not judged, but what they meet with (errors, lost records) is.

@@ -17,6 +17,8 @@ pub enum Ending {
     Stopped,
     /// It could not go on, and why.
     Broken(String),
+    /// It went on to its end and came to no answer, and why.
+    Unanswered(String),
 }
 
 /// The verdict on a run that ended so, by these rules.
@@ -26,17 +28,17 @@ pub fn verdict(ending: &Ending, rules: &[Rule]) -> Verdict {
     // These tell of a fault whenever they fail, also when the test had to end early.
     let is_fault = |rule: &&Rule| rule.group == Group::Integrity || RuleId::SessionsFound.is(rule);
     match ending {
-        Ending::Complete if without_io(rules).is_empty() => Verdict::of(rules),
-        // What failed all the same is the storage's doing; a pass would be nobody's.
+        // A rule that failed without I/O failed all the same.
         Ending::Complete => match Verdict::of(rules) {
-            Verdict::Pass => Verdict::Error,
-            failed => failed,
+            Verdict::Pass if !without_io(rules).is_empty() => Verdict::Inconclusive,
+            verdict => verdict,
         },
         Ending::Stopped => Verdict::Interrupted,
-        Ending::Broken(_) => {
+        Ending::Broken(_) | Ending::Unanswered(_) => {
             let faults: Vec<Rule> = rules.iter().filter(is_fault).cloned().collect();
-            match Verdict::of(&faults) {
-                Verdict::Fail => Verdict::Fail,
+            match (Verdict::of(&faults), ending) {
+                (Verdict::Fail, _) => Verdict::Fail,
+                (_, Ending::Unanswered(_)) => Verdict::Inconclusive,
                 _ => Verdict::Error,
             }
         }
@@ -64,17 +66,21 @@ pub fn sentence(ending: &Ending, rules: &[Rule], evidence: &Evidence) -> String 
         (Ending::Broken(why), _) => {
             format!("The test could not be carried through: {why}.")
         }
+        (Ending::Unanswered(why), _) => {
+            format!("The test says nothing about this storage: {why}.")
+        }
         (Ending::Complete, Verdict::Fail) => {
-            let failed: Vec<_> = rules.iter().filter_map(failure).collect();
+            let failed = failures(rules);
             match achieved {
-                Some(_) => format!(
-                    "This storage does not hold at {rate}: {}.",
-                    failed.join("; ")
-                ),
-                None => format!("This storage does not hold: {}.", failed.join("; ")),
+                Some(_) => format!("This storage does not hold at {rate}: {failed}."),
+                None => format!("This storage does not hold: {failed}."),
             }
         }
-        (Ending::Complete, Verdict::Error) => format!(
+        (Ending::Complete, Verdict::Invalid) => format!(
+            "The test is invalid ({rate}): something else than this storage was measured: {}.",
+            failures(rules)
+        ),
+        (Ending::Complete, Verdict::Inconclusive) => format!(
             "The test says nothing about this storage ({rate}): there was no I/O to measure for {}. Larger databases, a \
              smaller cache or a longer test will have some.",
             without_io(rules).join(" and ")
@@ -151,6 +157,12 @@ fn done(rules: &[Rule], evidence: &Evidence) -> String {
     format!("{}.", parts.join("; "))
 }
 
+/// All failed rules in words.
+fn failures(rules: &[Rule]) -> String {
+    let failed: Vec<String> = rules.iter().filter_map(failure).collect();
+    failed.join("; ")
+}
+
 /// A failed rule in words.
 fn failure(rule: &Rule) -> Option<String> {
     if rule.outcome != Outcome::Failed {
@@ -173,6 +185,7 @@ mod tests {
     use crate::goal::Target;
     use crate::kinds::TestKind;
     use crate::plan::Limits;
+    use crate::rules::device::VolumeReads;
     use crate::rules::{Done, RecordsVerified, Samples, StreamLatency, judge};
 
     fn judged(evidence: &Evidence) -> Vec<Rule> {
@@ -223,15 +236,34 @@ mod tests {
     #[test]
     fn a_search_that_contradicts_itself_is_no_failure_of_the_storage() {
         let mut evidence = evidence();
-        let broken = Ending::Broken("no sessions were found".to_owned());
-        for (is_contradictory, wanted) in [(true, Verdict::Error), (false, Verdict::Fail)] {
+        let unanswered = Ending::Unanswered("no sessions were found".to_owned());
+        for (is_contradictory, wanted) in [(true, Verdict::Inconclusive), (false, Verdict::Fail)] {
             evidence.tuning = Some(Tuning {
                 is_contradictory,
                 outcome: "no sessions were found".to_owned(),
                 ..Tuning::default()
             });
-            assert_eq!(verdict(&broken, &judged(&evidence)), wanted);
+            assert_eq!(verdict(&unanswered, &judged(&evidence)), wanted);
         }
+    }
+
+    #[test]
+    fn a_test_of_something_else_than_the_storage_is_invalid() {
+        let mut evidence = evidence();
+        evidence.volumes = vec![VolumeReads {
+            mount: "/srv".to_owned(),
+            engine: 1 << 30,
+            blank: 0,
+            device: Some(1 << 29),
+        }];
+        let rules = judged(&evidence);
+        assert_eq!(verdict(&Ending::Complete, &rules), Verdict::Invalid);
+        let said = sentence(&Ending::Complete, &rules, &evidence);
+        assert_eq!(
+            said,
+            "The test is invalid (480 transactional I/Os per second): something else than this storage was measured: \
+             device agrees 50 % of reads (minimum 90 % of reads), /srv: 512 MiB of 1 GiB (50.0 %) reached the device."
+        );
     }
 
     #[test]

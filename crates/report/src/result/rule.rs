@@ -16,7 +16,7 @@ use crate::decimals;
 pub enum Outcome {
     /// The rule held.
     Ok,
-    /// The rule did not hold; the verdict is *fail*.
+    /// The rule did not hold; the verdict is *fail*, or *invalid* if the rule is about the test.
     Failed,
     /// There was nothing to judge.
     #[serde(rename = "not measured")]
@@ -309,6 +309,19 @@ mod tests {
         let bad = Rule::at_most(READ, "ms", 20.0, Some(30.0));
         assert_eq!(Verdict::of(&[good.clone(), bad.clone()]), Verdict::Fail);
         assert_eq!(Verdict::of(&[good, bad.advisory()]), Verdict::Pass);
+    }
+
+    #[test]
+    fn an_unfair_test_is_invalid_unless_the_storage_failed_as_well() {
+        const AGREES: RuleName = RuleName {
+            id: "device-agrees",
+            group: Group::FairTest,
+            title: "device agrees",
+        };
+        let unfair = Rule::at_least(AGREES, "%", 90.0, Some(50.0));
+        let bad = Rule::at_most(READ, "ms", 20.0, Some(30.0));
+        assert_eq!(Verdict::of(std::slice::from_ref(&unfair)), Verdict::Invalid);
+        assert_eq!(Verdict::of(&[unfair, bad]), Verdict::Fail);
     }
 
     #[test]

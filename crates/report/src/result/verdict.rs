@@ -4,30 +4,54 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Outcome, Rule};
+use super::{Group, Outcome, Rule};
 
 /// How a run ended.
+///
+/// Only *pass* and *fail* say something about the storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// No rule failed.
     Pass,
-    /// At least one rule failed.
+    /// At least one rule about the storage failed.
     Fail,
     /// The run was stopped; nothing is judged.
     Interrupted,
     /// The run could not be completed; nothing is judged.
     Error,
+    /// The run was completed, but something else than the storage was measured.
+    Invalid,
+    /// The run was completed, but there was nothing to judge.
+    Inconclusive,
 }
 
 impl Verdict {
-    /// The verdict that carried-out `rules` lead to: fail as soon as one failed.
+    /// The verdict of a complete run by its `rules`: fail as soon as one about the storage failed, invalid if only the test was unfair.
     pub fn of(rules: &[Rule]) -> Self {
-        if rules.iter().any(|rule| rule.outcome == Outcome::Failed) {
-            Self::Fail
-        } else {
-            Self::Pass
+        let mut failed = rules.iter().filter(|rule| rule.outcome == Outcome::Failed);
+        match failed.clone().next() {
+            None => Self::Pass,
+            Some(_) if failed.all(|rule| rule.group == Group::FairTest) => Self::Invalid,
+            Some(_) => Self::Fail,
+        }
+    }
+
+    /// Whether the storage was judged.
+    pub fn is_answer(self) -> bool {
+        matches!(self, Self::Pass | Self::Fail)
+    }
+
+    /// The verdict as in the middle of a sentence.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Fail => "fail",
+            Self::Interrupted => "interrupted",
+            Self::Error => "error",
+            Self::Invalid => "invalid",
+            Self::Inconclusive => "inconclusive",
         }
     }
 }
@@ -39,6 +63,8 @@ impl fmt::Display for Verdict {
             Self::Fail => "Fail",
             Self::Interrupted => "Interrupted",
             Self::Error => "Error",
+            Self::Invalid => "Invalid",
+            Self::Inconclusive => "Inconclusive",
         })
     }
 }

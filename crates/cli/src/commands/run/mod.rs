@@ -18,7 +18,7 @@
 //! | --- | --- |
 //! | 0 | every rule held |
 //! | 1 | one did not |
-//! | 2 | the test could not be carried out |
+//! | 2 | there is no answer: the test could not be carried out, was invalid, or inconclusive |
 //! | 130 | somebody stopped it (Ctrl-C, SIGTERM); there is a report all the same |
 //!
 //! A second Ctrl-C ends the program at once; see [`crate::interrupt`]. The databases are then recovered by the next run, and
@@ -46,7 +46,7 @@ use brunt_qualify::result::{Surroundings, result, unfinished};
 use brunt_report::{FolderError, ReadError, Run, RunFolder, RunResult, Timestamp, report_html};
 use brunt_world_real::{RealWorld, StartError};
 
-use crate::closing::{closing, exit};
+use crate::closing::closing;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use crate::opening::opening;
@@ -130,7 +130,7 @@ pub fn run(args: &TestArgs, output: &Output) -> Result<Exit, RunCommandError> {
         output.show(&closing(&result, folder.path(), output));
     }
     written?;
-    Ok(exit(result.verdict))
+    Ok(result.verdict.into())
 }
 
 /// What is said when the program is ended at once.

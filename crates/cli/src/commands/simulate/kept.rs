@@ -164,11 +164,6 @@ fn outcome(tried: &Tried) -> String {
         (Verdict::Fail, [first, more @ ..]) => {
             format!("fail: {}, and {} more", first.against_limit(), more.len())
         }
-        (verdict, _) => format!("{}: {}", word(verdict), judged.sentence),
+        (verdict, _) => format!("{}: {}", verdict.word(), judged.sentence),
     }
-}
-
-/// A verdict as in the middle of a line.
-fn word(verdict: Verdict) -> String {
-    verdict.to_string().to_lowercase()
 }

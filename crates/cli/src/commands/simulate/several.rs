@@ -59,30 +59,31 @@ pub(super) fn run(
         progress.show(0.0, || format!("{done} done"));
     };
     let came = match args.seeds {
-        Some(seeds) => seeds_text(args, document, seeds, &stop, &told).map(|text| (text, true)),
+        Some(seeds) => {
+            seeds_text(args, document, seeds, &stop, &told).map(|text| (text, Verdict::Pass))
+        }
         None => curve(args, document, &stop, &told),
     };
     progress.into_inner().expect("nobody panicked").vanish();
-    let (text, is_found) = came?;
+    let (text, verdict) = came?;
     match args.json {
         true => output.data(text.trim_end()),
         false => output.show(text.trim_end()),
     }
-    Ok(Some(match is_found {
-        _ if stop.is_asked() => Exit::Interrupted,
-        true => Exit::Passed,
-        false => Exit::Failed,
+    Ok(Some(match stop.is_asked() {
+        true => Exit::Interrupted,
+        false => verdict.into(),
     }))
 }
 
-/// A sweep, or a search: what is said of it, and whether what was looked for was found. The folder is made first, because
+/// A sweep, or a search: what is said of it, and its verdict. The folder is made first, because
 /// nothing can be kept where none can be made.
 fn curve(
     args: &SimulateArgs,
     document: &Document,
     stop: &Stop,
     told: &(dyn Fn(usize) + Sync),
-) -> Result<(String, bool), SimulateError> {
+) -> Result<(String, Verdict), SimulateError> {
     let overrides = overrides(args)?;
     let scenario = document.modelled_test(&overrides)?;
     let sweep = args.sweep.as_deref().map(Sweep::read).transpose()?;
@@ -99,11 +100,11 @@ fn curve(
         Some(sweep) => swept(sweep, &points, stop, told),
         None => searched(&scenario, &points, stop, told),
     };
-    let kept = came.and_then(|(curve, is_found)| {
+    let kept = came.and_then(|(curve, verdict)| {
         curve.keep(&folder, &scenario)?;
-        Ok((curve, is_found))
+        Ok((curve, verdict))
     });
-    let (curve, is_found) = match kept {
+    let (curve, verdict) = match kept {
         Ok(kept) => kept,
         Err(error) => {
             folder.discard();
@@ -119,7 +120,7 @@ fn curve(
             folder.file("report.html").display()
         ),
     };
-    Ok((text, is_found))
+    Ok((text, verdict))
 }
 
 fn swept(
@@ -127,9 +128,9 @@ fn swept(
     points: &Points<'_>,
     stop: &Stop,
     told: &(dyn Fn(usize) + Sync),
-) -> Result<(Curve, bool), SimulateError> {
+) -> Result<(Curve, Verdict), SimulateError> {
     let tried = points.simulate(&sweep.overrides()?, stop, told)?;
-    Ok((sweep.into_curve(tried), true))
+    Ok((sweep.into_curve(tried), Verdict::Pass))
 }
 
 /// Begins with what the scenario says.
@@ -138,15 +139,15 @@ fn searched(
     points: &Points<'_>,
     stop: &Stop,
     told: &(dyn Fn(usize) + Sync),
-) -> Result<(Curve, bool), SimulateError> {
+) -> Result<(Curve, Verdict), SimulateError> {
     let Some(mailboxes) = &scenario.scenario.mailboxes else {
         let refusal = Place::flag("--until-fail").refuse("needs a table [mailboxes]");
         return Err(refusal.hint("with `count`, `quota` and `io_per_s`").into());
     };
     let found = search(points, mailboxes.count, stop, told)?;
-    let is_found = found.passes().is_some();
+    let verdict = found.verdict();
     let servers = scenario.servers.len() as u64;
-    Ok((until_fail::curve(found, servers), is_found))
+    Ok((until_fail::curve(found, servers), verdict))
 }
 
 /// How each point is simulated: what files look like after the test is not asked.
@@ -206,9 +207,8 @@ fn intervals(judged: &[&Judged]) -> String {
         ("bytes in a log write", |h| h.log.bytes),
         ("busiest group of drives, %", |h| h.utilisation * 100.0),
     ];
-    let (broken, whole): (Vec<&Judged>, Vec<&Judged>) = judged
-        .iter()
-        .partition(|judged| judged.verdict == Verdict::Error);
+    let (whole, broken): (Vec<&Judged>, Vec<&Judged>) =
+        judged.iter().partition(|judged| judged.verdict.is_answer());
     let rows = FIGURES.iter().filter_map(|(name, of)| {
         let values: Vec<f64> = whole.iter().map(|judged| of(&judged.headline)).collect();
         let interval = Interval::of(&values)?;

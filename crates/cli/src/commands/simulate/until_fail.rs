@@ -15,12 +15,13 @@ const RULES_MAX: usize = 4;
 pub(super) fn curve(found: Found, servers: u64) -> Curve {
     let (passes, fails) = (found.passes(), found.fails());
     let json = json!({
+        "verdict": found.verdict(),
         "mailboxes_per_server": passes,
         "servers": servers,
         "fails_from": fails.map(|(count, _)| count),
         "limit": fails.map(|(_, tried)| match tried {
             Tried::Simulated(judged) if judged.verdict == Verdict::Fail => "rules",
-            Tried::Simulated(_) => "error",
+            Tried::Simulated(judged) => judged.verdict.word(),
             Tried::Refused(refusal) if refusal.is_for_room() => "room",
             Tried::Refused(_) => "scenario",
         }),
@@ -168,6 +169,7 @@ mod tests {
         );
         let curve = curve(found, 2);
         assert_eq!(curve.found["limit"], "rules");
+        assert_eq!(curve.found["verdict"], "pass");
         assert!(
             curve
                 .words()
@@ -188,6 +190,16 @@ mod tests {
         let curve = curve(found, 1);
         assert_eq!(curve.found["limit"], "error");
         assert!(curve.words().contains("error: DB1 has outgrown"));
+    }
+
+    #[test]
+    fn a_search_that_never_failed_has_no_answer() {
+        let found = found([(40, simulated(&[])), (80, simulated(&[]))]);
+        assert_eq!(
+            sentence(&found, 1),
+            "80 mailboxes pass, and no more were tried"
+        );
+        assert_eq!(curve(found, 1).found["verdict"], "inconclusive");
     }
 
     #[test]

@@ -16,7 +16,6 @@ use brunt_scenario::ModelledScenario;
 use brunt_units::Time;
 
 use super::{SimulateArgs, SimulateError};
-use crate::closing::exit;
 use crate::commands::run::{Recorder, Watch, test_log, timestamp};
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
@@ -59,7 +58,7 @@ pub(super) fn run(
         output.talk("");
         output.show(&words::closing(result, folder.path(), output));
     }
-    Ok(exit(result.verdict))
+    Ok(result.verdict.into())
 }
 
 /// The whole simulation. Only the first server is shown on the screen.
