@@ -80,6 +80,7 @@ fn a_finished_run_is_complete_and_its_report_can_be_made_again() {
         "counters.csv",
         "events.log",
         "latency.hlog",
+        "news.jsonl",
         "report.html",
         "result.json",
         "scenario.toml",

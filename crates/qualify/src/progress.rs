@@ -2,50 +2,71 @@
 //!
 //! A run knows no terminal and no file. It calls a [`Listener`] with news; the program draws bars or prints lines, takes
 //! the kernel's counters when the collection begins and ends, and writes the test log.
+//!
+//! A run folder keeps the news as `news.jsonl`, one [`NewsLine`] a line behind a head that names [`NEWS_SCHEMA`]. [`Thinned`] leaves out
+//! what is said many times a minute.
 
+pub(crate) mod in_json;
+
+use std::mem::{self, Discriminant};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use brunt_report::Timestamp;
 use brunt_report::result::Trial;
 use brunt_units::{ByteSize, Span, Time};
+use serde::{Deserialize, Serialize};
 
 use crate::phases::places::Kept;
 use crate::sampling::Recorded;
 
-/// What happens.
-#[derive(Clone, Debug, PartialEq)]
+/// Name and version of the stream of news. Kinds of news and their fields are only added, so a reader skips what it does not know.
+pub const NEWS_SCHEMA: &str = "brunt.news/1";
+
+/// What happens. In JSON `news` says which, and names of fields end in their unit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "news", rename_all = "snake_case")]
 pub enum News {
-    /// Something for the test log.
-    Note(String),
-    /// What the test works on is decided.
+    /// A line for the test log.
+    Note {
+        /// The line.
+        text: String,
+    },
+    /// The databases to work on are chosen.
     Databases {
-        /// Databases of earlier runs, which are opened.
+        /// Databases of earlier runs that are opened.
         open: Vec<Kept>,
         /// Sizes of those that are created.
+        #[serde(rename = "create_bytes", with = "in_json::sizes")]
         create: Vec<ByteSize>,
     },
     /// Databases are being created.
     Creating {
         /// Bytes written.
+        #[serde(rename = "done_bytes", with = "in_json::bytes")]
         done: ByteSize,
         /// Bytes to write.
+        #[serde(rename = "total_bytes", with = "in_json::bytes")]
         total: ByteSize,
     },
-    /// They are there.
+    /// Databases were created.
     Created {
         /// Bytes written.
+        #[serde(rename = "total_bytes", with = "in_json::bytes")]
         total: ByteSize,
         /// How long it took.
+        #[serde(rename = "took_s", with = "in_json::seconds")]
         took: Span,
     },
-    /// Databases of an earlier run are being looked through.
+    /// Databases of an earlier run are being read to learn which records they hold.
     Surveying {
         /// Records found.
         records: u64,
     },
-    /// Databases are ready, and sessions wait for the time at which they are to begin.
+    /// Databases are ready; sessions wait for the time at which they are to begin.
     Waiting {
         /// How long they will wait.
+        #[serde(rename = "left_s", with = "in_json::seconds")]
         left: Span,
     },
     /// Sessions begin.
@@ -53,33 +74,39 @@ pub enum News {
     /// Sessions run, nothing counts yet.
     WarmingUp {
         /// Bytes in the cache.
+        #[serde(rename = "filled_bytes", with = "in_json::bytes")]
         filled: ByteSize,
         /// Bytes that must be there.
+        #[serde(rename = "wanted_bytes", with = "in_json::bytes")]
         wanted: ByteSize,
     },
-    /// The cache is full, and something else has to come first.
+    /// The cache is full, and the test waits for something else before it collects.
     Settling {
         /// How far it is, 0 to 1.
         share: f64,
         /// What it is.
         what: String,
         /// How long it will still take at most, where it may end sooner.
+        #[serde(rename = "at_most_s", with = "in_json::maybe_seconds")]
         at_most: Option<Span>,
     },
     /// Prerequisites are met.
     WarmedUp {
         /// Bytes in the cache.
+        #[serde(rename = "filled_bytes", with = "in_json::bytes")]
         filled: ByteSize,
         /// The largest cache.
+        #[serde(rename = "cache_bytes", with = "in_json::bytes")]
         cache: ByteSize,
         /// How long it took.
+        #[serde(rename = "took_s", with = "in_json::seconds")]
         took: Span,
     },
-    /// Sessions are being looked for.
+    /// A trial of the search for sessions runs.
     Tuning {
         /// The number of the trial, from 1.
         trial: usize,
-        /// How many are being tried.
+        /// Sessions in it.
         sessions: u32,
     },
     /// A trial of the search has ended.
@@ -89,15 +116,19 @@ pub enum News {
     /// Databases are being read for a backup.
     BackingUp {
         /// Bytes read.
+        #[serde(rename = "done_bytes", with = "in_json::bytes")]
         done: ByteSize,
         /// Bytes to read.
+        #[serde(rename = "total_bytes", with = "in_json::bytes")]
         total: ByteSize,
     },
-    /// They were.
+    /// Databases were read for a backup.
     BackedUp {
         /// Bytes read.
+        #[serde(rename = "total_bytes", with = "in_json::bytes")]
         total: ByteSize,
         /// How long it took.
+        #[serde(rename = "took_s", with = "in_json::seconds")]
         took: Span,
     },
     /// Sessions write logs that will be replayed.
@@ -109,7 +140,7 @@ pub enum News {
     },
     /// Databases are being recovered.
     Recovering {
-        /// Log files that recovery has come to, of all instances.
+        /// Log files replayed, of all instances.
         done: u32,
         /// Log files to replay, as far as it is known yet.
         logs: u32,
@@ -118,50 +149,61 @@ pub enum News {
     Testing(Live),
     /// Nothing counts any more.
     CollectionEnded,
-    /// Sessions have ended; dirty pages go out.
+    /// Sessions have ended; dirty pages are written.
     Closing {
-        /// Bytes that have gone.
+        /// Bytes written.
+        #[serde(rename = "done_bytes", with = "in_json::bytes")]
         done: ByteSize,
         /// Bytes that were dirty when it began.
+        #[serde(rename = "total_bytes", with = "in_json::bytes")]
         total: ByteSize,
     },
-    /// Files are being read and judged.
+    /// Files are being verified.
     VerifyingFiles {
         /// Bytes read.
+        #[serde(rename = "done_bytes", with = "in_json::bytes")]
         done: ByteSize,
         /// Bytes to read.
+        #[serde(rename = "total_bytes", with = "in_json::bytes")]
         total: ByteSize,
     },
     /// Records are being compared.
     VerifyingRecords {
-        /// Records looked at.
+        /// Records compared.
         done: u64,
-        /// Records to look at.
+        /// Records to compare.
         total: u64,
     },
     /// Everything was verified.
     Verified {
         /// How long it took, files and records.
+        #[serde(rename = "took_s", with = "in_json::seconds")]
         took: Span,
     },
 }
 
 /// The state of a test while it runs; rates and latencies are those of the running sample.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Live {
     /// Since the collection began.
+    #[serde(rename = "elapsed_s", with = "in_json::seconds")]
     pub elapsed: Span,
     /// How long it will be.
+    #[serde(rename = "duration_s", with = "in_json::seconds")]
     pub duration: Span,
     /// Database reads and writes per second.
     pub io_per_s: f64,
     /// Mean of database reads.
+    #[serde(rename = "read_ms", with = "in_json::maybe_millis")]
     pub read: Option<Span>,
     /// 99th percentile of database reads.
+    #[serde(rename = "read_ms_p99", with = "in_json::maybe_millis")]
     pub read_p99: Option<Span>,
     /// Mean of database writes.
+    #[serde(rename = "write_ms", with = "in_json::maybe_millis")]
     pub write: Option<Span>,
     /// Mean of log writes.
+    #[serde(rename = "log_write_ms", with = "in_json::maybe_millis")]
     pub log_write: Option<Span>,
     /// Page-fault stalls since the collection began.
     pub stalls: u64,
@@ -169,7 +211,75 @@ pub struct Live {
     pub over: bool,
 }
 
-/// Who is told.
+/// A line of `news.jsonl`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NewsLine {
+    /// When.
+    pub at: Timestamp,
+    /// What.
+    #[serde(flatten)]
+    pub news: News,
+}
+
+impl News {
+    /// Whether the same is said again and again while something goes on.
+    pub fn is_progress(&self) -> bool {
+        match self {
+            Self::Creating { .. }
+            | Self::Surveying { .. }
+            | Self::Waiting { .. }
+            | Self::WarmingUp { .. }
+            | Self::Settling { .. }
+            | Self::Tuning { .. }
+            | Self::BackingUp { .. }
+            | Self::GeneratingLogs { .. }
+            | Self::Recovering { .. }
+            | Self::Testing(_)
+            | Self::Closing { .. }
+            | Self::VerifyingFiles { .. }
+            | Self::VerifyingRecords { .. } => true,
+            Self::Note { .. }
+            | Self::Databases { .. }
+            | Self::Created { .. }
+            | Self::Dispatching
+            | Self::WarmedUp { .. }
+            | Self::Tried(_)
+            | Self::CollectionStarted
+            | Self::BackedUp { .. }
+            | Self::CollectionEnded
+            | Self::Verified { .. } => false,
+        }
+    }
+}
+
+/// Thins out a stream: of progress only the first of each kind in a row, and then one every so often.
+#[derive(Debug)]
+pub struct Thinned {
+    every: Span,
+    last: Option<(Discriminant<News>, Time)>,
+}
+
+impl Thinned {
+    /// Progress is said at most once in `every`.
+    pub fn to(every: Span) -> Self {
+        Self { every, last: None }
+    }
+
+    /// Whether `news` stays in the stream.
+    pub fn keeps(&mut self, at: Time, news: &News) -> bool {
+        let kind = mem::discriminant(news);
+        let is_repeated = self
+            .last
+            .is_some_and(|(last, since)| last == kind && at < since + self.every);
+        let keeps = !(news.is_progress() && is_repeated);
+        if keeps {
+            self.last = Some((kind, at));
+        }
+        keeps
+    }
+}
+
+/// Hears the news of a test.
 pub trait Listener {
     /// Something happened at `at`. Must return soon: the engine waits.
     fn tell(&self, at: Time, news: &News);
@@ -213,5 +323,135 @@ impl From<Arc<AtomicBool>> for Stop {
     /// Whoever sets `flag` asks.
     fn from(flag: Arc<AtomicBool>) -> Self {
         Self(flag)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    fn all() -> Vec<News> {
+        let (done, total) = (ByteSize::mib(3), ByteSize::gib(70_000));
+        let took = Span::nanos(86_400_123_456_789);
+        vec![
+            News::Note {
+                text: "two\nlines".to_owned(),
+            },
+            News::Databases {
+                open: vec![Kept {
+                    size: total,
+                    made: "2026-11-23 04:25:09".to_owned(),
+                }],
+                create: vec![done, total],
+            },
+            News::Creating { done, total },
+            News::Created { total, took },
+            News::Surveying { records: u64::MAX },
+            News::Waiting { left: took },
+            News::Dispatching,
+            News::WarmingUp {
+                filled: done,
+                wanted: total,
+            },
+            News::Settling {
+                share: 0.5,
+                what: "the checkpoint".to_owned(),
+                at_most: None,
+            },
+            News::Settling {
+                share: 0.75,
+                what: "the checkpoint".to_owned(),
+                at_most: Some(took),
+            },
+            News::WarmedUp {
+                filled: done,
+                cache: total,
+                took,
+            },
+            News::Tuning {
+                trial: 1,
+                sessions: 8,
+            },
+            News::Tried(Trial {
+                sessions: 8,
+                is_paced: true,
+                io_per_s: 2_431.5,
+                db_read_ms: 0.18,
+                log_write_ms: 0.95,
+                page_fault_stalls_per_s: 0.0,
+                outcome: "passes".to_owned(),
+            }),
+            News::CollectionStarted,
+            News::BackingUp { done, total },
+            News::BackedUp { total, took },
+            News::GeneratingLogs { done: 1, wanted: 9 },
+            News::Recovering { done: 1, logs: 9 },
+            News::Testing(Live {
+                elapsed: took,
+                duration: took,
+                io_per_s: 1_202.25,
+                read: Some(Span::nanos(171_234)),
+                stalls: 3,
+                over: true,
+                ..Live::default()
+            }),
+            News::CollectionEnded,
+            News::Closing { done, total },
+            News::VerifyingFiles { done, total },
+            News::VerifyingRecords { done: 1, total: 9 },
+            News::Verified { took },
+        ]
+    }
+
+    #[test]
+    fn every_kind_of_news_is_read_as_it_was_written() {
+        let mut kinds = BTreeSet::new();
+        for news in all() {
+            let at = Timestamp {
+                unix_seconds: 1_795_406_709,
+            };
+            let line = NewsLine { at, news };
+            let text = serde_json::to_string(&line).unwrap();
+            assert!(!text.contains('\n'), "{text}");
+            assert_eq!(serde_json::from_str::<NewsLine>(&text).unwrap(), line);
+            let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+            kinds.insert(value["news"].as_str().unwrap().to_owned());
+        }
+        // One kind is in the list twice.
+        assert_eq!(kinds.len(), all().len() - 1);
+    }
+
+    #[test]
+    fn names_and_units_are_kept() {
+        let line = NewsLine {
+            at: Timestamp::default(),
+            news: News::Created {
+                total: ByteSize::mib(1),
+                took: Span::millis(1_500),
+            },
+        };
+        assert_eq!(
+            serde_json::to_string(&line).unwrap(),
+            r#"{"at":"1970-01-01T00:00:00Z","news":"created","total_bytes":1048576,"took_s":1.5}"#
+        );
+    }
+
+    #[test]
+    fn progress_is_thinned_and_events_are_not() {
+        let mut thinned = Thinned::to(Span::seconds(15));
+        let mut keeps =
+            |seconds, news: &News| thinned.keeps(Time::ZERO + Span::seconds(seconds), news);
+        let testing = News::Testing(Live::default());
+        let note = News::Note {
+            text: String::new(),
+        };
+        assert_eq!(
+            [0, 1, 14, 15, 16, 30].map(|at| keeps(at, &testing)),
+            [true, false, false, true, false, true]
+        );
+        assert_eq!([31, 31].map(|at| keeps(at, &note)), [true; 2]);
+        assert!(keeps(32, &testing), "it was another kind before");
     }
 }

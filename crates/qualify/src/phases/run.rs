@@ -369,12 +369,12 @@ impl Director<'_> {
     }
 
     pub(crate) fn note(&self, note: String) {
-        self.tell(News::Note(note));
+        self.tell(News::Note { text: note });
     }
 
     pub(crate) fn tell(&self, news: News) {
         for strike in self.injection.news() {
-            self.listener.tell(self.now(), &News::Note(strike));
+            self.listener.tell(self.now(), &News::Note { text: strike });
         }
         self.listener.tell(self.now(), &news);
     }

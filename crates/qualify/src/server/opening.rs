@@ -111,7 +111,7 @@ impl<T: Table> Server<T> {
         });
         if opened.recovery.generations > 0 {
             let note = recovered(&plan.instances[index].name, opened);
-            listener.tell(self.world.clock.now(), &News::Note(note));
+            listener.tell(self.world.clock.now(), &News::Note { text: note });
         }
     }
 }

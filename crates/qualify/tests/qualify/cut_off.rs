@@ -163,7 +163,7 @@ fn no_cut_costs_a_record() {
                 "databases made anew after a cut at {cut:?}, {sample:?}"
             );
             let said =
-                |note: &News| matches!(note, News::Note(text) if text.contains("finished now"));
+                |note: &News| matches!(note, News::Note { text } if text.contains("finished now"));
             finished += u32::from(left.news.iter().any(said));
             tried += 1;
         }

@@ -233,7 +233,8 @@ fn instances_recover_at_the_same_time() {
     assert_eq!(failed(&test.result(&plan)), Vec::<String>::new());
     let told = |word: &str| {
         let told = test.news.iter().zip(&test.told_at);
-        let told = told.filter(|(news, _)| matches!(news, News::Note(note) if note.contains(word)));
+        let told = told
+            .filter(|(news, _)| matches!(news, News::Note { text: note } if note.contains(word)));
         told.map(|(_, at)| *at).collect::<Vec<Time>>()
     };
     let (left, recovered) = (told("left without"), told("recovered from"));

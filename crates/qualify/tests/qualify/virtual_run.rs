@@ -124,7 +124,8 @@ fn a_stopped_test_leaves_clean_databases_that_the_next_one_uses() {
     let again = next.run(&plan());
     let created = |news: &News| matches!(news, News::Created { .. });
     assert!(!again.news.iter().any(created));
-    let recovered = |news: &News| matches!(news, News::Note(note) if note.contains("recovered"));
+    let recovered =
+        |news: &News| matches!(news, News::Note { text: note } if note.contains("recovered"));
     assert!(!again.news.iter().any(recovered));
     let run = again.run.as_ref().unwrap();
     assert_eq!(run.ending, Ending::Complete);
@@ -140,7 +141,8 @@ fn databases_that_were_not_closed_are_recovered_and_used() {
     let mut next = Small::new(6);
     next.store = crashed.store.fork();
     let test = next.run(&plan());
-    let recovered = |news: &News| matches!(news, News::Note(note) if note.contains("recovered"));
+    let recovered =
+        |news: &News| matches!(news, News::Note { text: note } if note.contains("recovered"));
     assert!(test.news.iter().any(recovered), "{:?}", test.news.first());
     let run = test.run.as_ref().unwrap();
     let records = run.records.unwrap();

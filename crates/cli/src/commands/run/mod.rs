@@ -189,7 +189,7 @@ fn test(
     let begun = real.world.clock.now();
     watch.log_all(begun, test_log::beginning(&plan, &command()));
     if let Some(note) = surroundings::shared_with(folder.path(), &plan) {
-        watch.tell(begun, &News::Note(note));
+        watch.tell(begun, &News::Note { text: note });
     }
     let run = {
         let (world, plan) = (real.world.clone(), plan.clone());

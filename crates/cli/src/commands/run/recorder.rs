@@ -17,9 +17,12 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::Duration;
 
+use brunt_qualify::progress::{NEWS_SCHEMA, NewsLine};
 use brunt_qualify::sampling::Recorded;
 use brunt_report::result::HostCounter;
 use brunt_report::{Counters, Event, FolderError, RunFolder};
+use serde::Serialize;
+use serde_json::json;
 
 use super::machine::MachineWatch;
 
@@ -37,6 +40,8 @@ enum Piece {
     Sample(Recorded),
     /// A line of `events.log`.
     Event(Event),
+    /// A line of `news.jsonl`.
+    News(NewsLine),
     /// Somebody wants to know what was seen of the machine.
     Asked(Sender<Vec<HostCounter>>),
 }
@@ -45,7 +50,7 @@ enum Piece {
 const PATIENCE: Duration = Duration::from_secs(30);
 
 impl Recorder {
-    /// Makes the three files, with their heads. The machine is looked at for its own numbers and those of `devices`.
+    /// Makes the four files, with their heads. The machine is looked at for its own numbers and those of `devices`.
     ///
     /// # Errors
     /// [`FolderError`] for the first that cannot be made.
@@ -66,8 +71,10 @@ impl Recorder {
             counters: Table::create(folder, "counters.csv")?,
             latencies: Table::create(folder, "latency.hlog")?,
             events: Table::create(folder, "events.log")?,
+            news: Table::create(folder, "news.jsonl")?,
         };
         files.counters.append(Counters::HEAD.as_bytes())?;
+        files.news.append_json(&json!({ "schema": NEWS_SCHEMA }))?;
         let (pieces, received) = mpsc::channel();
         let (ended, outcome) = mpsc::channel();
         let thread = thread::Builder::new().name("recorder".into());
@@ -103,6 +110,11 @@ impl Recorder {
     /// Appends a line of `events.log`.
     pub(crate) fn event(&self, event: Event) {
         self.send(Piece::Event(event));
+    }
+
+    /// Appends a line of `news.jsonl`.
+    pub(crate) fn news(&self, line: NewsLine) {
+        self.send(Piece::News(line));
     }
 
     /// What was seen of the machine during the collection; nothing when the recorder does not answer.
@@ -167,6 +179,7 @@ impl Keeper {
             Piece::Event(event) => {
                 self.write(|files| files.events.append(format!("{event}\n").as_bytes()));
             }
+            Piece::News(line) => self.write(|files| files.news.append_json(&line)),
             Piece::Asked(answer) => {
                 // Who asked may have lost patience.
                 let machine = self.machine.as_ref();
@@ -188,6 +201,7 @@ struct Files {
     counters: Table,
     latencies: Table,
     events: Table,
+    news: Table,
 }
 
 impl Files {
@@ -198,7 +212,13 @@ impl Files {
     }
 
     fn sync(&mut self) -> Result<(), FolderError> {
-        let mut tables = [&mut self.counters, &mut self.latencies, &mut self.events];
+        let Self {
+            counters,
+            latencies,
+            events,
+            news,
+        } = self;
+        let mut tables = [counters, latencies, events, news];
         tables.iter_mut().try_for_each(|table| table.sync())
     }
 }
@@ -229,6 +249,12 @@ impl Table {
         written.map_err(|source| self.refused(source))
     }
 
+    fn append_json(&mut self, line: &impl Serialize) -> Result<(), FolderError> {
+        let line =
+            serde_json::to_string(line).expect("names are strings, numbers are finite or null");
+        self.append(format!("{line}\n").as_bytes())
+    }
+
     fn sync(&mut self) -> Result<(), FolderError> {
         if !std::mem::take(&mut self.changed) {
             return Ok(());
@@ -247,6 +273,7 @@ impl Table {
 
 #[cfg(test)]
 mod tests {
+    use brunt_qualify::progress::News;
     use brunt_report::Timestamp;
     use brunt_units::{Span, Time};
 
@@ -270,6 +297,10 @@ mod tests {
             at: Timestamp::default(),
             text: "two\nlines".to_owned(),
         });
+        recorder.news(NewsLine {
+            at: Timestamp::default(),
+            news: News::CollectionStarted,
+        });
         let machine = recorder.machine();
         recorder.finish().unwrap();
         assert!(
@@ -285,6 +316,10 @@ mod tests {
         assert_eq!(rows.matches(",host: Available MBytes,").count(), 100);
         assert_eq!(read("latency.hlog").len(), 100);
         assert_eq!(read("events.log"), "1970-01-01T00:00:00Z two lines\n");
+        assert_eq!(
+            read("news.jsonl"),
+            "{\"schema\":\"brunt.news/1\"}\n{\"at\":\"1970-01-01T00:00:00Z\",\"news\":\"collection_started\"}\n"
+        );
         // The files of one run are not those of another.
         assert!(Recorder::begin(&folder, Vec::new()).is_err());
     }
@@ -310,6 +345,7 @@ mod tests {
                 counters: table("counters.csv"),
                 latencies: table("latency.hlog"),
                 events: table("events.log"),
+                news: table("news.jsonl"),
             },
             machine: Some(MachineWatch::new(Vec::new())),
             outcome: Ok(()),

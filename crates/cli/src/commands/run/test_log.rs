@@ -28,7 +28,7 @@ pub(super) fn databases(open: &[Kept], create: &[ByteSize]) -> String {
     if !open.is_empty() {
         let sizes = from_to(open.iter().map(|kept| kept.size), ByteSize::to_string);
         // To the minute.
-        let made = open.iter().map(|kept| kept.made.to_string());
+        let made = open.iter().map(|kept| kept.made.clone());
         let made = from_to(made, |made| made.chars().take(16).collect());
         parts.push(format!(
             "open {} of {sizes} from {made}",
@@ -56,7 +56,7 @@ fn from_to<T: Ord + Clone>(values: impl Iterator<Item = T>, show: impl Fn(&T) ->
 /// What `news` adds; nothing for most.
 pub(crate) fn news(news: &News) -> Vec<String> {
     match news {
-        News::Note(note) => vec![note.clone()],
+        News::Note { text: note } => vec![note.clone()],
         News::Databases { open, create } => vec![format!("Databases: {}", databases(open, create))],
         News::Tried(trial) => vec![format!("Tuning: {trial}")],
         News::Created { total, took } => {
@@ -270,7 +270,7 @@ mod tests {
     fn it_is_said_which_databases_are_opened_and_which_are_made() {
         let kept = |mib, minute: u64| Kept {
             size: ByteSize::mib(mib),
-            made: Stamp::from_unix_millis(1_795_406_709_000 + minute * 60_000),
+            made: Stamp::from_unix_millis(1_795_406_709_000 + minute * 60_000).to_string(),
         };
         let two = [ByteSize::mib(512); 2];
         assert_eq!(databases(&[], &two), "create 2 databases x 512 MiB");

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use brunt_qualify::kinds::Work;
 use brunt_qualify::plan::Plan;
-use brunt_qualify::progress::{Listener, Live, News};
+use brunt_qualify::progress::{Listener, Live, News, NewsLine, Thinned};
 use brunt_qualify::result::timestamp;
 use brunt_qualify::sampling::Recorded;
 use brunt_report::result::{HostCounter, Trial};
@@ -25,6 +25,7 @@ pub(crate) struct Watch {
     plan: Plan,
     devices: Vec<String>,
     recorder: RefCell<Option<Recorder>>,
+    thinned: RefCell<Thinned>,
     state: RefCell<State>,
     /// When it began to watch, in virtual time: how fast that goes by is shown.
     virtual_since: Option<Instant>,
@@ -81,6 +82,7 @@ impl Watch {
             plan: plan.clone(),
             devices: devices(places),
             recorder: RefCell::new(Some(recorder)),
+            thinned: RefCell::new(Thinned::to(plan.sample_interval())),
             state: RefCell::default(),
             virtual_since: None,
         }
@@ -185,8 +187,17 @@ impl Watch {
         }
     }
 
-    /// What stands in the test log for `news`.
+    /// What stands in the stream of news and in the test log for `news`.
     fn log_news(&self, at: Time, news: &News) {
+        if let (true, Some(recorder)) = (
+            self.thinned.borrow_mut().keeps(at, news),
+            &*self.recorder.borrow(),
+        ) {
+            recorder.news(NewsLine {
+                at: timestamp(&self.plan, at),
+                news: news.clone(),
+            });
+        }
         if matches!(news, News::Dispatching) {
             self.log_all(at, test_log::dispatch(&self.plan));
         }
@@ -209,7 +220,7 @@ impl Listener for Watch {
     fn tell(&self, at: Time, news: &News) {
         self.log_news(at, news);
         match news {
-            News::Note(note) => self.output.talk(&format!("{:13} {note}", "note")),
+            News::Note { text: note } => self.output.talk(&format!("{:13} {note}", "note")),
             News::Dispatching => {}
             News::Databases { open, create } => {
                 let line = test_log::databases(open, create);

@@ -38,15 +38,15 @@ use std::path::{Path, PathBuf};
 
 use brunt_ese::create::making_path;
 use brunt_ese::format::flush_map::path_beside;
-use brunt_ese::format::stamp::Stamp;
 use brunt_units::ByteSize;
 use brunt_world::{VolumeError, World};
+use serde::{Deserialize, Serialize};
 
 use crate::error::RunError;
 use crate::phases::backup::journal::{Journal, copy_beside};
 use crate::phases::unfinished;
 use crate::plan::{InstancePlan, Plan};
-use crate::progress::News;
+use crate::progress::{News, in_json};
 use fits::{check_kept, check_whole};
 use ours::{Found, look_at_database, look_at_map, own_logs};
 
@@ -68,12 +68,13 @@ pub struct Decision {
 }
 
 /// A database of an earlier run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kept {
     /// How large its file is.
+    #[serde(rename = "bytes", with = "in_json::bytes")]
     pub size: ByteSize,
-    /// When it was created.
-    pub made: Stamp,
+    /// When it was created: `2026-11-23 04:25:09`.
+    pub made: String,
 }
 
 /// Looks at everything and decides. Nothing is written.
@@ -135,7 +136,10 @@ async fn decide_instance(
     let kept = found.iter().enumerate();
     let kept = kept.filter(|(index, _)| !create.contains(index));
     let keep = kept.filter_map(|(_, found)| match *found {
-        Found::Ours { length, made, .. } => Some(Kept { size: length, made }),
+        Found::Ours { length, made, .. } => Some(Kept {
+            size: length,
+            made: made.to_string(),
+        }),
         Found::Nothing | Found::Unfinished => None,
     });
     let keep = keep.collect();
@@ -171,7 +175,7 @@ pub(crate) fn news(plan: &Plan, decisions: &[Decision]) -> News {
     });
     let keep = decisions.iter().flat_map(|decision| &decision.keep);
     News::Databases {
-        open: keep.copied().collect(),
+        open: keep.cloned().collect(),
         create: create.collect(),
     }
 }
@@ -209,7 +213,7 @@ mod tests {
 
     use brunt_ese::format::header::{DatabaseHeader, DatabaseState};
     use brunt_ese::format::log_file::FILL;
-    use brunt_ese::format::stamp::{RunId, Signature};
+    use brunt_ese::format::stamp::{RunId, Signature, Stamp};
     use brunt_units::PageSize;
     use brunt_world::{Class, Io, OpenMode};
     use brunt_world_virtual::{VirtualOptions, VirtualWorld};
@@ -281,7 +285,7 @@ mod tests {
         let kept = decided(false, vec![("db/1.edb", header(true, CLEAN))]).unwrap();
         let open = Kept {
             size: ByteSize::mib(4),
-            made: Stamp::from_unix_millis(1),
+            made: "1970-01-01 00:00:00".to_owned(),
         };
         assert_eq!((kept.create, kept.remove), (vec![], vec![]));
         assert_eq!(kept.keep, [open]);
