@@ -7,7 +7,7 @@ use brunt_report::decimals;
 use brunt_report::result::{Outcome, Rule, Tuning};
 use brunt_units::Span;
 
-use super::{Evidence, RuleId, StreamLatency};
+use super::{Evidence, RuleId, StreamLatency, batch_means};
 use crate::goal::Target;
 use crate::plan::Limits;
 
@@ -33,8 +33,13 @@ pub(super) fn performance(evidence: &Evidence, limits: &Limits) -> Vec<Rule> {
         stalls(evidence, limits),
     ];
     if let Some(target) = evidence.target {
-        rules.push(achieved(target, evidence.achieved_io_per_s, limits));
-        rules.extend(headroom(target, evidence.achieved_io_per_s, limits));
+        let known = batch_means::io_rate(&evidence.samples);
+        let achieved_io = evidence.achieved_io_per_s;
+        let rates = [
+            Some(achieved(target, achieved_io, limits)),
+            headroom(target, achieved_io, limits),
+        ];
+        rules.extend(rates.into_iter().flatten().map(|rule| rule.known(known)));
     }
     rules
 }

@@ -6,6 +6,7 @@
 //! A latency rule shows the worst of all databases (log streams), and names it. What was not measured is neither kept nor
 //! broken: it stands in the list as *not measured*.
 
+mod batch_means;
 pub mod device;
 mod evidence;
 mod id;

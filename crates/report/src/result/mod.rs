@@ -22,6 +22,7 @@
 mod details;
 mod environment;
 mod instance;
+mod interval;
 mod io;
 mod model;
 mod pages;
@@ -39,6 +40,7 @@ mod verification;
 pub use details::Details;
 pub use environment::{Backend, Device, Durability, Machine, Origin, Volume, WriteCache};
 pub use instance::{Counts, Instance, InstanceDetails, LatencySummary, Measured};
+pub use interval::Interval;
 pub use io::{
     Bucket, DatabaseNumbers, Distribution, Flow, IoNumbers, LogNumbers, STEPS_PER_DECADE, Sample,
     step_of,

@@ -7,6 +7,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::Interval;
 use crate::decimals;
 
 /// What became of a rule.
@@ -30,6 +31,8 @@ pub enum Outcome {
 pub struct Quantity {
     /// The number.
     pub value: f64,
+    /// How well it is known, where it is an estimate.
+    pub interval: Option<Interval>,
     /// What it counts: `ms`, `/s`, `bad pages`; empty for a plain number.
     pub unit: String,
 }
@@ -96,6 +99,8 @@ pub struct Rule {
     pub limit: Option<f64>,
     /// What was measured; null when it was not.
     pub measured: Option<f64>,
+    /// How well that is known, where it is an estimate; else null.
+    pub interval: Option<Interval>,
     /// Unit of limit and measured; empty for a plain number.
     pub unit: String,
     /// Whether it held.
@@ -109,6 +114,7 @@ impl Quantity {
     pub fn new(value: f64, unit: &str) -> Self {
         Self {
             value,
+            interval: None,
             unit: unit.to_owned(),
         }
     }
@@ -122,7 +128,10 @@ impl fmt::Display for Quantity {
         } else {
             decimals(self.value)
         };
-        f.write_str(format!("{number} {}", self.unit).trim_end())
+        let known = self
+            .interval
+            .map_or_else(String::new, |known| format!(" {}", known.about(self.value)));
+        f.write_str(format!("{number}{known} {}", self.unit).trim_end())
     }
 }
 
@@ -150,6 +159,7 @@ impl Rule {
             direction: Direction::AtMost,
             limit: None,
             measured: None,
+            interval: None,
             unit: String::new(),
             outcome: Outcome::NotMeasured,
             remark: String::new(),
@@ -225,7 +235,14 @@ impl Rule {
     /// What was measured as a table shows it: `24.4 ms`, or `-`.
     pub fn measured_in_words(&self) -> String {
         let measured = self.quantity(self.measured);
-        measured.map_or("-".to_owned(), |measured| measured.to_string())
+        measured.map_or("-".to_owned(), |measured| {
+            let interval = self.interval;
+            Quantity {
+                interval,
+                ..measured
+            }
+            .to_string()
+        })
     }
 
     /// What was measured, beside the limit: `24.4 ms (limit 20 ms)`, `7,215 /s (minimum 57,000 /s)`.
@@ -251,6 +268,16 @@ impl Rule {
     pub fn with_remark(self, remark: impl Into<String>) -> Self {
         Self {
             remark: remark.into(),
+            ..self
+        }
+    }
+
+    /// The same rule, whose measured value is known as well as `estimate` says.
+    #[must_use]
+    pub fn known(self, estimate: Option<brunt_stats::Interval>) -> Self {
+        let known = self.measured.zip(estimate);
+        Self {
+            interval: known.map(|(measured, estimate)| Interval::around(measured, estimate)),
             ..self
         }
     }
@@ -332,7 +359,7 @@ mod tests {
         let json = serde_json::to_value(&rule).unwrap();
         let wanted = serde_json::json!({
             "id": "database-read-average", "group": "limits", "server": null, "subject": "DB2",
-            "title": "database read, average", "direction": "at most", "limit": 20.0, "measured": null, "unit": "ms",
+            "title": "database read, average", "direction": "at most", "limit": 20.0, "measured": null, "interval": null, "unit": "ms",
             "outcome": "not measured", "remark": "no reads"
         });
         assert_eq!(json, wanted);
@@ -356,6 +383,26 @@ mod tests {
         assert_eq!(read.heading(), "B: database read, average");
         assert_eq!(rate.limit_in_words(), "at least 57,000 /s");
         assert_eq!(rate.direction, Direction::AtLeast);
+    }
+
+    #[test]
+    fn an_estimate_says_how_well_it_is_known() {
+        let estimate = brunt_stats::Interval {
+            mean: 7_214.0,
+            half: 31.2,
+        };
+        let rate = Rule::at_least(READ, "/s", 7_000.0, Some(7_215.0)).known(Some(estimate));
+        assert_eq!(rate.measured_in_words(), "7,215 ± 31.2 /s");
+        assert_eq!(
+            rate.measured_and_limit(),
+            "7,215 ± 31.2 /s (minimum 7,000 /s)"
+        );
+        let json = serde_json::to_value(&rate).unwrap();
+        let wanted = serde_json::json!({ "low": 7_183.8, "high": 7_246.2, "confidence": 0.95 });
+        assert_eq!(json["interval"], wanted);
+        assert_eq!(serde_json::from_value::<Rule>(json).unwrap(), rate);
+        let unknown = Rule::not_measured(READ).known(Some(estimate));
+        assert_eq!(unknown.interval, None);
     }
 
     #[test]

@@ -82,6 +82,7 @@ fn rule(old: RuleV1, storage: &Storage) -> Rule {
         direction: old.bound,
         limit: old.limit,
         measured: old.value,
+        interval: None,
         unit: old.unit,
         outcome: old.outcome,
         remark: old.remark,

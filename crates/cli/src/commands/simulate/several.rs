@@ -6,10 +6,9 @@ use std::time::SystemTime;
 use brunt_lab::search::search;
 use brunt_lab::{Headline, Judged, Options, Points, Tried};
 use brunt_qualify::progress::Stop;
-use brunt_report::result::Verdict;
+use brunt_report::result::{Interval, Verdict};
 use brunt_report::{Column, Row, RunFolder, Table, counted, decimals};
 use brunt_scenario::{Document, ModelledScenario, Override, Place, Refusal};
-use brunt_stats::Interval;
 
 use super::kept::Curve;
 use super::sweep::Sweep;
@@ -211,12 +210,13 @@ fn intervals(judged: &[&Judged]) -> String {
         judged.iter().partition(|judged| judged.verdict.is_answer());
     let rows = FIGURES.iter().filter_map(|(name, of)| {
         let values: Vec<f64> = whole.iter().map(|judged| of(&judged.headline)).collect();
-        let interval = Interval::of(&values)?;
+        let estimate = brunt_stats::Interval::of(&values)?;
+        let (mean, interval) = (estimate.mean, Interval::from(estimate));
         Some(Row::new([
             (*name).to_owned(),
-            decimals(interval.mean),
-            format!("+- {}", decimals(interval.half)),
-            format!("{:.2} %", 100.0 * interval.half / interval.mean),
+            decimals(mean),
+            interval.about(mean),
+            format!("{:.2} %", 100.0 * estimate.half / mean),
         ]))
     });
     let numbers = ["mean", "95 %", ""].map(Column::numbers);
