@@ -1,7 +1,7 @@
 //! The `brunt` program: what it reads, what it says, and one file for each command.
 //!
 //! * [`args`]: the command line; [`commands`]: what each command does.
-//! * [`source`]: the text of a scenario; [`preflight`]: whether it fits this machine.
+//! * [`source`]: the text of a scenario.
 //! * [`test_args`]: the scenario and the flags that every testing command takes.
 //! * [`output`]: everything it says; [`progress`]: how far it is; [`wrap`]: lines that fit a terminal; [`opening`] and [`closing`]: the first and the
 //!   last lines of a run.
@@ -15,7 +15,6 @@ pub mod exit;
 pub mod interrupt;
 pub mod opening;
 pub mod output;
-pub mod preflight;
 pub mod progress;
 pub mod source;
 pub mod test_args;

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::SystemTime;
 
-use brunt_cli::commands::run::plan::plan;
 use brunt_ese::verify::verify;
+use brunt_host::plan::plan;
 use brunt_qualify::plan::Plan;
 use brunt_qualify::progress::Silence;
 use brunt_qualify::records::{Compared, Contents, StoredFields};

@@ -5,14 +5,7 @@
 //!                                       ^---- tables, sample by sample -----'
 //! ```
 //!
-//! * `handles`, `folders`: what a test needs of the system before it begins.
-//! * `plan`: from the scenario to what is tested.
-//! * `watch`: progress on the screen, the test log, the kernel's counters.
-//! * `machine`: what was seen of the machine, sample by sample.
-//! * `recorder`: the tables of the run folder, written while the run goes on.
-//! * `test_log`: what the test log says, and in which words.
-//! * `witness`: the journal of commits for a test that kills the program.
-//! * `surroundings`: the machine and the way of I/O to its storage.
+//! `brunt_host` has what a test on this machine needs; `watch` shows its progress and hands it to the recorder.
 //!
 //! | exit code | when |
 //! | --- | --- |
@@ -24,21 +17,18 @@
 //! A second Ctrl-C ends the program at once; see [`crate::interrupt`]. The databases are then recovered by the next run, and
 //! `brunt report` shows what was recorded.
 
-mod folders;
-mod handles;
-mod machine;
-pub mod plan;
-mod recorder;
-mod surroundings;
-pub(crate) mod test_log;
 mod watch;
-mod witness;
 
 use std::env;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use brunt_host::folders::{self, PrepareError, Prepared};
+use brunt_host::preflight::preflight;
+use brunt_host::recorder::Recorder;
+use brunt_host::surroundings::{self, DeviceCounts};
+use brunt_host::{handles, plan, test_log, witness};
 use brunt_qualify::error::RunError;
 use brunt_qualify::plan::Plan;
 use brunt_qualify::progress::{Listener, News, Stop};
@@ -53,11 +43,8 @@ use crate::opening::opening;
 use crate::output::Output;
 use brunt_scenario::{Refusal, Scenario};
 
-use crate::preflight::preflight;
 use crate::test_args::TestArgs;
-use folders::{PrepareError, Prepared};
-pub(crate) use recorder::Recorder;
-use surroundings::DeviceCounts;
+use crate::version;
 pub(crate) use watch::Watch;
 
 /// Why there is no result.
@@ -175,7 +162,8 @@ fn test(
     let backend = real.backend().kind.to_string();
     output.talk(&opening(scenario, &backend));
     let around = |counted: &DeviceCounts, real: &RealWorld| {
-        surroundings::surroundings(&plan, &places, counted, &real.backend(), &command())
+        let origin = version::origin(command(), plan.seed, plan.run.to_string());
+        surroundings::surroundings(&plan, &places, counted, &real.backend(), origin)
     };
     let outline = unfinished(
         &plan,

@@ -3,6 +3,9 @@
 use std::cell::RefCell;
 use std::time::Instant;
 
+use brunt_host::recorder::Recorder;
+use brunt_host::surroundings::{DeviceCounts, Used, devices};
+use brunt_host::test_log;
 use brunt_qualify::kinds::Work;
 use brunt_qualify::plan::Plan;
 use brunt_qualify::progress::{Listener, Live, News, NewsLine, Thinned};
@@ -13,9 +16,6 @@ use brunt_report::{Event, FolderError, counted, decimals, grouped};
 use brunt_units::{ByteSize, Span, Time};
 use brunt_world_real::facts::disk_counters;
 
-use super::recorder::Recorder;
-use super::surroundings::{DeviceCounts, Used, devices};
-use super::test_log;
 use crate::output::Output;
 use crate::progress::{Progress, UNKNOWN};
 

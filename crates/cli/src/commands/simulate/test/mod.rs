@@ -8,6 +8,8 @@ mod words;
 use std::rc::Rc;
 use std::time::SystemTime;
 
+use brunt_host::recorder::Recorder;
+use brunt_host::test_log;
 use brunt_lab::{Lab, Options, Simulated};
 use brunt_qualify::plan::Plan;
 use brunt_qualify::progress::{Listener, Stop};
@@ -16,7 +18,7 @@ use brunt_scenario::ModelledScenario;
 use brunt_units::Time;
 
 use super::{SimulateArgs, SimulateError};
-use crate::commands::run::{Recorder, Watch, test_log, timestamp};
+use crate::commands::run::{Watch, timestamp};
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use crate::output::Output;

@@ -15,7 +15,7 @@ use brunt_world_real::facts::{
 };
 
 /// Looks at the machine and remembers what it saw.
-pub(super) struct MachineWatch {
+pub(crate) struct MachineWatch {
     devices: Vec<String>,
     last: Look,
     watched: BTreeMap<String, Watched>,
@@ -35,7 +35,7 @@ const MEBIBYTE: f64 = 1_048_576.0;
 
 impl MachineWatch {
     /// A watch over the machine and these of its devices.
-    pub(super) fn new(devices: Vec<String>) -> Self {
+    pub(crate) fn new(devices: Vec<String>) -> Self {
         let last = Look::now(&devices);
         Self {
             devices,
@@ -45,13 +45,13 @@ impl MachineWatch {
     }
 
     /// The collection begins: what was before does not count.
-    pub(super) fn begin(&mut self) {
+    pub(crate) fn begin(&mut self) {
         self.last = Look::now(&self.devices);
         self.watched.clear();
     }
 
     /// A sample that began at `begin` has just ended; the rows of `counters.csv` that belong to it.
-    pub(super) fn sample(&mut self, begin: Time, length: Span) -> String {
+    pub(crate) fn sample(&mut self, begin: Time, length: Span) -> String {
         let now = Look::now(&self.devices);
         let mut values = now.since(&self.last, length.as_seconds());
         values.extend(standing());
@@ -66,7 +66,7 @@ impl MachineWatch {
     }
 
     /// What was seen since the collection began.
-    pub(super) fn counters(&self) -> Vec<HostCounter> {
+    pub(crate) fn counters(&self) -> Vec<HostCounter> {
         let watched = self.watched.iter();
         watched.map(|(name, seen)| seen.counter(name)).collect()
     }

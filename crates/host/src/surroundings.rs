@@ -7,19 +7,19 @@ use std::path::{Path, PathBuf};
 
 use brunt_qualify::plan::Plan;
 use brunt_qualify::result::{Surroundings, VolumeUse};
-use brunt_report::result::{Backend, Device, Durability, Machine, Volume, World, WriteCache};
+use brunt_report::result::{
+    Backend, Device, Durability, Machine, Origin, Volume, World, WriteCache,
+};
 use brunt_units::ByteSize;
 use brunt_world_real::facts::{self, BlockDevice, DiskCounters, Made, Place, Stack};
 use brunt_world_real::{Backend as RealBackend, Kind};
 use rustix::fs::statvfs;
 
-use crate::version;
-
 /// A file system in use, and what lies on it.
 #[derive(Clone, Debug)]
-pub(super) struct Used {
-    pub(super) place: Place,
-    pub(super) bytes: Option<ByteSize>,
+pub struct Used {
+    place: Place,
+    bytes: Option<ByteSize>,
     /// The device beneath and everything under it.
     stack: Stack,
     databases: Vec<usize>,
@@ -27,11 +27,11 @@ pub(super) struct Used {
 }
 
 /// What the kernel counted of each device during the collection, by its name.
-pub(super) type DeviceCounts = BTreeMap<String, DiskCounters>;
+pub type DeviceCounts = BTreeMap<String, DiskCounters>;
 
 impl Used {
     /// What the kernel calls the device beneath, if there is exactly one.
-    pub(super) fn device(&self) -> Option<&str> {
+    fn device(&self) -> Option<&str> {
         let device = self.place.device.as_ref();
         device.map(|device| device.name.as_str())
     }
@@ -46,12 +46,12 @@ impl Used {
         (!found.is_empty()).then_some((reads, ByteSize::bytes(bytes)))
     }
 
-    pub(super) fn file_system(&self) -> String {
+    fn file_system(&self) -> String {
         let unknown = || "unknown file system".to_owned();
         self.place.file_system.clone().unwrap_or_else(unknown)
     }
 
-    pub(super) fn device_or_source(&self) -> String {
+    fn device_or_source(&self) -> String {
         let source = || self.place.source.clone();
         let device = self.device().map(str::to_owned).or_else(source);
         device.unwrap_or_else(|| "unknown device".to_owned())
@@ -63,7 +63,7 @@ impl Used {
 }
 
 /// The file systems that `plan` uses.
-pub(super) fn places(plan: &Plan) -> Vec<Used> {
+pub fn places(plan: &Plan) -> Vec<Used> {
     let mut used = BTreeMap::<(PathBuf, String), Used>::new();
     let mut note = |path: &Path, note: &dyn Fn(&mut Used)| {
         let Ok(place) = facts::place(path) else {
@@ -95,13 +95,13 @@ pub(super) fn places(plan: &Plan) -> Vec<Used> {
 }
 
 /// What the kernel calls the lowest devices beneath, each once.
-pub(super) fn devices(places: &[Used]) -> Vec<String> {
+pub fn devices(places: &[Used]) -> Vec<String> {
     let leaves: BTreeSet<&String> = places.iter().flat_map(|used| &used.stack.leaves).collect();
     leaves.into_iter().cloned().collect()
 }
 
 /// A warning when the run folder lies on a file system that is tested: then its own writes are among what is measured.
-pub(super) fn shared_with(folder: &Path, plan: &Plan) -> Option<String> {
+pub fn shared_with(folder: &Path, plan: &Plan) -> Option<String> {
     let device = |path: &Path| fs::metadata(path).ok().map(|status| status.dev());
     let own = device(folder)?;
     let logs = plan.instances.iter().map(|instance| instance.log.as_path());
@@ -118,12 +118,12 @@ pub(super) fn shared_with(folder: &Path, plan: &Plan) -> Option<String> {
 }
 
 /// Everything about this machine that a result has.
-pub(super) fn surroundings(
+pub fn surroundings(
     plan: &Plan,
     places: &[Used],
     counted: &DeviceCounts,
     backend: &RealBackend,
-    command: &str,
+    origin: Origin,
 ) -> Surroundings {
     let volume = |used: &Used| VolumeUse {
         volume: Volume {
@@ -161,7 +161,7 @@ pub(super) fn surroundings(
             .enumerate()
             .map(|(at, instance)| durability(&instance.log, at, places, backend))
             .collect(),
-        origin: version::origin(command.to_owned(), plan.seed, plan.run.to_string()),
+        origin,
     }
 }
 

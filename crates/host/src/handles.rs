@@ -28,7 +28,7 @@ pub struct TooFew {
 ///
 /// # Errors
 /// [`TooFew`] when the system does not let it.
-pub(super) fn provide(scenario: &Scenario) -> Result<(), TooFew> {
+pub fn provide(scenario: &Scenario) -> Result<(), TooFew> {
     let instances = scenario.instances.len() as u64;
     let databases = scenario.databases().count() as u64;
     at_least(FIXED + PER_INSTANCE * instances + PER_DATABASE * databases)

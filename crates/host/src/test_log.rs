@@ -13,7 +13,7 @@ use brunt_units::{ByteSize, Span};
 use brunt_workload::mix::Kind;
 
 /// What is known before anything is done.
-pub(crate) fn beginning(plan: &Plan, command: &str) -> Vec<String> {
+pub fn beginning(plan: &Plan, command: &str) -> Vec<String> {
     vec![
         format!("Command line: {command}"),
         format!("Testing begins: {}, seed {}", plan.name, plan.seed),
@@ -22,7 +22,7 @@ pub(crate) fn beginning(plan: &Plan, command: &str) -> Vec<String> {
 }
 
 /// `open 2 databases of 2.03 GiB from 2026-11-23 04:25; create 1 database x 512 MiB`.
-pub(super) fn databases(open: &[Kept], create: &[ByteSize]) -> String {
+pub fn databases(open: &[Kept], create: &[ByteSize]) -> String {
     let number = |count: usize| counted(count as u64, "database");
     let mut parts = Vec::new();
     if !open.is_empty() {
@@ -54,7 +54,7 @@ fn from_to<T: Ord + Clone>(values: impl Iterator<Item = T>, show: impl Fn(&T) ->
 }
 
 /// What `news` adds; nothing for most.
-pub(crate) fn news(news: &News) -> Vec<String> {
+pub fn news(news: &News) -> Vec<String> {
     match news {
         News::Note { text: note } => vec![note.clone()],
         News::Databases { open, create } => vec![format!("Databases: {}", databases(open, create))],
@@ -89,7 +89,7 @@ pub(crate) fn news(news: &News) -> Vec<String> {
 }
 
 /// What is set before sessions begin.
-pub(crate) fn dispatch(plan: &Plan) -> Vec<String> {
+pub fn dispatch(plan: &Plan) -> Vec<String> {
     let (engine, mix) = (&plan.engine, plan.load.mix);
     let limits = &plan.limits.latency;
     let share = |percent: u32| {
@@ -144,7 +144,7 @@ pub(crate) fn dispatch(plan: &Plan) -> Vec<String> {
 }
 
 /// What the result adds, when everything is done.
-pub(crate) fn ending(result: &RunResult) -> Vec<String> {
+pub fn ending(result: &RunResult) -> Vec<String> {
     let mut lines = Vec::new();
     for server in &result.storage.servers {
         batches(server, &mut lines);
@@ -264,7 +264,7 @@ mod tests {
 
     use super::*;
 
-    const RESULT: &str = include_str!("../../../../report/tests/report/result_v2.json");
+    const RESULT: &str = include_str!("../../report/tests/report/result_v2.json");
 
     #[test]
     fn it_is_said_which_databases_are_opened_and_which_are_made() {

@@ -25,7 +25,7 @@ struct Pipe(File);
 ///
 /// # Errors
 /// When it cannot be opened.
-pub(super) fn hearing() -> io::Result<Hearing> {
+pub fn hearing() -> io::Result<Hearing> {
     let Some(path) = env::var_os(VARIABLE) else {
         return Ok(Hearing::default());
     };

@@ -24,10 +24,10 @@ use brunt_report::{Counters, Event, FolderError, RunFolder};
 use serde::Serialize;
 use serde_json::json;
 
-use super::machine::MachineWatch;
+use crate::machine::MachineWatch;
 
 /// Appends to the tables of one run.
-pub(crate) struct Recorder {
+pub struct Recorder {
     pieces: Sender<Piece>,
     outcome: Receiver<Result<(), FolderError>>,
 }
@@ -54,7 +54,7 @@ impl Recorder {
     ///
     /// # Errors
     /// [`FolderError`] for the first that cannot be made.
-    pub(crate) fn begin(folder: &RunFolder, devices: Vec<String>) -> Result<Self, FolderError> {
+    pub fn begin(folder: &RunFolder, devices: Vec<String>) -> Result<Self, FolderError> {
         Self::start(folder, Some(devices))
     }
 
@@ -62,7 +62,7 @@ impl Recorder {
     ///
     /// # Errors
     /// [`FolderError`] for the first file that cannot be made.
-    pub(crate) fn of_model(folder: &RunFolder) -> Result<Self, FolderError> {
+    pub fn of_model(folder: &RunFolder) -> Result<Self, FolderError> {
         Self::start(folder, None)
     }
 
@@ -98,27 +98,27 @@ impl Recorder {
     }
 
     /// From now on the machine's numbers count.
-    pub(crate) fn collection_begins(&self) {
+    pub fn collection_begins(&self) {
         self.send(Piece::Begin);
     }
 
     /// Appends what a sample recorded, and looks at the machine.
-    pub(crate) fn sample(&self, recorded: &Recorded) {
+    pub fn sample(&self, recorded: &Recorded) {
         self.send(Piece::Sample(recorded.clone()));
     }
 
     /// Appends a line of `events.log`.
-    pub(crate) fn event(&self, event: Event) {
+    pub fn event(&self, event: Event) {
         self.send(Piece::Event(event));
     }
 
     /// Appends a line of `news.jsonl`.
-    pub(crate) fn news(&self, line: NewsLine) {
+    pub fn news(&self, line: NewsLine) {
         self.send(Piece::News(line));
     }
 
     /// What was seen of the machine during the collection; nothing when the recorder does not answer.
-    pub(crate) fn machine(&self) -> Vec<HostCounter> {
+    pub fn machine(&self) -> Vec<HostCounter> {
         let (answer, answered) = mpsc::channel();
         self.send(Piece::Asked(answer));
         answered.recv_timeout(PATIENCE).unwrap_or_default()
@@ -133,7 +133,7 @@ impl Recorder {
     ///
     /// # Errors
     /// [`FolderError`] for what could not be written.
-    pub(crate) fn finish(self) -> Result<(), FolderError> {
+    pub fn finish(self) -> Result<(), FolderError> {
         drop(self.pieces);
         match self.outcome.recv_timeout(PATIENCE) {
             Ok(outcome) => outcome,

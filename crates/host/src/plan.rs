@@ -34,7 +34,7 @@ pub fn plan(scenario: &Scenario, renew: bool, begun: SystemTime) -> Plan {
 }
 
 /// A point in time on the clock of the world, whose beginning was `begun`.
-pub(super) fn world_time(begun: SystemTime, at: Timestamp) -> Time {
+pub fn world_time(begun: SystemTime, at: Timestamp) -> Time {
     let since = begun.duration_since(UNIX_EPOCH).unwrap_or_default();
     let from_begin = u128::from(at.unix_seconds) * 1_000_000_000;
     let nanos = from_begin.saturating_sub(since.as_nanos());

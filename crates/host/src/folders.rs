@@ -27,9 +27,9 @@ pub enum PrepareError {
 }
 
 /// What a test holds while it runs.
-pub(super) struct Prepared {
+pub struct Prepared {
     /// The folders that the scenario names. No link is followed below them.
-    pub(super) roots: Roots,
+    pub roots: Roots,
     /// One for each folder that is worked in, for as long as this lives.
     _locks: Vec<FolderLock>,
 }
@@ -38,7 +38,7 @@ pub(super) struct Prepared {
 ///
 /// # Errors
 /// [`PrepareError`] for the first folder that cannot be made or is in use.
-pub(super) fn prepare(scenario: &Scenario) -> Result<Prepared, PrepareError> {
+pub fn prepare(scenario: &Scenario) -> Result<Prepared, PrepareError> {
     let logs = scenario.instances.iter().map(|i| i.log.value.as_path());
     let databases = scenario.databases().filter_map(|d| d.path.value.parent());
     let copies = scenario

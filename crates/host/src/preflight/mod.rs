@@ -9,15 +9,17 @@
 //! * Every file system has room for what will be put on it: databases with the profile's share for growth, logs, and
 //!   for a restore a second copy of each database, because the first stays until the second is whole.
 
-use std::collections::BTreeMap;
-use std::fs;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
-use std::path::{Component, Path, PathBuf};
+mod paths;
+mod room;
 
-use brunt_scenario::{Placed, Refusal, Scenario};
-use brunt_units::ByteSize;
-use brunt_world_real::facts::{self, bytes_there};
-use rustix::fs::{Access, access, statvfs};
+use std::path::Path;
+
+use brunt_scenario::{Refusal, Scenario};
+
+use paths::{
+    check_folder, refuse_block_device, refuse_link, refuse_names, refuse_root, refuse_twins,
+};
+use room::check_space;
 
 /// Looks whether `scenario` can be run here.
 ///
@@ -67,259 +69,20 @@ pub fn preflight(scenario: &Scenario) -> Result<(), Refusal> {
     check_space(scenario)
 }
 
-/// Files of a test in the root of the system are a slip of the pen, and a mess to clean up.
-fn refuse_root(path: &Placed<PathBuf>) -> Result<(), Refusal> {
-    let real = resolved(&path.value);
-    let is_database = real.extension().is_some_and(|extension| extension == "edb");
-    let folder = match is_database {
-        true => real.parent().unwrap_or(&real),
-        false => &real,
-    };
-    match folder == Path::new("/") {
-        true => Err(path
-            .place
-            .refuse("puts files into the root of the file system")
-            .hint("name a folder, such as \"/data/db1\"")),
-        false => Ok(()),
-    }
-}
-
-fn refuse_block_device(path: &Placed<PathBuf>) -> Result<(), Refusal> {
-    // What lies below a device is meant as the device, too.
-    let device = path.value.ancestors().find(|ancestor| {
-        fs::metadata(ancestor).is_ok_and(|status| status.file_type().is_block_device())
-    });
-    let Some(device) = device else { return Ok(()) };
-    let (device, name) = (device.display(), device.file_name().unwrap_or_default());
-    let mount = format!("/mnt/{}", name.to_string_lossy());
-    let refusal = path.place.refuse(format!(
-        "{device} is a block device, and brunt works on file systems"
-    ));
-    Err(refusal
-        .hint(format!(
-            "if nothing on {device} is needed any more, make one, mount it, and name a path on it:"
-        ))
-        .hint(format!("  mkfs.xfs {device}"))
-        .hint(format!("  mkdir -p {mount} && mount {device} {mount}")))
-}
-
-/// Links are followed to a folder that the scenario names, and not below it.
-fn refuse_link(path: &Placed<PathBuf>, scratch: Option<&Placed<PathBuf>>) -> Result<(), Refusal> {
-    let scratch = scratch.map(|scratch| scratch.value.as_path());
-    let scratch = scratch.filter(|scratch| path.value.starts_with(scratch));
-    let mut below = path
-        .value
-        .ancestors()
-        .take_while(|at| scratch.is_some_and(|scratch| *at != scratch));
-    match below.find(|at| at.is_symlink()) {
-        Some(link) => {
-            let refusal = path
-                .place
-                .refuse(format!("{} is a symbolic link", link.display()));
-            Err(refusal.hint("the scratch folder itself may be one, and nothing in it"))
-        }
-        None => Ok(()),
-    }
-}
-
-/// A database is a file with one name.
-fn refuse_names(path: &Placed<PathBuf>) -> Result<(), Refusal> {
-    let Ok(status) = fs::symlink_metadata(&path.value) else {
-        return Ok(());
-    };
-    let shown = path.value.display();
-    if status.is_symlink() {
-        let refusal = path.place.refuse(format!("{shown} is a symbolic link"));
-        return Err(refusal.hint("name the file that it leads to"));
-    }
-    if status.is_file() && status.nlink() > 1 {
-        let names = status.nlink();
-        let refusal = path
-            .place
-            .refuse(format!("{shown} has {names} names (hard links)"));
-        return Err(refusal
-            .hint("another test or a backup may own it: make a copy, or remove the other names"));
-    }
-    Ok(())
-}
-
-/// What two paths have in common when they are one file: device and inode, or the place where it would be made.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-enum Identity {
-    File(u64, u64),
-    Name(PathBuf),
-}
-
-fn identity(path: &Path) -> Identity {
-    if let Ok(status) = fs::metadata(path) {
-        return Identity::File(status.dev(), status.ino());
-    }
-    Identity::Name(resolved(path))
-}
-
-/// Where the absolute `path` leads once its folders are made: through links as far as there are any, and `..` goes back from
-/// where they lead to.
-fn resolved(path: &Path) -> PathBuf {
-    let mut real = PathBuf::from("/");
-    for step in path.components() {
-        match step {
-            Component::ParentDir => {
-                real.pop();
-            }
-            Component::Normal(name) => {
-                real.push(name);
-                real = fs::canonicalize(&real).unwrap_or(real);
-            }
-            Component::RootDir | Component::CurDir | Component::Prefix(_) => {}
-        }
-    }
-    real
-}
-
-fn refuse_twins<'a>(
-    paths: impl Iterator<Item = &'a Placed<PathBuf>>,
-    what: &str,
-) -> Result<(), Refusal> {
-    let mut seen = BTreeMap::new();
-    for path in paths {
-        if let Some(twin) = seen.insert(identity(&path.value), path) {
-            let refusal = path.place.refuse(what);
-            let shown = path.value.display();
-            return Err(if twin.value == path.value {
-                refusal.hint(format!("{shown} is named twice"))
-            } else {
-                refusal.hint(format!("{shown} and {} are the same", twin.value.display()))
-            });
-        }
-    }
-    Ok(())
-}
-
-/// Whether files can be made in `folder`, or the folder itself in the scratch folder.
-fn check_folder(
-    path: &Placed<PathBuf>,
-    folder: &Path,
-    scratch: Option<&Placed<PathBuf>>,
-) -> Result<(), Refusal> {
-    let shown = folder.display();
-    let in_scratch = scratch.is_some_and(|scratch| folder.starts_with(&scratch.value));
-    match fs::metadata(folder) {
-        Ok(status) if !status.is_dir() => Err(path
-            .place
-            .refuse(format!("{shown} is a file, not a folder"))),
-        Ok(_) if access(folder, Access::WRITE_OK | Access::EXEC_OK).is_err() => Err(path
-            .place
-            .refuse(format!("this user may not write to {shown}"))),
-        Ok(_) => Ok(()),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound && in_scratch => Ok(()),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            let refusal = path.place.refuse(format!("there is no folder {shown}"));
-            Err(refusal.hint(format!("if it is the right one: mkdir -p {shown}")))
-        }
-        Err(error) => Err(path.place.refuse(format!("{shown}: {error}"))),
-    }
-}
-
-/// What is to be put on one file system.
-struct Demand<'a> {
-    bytes: u64,
-    first: &'a Placed<PathBuf>,
-    /// A folder on it that exists.
-    folder: PathBuf,
-}
-
-fn check_space(scenario: &Scenario) -> Result<(), Refusal> {
-    let mut demands = BTreeMap::<u64, Demand<'_>>::new();
-    let mut add = |path, bytes| add_demand(&mut demands, path, bytes);
-    let percent = u64::from(scenario.limits.reserve_percent);
-    for instance in &scenario.instances {
-        let logs = scenario.log_bytes();
-        add(
-            &instance.log,
-            logs.saturating_sub(logs_there(&instance.log.value)),
-        );
-        for database in &instance.databases {
-            let wanted = database.size.value.get();
-            let wanted = wanted.saturating_add(wanted.div_euclid(100) * percent);
-            let there = bytes_there(&database.path.value);
-            add(&database.path, wanted.saturating_sub(there));
-            if scenario.test.copy_to.is_some() {
-                add(&database.path, database.size.value.get().max(there));
-            }
-        }
-    }
-    if let Some(folder) = &scenario.test.copy_to {
-        let databases = scenario
-            .databases()
-            .map(|database| database.size.value.get());
-        add(folder, databases.fold(0, u64::saturating_add));
-    }
-    for demand in demands.values() {
-        let Ok(space) = statvfs(&demand.folder) else {
-            continue;
-        };
-        let free = space.f_bavail.saturating_mul(space.f_frsize);
-        if demand.bytes > free {
-            return Err(no_room(scenario, demand, free, percent));
-        }
-    }
-    Ok(())
-}
-
-fn no_room(scenario: &Scenario, demand: &Demand<'_>, free: u64, percent: u64) -> Refusal {
-    let volume = facts::place(&demand.folder).ok();
-    let mount = volume.as_ref().and_then(|place| place.mount_point.clone());
-    let mount = mount.unwrap_or_else(|| demand.folder.clone());
-    let what = format!(
-        "the file system at {} has {} free, and the scenario puts {} on it",
-        mount.display(),
-        ByteSize::bytes(free),
-        ByteSize::bytes(demand.bytes),
-    );
-    let key = scenario.sized_by();
-    let copies = match scenario.test.copy_to {
-        Some(_) => ", their copies",
-        None => "",
-    };
-    let hint = format!(
-        "that is all its databases with {percent} % for growth{copies}, and logs; make {key} smaller, or use another volume"
-    );
-    demand.first.place.refuse(what).hint(hint)
-}
-
-fn add_demand<'a>(demands: &mut BTreeMap<u64, Demand<'a>>, path: &'a Placed<PathBuf>, bytes: u64) {
-    let mut there = path.value.ancestors();
-    let Some((folder, status)) = there.find_map(|at| Some((at, fs::metadata(at).ok()?))) else {
-        return;
-    };
-    let demand = demands.entry(status.dev()).or_insert_with(|| Demand {
-        bytes: 0,
-        first: path,
-        folder: folder.to_owned(),
-    });
-    demand.bytes = demand.bytes.saturating_add(bytes);
-}
-
-/// Bytes that logs of an earlier run occupy in `folder`: what recovery does not need of them is given up.
-fn logs_there(folder: &Path) -> u64 {
-    let Ok(entries) = fs::read_dir(folder) else {
-        return 0;
-    };
-    let logs = entries.filter_map(|entry| {
-        let path = entry.ok()?.path();
-        let name = path.file_name()?.to_str()?;
-        let is_log = name.starts_with("edb") && name.ends_with(".log");
-        is_log.then(|| bytes_there(&path))
-    });
-    logs.fold(0, u64::saturating_add)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use brunt_scenario::Document;
+    use std::fs;
     use std::io::Write;
+    use std::os::unix::fs::FileTypeExt;
     use std::os::unix::fs::symlink;
+    use std::path::PathBuf;
+
+    use brunt_scenario::Document;
+    use brunt_units::ByteSize;
+    use brunt_world_real::facts;
+
+    use super::room::logs_there;
 
     struct Bench {
         folder: tempfile::TempDir,
@@ -485,8 +248,7 @@ mod tests {
     #[test]
     fn a_volume_has_to_hold_the_sum() {
         let bench = Bench::new();
-        let free = statvfs(bench.folder.path()).unwrap();
-        let free = free.f_bavail * free.f_frsize;
+        let free = facts::room(bench.folder.path()).unwrap().free;
         // Each fits, both do not.
         let size = format!("{} MiB", (free * 3).div_euclid(5 << 20));
         let said = bench.said(LOGS, ["db/1.edb", "db/2.edb"], &size);
@@ -514,8 +276,7 @@ mod tests {
     #[test]
     fn a_restore_needs_room_for_a_second_copy_of_each_database() {
         let bench = Bench::new();
-        let free = statvfs(bench.folder.path()).unwrap();
-        let free = free.f_bavail * free.f_frsize;
+        let free = facts::room(bench.folder.path()).unwrap().free;
         // With a copy it is 2.2 times the size, and with another one beside the database 3.2 times.
         let said = |kind: &str| {
             let text = format!(

@@ -1,0 +1,27 @@
+//! A test on this machine: whether it fits, what it needs before it begins, and what is seen and kept while it runs.
+//!
+//! ```text
+//!   scenario -> preflight, handles -> folders -> plan -> qualify -> result
+//!                                                 |  listener: recorder (tables, test log, news), machine
+//!                                           surroundings ------------^
+//! ```
+//!
+//! * [`preflight`]: paths and room, before anything is written; [`handles`]: open files.
+//! * [`folders`]: made where the scenario allows it, and locked.
+//! * [`plan`]: from the scenario to what is tested here and now.
+//! * [`surroundings`]: the machine, and the devices beneath the databases.
+//! * [`recorder`]: the tables of the run folder, written by a thread of its own; `machine` is what it sees of the machine.
+//! * [`test_log`]: the words of the test log.
+//! * [`witness`]: the journal of commits for a test that kills the program.
+//!
+//! It prints nothing: the program hands in a listener, and an agent would, too.
+
+pub mod folders;
+pub mod handles;
+mod machine;
+pub mod plan;
+pub mod preflight;
+pub mod recorder;
+pub mod surroundings;
+pub mod test_log;
+pub mod witness;
