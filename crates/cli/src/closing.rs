@@ -138,12 +138,6 @@ fn rules(rules: &[Rule], output: &Output, width: Option<usize>) -> String {
     text
 }
 
-/// The table as lines of a screen, two blanks before each.
-pub fn indented(table: &Table) -> String {
-    let lines = table.text_lines().into_iter();
-    lines.map(|line| format!("  {line}\n")).collect()
-}
-
 fn row(rule: &Rule, output: &Output) -> Row {
     let tone = match rule.outcome {
         Outcome::Ok => Tone::Good,

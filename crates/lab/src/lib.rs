@@ -11,6 +11,7 @@
 //!   those of LUNs in pages.
 //! * `session_time`: where the time of sessions went.
 //! * [`Points`]: one scenario with many values; [`search`]: the largest number of mailboxes that passes.
+//! * [`load`]: what is said of plain load on arrays, without mail servers.
 //! * [`Headline`]: the figures that published tests print.
 //!
 //! The lab prints nothing, writes no file and knows no terminal: whoever calls it hands in a [`Listener`] for each server.
@@ -20,6 +21,7 @@
 
 mod gauge;
 mod headline;
+pub mod load;
 mod model;
 mod pages;
 mod points;

@@ -9,6 +9,12 @@ impl Table {
         self.text_lines().join("\n")
     }
 
+    /// The table with a line break behind each line and two blanks before it.
+    pub fn to_indented_text(&self) -> String {
+        let lines = self.text_lines().into_iter();
+        lines.map(|line| format!("  {line}\n")).collect()
+    }
+
     /// A line for the head and one for each row.
     pub fn text_lines(&self) -> Vec<String> {
         // Our own colours stay. Other escapes are written out where the text is shown.

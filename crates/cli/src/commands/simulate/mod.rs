@@ -5,35 +5,33 @@
 //!
 //! * `test`: a scenario with a mail server, such as `brunt run` takes, on an array: a run folder as after a real test.
 //! * `several`: many of them at once: `sweep`, `until_fail`, or many seeds; `kept` is what they leave.
-//! * `json`, `words`, `load_report`: a scenario with plain load: what it says, and the page it leaves.
-//! * `pages`: what both say of LUNs in pages. `drives`, `phases`: what plain load says of drives, and of rebuilds and their like.
+//! * A scenario with plain load is run here; `brunt_lab::load` has its words and its page.
 
-mod drives;
-mod json;
 mod kept;
-mod load_report;
-mod pages;
-mod phases;
 mod several;
 mod sweep;
 mod test;
 mod until_fail;
-mod words;
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use brunt_array::SystemError;
-use brunt_array::load::simulate;
+use brunt_array::load::{Outcome, simulate};
 use brunt_lab::LabError;
-use brunt_report::{FolderError, ReadError, TogetherError};
+use brunt_lab::load::{json, measured, opening, page, per_second};
+use brunt_report::{FolderError, ReadError, RunFolder, TogetherError, decimals, storage_html};
+use brunt_units::Span;
 use clap::{Args, ValueEnum};
 
+use crate::commands::run::timestamp;
 use crate::exit::Exit;
-use crate::output::Output;
+use crate::output::{Output, Tone};
 use brunt_scenario::{Document, Override, Place, Refusal, Subject};
 
 use crate::source::Source;
+use crate::version;
 
 /// What `simulate` is told.
 #[derive(Args, Clone, Debug)]
@@ -163,7 +161,7 @@ fn load(
     output: &Output,
 ) -> Result<Exit, SimulateError> {
     let scenario = &document.load(&load_overrides(args)?)?;
-    output.talk(&words::opening(scenario));
+    output.talk(&opening(scenario, version::SHORT));
     let mut progress = output.progress("simulate");
     let outcome = simulate(&scenario.simulation, |at| {
         let share = at.now.0 as f64 / at.end.0 as f64;
@@ -172,16 +170,60 @@ fn load(
     })?;
     progress.vanish();
     if args.json {
-        output.data(&json::result(scenario, &outcome));
+        output.data(&json(scenario, &outcome));
     } else {
-        output.show(&words::result(scenario, &outcome, output));
+        let verdict = verdict(&outcome, output);
+        output.show(&format!("{verdict}\n\n{}", measured(scenario, &outcome)));
     }
-    let page = load_report::write(args, scenario, text, &outcome)?;
+    let begun = timestamp(SystemTime::now());
+    let folder = RunFolder::create(&args.out, begun, &scenario.name)?;
+    let page = page(scenario, text, &outcome, command(args));
+    folder.write("report.html", storage_html(&page).as_bytes())?;
+    folder.write("simulation.json", json(scenario, &outcome).as_bytes())?;
+    let page = folder.file("report.html");
     output.talk(&format!("\n{:14}{}", "report", page.display()));
     Ok(match outcome.loss() {
         Some(_) => Exit::Failed,
         None => Exit::Passed,
     })
+}
+
+/// Whether data was lost, and how fast it was.
+fn verdict(outcome: &Outcome, output: &Output) -> String {
+    let count = outcome.reads.latencies.count() + outcome.writes.latencies.count();
+    let rate = decimals(per_second(count, outcome.elapsed()));
+    match outcome.loss() {
+        None if count == 0 => {
+            let word = output.paint(Tone::Doubt, "DONE");
+            format!(
+                "{word}          no host I/O came back in {}: the array's latencies or links are slower than that, or the load is; measure longer",
+                outcome.elapsed()
+            )
+        }
+        None => {
+            let word = output.paint(Tone::Good, "DONE");
+            format!("{word}          {rate} host I/Os per second, no data lost")
+        }
+        Some(note) => {
+            let word = output.paint(Tone::Bad, "LOST");
+            let at = Span(note.at.0);
+            format!(
+                "{word}          {} at {at}; {rate} host I/Os per second",
+                note.what
+            )
+        }
+    }
+}
+
+/// What repeats it.
+fn command(args: &SimulateArgs) -> String {
+    let mut words = vec![format!("brunt simulate {}", args.scenario.display())];
+    let flags = [("--duration", &args.duration), ("--seed", &args.seed)];
+    for (flag, value) in flags {
+        words.extend(value.iter().map(|value| format!("{flag} {value}")));
+    }
+    words.extend(args.set.iter().map(|set| format!("--set {set}")));
+    words.join(" ")
 }
 
 /// Reads the scenario at `path`.

@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use brunt_lab::Engine;
+use brunt_lab::load::pages;
 use brunt_report::result::{AskedNumbers, IoNumbers, Model, Outcome, RunResult, Server};
 use brunt_report::{Cell, Column, Row, Table, decimals, grouped};
 
-use crate::closing::{indented, summary, verdict_again};
-use crate::commands::simulate::pages;
+use crate::closing::{summary, verdict_again};
 use crate::opening;
 use crate::output::Output;
 use brunt_scenario::ModelledScenario;
@@ -92,10 +92,8 @@ fn several(result: &RunResult, report: &Path, output: &Output) -> String {
     };
     let numbers = ["I/O /s", "read ms", "write ms", "log /s", "log ms"].map(Column::numbers);
     let columns = std::iter::once(Column::words("server")).chain(numbers);
-    let table = indented(&Table::new(
-        columns,
-        result.storage.servers.iter().map(server_row),
-    ));
+    let rows = result.storage.servers.iter().map(server_row);
+    let table = Table::new(columns, rows).to_indented_text();
     format!("{}\n\n{table}", summary(&short, report, output))
         .trim_end()
         .to_owned()
@@ -140,7 +138,7 @@ fn model(result: &RunResult) -> String {
     }
     text.push_str(&busiest(model));
     text.push('\n');
-    text.push_str(&indented(&groups(model)));
+    text.push_str(&groups(model).to_indented_text());
     text.push_str(&pools(model));
     text.push_str(&happened(model));
     let speed = model.measured_s / model.wall_seconds.max(f64::MIN_POSITIVE);

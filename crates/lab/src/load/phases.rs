@@ -87,7 +87,7 @@ mod tests {
     /// The example, cut short: the whole drive is rebuilt from 10 s on within a minute, and comes back at 80 s.
     fn rebuilding() -> ArrayScenario {
         let mut text =
-            include_str!("../../../../../examples/arrays/raid10-rebuilding.toml").to_owned();
+            include_str!("../../../../examples/arrays/raid10-rebuilding.toml").to_owned();
         for (from, to) in [
             ("duration = \"80min\"", "duration = \"2min\""),
             ("warm_up = \"1min\"", "warm_up = \"1s\""),

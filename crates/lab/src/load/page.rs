@@ -1,43 +1,19 @@
-//! The run folder of plain load: `report.html` for readers, `simulation.json` for programs.
-
-use std::path::PathBuf;
-use std::time::SystemTime;
+//! What a page shows of plain load.
 
 use brunt_array::load::{Interval, Outcome, Side};
-use brunt_report::{RunFolder, StorageInterval, StoragePage, decimals, grouped, storage_html};
+use brunt_report::{StorageInterval, StoragePage, decimals, grouped};
 use brunt_stats::Percentile;
 use brunt_units::Span;
 
-use super::{SimulateArgs, SimulateError, json, phases, words};
-use crate::commands::run::timestamp;
+use super::{phases, words};
 use brunt_scenario::ArrayScenario;
 
-/// Writes the folder below `args.out`: the page in it.
-///
-/// # Errors
-/// [`SimulateError`] when it cannot be written.
-pub(super) fn write(
-    args: &SimulateArgs,
-    scenario: &ArrayScenario,
-    text: &str,
-    outcome: &Outcome,
-) -> Result<PathBuf, SimulateError> {
-    let begun = timestamp(SystemTime::now());
-    let folder = RunFolder::create(&args.out, begun, &scenario.name)?;
-    let page = page(args, scenario, text, outcome);
-    folder.write("report.html", storage_html(&page).as_bytes())?;
-    folder.write(
-        "simulation.json",
-        json::result(scenario, outcome).as_bytes(),
-    )?;
-    Ok(folder.file("report.html"))
-}
-
-fn page<'a>(
-    args: &SimulateArgs,
+/// The page of a simulation of the scenario in `text`, which `command` repeats.
+pub fn page<'a>(
     scenario: &'a ArrayScenario,
     text: &'a str,
     outcome: &Outcome,
+    command: String,
 ) -> StoragePage<'a> {
     let since = Span(outcome.since.0).as_seconds();
     let measured = |at: brunt_units::Time| Span(at.0).as_seconds() - since;
@@ -61,20 +37,9 @@ fn page<'a>(
         incidents_s: incidents.filter(within).collect(),
         notes: words::happened(outcome),
         tables: words::tables(scenario, outcome),
-        command: command(args),
+        command,
         scenario: text,
     }
-}
-
-/// What repeats it.
-fn command(args: &SimulateArgs) -> String {
-    let mut words = vec![format!("brunt simulate {}", args.scenario.display())];
-    let flags = [("--duration", &args.duration), ("--seed", &args.seed)];
-    for (flag, value) in flags {
-        words.extend(value.iter().map(|value| format!("{flag} {value}")));
-    }
-    words.extend(args.set.iter().map(|set| format!("--set {set}")));
-    words.join(" ")
 }
 
 /// What came of it, in a line.

@@ -4,7 +4,7 @@ use brunt_array::{PagedDesign, SystemDesign};
 use brunt_report::result::PagesNumbers;
 
 /// How many arrays of a kind there are, in words before the words for one; nothing for a single one.
-pub(super) fn times(design: &SystemDesign) -> String {
+pub fn times(design: &SystemDesign) -> String {
     match design.arrays().len() {
         1 => String::new(),
         count => format!("{count} times "),
@@ -12,7 +12,7 @@ pub(super) fn times(design: &SystemDesign) -> String {
 }
 
 /// LUNs in pages: how large, which are thin, whether they are balanced. Nothing for LUNs that have their place.
-pub(super) fn described(design: &SystemDesign) -> Option<String> {
+pub fn described(design: &SystemDesign) -> Option<String> {
     match design {
         SystemDesign::One(_) => None,
         SystemDesign::Paged(paged) => Some(words(paged)),
@@ -36,7 +36,7 @@ fn words(paged: &PagedDesign) -> String {
 }
 
 /// The lines that tell of pages, each with what it is about before it.
-pub(super) fn lines(pages: &PagesNumbers) -> String {
+pub fn lines(pages: &PagesNumbers) -> String {
     let told = pages.told().into_iter();
     told.map(|(what, line)| format!("{what:14}{line}\n"))
         .collect()

@@ -10,7 +10,7 @@ use super::words;
 use brunt_scenario::ArrayScenario;
 
 /// The whole result, on several lines.
-pub(super) fn result(scenario: &ArrayScenario, outcome: &Outcome) -> String {
+pub fn json(scenario: &ArrayScenario, outcome: &Outcome) -> String {
     let simulation = &scenario.simulation;
     let elapsed = outcome.elapsed();
     let value = json!({

@@ -8,9 +8,6 @@ use brunt_stats::Percentile;
 use brunt_units::{Span, Time};
 
 use super::{drives, pages, phases};
-use crate::closing::indented;
-use crate::output::{Output, Tone};
-use crate::version;
 use brunt_scenario::ArrayScenario;
 
 /// Where columns of a tier and of LUNs in pages stand, if there are such: before what happened.
@@ -80,7 +77,7 @@ fn lines_of(facts: &[Fact]) -> String {
 }
 
 /// The first lines: what is going to be simulated.
-pub(super) fn opening(scenario: &ArrayScenario) -> String {
+pub fn opening(scenario: &ArrayScenario, version: &str) -> String {
     let simulation = &scenario.simulation;
     let design = &simulation.design.arrays()[0];
     let groups: Vec<String> = design.groups.iter().map(group_words).collect();
@@ -89,11 +86,8 @@ pub(super) fn opening(scenario: &ArrayScenario) -> String {
         span => format!(" after {span}"),
     };
     let mut text = format!(
-        "brunt {}   {}   {} of virtual time{warm_up}, seed {}\n",
-        version::SHORT,
-        scenario.name,
-        simulation.duration,
-        simulation.seed,
+        "brunt {version}   {}   {} of virtual time{warm_up}, seed {}\n",
+        scenario.name, simulation.duration, simulation.seed,
     );
     let times = pages::times(&simulation.design);
     text.push_str(&format!("{:14}{times}{}", "array", groups.join("; ")));
@@ -111,7 +105,7 @@ pub(super) fn opening(scenario: &ArrayScenario) -> String {
     }
     let end = Time::ZERO + simulation.warm_up + simulation.duration;
     let times = simulation.incidents.iter().map(|incident| incident.at);
-    if let Some(late) = brunt_lab::too_late(times, end) {
+    if let Some(late) = crate::too_late(times, end) {
         text.push_str(&format!("\n{:14}{late}", "note"));
     }
     text.push('\n');
@@ -139,24 +133,22 @@ fn models(design: &ArrayDesign) -> Vec<(usize, &str)> {
     models
 }
 
-/// The result.
-pub(super) fn result(scenario: &ArrayScenario, outcome: &Outcome, output: &Output) -> String {
-    let mut text = verdict(outcome, output);
-    text.push_str("\n\n");
-    text.push_str(&indented(&sides(outcome)));
+/// What was measured, for the screen.
+pub fn measured(scenario: &ArrayScenario, outcome: &Outcome) -> String {
+    let mut text = sides(outcome).to_indented_text();
     text.push('\n');
     text.push_str(&where_time_went(outcome));
     let (what, line) = busiest(outcome);
     text.push_str(&format!("{what:32}{line}\n\n"));
-    text.push_str(&indented(&over_time(outcome)));
+    text.push_str(&over_time(outcome).to_indented_text());
     text.push('\n');
     let phases = phases::table(outcome);
     if !phases.is_empty() {
-        text.push_str(&indented(&phases));
+        text.push_str(&phases.to_indented_text());
         text.push('\n');
     }
     let drives = drives::table(&scenario.simulation.design, outcome);
-    text.push_str(&indented(&drives));
+    text.push_str(&drives.to_indented_text());
     text.push_str(&lines_of(&cache(outcome)));
     text.push_str(&lines_of(&tier(outcome)));
     text.push_str(&lines_of(&room(scenario, outcome)));
@@ -164,7 +156,8 @@ pub(super) fn result(scenario: &ArrayScenario, outcome: &Outcome, output: &Outpu
     text.trim_end().to_owned()
 }
 
-pub(super) fn per_second(count: u64, span: Span) -> f64 {
+/// A count as a rate.
+pub fn per_second(count: u64, span: Span) -> f64 {
     count as f64 / span.as_seconds()
 }
 
@@ -174,32 +167,6 @@ pub(super) fn millis(span: Option<Span>) -> Cell {
 
 pub(super) fn percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
-}
-
-fn verdict(outcome: &Outcome, output: &Output) -> String {
-    let count = outcome.reads.latencies.count() + outcome.writes.latencies.count();
-    let rate = decimals(per_second(count, outcome.elapsed()));
-    match outcome.loss() {
-        None if count == 0 => {
-            let word = output.paint(Tone::Doubt, "DONE");
-            format!(
-                "{word}          no host I/O came back in {}: the array's latencies or links are slower than that, or the load is; measure longer",
-                outcome.elapsed()
-            )
-        }
-        None => {
-            let word = output.paint(Tone::Good, "DONE");
-            format!("{word}          {rate} host I/Os per second, no data lost")
-        }
-        Some(note) => {
-            let word = output.paint(Tone::Bad, "LOST");
-            let at = Span(note.at.0);
-            format!(
-                "{word}          {} at {at}; {rate} host I/Os per second",
-                note.what
-            )
-        }
-    }
 }
 
 fn sides(outcome: &Outcome) -> Table {
@@ -393,7 +360,7 @@ pub(super) fn pages_of(scenario: &ArrayScenario, outcome: &Outcome) -> Option<Pa
     let used = (&outcome.used_before[..], &outcome.used[..]);
     let seconds = outcome.elapsed().as_seconds();
     let stats = outcome.pages.as_ref()?;
-    brunt_lab::numbers(&scenario.simulation.design, stats, used, seconds)
+    crate::pages::numbers(&scenario.simulation.design, stats, used, seconds)
 }
 
 fn notes(outcome: &Outcome) -> String {

@@ -94,7 +94,7 @@ fn by_group(design: &SystemDesign, outcome: &Outcome) -> Table {
         };
         let mean = |of: &dyn Fn(&DriveStats) -> f64| members().map(of).sum::<f64>() / count;
         Row::new([
-            Cell::from(brunt_lab::group_name(design, number, group)),
+            Cell::from(crate::group_name(design, number, group)),
             group.drives.len().to_string().into(),
             Cell::Share(mean(&|drive| drive.utilisation())),
             mean(&|drive| drive.queue()).into(),
