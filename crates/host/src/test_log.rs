@@ -3,7 +3,7 @@
 //! Source of the vocabulary and of the order: logs in published reports of Jetstress 08.02 and 15.00.0995. What brunt has and
 //! Jetstress has not (records, hung I/O, notes) stands between in its own words.
 
-use brunt_qualify::places::Kept;
+use brunt_qualify::phases::places::Kept;
 use brunt_qualify::plan::Plan;
 use brunt_qualify::progress::News;
 use brunt_report::host_counters::PAGE_FAULT_STALLS;

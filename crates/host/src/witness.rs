@@ -13,7 +13,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use brunt_qualify::witness::{Change, Hearing, Witness};
+use brunt_qualify::truth::witness::{Change, Hearing, Witness};
 use brunt_workload::mix::{Commit, Kind};
 
 /// The variable that names the pipe.

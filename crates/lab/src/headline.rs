@@ -3,7 +3,7 @@
 use brunt_report::result::{IoNumbers, RunResult};
 
 /// What a published test prints of its I/O; a mean without I/O is not a number.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Headline {
     /// Database reads and writes per second.
     pub io_per_s: f64,
@@ -24,7 +24,7 @@ pub struct Headline {
 }
 
 /// Log writes.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LogFigures {
     /// How many per second.
     pub per_s: f64,

@@ -35,9 +35,9 @@ use std::time::Instant;
 
 use brunt_array::SystemError;
 use brunt_qualify::error::RunError;
+use brunt_qualify::phases::test_run::TestRun;
 use brunt_qualify::plan::Plan;
 use brunt_qualify::progress::{Listener, Silence, Stop};
-use brunt_qualify::test_run::TestRun;
 use brunt_report::result::{Model, RunResult};
 use brunt_report::{Run, TogetherError, together};
 use brunt_scenario::ModelledScenario;

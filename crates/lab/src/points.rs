@@ -140,27 +140,11 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::LogFigures;
 
     /// A point of which only the verdict is known.
     pub(crate) fn tried(verdict: Verdict) -> Tried {
-        let log = LogFigures {
-            per_s: 1.0,
-            ms: 1.0,
-            bytes: 1.0,
-        };
-        let headline = Headline {
-            io_per_s: 1.0,
-            reads_per_s: 1.0,
-            writes_per_s: 1.0,
-            read_ms: 1.0,
-            write_ms: 1.0,
-            log,
-            log_volume: log,
-            utilisation: 0.5,
-        };
         Tried::Simulated(Box::new(Judged {
-            headline,
+            headline: Headline::default(),
             verdict,
             sentence: String::new(),
             failed: Vec::new(),

@@ -7,13 +7,13 @@ use std::rc::Rc;
 use brunt_ese::format::stamp::RunId;
 use brunt_ese::policy::preread::IN_FLIGHT_RECOVERY;
 use brunt_qualify::error::RunError;
+use brunt_qualify::phases::run::run;
+use brunt_qualify::phases::simulation::simulate;
+use brunt_qualify::phases::test_run::TestRun;
 use brunt_qualify::plan::{DatabasePlan, InstancePlan, Plan};
 use brunt_qualify::progress::{Listener, News, Stop};
 use brunt_qualify::result::{Surroundings, VolumeUse, result};
-use brunt_qualify::run::run;
 use brunt_qualify::sampling::Recorded;
-use brunt_qualify::simulation::simulate;
-use brunt_qualify::test_run::TestRun;
 use brunt_report::result::{
     Backend, Durability, Machine, Origin, RunResult, Volume, World as Kind, WriteCache,
 };

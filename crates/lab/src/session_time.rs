@@ -1,7 +1,7 @@
 //! Where the time of sessions went.
 
+use brunt_qualify::phases::test_run::TestRun;
 use brunt_qualify::plan::Plan;
-use brunt_qualify::test_run::TestRun;
 use brunt_report::result::SessionTime;
 use brunt_stats::Latencies;
 

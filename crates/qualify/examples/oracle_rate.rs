@@ -8,8 +8,8 @@ use std::fs;
 use std::io::{self, Write};
 
 use brunt_ese::format::stamp::{RunId, Signature, Stamp};
-use brunt_qualify::oracle::Oracle;
-use brunt_qualify::records::{Compared, Contents, Pads, StoredFields};
+use brunt_qualify::truth::oracle::Oracle;
+use brunt_qualify::truth::records::{Compared, Contents, Pads, StoredFields};
 use brunt_workload::content::Shape;
 use brunt_workload::keys::Record;
 use brunt_world::random::{Stream, Streams};

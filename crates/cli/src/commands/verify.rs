@@ -16,7 +16,7 @@ use std::rc::Rc;
 
 use brunt_ese::format::header::DatabaseState;
 use brunt_ese::verify::{FileKind, FileReport, Finding, Place, VerifyError, verify};
-use brunt_qualify::verification::verified_file;
+use brunt_qualify::truth::verification::verified_file;
 use brunt_report::result::VerifiedFile;
 use brunt_report::{Column, Row, Table, decimals, grouped, one_line, table};
 use brunt_units::ByteSize;

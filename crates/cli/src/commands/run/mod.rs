@@ -182,8 +182,9 @@ fn test(
     let run = {
         let (world, plan) = (real.world.clone(), plan.clone());
         let (watch, stop) = (Rc::clone(&watch), stop.clone());
-        real.executor
-            .block_on(async move { brunt_qualify::run::run(&world, &plan, &*watch, &stop).await })
+        real.executor.block_on(async move {
+            brunt_qualify::phases::run::run(&world, &plan, &*watch, &stop).await
+        })
     };
     let hangs = match &run {
         Ok(run) => run.hung.count > 0,

@@ -95,7 +95,7 @@ fn pass(count: u64, servers: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use brunt_lab::{Headline, Judged, LogFigures};
+    use brunt_lab::{Headline, Judged};
     use brunt_qualify::rules::RuleId;
     use brunt_report::result::Rule;
     use brunt_scenario::Place;
@@ -116,23 +116,8 @@ mod tests {
     }
 
     fn judged(verdict: Verdict, failed: Vec<Rule>) -> Tried {
-        let log = LogFigures {
-            per_s: 1.0,
-            ms: 1.0,
-            bytes: 1.0,
-        };
-        let headline = Headline {
-            io_per_s: 1.0,
-            reads_per_s: 1.0,
-            writes_per_s: 1.0,
-            read_ms: 1.0,
-            write_ms: 1.0,
-            log,
-            log_volume: log,
-            utilisation: 0.5,
-        };
         Tried::Simulated(Box::new(Judged {
-            headline,
+            headline: Headline::default(),
             verdict,
             sentence: "DB1 has outgrown its reserve.".to_owned(),
             failed,

@@ -10,14 +10,14 @@ use std::rc::Rc;
 
 use brunt_ese::format::stamp::RunId;
 use brunt_qualify::error::RunError;
+use brunt_qualify::phases::run::run;
+use brunt_qualify::phases::simulation::simulate;
+use brunt_qualify::phases::test_run::TestRun;
 use brunt_qualify::plan::{DatabasePlan, EnginePlan, InstancePlan, LoadPlan, Plan};
 use brunt_qualify::progress::{Listener, News, Stop};
 use brunt_qualify::result::{Surroundings, result};
 use brunt_qualify::rules::RuleId;
-use brunt_qualify::run::run;
 use brunt_qualify::sampling::{Collected, Recorded};
-use brunt_qualify::simulation::simulate;
-use brunt_qualify::test_run::TestRun;
 use brunt_report::RunResult;
 use brunt_report::result::{self, Backend, Machine, Origin, Outcome, Rule};
 use brunt_units::{ByteSize, PageSize, Span, Time};
