@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use brunt_host::consent::Consent;
 use brunt_report::Timestamp;
 
 use brunt_scenario::{DEMO, Document, Override, Place, Refusal, Scenario, Subject};
@@ -89,6 +90,11 @@ impl TestArgs {
             return Err(refusal.hint(format!("that is for: brunt simulate {}", path.display())));
         }
         document.test(&overrides)
+    }
+
+    /// What the flags allow a test to destroy.
+    pub fn consent(&self) -> Consent {
+        Consent { replace: self.new }
     }
 
     /// When sessions are to begin, if that was said; `now` is before it.

@@ -7,6 +7,7 @@
 //! ```
 //!
 //! * [`preflight`]: paths and room, before anything is written; [`handles`]: open files.
+//! * [`consent`]: what only the person at the machine can allow.
 //! * [`folders`]: made where the scenario allows it, and locked.
 //! * [`plan`]: from the scenario to what is tested here and now.
 //! * [`surroundings`]: the machine, and the devices beneath the databases.
@@ -16,6 +17,7 @@
 //!
 //! It prints nothing: the program hands in a listener, and an agent would, too.
 
+pub mod consent;
 pub mod folders;
 pub mod handles;
 mod machine;

@@ -12,8 +12,10 @@ use brunt_workload::keys::Mixer;
 use brunt_world::fault::Fault;
 use brunt_world_real::facts;
 
-/// The plan of `scenario`, for a run that began at `begun`.
-pub fn plan(scenario: &Scenario, renew: bool, begun: SystemTime) -> Plan {
+use crate::consent::Consent;
+
+/// The plan of `scenario`, for a run that began at `begun` and may do what `consent` allows.
+pub fn plan(scenario: &Scenario, consent: Consent, begun: SystemTime) -> Plan {
     let plan = scenario.plan();
     let since = begun.duration_since(UNIX_EPOCH).unwrap_or_default();
     let log_segment = log_segment(scenario);
@@ -26,7 +28,7 @@ pub fn plan(scenario: &Scenario, renew: bool, begun: SystemTime) -> Plan {
             ..plan.engine
         },
         faults: faults.map(|fault| Fault { sector, ..fault }).collect(),
-        renew,
+        renew: consent.replace,
         run: run_id(begun),
         epoch_ms: u64::try_from(since.as_millis()).unwrap_or(u64::MAX),
         ..plan
@@ -60,4 +62,45 @@ fn run_id(begun: SystemTime) -> RunId {
     let since = begun.duration_since(UNIX_EPOCH).unwrap_or_default();
     let nanos = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX);
     RunId(Mixer::new(process::id().into()).key(nanos))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use brunt_scenario::Document;
+
+    use super::*;
+
+    const TEXT: &str = "[test]\nduration = \"1s\"\nsessions = 1\n[[instance]]\nlog = \"log\"\n\
+                        databases = [\"1.edb\"]\ndatabase_size = \"8 MiB\"\n";
+
+    fn scenario(text: &str) -> Result<Scenario, String> {
+        let document = Document::new("t.toml", text, Path::new("/"));
+        let scenario = document.and_then(|document| document.test(&[]));
+        scenario.map_err(|refusal| refusal.to_string())
+    }
+
+    #[test]
+    fn databases_are_replaced_only_with_consent() {
+        let scenario = scenario(TEXT).unwrap();
+        for replace in [false, true] {
+            let plan = plan(&scenario, Consent { replace }, UNIX_EPOCH);
+            assert_eq!(plan.renew, replace);
+        }
+    }
+
+    #[test]
+    fn a_scenario_cannot_give_consent() {
+        for key in ["new", "renew", "replace", "consent"] {
+            for text in [
+                format!("{key} = true\n{TEXT}"),
+                TEXT.replace("[test]", &format!("[test]\n{key} = true")),
+                TEXT.replace("[[instance]]", &format!("[[instance]]\n{key} = true")),
+            ] {
+                let said = scenario(&text).unwrap_err();
+                assert!(said.contains(&format!("unknown key `{key}`")), "{said}");
+            }
+        }
+    }
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use brunt_ese::verify::verify;
+use brunt_host::consent::Consent;
 use brunt_host::plan::plan;
 use brunt_qualify::plan::Plan;
 use brunt_qualify::progress::Silence;
@@ -52,7 +53,7 @@ pub(crate) fn look(real: &mut RealWorld, folder: &Path) -> Result<State, String>
         .unwrap()
         .test(&[])
         .unwrap();
-    let plan = plan(&scenario, false, SystemTime::now());
+    let plan = plan(&scenario, Consent::default(), SystemTime::now());
     let world = real.world.clone();
     real.executor.block_on(async move {
         let state = read(&world, &plan).await?;

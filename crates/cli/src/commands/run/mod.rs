@@ -156,7 +156,7 @@ fn test(
     let plan = Plan {
         start_at: start.map(|start| plan::world_time(begun, start)),
         hearing: witness::hearing()?,
-        ..plan::plan(scenario, args.new, begun)
+        ..plan::plan(scenario, args.consent(), begun)
     };
     let places = surroundings::places(&plan);
     let backend = real.backend().kind.to_string();
