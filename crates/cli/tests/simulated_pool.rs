@@ -158,7 +158,7 @@ fn a_pool_that_fills_up_ends_the_test_as_a_full_volume_does() {
     let mut text = small().replace("drive_size = \"120 MB\"", "drive_size = \"40 MB\"");
     for second in 3..12 {
         text.push_str(&format!(
-            "\n[[incident]]\nat = \"{second}s\"\nwhat = \"snapshot\"\nlun = \"databases 2\"\n"
+            "\n[[event]]\nat = \"{second}s\"\nwhat = \"snapshot\"\nlun = \"databases 2\"\n"
         ));
     }
     for engine in ["--engine=twin", "--engine=bytes"] {

@@ -55,7 +55,7 @@ impl Injection {
         struck.release();
         let count = self.plan.len();
         Some(format!(
-            "FAULTS ON PURPOSE: from now on {count} of the scenario's [faults] lie in wait"
+            "FAULTS ON PURPOSE: from now on {count} faults of the scenario lie in wait"
         ))
     }
 

@@ -12,6 +12,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use super::arrays::{self, ArrayScenario};
+use super::events::Events;
 use super::model::Scenario;
 use super::modelled::ModelledScenario;
 use super::overrides::Override;
@@ -33,7 +34,7 @@ pub enum Subject {
 use Subject::{Load, ModelledTest, Test};
 
 /// Every key at the top, and the subjects that have it.
-const SECTIONS: [(&str, &[Subject]); 20] = [
+const SECTIONS: [(&str, &[Subject]); 21] = [
     ("name", &[Test, ModelledTest, Load]),
     ("description", &[Test, ModelledTest, Load]),
     ("scratch", &[Test, ModelledTest]),
@@ -47,6 +48,7 @@ const SECTIONS: [(&str, &[Subject]); 20] = [
     ("storage", &[Test, ModelledTest]),
     ("engine", &[Test, ModelledTest]),
     ("instance", &[Test, ModelledTest]),
+    ("event", &[Test, ModelledTest, Load]),
     ("faults", &[Test, ModelledTest]),
     ("twin", &[ModelledTest]),
     ("simulate", &[Load]),
@@ -125,7 +127,9 @@ impl Document {
     /// # Errors
     /// [`Refusal`] for the first thing that is wrong, or when it describes something else.
     pub fn test(&self, overrides: &[Override]) -> Result<Scenario, Refusal> {
-        Scenario::read(self.open(overrides, Test)?, &self.folder)
+        let mut top = self.open(overrides, Test)?;
+        let faults = Events::take(&mut top.sections)?.of_files()?;
+        Scenario::read(top, faults, &self.folder)
     }
 
     /// The test on modelled arrays that it describes, with `overrides` in their order. Drive models that it names are

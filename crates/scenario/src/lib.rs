@@ -17,7 +17,7 @@ mod arrays;
 mod capacity;
 mod document;
 mod engine;
-mod faults;
+mod events;
 mod format;
 mod instances;
 mod limits;

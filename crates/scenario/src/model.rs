@@ -11,6 +11,7 @@ use brunt_world::fault::Fault;
 use brunt_world_real::Choice;
 
 use super::document::Top;
+use super::events::{Entry, read_faults, write_faults};
 use super::format::{path, quoted};
 use super::instances::{self, DatabasePlan, InstancePlan};
 use super::mailboxes::Mailboxes;
@@ -19,7 +20,7 @@ use super::profile::Profile;
 use super::section;
 use super::test::Test;
 use super::throughput::{self, Shares};
-use super::{engine, faults, limits, records, storage};
+use super::{engine, limits, records, storage};
 
 /// A test, with every default filled in and every path absolute.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,11 +56,11 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// Reads the sections of a test. Relative paths are relative to `folder`, which is absolute.
+    /// Reads the sections of a test with these `faults`. Relative paths are relative to `folder`, which is absolute.
     ///
     /// # Errors
     /// [`Refusal`] for the first thing that is wrong. No file has been looked at.
-    pub(super) fn read(top: Top, folder: &Path) -> Result<Self, Refusal> {
+    pub(super) fn read(top: Top, faults: Vec<Entry>, folder: &Path) -> Result<Self, Refusal> {
         let Top {
             name,
             description,
@@ -79,7 +80,6 @@ impl Scenario {
         let shares = Shares::read(&mut top, mailboxes.as_ref(), &test)?;
         let array_cache = storage::read(&mut top)?;
         let backend = engine::read(&mut top)?;
-        let planned = top.take("faults");
         let share = shares.as_ref();
         let mut scenario = Self {
             name,
@@ -100,7 +100,7 @@ impl Scenario {
         let has_capacity = shares.is_some_and(|shares| shares.has_capacity);
         scenario.read_instances(nodes, folder, has_capacity)?;
         let page = scenario.profile.engine.page;
-        scenario.faults = faults::read(planned, &scenario.instances, page)?;
+        scenario.faults = read_faults(faults, &scenario.instances, page)?;
         Ok(scenario)
     }
 
@@ -130,7 +130,7 @@ impl Scenario {
         storage::write(self.array_cache, out)?;
         engine::write(self.backend, out)?;
         instances::write(&self.instances, out)?;
-        faults::write(&self.faults, out)
+        write_faults(&self.faults, out)
     }
 
     /// The plan of this test, on storage whose sectors have 512 bytes. What belongs to a single run, such as its id and when it

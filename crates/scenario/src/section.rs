@@ -118,6 +118,20 @@ impl Section {
     }
 }
 
+/// The tables of the list `node`, which is called `key`.
+pub(super) fn tables(node: Node, key: &str) -> Result<Vec<Node>, Refusal> {
+    match node.value {
+        Value::List(nodes) => Ok(nodes),
+        Value::Table(_) => Err(node
+            .place
+            .refuse("is one table, but there can be several")
+            .hint(format!("write [[{key}]] with two brackets"))),
+        other => Err(node
+            .place
+            .refuse(format!("is {}, not a list of tables", other.kind()))),
+    }
+}
+
 /// Bytes of a name in a path: `NAME_MAX` of Linux (`limits.h`).
 const NAME_MAX: usize = 255;
 /// Bytes of a path: `PATH_MAX` of Linux without its last zero.

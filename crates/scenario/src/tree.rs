@@ -8,8 +8,9 @@ use toml::de::{DeTable, DeValue};
 use super::place::{Place, Refusal};
 
 /// Tables that there may be several of.
-const LISTS: [&str; 7] = [
+const LISTS: [&str; 8] = [
     "instance",
+    "event",
     "faults",
     "incident",
     "load",

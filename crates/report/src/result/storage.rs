@@ -25,7 +25,7 @@ pub struct Storage {
     /// it did not come to that. Any lost, stale, phantom or torn record fails the run.
     #[serde(default)]
     pub integrity: Option<Integrity>,
-    /// What was made to go wrong on purpose by `[faults]` of the scenario; a test with faults never qualifies.
+    /// What was made to go wrong on purpose by `[[event]]` of the scenario; a test with faults never qualifies.
     #[serde(default)]
     pub faults: Vec<InjectedFault>,
     /// Each server.

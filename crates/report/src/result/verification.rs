@@ -22,7 +22,7 @@ pub struct VerifiedFile {
     pub seconds: f64,
 }
 
-/// Something that was made to go wrong on purpose, by `[faults]` of the scenario.
+/// Something that was made to go wrong on purpose, by an event of the scenario.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct InjectedFault {

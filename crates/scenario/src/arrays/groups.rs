@@ -329,7 +329,7 @@ fn group_of(
 }
 
 /// The index of the name that is written.
-pub(super) fn find(node: &Node, names: &[&str], what: &str) -> Result<usize, Refusal> {
+pub(crate) fn find(node: &Node, names: &[&str], what: &str) -> Result<usize, Refusal> {
     find_name(&section::text(node)?, node, names, what)
 }
 

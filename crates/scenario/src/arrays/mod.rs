@@ -1,21 +1,19 @@
-//! Scenarios of `brunt simulate`: a modelled array, load, and what befalls it.
+//! Raw load: a modelled array, what it is asked to do, and scheduled events.
 //!
 //! ```toml
 //! [simulate]                          how long
 //! [array]                             [[array.drives]] [[array.group]] [[array.lun]]
 //!                                     [array.front] [array.controller] [array.cache] [array.tier] [array.scan] [array.pages]
 //! [[load]]                            random, sequential, or a trace
-//! [[incident]]                        what happens when
+//! [[event]]                           what happens when
 //! ```
 //!
 //! Drives are numbered in the order in which they are written, from 0. Groups take them in that order, then the solid-state
 //! tier, then the spares.
 
-mod course;
 mod drives;
 mod front;
 mod groups;
-mod incidents;
 mod load;
 mod pages;
 mod tier;
@@ -24,17 +22,20 @@ mod trace;
 use std::path::Path;
 
 use brunt_array::load::Simulation;
-use brunt_array::{Array, ArrayDesign, DesignError, Incident, Scheduled, SystemDesign};
+use brunt_array::{Array, ArrayDesign, DesignError, SystemDesign};
 use brunt_units::Span;
 use brunt_world::random::Streams;
 
 use super::document::Top;
+use super::events::{Events, read_incidents};
 use super::place::Refusal;
 use super::section::{self, Section};
-use super::tree::{Node, Value};
+use super::tree::Node;
 
 /// What a scenario without an array lacks.
 pub(super) const EXAMPLE: &str = "[array] with [[array.drives]] and [[array.group]]";
+pub(super) use groups::find;
+
 const SIMULATE_KEYS: [&str; 4] = ["duration", "warm_up", "interval", "seed"];
 const ARRAY_KEYS: [&str; 11] = [
     "drives",
@@ -81,8 +82,9 @@ impl ArrayScenario {
             return Err(top.lacks("array", EXAMPLE));
         };
         let design = read_system(&mut array_section(node, &["pages"])?, folder)?;
+        let events = Events::take(&mut top)?.of_arrays()?;
         let streams = load::read(&mut top, &design.lun_names(), folder)?;
-        let incidents = incidents::read(&mut top, &design)?;
+        let incidents = read_incidents(events, &design)?;
         let simulation = Simulation {
             design,
             streams,
@@ -145,22 +147,6 @@ pub(super) fn array_section(node: Node, more: &[&str]) -> Result<Section, Refusa
     Section::new(node, "[array]", &keys)
 }
 
-/// The incidents of storage under a test, from the list `node`. Its volumes keep their size.
-pub(super) fn incidents_of(node: Node, design: &SystemDesign) -> Result<Vec<Scheduled>, Refusal> {
-    let place = node.place.clone();
-    let value = Value::Table(vec![("incident".to_owned(), node)]);
-    let list_place = place.clone();
-    let mut list = Section::new(Node { value, place }, "the scenario", &["incident"])?;
-    let all = incidents::read(&mut list, design)?;
-    let grows = |one: &Scheduled| matches!(one.incident, Incident::LunGrows(..));
-    if all.iter().any(grows) {
-        return Err(list_place
-            .refuse("lets a LUN grow, and the volumes of a test keep their size")
-            .hint("LUNs grow under plain load: [[load]] instead of [test]"));
-    }
-    Ok(all)
-}
-
 /// What the table of an array describes: one, or several under one map of pages.
 pub(super) fn read_system(section: &mut Section, folder: &Path) -> Result<SystemDesign, Refusal> {
     pages::read(section, folder)
@@ -199,19 +185,8 @@ fn read_array(section: &mut Section, folder: &Path) -> Result<ArrayDesign, Refus
 
 /// The tables of the list `key`; none without the key.
 fn tables(section: &mut Section, key: &str) -> Result<Vec<Node>, Refusal> {
-    let Some(node) = section.take(key) else {
-        return Ok(Vec::new());
-    };
-    match node.value {
-        Value::List(nodes) => Ok(nodes),
-        Value::Table(_) => Err(node
-            .place
-            .refuse("is one table, but there can be several")
-            .hint(format!("write [[{key}]] with two brackets"))),
-        other => Err(node
-            .place
-            .refuse(format!("is {}, not a list of tables", other.kind()))),
-    }
+    let node = section.take(key);
+    node.map_or(Ok(Vec::new()), |node| section::tables(node, key))
 }
 
 #[cfg(test)]

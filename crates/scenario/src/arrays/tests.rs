@@ -111,15 +111,15 @@ thin = true
 kind = "random"
 size = "8 KiB"
 outstanding = 4
-[[incident]]
+[[event]]
 at = "20s"
 what = "remove lun"
 lun = "old"
-[[incident]]
+[[event]]
 at = "10s"
 what = "snapshot"
 name = "old"
-[[incident]]
+[[event]]
 at = "30s"
 what = "drive fails"
 member = 2
@@ -181,7 +181,7 @@ fn pages_go_over_members_and_snapshots_can_be_named() {
             None => assert_eq!(words, "", "{from} was to be refused"),
         }
     }
-    let snapshot = format!("{SMALL}[[incident]]\nat = \"1s\"\nwhat = \"snapshot\"\n");
+    let snapshot = format!("{SMALL}[[event]]\nat = \"1s\"\nwhat = \"snapshot\"\n");
     let refusal = parse(&snapshot).err().unwrap().to_string();
     assert!(refusal.contains("there is no [array.pages]"), "{refusal}");
 }
@@ -189,9 +189,9 @@ fn pages_go_over_members_and_snapshots_can_be_named() {
 #[test]
 fn what_befalls_luns_follows_what_befell_them() {
     let refused = |incidents: &[(&str, &str)]| {
-        let mut text = PAGED[..PAGED.find("[[incident]]").unwrap()].to_owned();
+        let mut text = PAGED[..PAGED.find("[[event]]").unwrap()].to_owned();
         for (at, what) in incidents {
-            text.push_str(&format!("[[incident]]\nat = \"{at}\"\n{what}\n"));
+            text.push_str(&format!("[[event]]\nat = \"{at}\"\n{what}\n"));
         }
         let refusal = parse(&text).err().map(|refusal| refusal.to_string());
         refusal.unwrap_or_default()
@@ -200,7 +200,7 @@ fn what_befalls_luns_follows_what_befell_them() {
     assert_eq!(refused(&[("2s", removes), ("1s", snapshot)]), "");
     let twice = refused(&[("1s", removes), ("2s", removes)]);
     assert!(
-        twice.contains("`[[incident]]`: no LUN is left then"),
+        twice.contains("`[[event]]`: no LUN is left then"),
         "{twice}"
     );
     let gone = format!("{removes}\nlun = \"mail\"");
@@ -224,7 +224,7 @@ fn what_befalls_luns_follows_what_befell_them() {
 
 #[test]
 fn what_makes_no_sense_is_refused_where_it_stands() {
-    let incident = |what: &str| format!("[[incident]]\nat = \"1s\"\n{what}\n");
+    let incident = |what: &str| format!("[[event]]\nat = \"1s\"\n{what}\n");
     for (change, words) in [
         (
             incident("what = \"drive returns\"\ndrive = 0"),
@@ -291,7 +291,7 @@ fn what_makes_no_sense_is_refused_where_it_stands() {
 #[test]
 fn a_lun_can_grow_and_only_a_pool_takes_drives() {
     let incident = |scenario: &str, text: &str| {
-        let text = format!("{scenario}[[incident]]\nat = \"1s\"\n{text}\n");
+        let text = format!("{scenario}[[event]]\nat = \"1s\"\n{text}\n");
         let read = parse(&text).map(|read| read.simulation.incidents[0].incident.clone());
         read.map_err(|refusal| refusal.to_string())
     };

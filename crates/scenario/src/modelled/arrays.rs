@@ -1,4 +1,4 @@
-//! `[array]`, or `[[array]]` when there are several, and what befalls them.
+//! `[array]`, or `[[array]]` when there are several, and their events.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -6,9 +6,11 @@ use std::path::Path;
 use brunt_array::{Scheduled, SystemDesign};
 
 use super::super::arrays;
+use super::super::events::{self, Entry};
 use super::super::place::{Place, Refusal};
-use super::super::section::{self, Section};
+use super::super::section;
 use super::super::tree::{Node, Value};
+use super::toml_text;
 
 /// One array.
 #[derive(Clone)]
@@ -17,15 +19,19 @@ pub struct ArrayPlan {
     pub name: String,
     /// What it is made of: an array, or several under one map of pages.
     pub design: SystemDesign,
-    /// What befalls it, counted from the begin of the simulation.
+    /// Its scheduled events; times count from the start of the simulation.
     pub incidents: Vec<Scheduled>,
 }
 
-/// What arrays have here besides.
-const OWN_KEYS: [&str; 3] = ["name", "incident", "pages"];
+/// Keys of an array here, besides its own.
+const OWN_KEYS: [&str; 2] = ["name", "pages"];
 
-pub(super) fn read(storage: &mut Section, folder: &Path) -> Result<Vec<ArrayPlan>, Refusal> {
-    let node = storage.take("array").expect("a modelled test has one");
+/// The arrays, and their events as they were written.
+pub(super) fn read(
+    node: Node,
+    events: Vec<Entry>,
+    folder: &Path,
+) -> Result<(Vec<ArrayPlan>, Vec<toml::Value>), Refusal> {
     let place = node.place.clone();
     let nodes = match node.value {
         Value::List(nodes) => nodes,
@@ -36,20 +42,39 @@ pub(super) fn read(storage: &mut Section, folder: &Path) -> Result<Vec<ArrayPlan
             .refuse("names no array")
             .hint(format!("for example: {}", arrays::EXAMPLE)));
     }
-    let mut plans: Vec<ArrayPlan> = Vec::new();
+    let (mut plans, mut own): (Vec<ArrayPlan>, Vec<Vec<Entry>>) = (Vec::new(), Vec::new());
     let several = nodes.len() > 1;
-    for (number, node) in (1..).zip(nodes) {
+    for (number, mut node) in (1..).zip(nodes) {
+        own.push(events::take_nested(&mut node)?);
         plans.push(read_one(node, number, several, folder)?);
     }
     check_names(&plans, &place)?;
-    if let Some(node) = storage.take("incident") {
-        if several {
-            let refusal = node.place.refuse("befalls which array?");
-            return Err(refusal.hint("write [[array.incident]] below the array that is meant"));
-        }
-        plans[0].incidents = arrays::incidents_of(node, &plans[0].design)?;
+    for mut event in events {
+        let array = array_of(&mut event, &plans)?;
+        own[array].push(event);
     }
-    Ok(plans)
+    let mut written = Vec::new();
+    for (plan, events) in plans.iter_mut().zip(own) {
+        for event in &events {
+            event.check_under_test()?;
+            written.push(toml_text::event(event, several.then_some(&plan.name)));
+        }
+        plan.incidents = events::read_incidents(events, &plan.design)?;
+    }
+    Ok((plans, written))
+}
+
+/// The array that `event` names; the only one without a name.
+fn array_of(event: &mut Entry, plans: &[ArrayPlan]) -> Result<usize, Refusal> {
+    let names: Vec<&str> = plans.iter().map(|plan| plan.name.as_str()).collect();
+    match (event.take_array(), names.as_slice()) {
+        (Some(node), _) => arrays::find(&node, &names, "array"),
+        (None, [_]) => Ok(0),
+        (None, names) => Err(event
+            .place()
+            .refuse("on which array?")
+            .hint(format!("for example: array = \"{}\"", names[0]))),
+    }
 }
 
 fn read_one(node: Node, number: u32, several: bool, folder: &Path) -> Result<ArrayPlan, Refusal> {
@@ -58,14 +83,10 @@ fn read_one(node: Node, number: u32, several: bool, folder: &Path) -> Result<Arr
         true => format!("array {number}"),
         false => "array".to_owned(),
     };
-    let name = section.read_or("name", usual, section::text)?.value;
-    let incidents = section.take("incident");
-    let design = arrays::read_system(&mut section, folder)?;
-    let incidents = incidents.map(|node| arrays::incidents_of(node, &design));
     Ok(ArrayPlan {
-        name,
-        incidents: incidents.transpose()?.unwrap_or_default(),
-        design,
+        name: section.read_or("name", usual, section::text)?.value,
+        design: arrays::read_system(&mut section, folder)?,
+        incidents: Vec::new(),
     })
 }
 

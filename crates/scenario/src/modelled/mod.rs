@@ -7,6 +7,7 @@
 //!                                     `flush_maps = "none"`: no flush map is written; usually "written", as the engine does
 //!                                     `log_records = "nodes"`: the log names nodes, as that of Exchange; usually "ranges" of pages
 //! [array]                             as for raw load; [[array]] with a `name` when there are several
+//! [[event]]                           what happens to the arrays when; `array` names one where there are several
 //! [volumes]                           which folder lies on which LUN
 //! "/db1" = "database 1"
 //! "/log" = "log of {server}"          each server has its own
@@ -25,6 +26,7 @@ use std::path::Path;
 use brunt_qualify::plan::{LogRecords, TwinPlan};
 
 use super::document::{Top, is_of_storage};
+use super::events::Events;
 use super::model::Scenario;
 use super::place::Refusal;
 use super::section::{self, Section};
@@ -72,9 +74,10 @@ impl ModelledScenario {
     /// # Errors
     /// [`Refusal`] for the first thing that is wrong.
     pub(super) fn read(mut top: Top, folder: &Path) -> Result<Self, Refusal> {
+        let Events { faults, incidents } = Events::take(&mut top.sections)?;
         let mut storage = top.sections.split(is_of_storage);
-        let written = toml_text::storage(&storage, folder);
-        let mut scenario = Scenario::read(top, Path::new("/"))?;
+        let mut written = toml_text::storage(&storage, folder);
+        let mut scenario = Scenario::read(top, faults, Path::new("/"))?;
         if let Some(percent) = scenario.capacity_percent.take() {
             let refusal = percent
                 .place
@@ -95,7 +98,11 @@ impl ModelledScenario {
             Some(node) => read_twin(node)?,
             None => TwinPlan::default(),
         };
-        let arrays = arrays::read(&mut storage, folder)?;
+        let array = storage.take("array").expect("a modelled test has one");
+        let (arrays, events) = arrays::read(array, incidents, folder)?;
+        if !events.is_empty() {
+            written.insert("event".to_owned(), events.into());
+        }
         let volumes = volumes::read(&mut storage, &scenario, &servers, &arrays)?;
         Ok(Self {
             scenario,
@@ -103,7 +110,7 @@ impl ModelledScenario {
             twin,
             arrays,
             volumes,
-            storage: written,
+            storage: toml::to_string(&written).expect("it was TOML before"),
         })
     }
 

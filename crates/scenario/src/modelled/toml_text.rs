@@ -4,16 +4,40 @@
 
 use std::path::Path;
 
+use super::super::events::Entry;
 use super::super::section::Section;
 use super::super::tree::{Node, Value};
 
-/// The text of everything in `storage`.
-pub(super) fn storage(storage: &Section, folder: &Path) -> String {
-    let mut table = toml::Table::new();
-    for (key, node) in storage.entries() {
-        table.insert(key.clone(), value(key, node, folder));
+/// Everything in `storage`, but for events of arrays.
+pub(super) fn storage(storage: &Section, folder: &Path) -> toml::Table {
+    let mut table = table(storage.entries(), folder);
+    let arrays = match table.get_mut("array") {
+        Some(toml::Value::Array(arrays)) => arrays.iter_mut().collect(),
+        Some(array) => vec![array],
+        None => Vec::new(),
+    };
+    for array in arrays.into_iter().filter_map(toml::Value::as_table_mut) {
+        array.remove("incident");
     }
-    toml::to_string(&table).expect("it was TOML before")
+    table
+}
+
+/// `event` of an array, which is named where there are several.
+pub(super) fn event(event: &Entry, array: Option<&String>) -> toml::Value {
+    let (what, entries) = event.written();
+    let mut table = toml::Table::new();
+    table.insert("what".to_owned(), what.into());
+    table.extend(array.map(|name| ("array".to_owned(), name.as_str().into())));
+    // Events name no files.
+    table.extend(self::table(entries, Path::new("")));
+    table.into()
+}
+
+fn table(entries: &[(String, Node)], folder: &Path) -> toml::Table {
+    let entries = entries.iter();
+    entries
+        .map(|(key, node)| (key.clone(), value(key, node, folder)))
+        .collect()
 }
 
 /// `key` is the name that the value has in its table: files are told by it.
@@ -29,12 +53,7 @@ fn value(key: &str, node: &Node, folder: &Path) -> toml::Value {
         Value::List(nodes) => {
             toml::Value::Array(nodes.iter().map(|node| value(key, node, folder)).collect())
         }
-        Value::Table(entries) => toml::Value::Table(
-            entries
-                .iter()
-                .map(|(key, node)| (key.clone(), value(key, node, folder)))
-                .collect(),
-        ),
+        Value::Table(entries) => toml::Value::Table(table(entries, folder)),
         // No key takes a date, so a scenario with one is refused before its text is of use.
         Value::Date => toml::Value::String(String::new()),
     }

@@ -1,4 +1,4 @@
-//! `[faults]`: every kind reads, reads back, and is refused where it says something that it cannot mean.
+//! `[[event]]` of files: every word reads, reads back, and is refused where it says something that it cannot mean.
 
 use std::path::Path;
 
@@ -34,18 +34,18 @@ fn parse(faults: &str) -> Result<Vec<Fault>, String> {
 }
 
 fn one(keys: &str) -> Fault {
-    let faults = parse(&format!("[[faults]]\nfile = \"one.edb\"\n{keys}")).unwrap();
+    let faults = parse(&format!("[[event]]\nfile = \"one.edb\"\n{keys}")).unwrap();
     faults.into_iter().next().unwrap()
 }
 
 /// What is said of a fault with these keys, after the place.
 fn refused(keys: &str) -> String {
-    let said = parse(&format!("[[faults]]\n{keys}")).unwrap_err();
+    let said = parse(&format!("[[event]]\n{keys}")).unwrap_err();
     said.split_once("`: ").unwrap().1.to_owned()
 }
 
 #[test]
-fn every_kind_has_a_word() {
+fn every_fault_has_a_word() {
     for (word, kind) in [
         ("bit-flip", FaultKind::BitFlip),
         ("two-bit-flip", FaultKind::TwoBitFlip),
@@ -62,25 +62,25 @@ fn every_kind_has_a_word() {
         ("dropped-sync", FaultKind::DroppedSync),
         ("stuck", FaultKind::Stuck),
     ] {
-        assert_eq!(one(&format!("kind = \"{word}\"")).kind, kind);
+        assert_eq!(one(&format!("what = \"{word}\"")).kind, kind);
     }
-    let slow = one("kind = \"slow\"\ndelay = \"500ms\"");
+    let slow = one("what = \"slow\"\ndelay = \"500ms\"");
     assert_eq!(slow.kind, FaultKind::Slow(Span::millis(500)));
 }
 
 #[test]
 fn a_place_is_a_page_or_bytes_or_found_when_the_time_has_come() {
     let page: u64 = 32 << 10;
-    let settles = one("kind = \"zeroed\"\nafter = 7\ntimes = 2");
+    let settles = one("what = \"zeroed\"\nafter = 7\ntimes = 2");
     assert_eq!((settles.after, settles.times), (7, 2));
     assert_eq!(settles.bytes, 2 * page..u64::MAX, "behind the headers");
     assert_eq!(settles.settles, Some(page));
-    let placed = one("kind = \"zeroed\"\npage = 100");
+    let placed = one("what = \"zeroed\"\npage = 100");
     assert_eq!(placed.bytes, 101 * page..102 * page);
     assert_eq!((placed.settles, placed.times), (None, u64::MAX));
-    let bytes = one("kind = \"torn-write\"\noffset = \"1 MiB\"\nlength = \"64 KiB\"");
+    let bytes = one("what = \"torn-write\"\noffset = \"1 MiB\"\nlength = \"64 KiB\"");
     assert_eq!(bytes.bytes, 1 << 20..(1 << 20) + (64 << 10));
-    let slow = one("kind = \"stuck\"\nonly = \"writes\"");
+    let slow = one("what = \"stuck\"\nonly = \"writes\"");
     assert_eq!(
         (slow.only, slow.bytes),
         (Some(Direction::Writes), 0..u64::MAX)
@@ -88,7 +88,7 @@ fn a_place_is_a_page_or_bytes_or_found_when_the_time_has_come() {
 }
 
 #[test]
-fn a_single_fault_may_be_one_table() {
+fn a_single_fault_of_the_older_spelling_may_be_one_table() {
     let faults = parse("[faults]\nkind = \"dropped-sync\"\nfile = \"*.log\"").unwrap();
     assert_eq!(faults.len(), 1);
     assert!(faults[0].is_in(Path::new("/data/log1/edb.log")));
@@ -100,32 +100,34 @@ fn what_makes_no_sense_is_refused() {
     let file = "file = \"one.edb\"\n";
     let with = |keys: &str| refused(&format!("{file}{keys}"));
     assert_eq!(
-        with("kind = \"lost-wirte\""),
+        with("what = \"lost-wirte\""),
         "unknown value\n  did you mean \"lost-write\"?"
     );
-    assert!(with("").starts_with("lacks `kind`"));
-    assert!(refused("kind = \"lost-write\"").starts_with("lacks `file`"));
+    assert!(with("").starts_with("lacks `what`"));
+    assert!(refused("what = \"lost-write\"").starts_with("lacks `file`"));
     assert_eq!(
-        refused("kind = \"lost-write\"\nfile = \"three.edb\""),
+        refused("what = \"lost-write\"\nfile = \"three.edb\""),
         "names no file of this scenario\n  for example \"one.edb\", \"one.jfm\", \"*.log\" or \"edb.chk\""
     );
-    let lost = |keys: &str| with(&format!("kind = \"lost-write\"\n{keys}"));
-    assert_eq!(lost("by = \"8 KiB\""), "lost-write does not lead astray");
-    assert_eq!(lost("delay = \"1s\""), "lost-write is not late");
-    assert!(lost("only = \"reads\"").starts_with("lost-write can strike nothing else"));
+    let lost = |keys: &str| with(&format!("what = \"lost-write\"\n{keys}"));
+    for (key, value) in [("by", "8 KiB"), ("delay", "1s"), ("only", "reads")] {
+        let said = lost(&format!("{key} = \"{value}\""));
+        let start = format!("`{key}` is not for what = \"lost-write\"\n  its keys are file, page,");
+        assert!(said.starts_with(&start), "{said}");
+    }
     assert!(lost("page = 0").starts_with("not between 1"));
     assert!(lost("page = 7\noffset = \"4 KiB\"").starts_with("says where, and so does `offset`"));
     assert!(lost("offset = \"1 KB\"").contains("multiple of 4 KiB"));
     assert_eq!(lost("length = \"0 KiB\""), "is less than 4 KiB");
     assert!(lost("times = 0").starts_with("not between 1"));
     assert!(lost("tims = 1").contains("did you mean `times`?"));
-    assert!(with("kind = \"slow\"").starts_with("lacks `delay`"));
+    assert!(with("what = \"slow\"").starts_with("lacks `delay`"));
     assert_eq!(
-        with("kind = \"dropped-sync\"\npage = 7"),
-        "a sync is of a whole file"
+        with("what = \"dropped-sync\"\npage = 7"),
+        "`page` is not for what = \"dropped-sync\"\n  its keys are file, after, times"
     );
     assert!(
-        refused("kind = \"zeroed\"\nfile = \"*.log\"\npage = 7")
+        refused("what = \"zeroed\"\nfile = \"*.log\"\npage = 7")
             .starts_with("only databases have pages")
     );
 }

@@ -1,8 +1,8 @@
-//! `[faults]`: what is to go wrong on purpose.
+//! Events of files: storage that misbehaves on purpose.
 //!
 //! ```toml
-//! [[faults]]                      # one table for each; a single one may be [faults]
-//! kind = "lost-write"
+//! [[event]]
+//! what = "lost-write"
 //! file = "one.edb"                # the end of a database's path; or "one.jfm", "edb.chk", "*.log"
 //! page = 1234                     # or offset = "40 MiB", and length = "64 KiB"; without both: see below
 //! after = 100                     # requests to that place which pass before
@@ -12,51 +12,31 @@
 //! delay = "500ms"                 # slow alone: how long
 //! ```
 //!
-//! Without a place the fault lies in wait for the first request, after those that pass, to any page of the file that holds data,
-//! and settles there: sessions draw their records, so nobody can say beforehand which pages they will touch.
+//! Without a place, the fault waits for the first request, after those that pass, to any page of the file that holds data,
+//! and stays there: sessions draw their records, so it cannot be known before which pages they will touch.
 //!
-//! They begin when the databases are open, so that what is damaged is the test and not its making.
+//! Faults begin when the databases are open, so that they damage the test and not its preparation.
 
 use std::fmt::Write;
+use std::mem::discriminant;
 use std::ops::Range;
 use std::path::Path;
 
 use brunt_ese::format::flush_map::path_beside;
-use brunt_units::{ByteSize, PageNumber, PageSize, Span};
+use brunt_units::{ByteSize, PageNumber, PageSize};
 use brunt_world::fault::{Direction, Fault, FaultKind};
 
-use super::format::{self, quoted, size, span};
-use super::instances::InstancePlan;
-use super::place::Refusal;
-use super::section::{self, Section};
-use super::tree::{Node, Value};
-
-const KEYS: [&str; 10] = [
-    "kind", "file", "page", "offset", "length", "after", "times", "only", "by", "delay",
-];
+use super::super::format::{self, quoted, size, span};
+use super::super::instances::InstancePlan;
+use super::super::place::Refusal;
+use super::super::section::{self, Section};
+use super::super::tree::Node;
+use super::words::WORDS;
+use super::{Entry, Event};
 
 /// Words for the requests of a fault that can strike both.
 const DIRECTIONS: [(&str, Direction); 2] =
     [("reads", Direction::Reads), ("writes", Direction::Writes)];
-
-/// Words for kinds, with the values that have no key of their own yet.
-const KINDS: [(&str, FaultKind); 15] = [
-    ("bit-flip", FaultKind::BitFlip),
-    ("two-bit-flip", FaultKind::TwoBitFlip),
-    ("zeroed", FaultKind::Zeroed),
-    ("stale-read", FaultKind::Stale),
-    ("misdirected-read", FaultKind::MisdirectedRead(0)),
-    ("short-read", FaultKind::ShortRead),
-    ("torn-write", FaultKind::Torn),
-    ("lost-write", FaultKind::Lost),
-    ("misdirected-write", FaultKind::MisdirectedWrite(0)),
-    ("io-error", FaultKind::DeviceError),
-    ("medium-error", FaultKind::MediumError),
-    ("no-space", FaultKind::NoSpace),
-    ("dropped-sync", FaultKind::DroppedSync),
-    ("stuck", FaultKind::Stuck),
-    ("slow", FaultKind::Slow(Span::ZERO)),
-];
 
 const FAULTS_MAX: usize = 100;
 /// More than any test has of them.
@@ -66,31 +46,21 @@ const PLACE_UNIT: u64 = 4096;
 /// A log is damaged in pieces of this size, as the smallest frame is.
 const LOG_PIECE: u64 = 4096;
 
-/// Reads `[faults]` of a scenario with these instances and pages.
+/// The faults of a scenario with these instances and pages.
 ///
 /// # Errors
-/// [`Refusal`] for the first thing that is wrong: a kind, a file that the scenario has not, a key that says nothing of its
-/// kind.
-pub(super) fn read(
-    node: Option<Node>,
+/// [`Refusal`] for the first thing that is wrong: a file that the scenario does not have, a place that cannot be.
+pub(crate) fn read(
+    entries: Vec<Entry>,
     instances: &[InstancePlan],
     page: PageSize,
 ) -> Result<Vec<Fault>, Refusal> {
-    let nodes = match node {
-        None => Vec::new(),
-        Some(Node {
-            value: Value::List(nodes),
-            place,
-        }) => match nodes.len() {
-            count if count > FAULTS_MAX => {
-                return Err(place.refuse(format!("more than {FAULTS_MAX} faults")));
-            }
-            _ => nodes,
-        },
-        Some(node) => vec![node],
-    };
-    let read = |node| One::read(node, instances, page);
-    nodes.into_iter().map(read).collect()
+    if let Some(entry) = entries.get(FAULTS_MAX) {
+        let what = format!("more than {FAULTS_MAX} faults");
+        return Err(entry.place().refuse(what));
+    }
+    let read = |entry| One::read(entry, instances, page);
+    entries.into_iter().map(read).collect()
 }
 
 /// One fault while it is read.
@@ -101,79 +71,47 @@ struct One<'a> {
 }
 
 impl One<'_> {
-    fn read(node: Node, instances: &[InstancePlan], page: PageSize) -> Result<Fault, Refusal> {
-        let section = Section::new(node, "[[faults]]", &KEYS)?;
+    fn read(entry: Entry, instances: &[InstancePlan], page: PageSize) -> Result<Fault, Refusal> {
+        let Event::Fault(kind) = entry.word.event else {
+            unreachable!("an event of a file is a fault");
+        };
         let mut one = One {
-            section,
+            section: entry.section,
             instances,
             page,
         };
-        let kind = one.kind()?;
+        let kind = one.kind(kind)?;
         let (file, is_database) = one.file()?;
         let (bytes, settles) = one.bytes(kind, is_database)?;
         let section = &mut one.section;
         let count = |least| move |node: &Node| section::integer(node, least..=REQUESTS_MAX);
         let after = section.read_or("after", 0, count(0))?.value;
         let times = section.read_or("times", u64::MAX, count(1))?.value;
-        let only = one.only(kind)?;
+        let only = section.read("only", |node| section::choice(node, &DIRECTIONS))?;
         Ok(Fault {
             after,
             times,
             settles,
-            only,
+            only: only.map(|only| only.value),
             ..Fault::new(kind, file, bytes)
         })
     }
 
-    fn kind(&mut self) -> Result<FaultKind, Refusal> {
-        let words = KINDS.map(|(word, _)| word);
-        let read = self
-            .section
-            .read("kind", |node| section::word(node, &words))?;
-        let Some(at) = read else {
-            return Err(self.section.lacks("kind", "kind = \"lost-write\""));
-        };
-        let (word, kind) = KINDS[at.value];
+    /// `kind` with the value that has a key of its own.
+    fn kind(&mut self, kind: FaultKind) -> Result<FaultKind, Refusal> {
         let by = self.section.read("by", |node| whole(node, PLACE_UNIT))?;
-        let delay = self.section.read("delay", section::span)?;
-        let is_astray = matches!(
-            kind,
-            FaultKind::MisdirectedRead(_) | FaultKind::MisdirectedWrite(_)
-        );
-        if let Some(by) = by.as_ref().filter(|_| !is_astray) {
-            return Err(by.place.refuse(format!("{word} does not lead astray")));
-        }
-        if let Some(delay) = delay.as_ref().filter(|_| !is_slow(kind)) {
-            return Err(delay.place.refuse(format!("{word} is not late")));
-        }
         // To the neighbour after next, unless it is said: the next one often goes with the same request.
         let by = by.map_or(2 * self.page.bytes_u64(), |by| by.value);
         Ok(match kind {
             FaultKind::MisdirectedRead(_) => FaultKind::MisdirectedRead(by),
             FaultKind::MisdirectedWrite(_) => FaultKind::MisdirectedWrite(by),
             FaultKind::Slow(_) => {
+                let delay = self.section.read("delay", section::span)?;
                 let delay = delay.ok_or_else(|| self.section.lacks("delay", "delay = \"500ms\""));
                 FaultKind::Slow(delay?.value)
             }
             kind => kind,
         })
-    }
-
-    fn only(&mut self, kind: FaultKind) -> Result<Option<Direction>, Refusal> {
-        let read = self
-            .section
-            .read("only", |node| section::choice(node, &DIRECTIONS))?;
-        let strikes_both = matches!(
-            kind,
-            FaultKind::DeviceError | FaultKind::Stuck | FaultKind::Slow(_)
-        );
-        match read {
-            Some(at) if !strikes_both => Err(at.place.refuse(format!(
-                "{} can strike nothing else, or needs both",
-                word(kind)
-            ))),
-            read => Ok(read.map(|only| only.value)),
-        }
     }
 
     /// The file, and whether it is a database.
@@ -222,12 +160,6 @@ impl One<'_> {
             false => LOG_PIECE,
         };
         let width = length.as_ref().map_or(piece, |length| length.value);
-        let spoken = page.as_ref().map(|page| &page.place);
-        let spoken = spoken.or(offset.as_ref().map(|offset| &offset.place));
-        let spoken = spoken.or(length.as_ref().map(|length| &length.place));
-        if let (FaultKind::DroppedSync, Some(place)) = (kind, spoken) {
-            return Err(place.refuse("a sync is of a whole file"));
-        }
         match (page, offset) {
             (Some(page), Some(_)) => {
                 let refusal = page.place.refuse("says where, and so does `offset`");
@@ -264,10 +196,6 @@ impl One<'_> {
     }
 }
 
-fn is_slow(kind: FaultKind) -> bool {
-    matches!(kind, FaultKind::Slow(_))
-}
-
 /// A size of whole blocks, `least` or more.
 fn whole(node: &Node, least: u64) -> Result<u64, Refusal> {
     let bytes = section::size(node)?.get();
@@ -282,9 +210,9 @@ fn whole(node: &Node, least: u64) -> Result<u64, Refusal> {
 }
 
 /// Writes `faults` so that [`read`] gives them again.
-pub(super) fn write(faults: &[Fault], out: &mut String) -> std::fmt::Result {
+pub(crate) fn write(faults: &[Fault], out: &mut String) -> std::fmt::Result {
     for fault in faults {
-        writeln!(out, "\n[[faults]]\nkind = {}", quoted(word(fault.kind)))?;
+        writeln!(out, "\n[[event]]\nwhat = {}", quoted(word(fault.kind)))?;
         writeln!(out, "file = {}", quoted(&fault.file.to_string_lossy()))?;
         let bytes = |bytes| size(ByteSize::bytes(bytes));
         match (fault.settles, fault.kind) {
@@ -316,7 +244,9 @@ pub(super) fn write(faults: &[Fault], out: &mut String) -> std::fmt::Result {
 
 /// The word of a kind, whatever value it carries.
 fn word(kind: FaultKind) -> &'static str {
-    let same = |other: FaultKind| std::mem::discriminant(&other) == std::mem::discriminant(&kind);
-    let found = KINDS.iter().find(|(_, other)| same(*other));
-    found.expect("every kind has a word").0
+    let found = WORDS.iter().find(|word| match word.event {
+        Event::Fault(other) => discriminant(&other) == discriminant(&kind),
+        _ => false,
+    });
+    found.expect("every kind has a word").word
 }

@@ -1,0 +1,269 @@
+//! Events of modelled arrays: scheduled failures, repairs and changes.
+
+use brunt_array::{ArrayDesign, Incident, Level, PagedDesign, Priority, Scheduled, SystemDesign};
+use brunt_units::{ByteSize, Time};
+
+use super::super::arrays::find;
+use super::super::place::{Place, Placed, Refusal};
+use super::super::section::{self, Section};
+use super::course::Course;
+use super::{Entry, Event};
+
+/// A drive so much slower does nothing in the time of a simulation.
+const TIMES_MAX: f64 = 1e6;
+
+/// The events of one array, in the order of time.
+///
+/// # Errors
+/// [`Refusal`] for the first that is wrong, or cannot follow those before it.
+pub(crate) fn read(entries: Vec<Entry>, design: &SystemDesign) -> Result<Vec<Scheduled>, Refusal> {
+    let mut timed = Vec::new();
+    for mut entry in entries {
+        timed.push((entry.at()?, entry));
+    }
+    // So that a snapshot can be named by what comes after it.
+    timed.sort_by_key(|(at, _)| *at);
+    let names = design.lun_names().into_iter().map(str::to_owned);
+    let mut luns = Luns(names.map(Some).collect());
+    let mut course = Course::default();
+    let all = timed.into_iter().map(|(at, entry)| {
+        let place = entry.what.clone();
+        let scheduled = read_one(at, entry, design, &mut luns)?;
+        let can_be = course.follow(&scheduled);
+        can_be.map_err(|why| place.refuse(why))?;
+        Ok(scheduled)
+    });
+    all.collect()
+}
+
+/// The names of LUNs by their numbers; nothing for those that were removed.
+struct Luns(Vec<Option<String>>);
+
+fn read_one(
+    at: Time,
+    entry: Entry,
+    design: &SystemDesign,
+    luns: &mut Luns,
+) -> Result<Scheduled, Refusal> {
+    let word = entry.word;
+    let mut one = One {
+        section: entry.section,
+        what: entry.what,
+        design,
+        member: 0,
+        luns,
+    };
+    let read = match (word.event, design) {
+        (Event::Pages(_), SystemDesign::One(_)) => {
+            let refusal = "is for LUNs in pages: there is no [array.pages]";
+            return Err(one.what.refuse(refusal));
+        }
+        (Event::Array(read), SystemDesign::Paged(paged)) if paged.members.len() > 1 => {
+            one.member = which(&mut one.section, "member", paged.members.len())?;
+            read
+        }
+        (Event::Array(read) | Event::Pages(read) | Event::Lun(read), _) => read,
+        (Event::Fault(_), _) => unreachable!("a fault is of a file"),
+    };
+    let incident = read(&mut one)?;
+    match one.section.entries().first() {
+        Some((key, node)) => Err(node.place.refuse(format!(
+            "`{key}` chooses one of several, and there is only one"
+        ))),
+        None => Ok(Scheduled {
+            at,
+            array: one.member,
+            incident,
+        }),
+    }
+}
+
+/// One event while it is read: the values of its keys, checked against the array.
+pub(super) struct One<'a> {
+    section: Section,
+    /// Where the word stands.
+    what: Place,
+    design: &'a SystemDesign,
+    member: usize,
+    luns: &'a mut Luns,
+}
+
+impl<'a> One<'a> {
+    /// The array, or the member that is meant.
+    fn array(&self) -> &'a ArrayDesign {
+        match self.design {
+            SystemDesign::One(array) => array,
+            SystemDesign::Paged(paged) => &paged.members[self.member],
+        }
+    }
+
+    fn pages(&self) -> &'a PagedDesign {
+        match self.design {
+            SystemDesign::One(_) => unreachable!("checked before"),
+            SystemDesign::Paged(paged) => paged,
+        }
+    }
+
+    pub(super) fn drive(&mut self) -> Result<u16, Refusal> {
+        let count = self.array().drives.len();
+        let number = which(&mut self.section, "drive", count)?;
+        Ok(u16::try_from(number).expect("few drives"))
+    }
+
+    pub(super) fn controller(&mut self) -> Result<usize, Refusal> {
+        let count = self.array().controller.count as usize;
+        which(&mut self.section, "controller", count)
+    }
+
+    pub(super) fn path(&mut self) -> Result<usize, Refusal> {
+        let array = self.array();
+        let ports = array.controller.count as usize * array.front.ports as usize;
+        which(&mut self.section, "path", ports)
+    }
+
+    pub(super) fn drive_slows(&mut self) -> Result<Incident, Refusal> {
+        let times = self.section.read("times", section::positive)?;
+        let times = times.ok_or_else(|| self.section.lacks("times", "times = 3"))?;
+        Ok(Incident::DriveSlows(self.drive()?, at_least_one(&times)?))
+    }
+
+    pub(super) fn rebuild_priority(&mut self) -> Result<Incident, Refusal> {
+        let group = self.group()?;
+        let section = &mut self.section;
+        let priority = section.read("priority", |node| section::choice(node, &Priority::WORDS))?;
+        let priority = priority.ok_or_else(|| section.lacks("priority", "priority = \"low\""))?;
+        Ok(Incident::RepairPriority(group, priority.value))
+    }
+
+    pub(super) fn pool_grows(&mut self) -> Result<Incident, Refusal> {
+        let group = self.group()?;
+        let design = &self.array().groups[group];
+        if !matches!(design.level, Level::Pool { .. }) {
+            return Err(self.what.refuse(format!(
+                "is for pools: \"{}\" is a RAID group, which keeps its drives",
+                design.name
+            )));
+        }
+        Ok(Incident::PoolGrows(group, self.drive()?))
+    }
+
+    pub(super) fn of_battery(&mut self, incident: Incident) -> Result<Incident, Refusal> {
+        match self.array().cache {
+            Some(_) => Ok(incident),
+            None => Err(self
+                .what
+                .refuse("is for a cache: there is no [array.cache]")),
+        }
+    }
+
+    pub(super) fn member_joins(&mut self) -> Result<Incident, Refusal> {
+        let most = u64::from(u16::MAX);
+        let member = self
+            .section
+            .read("member", |node| section::integer(node, 0..=most))?;
+        let member = member.ok_or_else(|| self.section.lacks("member", "member = 1"))?;
+        let number = usize::try_from(member.value).expect("in range");
+        match self.pages().later.contains(&number) {
+            true => Ok(Incident::MemberJoins(number)),
+            false => Err(member.place.refuse("is no member that comes later")),
+        }
+    }
+
+    pub(super) fn remove_lun(&mut self) -> Result<Incident, Refusal> {
+        let lun = self.lun()?;
+        self.luns.0[lun as usize] = None;
+        Ok(Incident::LunRemoved(lun))
+    }
+
+    pub(super) fn snapshot(&mut self) -> Result<Incident, Refusal> {
+        let lun = self.lun()?;
+        let Luns(luns) = &mut *self.luns;
+        let of = luns[lun as usize].clone().expect("it was found");
+        let name = self.section.read("name", section::text)?;
+        let usual = format!("{of}@{}", luns.len());
+        let is_taken = |name: &&Placed<String>| luns.iter().flatten().any(|one| *one == name.value);
+        if let Some(name) = name.as_ref().filter(is_taken) {
+            return Err(name.place.refuse("is the name of another LUN"));
+        }
+        let name = name.map_or(usual, |name| name.value);
+        luns.push(Some(name.clone()));
+        Ok(Incident::Snapshot(lun, name))
+    }
+
+    /// In pages the new size must be said; otherwise it is all that is free without it.
+    pub(super) fn lun_grows(&mut self) -> Result<Incident, Refusal> {
+        let lun = self.lun()?;
+        let size = self.section.read("size", section::size)?;
+        let before = match self.design {
+            SystemDesign::One(array) => array.luns.get(lun as usize).map(|lun| lun.size),
+            SystemDesign::Paged(paged) => paged.luns.get(lun as usize).map(|lun| lun.size),
+        };
+        let size = match (size, before, self.design) {
+            (Some(size), Some(before), _) if size.value <= before => {
+                let what = format!("is not more than the {before} that the LUN has");
+                return Err(size.place.refuse(what));
+            }
+            (Some(size), ..) => size.value,
+            (None, _, SystemDesign::One(_)) => ByteSize::bytes(0),
+            (None, _, SystemDesign::Paged(_)) => {
+                return Err(self.section.lacks("size", "size = \"2 TB\""));
+            }
+        };
+        Ok(Incident::LunGrows(lun, size))
+    }
+
+    /// The group that is named; the first without a name.
+    fn group(&mut self) -> Result<usize, Refusal> {
+        let groups = self.array().groups.iter();
+        let names: Vec<&str> = groups.map(|group| group.name.as_str()).collect();
+        let group = self
+            .section
+            .read("group", |node| find(node, &names, "group"))?;
+        Ok(group.map_or(0, |group| group.value))
+    }
+
+    /// The LUN that is named, of those that are there then; the first without a name.
+    fn lun(&mut self) -> Result<u32, Refusal> {
+        let there = self.luns.0.iter().zip(0..);
+        let there = there.filter_map(|(name, number)| Some((name.as_deref()?, number)));
+        let (names, numbers): (Vec<&str>, Vec<u32>) = there.unzip();
+        let section = &mut self.section;
+        let lun = section.read("lun", |node| find(node, &names, "LUN then"))?;
+        match (lun, names.first()) {
+            (Some(lun), _) => Ok(numbers[lun.value]),
+            (None, Some(first)) if numbers[0] > 0 => {
+                Err(section.lacks("lun", &format!("lun = \"{first}\"")))
+            }
+            (None, Some(_)) => Ok(0),
+            (None, None) => Err(section.place().refuse("no LUN is left then")),
+        }
+    }
+}
+
+fn at_least_one(times: &Placed<f64>) -> Result<f64, Refusal> {
+    match times.value {
+        less if less < 1.0 => Err(times
+            .place
+            .refuse("is less than 1: a slow drive is not faster")),
+        more if more > TIMES_MAX => Err(times
+            .place
+            .refuse(format!("is more than {TIMES_MAX}: let the drive fail"))),
+        times => Ok(times),
+    }
+}
+
+/// The number that `key` gives, below `count`.
+fn which(section: &mut Section, key: &str, count: usize) -> Result<usize, Refusal> {
+    let number = section.read(key, |node| section::integer(node, 0..=u64::from(u16::MAX)))?;
+    let number = number.ok_or_else(|| section.lacks(key, &format!("{key} = 0")))?;
+    let index = usize::try_from(number.value).expect("in range");
+    if index < count {
+        Ok(index)
+    } else {
+        let what = format!(
+            "there is no such {key}: they are numbered from 0 to {}",
+            count - 1
+        );
+        Err(number.place.refuse(what))
+    }
+}

@@ -1,0 +1,151 @@
+//! The words of `what`: one row for each.
+
+use brunt_array::Incident;
+use brunt_units::Span;
+use brunt_world::fault::FaultKind;
+
+use super::super::place::Refusal;
+use super::incidents::One;
+
+/// A word of `what`.
+pub(super) struct Word {
+    pub(super) word: &'static str,
+    pub(super) event: Event,
+    /// Keys besides those that its kind of event has.
+    more: &'static [&'static str],
+}
+
+/// What a word stands for. It says where the word applies, and which keys it has.
+#[derive(Clone, Copy)]
+pub(super) enum Event {
+    /// A fault of a file in a test. It waits for requests; values with a key of their own are read later.
+    Fault(FaultKind),
+    /// Something on a modelled array.
+    Array(Read),
+    /// Something on the LUNs of `[array.pages]`.
+    Pages(Read),
+    /// Something on a LUN under raw load.
+    Lun(Read),
+}
+
+/// Reads what happens on an array.
+type Read = fn(&mut One<'_>) -> Result<Incident, Refusal>;
+
+use Event::{Array, Fault, Lun, Pages};
+
+pub(super) const WORDS: [Word; 30] = [
+    word("bit-flip", Fault(FaultKind::BitFlip), &[]),
+    word("two-bit-flip", Fault(FaultKind::TwoBitFlip), &[]),
+    word("zeroed", Fault(FaultKind::Zeroed), &[]),
+    word("stale-read", Fault(FaultKind::Stale), &[]),
+    word(
+        "misdirected-read",
+        Fault(FaultKind::MisdirectedRead(0)),
+        &["by"],
+    ),
+    word("short-read", Fault(FaultKind::ShortRead), &[]),
+    word("torn-write", Fault(FaultKind::Torn), &[]),
+    word("lost-write", Fault(FaultKind::Lost), &[]),
+    word(
+        "misdirected-write",
+        Fault(FaultKind::MisdirectedWrite(0)),
+        &["by"],
+    ),
+    word("io-error", Fault(FaultKind::DeviceError), &["only"]),
+    word("medium-error", Fault(FaultKind::MediumError), &[]),
+    word("no-space", Fault(FaultKind::NoSpace), &[]),
+    word("dropped-sync", Fault(FaultKind::DroppedSync), &[]),
+    word("stuck", Fault(FaultKind::Stuck), &["only"]),
+    word(
+        "slow",
+        Fault(FaultKind::Slow(Span::ZERO)),
+        &["only", "delay"],
+    ),
+    word("lun grows", Lun(|one| one.lun_grows()), &["lun", "size"]),
+    word(
+        "drive fails",
+        Array(|one| Ok(Incident::DriveFails(one.drive()?))),
+        &["drive"],
+    ),
+    word(
+        "drive slows",
+        Array(|one| one.drive_slows()),
+        &["drive", "times"],
+    ),
+    word(
+        "drive returns",
+        Array(|one| Ok(Incident::DriveReturns(one.drive()?))),
+        &["drive"],
+    ),
+    word(
+        "rebuild priority",
+        Array(|one| one.rebuild_priority()),
+        &["group", "priority"],
+    ),
+    word(
+        "pool grows",
+        Array(|one| one.pool_grows()),
+        &["group", "drive"],
+    ),
+    word(
+        "controller fails",
+        Array(|one| Ok(Incident::ControllerFails(one.controller()?))),
+        &["controller"],
+    ),
+    word(
+        "controller returns",
+        Array(|one| Ok(Incident::ControllerReturns(one.controller()?))),
+        &["controller"],
+    ),
+    word(
+        "battery lost",
+        Array(|one| one.of_battery(Incident::BatteryLost)),
+        &[],
+    ),
+    word(
+        "battery returns",
+        Array(|one| one.of_battery(Incident::BatteryReturns)),
+        &[],
+    ),
+    word(
+        "path down",
+        Array(|one| Ok(Incident::PathDown(one.path()?))),
+        &["path"],
+    ),
+    word(
+        "path up",
+        Array(|one| Ok(Incident::PathUp(one.path()?))),
+        &["path"],
+    ),
+    word("snapshot", Pages(|one| one.snapshot()), &["lun", "name"]),
+    word("remove lun", Pages(|one| one.remove_lun()), &["lun"]),
+    word("member joins", Pages(|one| one.member_joins()), &["member"]),
+];
+
+const fn word(word: &'static str, event: Event, more: &'static [&'static str]) -> Word {
+    Word { word, event, more }
+}
+
+impl Word {
+    pub(super) fn is_fault(&self) -> bool {
+        matches!(self.event, Fault(_))
+    }
+
+    /// Its keys, besides `what`.
+    pub(super) fn keys(&self) -> impl Iterator<Item = &'static str> {
+        let usual: &[&str] = match self.event {
+            Fault(FaultKind::DroppedSync) => &["file", "after", "times"],
+            Fault(_) => &["file", "page", "offset", "length", "after", "times"],
+            Array(_) => &["at", "array", "member"],
+            Pages(_) | Lun(_) => &["at", "array"],
+        };
+        usual.iter().chain(self.more).copied()
+    }
+}
+
+/// The row of `word`, which is one of them.
+pub(super) fn find(word: &str) -> &'static Word {
+    let mut all = WORDS.iter();
+    all.find(|one| one.word == word)
+        .expect("a word of the list")
+}
