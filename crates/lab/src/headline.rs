@@ -1,8 +1,8 @@
-//! The figures of a result that published tests print, over all servers.
+//! The figures that published tests print, over all servers.
 
 use brunt_report::result::{IoNumbers, RunResult};
 
-/// What a published test prints of its I/O; a mean without I/O is not a number.
+/// I/O figures as published tests print them; a mean without I/O is NaN.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Headline {
     /// Database reads and writes per second.
@@ -11,26 +11,26 @@ pub struct Headline {
     pub reads_per_s: f64,
     /// Database writes per second.
     pub writes_per_s: f64,
-    /// Mean of database reads.
+    /// Mean latency of database reads, in milliseconds.
     pub read_ms: f64,
-    /// Mean of database writes.
+    /// Mean latency of database writes, in milliseconds.
     pub write_ms: f64,
-    /// Log writes, without formatting: what the engine's counters show.
+    /// Log writes without formatting, as the engine's counters show them.
     pub log: LogFigures,
-    /// Log writes and formatting: what a counter of the volume shows.
+    /// Log writes and formatting, as a counter of the volume shows them.
     pub log_volume: LogFigures,
-    /// How busy the busiest group of drives was, 0 to 1.
+    /// Utilisation of the busiest group of drives, 0 to 1.
     pub utilisation: f64,
 }
 
 /// Log writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LogFigures {
-    /// How many per second.
+    /// Writes per second.
     pub per_s: f64,
-    /// Their mean latency.
+    /// Mean latency, in milliseconds.
     pub ms: f64,
-    /// Their mean size.
+    /// Mean size, in bytes.
     pub bytes: f64,
 }
 

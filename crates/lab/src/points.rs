@@ -1,7 +1,7 @@
-//! Several simulations of one scenario, on all cores.
+//! Simulates several variants of one scenario, on all cores.
 //!
-//! Each point is a world of its own, so their order and the number of cores change nothing but the time it takes. A point that
-//! the scenario's own checks refuse is a result, too: it says why, and the others go on.
+//! Each point is a world of its own, so order and number of cores affect only the running time. A point that the scenario's checks
+//! refuse is also a result: it states the reason, and the others continue.
 
 use std::num::NonZero;
 use std::sync::Mutex;
@@ -14,23 +14,23 @@ use brunt_scenario::{Document, Override, Refusal};
 
 use crate::{Headline, LabError, Options, predict};
 
-/// What came of a point.
+/// The result of a point.
 #[derive(Clone, Debug)]
 pub enum Tried {
-    /// It was simulated.
+    /// The point was simulated.
     Simulated(Box<Judged>),
-    /// The scenario is refused with these values.
+    /// The scenario was refused with these values.
     Refused(Refusal),
 }
 
-/// A point that was simulated.
+/// The result of a simulated point.
 #[derive(Clone, Debug)]
 pub struct Judged {
     /// Its figures.
     pub headline: Headline,
-    /// What its result says.
+    /// The verdict.
     pub verdict: Verdict,
-    /// The same in a sentence.
+    /// The verdict in a sentence.
     pub sentence: String,
     /// The rules that failed.
     pub failed: Vec<Rule>,
@@ -58,7 +58,7 @@ impl Tried {
             .is_some_and(|judged| judged.verdict == Verdict::Pass)
     }
 
-    /// What came of the simulation, if there was one.
+    /// The result of the simulation, if there was one.
     pub fn judged(&self) -> Option<&Judged> {
         match self {
             Self::Simulated(judged) => Some(judged),
@@ -67,23 +67,23 @@ impl Tried {
     }
 }
 
-/// A scenario that is simulated with different values.
+/// A scenario to simulate with different values.
 #[derive(Clone, Copy, Debug)]
 pub struct Points<'a> {
     /// The scenario.
     pub document: &'a Document,
-    /// What every point replaces.
+    /// Replacements that apply to every point.
     pub overrides: &'a [Override],
-    /// How each is simulated.
+    /// How each point is simulated.
     pub options: &'a Options,
 }
 
 impl Points<'_> {
-    /// Simulates a point for each of `values`; nothing comes of those that were not carried through when somebody asked to
-    /// stop. `told` hears how many are done.
+    /// Simulates a point for each of `values`; points that a stop interrupts yield `None`. `told` receives the number of finished
+    /// points.
     ///
     /// # Errors
-    /// [`LabError`] of a point that could not be simulated for another reason than its value.
+    /// [`LabError`] of a point that failed for another reason than its value.
     pub fn simulate(
         &self,
         values: &[Override],
@@ -99,7 +99,7 @@ impl Points<'_> {
                 scope.spawn(|| {
                     while let Some(at) = take(&next, values.len(), stop) {
                         match self.one(&values[at], stop) {
-                            // Stopped half way, it shows nothing.
+                            // An interrupted point shows nothing.
                             Ok(_) if stop.is_asked() => {}
                             Ok(tried) => lock(&results)[at] = Some(tried),
                             Err(error) => *lock(&failure) = Some(error),
@@ -127,7 +127,7 @@ impl Points<'_> {
     }
 }
 
-/// The number of the next point; none when all are taken, or nobody wants more.
+/// The number of the next point; `None` when all are taken, or after a stop.
 fn take(next: &AtomicUsize, count: usize, stop: &Stop) -> Option<usize> {
     let at = next.fetch_add(1, Ordering::Relaxed);
     (at < count && !stop.is_asked()).then_some(at)
@@ -141,7 +141,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 pub(crate) mod tests {
     use super::*;
 
-    /// A point of which only the verdict is known.
+    /// A point with a verdict and no other results.
     pub(crate) fn tried(verdict: Verdict) -> Tried {
         Tried::Simulated(Box::new(Judged {
             headline: Headline::default(),

@@ -1,11 +1,12 @@
-//! The largest number of mailboxes for which every rule holds, and what ends it.
+//! The largest number of mailboxes for which every rule holds, and what limits it.
 //!
-//! Doubled until a rule fails or databases do not fit, then narrowed down, as many points at once as there are cores. That
-//! assumes what holds for storage in general: what bears a number bears a smaller one. The result is good to `NEAR`.
+//! The number is doubled until a rule fails or databases do not fit, then narrowed down, with as many points at once as there are
+//! cores. This assumes what holds for storage in general: storage that passes with a number also passes with a smaller one. The
+//! result is accurate to `NEAR`.
 //!
 //! ```text
-//!   passes passes passes | fails fails      speed is the limit: the smallest that fails says which rule, where, by how much
-//!   passes passes passes | no room          room is the limit, and how fast storage of this kind is remains open
+//!   passes passes passes | fails fails      performance is the limit: the smallest that fails shows which rule, where, by how much
+//!   passes passes passes | no room          capacity is the limit; the performance limit remains unknown
 //! ```
 
 use std::collections::BTreeMap;
@@ -16,29 +17,29 @@ use brunt_scenario::Override;
 
 use crate::{LabError, Points, Tried};
 
-/// The key that is varied.
+/// The key that varies.
 pub const MAILBOXES: &str = "mailboxes.count";
 
-/// How near the largest that passes and the smallest that does not are in the end, as a share.
+/// Final distance between the largest number that passes and the smallest that does not, as a share.
 const NEAR: f64 = 0.02;
 const DOUBLINGS_MAX: u32 = 20;
 
-/// What was found.
+/// The results of a search.
 #[derive(Debug, Default)]
 pub struct Found {
-    /// What came of each number.
+    /// The result for each number.
     pub tried: BTreeMap<u64, Tried>,
 }
 
 impl Found {
-    /// The largest number that passed; nothing when none did.
+    /// The largest number that passed; `None` when none did.
     pub fn passes(&self) -> Option<u64> {
         let passed = self.tried.iter().filter(|(_, tried)| tried.passed());
         passed.map(|(count, _)| *count).max()
     }
 
-    /// The smallest number above it that did not pass, and why: a small system may fail for another reason than that it bears
-    /// too much.
+    /// The smallest larger number that did not pass, and its result. A number below it may have failed too: a small system may fail
+    /// for other reasons than load.
     pub fn fails(&self) -> Option<(u64, &Tried)> {
         let above = self.passes().map_or(0, |passes| passes + 1);
         let first = self.tried.range(above..).next();
@@ -57,7 +58,7 @@ impl Found {
     }
 }
 
-/// Looks for it in the scenario of `points`, from `first` on.
+/// Searches the scenario of `points`, starting at `first`.
 ///
 /// # Errors
 /// [`LabError`] when it cannot be simulated.
@@ -85,7 +86,7 @@ pub fn search(
     Ok(search.found)
 }
 
-/// Simulates several numbers of mailboxes; nothing comes of those that were stopped.
+/// Simulates several numbers of mailboxes; stopped ones yield `None`.
 type All<'a> = dyn Fn(&[u64]) -> Result<Vec<Option<Tried>>, LabError> + 'a;
 
 struct Search<'a> {
@@ -157,7 +158,7 @@ mod tests {
         }
     }
 
-    /// What is found from `first` on where `of` says what comes of a number.
+    /// The result of a search from `first` on, where `of` gives the result of a number.
     fn searched(first: u64, of: impl Fn(u64) -> Tried) -> Found {
         let all = |counts: &[u64]| Ok(counts.iter().map(|count| Some(of(*count))).collect());
         let mut search = Search {
@@ -183,7 +184,7 @@ mod tests {
 
     #[test]
     fn where_room_ends_the_answer_is_the_last_that_fits() {
-        // Both thirds of the first interval differ: 2,223 fits, 2,445 does not.
+        // The two inner points of the first interval differ: 2,223 fits, 2,445 does not.
         let found = searched(2_000, |count| match count {
             0..=2_430 => tried(true),
             _ => no_room(),

@@ -11,7 +11,7 @@ fn seconds(latencies: &Latencies) -> f64 {
     mean * latencies.count() as f64
 }
 
-/// The shares of one server; nothing when it did not collect.
+/// The shares of one server; `None` without a collection.
 pub(crate) fn of(plan: &Plan, run: &TestRun) -> Option<SessionTime> {
     let collected = run.collected.as_ref()?;
     let whole = f64::from(plan.sessions) * collected.length.as_seconds();
@@ -20,7 +20,7 @@ pub(crate) fn of(plan: &Plan, run: &TestRun) -> Option<SessionTime> {
     }
     let operations = run.operation_latencies().from_actual_start;
     let active = (seconds(&operations) / whole).min(1.0);
-    // An operation has ended when it computes.
+    // The computing comes after the end of an operation.
     let computing = plan.load.cost.as_seconds() * operations.count() as f64 / whole;
     let computing = computing.min(1.0 - active);
     let reads: f64 = run.board.with(|meters| {
@@ -36,7 +36,7 @@ pub(crate) fn of(plan: &Plan, run: &TestRun) -> Option<SessionTime> {
     })
 }
 
-/// All servers together; every one of them has as many sessions.
+/// The mean over all servers, which have the same number of sessions.
 pub(crate) fn mean(all: &[Option<SessionTime>]) -> Option<SessionTime> {
     let all: Vec<SessionTime> = all.iter().flatten().copied().collect();
     let count = all.len() as f64;

@@ -1,10 +1,10 @@
-//! What a run tells while it goes on, and how it is told to stop.
+//! News of a run while it goes on, and the request to stop it.
 //!
-//! A run knows no terminal and no file. It calls a [`Listener`] with news; the program draws bars or prints lines, takes
-//! the kernel's counters when the collection begins and ends, and writes the test log.
+//! A run knows no terminal and no file. It calls a [`Listener`] with news. The program draws bars or prints lines, reads the
+//! kernel's counters when the collection begins and ends, and writes the test log.
 //!
-//! A run folder keeps the news as `news.jsonl`, one [`NewsLine`] a line behind a head that names [`NEWS_SCHEMA`]. [`Thinned`] leaves out
-//! what is said many times a minute.
+//! A run folder keeps the news in `news.jsonl`: a head that names [`NEWS_SCHEMA`], then one [`NewsLine`] per line. [`Thinned`]
+//! leaves out frequent progress reports.
 
 pub(crate) mod in_json;
 
@@ -20,23 +20,23 @@ use serde::{Deserialize, Serialize};
 use crate::phases::places::Kept;
 use crate::sampling::Recorded;
 
-/// Name and version of the stream of news. Kinds of news and their fields are only added, so a reader skips what it does not know.
+/// Name and version of the stream of news. Kinds of news and their fields are only added; a reader skips unknown ones.
 pub const NEWS_SCHEMA: &str = "brunt.news/1";
 
-/// What happens. In JSON `news` says which, and names of fields end in their unit.
+/// An event of a run. In JSON `news` names its kind, and field names end in their unit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "news", rename_all = "snake_case")]
 pub enum News {
-    /// A line for the test log.
+    /// A note for the test log.
     Note {
-        /// The line.
+        /// The text.
         text: String,
     },
-    /// The databases to work on are chosen.
+    /// The databases of the test are decided.
     Databases {
-        /// Databases of earlier runs that are opened.
+        /// Databases of earlier runs, to be opened.
         open: Vec<Kept>,
-        /// Sizes of those that are created.
+        /// Sizes of the databases to be created.
         #[serde(rename = "create_bytes", with = "in_json::sizes")]
         create: Vec<ByteSize>,
     },
@@ -58,12 +58,12 @@ pub enum News {
         #[serde(rename = "took_s", with = "in_json::seconds")]
         took: Span,
     },
-    /// Databases of an earlier run are being read to learn which records they hold.
+    /// The records of an earlier run's databases are being surveyed.
     Surveying {
         /// Records found.
         records: u64,
     },
-    /// Databases are ready; sessions wait for the time at which they are to begin.
+    /// Databases are ready; sessions wait for their common start.
     Waiting {
         /// How long they will wait.
         #[serde(rename = "left_s", with = "in_json::seconds")]
@@ -71,7 +71,7 @@ pub enum News {
     },
     /// Sessions begin.
     Dispatching,
-    /// Sessions run, nothing counts yet.
+    /// Sessions run, but nothing counts yet.
     WarmingUp {
         /// Bytes in the cache.
         #[serde(rename = "filled_bytes", with = "in_json::bytes")]
@@ -80,17 +80,17 @@ pub enum News {
         #[serde(rename = "wanted_bytes", with = "in_json::bytes")]
         wanted: ByteSize,
     },
-    /// The cache is full, and the test waits for something else before it collects.
+    /// The cache is full, but another condition for the collection is not met yet.
     Settling {
-        /// How far it is, 0 to 1.
+        /// Progress, 0 to 1.
         share: f64,
-        /// What it is.
+        /// The condition.
         what: String,
-        /// How long it will still take at most, where it may end sooner.
+        /// Maximum remaining time, if it may end sooner.
         #[serde(rename = "at_most_s", with = "in_json::maybe_seconds")]
         at_most: Option<Span>,
     },
-    /// Prerequisites are met.
+    /// The warm-up is over.
     WarmedUp {
         /// Bytes in the cache.
         #[serde(rename = "filled_bytes", with = "in_json::bytes")]
@@ -102,14 +102,14 @@ pub enum News {
         #[serde(rename = "took_s", with = "in_json::seconds")]
         took: Span,
     },
-    /// A trial of the search for sessions runs.
+    /// Tuning begins a trial.
     Tuning {
         /// The number of the trial, from 1.
         trial: usize,
-        /// Sessions in it.
+        /// Sessions of the trial.
         sessions: u32,
     },
-    /// A trial of the search has ended.
+    /// A trial of tuning has ended.
     Tried(Trial),
     /// From now on everything counts.
     CollectionStarted,
@@ -133,28 +133,28 @@ pub enum News {
     },
     /// Sessions write logs that will be replayed.
     GeneratingLogs {
-        /// Log files of the instance that has fewest.
+        /// Log files of the instance with the fewest.
         done: u32,
-        /// Log files that each is to have.
+        /// Log files wanted of each instance.
         wanted: u32,
     },
     /// Databases are being recovered.
     Recovering {
-        /// Log files replayed, of all instances.
+        /// Log files replayed, over all instances.
         done: u32,
-        /// Log files to replay, as far as it is known yet.
+        /// Log files to replay, as far as known.
         logs: u32,
     },
     /// Sessions run and count.
     Testing(Live),
-    /// Nothing counts any more.
+    /// The collection is over.
     CollectionEnded,
     /// Sessions have ended; dirty pages are written.
     Closing {
         /// Bytes written.
         #[serde(rename = "done_bytes", with = "in_json::bytes")]
         done: ByteSize,
-        /// Bytes that were dirty when it began.
+        /// Dirty bytes at the beginning.
         #[serde(rename = "total_bytes", with = "in_json::bytes")]
         total: ByteSize,
     },
@@ -174,7 +174,7 @@ pub enum News {
         /// Records to compare.
         total: u64,
     },
-    /// Everything was verified.
+    /// Verification is over.
     Verified {
         /// How long it took, files and records.
         #[serde(rename = "took_s", with = "in_json::seconds")]
@@ -182,27 +182,27 @@ pub enum News {
     },
 }
 
-/// The state of a test while it runs; rates and latencies are those of the running sample.
+/// The state of a running test; rates and latencies are those of the running sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Live {
-    /// Since the collection began.
+    /// Time since the collection began.
     #[serde(rename = "elapsed_s", with = "in_json::seconds")]
     pub elapsed: Span,
-    /// How long it will be.
+    /// Length of the collection.
     #[serde(rename = "duration_s", with = "in_json::seconds")]
     pub duration: Span,
     /// Database reads and writes per second.
     pub io_per_s: f64,
-    /// Mean of database reads.
+    /// Mean latency of database reads.
     #[serde(rename = "read_ms", with = "in_json::maybe_millis")]
     pub read: Option<Span>,
-    /// 99th percentile of database reads.
+    /// p99 of database reads.
     #[serde(rename = "read_ms_p99", with = "in_json::maybe_millis")]
     pub read_p99: Option<Span>,
-    /// Mean of database writes.
+    /// Mean latency of database writes.
     #[serde(rename = "write_ms", with = "in_json::maybe_millis")]
     pub write: Option<Span>,
-    /// Mean of log writes.
+    /// Mean latency of log writes.
     #[serde(rename = "log_write_ms", with = "in_json::maybe_millis")]
     pub log_write: Option<Span>,
     /// Page-fault stalls since the collection began.
@@ -214,15 +214,15 @@ pub struct Live {
 /// A line of `news.jsonl`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NewsLine {
-    /// When.
+    /// The time.
     pub at: Timestamp,
-    /// What.
+    /// The news.
     #[serde(flatten)]
     pub news: News,
 }
 
 impl News {
-    /// Whether the same is said again and again while something goes on.
+    /// Whether the news is a repeated progress report.
     pub fn is_progress(&self) -> bool {
         match self {
             Self::Creating { .. }
@@ -252,7 +252,7 @@ impl News {
     }
 }
 
-/// Thins out a stream: of progress only the first of each kind in a row, and then one every so often.
+/// Thins out a stream: keeps the first of consecutive progress reports of a kind, and then one per interval.
 #[derive(Debug)]
 pub struct Thinned {
     every: Span,
@@ -260,12 +260,12 @@ pub struct Thinned {
 }
 
 impl Thinned {
-    /// Progress is said at most once in `every`.
+    /// Keeps progress reports at least `every` apart.
     pub fn to(every: Span) -> Self {
         Self { every, last: None }
     }
 
-    /// Whether `news` stays in the stream.
+    /// Whether to keep `news`.
     pub fn keeps(&mut self, at: Time, news: &News) -> bool {
         let kind = mem::discriminant(news);
         let is_repeated = self
@@ -279,22 +279,21 @@ impl Thinned {
     }
 }
 
-/// Hears the news of a test.
+/// Receives the news of a test.
 pub trait Listener {
-    /// Something happened at `at`. Must return soon: the engine waits.
+    /// Called for an event at `at`. Must return soon: the engine waits.
     fn tell(&self, at: Time, news: &News);
 
-    /// How often it wants to hear of a test under way. To look at all meters for it takes time.
+    /// How often it wants the state of a running test. Reading all meters takes time.
     fn wants_news_every(&self) -> Span {
         crate::phases::run::TELL
     }
 
-    /// A sample was closed, and these rows belong into the run's tables. Must return soon as well. Whoever keeps no tables
-    /// lets them go.
+    /// Called with the rows of a closed sample. Must return soon as well. A listener without tables ignores them.
     fn recorded(&self, _: &Recorded) {}
 }
 
-/// Tells nobody.
+/// Ignores all news.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Silence;
 
@@ -302,25 +301,25 @@ impl Listener for Silence {
     fn tell(&self, _: Time, _: &News) {}
 }
 
-/// Asks a run to end early, with a report. Any thread may ask, and signal handlers may set the flag it is made of;
-/// cloning gives another handle.
+/// A request to end a run early, with a report. Any thread may ask, and signal handlers may set the underlying flag. A clone is
+/// another handle.
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// Asks. Asking twice changes nothing.
+    /// Asks for a stop. Asking twice has no further effect.
     pub fn ask(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether anybody has asked.
+    /// Whether a stop was asked for.
     pub fn is_asked(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
 
 impl From<Arc<AtomicBool>> for Stop {
-    /// Whoever sets `flag` asks.
+    /// Setting `flag` asks for a stop.
     fn from(flag: Arc<AtomicBool>) -> Self {
         Self(flag)
     }

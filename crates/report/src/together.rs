@@ -1,10 +1,10 @@
 //! Several runs as one: the hosts of one system, tested at the same time.
 //!
-//! Only runs of different servers that were under load at the same moment are one test. What was never there at once is not
-//! added up: two runs of one host show what it does twice, and no more.
+//! Only runs of different servers that were under load at the same time are one test. Other runs are not added up: two runs of one
+//! host only show its performance twice.
 //!
-//! I/O adds up, latencies are weighed by their I/Os, rules and verdicts stay those of each host: the system passes when every
-//! host does. What is shown over time is laid over one another by the clock.
+//! I/O adds up, latencies are weighted by their I/Os, and rules and verdicts stay those of each host: the system passes when every
+//! host does. Samples are combined by the clock.
 
 mod over_time;
 
@@ -16,22 +16,22 @@ use crate::result::{
     step_of,
 };
 
-/// Runs that do not belong together.
+/// Why runs are not one test.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 pub enum TogetherError {
-    /// There is none.
+    /// There are no runs.
     #[error("there is no run to add up")]
     None,
     /// They are of different kinds.
     #[error("a {0} test and a {1} test cannot be added up")]
     Tests(String, String),
-    /// One is real and the other is not.
+    /// One is real and another is virtual.
     #[error("a run on real storage and one on modelled storage cannot be added up")]
     Worlds,
-    /// One of them is there twice.
+    /// A run is given twice.
     #[error("run {0} is named twice")]
     Twice(String),
-    /// Two of them are of one server.
+    /// Two of them are of the same server.
     #[error("more than one of them is of {0}, and a server is not added to itself")]
     OneServer(String),
     /// They did not overlap in time.
@@ -39,14 +39,14 @@ pub enum TogetherError {
     Times(String, String),
 }
 
-/// How far apart hosts may have begun and ended to collect. ESRP wants all servers of a system to run simultaneously;
-/// published ones begin within half a minute (EqualLogic PS5000XV, 2008).
+/// Maximum difference between the starts and ends of the hosts' collections. ESRP requires all servers of a system to run
+/// simultaneously; published runs begin within half a minute (EqualLogic PS5000XV, 2008).
 const APART_MAX_S: u64 = 30;
 
-/// All `runs` as one. A single run stays what it is.
+/// Combines all `runs` into one. A single run is returned unchanged.
 ///
 /// # Errors
-/// [`TogetherError`] when they do not belong together.
+/// [`TogetherError`] when they are not one test.
 pub fn together(mut runs: Vec<Run>) -> Result<Run, TogetherError> {
     are_one_test(&runs)?;
     if runs.len() == 1 {
@@ -92,7 +92,7 @@ pub fn are_one_test(runs: &[Run]) -> Result<(), TogetherError> {
     overlap(runs)
 }
 
-/// Whether all runs went on at some moment; virtual ones have no common clock.
+/// Checks that all runs overlap at some moment; virtual ones have no common clock.
 fn overlap(runs: &[Run]) -> Result<(), TogetherError> {
     if runs[0].result.world == World::Virtual {
         return Ok(());
@@ -107,8 +107,8 @@ fn overlap(runs: &[Run]) -> Result<(), TogetherError> {
     }
 }
 
-/// From when until when a run collected, in seconds; all of it when it did not come to that. A run of which no end is known
-/// ended with what it had collected.
+/// Start and end of a run's collection, in seconds; of the whole run if there was no collection. A run without a known end ended
+/// with its collection.
 fn span(run: &Run) -> (u64, u64) {
     let times = &run.result.times;
     let begin = times.collection_started.unwrap_or(times.started);
@@ -123,7 +123,7 @@ fn span(run: &Run) -> (u64, u64) {
     (begin.unix_seconds, end.unix_seconds)
 }
 
-/// What a run is called beside others.
+/// The label of a run among others.
 fn label(run: &Run) -> String {
     let names: Vec<&str> = run
         .result
@@ -181,13 +181,13 @@ fn storage(runs: &[Run], verdict: Verdict) -> Storage {
             found: tests()
                 .flat_map(|test| test.details.found.clone())
                 .collect(),
-            // Runs that were simulated apart have models of their own.
+            // Runs that were simulated separately have their own models.
             model: None,
         },
     }
 }
 
-/// One failure fails all; a run without an answer leaves nothing to judge.
+/// A single failure fails all; a run without an answer leaves nothing to judge.
 fn verdict(all: impl Iterator<Item = Verdict>) -> Verdict {
     let gravity = |verdict: &Verdict| match verdict {
         Verdict::Pass => 0,
@@ -218,7 +218,7 @@ fn reasons(runs: &[Run]) -> Vec<String> {
     reasons
 }
 
-/// Why the runs were not one test, if they were not; virtual ones have no common clock.
+/// Why the runs were not simultaneous, if they were not; virtual ones have no common clock.
 fn apart(runs: &[Run]) -> Option<String> {
     if runs[0].result.world == World::Virtual {
         return None;

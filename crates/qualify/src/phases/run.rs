@@ -6,9 +6,9 @@
 //!  RunError      RunError          +-------------------+----------+-- Broken: the rest is "not measured" ------+
 //! ```
 //!
-//! Until databases are open an error is an error and nothing more: [`RunError`]. From then on there is always a [`TestRun`],
-//! which says how far it came; what was measured until then is in it. Being stopped is one of those ends, and so is an I/O
-//! that never comes back: nobody waits for it, and what is open stays open.
+//! Until the databases are open an error is just an error: [`RunError`]. From then on there is always a [`TestRun`], which states
+//! how far the test came and holds the measurements until then. A stop is one of these endings, and so is an I/O that never
+//! completes: the test does not wait for it, and what is open stays open.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -39,20 +39,20 @@ use crate::truth::oracle::Oracle;
 use crate::truth::survey::survey;
 use crate::truth::verification;
 
-/// How often the director looks whether it is to stop, to sample, or to tell.
+/// How often the director checks whether to stop, to sample, or to report.
 pub(crate) const TICK: Span = Span::millis(50);
-/// How often the state of a test is told.
+/// How often the state of a test is reported.
 pub(crate) const TELL: Span = Span::millis(250);
-/// How often the director looks for I/Os that hang.
+/// How often the director checks for hung I/O.
 pub(crate) const LOOK: Span = Span::seconds(1);
 
-/// Records are compared for a tenth of the test's duration at most, but at least for so long.
+/// Records are compared for a tenth of the test's duration at most, but at least for this long.
 const RECORDS_TIME_MIN: Span = Span::seconds(30);
 
 /// Runs `plan` in `world`.
 ///
 /// # Errors
-/// [`RunError`] when it did not come to a test.
+/// [`RunError`] when no test was possible.
 pub async fn run(
     world: &World,
     plan: &Plan,
@@ -65,7 +65,7 @@ pub async fn run(
     .await
 }
 
-/// Puts a director over `world`, its faults and a record of what is in flight in between, and lets it do `work`.
+/// Runs `work` with a director over `world`; its faults and a recorder of I/O in flight are in between.
 pub(crate) async fn direct(
     world: &World,
     plan: &Plan,
@@ -86,7 +86,7 @@ pub(crate) async fn direct(
     work(&director).await
 }
 
-/// Leads a test through its phases.
+/// Takes a test through its phases.
 pub(crate) struct Director<'a> {
     pub(crate) world: &'a World,
     pub(crate) recorder: &'a FlightRecorder,
@@ -96,7 +96,7 @@ pub(crate) struct Director<'a> {
     pub(crate) stop: &'a Stop,
 }
 
-/// An I/O hangs, and what was to be done depends on it.
+/// An I/O hangs, and the pending work depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct GaveUp;
 
@@ -126,7 +126,7 @@ impl Director<'_> {
         Ok(run)
     }
 
-    /// Databases as the plan wants them, open, and the records in them.
+    /// Opens the databases of the plan and surveys their records.
     async fn open(&self) -> Result<(Rc<Server>, Vec<Population>), RunError> {
         let (world, plan) = (self.world, self.plan);
         let decisions = places::decide(world, plan).await?;
@@ -153,14 +153,14 @@ impl Director<'_> {
         match survey(world, &server, self.listener).await {
             Ok(populations) => Ok((server, populations)),
             Err(error) => {
-                // The reason is what counts; databases are recoverable anyway.
+                // The first error is the one to report; databases are recoverable anyway.
                 let _ = server.close().await;
                 Err(error)
             }
         }
     }
 
-    /// Finishes what an interrupted run has begun, removes what is to go, and says so.
+    /// Finishes what an interrupted run has begun, removes files as decided, and reports it.
     async fn put_in_order(&self, decisions: &[Decision]) -> Result<(), RunError> {
         for (instance, decision) in self.plan.instances.iter().zip(decisions) {
             if let Some(journal) = &decision.restore {
@@ -182,7 +182,7 @@ impl Director<'_> {
         Ok(())
     }
 
-    /// Waits for the time at which several hosts begin together.
+    /// Waits for the common start of several hosts.
     pub(crate) async fn wait_for_start(&self) {
         let Some(at) = self.plan.start_at else { return };
         let now = self.now();
@@ -199,7 +199,7 @@ impl Director<'_> {
         }
     }
 
-    /// Sessions at work, and a clean shutdown. What must be in the databases then, unless something went wrong.
+    /// Runs the sessions and shuts down cleanly. Returns what the databases must hold then; `None` if something went wrong.
     pub(crate) async fn work<T: Table>(
         &self,
         run: &mut TestRun,
@@ -244,7 +244,7 @@ impl Director<'_> {
         })
     }
 
-    /// Ends sessions and closes the server, as far as I/Os come back.
+    /// Ends sessions and closes the server, unless an I/O hangs.
     async fn shut_down<T: Table>(
         &self,
         load: &Load<T>,
@@ -254,7 +254,7 @@ impl Director<'_> {
         self.close(server).await
     }
 
-    /// Closes the server, as far as I/Os come back, and tells how much there is still to write.
+    /// Closes the server, unless an I/O hangs, and reports how much is still to be written.
     pub(crate) async fn close<T: Table>(
         &self,
         server: &Server<T>,
@@ -305,7 +305,7 @@ impl Director<'_> {
         self.tell(News::Verified { took });
     }
 
-    /// `None` when it was stopped on the way.
+    /// `None` when it was stopped.
     async fn verify_records(
         &self,
         oracles: Vec<Oracle>,
@@ -323,7 +323,7 @@ impl Director<'_> {
         Ok((!stop.is_asked()).then_some(found))
     }
 
-    /// Does `work` unless an I/O hangs meanwhile.
+    /// Runs `work` unless an I/O hangs meanwhile.
     pub(crate) async fn unless_hung<T>(&self, work: impl Future<Output = T>) -> Result<T, GaveUp> {
         let mut work = pin!(work);
         let mut alarm = Box::pin(self.world.sleep(LOOK));
@@ -342,7 +342,7 @@ impl Director<'_> {
         .await
     }
 
-    /// What hangs, in a sentence's end.
+    /// The hung I/O, as the end of a sentence.
     pub(crate) fn hung(&self) -> String {
         let hung = self.recorder.hung();
         format!(
@@ -356,7 +356,7 @@ impl Director<'_> {
         self.stop.is_asked() || load.is_over()
     }
 
-    /// What sessions at work need now and then: their pace, and an eye on the growth of databases.
+    /// Regular care for running sessions: their pace and the growth of databases.
     pub(crate) fn tend<T: Table>(&self, load: &mut Load<T>) {
         load.keep_pace(self.now());
         if let Some(note) = load.watch_growth(self.plan) {

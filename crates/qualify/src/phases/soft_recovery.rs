@@ -1,14 +1,14 @@
-//! Soft recovery: how long does it take to replay so many logs after a crash?
+//! Soft recovery: how long does it take to replay a number of logs after a crash?
 //!
 //! ```text
-//!   sessions write logs, the checkpoint stays behind --> everybody stops --> the server is left as a crash leaves it
+//!   sessions write logs, the checkpoint stays behind --> all sessions stop --> the server is abandoned as in a crash
 //!      --> opened again: redo and undo, instance by instance, timed --> closed --> every record compared
 //! ```
 //!
-//! Pages are written when they are old, as in any other test, but the checkpoint is held where it is, so that recovery replays all
-//! of the logs: it reads nearly every page that they changed, finds most of them done, and repeats what the end of the log says. That
-//! is how published recoveries went: they read a thousand pages a second and wrote seventeen (EMC, CX3-20 for 700 users, H2930, 2007).
-//! The log is durable to its end when the server is left: every record is known then, and lost ones show.
+//! Pages are written when they are old, as in any other test, but the checkpoint is held back, so that recovery replays all logs.
+//! It reads nearly every page that they changed, finds most changes done, and repeats those from the end of the log. Published
+//! recoveries behaved the same: they read a thousand pages a second and wrote seventeen (EMC, CX3-20 for 700 users, H2930, 2007).
+//! The log is durable to its end when the server is abandoned, so every record is known then, and lost ones are detected.
 
 use std::rc::Rc;
 
@@ -26,7 +26,7 @@ use crate::server::{Server, Table};
 use crate::truth::verification;
 
 impl Director<'_> {
-    /// The test itself. What must be in the databases then, unless something went wrong.
+    /// Runs the test. Returns what the databases must hold then; `None` if something went wrong.
     pub(crate) async fn recover<T: Table>(
         &self,
         run: &mut TestRun,
@@ -64,7 +64,7 @@ impl Director<'_> {
         }
     }
 
-    /// Lets sessions write until every instance has as many logs as are wanted. Whether they did.
+    /// Runs sessions until every instance has as many logs as wanted; returns whether they do.
     async fn generate<T: Table>(
         &self,
         run: &mut TestRun,
@@ -74,7 +74,8 @@ impl Director<'_> {
         let (board, page) = (server.board(), self.plan.engine.page.bytes_u64());
         let first = server.generations();
         let begun = self.now();
-        // Pages that leave a small cache would take it along otherwise, and there would be less to replay than was written.
+        // Otherwise pages evicted from a small cache would advance the checkpoint, and recovery would replay fewer logs than were
+        // written.
         server
             .instances()
             .iter()
@@ -119,7 +120,7 @@ impl Director<'_> {
         enough
     }
 
-    /// A clean end without a recovery, and why.
+    /// Ends the test cleanly without a recovery; returns the reason.
     async fn ended_early<T: Table>(
         &self,
         run: &TestRun,

@@ -1,6 +1,6 @@
-//! What a test leaves behind, before it is judged.
+//! The raw output of a test, before it is judged.
 //!
-//! A test that ends early leaves what it had measured until then; [`Ending`] says how far it came.
+//! A test that ends early keeps its measurements until then; [`Ending`] states how far it came.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -31,18 +31,18 @@ pub struct BackedUp {
     pub database: usize,
     /// Bytes of its file.
     pub bytes: ByteSize,
-    /// How long it took.
+    /// Duration of the read.
     pub took: Span,
 }
 
-/// What restoring all databases took.
+/// The cost of restoring all databases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Restored {
     /// Bytes copied, logs included.
     pub bytes: u64,
-    /// How long copying took.
+    /// Duration of copying.
     pub copied: Span,
-    /// The same with recovery.
+    /// Duration including recovery.
     pub took: Span,
 }
 
@@ -53,23 +53,23 @@ pub struct Recovered {
     pub instance: usize,
     /// Log files replayed.
     pub logs: u32,
-    /// How long it took, until its databases could be used.
+    /// Duration until its databases could be used.
     pub took: Span,
 }
 
-/// Everything a test left behind, before it is judged.
+/// The complete output of a test, before it is judged.
 pub struct TestRun {
     /// How it ended.
     pub ending: Ending,
     /// When it began.
     pub started: Time,
-    /// Sessions in the pool: those of the plan, or those that were found.
+    /// Sessions in the pool: those of the plan, or those found by tuning.
     pub sessions: u32,
-    /// What was to be reached: what the plan says, or a share of the maximum that was found.
+    /// The rate to reach: that of the plan, or a share of the maximum that tuning found.
     pub target: Option<Target>,
-    /// How sessions were looked for, if they were.
+    /// The trials of tuning, if there was any.
     pub tuning: Option<Tuning>,
-    /// What was collected; nothing when it never came to that.
+    /// The collection; `None` when it never began.
     pub collected: Option<Collected>,
     /// The engine's counters.
     pub board: Rc<MeterBoard>,
@@ -79,38 +79,38 @@ pub struct TestRun {
     pub last: Vec<ByteSize>,
     /// Batches on each instance.
     pub batches: Vec<u64>,
-    /// Operations that took place, in the order of [`Kind::ALL`].
+    /// Committed operations, in the order of [`Kind::ALL`].
     pub operations: [u64; Kind::ALL.len()],
-    /// What sessions met with.
+    /// Counts and findings of the sessions.
     pub log: Log,
-    /// I/Os that failed and pages that were bad, and the first of them.
+    /// Number of failed I/Os and bad pages, and the first of them.
     pub errors: (u64, String),
-    /// What was wrong with the storage, whoever met it.
+    /// Faults of the storage, from all sources.
     pub found: Found,
-    /// What was to go wrong on purpose, and how often it did.
+    /// The injected faults, and how often they struck.
     pub injected: Vec<Injected>,
     /// Databases read for a backup.
     pub backups: Vec<BackedUp>,
-    /// What restoring them took.
+    /// The cost of restoring the databases.
     pub restored: Option<Restored>,
-    /// Whether it came to what a test of recovery or restoring is about.
+    /// Whether a test of recovery or restoring got to that part.
     pub attempted: bool,
-    /// Instances that were recovered, in tests that are about that.
+    /// Recovered instances, in tests of recovery.
     pub recoveries: Vec<Recovered>,
     /// I/Os that hung.
     pub hung: Hung,
-    /// How late tasks of the program were when their time had come, during the collection.
+    /// How late the program's tasks ran during the collection.
     pub delays: Latencies,
-    /// What was found in files.
+    /// Results of verifying files.
     pub files: Option<Files>,
-    /// What was found in records.
+    /// Results of verifying records.
     pub records: Option<RecordsVerified>,
     /// When it ended.
     pub ended: Time,
 }
 
 impl TestRun {
-    /// A test of `plan` of which nothing is known but that it began.
+    /// A test of `plan` that has begun, without any results.
     pub fn unfinished(plan: &Plan, started: Time) -> Self {
         let board = MeterBoard::new(plan.databases().count(), plan.instances.len());
         Self {
@@ -165,7 +165,7 @@ impl TestRun {
         self.tuning.as_ref().is_some_and(|t| t.is_contradictory)
     }
 
-    /// How a test ends that met errors: it was carried through if it lasted to its end.
+    /// The ending of a test with errors: complete if it ran for its full length.
     pub(crate) fn broken_by_errors(&self, plan: &Plan) -> Ending {
         let collected = self.collected.as_ref();
         match (&self.log.first_error, collected) {
@@ -175,7 +175,7 @@ impl TestRun {
         }
     }
 
-    /// Counts what is the storage's fault: a full volume is not.
+    /// Counts faults of the storage; a full volume is not one.
     pub(crate) fn note_errors(&mut self, failure: Option<EngineError>) {
         self.found.absorb(&self.log.found);
         failure.iter().for_each(|error| self.found.note(error));
@@ -188,7 +188,7 @@ impl TestRun {
         }
     }
 
-    /// Bad pages that background maintenance has found count as well, whoever met them too.
+    /// Adds bad pages that background maintenance has found.
     pub(crate) fn note_maintenance(&mut self, scans: &[Maintenance]) {
         let bad = scans.iter().map(|scan| scan.findings().bad);
         for error in bad.flat_map(BTreeMap::into_values) {

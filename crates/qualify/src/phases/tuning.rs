@@ -1,21 +1,21 @@
-//! Finding the sessions before the test: short trials on the warm server, led by [`brunt_workload::tuning`].
+//! Finds the sessions before the test: short trials on the warm server, controlled by [`brunt_workload::tuning`].
 //!
 //! ```text
-//!    warm up --> trial --> trial --> ... --> long trial --> collect, with the sessions that were found
+//!    warm up --> trial --> trial --> ... --> long trial --> collect, with the sessions found
 //!                settle, then count for a window               |
-//!                                                              `--> none found: the test is not begun, and says why,
-//!                                                                   what was tried, and what the nearest was
+//!                                                              `--> none found: the test is not begun; the result states why,
+//!                                                                   what was tried, and what came nearest
 //! ```
 //!
-//! With a target the trials are paced as the test will be, and the fewest sessions are wanted that keep that pace. Without one
-//! they run in a closed loop, and the most I/O is wanted that stays below the limits; a test at a share of that maximum is then
-//! paced at it. When no number of sessions keeps the pace of a target, the maximum is looked for all the same: it says how near
-//! the storage comes, or that the storage can do it and the tester could not.
+//! With a target the trials are paced like the test, and tuning looks for the fewest sessions that keep that pace. Without one they
+//! run in a closed loop, and it looks for the highest rate below the limits; a test at a share of that maximum is then paced at it.
+//! When no number of sessions keeps the pace of a target, tuning looks for the maximum all the same: it shows how near the storage
+//! comes, or that the storage could do it and the tester could not.
 //!
-//! The storage fails only by what it did. Trials that contradict one another leave it inconclusive.
+//! The storage fails only for its own faults. Trials that contradict one another leave the result inconclusive.
 //!
-//! A trial counts as its worst: the slowest database, the slowest log, page-fault stalls, each in parts of its limit for the
-//! average of a test. Operations of a trial are not judged, but what they meet with (errors, lost records) is.
+//! A trial counts by its worst value: the slowest database, the slowest log, page-fault stalls, each as a share of its limit for
+//! the average of a test. Latencies of operations in a trial are not judged, but their errors and wrong records are.
 
 use std::rc::Rc;
 
@@ -34,26 +34,26 @@ use crate::progress::News;
 use crate::sampling::discard;
 use crate::server::{Server, Table};
 
-/// A trial counts for this part of the test.
+/// A trial counts for one part in this many of the test.
 const WINDOW_PART: u64 = 20;
-/// But at least for so long, and at most.
+/// Minimum and maximum length of that window.
 const WINDOWS: (Span, Span) = (Span::seconds(3), Span::seconds(30));
-/// A long trial is so many windows.
+/// Length of a long trial, in windows.
 const LONG: u64 = 3;
-/// The most sessions that are tried.
+/// Maximum number of sessions that are tried.
 const SESSIONS_MAX: u32 = 4_096;
-/// Of an operation's service time, this part may be spent waiting for a session. Our choice: more of it would be latency that
-/// the storage is not guilty of.
+/// Share of an operation's service time that it may wait for a session. Our choice: a longer wait would be latency that the storage
+/// did not cause.
 const WAIT_SHARE: f64 = 0.25;
-/// But waiting for this long is never too much: a busy host runs a task a millisecond late, which is half a dozen service times
-/// on flash and says nothing of the storage. Our choice, as is the next.
+/// A wait up to this long is never too much: a busy host runs a task a millisecond late, which is half a dozen service times on
+/// flash and says nothing about the storage. Our choice, as is the next.
 const WAIT_FLOOR: Span = Span::millis(1);
-/// Nor is this part of the gap between two operations of the pace: a pace that slow is kept however late each of them begins.
+/// Likewise this share of the gap between two operations of the pace: such a slow pace is kept even if each operation begins late.
 const WAIT_GAP_SHARE: f64 = 0.01;
-/// A new pace has so many windows to be found.
+/// Number of windows in which a new pace must settle.
 const PACE_WINDOWS: u64 = 10;
 
-/// What a trial measured.
+/// The measurements of a trial.
 #[derive(Clone, Copy, Debug, Default)]
 struct Measured {
     reading: Reading,
@@ -62,19 +62,19 @@ struct Measured {
     stalls_per_s: f64,
 }
 
-/// How a search ended.
+/// The outcome of a search.
 enum Search {
     Found {
         sessions: u32,
         io_per_s: f64,
     },
     None(Why),
-    /// The test is over, or nobody can go on.
+    /// The test is over, or the sessions cannot continue.
     Over,
 }
 
 impl Director<'_> {
-    /// Finds the sessions, and goes on with them.
+    /// Finds the sessions, and continues with them.
     ///
     /// # Errors
     /// Why there are none, in words.
@@ -130,7 +130,7 @@ impl Director<'_> {
         Ok(())
     }
 
-    /// Why nothing was found, with what comes nearest.
+    /// Why nothing was found, and what came nearest.
     async fn none_found<T: Table>(
         &self,
         goal: Goal,
@@ -168,7 +168,7 @@ impl Director<'_> {
         loop {
             let (sessions, long) = match tuner.next() {
                 Step::Try { sessions, long } => (sessions, long),
-                // Its long trial was the last one: these sessions are at work.
+                // The last trial was its long one: these sessions are still running.
                 Step::Found { sessions, reading } => {
                     return Ok(Search::Found {
                         sessions,
@@ -178,7 +178,7 @@ impl Director<'_> {
                 Step::Failed(why) => return Ok(Search::None(why)),
             };
             if sessions_now != Some(sessions) {
-                // What the last trial has learnt of the pace is good for the next.
+                // The pace learnt in the last trial is the start for the next.
                 let pacer = pacer.map(|first| load.pacer().unwrap_or(first));
                 self.restart(server, load, sessions, pacer).await?;
                 sessions_now = Some(sessions);
@@ -205,7 +205,7 @@ impl Director<'_> {
         }
     }
 
-    /// Other sessions on the same databases.
+    /// Starts another number of sessions on the same databases.
     async fn restart<T: Table>(
         &self,
         server: &Rc<Server<T>>,
@@ -224,7 +224,7 @@ impl Director<'_> {
         part.clamp(WINDOWS.0, WINDOWS.1)
     }
 
-    /// Lets sessions settle, then counts. Nothing when the test is over meanwhile.
+    /// Lets sessions settle, then counts. `None` when the test ends meanwhile.
     async fn trial<T: Table>(
         &self,
         server: &Server<T>,
@@ -232,7 +232,7 @@ impl Director<'_> {
         (number, sessions, long): (usize, u32, bool),
     ) -> Option<Measured> {
         if long {
-            // The answer has to hold at the pace of the test.
+            // The result must hold at the pace of the test.
             self.find_pace(load).await;
         }
         let window = self.window();
@@ -258,7 +258,7 @@ impl Director<'_> {
         Some(measured)
     }
 
-    /// Lets sessions work for so long.
+    /// Lets sessions run for this long.
     async fn go_on<T: Table>(&self, load: &mut Load<T>, span: Span, news: &News) -> Option<()> {
         let end = self.now() + span;
         while self.now() < end {
@@ -272,7 +272,7 @@ impl Director<'_> {
         Some(())
     }
 
-    /// Waits until a new pace has found its place, but not for ever.
+    /// Waits for a new pace to settle, but not forever.
     async fn find_pace<T: Table>(&self, load: &mut Load<T>) {
         let by = self.now() + self.window() * PACE_WINDOWS;
         while !load.is_settled() && self.now() < by && !self.is_over(load) {
@@ -318,7 +318,7 @@ impl Director<'_> {
     }
 }
 
-/// The operations since they were last taken.
+/// The operations since the last call.
 fn operations<T: Table>(load: &Load<T>) -> OperationLatencies {
     let mut all = OperationLatencies::default();
     for instance in load.sessions.take_latencies() {
@@ -327,8 +327,8 @@ fn operations<T: Table>(load: &Load<T>) -> OperationLatencies {
     all
 }
 
-/// How far sessions are behind a pace with this `gap` between two operations: what operations wait for a session, in parts of
-/// what is allowed. An operation that has not begun when the trial ends has waited until then.
+/// How far sessions are behind a pace with this `gap` between two operations: the wait of operations for a session, as a multiple
+/// of the allowed wait. An operation that has not begun when the trial ends has waited until then.
 fn late(operations: &OperationLatencies, gap: Span) -> f64 {
     let mean =
         |latencies: &brunt_stats::Latencies| latencies.mean().unwrap_or_default().as_seconds();
@@ -342,8 +342,8 @@ fn late(operations: &OperationLatencies, gap: Span) -> f64 {
     waited / allowed.into_iter().fold(0.0, f64::max)
 }
 
-/// Why no sessions were found for `asked` I/Os per second, and whether trials contradict one another. With a pace, `maximum` is
-/// how the search without one ended.
+/// Why no sessions were found for `asked` I/Os per second, and whether trials contradict one another. With a pace, `maximum` is the
+/// outcome of the search without one.
 fn refusal(why: Why, asked: f64, maximum: Option<&Search>) -> (String, bool) {
     let most = match maximum {
         Some(Search::Found { sessions, io_per_s }) => Some((*sessions, *io_per_s)),

@@ -1,4 +1,4 @@
-//! How sizes and spans of news are written: bytes as whole numbers, spans as seconds or milliseconds, exact to the nanosecond for a
+//! The JSON form of sizes and spans in news: bytes as integers, spans as seconds or milliseconds, exact to the nanosecond up to a
 //! hundred days.
 
 use brunt_units::{ByteSize, Span};

@@ -1,7 +1,7 @@
 //! Latencies, stalls and the rate.
 //!
-//! **Excursions.** Some samples may be over the limit: as many as Jetstress tolerates (`MaximumLatencyErrors`, 6), but not
-//! more than 1.25 % of the samples, so that a short test has none to give away (6 of the 480 samples of two hours).
+//! **Excursions.** Some samples may be over the limit: as many as Jetstress tolerates (`MaximumLatencyErrors`, 6), but at most 1.25
+//! % of the samples, so that a short test has none to spare (6 of the 480 samples of two hours).
 
 use brunt_report::decimals;
 use brunt_report::result::{Outcome, Rule, Tuning};
@@ -11,7 +11,7 @@ use super::{Evidence, RuleId, StreamLatency, batch_means};
 use crate::goal::Target;
 use crate::plan::Limits;
 
-/// Samples over the limit that are tolerated among `samples`, `most` being the version's own number.
+/// Tolerated samples over the limit among `samples`; `most` is the version's own number.
 pub fn tolerated(samples: u64, most: u32) -> u64 {
     u64::from(most).min((samples * 125).div_euclid(10_000))
 }
@@ -44,7 +44,7 @@ pub(super) fn performance(evidence: &Evidence, limits: &Limits) -> Vec<Rule> {
     rules
 }
 
-/// Whether sessions were found. Without any the test was not begun; that is the storage's doing, unless trials contradict one
+/// Whether tuning found sessions. Without any the test was not begun, which is the storage's fault unless trials contradict one
 /// another.
 pub(super) fn tuned(tuning: &Tuning) -> Rule {
     Rule {
@@ -81,7 +81,7 @@ fn stalls(evidence: &Evidence, limits: &Limits) -> Rule {
     let (limit, measured) = (limits.stalls_per_s, evidence.stalls_per_s);
     let rule = Rule::at_most(RuleId::PageFaultStalls, "/s", limit, measured);
     match rule.outcome {
-        // The remedy is that of Jetstress users: fewer threads (exchangemaster.wordpress.com, July 2017).
+        // The remedy comes from Jetstress users: fewer threads (exchangemaster.wordpress.com, July 2017).
         Outcome::Failed => rule.with_remark(
             "operations waited for a free page in the cache: fewer sessions, a target, or a larger cache",
         ),
@@ -95,7 +95,7 @@ fn worst(name: RuleId, streams: &[StreamLatency], limit: Span, limits: &Limits) 
         .filter_map(|stream| Some((stream.samples.worst?, stream)))
         .max_by_key(|((mean, _), stream)| {
             let samples = stream.samples;
-            // A stream with too many excursions decides, even beside a single longer one that is tolerated.
+            // A stream with too many excursions decides, even next to a single longer one that is tolerated.
             let over = samples.over > tolerated(samples.count, limits.excursions);
             (over, *mean)
         });
@@ -131,7 +131,7 @@ fn achieved(target: Target, achieved: Option<f64>, limits: &Limits) -> Rule {
     ))
 }
 
-/// What was asked for on top of the target: not reaching it is worth a look, and does not qualify.
+/// The offered rate above the target: not reaching it is an advisory, and the result does not qualify.
 fn headroom(target: Target, achieved: Option<f64>, limits: &Limits) -> Option<Rule> {
     let least = less_margin(target.offered(), limits);
     let rule = Rule::at_least(RuleId::AchievedHeadroom, "/s", least, achieved);
@@ -144,7 +144,7 @@ fn headroom(target: Target, achieved: Option<f64>, limits: &Limits) -> Option<Ru
     (target.headroom_percent > 0).then(|| rule.advisory())
 }
 
-/// Whether the storage showed the headroom that was asked for.
+/// Whether the storage achieved the target with its headroom.
 pub(crate) fn shows_headroom(target: Target, achieved: Option<f64>, limits: &Limits) -> bool {
     let rule = headroom(target, achieved, limits);
     rule.is_none_or(|rule| rule.outcome == Outcome::Ok)

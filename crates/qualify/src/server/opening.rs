@@ -1,9 +1,8 @@
-//! Opening the server of a test: its instances begin one after the other, and those that were not closed recover at the same
-//! time.
+//! Opens the server of a test: its instances begin one after the other, and those that were not closed recover concurrently.
 //!
-//! That is what a mail server does when it comes up again, so a recovery's time is that of a server whose other instances
-//! recover as well. Each has two log files in memory meanwhile, so no more than [`RECOVERING_MAX`] are at it at once; the time
-//! that another one waits for its turn is not counted.
+//! A mail server does the same when it comes up again, so recovery is timed while the other instances recover as well. Each holds
+//! two log files in memory meanwhile, so at most [`RECOVERING_MAX`] recover at once; the time that another one waits for its turn
+//! is not counted.
 
 use brunt_ese::content::{Bytes, Content};
 use brunt_ese::error::EngineError;
@@ -20,25 +19,25 @@ use crate::plan::Plan;
 use crate::progress::{Listener, News};
 use crate::truth::oracle::Oracle;
 
-/// Instances that recover at the same time.
+/// Instances that recover concurrently.
 const RECOVERING_MAX: usize = 8;
 
-/// An instance that is open, and how that went.
+/// An open instance, and the cost of opening it.
 pub(super) struct Opened<C: Content> {
     pub(super) instance: Instance<C>,
     recovery: RecoveryReport,
     took: Span,
 }
 
-/// What recovering an instance ends with, if it was not closed.
+/// The result of recovering an instance.
 type Recovering<C> = Result<(Instance<C>, RecoveryReport), EngineError>;
 
 impl Server {
-    /// Opens all instances over one cache; those that were not closed are recovered. `oracles` know what all databases must
-    /// hold; without them, their records may have any version.
+    /// Opens all instances over one cache, recovering those that were not closed. `oracles` know what all databases must hold;
+    /// without them, records may have any version.
     ///
     /// # Errors
-    /// The first that the engine reports. Instances that could be opened have been closed again.
+    /// The first error of the engine. Instances that were opened are closed again.
     pub async fn open(
         world: &World,
         plan: &Plan,
@@ -76,7 +75,7 @@ impl Server {
         Err(error)
     }
 
-    /// The databases of an instance that is open.
+    /// Adds the databases of an open instance.
     async fn take_in(
         &mut self,
         plan: &Plan,
@@ -116,7 +115,7 @@ impl<T: Table> Server<T> {
     }
 }
 
-/// So many instances in their order, up to the first that could not begin. Each is begun with what has to be done to open it.
+/// Opens `instances` instances in order, up to the first that cannot begin. `begin` returns the rest of the work for each.
 pub(super) async fn open_all<C, F>(
     world: &World,
     instances: usize,
@@ -162,7 +161,7 @@ where
     telling(world, all, tell).await
 }
 
-/// Recovers an instance when it is its turn. Beginning it `took` so long.
+/// Finishes the recovery of an instance when it is its turn. Beginning it took `took`.
 async fn finish<C: Content>(
     world: World,
     at_once: Limit,

@@ -1,10 +1,10 @@
-//! A test that copies and restores is cut off at every change of a file, and started anew.
+//! A test that writes and restores a backup is cut off at every change of a file, and restarted.
 //!
 //! ```text
 //!   create ---- back up ---- copy beside ---- journal ---- rename ---- recover ---- verify
 //!      |    |    |    |    |    |    |    |    |    |    |    |    |    |    |    |    |     a cut: the power fails
 //!      v    v    v    v    v    v    v    v    v    v    v    v    v    v    v    v    v
-//!   the next start finds every record, or makes the databases whose creation was cut off
+//!   the next start finds every record, or creates the databases whose creation was cut off
 //! ```
 
 use std::path::Path;
@@ -45,7 +45,7 @@ fn restoring() -> Plan {
     }
 }
 
-/// The step at which the last change of a name that is `wanted` was submitted.
+/// The step at which the last matching change of a name was submitted.
 fn last(journal: &Journal, wanted: impl Fn(&NameChange) -> bool) -> Step {
     let changes = journal.actions().iter().rev();
     let mut found = changes.filter(
@@ -62,7 +62,7 @@ fn is_removed(change: &NameChange, end: &str) -> bool {
     matches!(change, NameChange::Remove { path, .. } if path.to_string_lossy().ends_with(end))
 }
 
-/// Starts on what a cut has left.
+/// Starts on the files that a cut has left.
 fn start(store: Store) -> Left {
     let mut small = Small::new(2);
     small.store = store;
@@ -96,7 +96,7 @@ fn trouble(left: &Left, records: u64) -> Option<String> {
         let path = path.to_string_lossy();
         path.contains("-restoring") || path.contains("journal") || path.ends_with("edb-making")
     };
-    // Copies that a backup has not finished are removed by the next one.
+    // The next backup removes unfinished files of an earlier one.
     let mut names = left
         .store
         .names()
@@ -149,7 +149,7 @@ fn no_cut_costs_a_record() {
     let cuts = images.cuts();
     let (mut tried, mut finished) = (0, 0);
     for (number, cut) in cuts.into_iter().enumerate() {
-        // Every cut of the restore, and a share of what comes before and after it.
+        // Every cut of the restore, and some of those before and after it.
         let restores = (copying..=restored).contains(&cut);
         if !restores && number % 29 != 0 {
             continue;

@@ -1,9 +1,9 @@
 //! Databases that are worked on for many times their own size stay within their reserve, or the test ends and says so.
 //!
-//! They once grew by a third although inserts and deletes were in balance. Bodies get their ids in the order of message ids when
-//! a database is made, and that order scatters: deleting the oldest messages thins every page of the bodies out and frees none,
-//! while new bodies take new pages at the end. And where chance alone balances, the number of records walks. So as many
-//! records are too many; what is held is the file.
+//! Regression: they grew by a third although inserts and deletes were in balance. When a database is created, bodies get their ids
+//! in the order of message ids, which are scattered. Deleting the oldest messages thins every page of the bodies without freeing
+//! one, while new bodies take new pages at the end. And where only chance balances, the number of records drifts. So holding the
+//! number of records is not enough; the file size must be held.
 
 use crate::small::{Small, failed, outcome, plan};
 use brunt_qualify::plan::{LoadPlan, Plan};
@@ -33,7 +33,7 @@ fn busy(page: PageSize, size: ByteSize, sessions: u32) -> Plan {
     plan
 }
 
-/// The largest share of its first size that a database has at the end.
+/// The largest growth factor of a database over the test.
 fn growth(initial: &[ByteSize], last: &[ByteSize]) -> f64 {
     let shares = initial.iter().zip(last);
     let shares = shares.map(|(initial, last)| last.get() as f64 / initial.get() as f64);
@@ -55,7 +55,7 @@ fn databases_that_are_made_over_and_over_stay_within_their_reserve() {
         let inserted = run.operations[Kind::Insert as usize];
         let records = run.records.unwrap().expected;
         assert!(inserted > records, "{inserted} inserted, {records} there");
-        // Files so small grow by several percent at a time, and every session may have a page of its own that it fills.
+        // Files this small grow by several percent at a time, and every session may fill a page of its own.
         let growth = growth(&run.initial, &run.last);
         assert!(
             growth <= 1.25,
@@ -81,7 +81,7 @@ fn a_database_that_passes_its_reserve_ends_the_test() {
     }
     let result = test.result(&plan);
     assert_eq!(result.verdict, Verdict::Error);
-    // It is not the storage's fault, and nothing is lost.
+    // The storage is not at fault, and nothing is lost.
     assert_eq!(failed(&result), Vec::<String>::new());
     assert_eq!(
         outcome(&result, RuleId::PagesVerified),

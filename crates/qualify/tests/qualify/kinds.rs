@@ -36,7 +36,7 @@ fn a_backup_reads_every_database() {
     assert_eq!(result.storage.test, "database-backup");
     let backup = &result.storage.servers[0].backup;
     assert_eq!(backup.len(), 2);
-    // 256 KiB each 200 us, one at a time: 1,250 MiB/s.
+    // 256 KiB in 200 us each, one at a time: 1,250 MiB/s.
     for one in backup {
         assert!((3.5..5.0).contains(&one.megabytes), "{one:?}");
         assert!((900.0..1_300.0).contains(&one.mb_per_s), "{one:?}");
@@ -81,7 +81,7 @@ fn a_copy_is_restored_and_holds_every_record() {
         copies.len()
     );
 
-    // Again over the same folder: the old copies go, the databases are used as they are.
+    // Again over the same folder: the old backup is removed, and the databases are used as they are.
     let mut next = Small::new(2);
     next.store = test.store.fork();
     let again = next.run(&plan);
@@ -107,7 +107,7 @@ fn a_database_that_cannot_be_read_fails_its_backup() {
     assert_eq!(result.verdict, Verdict::Fail);
 }
 
-/// A copy is judged before anything is removed: the databases stay.
+/// A backup is verified before anything is removed: the databases stay.
 #[test]
 fn a_copy_that_rots_is_not_restored() {
     let mut plan = Plan {
@@ -196,7 +196,7 @@ fn logs_are_replayed_and_nothing_is_lost() {
     assert_eq!(result.storage.servers[0].recovery.len(), 2);
 }
 
-/// Pages leave a small cache before their time, and took the checkpoint along: fewer logs were replayed than asked for.
+/// Regression: pages evicted early from a small cache advanced the checkpoint, and fewer logs were replayed than asked for.
 #[test]
 fn a_small_cache_leaves_as_many_logs_to_replay() {
     let mut plan = Plan {
@@ -257,7 +257,7 @@ fn instances_recover_at_the_same_time() {
 #[test]
 fn a_clean_shutdown_says_how_far_it_is() {
     let mut small = Small::new(1);
-    // Dirty pages take a while.
+    // Dirty pages take a while to write.
     small.latency = Box::new(|_, request| match (request.class, request.op) {
         (Class::Database, Op::Write) => Span::seconds(1),
         _ => Span::micros(200),
@@ -294,7 +294,7 @@ fn too_few_logs_are_no_recovery_test() {
 
 #[test]
 fn a_stress_test_that_grows_slow_fails_for_it() {
-    // What a cold engine does in its first minutes is not the storage's doing.
+    // The first minutes of a cold engine do not reflect the storage.
     let plan = Plan {
         duration: Span::seconds(60),
         warm_up_min: Span::seconds(120),
@@ -329,7 +329,7 @@ fn a_target_is_kept_or_missed() {
             io_per_s,
             headroom_percent: 20,
         }),
-        // The pace follows what operations cost over a third of the time so far.
+        // The pace follows the cost of operations over a third of the time so far.
         warm_up_min: Span::seconds(120),
         duration: Span::seconds(60),
         sessions: 16,
@@ -339,7 +339,7 @@ fn a_target_is_kept_or_missed() {
     let kept = Small::new(1).run(&plan).result(&plan);
     assert_eq!(failed(&kept), Vec::<String>::new());
     let achieved = kept.storage.achieved_iops.unwrap();
-    // The databases are made over once a minute, and cost less afterwards: the pace runs after it.
+    // The databases are rewritten once a minute, and cost less afterwards: the pace lags behind.
     assert!((225.0..255.0).contains(&achieved), "{achieved} for 240");
     assert_eq!(outcome(&kept, RuleId::AchievedHeadroom), Outcome::Ok);
     let plan = with(20_000.0);
@@ -364,7 +364,7 @@ fn logs_are_read_once_for_each_copy() {
     );
     let copies = read.bytes as f64 / written as f64;
     assert!((1.7..2.6).contains(&copies), "{copies} of two");
-    // A file of 256 KiB has a header and one piece behind it.
+    // A file of 256 KiB has a header and one piece after it.
     assert_eq!(read.bytes * 2, read.count * (256 << 10));
 }
 
@@ -398,7 +398,7 @@ fn one_io_that_never_comes_back_leaves_a_report() {
         Outcome::NotMeasured
     );
     assert_eq!(result.verdict, Verdict::Fail);
-    // The other sessions went on until the end.
+    // The other sessions continued to the end.
     assert_eq!(run.collected.as_ref().unwrap().length, Span::seconds(50));
 }
 

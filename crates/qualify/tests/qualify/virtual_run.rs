@@ -1,4 +1,4 @@
-//! Whole tests in virtual time: what passes, what fails and for which reason, what is refused, and what is left behind.
+//! Whole tests in virtual time: passes, failures and their reasons, refusals, and the files they leave.
 
 use std::path::Path;
 
@@ -34,7 +34,7 @@ fn a_fast_disk_passes_and_everything_is_verified() {
     assert!(operations > 5_000, "{operations} operations");
     for size in &run.initial {
         let share = size.get() as f64 / DATABASE_SIZE.get() as f64;
-        // Hardly a thousand records: whether one of them is a large message matters.
+        // Hardly a thousand records, so a single large message makes a difference.
         assert!((0.9..1.1).contains(&share), "{size} for {DATABASE_SIZE}");
     }
     assert!(run.batches[0].abs_diff(run.batches[1]) <= 1, "rotation");
@@ -65,7 +65,7 @@ fn a_fast_disk_passes_and_everything_is_verified() {
     for rule in &result.rules {
         let here = rule.outcome == Outcome::NotMeasured && unknown.iter().any(|id| id.is(rule));
         let here = here || RuleId::TesterProcessor.is(rule);
-        // The engine is cold in twenty seconds, and the rate falls until it is not.
+        // In twenty seconds the engine is still cold, and the rate falls until it is warm.
         let here = here || rule.group == Group::Steadiness;
         assert!(rule.outcome == Outcome::Ok || here, "{rule:?}");
     }
@@ -185,7 +185,7 @@ fn a_full_volume_ends_the_test_and_is_not_the_storages_fault() {
     assert_eq!(result.verdict, Verdict::Error);
     assert_eq!(outcome(&result, RuleId::IoErrors), Outcome::Ok);
 
-    // With room again the same databases recover, and pass.
+    // With enough space again the same databases recover, and pass.
     let mut next = Small::new(2);
     next.store = test.store.fork();
     let again = next.run(&plan());

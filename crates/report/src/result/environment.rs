@@ -110,7 +110,7 @@ pub struct Durability {
     pub flush_share: Option<f64>,
 }
 
-/// How the result came to be, and how to make it again.
+/// How the result was produced, and how to reproduce it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Origin {
@@ -118,13 +118,13 @@ pub struct Origin {
     pub command: String,
     /// Version of brunt.
     pub version: String,
-    /// The commit it was built from, where it is known.
+    /// The commit it was built from, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(with = "String"))]
     pub commit: Option<String>,
     /// The seed of all randomness.
     pub seed: u64,
-    /// The run's own id, which its database files carry.
+    /// The run's id, which its database files carry.
     pub run_id: String,
 }
 

@@ -1,7 +1,7 @@
 //! One log stream with its databases, as scripts read it.
 //!
-//! The promised numbers follow from the streams in `details`: several databases of an instance are added up, their
-//! latencies weighed by their counts. Percentiles cannot be had from percentiles and come from histograms.
+//! The promised numbers follow from the streams in `details`: several databases of an instance are added up, their latencies
+//! weighted by their counts. Percentiles cannot be computed from percentiles and come from histograms.
 
 use brunt_stats::{Latencies, Percentile};
 use brunt_units::Span;
@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{DatabaseNumbers, IoNumbers, LogNumbers};
 
-/// One log stream with its databases. Rates are per second of collection, latencies are means, bytes are means of one
-/// I/O; null without a collection, latencies and bytes also when there was no I/O.
+/// One log stream with its databases. Rates are per second of the collection, latencies are means, bytes are means per I/O. All are
+/// null without a collection; latencies and bytes are also null without I/O.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Instance {
@@ -38,21 +38,21 @@ pub struct Instance {
     pub log_write_latency_ms: Option<f64>,
     /// Mean of one write.
     pub log_write_bytes: Option<f64>,
-    /// Log reads, those for copies included.
+    /// Log reads, including those for copies.
     pub log_reads_per_s: Option<f64>,
     /// Reads of background maintenance.
     pub maintenance_reads_per_s: Option<f64>,
-    /// Operations that waited for room in the cache, per second.
+    /// Operations that waited for a free frame of the cache, per second.
     pub page_fault_stalls_per_s: Option<f64>,
-    /// How database reads were spread, from submission to completion.
+    /// Latency distribution of database reads, from submission to completion.
     pub db_read_latency: LatencySummary,
-    /// How database writes were spread.
+    /// Latency distribution of database writes.
     pub db_write_latency: LatencySummary,
-    /// How log writes were spread.
+    /// Latency distribution of log writes.
     pub log_write_latency: LatencySummary,
-    /// From the intended start of an operation to its end.
+    /// Latency distribution of operations, from their intended start to their end.
     pub operation_latency: LatencySummary,
-    /// What report.html shows besides. No promise: it may change without a new version.
+    /// Everything else that report.html shows. No promise: it may change without a new version.
     #[cfg_attr(test, schemars(with = "serde_json::Map<String, serde_json::Value>"))]
     pub details: InstanceDetails,
 }
@@ -78,7 +78,7 @@ pub struct LatencySummary {
     pub p99_ms: Option<f64>,
     /// 99.9th percentile.
     pub p999_ms: Option<f64>,
-    /// Longest.
+    /// Maximum.
     pub max_ms: Option<f64>,
     /// Number of latencies.
     pub count: u64,
@@ -109,7 +109,7 @@ pub struct Measured {
 }
 
 impl LatencySummary {
-    /// What `latencies` come to.
+    /// The summary of `latencies`.
     pub fn new(latencies: &Latencies) -> Self {
         let at = |per_mille| {
             let percentile = latencies.percentile(Percentile::per_mille(per_mille));
@@ -161,7 +161,7 @@ impl Instance {
         instance
     }
 
-    /// Makes the numbers of the instance from those of its streams.
+    /// Computes the numbers of the instance from those of its streams.
     pub(crate) fn add_up(&mut self, collected: bool) {
         let InstanceDetails { log, databases } = &self.details;
         let sum = |pick: fn(&DatabaseNumbers) -> &IoNumbers| {

@@ -1,6 +1,6 @@
-//! `docs/result.schema.json` is generated from the types of the result: their names, their documentation, what is optional.
+//! `docs/result.schema.json` is generated from the types of the result: names, doc comments, optional fields.
 //!
-//! After a change, write it anew with `BRUNT_BLESS=1 cargo test -p brunt-report`, and look at the difference.
+//! After a change, rewrite it with `BRUNT_BLESS=1 cargo test -p brunt-report`, and read the diff.
 
 use schemars::Schema;
 use schemars::generate::SchemaSettings;
@@ -37,7 +37,7 @@ fn simplify(schema: &mut Schema) {
     if let Some(Value::String(text)) = schema.get_mut("description") {
         *text = text.replace('\n', " ");
     }
-    // Sizes of numbers and defaults are of interest to programs in Rust only.
+    // Number formats and defaults matter only to programs in Rust.
     schema.remove("default");
     let format = schema.get("format").and_then(Value::as_str);
     match format.unwrap_or_default() {

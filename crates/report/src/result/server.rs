@@ -12,20 +12,20 @@ pub struct Server {
     pub name: String,
     /// Its log streams with their databases.
     pub instances: Vec<Instance>,
-    /// What was watched of the machine during the collection.
+    /// Counters of the machine during the collection.
     pub host: Vec<HostCounter>,
-    /// What verification found, file by file.
+    /// Verification results, by file.
     pub checksum: Vec<VerifiedFile>,
-    /// How fast databases were read for a backup; empty unless that was the test.
+    /// Read rates of the databases in a backup; empty in other tests.
     pub backup: Vec<Backup>,
-    /// How fast logs were replayed; empty unless that was the test.
+    /// Replay times of the logs in a recovery; empty in other tests.
     pub recovery: Vec<Recovery>,
-    /// What report.html shows besides. No promise: it may change without a new version.
+    /// Everything else that report.html shows. No promise: it may change without a new version.
     #[cfg_attr(test, schemars(with = "serde_json::Map<String, serde_json::Value>"))]
     pub details: ServerDetails,
 }
 
-/// What is no promise to scripts.
+/// Fields that are no promise to scripts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ServerDetails {
     /// The machine.
@@ -36,7 +36,7 @@ pub struct ServerDetails {
     pub durability: Vec<Durability>,
 }
 
-/// A counter of the machine over the samples; null where it was not measured or is Windows' alone.
+/// A counter of the machine over the samples; null where it was not measured or exists only on Windows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct HostCounter {
@@ -44,9 +44,9 @@ pub struct HostCounter {
     pub counter: String,
     /// Mean over the samples.
     pub avg: Option<f64>,
-    /// Smallest.
+    /// Minimum over the samples.
     pub min: Option<f64>,
-    /// Largest.
+    /// Maximum over the samples.
     pub max: Option<f64>,
 }
 
@@ -58,7 +58,7 @@ pub struct Backup {
     pub instance: String,
     /// Its size, in MiB.
     pub megabytes: f64,
-    /// How long reading took.
+    /// Duration of the read, in seconds.
     pub seconds: f64,
     /// MiB per second.
     pub mb_per_s: f64,
@@ -72,12 +72,12 @@ pub struct Recovery {
     pub instance: String,
     /// Log files replayed.
     pub logs: u64,
-    /// How long it took.
+    /// Duration of the recovery, in seconds.
     pub seconds: f64,
 }
 
 impl HostCounter {
-    /// A counter that was not measured, or that this system does not have.
+    /// A counter that was not measured, or that does not exist on this system.
     pub fn absent(counter: &str) -> Self {
         Self {
             counter: counter.to_owned(),
@@ -87,7 +87,7 @@ impl HostCounter {
         }
     }
 
-    /// A counter over samples of a value and a length each; the mean is weighed by length.
+    /// A counter over samples of a value and a length each; the mean is weighted by length.
     pub fn over(counter: &str, samples: impl IntoIterator<Item = (f64, f64)>) -> Self {
         let mut all = Watched::default();
         for (value, seconds) in samples {
@@ -97,7 +97,7 @@ impl HostCounter {
     }
 }
 
-/// A number of the machine while it is watched.
+/// Accumulates a counter of the machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Watched {
     sum: f64,
@@ -106,7 +106,7 @@ pub struct Watched {
 }
 
 impl Watched {
-    /// A sample of `seconds` had this `value`, as its mean.
+    /// Adds a sample of `seconds` with this mean `value`.
     pub fn add(&mut self, value: f64, seconds: f64) {
         self.sum += value * seconds;
         self.seconds += seconds;
@@ -114,7 +114,7 @@ impl Watched {
         self.ends = Some((min.min(value), max.max(value)));
     }
 
-    /// What was seen, as a counter called `name`.
+    /// The accumulated counter, called `name`.
     pub fn counter(&self, name: &str) -> HostCounter {
         HostCounter {
             avg: (self.seconds > 0.0).then(|| self.sum / self.seconds),
@@ -126,7 +126,7 @@ impl Watched {
 }
 
 impl Server {
-    /// The watched number called `counter`.
+    /// The counter called `counter`.
     pub fn host_counter(&self, counter: &str) -> Option<&HostCounter> {
         self.host.iter().find(|one| one.counter == counter)
     }

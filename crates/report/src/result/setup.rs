@@ -1,4 +1,4 @@
-//! What was asked for, and when it took place.
+//! The parameters and times of a test.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,15 +8,15 @@ use crate::Timestamp;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Times {
-    /// The run began.
+    /// Start of the run.
     pub started: Timestamp,
-    /// Measuring began; null when it never came to that.
+    /// Start of the collection; null when there was none.
     pub collection_started: Option<Timestamp>,
-    /// Measuring ended.
+    /// End of the collection.
     pub collection_ended: Option<Timestamp>,
-    /// The run ended, verification included; null while it goes on, and for ever when its host died.
+    /// End of the run, including verification; null while it is running, and forever if its host died.
     pub ended: Option<Timestamp>,
-    /// How long was measured.
+    /// Length of the collection.
     pub collection_s: f64,
 }
 

@@ -1,13 +1,13 @@
-//! `brunt.result/1`, read as a result of today.
+//! Reads `brunt.result/1` and converts it to the current version.
 //!
 //! | then | now |
 //! | --- | --- |
-//! | `test`, `achieved_iops` ... `servers`, `details` | the same below `storage` |
+//! | `test`, `achieved_iops` ... `servers`, `details` | the same under `storage` |
 //! | `times`, `origin` | `times`, `origin` |
-//! | `rules[].rule` | `title`; in a result of several servers the server stood in front of it |
+//! | `rules[].rule` | `title`; in a result of several servers the server preceded it |
 //! | `rules[].value`, `bound` | `measured`, `direction` |
 //!
-//! Rules were known by their titles, which lead to today's ids.
+//! Rules were identified by their titles, which map to today's ids.
 
 use serde::Deserialize;
 
@@ -18,7 +18,7 @@ use super::{
 /// Name of this version.
 pub(super) const SCHEMA: &str = "brunt.result/1";
 
-/// What is elsewhere today. Everything else is a [`Storage`].
+/// Fields that moved. Everything else is a [`Storage`].
 #[derive(Deserialize)]
 struct ResultV1 {
     scenario: String,
@@ -51,7 +51,7 @@ struct RuleV1 {
 /// Reads a result of this version.
 ///
 /// # Errors
-/// That of the JSON.
+/// The error of the JSON parser.
 pub(super) fn read(text: &str) -> Result<RunResult, serde_json::Error> {
     let old: ResultV1 = serde_json::from_str(text)?;
     let storage: Storage = serde_json::from_str(text)?;
@@ -89,7 +89,7 @@ fn rule(old: RuleV1, storage: &Storage) -> Rule {
     }
 }
 
-/// The server and the title: `B: log write, average`.
+/// Splits the server from the title: `B: log write, average`.
 fn split<'a>(rule: &'a str, storage: &Storage) -> (Option<String>, &'a str) {
     let names = storage.servers.iter().map(|server| &server.name);
     let mut found = names.filter_map(|name| {
@@ -106,7 +106,7 @@ fn slug(title: &str) -> String {
     words.join("-").to_lowercase()
 }
 
-/// Every rule that this version had, by its title.
+/// Every rule of this version, by its title.
 #[rustfmt::skip]
 const RULES: [RuleName; 27] = [
     RuleName { id: "database-read-average", group: Group::Limits, title: "database read, average" },

@@ -1,4 +1,4 @@
-//! How a run ended.
+//! The verdict on a run.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Group, Outcome, Rule};
 
-/// How a run ended.
+/// The verdict on a run.
 ///
 /// Only *pass* and *fail* say something about the storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,30 +1,29 @@
-//! What lies where a test wants to work, and what may be done about it.
+//! Which files exist in the places of a test, and what may be done with them.
 //!
-//! brunt writes genuine ESE files, perhaps beside somebody's mail. So before anything is written every path of the plan
-//! is looked at, and a file that does not carry brunt's marker ends the run by name, whatever `--new` says:
+//! brunt writes genuine ESE files, possibly next to real mail data. So before anything is written every path of the plan is
+//! checked. A file without brunt's marker ends the run with its name, even with `--new`:
 //!
 //! | path | ours when |
 //! | --- | --- |
-//! | database | its header is sound and carries the marker |
+//! | database | its header is valid and carries the marker |
 //! | `.edb-making`, `.edb-restoring` beside it | its first sector carries the marker, or is blank |
 //! | flush map beside it | it is our kind of map, or blank |
 //! | `edb*.log`, `edb*.jrs`, `edb.chk` in a log folder, and `-restoring` behind it | its log signature carries the marker, or it is blank |
 //! | `brunt-restore.journal` in a log folder | it begins with its title |
 //!
-//! Blank is what a crash leaves of a file that was being made: nothing, zeros, or the filling of a log. The engine holds
-//! the last three to the same, but only when it opens an instance.
+//! A crash leaves a blank file while it is being created: empty, zeros, or the fill of a log. The engine applies the same rules to
+//! the last three rows, but only when it opens an instance.
 //!
 //! ```text
-//!    look at everything --> [Decision per instance] --> finish restores --> remove what is to go --> create what is missing
+//!    check everything --> [Decision per instance] --> finish restores --> remove files --> create missing databases
 //!         | foreign, wrong size ...
 //!         v
 //!    RunError, nothing written
 //! ```
 //!
-//! A database whose creation was interrupted says so in its header, and is made anew without being asked for. What an
-//! interrupted restore has left is finished or removed: see `unfinished`. Logs are removed only with
-//! `--new`, because a database that is not named in this scenario may need them, and after the databases, because
-//! databases without their logs are worth nothing.
+//! A database whose creation was interrupted says so in its header, and is replaced without asking. The remains of an interrupted
+//! restore are finished or removed: see `unfinished`. Logs are removed only with `--new`, because a database outside this scenario
+//! may need them. They are removed after the databases, because databases without their logs are worthless.
 
 mod fits;
 mod ours;
@@ -50,37 +49,37 @@ use crate::progress::{News, in_json};
 use fits::{check_kept, check_whole};
 use ours::{Found, look_at_database, look_at_map, own_logs};
 
-/// What is to be done for one instance, and with what it begins.
+/// The work for one instance, and its initial state.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Decision {
     /// A restore to finish first.
     pub(crate) restore: Option<Journal>,
-    /// Which of the files to remove an interrupted run has left unfinished.
+    /// The files of `remove` that an interrupted run has left unfinished.
     pub unfinished: Vec<PathBuf>,
-    /// Files of ours that have to go.
+    /// Files of ours to remove.
     pub remove: Vec<PathBuf>,
-    /// Logs of ours that have to go, when the others are gone.
+    /// Logs of ours to remove, after the other files.
     pub remove_logs: Vec<PathBuf>,
     /// Databases to create, by their number in the instance.
     pub create: Vec<usize>,
-    /// Those that are there and will be used.
+    /// Existing databases that will be used.
     pub keep: Vec<Kept>,
 }
 
 /// A database of an earlier run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kept {
-    /// How large its file is.
+    /// Size of its file.
     #[serde(rename = "bytes", with = "in_json::bytes")]
     pub size: ByteSize,
     /// When it was created: `2026-11-23 04:25:09`.
     pub made: String,
 }
 
-/// Looks at everything and decides. Nothing is written.
+/// Checks everything and decides. Nothing is written.
 ///
 /// # Errors
-/// [`RunError`] names the first file that is in the way.
+/// [`RunError`] with the first file that is in the way.
 pub async fn decide(world: &World, plan: &Plan) -> Result<Vec<Decision>, RunError> {
     let mut decisions = Vec::new();
     for instance in &plan.instances {
@@ -109,7 +108,7 @@ async fn decide_instance(
         }
         let mut one = look_at_database(world, path).await?;
         if left.restore.is_some() {
-            // The copy is what will be there.
+            // The copy will replace it.
             match look_at_database(world, &copy_beside(path)).await? {
                 Found::Nothing if one == Found::Nothing => {
                     return Err(RunError::RestoreIncomplete(path.clone()));
@@ -166,7 +165,7 @@ async fn decide_instance(
     })
 }
 
-/// What was decided of the plan's databases, to be told.
+/// The decisions on the plan's databases, as news.
 pub(crate) fn news(plan: &Plan, decisions: &[Decision]) -> News {
     let instances = plan.instances.iter().zip(decisions);
     let create = instances.flat_map(|(instance, decision)| {
@@ -180,7 +179,7 @@ pub(crate) fn news(plan: &Plan, decisions: &[Decision]) -> News {
     }
 }
 
-/// Removes what was decided to be removed, and makes that durable.
+/// Removes the files that were decided on, and makes that durable.
 ///
 /// # Errors
 /// [`RunError::Name`] for the first file that cannot be removed.
@@ -228,7 +227,7 @@ mod tests {
             .open(Path::new(path), OpenMode::CreateNew)
             .await
             .unwrap();
-        // What comes behind the beginning is zero in every test.
+        // In every test the rest of the file is zero.
         let start = &bytes[..bytes.len().min(64 << 10)];
         if !start.is_empty() {
             let mut frame = world.frames.zeroed(start.len().next_multiple_of(4096));
@@ -256,7 +255,7 @@ mod tests {
         file
     }
 
-    /// What is decided with `files` in place, for the first instance.
+    /// The decision for the first instance, with `files` in place.
     fn decided(renew: bool, files: Vec<(&'static str, Vec<u8>)>) -> Result<Decision, RunError> {
         let mut machine = VirtualWorld::new(VirtualOptions::new(1));
         let world = machine.world.clone();
@@ -339,7 +338,7 @@ mod tests {
         assert_eq!(paths(&other.unwrap()), Vec::<&str>::new());
     }
 
-    /// A header of which only the first sector has arrived.
+    /// A header of which only the first sector was written.
     fn torn() -> Vec<u8> {
         let mut file = header(true, DatabaseState::JustCreated);
         file[512..].fill(0);
@@ -415,7 +414,7 @@ mod tests {
             decided(false, vec![("db/1.edb", small)]),
             Err(RunError::TooSmall { .. })
         ));
-        // 4 MiB are wanted, a quarter is room to grow, and the file grows in steps.
+        // 4 MiB are wanted, a quarter is reserve, and the file grows in steps.
         let most = growth::size_max(&plan(), ByteSize::mib(4)).get();
         for (length, fits) in [(most, true), (most + 4096, false)] {
             let mut file = header(true, CLEAN);
