@@ -1,4 +1,4 @@
-//! What a test of storage measured.
+//! The results of a test of storage.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,28 +10,28 @@ use super::{Details, InjectedFault, Integrity, Server};
 pub struct Storage {
     /// Kind of test, as in the scenario: performance, stress, database-backup, soft-recovery.
     pub test: String,
-    /// Database reads and writes for operations per second of collection, all servers together; without log,
-    /// maintenance and replication.
+    /// Database reads and writes of operations per second of the collection, over all servers; without log, maintenance and log
+    /// shipping.
     pub achieved_iops: Option<f64>,
-    /// What was to be reached; null when no target was set.
+    /// The target; null without one.
     pub target_iops: Option<f64>,
-    /// All database files before the test.
+    /// Size of all database files before the test.
     pub database_bytes_initial: Option<u64>,
-    /// All database files after it.
+    /// Size of all database files after the test.
     pub database_bytes_final: Option<u64>,
     /// Number of database files.
     pub database_files: u64,
-    /// Records compared with what was committed, after the test and after every recovery or restore in it; null when
-    /// it did not come to that. Any lost, stale, phantom or torn record fails the run.
+    /// Records compared with what was committed, after the test and after every recovery or restore in it; null when there was no
+    /// comparison. Any lost, stale, phantom or torn record fails the run.
     #[serde(default)]
     pub integrity: Option<Integrity>,
-    /// What was made to go wrong on purpose by `[[event]]` of the scenario; a test with faults never qualifies.
+    /// Faults injected by `[[event]]` of the scenario; a test with faults never qualifies.
     #[serde(default)]
     pub faults: Vec<InjectedFault>,
     /// Each server.
     #[cfg_attr(test, schemars(length(min = 1)))]
     pub servers: Vec<Server>,
-    /// What report.html shows besides. No promise: it may change without a new version.
+    /// Everything else that report.html shows. No promise: it may change without a new version.
     #[cfg_attr(test, schemars(with = "serde_json::Map<String, serde_json::Value>"))]
     pub details: Details,
 }

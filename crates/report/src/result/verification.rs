@@ -1,36 +1,36 @@
-//! What verification found: in one file, and in the records of all databases.
+//! Results of verification: for one file, and for the records of all databases.
 
 use serde::{Deserialize, Serialize};
 
-/// What verification found in one file; the same fields as brunt verify --json.
+/// Verification results of one file; the same fields as brunt verify --json.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct VerifiedFile {
     /// Its path.
     pub file: String,
-    /// Pages, log segments and header copies that were judged.
+    /// Pages, log segments and header copies that were checked.
     pub pages_seen: u64,
-    /// Those that are bad and cannot be repaired, wrong numbers included.
+    /// Bad ones that cannot be corrected, including wrong page numbers.
     pub pages_bad: u64,
-    /// Those with one wrong bit that the checksum can repair.
+    /// Those with one wrong bit that the checksum can correct.
     pub pages_correctable: u64,
-    /// Those that are whole and another page's; also among the bad ones.
+    /// Intact ones that belong elsewhere; they also count as bad.
     pub pages_wrong_number: u64,
-    /// The file's length.
+    /// Length of the file.
     pub bytes: u64,
-    /// How long reading took.
+    /// Duration of reading, in seconds.
     pub seconds: f64,
 }
 
-/// Something that was made to go wrong on purpose, by an event of the scenario.
+/// A fault injected by an event of the scenario.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct InjectedFault {
-    /// What goes wrong: lost write, torn write, I/O error ...
+    /// The kind of fault: lost write, torn write, I/O error ...
     pub fault: String,
-    /// In files whose path ends so.
+    /// The end of the path of the files concerned.
     pub file: String,
-    /// How often it did; null when the run did not end.
+    /// How often it struck; null when the run did not end.
     pub struck: Option<u64>,
 }
 
@@ -38,24 +38,24 @@ pub struct InjectedFault {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Integrity {
-    /// Records that must be there.
+    /// Records that must exist.
     pub records: u64,
-    /// Those that were compared byte by byte; a sample in large databases.
+    /// Records compared byte by byte; a sample in large databases.
     pub records_checked: u64,
-    /// Of the checked ones, those whose last committed version was known.
+    /// Compared records whose last committed version was known.
     pub versions_known: u64,
-    /// Not there, or on a page that cannot be read.
+    /// Missing records, or records on an unreadable page.
     pub lost: u64,
-    /// Whole, and an earlier version than was committed last.
+    /// Intact records that are older than the version committed last.
     pub stale: u64,
-    /// Deleted, never inserted, or of a version that was never committed.
+    /// Records that were deleted, were never inserted, or have a version that was never committed.
     pub phantom: u64,
-    /// With the bytes of no version.
+    /// Records whose bytes match no version.
     pub torn: u64,
 }
 
 impl Integrity {
-    /// What was found on two hosts.
+    /// Adds the results of another host.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
