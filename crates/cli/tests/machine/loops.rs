@@ -156,7 +156,14 @@ fn a_cache_that_answers_instead_of_the_device_makes_a_test_invalid() {
         return skip(NAME, "others read the drive all the time");
     };
     fails(&result, RuleId::DeviceAgrees, "failed");
-    assert_eq!(result["verdict"], "invalid");
+    // On a busy machine a limit may be exceeded besides, and that is a failure.
+    let mut rules = result["rules"].as_array().unwrap().iter();
+    let is_failed = |rule: &Value| rule["outcome"] == "failed" && rule["group"] != "fair test";
+    let verdict = match rules.any(is_failed) {
+        true => "fail",
+        false => "invalid",
+    };
+    assert_eq!(result["verdict"], verdict);
     for reason in [
         "did not come from the devices",
         "I/O went through the page cache",
