@@ -2,6 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
+use crate::commands::explain::ExplainArgs;
 use crate::commands::init::InitArgs;
 use crate::commands::prove::ProveArgs;
 use crate::commands::report::ReportArgs;
@@ -42,6 +43,8 @@ pub enum Command {
     Verify(VerifyArgs),
     /// Crash and recover the engine thousands of times in virtual time, and check that nothing is lost
     Prove(ProveArgs),
+    /// Explain a rule: what it measures, why its limit is what it is, what usually breaks it
+    Explain(ExplainArgs),
     /// Write a commented scenario to start from
     Init(InitArgs),
 }

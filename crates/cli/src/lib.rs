@@ -49,6 +49,7 @@ pub fn main() -> ExitCode {
             carry_out(args.quiet, |output| commands::verify::run(args, output))
         }
         Command::Prove(args) => carry_out(args.quiet, |output| commands::prove::run(args, output)),
+        Command::Explain(args) => carry_out(false, |output| commands::explain::run(args, output)),
         Command::Init(args) => carry_out(args.quiet, |output| commands::init::run(args, output)),
     };
     let exit = result.unwrap_or_else(|problem| {

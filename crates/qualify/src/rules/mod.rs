@@ -9,6 +9,7 @@
 mod batch_means;
 pub mod device;
 mod evidence;
+mod explain;
 mod id;
 mod integrity;
 mod limits;

@@ -68,6 +68,18 @@ pub enum Group {
     FairTest,
 }
 
+impl fmt::Display for Group {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Limits => "limits",
+            Self::Integrity => "integrity",
+            Self::Steadiness => "steadiness",
+            Self::Tail => "tail",
+            Self::FairTest => "fair test",
+        })
+    }
+}
+
 /// What a rule is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RuleName {
