@@ -23,7 +23,8 @@ pub struct ExplainArgs {
 }
 
 fn rules() -> impl TypedValueParser<Value = RuleId> {
-    let values = RuleId::ALL.map(|rule| PossibleValue::new(rule.name().id).alias(rule.name().title));
+    let values =
+        RuleId::ALL.map(|rule| PossibleValue::new(rule.name().id).alias(rule.name().title));
     PossibleValuesParser::new(values).map(|word| {
         let is_it = |rule: &RuleId| [rule.name().id, rule.name().title].contains(&word.as_str());
         let found = RuleId::ALL.into_iter().find(is_it);
@@ -47,7 +48,10 @@ pub fn run(args: &ExplainArgs, output: &Output) -> Result<Exit, Infallible> {
 fn text(rule: RuleId) -> String {
     let name = rule.name();
     let joined = rule.explanation().replace("\n  ", " ");
-    let plain = joined.replace("* **", "\n").replace(":**", ":").replace('`', "");
+    let plain = joined
+        .replace("* **", "\n")
+        .replace(":**", ":")
+        .replace('`', "");
     format!("{} ({})\n{}", name.title, name.id, plain)
 }
 

@@ -39,8 +39,15 @@ mod tests {
         for rule in RuleId::ALL {
             let text = rule.explanation();
             let items = text.lines().filter(|line| line.starts_with("* "));
-            let parts: Vec<_> = items.map(|line| line.split(":**").next().unwrap()).collect();
-            let wanted = ["* **Measures", "* **Limit", "* **Usually broken by", "* **Try"];
+            let parts: Vec<_> = items
+                .map(|line| line.split(":**").next().unwrap())
+                .collect();
+            let wanted = [
+                "* **Measures",
+                "* **Limit",
+                "* **Usually broken by",
+                "* **Try",
+            ];
             assert_eq!(parts, wanted, "{}", rule.name().id);
             // The program shows no other markup than this and code.
             let rest = text.replace("* **", "").replace(":**", "");
