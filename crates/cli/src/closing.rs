@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use brunt_qualify::kinds::TestKind;
-use brunt_report::result::{Outcome, Rule, RunResult, Verdict};
+use brunt_report::result::{Outcome, Rule, RuleGroup, RunResult, Verdict};
 use brunt_report::{Column, Row, Table, decimals, grouped, one_line};
 
 use crate::output::{Output, Tone};
@@ -34,6 +34,10 @@ pub fn summary(result: &RunResult, report: &Path, output: &Output) -> String {
     text.push_str(&verdict_line(result, output));
     // Of a test that was stopped nothing is judged, whatever its rules say until then.
     let is_judged = matches!(result.verdict, Verdict::Fail | Verdict::Invalid);
+    if result.verdict == Verdict::Pass {
+        let reasons = result.reasons.iter();
+        reasons.for_each(|reason| text.push_str(&format!("\n{:14}{}", "", one_line(reason))));
+    }
     let failed = result
         .rules
         .iter()
@@ -47,11 +51,6 @@ pub fn summary(result: &RunResult, report: &Path, output: &Output) -> String {
     }
     text.push_str("\n\n");
     text.push_str(&rules(&result.rules, output, output.width()));
-    if !result.reasons.is_empty() {
-        let reasons = format!("not a qualification: {}", result.reasons.join("; "));
-        let reasons = one_line(&reasons);
-        text.push_str(&format!("\n{}\n", output.paint(Tone::Faint, &reasons)));
-    }
     text.push_str(&format!("\n{:14}{}", "report", report.display()));
     text
 }
@@ -74,9 +73,10 @@ fn faults(result: &RunResult, output: &Output) -> String {
 }
 
 fn verdict_line(result: &RunResult, output: &Output) -> String {
-    let word = result.verdict.to_string().to_uppercase();
+    let word = result.headline();
     let tone = match result.verdict {
-        Verdict::Pass => Tone::Good,
+        Verdict::Pass if result.qualifies => Tone::Good,
+        Verdict::Pass => Tone::Doubt,
         Verdict::Fail | Verdict::Error => Tone::Bad,
         Verdict::Interrupted | Verdict::Invalid | Verdict::Inconclusive => Tone::Doubt,
     };
@@ -113,18 +113,25 @@ fn failure(rule: &Rule) -> String {
     format!("\n{:14}{}", "", one_line(&line))
 }
 
-/// A row for each rule, and its remark behind it. Where `width` is too narrow for that, the remark stands below if the rule
+/// A row for each rule, and its remark behind it; one line for a group that is folded. Where `width` is too narrow for that, the remark stands below if the rule
 /// failed or doubts something, and is left to the report otherwise.
 fn rules(rules: &[Rule], output: &Output, width: Option<usize>) -> String {
     if rules.is_empty() {
         // Of several servers only the rules that failed are listed.
         return String::new();
     }
-    let columns = ["rule", "limit", "measured", "outcome"].map(Column::words);
-    let table = Table::new(columns, rules.iter().map(|rule| row(rule, output)));
+    let groups = RuleGroup::all(rules);
+    let (folded, open): (Vec<_>, Vec<_>) = groups.iter().partition(|group| group.is_folded());
+    let shown: Vec<&Rule> = open
+        .iter()
+        .flat_map(|group| &group.rules)
+        .copied()
+        .collect();
+    let columns = ["rule", "limit", "measured", "used", "outcome"].map(Column::words);
+    let table = Table::new(columns, shown.iter().map(|rule| row(rule, output)));
     let lines = table.text_lines();
     let mut text = format!("  {}\n", lines[0]);
-    for (line, rule) in lines[1..].iter().zip(rules) {
+    for (line, rule) in lines[1..].iter().zip(shown) {
         let remark = one_line(&rule.remark);
         let whole = format!("  {line}   {remark}");
         let fits = width.is_none_or(|width| cells(&whole) <= width);
@@ -134,6 +141,9 @@ fn rules(rules: &[Rule], output: &Output, width: Option<usize>) -> String {
             (false, false, true) => format!("  {line}\n      {remark}\n"),
             _ => format!("  {line}\n"),
         });
+    }
+    for group in folded {
+        text.push_str(&format!("  {}\n", group.summary()));
     }
     text
 }
@@ -148,6 +158,7 @@ fn row(rule: &Rule, output: &Output) -> Row {
         rule.heading(),
         rule.limit_in_words(),
         rule.measured_in_words(),
+        rule.used_in_words(),
         output.paint(tone, &rule.outcome.to_string()),
     ])
 }
@@ -173,13 +184,12 @@ mod tests {
         );
         assert_eq!(
             lines[3],
-            "  rule                                   limit          measured  outcome"
+            "  rule                                   limit          measured  used   outcome"
         );
         assert_eq!(
             lines[4],
-            "  database read, average                 20 ms          24.4 ms   failed   DB2; over the limit from minute 10 on"
+            "  database read, average                 20 ms          24.4 ms   122 %  failed   DB2; over the limit from minute 10 on"
         );
-        assert!(text.contains("\nnot a qualification: measured for 1,200 s"));
         assert!(text.ends_with(
             "\n\nreport        runs/x/report.html\nagain         brunt run runs/x/scenario.toml\n\n\
              FAIL          212 transactional I/Os per second   target 240"

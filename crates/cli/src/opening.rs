@@ -29,6 +29,19 @@ pub fn opening(scenario: &Scenario, backend: &str) -> String {
     lines.join("\n")
 }
 
+/// Whether a pass will qualify, before anything is written: `reasons` are what is known to prevent it.
+pub fn qualifies(reasons: &[String]) -> String {
+    if reasons.is_empty() {
+        let text = "if it passes with its headroom, and the host has the time to run it";
+        return format!("{:14}{text}", "qualifies");
+    }
+    let lines = reasons.iter().enumerate().map(|(at, reason)| {
+        let label = if at == 0 { "qualifies" } else { "" };
+        format!("{label:14}no: {}", one_line(reason))
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
 /// What goes wrong on purpose: nobody must take this for a test of the storage.
 fn faults(scenario: &Scenario) -> Vec<String> {
     let faults = scenario.faults.iter().enumerate();

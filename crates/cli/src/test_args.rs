@@ -55,6 +55,10 @@ pub struct TestArgs {
     #[arg(long)]
     pub strict_tail: bool,
 
+    /// Do not start a test that will not qualify, and exit with 1 after a pass that does not
+    #[arg(long)]
+    pub require_qualified: bool,
+
     /// Create the databases again, replacing those of an earlier run
     #[arg(long)]
     pub new: bool,

@@ -54,7 +54,7 @@ fn every_lie_is_named_and_nothing_qualifies() {
     assert!(said.contains("fault 4 on purpose: lost write: a write of "));
     assert_eq!(result["qualifies"], false);
     let reason = result["reasons"][0].as_str().unwrap();
-    assert_eq!(reason, "6 faults were put in the way on purpose");
+    assert_eq!(reason, "6 faults injected: a run without them");
     let struck = |fault: &Value| fault["struck"].as_u64().unwrap() > 0;
     assert!(
         result["storage"]["faults"]

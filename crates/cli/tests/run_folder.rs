@@ -66,6 +66,19 @@ fn json(text: &[u8]) -> Value {
 }
 
 #[test]
+fn a_test_that_cannot_qualify_does_not_start_where_it_must() {
+    let home = TempDir::new().unwrap();
+    init(home.path());
+    let refused = run(home.path(), &["--duration=60s", "--require-qualified"]).output();
+    let refused = refused.unwrap();
+    assert_eq!(refused.status.code(), Some(2), "{}", said(&refused));
+    assert!(said(&refused).contains("error: the result will not qualify: measured for 60 s"));
+    assert_eq!(run_folder(home.path()), None);
+    let databases = home.path().join("brunt-scratch/db1");
+    assert_eq!(fs::read_dir(databases).unwrap().count(), 0);
+}
+
+#[test]
 fn a_finished_run_is_complete_and_its_report_can_be_made_again() {
     let home = TempDir::new().unwrap();
     init(home.path());

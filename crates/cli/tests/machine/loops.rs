@@ -166,7 +166,7 @@ fn a_cache_that_answers_instead_of_the_device_makes_a_test_invalid() {
     assert_eq!(result["verdict"], verdict);
     for reason in [
         "did not come from the devices",
-        "I/O went through the page cache",
+        "I/O through the page cache",
     ] {
         assert!(reasons(&result).contains(reason), "{}", reasons(&result));
     }

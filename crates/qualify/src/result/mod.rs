@@ -23,10 +23,10 @@ use brunt_units::{ByteSize, Span, Time};
 use crate::kinds::{backups, recoveries};
 use crate::phases::test_run::TestRun;
 use crate::plan::Plan;
-use crate::rules::{RecordsVerified, integrity, judge, sentence, verdict};
+use crate::rules::{Evidence, RecordsVerified, integrity, judge, sentence, verdict};
 use crate::sampling::distributions;
 use crate::truth::oracle::Findings;
-use qualifies::{obstacles, unproven};
+use qualifies::{Circumstances, obstacles, unproven};
 
 /// What a test does not know about itself.
 #[derive(Clone, Debug)]
@@ -84,6 +84,26 @@ pub fn unfinished(plan: &Plan, started: Time, surroundings: &Surroundings) -> Ru
     result.storage.details.sentence = "The run has not ended.".to_owned();
     result.reasons = vec!["the run has not ended".to_owned()];
     result
+}
+
+/// Why a run of `plan` will not qualify, however well it goes: what is known before it starts. Empty when nothing is.
+pub fn foreseen(plan: &Plan, surroundings: &Surroundings) -> Vec<String> {
+    let run = TestRun {
+        last: plan.databases().map(|database| database.size).collect(),
+        ..TestRun::unfinished(plan, Time::ZERO)
+    };
+    run.board.with(|meters| {
+        let assembly = Assembly {
+            plan,
+            run: &run,
+            meters,
+            length: plan.duration,
+        };
+        obstacles(&Circumstances {
+            headroom: true,
+            ..assembly.circumstances(surroundings, &Evidence::default())
+        })
+    })
 }
 
 struct Assembly<'a> {

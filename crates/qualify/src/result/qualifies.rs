@@ -1,10 +1,11 @@
 //! Whether a result may be shown as a qualification: a pass of a small demo must not look like one.
 //!
 //! The verdict says whether the limits were held; this says whether holding them means anything for a server that goes
-//! live. Every obstacle is a reason in words.
+//! live. Every obstacle is a reason in words, and behind a colon what removes it. Most are known before a run starts
+//! ([`super::foreseen`]).
 
 use brunt_report::result::{Group, Outcome, Rule, Verdict};
-use brunt_report::{decimals, grouped};
+use brunt_report::{counted, decimals, grouped};
 use brunt_units::{ByteSize, Span};
 
 use crate::kinds::TestKind;
@@ -47,18 +48,23 @@ pub fn obstacles(circumstances: &Circumstances) -> Vec<String> {
     let mut reasons = Vec::new();
     if circumstances.faults > 0 {
         reasons.push(format!(
-            "{} faults were put in the way on purpose",
-            circumstances.faults
+            "{} injected: a run without them",
+            counted(circumstances.faults as u64, "fault")
         ));
     }
     let least = circumstances.kind.length_min();
     if circumstances.measured < least {
         let seconds = grouped(circumstances.measured.0.div_euclid(1_000_000_000));
         let hours = least.0.div_euclid(3_600_000_000_000);
-        reasons.push(format!("measured for {seconds} s, not for {hours} hours"));
+        reasons.push(format!(
+            "measured for {seconds} s, not for {hours} hours: --duration {hours}h"
+        ));
     }
     if !circumstances.direct {
-        reasons.push("I/O went through the page cache of the operating system".to_owned());
+        reasons.push(
+            "I/O through the page cache of the operating system: a file system with O_DIRECT, such as XFS or ext4"
+                .to_owned(),
+        );
     }
     if !circumstances.reached_devices {
         reasons.push(
@@ -67,18 +73,21 @@ pub fn obstacles(circumstances: &Circumstances) -> Vec<String> {
         );
     }
     if !circumstances.headroom {
-        reasons.push("the headroom that was asked for was not shown".to_owned());
+        reasons.push(
+            "the headroom was not shown: more sessions (--tune finds them), or headroom_percent = 0"
+                .to_owned(),
+        );
     }
     let cache = circumstances.array_cache;
     if let Some(cache) = cache.filter(|cache| *cache > circumstances.data) {
         reasons.push(format!(
-            "{} of databases are less than the storage's cache ({cache})",
+            "{} of databases are less than the storage's cache ({cache}): larger databases",
             circumstances.data
         ));
     }
     if let Some(memory) = circumstances.memory.filter(|m| *m > circumstances.data) {
         reasons.push(format!(
-            "{} of databases are less than the machine's memory ({memory})",
+            "{} of databases are less than the machine's memory ({memory}): larger databases",
             circumstances.data
         ));
     }
@@ -87,7 +96,7 @@ pub fn obstacles(circumstances: &Circumstances) -> Vec<String> {
         .filter(|share| *share < VOLUME_SHARE_MIN)
     {
         reasons.push(format!(
-            "the databases fill {} % of their volume, less than {:.0} %",
+            "the databases fill {} % of their volume, less than {:.0} %: larger databases, or a smaller volume",
             decimals(share * 100.0),
             VOLUME_SHARE_MIN * 100.0
         ));
@@ -174,7 +183,7 @@ mod tests {
     fn each_obstacle_is_named() {
         let cases: [(&str, Circumstances); 10] = [
             (
-                "2 faults were put in the way on purpose",
+                "2 faults injected",
                 Circumstances {
                     faults: 2,
                     ..good()

@@ -122,9 +122,9 @@ fn held(achieved: f64, rules: &[Rule], evidence: &Evidence) -> String {
 /// The limit of Jetstress that was used up most, unless it was exceeded and tolerated.
 fn nearest(rules: &[Rule]) -> Option<String> {
     let used = rules.iter().filter_map(|rule| {
-        let used = rule.measured? / rule.limit?;
+        let used = rule.used_percent()?;
         let is_one = rule.group == Group::Limits && rule.direction == Direction::AtMost;
-        (is_one && used <= 1.0).then_some((used, rule))
+        (is_one && used <= 100.0).then_some((used, rule))
     });
     let (_, rule) = used.max_by(|one, other| one.0.total_cmp(&other.0))?;
     let (measured, limit) = (rule.measured_in_words(), rule.limit_in_words());

@@ -30,7 +30,7 @@ use minijinja::Environment;
 use minijinja::value::Serde;
 use serde::Serialize;
 
-use crate::result::{IoNumbers, Quantity, RunResult, World};
+use crate::result::{IoNumbers, Quantity, RunResult, Verdict, World};
 use crate::table::Table;
 use crate::{Event, Run, counted, decimals, grouped};
 use pictures::Picture;
@@ -48,6 +48,8 @@ struct Page<'a> {
     style: &'static str,
     name: &'a str,
     verdict: String,
+    /// The class of the verdict's colour.
+    colour: &'static str,
     sentence: &'a str,
     reasons: &'a [String],
     faults: String,
@@ -55,7 +57,7 @@ struct Page<'a> {
     subtitle: String,
     figures: Vec<Figure>,
     servers: Table,
-    rules: Table,
+    rules: Vec<tables::Rules>,
     pictures: Vec<Picture>,
     tables: Vec<Table>,
     further: Vec<Table>,
@@ -78,7 +80,12 @@ pub fn report_html(run: &Run) -> String {
     let page = Page {
         style: STYLE,
         name: &result.scenario,
-        verdict: result.verdict.to_string(),
+        verdict: result.headline(),
+        colour: match result.verdict {
+            Verdict::Pass if result.qualifies => "pass",
+            Verdict::Fail | Verdict::Error => "fail",
+            _ => "doubt",
+        },
         sentence: &result.storage.details.sentence,
         reasons: &result.reasons,
         faults: faults(result),

@@ -21,6 +21,7 @@
 
 mod details;
 mod environment;
+mod groups;
 mod instance;
 mod interval;
 mod io;
@@ -39,6 +40,7 @@ mod verification;
 
 pub use details::Details;
 pub use environment::{Backend, Device, Durability, Machine, Origin, Volume, WriteCache};
+pub use groups::RuleGroup;
 pub use instance::{Counts, Instance, InstanceDetails, LatencySummary, Measured};
 pub use interval::Interval;
 pub use io::{
@@ -137,6 +139,18 @@ impl RunResult {
             SCHEMA => Ok(serde_json::from_str(text)?),
             v1::SCHEMA => Ok(v1::read(text)?),
             _ => Err(ResultError::Schema(head.schema)),
+        }
+    }
+
+    /// The verdict with what it is worth: a pass that does not qualify must not look like one that does.
+    pub fn headline(&self) -> String {
+        let verdict = self.verdict.to_string().to_uppercase();
+        match self.verdict {
+            Verdict::Pass | Verdict::Fail if self.world == World::Virtual => {
+                format!("PREDICTED {verdict}")
+            }
+            Verdict::Pass if !self.qualifies => format!("{verdict}, not a qualification"),
+            _ => verdict,
         }
     }
 

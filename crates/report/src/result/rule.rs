@@ -257,6 +257,23 @@ impl Rule {
         })
     }
 
+    /// How much of the limit was used, in percent: 100 is at the limit, above it the rule does not hold. Nothing where the limit is
+    /// zero.
+    pub fn used_percent(&self) -> Option<f64> {
+        let (measured, limit) = (self.measured?, self.limit?);
+        let share = match self.direction {
+            Direction::AtMost => measured / limit,
+            Direction::AtLeast => limit / measured,
+        };
+        share.is_finite().then_some(100.0 * share)
+    }
+
+    /// The same as a table shows it: `84 %`, or `-`.
+    pub fn used_in_words(&self) -> String {
+        let used = self.used_percent();
+        used.map_or("-".to_owned(), |percent| format!("{percent:.0} %"))
+    }
+
     /// What was measured, beside the limit: `24.4 ms (limit 20 ms)`, `7,215 /s (minimum 57,000 /s)`.
     pub fn measured_and_limit(&self) -> String {
         let measured = match self.measured {
@@ -334,6 +351,21 @@ mod tests {
             Rule::at_least(READ, "/s", 95.0, Some(94.9)).outcome,
             Outcome::Failed
         );
+    }
+
+    #[test]
+    fn what_is_used_of_a_limit_grows_towards_it_from_either_side() {
+        let most = |measured| Rule::at_most(READ, "ms", 20.0, measured).used_in_words();
+        assert_eq!(
+            [most(Some(5.0)), most(Some(24.0)), most(None)],
+            ["25 %", "120 %", "-"]
+        );
+        let least = |measured| Rule::at_least(READ, "/s", 95.0, Some(measured)).used_in_words();
+        assert_eq!(
+            [least(100.0), least(76.0), least(0.0)],
+            ["95 %", "125 %", "-"]
+        );
+        assert_eq!(Rule::at_most(READ, "", 0.0, Some(0.0)).used_in_words(), "-");
     }
 
     #[test]

@@ -32,14 +32,14 @@ use brunt_host::{handles, plan, test_log, witness};
 use brunt_qualify::error::RunError;
 use brunt_qualify::plan::Plan;
 use brunt_qualify::progress::{Listener, News, Stop};
-use brunt_qualify::result::{Surroundings, result, unfinished};
+use brunt_qualify::result::{Surroundings, foreseen, result, unfinished};
 use brunt_report::{FolderError, ReadError, Run, RunFolder, RunResult, Timestamp, report_html};
 use brunt_world_real::{RealWorld, StartError};
 
 use crate::closing::closing;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
-use crate::opening::opening;
+use crate::opening::{opening, qualifies};
 use crate::output::Output;
 use brunt_scenario::{Refusal, Scenario};
 
@@ -65,6 +65,9 @@ pub enum RunCommandError {
     /// What was just written to it cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
+    /// The result would not be a qualification, and that is required.
+    #[error("the result will not qualify: {}", .0.join("; "))]
+    WillNotQualify(Vec<String>),
     /// There is no way to do I/O.
     #[error(transparent)]
     Start(#[from] StartError),
@@ -117,7 +120,10 @@ pub fn run(args: &TestArgs, output: &Output) -> Result<Exit, RunCommandError> {
         output.show(&closing(&result, folder.path(), output));
     }
     written?;
-    Ok(result.verdict.into())
+    Ok(match Exit::from(result.verdict) {
+        Exit::Passed if args.require_qualified && !result.qualifies => Exit::Failed,
+        exit => exit,
+    })
 }
 
 /// What is said when the program is ended at once.
@@ -165,11 +171,13 @@ fn test(
         let origin = version::origin(command(), plan.seed, plan.run.to_string());
         surroundings::surroundings(&plan, &places, counted, &real.backend(), origin)
     };
-    let outline = unfinished(
-        &plan,
-        real.world.clock.now(),
-        &around(&DeviceCounts::new(), &real),
-    );
+    let before = around(&DeviceCounts::new(), &real);
+    let obstacles = foreseen(&plan, &before);
+    output.talk(&qualifies(&obstacles));
+    if args.require_qualified && !obstacles.is_empty() {
+        return Err(RunCommandError::WillNotQualify(obstacles));
+    }
+    let outline = unfinished(&plan, real.world.clock.now(), &before);
     folder.write("scenario.toml", scenario.to_toml().as_bytes())?;
     folder.write("result.json", outline.to_json().as_bytes())?;
     let recorder = Recorder::begin(folder, surroundings::devices(&places))?;

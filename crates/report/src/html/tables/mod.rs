@@ -7,33 +7,99 @@ mod model;
 
 pub(super) use io::servers;
 
-use crate::result::{Backend, Machine, Outcome, RunResult, Tuning, WriteCache};
+use serde::Serialize;
+
+use crate::result::{Backend, Machine, Outcome, Rule, RuleGroup, RunResult, Tuning, WriteCache};
 use crate::table::{Row, Table};
 use crate::{decimals, grouped};
 
-/// The rules and their outcomes.
-pub(super) fn rules(result: &RunResult) -> Table {
-    let rows = result.rules.iter().map(|rule| {
+/// A group of rules.
+#[derive(Serialize)]
+pub(super) struct Rules {
+    summary: String,
+    is_open: bool,
+    table: Table,
+}
+
+/// The rules and their outcomes, group by group.
+pub(super) fn rules(result: &RunResult) -> Vec<Rules> {
+    let groups = RuleGroup::all(&result.rules);
+    let table = |group: &RuleGroup<'_>| match group.rules[0].server {
+        Some(_) => by_server(group),
+        None => of_one(group),
+    };
+    let rules = groups.iter().map(|group| Rules {
+        summary: group.summary(),
+        is_open: !group.is_folded(),
+        table: table(group),
+    });
+    rules.collect()
+}
+
+fn of_one(group: &RuleGroup<'_>) -> Table {
+    let rows = group.rules.iter().map(|rule| {
         let cells = vec![
-            rule.heading(),
+            rule.title.clone(),
             rule.limit_in_words(),
             rule.measured_in_words(),
+            rule.used_in_words(),
             rule.outcome.to_string(),
             rule.remark.clone(),
         ];
-        let class = match rule.outcome {
-            Outcome::Ok => "ok",
-            Outcome::Failed => "failed",
-            Outcome::Advisory => "advisory",
-            Outcome::NotMeasured => "unmeasured",
-        };
-        Row::classed(cells, class)
+        Row::classed(cells, class(rule.outcome))
     });
-    Table::grid(
-        "Rules",
-        &["Rule", "Limit", "Measured", "Outcome", "Remark"],
-        rows.collect(),
-    )
+    let head = ["Rule", "Limit", "Measured", "Used", "Outcome", "Remark"];
+    Table::grid("", &head, rows.collect())
+}
+
+/// A row for each rule, a column for each server. The outcome is the worst, and the remark that of its server.
+fn by_server(group: &RuleGroup<'_>) -> Table {
+    let mut servers: Vec<&str> = group.rules.iter().map(|rule| server(rule)).collect();
+    servers.sort_unstable();
+    servers.dedup();
+    let mut worst: Vec<&Rule> = Vec::new();
+    // The first of each id is the worst: groups are sorted so.
+    for rule in &group.rules {
+        if worst.iter().all(|known| known.id != rule.id) {
+            worst.push(rule);
+        }
+    }
+    let rows = worst.into_iter().map(|worst| {
+        let of = |name: &&str| {
+            let mut rules = group.rules.iter();
+            let own = rules.find(|rule| rule.id == worst.id && server(rule) == *name);
+            own.map_or("-".to_owned(), |rule| rule.measured_in_words())
+        };
+        let mut cells = vec![worst.title.clone(), worst.limit_in_words()];
+        cells.extend(servers.iter().map(of));
+        cells.push(worst.outcome.to_string());
+        cells.push(match worst.outcome {
+            Outcome::Ok => String::new(),
+            _ => format!("{}: {}", server(worst), worst.remark),
+        });
+        Row::classed(cells, class(worst.outcome))
+    });
+    let rows = rows.collect();
+    let head = [
+        &["Rule", "Limit"],
+        servers.as_slice(),
+        &["Outcome", "Remark"],
+    ]
+    .concat();
+    Table::grid("", &head, rows)
+}
+
+fn server(rule: &Rule) -> &str {
+    rule.server.as_deref().unwrap_or_default()
+}
+
+fn class(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Ok => "ok",
+        Outcome::Failed => "failed",
+        Outcome::Advisory => "advisory",
+        Outcome::NotMeasured => "unmeasured",
+    }
 }
 
 /// Tables that Jetstress reports do not have.

@@ -1,0 +1,105 @@
+//! Rules as people read them: group by group, what did not hold first.
+
+use super::{Group, Outcome, Rule};
+
+/// The rules of one group.
+#[derive(Clone, Debug)]
+pub struct RuleGroup<'a> {
+    /// What they are about.
+    pub group: Group,
+    /// Failed ones first, then advisory ones, then those that were not measured.
+    pub rules: Vec<&'a Rule>,
+}
+
+impl<'a> RuleGroup<'a> {
+    /// The groups of `rules` in the order of their first rules, but those with a failed rule first.
+    pub fn all(rules: &'a [Rule]) -> Vec<Self> {
+        let mut groups: Vec<Self> = Vec::new();
+        for rule in rules {
+            match groups.iter_mut().find(|found| found.group == rule.group) {
+                Some(found) => found.rules.push(rule),
+                None => groups.push(Self {
+                    group: rule.group,
+                    rules: vec![rule],
+                }),
+            }
+        }
+        for group in &mut groups {
+            group.rules.sort_by_key(|rule| urgency(rule));
+        }
+        groups.sort_by_key(|group| urgency(group.rules[0]) > 0);
+        groups
+    }
+
+    /// Whether its summary is enough: nothing in it needs a look, and its numbers are not those that everybody asks for.
+    pub fn is_folded(&self) -> bool {
+        let needs_look = |rule: &&Rule| matches!(rule.outcome, Outcome::Failed | Outcome::Advisory);
+        self.group != Group::Limits && !self.rules.iter().any(needs_look)
+    }
+
+    /// The group in a few words: `tail: all 3 ok`, `limits: 1 of 7 failed`.
+    pub fn summary(&self) -> String {
+        let count = |outcome| {
+            let rules = self.rules.iter();
+            rules.filter(|rule| rule.outcome == outcome).count()
+        };
+        let all = self.rules.len();
+        let others = [Outcome::Failed, Outcome::Advisory, Outcome::NotMeasured];
+        let others = others.map(|outcome| (count(outcome), outcome));
+        let others = others.iter().filter(|(count, _)| *count > 0);
+        let others: Vec<String> = others
+            .map(|(count, outcome)| format!("{count} of {all} {outcome}"))
+            .collect();
+        match others.is_empty() {
+            true => format!("{}: all {all} ok", self.group),
+            false => format!("{}: {}", self.group, others.join(", ")),
+        }
+    }
+}
+
+fn urgency(rule: &Rule) -> u8 {
+    match rule.outcome {
+        Outcome::Failed => 0,
+        Outcome::Advisory => 1,
+        Outcome::NotMeasured => 2,
+        Outcome::Ok => 3,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::result::RuleName;
+
+    #[test]
+    fn what_failed_comes_first_and_the_rest_keeps_its_order() {
+        let rule = |id: &'static str, group, measured| {
+            let title = id;
+            Rule::at_most(RuleName { id, group, title }, "", 1.0, measured)
+        };
+        let rules = [
+            rule("read", Group::Limits, Some(1.0)),
+            rule("log", Group::Limits, None),
+            rule("pages", Group::Integrity, Some(0.0)),
+            rule("tail", Group::Tail, Some(0.5)),
+            rule("tail log", Group::Tail, Some(2.0)),
+        ];
+        let groups = RuleGroup::all(&rules);
+        let summaries: Vec<_> = groups.iter().map(RuleGroup::summary).collect();
+        assert_eq!(
+            summaries,
+            [
+                "tail: 1 of 2 failed",
+                "limits: 1 of 2 not measured",
+                "integrity: all 1 ok"
+            ]
+        );
+        let ids = |at: usize| groups[at].rules.iter().map(|rule| rule.id.as_str());
+        assert!(ids(0).eq(["tail log", "tail"]));
+        assert!(ids(1).eq(["log", "read"]));
+        assert_eq!(
+            [0, 1, 2].map(|at| groups[at].is_folded()),
+            [false, false, true]
+        );
+    }
+}
