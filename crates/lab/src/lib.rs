@@ -5,19 +5,19 @@
 //!            -> arrays -> devices of one virtual world --^      | listeners: caller's, gauge    -> model
 //! ```
 //!
-//! * `storage`: the world, with the scenario's arrays beneath the servers' folders.
+//! * `storage`: the world, with the scenario's arrays under the servers' folders.
 //! * `server`: one server of it: plan, task, result.
-//! * `gauge`: what is measured on the arrays while servers collect; `model`: the same as numbers of the result, and `pages`
-//!   those of LUNs in pages.
+//! * `gauge`: measurements of the arrays while servers collect; `model`: the same as numbers of the result; `pages`: those of LUNs
+//!   in pages.
 //! * `session_time`: where the time of sessions went.
 //! * [`Points`]: one scenario with many values; [`search`]: the largest number of mailboxes that passes.
 //! * [`load`]: what is said of plain load on arrays, without mail servers.
 //! * [`Headline`]: the figures that published tests print.
 //!
-//! The lab prints nothing, writes no file and knows no terminal: whoever calls it hands in a [`Listener`] for each server.
+//! The lab prints nothing, writes no file and knows no terminal: the caller supplies a [`Listener`] for each server.
 //!
 //! Time begins with the year 2000 in every simulation, and nothing of this machine enters it: equal scenarios and seeds give equal
-//! results, but for how long it took.
+//! results, except for the running time.
 
 mod gauge;
 mod headline;
@@ -54,10 +54,10 @@ use gauge::Gauge;
 use server::Server;
 use storage::Storage;
 
-/// When virtual time begins: 2000-01-01T00:00:00Z, in milliseconds from the Unix epoch.
+/// The beginning of virtual time: 2000-01-01T00:00:00Z, in milliseconds from the Unix epoch.
 const EPOCH: u64 = 946_684_800_000;
 
-/// What stands for the mail server's engine.
+/// The implementation of the mail server's engine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Engine {
     /// Its twin, without content: for databases of any size.
@@ -68,7 +68,7 @@ pub enum Engine {
 }
 
 impl Engine {
-    /// What results call it.
+    /// Its name in results.
     pub fn word(self) -> &'static str {
         match self {
             Self::Twin => "twin",
@@ -77,23 +77,23 @@ impl Engine {
     }
 }
 
-/// Which program simulates, as results name it.
+/// The simulating program, as named in results.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
     /// Its version.
     pub version: String,
-    /// The commit that it was built from, where it is known.
+    /// The commit it was built from, if known.
     pub commit: Option<String>,
 }
 
 /// How a scenario is simulated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// What stands for the engine.
+    /// The engine.
     pub engine: Engine,
     /// Whether files are read after the test.
     pub read_files: bool,
-    /// What does it.
+    /// The program.
     pub program: Program,
 }
 
@@ -103,25 +103,25 @@ pub enum LabError {
     /// The arrays cannot be built.
     #[error(transparent)]
     Arrays(#[from] SystemError),
-    /// It did not come to a test.
+    /// No test was possible.
     #[error(transparent)]
     Test(#[from] RunError),
-    /// The servers did not do the same.
+    /// The servers ran different tests.
     #[error(transparent)]
     Together(#[from] TogetherError),
-    /// The engine itself was asked for, and its databases are too large to be kept.
+    /// The engine itself was requested, but its databases do not fit into memory.
     #[error(
         "`--engine bytes` keeps every byte in memory: databases of {needed}, and {there} is free\n  make `database_size` smaller, or leave `--engine` out: the twin keeps none"
     )]
     TooLarge {
-        /// Of all databases of all servers.
+        /// Bytes of all databases of all servers.
         needed: ByteSize,
-        /// Memory that could be had.
+        /// Available memory.
         there: ByteSize,
     },
 }
 
-/// What came of one server.
+/// The outcome of one server.
 #[derive(Clone, Debug)]
 pub struct ServerRun {
     /// Its result; a prediction never counts as a qualification.
@@ -130,20 +130,20 @@ pub struct ServerRun {
     pub ended: Time,
 }
 
-/// What came of each server, and of the storage.
+/// The outcome of all servers, and of the storage.
 #[derive(Clone, Debug)]
 pub struct Simulated {
     /// In the scenario's order.
     pub servers: Vec<ServerRun>,
-    /// What only modelled storage can tell.
+    /// Numbers that only modelled storage has.
     pub model: Model,
 }
 
 impl Simulated {
-    /// All servers as one result, without what they recorded over time.
+    /// Combines all servers into one result, without their samples over time.
     ///
     /// # Errors
-    /// [`LabError::Together`] when they did not do the same.
+    /// [`LabError::Together`] when they ran different tests.
     pub fn into_result(self) -> Result<RunResult, LabError> {
         let runs = self.servers.into_iter().map(|server| Run {
             result: server.result,
@@ -157,7 +157,7 @@ impl Simulated {
     }
 }
 
-/// The servers of a scenario, and the storage beneath them.
+/// The servers of a scenario, and the storage under them.
 pub struct Lab<'a> {
     scenario: &'a ModelledScenario,
     options: Options,
@@ -167,10 +167,10 @@ pub struct Lab<'a> {
 }
 
 impl<'a> Lab<'a> {
-    /// Builds what `scenario` describes.
+    /// Builds the servers and arrays of `scenario`.
     ///
     /// # Errors
-    /// [`LabError`] when this machine cannot hold it, or an array cannot be built.
+    /// [`LabError`] when they do not fit into memory, or an array cannot be built.
     pub fn build(scenario: &'a ModelledScenario, options: Options) -> Result<Self, LabError> {
         #[expect(
             clippy::disallowed_methods,
@@ -192,23 +192,23 @@ impl<'a> Lab<'a> {
         })
     }
 
-    /// What each server does, in the scenario's order.
+    /// The plan of each server, in the scenario's order.
     pub fn plans(&self) -> impl Iterator<Item = &Plan> {
         self.servers.iter().map(|server| &server.plan)
     }
 
-    /// What repeats it, apart from this machine's paths.
+    /// The command that repeats it, without this machine's paths.
     pub fn command(&self) -> String {
         server::command(self.scenario)
     }
 
-    /// Runs all servers in one world. Each of `listeners` hears one of them, in the scenario's order.
+    /// Runs all servers in one world. Each of `listeners` receives the news of one server, in the scenario's order.
     ///
     /// # Errors
-    /// [`LabError`] when it did not come to a test.
+    /// [`LabError`] when no test was possible.
     ///
     /// # Panics
-    /// When there are not as many listeners as servers.
+    /// When the number of listeners differs from that of the servers.
     pub fn run(
         mut self,
         listeners: Vec<Rc<dyn Listener>>,
@@ -265,7 +265,7 @@ impl<'a> Lab<'a> {
     }
 }
 
-/// What would come of the test in `scenario`, all servers together, when nobody listens.
+/// The predicted result of the test in `scenario`, over all servers, without listeners.
 ///
 /// # Errors
 /// [`LabError`] when it cannot be simulated.
@@ -280,7 +280,7 @@ pub fn predict(
     lab.run(listeners, stop)?.into_result()
 }
 
-/// Whether this machine can keep every byte of the databases.
+/// Checks that this machine can hold every byte of the databases in memory.
 fn has_room(scenario: &ModelledScenario) -> Result<(), LabError> {
     let databases = scenario.scenario.databases();
     let each: u64 = databases.map(|database| database.size.value.get()).sum();
@@ -291,7 +291,7 @@ fn has_room(scenario: &ModelledScenario) -> Result<(), LabError> {
     }
 }
 
-/// How sessions were held back, in the words of a scenario.
+/// How sessions were held back, in the terms of a scenario.
 fn scheduling(scenario: &ModelledScenario) -> String {
     let test = &scenario.scenario.test;
     match (&test.target_io_per_s, test.operations_per_s) {

@@ -26,7 +26,7 @@ use crate::gauge::Gauge;
 use crate::storage::Storage;
 use crate::{EPOCH, Engine, Program};
 
-/// One server, and what it does.
+/// One server and its plan.
 pub(crate) struct Server {
     number: usize,
     name: String,
@@ -34,7 +34,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// The server numbered `number`, whose files are read after the test if that is wanted.
+    /// Server number `number`; `read_files` says whether its files are read after the test.
     pub(crate) fn new(scenario: &ModelledScenario, number: usize, read_files: bool) -> Self {
         Self {
             number,
@@ -46,7 +46,7 @@ impl Server {
         }
     }
 
-    /// The test, as a task of the world of `storage`.
+    /// The test as a task of the world of `storage`.
     pub(crate) fn task(
         &self,
         engine: Engine,
@@ -81,7 +81,7 @@ impl Server {
         }
     }
 
-    /// What came of it.
+    /// The outcome of the server.
     pub(crate) fn result(
         &self,
         scenario: &ModelledScenario,
@@ -149,13 +149,13 @@ impl Server {
     }
 }
 
-/// Who hears a server: the gauge on the arrays, and the caller's listener.
+/// The listeners of a server: the gauge on the arrays, and the caller's listener.
 struct Ears<'a> {
     listener: Rc<dyn Listener>,
     gauge: &'a Gauge,
 }
 
-/// How often servers tell of a test under way: what is slow to gather and told four times a second would take a tenth of the time.
+/// How often servers report a running test: gathering its state four times a second would take a tenth of the time.
 const TELL: Span = Span::seconds(5);
 
 impl Listener for Ears<'_> {
@@ -173,7 +173,7 @@ impl Listener for Ears<'_> {
     }
 }
 
-/// What repeats it, apart from this machine's paths.
+/// The command that repeats it, without this machine's paths.
 pub(crate) fn command(scenario: &ModelledScenario) -> String {
     format!("brunt simulate {}.toml", scenario.scenario.name)
 }
@@ -269,7 +269,7 @@ mod tests {
         }
     }
 
-    /// Predictions read ahead in recoveries as published tests did, real storage is read as ESE does; a scenario may say.
+    /// Predictions read ahead in recoveries as published tests did, real storage as ESE does; a scenario may override this.
     #[test]
     fn recoveries_read_ahead_as_fitted_in_predictions_only() {
         let example = include_str!("../../../examples/mail-on-array.toml");

@@ -1,4 +1,4 @@
-//! Whether a result may be shown as a qualification: a pass of a small demo must not look like one.
+//! Whether a result may be shown as a qualification: the pass of a small demo must not look like one.
 //!
 //! The verdict says whether the limits were held; this says whether holding them means anything for a server that goes
 //! live. Every obstacle is a reason in words, and behind a colon what removes it. Most are known before a run starts
@@ -10,36 +10,36 @@ use brunt_units::{ByteSize, Span};
 
 use crate::kinds::TestKind;
 
-/// Below this share of its volume a database may flatter: heads hardly move. Source: the footnote of ESRP papers on
+/// Below this share of its volume a database may flatter the storage: heads hardly move. Source: the footnote of ESRP papers on
 /// tests that use about a quarter of the disks' capacity.
 const VOLUME_SHARE_MIN: f64 = 0.25;
 
-/// What decides whether a result qualifies.
+/// Decides whether a result qualifies.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Circumstances {
-    /// What kind of test it was.
+    /// The kind of test.
     pub kind: TestKind,
-    /// How long was measured.
+    /// Length of the collection.
     pub measured: Span,
-    /// Sum of all databases.
+    /// Size of all databases.
     pub data: ByteSize,
-    /// Memory of the machine, which may cache what is smaller; nothing when it is not known, or no machine.
+    /// Memory of the machine, which may cache anything smaller; `None` when unknown, or without a machine.
     pub memory: Option<ByteSize>,
-    /// Cache of the storage itself, if the scenario says how large it is.
+    /// Cache of the storage itself, if the scenario states it.
     pub array_cache: Option<ByteSize>,
     /// Whether I/O bypassed the page cache.
     pub direct: bool,
-    /// Whether what was read came from the devices, as far as the kernel counts it.
+    /// Whether reads came from the devices, as far as the kernel counts them.
     pub reached_devices: bool,
-    /// Whether the headroom that was asked for was shown.
+    /// Whether the storage achieved the target with its headroom.
     pub headroom: bool,
     /// What kept the machine from running the program, in words.
     pub host: Option<String>,
     /// The smallest share of its volume that the databases on it fill, 0 to 1.
     pub volume_share: Option<f64>,
-    /// Whether sessions were held back by something else than the storage.
+    /// What held sessions back besides the storage.
     pub scheduling: Option<String>,
-    /// Faults that were put in the way on purpose.
+    /// Number of injected faults.
     pub faults: usize,
 }
 
@@ -106,8 +106,8 @@ pub fn obstacles(circumstances: &Circumstances) -> Vec<String> {
     reasons
 }
 
-/// Why a test that ended so shows nothing, whatever the circumstances: it did not pass, or something that has to be measured was
-/// not.
+/// Why a test with this verdict proves nothing, regardless of the circumstances: it did not pass, or a required measurement is
+/// missing.
 pub fn unproven(verdict: Verdict, rules: &[Rule]) -> Vec<String> {
     let failed = match verdict {
         Verdict::Pass => None,
@@ -118,7 +118,7 @@ pub fn unproven(verdict: Verdict, rules: &[Rule]) -> Vec<String> {
         Verdict::Inconclusive => Some("the test came to no answer".to_owned()),
     };
     let unmeasured = rules.iter().filter(|rule| {
-        // Some systems cannot tell whether a test was fair; that I/O bypassed the page cache is known otherwise.
+        // Some systems cannot tell whether a test was fair; whether I/O bypassed the page cache is known from elsewhere.
         rule.group != Group::FairTest && rule.outcome == Outcome::NotMeasured
     });
     let unmeasured: Vec<&str> = unmeasured.map(|rule| rule.title.as_str()).collect();

@@ -1,10 +1,10 @@
-//! The rules that storage is judged by: pure functions from what was measured to rules with limit, value and outcome.
+//! The rules that judge storage: pure functions from measurements to rules with limit, value and outcome.
 //!
-//! [`RuleId`] lists them; there is a file for each group. `docs/rules.md` names a whole test that passes each of them and one that fails
-//! it. [`verdict`] says what all of them come to.
+//! [`RuleId`] lists them; there is a file for each group. `docs/rules.md` names a whole test that passes each of them and one that
+//! fails it. [`verdict`] combines them.
 //!
-//! A latency rule shows the worst of all databases (log streams), and names it. What was not measured is neither kept nor
-//! broken: it stands in the list as *not measured*.
+//! A latency rule shows the worst of all databases (log streams), and names it. A rule without a measurement neither holds nor
+//! fails: it is listed as *not measured*.
 
 mod batch_means;
 pub mod device;
@@ -32,7 +32,7 @@ use brunt_report::result::Rule;
 use crate::kinds::TestKind;
 use crate::plan::Limits;
 
-/// Judges `evidence` of a test of `kind` by `limits`.
+/// Judges the `evidence` of a test of `kind` by `limits`.
 pub fn judge(kind: TestKind, evidence: &Evidence, limits: &Limits) -> Vec<Rule> {
     let mut rules = match kind.has_limits() {
         true => limits::performance(evidence, limits),
@@ -84,7 +84,7 @@ mod tests {
         }
     }
 
-    /// Everything exactly at its limit.
+    /// Evidence with every value exactly at its limit.
     pub(super) fn evidence() -> Evidence {
         let verified = FilesVerified {
             seen: 32_768,
@@ -160,7 +160,7 @@ mod tests {
         assert_eq!(rules[0].remark, "DB2");
         assert_eq!(rules[1].subject.as_deref(), Some("DB2"));
         assert_eq!(rules[0].measured, Some(34.0));
-        // DB1 has the longer sample, but that one is tolerated.
+        // DB1 has the longer sample, but its excursion is tolerated.
         assert_eq!(rules[1].measured, Some(200.0));
         assert!(rules[1].remark.starts_with("DB2, 45 s after the start; 9"));
     }

@@ -1,6 +1,6 @@
-//! What all rules together come to: the verdict, and one plain sentence.
+//! The result of all rules: the verdict, and one plain sentence.
 //!
-//! The sentence of a pass says what was carried and which limit was nearest, that of a failure which rules failed and where.
+//! The sentence of a pass states the load and the nearest limit; that of a failure states which rules failed and where.
 
 use brunt_report::decimals;
 use brunt_report::grouped;
@@ -8,24 +8,24 @@ use brunt_report::result::{Direction, Group, Outcome, Rule, Verdict};
 
 use super::{Evidence, RuleId};
 
-/// What a result says about the run as a whole, before its rules count.
+/// How the run ended, before its rules count.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// It was carried through.
+    /// It was completed.
     Complete,
-    /// Somebody stopped it.
+    /// The user stopped it.
     Stopped,
-    /// It could not go on, and why.
+    /// It could not continue, with the reason.
     Broken(String),
     /// It went on to its end and came to no answer, and why.
     Unanswered(String),
 }
 
-/// The verdict on a run that ended so, by these rules.
+/// The verdict on a run with this ending and these rules.
 ///
-/// A run that broke because the storage failed is a failed one; how fast it was until then does not count.
+/// A run that broke because the storage failed is a failed one; its rate until then does not count.
 pub fn verdict(ending: &Ending, rules: &[Rule]) -> Verdict {
-    // These tell of a fault whenever they fail, also when the test had to end early.
+    // A failure of these is a fault, even if the test ended early.
     let is_fault = |rule: &&Rule| rule.group == Group::Integrity || RuleId::SessionsFound.is(rule);
     match ending {
         // A rule that failed without I/O failed all the same.
@@ -45,7 +45,7 @@ pub fn verdict(ending: &Ending, rules: &[Rule]) -> Verdict {
     }
 }
 
-/// Latencies that were not measured although the test was carried out: there was no such I/O.
+/// Latencies that were not measured in a completed test, because there was no such I/O.
 fn without_io(rules: &[Rule]) -> Vec<&str> {
     let must = [RuleId::DatabaseReadAverage, RuleId::LogWriteAverage];
     let latencies = rules
@@ -96,7 +96,7 @@ fn rate(rate: f64) -> String {
     format!("{} transactional I/Os per second", decimals(rate))
 }
 
-/// What the storage carried, and where it will give way first.
+/// What the storage carried, and its nearest limit.
 fn held(achieved: f64, rules: &[Rule], evidence: &Evidence) -> String {
     let above = evidence.target.map(|target| {
         let percent = (achieved / target.io_per_s - 1.0) * 100.0;
@@ -119,7 +119,7 @@ fn held(achieved: f64, rules: &[Rule], evidence: &Evidence) -> String {
     }
 }
 
-/// The limit of Jetstress that was used up most, unless it was exceeded and tolerated.
+/// The Jetstress limit that was used up most, unless it was exceeded and tolerated.
 fn nearest(rules: &[Rule]) -> Option<String> {
     let used = rules.iter().filter_map(|rule| {
         let used = rule.used_percent()?;
@@ -131,7 +131,7 @@ fn nearest(rules: &[Rule]) -> Option<String> {
     Some(format!("{}, {measured} of {limit}", rule.title))
 }
 
-/// What a test of another kind than load did.
+/// The work of a test without load, such as a backup.
 fn done(rules: &[Rule], evidence: &Evidence) -> String {
     let all = evidence.done.iter().filter_map(|done| {
         let rule = rules.iter().find(|rule| done.what.is(rule))?;

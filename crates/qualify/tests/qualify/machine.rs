@@ -1,5 +1,5 @@
-//! What the machine tells of a test: rules and reasons that nothing in a virtual world can break, so what a machine would have
-//! counted is told to a whole test.
+//! Rules and reasons about the machine, which nothing in a virtual world can break. So whole tests get made-up counters of a
+//! machine.
 
 use crate::small::{Left, Small, fails, outcome, plan};
 use brunt_qualify::plan::Plan;
@@ -10,7 +10,7 @@ use brunt_report::host_counters::{OWN_PROCESSOR, STEAL, THROTTLED};
 use brunt_report::result::{HostCounter, Outcome, Verdict, Volume};
 use brunt_units::{ByteSize, Span};
 
-/// A test long enough in imagination only: its length is what does not qualify.
+/// A short test; its length is the only reason not to qualify.
 fn test() -> (Left, Plan) {
     let plan = plan();
     (Small::new(1).run(&plan), plan)
@@ -25,7 +25,7 @@ fn counter(name: &str, avg: f64) -> HostCounter {
     }
 }
 
-/// A machine with one volume under everything, of whose reads so many percent reached the device.
+/// A machine with one volume under everything, where `percent` of the reads reached the device.
 fn machine(test: &Left, surroundings: &mut Surroundings, percent: u64, gib: u64) {
     let engine: u64 = test.run.as_ref().unwrap().board.with(|meters| {
         let databases = meters.databases.iter();
@@ -121,10 +121,10 @@ fn a_host_that_holds_the_program_back_is_named_and_does_not_qualify() {
     }
 }
 
-/// Changes what a machine tells.
+/// Changes the counters of a machine.
 type Change = fn(&mut Surroundings);
 
-/// Every reason that a whole test can have not to qualify beside its length; none of them fails it.
+/// Every reason besides its length for which a whole test may not qualify; none of them fails the test.
 #[test]
 fn each_circumstance_that_flatters_is_a_reason() {
     let (test, plan) = test();
@@ -175,7 +175,7 @@ fn each_circumstance_that_flatters_is_a_reason() {
         reasons[1].contains("less than the storage's cache (1 GiB)"),
         "{reasons:?}"
     );
-    // Two hours of it would do.
+    // A length of two hours would qualify.
     let long = test.collected().length;
     assert_eq!(long, Span::seconds(20));
 }

@@ -5,7 +5,7 @@ use super::{Group, Outcome, Rule};
 /// The rules of one group.
 #[derive(Clone, Debug)]
 pub struct RuleGroup<'a> {
-    /// What they are about.
+    /// The group.
     pub group: Group,
     /// Failed ones first, then advisory ones, then those that were not measured.
     pub rules: Vec<&'a Rule>,

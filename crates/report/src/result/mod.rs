@@ -1,23 +1,23 @@
-//! The result of a run, as `result.json` has it: `brunt.result/2`.
+//! The result of a run as in `result.json`: `brunt.result/2`.
 //!
 //! ```text
-//!   result                    what a script reads: the fields of docs/result.schema.json, no more and no less
+//!   result                    what scripts read: exactly the fields of docs/result.schema.json
 //!   |-- verdict, reasons      the same for every kind of test
 //!   |-- rules[]               id, limit, measured, outcome
 //!   |-- times, origin
-//!   `-- storage               a test of storage; each further kind of test gets a section of its own
+//!   `-- storage               a test of storage; each further kind of test will have its own section
 //!       |-- servers[]         one for each host
 //!       |   |-- instances[]   I/O of one log stream and its databases
 //!       |   |-- host[] checksum[] backup[] recovery[]
 //!       |   `-- details       machine, backend, durability
-//!       `-- details           parameters, distributions: what the report shows besides
+//!       `-- details           parameters, distributions: what else the report shows
 //! ```
 //!
-//! Results of version 1 are converted as they are read (`v1`).
+//! Results of version 1 are converted when read (`v1`).
 //!
-//! Fields outside `details` are a promise: they are only added, never renamed or given another meaning; when that has to
-//! happen, [`SCHEMA`] gets a new number. Names end in their unit. What was not measured is `null`, never zero, and what
-//! did not take place is an empty list.
+//! Fields outside `details` are a promise: they are only added, never renamed or redefined. If that must happen, [`SCHEMA`] gets a
+//! new number. Names end in their unit. A value that was not measured is `null`, never zero; a part that did not take place is an
+//! empty list.
 
 mod details;
 mod environment;
@@ -62,16 +62,16 @@ pub use verification::{InjectedFault, Integrity, VerifiedFile};
 
 use serde::{Deserialize, Serialize};
 
-/// Name and version of the form that this program writes.
+/// Name and version of the format that this program writes.
 pub const SCHEMA: &str = "brunt.result/2";
 
-/// result.json of a brunt run. The first fields are the same for every kind of test; storage holds those of a test of
-/// storage. Fields are only added; a number that was not measured is null, and what did not take place is an empty
-/// list. Everything called details is no promise.
+/// result.json of a brunt run. The first fields are the same for every kind of test; storage holds those of a test of storage.
+/// Fields are only added; a value that was not measured is null, and a part that did not take place is an empty list. Fields called
+/// details are no promise.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(title = SCHEMA))]
 pub struct RunResult {
-    /// Name and version of this form.
+    /// Name and version of this format.
     #[cfg_attr(test, schemars(extend("const" = SCHEMA)))]
     pub schema: String,
     /// Name of the scenario.
@@ -88,13 +88,13 @@ pub struct RunResult {
     pub rules: Vec<Rule>,
     /// When its parts began and ended.
     pub times: Times,
-    /// How the result came to be.
+    /// How the result was produced.
     pub origin: Origin,
-    /// What a test of storage measured.
+    /// The results of a test of storage.
     pub storage: Storage,
 }
 
-/// Where a run took place.
+/// The world of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 #[serde(rename_all = "snake_case")]
@@ -111,7 +111,7 @@ pub enum ResultError {
     /// It is not JSON, or a field of this version is missing.
     #[error("{0}")]
     Json(#[from] serde_json::Error),
-    /// It has another form.
+    /// It has another schema.
     #[error("its schema is `{0}`, and this program reads `{SCHEMA}`")]
     Schema(String),
 }
@@ -127,7 +127,7 @@ impl RunResult {
     /// Reads a `result.json` of this version or of version 1. Unknown fields are later additions and are skipped.
     ///
     /// # Errors
-    /// [`ResultError`] when it is not one, or one of another version.
+    /// [`ResultError`] when it is not a result, or one of another version.
     pub fn from_json(text: &str) -> Result<Self, ResultError> {
         #[derive(Deserialize)]
         struct Head {
@@ -160,7 +160,7 @@ impl RunResult {
         servers.flat_map(|server| &server.instances)
     }
 
-    /// Whether the run came to its end; if not, it still goes on, or its host died.
+    /// Whether the run is complete; otherwise it is still running, or its host died.
     pub fn is_finished(&self) -> bool {
         self.times.ended.is_some()
     }

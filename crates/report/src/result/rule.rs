@@ -1,7 +1,7 @@
-//! Rules: what was judged, by which limit, with what outcome.
+//! Rules: their limits, measurements and outcomes.
 //!
-//! A rule is known by its `id`, which never changes; its `title` is for people. `subject` is the database, log stream or volume that the
-//! rule judged. `server` is set in a result of several servers.
+//! A rule is identified by its `id`, which never changes; its `title` is for people. `subject` is the database, log stream or
+//! volume that the rule judged. `server` is set in a result of several servers.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::Interval;
 use crate::decimals;
 
-/// What became of a rule.
+/// The outcome of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 #[serde(rename_all = "lowercase")]
@@ -33,11 +33,11 @@ pub struct Quantity {
     pub value: f64,
     /// How well it is known, where it is an estimate.
     pub interval: Option<Interval>,
-    /// What it counts: `ms`, `/s`, `bad pages`; empty for a plain number.
+    /// The unit: `ms`, `/s`, `bad pages`; empty for a plain number.
     pub unit: String,
 }
 
-/// On which side of its limit a value holds.
+/// Which side of its limit a value must be on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 pub enum Direction {
@@ -50,20 +50,20 @@ pub enum Direction {
     AtLeast,
 }
 
-/// What a rule is about.
+/// The subject of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 #[serde(rename_all = "lowercase")]
 pub enum Group {
     /// Latencies, rates, and work that had to be done.
     Limits,
-    /// Whether every page, log and record is as it was written, and every I/O completed.
+    /// Whether every page, log and record is as written, and every I/O completed.
     Integrity,
-    /// Whether the end of the test was like its beginning.
+    /// Whether the storage performed at the end of the test as at its beginning.
     Steadiness,
     /// The slowest few operations.
     Tail,
-    /// Whether it was the storage that was measured, and nothing else.
+    /// Whether the test measured the storage and nothing else.
     #[serde(rename = "fair test")]
     FairTest,
 }
@@ -80,49 +80,49 @@ impl fmt::Display for Group {
     }
 }
 
-/// What a rule is called.
+/// Id, group and title of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RuleName {
     /// For scripts: `database-read-average`.
     pub id: &'static str,
-    /// What it is about.
+    /// Its group.
     pub group: Group,
     /// For people: `database read, average`.
     pub title: &'static str,
 }
 
-/// One thing that must hold for the storage to pass.
+/// A condition that the storage must meet to pass.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Rule {
-    /// Which rule; it never changes. docs/rules.md lists them.
+    /// The rule's id; it never changes. docs/rules.md lists them.
     pub id: String,
-    /// What the rule is about.
+    /// The group of the rule.
     pub group: Group,
-    /// The server that was judged, in a result of several; else null.
+    /// The server that was judged, in a result of several servers; else null.
     pub server: Option<String>,
-    /// The database, log stream or volume that was judged; null when it was the whole test, or is not known.
+    /// The database, log stream or volume that was judged; null when it was the whole test, or is unknown.
     pub subject: Option<String>,
     /// The rule in words: database read, average.
     pub title: String,
-    /// Which side of the limit is good.
+    /// The good side of the limit.
     pub direction: Direction,
-    /// The limit; null where a rule only reports.
+    /// The limit; null when the rule only reports.
     pub limit: Option<f64>,
-    /// What was measured; null when it was not.
+    /// The measured value; null when it was not measured.
     pub measured: Option<f64>,
     /// How well that is known, where it is an estimate; else null.
     pub interval: Option<Interval>,
-    /// Unit of limit and measured; empty for a plain number.
+    /// Unit of limit and measured value; empty for a plain number.
     pub unit: String,
-    /// Whether it held.
+    /// Whether the rule held.
     pub outcome: Outcome,
     /// Where and when, or why it was not measured; often empty.
     pub remark: String,
 }
 
 impl Quantity {
-    /// `value` of `unit`.
+    /// A `value` in `unit`.
     pub fn new(value: f64, unit: &str) -> Self {
         Self {
             value,
@@ -133,7 +133,7 @@ impl Quantity {
 }
 
 impl fmt::Display for Quantity {
-    /// Whole numbers without decimals, others with as many as [`decimals`] gives them.
+    /// Whole numbers without decimals, others with the decimals of [`decimals`].
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let number = if self.value.fract() == 0.0 && self.value.abs() < 100.0 {
             format!("{:.0}", self.value)
@@ -159,7 +159,7 @@ impl fmt::Display for Outcome {
 }
 
 impl Rule {
-    /// A rule that has nothing to judge.
+    /// A rule without a measurement.
     pub fn not_measured(name: impl Into<RuleName>) -> Self {
         let name = name.into();
         Self {
@@ -223,7 +223,7 @@ impl Rule {
         }
     }
 
-    /// The title, with the server in front of it in a result of several: `B: log write, average`.
+    /// The title; in a result of several servers with the server in front: `B: log write, average`.
     pub fn heading(&self) -> String {
         match &self.server {
             Some(server) => format!("{server}: {}", self.title),
@@ -235,7 +235,7 @@ impl Rule {
         Some(Quantity::new(value?, &self.unit))
     }
 
-    /// The limit as a table shows it: `20 ms`, `at least 57,000 /s`, or `-`.
+    /// The limit for a table: `20 ms`, `at least 57,000 /s`, or `-`.
     pub fn limit_in_words(&self) -> String {
         match (self.quantity(self.limit), self.direction) {
             (None, _) => "-".to_owned(),
@@ -244,7 +244,7 @@ impl Rule {
         }
     }
 
-    /// What was measured as a table shows it: `24.4 ms`, or `-`.
+    /// The measured value for a table: `24.4 ms`, or `-`.
     pub fn measured_in_words(&self) -> String {
         let measured = self.quantity(self.measured);
         measured.map_or("-".to_owned(), |measured| {
@@ -257,8 +257,8 @@ impl Rule {
         })
     }
 
-    /// How much of the limit was used, in percent: 100 is at the limit, above it the rule does not hold. Nothing where the limit is
-    /// zero.
+    /// The share of the limit that was used, in percent: 100 is at the limit; above it the rule does not hold. `None` when the
+    /// limit is zero.
     pub fn used_percent(&self) -> Option<f64> {
         let (measured, limit) = (self.measured?, self.limit?);
         let share = match self.direction {
@@ -268,13 +268,13 @@ impl Rule {
         share.is_finite().then_some(100.0 * share)
     }
 
-    /// The same as a table shows it: `84 %`, or `-`.
+    /// That share for a table: `84 %`, or `-`.
     pub fn used_in_words(&self) -> String {
         let used = self.used_percent();
         used.map_or("-".to_owned(), |percent| format!("{percent:.0} %"))
     }
 
-    /// What was measured, beside the limit: `24.4 ms (limit 20 ms)`, `7,215 /s (minimum 57,000 /s)`.
+    /// The measured value with the limit: `24.4 ms (limit 20 ms)`, `7,215 /s (minimum 57,000 /s)`.
     pub fn measured_and_limit(&self) -> String {
         let measured = match self.measured {
             Some(_) => self.measured_in_words(),
@@ -287,12 +287,12 @@ impl Rule {
         }
     }
 
-    /// The rule and what was measured: `database read, average: 24.4 ms (limit 20 ms)`.
+    /// The rule with its measured value: `database read, average: 24.4 ms (limit 20 ms)`.
     pub fn against_limit(&self) -> String {
         format!("{}: {}", self.heading(), self.measured_and_limit())
     }
 
-    /// The same rule with a remark.
+    /// Sets the remark.
     #[must_use]
     pub fn with_remark(self, remark: impl Into<String>) -> Self {
         Self {
@@ -301,7 +301,7 @@ impl Rule {
         }
     }
 
-    /// The same rule, whose measured value is known as well as `estimate` says.
+    /// Sets how well the measured value is known.
     #[must_use]
     pub fn known(self, estimate: Option<brunt_stats::Interval>) -> Self {
         let known = self.measured.zip(estimate);
@@ -311,7 +311,7 @@ impl Rule {
         }
     }
 
-    /// The same rule about a database, log stream or volume.
+    /// Sets the subject: a database, log stream or volume.
     #[must_use]
     pub fn about(self, subject: impl Into<String>) -> Self {
         Self {
@@ -320,7 +320,7 @@ impl Rule {
         }
     }
 
-    /// The same rule, but a failure only advises.
+    /// Turns a failure of the rule into an advisory.
     #[must_use]
     pub fn advisory(mut self) -> Self {
         if self.outcome == Outcome::Failed {
