@@ -49,9 +49,12 @@ pub fn summary(result: &RunResult, report: &Path, output: &Output) -> String {
     if !result.storage.faults.is_empty() {
         text.push_str(&format!("\n{}", faults(result, output)));
     }
-    text.push_str("\n\n");
-    text.push_str(&rules(&result.rules, output, output.width()));
-    text.push_str(&format!("\n{:14}{}", "report", report.display()));
+    let rules = rules(&result.rules, output, output.width());
+    text.push_str(&format!("\n\n{rules}"));
+    if !rules.is_empty() {
+        text.push('\n');
+    }
+    text.push_str(&format!("{:14}{}", "report", report.display()));
     text
 }
 

@@ -13,7 +13,7 @@ pub enum Exit {
     Failed,
     /// 2: there is no answer: it could not be carried through, was invalid, or inconclusive.
     NoAnswer,
-    /// 130: somebody stopped it.
+    /// 130: it was stopped.
     Interrupted,
 }
 

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-/// Whether somebody asked to stop. Cloning gives another handle.
+/// Whether a stop was requested. Cloning gives another handle.
 #[derive(Clone, Debug)]
 pub struct Interrupt {
     asked: Arc<AtomicBool>,
@@ -73,7 +73,7 @@ impl Interrupt {
         Arc::clone(&self.asked)
     }
 
-    /// Whether somebody asked to stop.
+    /// Whether a stop was requested.
     pub fn is_asked(&self) -> bool {
         self.asked.load(Ordering::Relaxed)
     }

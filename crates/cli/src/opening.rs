@@ -42,7 +42,7 @@ pub fn qualifies(reasons: &[String]) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// What goes wrong on purpose: nobody must take this for a test of the storage.
+/// The injected faults: such a run must not be taken for a test of the storage.
 fn faults(scenario: &Scenario) -> Vec<String> {
     let faults = scenario.faults.iter().enumerate();
     let mut lines: Vec<String> = faults

@@ -15,11 +15,11 @@ use std::time::{Duration, Instant};
 use crate::output::Output;
 use crate::wrap::INDENT;
 
-/// The share that is done of something of which nobody knows how long it is.
+/// The share of work whose length is unknown.
 pub const UNKNOWN: f64 = f64::NAN;
 
 const EVERY_IN_PLACE: Duration = Duration::from_millis(100);
-/// A rate is told after so long.
+/// A rate is shown after this time.
 const RATE_SECONDS_MIN: f64 = 0.5;
 const BAR: usize = 28;
 const LABEL: usize = INDENT - 1;
@@ -278,7 +278,7 @@ mod tests {
         assert_eq!(left(0.9, 0.5), "", "it will be over before it is read");
     }
 
-    /// Plain lines of a phase that lasts so many seconds.
+    /// Plain lines of a phase that lasts this number of seconds.
     fn plain_lines(seconds: u64) -> usize {
         let mut progress = Progress::new(&Output::plain(), "test");
         let begun = progress.begun;

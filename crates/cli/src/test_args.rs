@@ -12,7 +12,7 @@ use brunt_scenario::{DEMO, Document, Override, Place, Refusal, Scenario, Subject
 
 use crate::source::Source;
 
-/// What a testing command is told.
+/// Arguments of a command that runs a test.
 #[derive(Args, Clone, Debug, Default)]
 #[command(after_help = "\
 Examples:

@@ -9,7 +9,7 @@ pub const LONG: &str = env!("BRUNT_LONG_VERSION");
 /// The version alone.
 pub const SHORT: &str = env!("CARGO_PKG_VERSION");
 
-/// The commit; `None` when it was built from neither a checkout nor by somebody who said it.
+/// The commit; `None` when it was built without a checkout and without `BRUNT_COMMIT`.
 pub fn commit() -> Option<&'static str> {
     Some(env!("BRUNT_COMMIT")).filter(|commit| !commit.is_empty())
 }

@@ -5,7 +5,7 @@
 //!                 blank and goes on below its text
 //! ```
 //!
-//! What somebody may copy stays whole: a word that is wider than the terminal, such as a path, and a command after a label.
+//! Text to copy stays whole: a word that is wider than the terminal, such as a path, and a command after a label.
 
 /// Where the text after a label begins.
 pub const INDENT: usize = 14;

@@ -1,4 +1,4 @@
-//! Runs on real storage, by the program itself: what their folders hold, also when nobody was there to end them.
+//! Runs on real storage, by the program itself: what their folders hold, also when they were killed.
 
 use std::fs;
 use std::path::{Path, PathBuf};

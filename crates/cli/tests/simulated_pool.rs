@@ -1,4 +1,4 @@
-//! Tests on LUNs in pages: what befalls a storage pool while a mail server works on it.
+//! Tests on LUNs in pages: events of a storage pool while a mail server works on it.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -6,9 +6,9 @@
 //! What later tests need stands here, too, when they come: programs that may be run (`exec`), processes and hosts that may be killed
 //! (`kill`), servers that may be put under load (`targets`). Files without brunt's marker are never replaced, whatever is allowed.
 
-/// What a test may do beyond making files of its own. Nothing, unless somebody says so.
+/// What a test may do beyond creating files of its own. Nothing by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Consent {
-    /// Databases, logs and unfinished restores of earlier runs may be removed and made anew (`--new`).
+    /// Databases, logs and unfinished restores of earlier runs may be removed and created again (`--new`).
     pub replace: bool,
 }

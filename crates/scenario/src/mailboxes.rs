@@ -73,7 +73,7 @@ impl Mailboxes {
         writeln!(out, "io_per_s = {:?}", self.io_per_s.value)
     }
 
-    /// The size of each of so many databases.
+    /// The size of each database when there are this many.
     pub(super) fn database_size(&self, databases: u64) -> ByteSize {
         let all = u128::from(self.count) * u128::from(self.quota.get());
         let each = all.div_ceil(u128::from(databases.max(1)));

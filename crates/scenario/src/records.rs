@@ -21,7 +21,7 @@ const KEYS: [&str; 5] = [
 /// A record lies beside one other at most.
 const BESIDE_MAX: u64 = 50;
 
-/// A short pad is a text column of at most so many bytes.
+/// Most bytes of a short pad, which is a text column.
 const SHORT_MAX: u64 = 255;
 /// As long as the large messages are.
 const LONG_MAX: u64 = 256 << 10;

@@ -81,7 +81,7 @@ const FACTORS: std::ops::RangeInclusive<f64> = 0.0..=100.0;
 const DURATION_MIN: Span = Span::seconds(1);
 /// Who wants to see twice the target and more has another target. A slip (500 for 50) costs an evening.
 const HEADROOM_MAX: u64 = 100;
-/// All databases written so many times take days; more is a slip.
+/// Writing all databases more often than this takes days and is a slip.
 const PRECONDITION_MAX: f64 = 1_000.0;
 /// More than an availability group has.
 const COPIES_MAX: u64 = 16;

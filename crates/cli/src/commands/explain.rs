@@ -9,7 +9,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use crate::exit::Exit;
 use crate::output::Output;
 
-/// What `explain` is told.
+/// Arguments of `explain`.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Examples:

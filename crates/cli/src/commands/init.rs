@@ -12,7 +12,7 @@ use crate::exit::Exit;
 use crate::output::Output;
 use brunt_scenario::TEMPLATE;
 
-/// What `init` is told.
+/// Arguments of `init`.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Examples:

@@ -2,7 +2,7 @@
 //!
 //! Runs that were not under load together are listed side by side: their sum would be of storage that never did it.
 //!
-//! The numbers are those of the run folder; nothing is measured and nothing judged anew. A run whose host died has a report,
+//! The numbers are those of the run folder; nothing is measured or judged again. A run whose host died has a report,
 //! too: from what it recorded until then.
 
 use std::fs;
@@ -20,7 +20,7 @@ use crate::closing::{summary, verdict_again};
 use crate::exit::Exit;
 use crate::output::Output;
 
-/// What `report` is told.
+/// Arguments of `report`.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Examples:

@@ -29,7 +29,7 @@ use crate::exit::Exit;
 use crate::output::{Output, Tone};
 use crate::progress::Progress;
 
-/// What `brunt verify` is told.
+/// Arguments of `verify`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:

@@ -31,7 +31,7 @@ impl Group {
             .then_some(group)
     }
 
-    /// Allows so many milliseconds of processor time in each tenth of a second.
+    /// Allows this number of milliseconds of processor time in each tenth of a second.
     fn allow(&self, millis: u32) {
         let quota = millis * 1_000;
         let (file, text) = match self.0.join("cpu.max") {

@@ -126,7 +126,7 @@ fn others_read(result: &Value) -> bool {
     })
 }
 
-/// What a command says, or why it did not do what it was told.
+/// The output of a command, or why it failed.
 fn said(program: &str, arguments: &[&Path]) -> Result<String, String> {
     let mut command = Command::new(program);
     let output = command.args(arguments).stdin(Stdio::null()).output();

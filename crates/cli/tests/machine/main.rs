@@ -6,7 +6,7 @@
 //! | `memory` | storage that never waits, so the program does | a file system in memory at `/dev/shm` |
 //! | `group` | a control group limits processor time | to be root, and the controller `cpu` |
 //! | `sparse` | a database of which the file system knows that much of it is blank | a build on a block device |
-//! | `loops` | a loop device whose file is cached; somebody else who reads its device | to be root, `losetup`, `mkfs.ext4` |
+//! | `loops` | a loop device whose file is cached; another reader of its device | to be root, `losetup`, `mkfs.ext4` |
 //!
 //! What a machine does not allow, or others on it spoil each time, is told to `./test` as skipped ([`skip`]), and is not counted
 //! as passed. Time that a hypervisor steals cannot be had on purpose; `qualify/tests/qualify/machine.rs` tells a test of it.

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{TRIES, brunt, fails, reasons, result_of, rule, scenario, skip, turn};
 
 const MEMORY: &str = "/dev/shm";
-/// Time in which somebody waits for a processor, in percent of all time: more than that, and others want ours.
+/// Share of time in which any task waits for a processor, in percent: above this, others compete for ours.
 const CONTESTED: f64 = 20.0;
 
 #[test]

@@ -12,7 +12,7 @@ use super::{brunt, result_of, rule, scenario, skip, turn};
 /// Bytes in a page of the scenario's databases.
 const PAGE: usize = 32 << 10;
 
-/// Writes the file anew, without its blank pages; how many bytes these are.
+/// Rewrites the file without its blank pages; returns their bytes.
 fn make_sparse(path: &Path) -> u64 {
     let bytes = fs::read(path).unwrap();
     let aside = path.with_extension("sparse");

@@ -8,7 +8,7 @@ use brunt_units::Span;
 
 use super::words::per_second;
 
-/// More drives than this are told by group only.
+/// More drives than this are listed by group only.
 const DRIVES_SHOWN: usize = 24;
 
 /// A row for each drive, or for each group when there are many.

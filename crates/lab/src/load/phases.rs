@@ -20,7 +20,7 @@ pub(super) fn table(outcome: &Outcome) -> Table {
     let groups = std::iter::once(Column::words("groups"));
     let columns = times.into_iter().chain(groups);
     let rows = match &outcome.phases[..] {
-        // One phase is all of the time, which is told already.
+        // A single phase is the whole run, which is shown already.
         [] | [_] => &[],
         several => several,
     };

@@ -162,7 +162,7 @@ fn read_groups(
         mirror_choice: mirror.value,
         repair: read_repair(&mut section)?,
     };
-    // Whether so many drives make such a group is blamed on their number.
+    // A number of drives that cannot make such a group is reported at the number.
     group.check().map_err(|error| {
         let blamed = match &error {
             DesignError::Strip(_) => &strip.place,
@@ -310,7 +310,7 @@ fn read_luns(
     Ok((luns, place))
 }
 
-/// The group of a LUN: that which is named, or the only one.
+/// The group of a LUN: the named one, or the only one.
 fn group_of(
     node: Option<&Node>,
     each: &str,

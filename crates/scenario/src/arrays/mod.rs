@@ -52,7 +52,7 @@ const ARRAY_KEYS: [&str; 11] = [
 ];
 /// The largest number of TOML.
 const SEED_MAX: u64 = i64::MAX.unsigned_abs();
-/// More would be a table nobody reads.
+/// More rows would not be read.
 const INTERVALS_MAX: u64 = 10_000;
 
 /// A scenario of `brunt simulate`.

@@ -2,7 +2,7 @@
 //!
 //! ```toml
 //! [array.pages]
-//! members = 3                # so many arrays like [array]; drives are counted on from one to the next
+//! members = 3                # number of arrays like [array]; drives are counted on from one to the next
 //! later = 1                  # of those, the last ones take part from an incident "member joins" on
 //! size = "15 MiB"            # what is allocated and moved
 //! grain = "64 KiB"           # what is redirected

@@ -339,8 +339,8 @@ fn every_example_is_read() {
     assert_eq!(count, 13);
 }
 
-/// What is in a drive is rate times response, and it is busy as long as what it serves takes: in every example, whatever befalls
-/// it. Minutes are seconds, so that everything happens that the example has.
+/// A drive's queue is its rate times its response time, and it is busy for the sum of its service times, in every example and through
+/// all of its events. Minutes are shortened to seconds, so that every event happens.
 #[test]
 fn the_laws_of_queues_hold_in_every_example() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/arrays");

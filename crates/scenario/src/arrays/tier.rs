@@ -2,10 +2,10 @@
 //!
 //! ```toml
 //! [array.tier]
-//! drives = 1               # so many, after those of the groups and before the spares
+//! drives = 1               # after those of the groups and before the spares
 //! size = "100 GB"          # together; all of them without it
 //! block = "64 KiB"         # what comes in and goes
-//! admit_after = 2          # a block comes in when hosts have missed it so many times
+//! admit_after = 2          # a block comes in after this number of misses by hosts
 //! refresh = true           # whether pages that are destaged come in when their block is there
 //! ```
 

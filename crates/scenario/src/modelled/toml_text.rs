@@ -40,7 +40,7 @@ fn table(entries: &[(String, Node)], folder: &Path) -> toml::Table {
         .collect()
 }
 
-/// `key` is the name that the value has in its table: files are told by it.
+/// `key` is the name of the value in its table; it shows whether the value is a file.
 fn value(key: &str, node: &Node, folder: &Path) -> toml::Value {
     match &node.value {
         Value::Text(text) if key == "file" => {

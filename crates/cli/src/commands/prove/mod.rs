@@ -18,7 +18,7 @@ use crate::interrupt::Interrupt;
 use crate::output::Output;
 use guard::Guard;
 
-/// What `prove` is told.
+/// Arguments of `prove`.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Examples:

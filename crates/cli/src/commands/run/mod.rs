@@ -12,7 +12,7 @@
 //! | 0 | every rule held |
 //! | 1 | one did not |
 //! | 2 | there is no answer: the test could not be carried out, was invalid, or inconclusive |
-//! | 130 | somebody stopped it (Ctrl-C, SIGTERM); there is a report all the same |
+//! | 130 | it was stopped (Ctrl-C, SIGTERM); there is a report all the same |
 //!
 //! A second Ctrl-C ends the program at once; see [`crate::interrupt`]. The databases are then recovered by the next run, and
 //! `brunt report` shows what was recorded.
@@ -212,7 +212,7 @@ fn test(
         std::mem::forget(real);
     }
     if let Err(error) = watch.end() {
-        // The verdict does not hang on these tables; whoever reads them must know.
+        // The verdict does not depend on these tables, but their readers must know.
         output.error(&format!("not everything could be recorded: {error}"));
     }
     Ok(result?)

@@ -33,7 +33,7 @@ use brunt_scenario::{Document, Override, Place, Refusal, Subject};
 use crate::source::Source;
 use crate::version;
 
-/// What `simulate` is told.
+/// Arguments of `simulate`.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Examples:

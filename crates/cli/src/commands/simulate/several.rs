@@ -208,16 +208,21 @@ fn intervals(judged: &[&Judged]) -> String {
     ];
     let (whole, broken): (Vec<&Judged>, Vec<&Judged>) =
         judged.iter().partition(|judged| judged.verdict.is_answer());
-    let rows = FIGURES.iter().filter_map(|(name, of)| {
-        let values: Vec<f64> = whole.iter().map(|judged| of(&judged.headline)).collect();
-        let estimate = brunt_stats::Interval::of(&values)?;
+    let rows = FIGURES.iter().map(|(name, of)| {
+        let values = whole.iter().map(|judged| of(&judged.headline));
+        // A short run may have no such I/O, and no latency then.
+        let values: Vec<f64> = values.filter(|value| value.is_finite()).collect();
+        let estimate = brunt_stats::Interval::of(&values).filter(|_| values.len() > 1);
+        let Some(estimate) = estimate else {
+            return Row::new([*name, "-", "-", "-"]);
+        };
         let (mean, interval) = (estimate.mean, Interval::from(estimate));
-        Some(Row::new([
+        Row::new([
             (*name).to_owned(),
             decimals(mean),
             interval.about(mean),
             format!("{:.2} %", 100.0 * estimate.half / mean),
-        ]))
+        ])
     });
     let numbers = ["mean", "95 %", ""].map(Column::numbers);
     let columns = std::iter::once(Column::words("")).chain(numbers);

@@ -11,7 +11,7 @@ use super::kept::{Curve, CurvePoint};
 /// Failed rules that are named.
 const RULES_MAX: usize = 4;
 
-/// A search as a curve, for so many `servers` with the same number of mailboxes each.
+/// A search as a curve, for this number of `servers` with the same number of mailboxes each.
 pub(super) fn curve(found: Found, servers: u64) -> Curve {
     let (passes, fails) = (found.passes(), found.fails());
     let json = json!({

@@ -12,9 +12,9 @@ use crate::opening;
 use crate::output::Output;
 use brunt_scenario::ModelledScenario;
 
-/// More groups than this are told in the report only.
+/// More groups than this are in the report only.
 const GROUPS_SHOWN: usize = 12;
-/// More of what happened is told in the report only.
+/// More events than this are in the report only.
 const NOTES_SHOWN: usize = 20;
 
 /// The first lines: what is tested, on what.
@@ -82,7 +82,7 @@ pub(super) fn closing(result: &RunResult, folder: &Path, output: &Output) -> Str
 
 /// The verdict of several servers, one line for each.
 fn several(result: &RunResult, report: &Path, output: &Output) -> String {
-    // Rules stand there for each server: only those that failed are told here.
+    // The result has every rule for each server: only those that failed are shown here.
     let failed = result.rules.iter();
     let failed = failed.filter(|rule| rule.outcome == Outcome::Failed);
     let short = RunResult {
@@ -210,7 +210,7 @@ fn pools(model: &Model) -> String {
     text
 }
 
-/// What befell the storage, from the begin of the simulation on.
+/// Events of the storage, by time since the start of the simulation.
 fn happened(model: &Model) -> String {
     let mut lines: Vec<String> = Vec::new();
     for array in &model.arrays {
@@ -229,7 +229,7 @@ fn happened(model: &Model) -> String {
         lines.push(format!("and {} more, in the report", grouped(more as u64)));
     }
     let lines: String = lines.iter().map(|line| format!("  {line}\n")).collect();
-    format!("\nwhat happened, from the begin of the simulation\n{lines}")
+    format!("\nwhat happened, from the start of the simulation\n{lines}")
 }
 
 fn groups(model: &Model) -> Table {
