@@ -173,12 +173,14 @@ impl Front {
     /// Charges a controller's processor for a request to a drive.
     pub(super) fn asked_drive(&mut self, now: Time) {
         if self.controller.device_io > Span::ZERO {
-            // Alternates between the controllers; their load is alike.
+            // Alternates between the controllers that are up; their load is alike.
             self.turn = self.turn.wrapping_add(1);
-            let at = self.turn % self.controllers.len();
-            self.controllers[at]
-                .cpu
-                .occupy(now, self.controller.device_io);
+            let count = self.controllers.len();
+            let mut turns = (0..count).map(|more| self.turn.wrapping_add(more) % count);
+            if let Some(at) = turns.find(|at| self.controllers[*at].is_up) {
+                let cpu = &mut self.controllers[at].cpu;
+                cpu.occupy(now, self.controller.device_io);
+            }
         }
     }
 
@@ -324,6 +326,16 @@ mod tests {
             ports(&mut front, 3).iter().all(|port| *port < 3),
             "the other controller's"
         );
+    }
+
+    #[test]
+    fn a_controller_that_is_left_alone_does_all_requests_to_drives() {
+        let mut front = front(PathPolicy::Optimised);
+        front.controller.device_io = Span::micros(10);
+        front.controllers[0].is_up = false;
+        (0..4).for_each(|_| front.asked_drive(Time::ZERO));
+        let (busy, _, _) = front.utilisations(Time::ZERO + Span::micros(80));
+        assert_eq!(busy, [0.0, 0.5]);
     }
 
     #[test]
