@@ -48,7 +48,6 @@ pub use headline::{Headline, LogFigures};
 pub use model::too_late;
 pub use pages::{group_name, numbers};
 pub use points::{Judged, Points, Tried};
-pub use server::PREDICTED;
 
 use gauge::Gauge;
 use server::Server;

@@ -206,7 +206,7 @@ fn plan_of(scenario: &ModelledScenario, number: usize) -> Plan {
 }
 
 /// Why a prediction is no qualification, and how far others were wrong: the leave-one-out table of docs/models/twin.md.
-pub const PREDICTED: &str = "a prediction: three published systems, each left out of the fit, were predicted \
+const PREDICTED: &str = "a prediction: three published systems, each left out of the fit, were predicted \
                              with errors of -20 to +13 % (I/O per second), -15 to +12 % (read latency) and \
                              -18 to +49 % (log write latency)";
 

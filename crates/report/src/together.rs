@@ -208,11 +208,16 @@ fn rules(run: &Run) -> Vec<Rule> {
     run.result.rules.iter().map(of_server).collect()
 }
 
+/// Every reason of any run. One that all runs have is not repeated for each.
 fn reasons(runs: &[Run]) -> Vec<String> {
     let mut reasons: Vec<String> = apart(runs).into_iter().collect();
+    let of_all = |reason: &&String| runs.iter().all(|run| run.result.reasons.contains(reason));
+    let shared: Vec<&String> = runs[0].result.reasons.iter().filter(of_all).collect();
+    reasons.extend(shared.iter().copied().cloned());
     for run in runs {
         let label = label(run);
         let own = run.result.reasons.iter();
+        let own = own.filter(|reason| !shared.contains(reason));
         reasons.extend(own.map(|reason| format!("{label}: {reason}")));
     }
     reasons

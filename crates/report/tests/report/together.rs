@@ -89,6 +89,15 @@ fn later(mut run: Run, seconds: u64) -> Run {
 }
 
 #[test]
+fn a_reason_that_all_servers_have_is_given_once() {
+    let (mut one, mut two) = (host("a", true), host("b", true));
+    one.result.reasons = vec!["too short".to_owned(), "too small".to_owned()];
+    two.result.reasons = vec!["too short".to_owned()];
+    let all = together(vec![one, two]).unwrap();
+    assert_eq!(all.result.reasons, ["too short", "a: too small"]);
+}
+
+#[test]
 fn hosts_that_hardly_met_do_not_qualify() {
     let (one, two) = (host("a", true), later(host("b", true), 600));
     let all = together(vec![one.clone(), two]).unwrap();

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use brunt_lab::Engine;
 use brunt_lab::load::pages;
-use brunt_lab::{Engine, PREDICTED};
 use brunt_report::result::{AskedNumbers, IoNumbers, Model, Outcome, RunResult, Server};
 use brunt_report::{Cell, Column, Row, Table, decimals, grouped};
 
@@ -87,7 +87,6 @@ fn several(result: &RunResult, report: &Path, output: &Output) -> String {
     let failed = failed.filter(|rule| rule.outcome == Outcome::Failed);
     let short = RunResult {
         rules: failed.cloned().collect(),
-        reasons: vec![PREDICTED.to_owned()],
         ..result.clone()
     };
     let numbers = ["I/O /s", "read ms", "write ms", "log /s", "log ms"].map(Column::numbers);
