@@ -17,6 +17,7 @@ pub mod net;
 mod volume;
 
 use std::future::Future;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::rc::Rc;
@@ -42,7 +43,7 @@ impl Check {
         (self.start)(Probe {
             world: world.clone(),
             directory: directory.to_path_buf(),
-            check: self.name,
+            judge: Judge { check: self.name },
         })
     }
 }
@@ -74,23 +75,13 @@ pub async fn run(world: World, directory: PathBuf) {
     }
 }
 
-/// A world under a check, with the shorthand that checks are written in.
-#[derive(Clone)]
-struct Probe {
-    world: World,
-    directory: PathBuf,
+/// Fails a check, in the words of which its name comes first.
+#[derive(Clone, Copy)]
+struct Judge {
     check: &'static str,
 }
 
-impl Probe {
-    fn path(&self, name: &str) -> PathBuf {
-        self.directory.join(format!("{}-{name}", self.check))
-    }
-
-    fn stream(&self) -> Stream {
-        self.world.random.part("conformance").named(self.check)
-    }
-
+impl Judge {
     /// Fails the check with `what` unless `condition` holds.
     #[track_caller]
     fn ensure(&self, condition: bool, what: &str) {
@@ -110,6 +101,48 @@ impl Probe {
     #[track_caller]
     fn good<T, E: std::fmt::Display>(&self, result: Result<T, E>, what: &str) -> T {
         result.unwrap_or_else(|error| panic!("{}: {what} failed: {error}", self.check))
+    }
+
+    /// Retries `condition`, less and less often, until it holds; gives up after sixteen seconds of the time of `world`.
+    async fn eventually(
+        &self,
+        world: &World,
+        what: &str,
+        mut condition: impl AsyncFnMut() -> bool,
+    ) {
+        for power in 0..14 {
+            if condition().await {
+                return;
+            }
+            world.sleep(Span::millis(1) * (1 << power)).await;
+        }
+        panic!("{}: {what} did not come", self.check);
+    }
+}
+
+/// A world under a check, with the shorthand that checks are written in.
+#[derive(Clone)]
+struct Probe {
+    world: World,
+    directory: PathBuf,
+    judge: Judge,
+}
+
+impl Deref for Probe {
+    type Target = Judge;
+
+    fn deref(&self) -> &Judge {
+        &self.judge
+    }
+}
+
+impl Probe {
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.join(format!("{}-{name}", self.check))
+    }
+
+    fn stream(&self) -> Stream {
+        self.world.random.part("conformance").named(self.check)
     }
 
     async fn open(&self, name: &str, mode: OpenMode) -> FileId {
@@ -187,14 +220,7 @@ impl Probe {
         self.good(done.result, "sync");
     }
 
-    /// Retries `condition`, less and less often, until it holds; gives up after sixteen seconds of the world's time.
-    async fn eventually(&self, what: &str, mut condition: impl AsyncFnMut() -> bool) {
-        for power in 0..14 {
-            if condition().await {
-                return;
-            }
-            self.world.sleep(Span::millis(1) * (1 << power)).await;
-        }
-        panic!("{}: {what} did not come", self.check);
+    async fn eventually(&self, what: &str, condition: impl AsyncFnMut() -> bool) {
+        self.judge.eventually(&self.world, what, condition).await;
     }
 }

@@ -13,10 +13,9 @@ mod streams;
 
 use std::future::Future;
 use std::net::{IpAddr, SocketAddr};
+use std::ops::Deref;
 
-use brunt_units::Span;
-
-use super::Running;
+use super::{Judge, Running};
 use crate::random::Stream;
 use crate::{NetError, SocketId, World};
 
@@ -40,7 +39,7 @@ impl Check {
             server: server.clone(),
             client: client.clone(),
             address,
-            check: self.name,
+            judge: Judge { check: self.name },
         })
     }
 }
@@ -70,32 +69,21 @@ struct Probe {
     server: World,
     client: World,
     address: IpAddr,
-    check: &'static str,
+    judge: Judge,
+}
+
+impl Deref for Probe {
+    type Target = Judge;
+
+    fn deref(&self) -> &Judge {
+        &self.judge
+    }
 }
 
 impl Probe {
     fn stream(&self, name: &str) -> Stream {
         let streams = self.server.random.part("conformance").part(self.check);
         streams.named(name)
-    }
-
-    #[track_caller]
-    fn ensure(&self, condition: bool, what: &str) {
-        assert!(condition, "{}: {what}", self.check);
-    }
-
-    #[track_caller]
-    fn equal<T: PartialEq + std::fmt::Debug>(&self, got: T, expected: T, what: &str) {
-        assert!(
-            got == expected,
-            "{}: {what}: got {got:?}, expected {expected:?}",
-            self.check
-        );
-    }
-
-    #[track_caller]
-    fn good<T>(&self, result: Result<T, NetError>, what: &str) -> T {
-        result.unwrap_or_else(|error| panic!("{}: {what} failed: {error}", self.check))
     }
 
     /// A listener of the server at a free port.
@@ -123,15 +111,8 @@ impl Probe {
         (server, client)
     }
 
-    /// Waits until `condition` holds, for at most sixteen seconds of the world's time.
-    async fn eventually(&self, what: &str, mut condition: impl AsyncFnMut() -> bool) {
-        for power in 0..14 {
-            if condition().await {
-                return;
-            }
-            self.server.sleep(Span::millis(1) * (1 << power)).await;
-        }
-        panic!("{}: {what} did not come", self.check);
+    async fn eventually(&self, what: &str, condition: impl AsyncFnMut() -> bool) {
+        self.judge.eventually(&self.server, what, condition).await;
     }
 }
 
