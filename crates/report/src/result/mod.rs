@@ -144,7 +144,7 @@ impl RunResult {
 
     /// The verdict with what it is worth: a pass that does not qualify must not look like one that does.
     pub fn headline(&self) -> String {
-        let verdict = self.verdict.to_string().to_uppercase();
+        let verdict = self.verdict.word().to_uppercase();
         match self.verdict {
             Verdict::Pass | Verdict::Fail if self.world == World::Virtual => {
                 format!("PREDICTED {verdict}")

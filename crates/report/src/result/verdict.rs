@@ -57,14 +57,9 @@ impl Verdict {
 }
 
 impl fmt::Display for Verdict {
+    /// The verdict as at the start of a sentence, and in tables of Jetstress.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Pass => "Pass",
-            Self::Fail => "Fail",
-            Self::Interrupted => "Interrupted",
-            Self::Error => "Error",
-            Self::Invalid => "Invalid",
-            Self::Inconclusive => "Inconclusive",
-        })
+        let (first, rest) = self.word().split_at(1);
+        write!(f, "{}{rest}", first.to_uppercase())
     }
 }
