@@ -2,6 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
+use crate::commands::clean::CleanArgs;
 use crate::commands::explain::ExplainArgs;
 use crate::commands::init::InitArgs;
 use crate::commands::prove::ProveArgs;
@@ -47,4 +48,6 @@ pub enum Command {
     Explain(ExplainArgs),
     /// Write a commented scenario to start from
     Init(InitArgs),
+    /// Remove the databases and logs that the tests of a scenario left, and nothing else
+    Clean(CleanArgs),
 }

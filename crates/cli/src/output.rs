@@ -13,7 +13,7 @@
 
 use std::borrow::Cow;
 use std::env;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, BufRead, IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::sync::{Arc, OnceLock};
 
@@ -123,6 +123,18 @@ impl Output {
         let text = harmless(text, self.colour_talk);
         let text = wrapped(&text, self.talk_width());
         let _ = write!(io::stderr().lock(), "{}", self.standing.say(&text));
+    }
+
+    /// The answer of the person at the terminal to `question`; `None` where stdin is no terminal.
+    pub(crate) fn ask(&self, question: &str) -> io::Result<Option<String>> {
+        if !io::stdin().is_terminal() {
+            return Ok(None);
+        }
+        let question = harmless(question, self.colour_talk);
+        let _ = write!(io::stderr().lock(), "{}{question} ", self.standing.erase());
+        let mut answer = String::new();
+        io::stdin().lock().read_line(&mut answer)?;
+        Ok(Some(answer.trim().to_owned()))
     }
 
     /// Lines that the next ones replace.

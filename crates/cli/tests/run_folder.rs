@@ -78,6 +78,64 @@ fn a_test_that_cannot_qualify_does_not_start_where_it_must() {
     assert_eq!(fs::read_dir(databases).unwrap().count(), 0);
 }
 
+/// The files below `folder`, by their path in it.
+fn files(folder: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(at) = folders.pop() {
+        for entry in fs::read_dir(at).unwrap() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true => folders.push(path),
+                false => found.push(path.strip_prefix(folder).unwrap().display().to_string()),
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn clean_removes_what_a_test_left_and_nothing_else() {
+    let home = TempDir::new().unwrap();
+    init(home.path());
+    let output = run(home.path(), &["--duration=1s"]).output().unwrap();
+    let scratch = home.path().join("brunt-scratch");
+    let left = files(&scratch);
+    assert!(left.len() > 4, "{}", said(&output));
+    let clean = |more: &[&str]| {
+        let clean = brunt(home.path())
+            .args(["clean", "my.toml"])
+            .args(more)
+            .output();
+        let clean = clean.unwrap();
+        (clean.status.code(), said(&clean))
+    };
+    let (code, text) = clean(&[]);
+    assert_eq!((code, files(&scratch)), (Some(2), left.clone()), "{text}");
+    assert!(
+        text.contains("nothing was removed") && text.contains("one.edb"),
+        "{text}"
+    );
+
+    let letter = scratch.join("log1/edbletter.log");
+    fs::write(&letter, "hands off").unwrap();
+    let (code, text) = clean(&["--yes"]);
+    assert_eq!(code, Some(2), "{text}");
+    assert!(text.contains("is not a file of brunt"), "{text}");
+    assert_eq!(files(&scratch).len(), left.len() + 1);
+
+    fs::rename(&letter, scratch.join("log1/letter")).unwrap();
+    let (code, text) = clean(&["--yes"]);
+    assert_eq!(code, Some(0), "{text}");
+    assert_eq!(files(&scratch), ["log1/letter"]);
+    assert!(!scratch.join("db1").exists(), "an empty folder stayed");
+    assert!(run_folder(home.path()).is_some(), "results stay");
+    fs::remove_file(scratch.join("log1/letter")).unwrap();
+    assert!(clean(&[]).1.contains("nothing to remove"));
+    assert!(!scratch.exists());
+}
+
 #[test]
 fn a_finished_run_is_complete_and_its_report_can_be_made_again() {
     let home = TempDir::new().unwrap();

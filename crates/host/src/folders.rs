@@ -1,6 +1,6 @@
 //! Folders of a test: made where the scenario allows it, and locked.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -72,6 +72,26 @@ pub fn prepare(scenario: &Scenario) -> Result<Prepared, PrepareError> {
         roots,
         _locks: locks,
     })
+}
+
+/// Removes the folders that [`prepare`] makes, where they are empty. They must not be locked any more. A folder that cannot go stays:
+/// something is in it, or it is a link, or a volume is mounted there.
+pub fn remove_empty(scenario: &Scenario) {
+    let Some(scratch) = &scenario.scratch else {
+        return;
+    };
+    let logs = scenario.instances.iter().map(|i| i.log.value.as_path());
+    let databases = scenario.databases().filter_map(|d| d.path.value.parent());
+    let copies = scenario.test.copy_to.iter();
+    let named = logs
+        .chain(databases)
+        .chain(copies.map(|copy| copy.value.as_path()));
+    let all = named.flat_map(Path::ancestors);
+    let made: BTreeSet<&Path> = all.filter(|at| at.starts_with(&scratch.value)).collect();
+    // A folder sorts before those in it.
+    for folder in made.into_iter().rev() {
+        let _ = fs::remove_dir(folder);
+    }
 }
 
 fn make(path: &Path) -> impl Fn(io::Error) -> PrepareError {

@@ -1,5 +1,6 @@
 //! One file for each command.
 
+pub mod clean;
 pub mod explain;
 pub mod init;
 pub mod prove;

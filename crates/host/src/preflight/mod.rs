@@ -26,6 +26,15 @@ use room::check_space;
 /// # Errors
 /// [`Refusal`] for the first obstacle. Nothing was written, in any case.
 pub fn preflight(scenario: &Scenario) -> Result<(), Refusal> {
+    check_places(scenario)?;
+    check_space(scenario)
+}
+
+/// Looks only where the files of `scenario` are or will be, not for room.
+///
+/// # Errors
+/// [`Refusal`] for the first path that a test must not use.
+pub fn check_places(scenario: &Scenario) -> Result<(), Refusal> {
     let paths = || {
         let logs = scenario.instances.iter().map(|instance| &instance.log);
         let databases = scenario.databases().map(|database| &database.path);
@@ -66,7 +75,7 @@ pub fn preflight(scenario: &Scenario) -> Result<(), Refusal> {
     if let Some(copy_to) = &scenario.test.copy_to {
         check_folder(copy_to, &copy_to.value, scratch)?;
     }
-    check_space(scenario)
+    Ok(())
 }
 
 #[cfg(test)]

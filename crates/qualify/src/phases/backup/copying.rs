@@ -28,11 +28,11 @@ const PREFIX: &str = "brunt-backup-";
 /// Suffix of unfinished files.
 const MAKING: &str = "-making";
 
-/// Removes the files of earlier backups.
+/// The files of earlier backups in `folder`.
 ///
 /// # Errors
-/// [`RunError::Foreign`] when a file with such a name is not ours; then nothing is removed.
-pub(super) async fn make_room(world: &World, folder: &Path) -> Result<(), RunError> {
+/// [`RunError::Foreign`] when a file with such a name is not ours.
+pub(crate) async fn earlier(world: &World, folder: &Path) -> Result<Vec<PathBuf>, RunError> {
     let names = world.volume.list(folder).await;
     let names = names.map_err(RunError::name(folder))?;
     let own = names.iter().filter(|name| name.starts_with(PREFIX));
@@ -46,14 +46,7 @@ pub(super) async fn make_room(world: &World, folder: &Path) -> Result<(), RunErr
             return Err(RunError::Foreign(path.clone()));
         }
     }
-    for path in &own {
-        world
-            .volume
-            .remove(path)
-            .await
-            .map_err(RunError::name(path))?;
-    }
-    Ok(())
+    Ok(own)
 }
 
 /// The name of a backup file until it is durable.

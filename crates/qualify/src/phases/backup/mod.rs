@@ -13,7 +13,7 @@
 //! The backup files are in one folder, under their own names: `brunt-backup-1-DB1.edb`, `brunt-backup-1-edb00007.log`. A file with
 //! such a name that is not ours stays untouched and ends the test.
 
-mod copying;
+pub(crate) mod copying;
 pub(crate) mod journal;
 mod restoring;
 
@@ -29,6 +29,7 @@ use brunt_world::{Task, World};
 
 use crate::error::RunError;
 use crate::load::punctuality::Punctuality;
+use crate::phases::places;
 use crate::phases::run::{Director, GaveUp};
 use crate::phases::telling::telling;
 use crate::phases::test_run::{BackedUp, TestRun};
@@ -100,7 +101,8 @@ impl Director<'_> {
         server: &Rc<Server<T>>,
     ) -> Result<(), RunError> {
         if let Some(folder) = &self.plan.copy_to {
-            copying::make_room(self.world, folder).await?;
+            let earlier = copying::earlier(self.world, folder).await?;
+            places::remove_all(self.world, &earlier).await?;
         }
         let total = sum(&server.file_sizes());
         let begun = self.now();

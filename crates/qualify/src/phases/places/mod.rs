@@ -42,6 +42,7 @@ use brunt_world::{VolumeError, World};
 use serde::{Deserialize, Serialize};
 
 use crate::error::RunError;
+use crate::phases::backup::copying;
 use crate::phases::backup::journal::{Journal, copy_beside};
 use crate::phases::unfinished;
 use crate::plan::{InstancePlan, Plan};
@@ -191,7 +192,31 @@ pub async fn remove(world: &World, decisions: &[Decision]) -> Result<(), RunErro
     Ok(())
 }
 
-async fn remove_all(world: &World, paths: &[PathBuf]) -> Result<(), RunError> {
+/// The files of ours in the places of `plan`, in the order in which they may be removed. Nothing is removed.
+///
+/// # Errors
+/// [`RunError`] with the first file that is in the way.
+pub async fn leftovers(world: &World, plan: &Plan) -> Result<Vec<PathBuf>, RunError> {
+    let renewed = Plan {
+        renew: true,
+        ..plan.clone()
+    };
+    let mut files = Vec::new();
+    for decision in decide(world, &renewed).await? {
+        files.extend(decision.remove);
+        files.extend(decision.remove_logs);
+    }
+    if let Some(folder) = &plan.copy_to {
+        files.extend(copying::earlier(world, folder).await?);
+    }
+    Ok(files)
+}
+
+/// Removes files, and makes that durable.
+///
+/// # Errors
+/// [`RunError::Name`] for the first file that cannot be removed.
+pub async fn remove_all(world: &World, paths: &[PathBuf]) -> Result<(), RunError> {
     for path in paths {
         match world.volume.remove(path).await {
             Ok(()) | Err(VolumeError::NotFound) => {}

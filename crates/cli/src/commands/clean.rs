@@ -1,0 +1,177 @@
+//! `brunt clean`: removes what the tests of a scenario have left on the storage, and nothing else.
+//!
+//! ```text
+//!   scenario -> paths checked -> folders locked -> every file looked at -> list -> asked -> removed, folders synced
+//!                                                        | foreign
+//!                                                        v
+//!                                                  error, nothing removed
+//! ```
+//!
+//! The same rules as of `brunt run --new` say what belongs to brunt. Run folders are results, and stay.
+
+use std::env;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use brunt_host::consent::Consent;
+use brunt_host::folders::{self, PrepareError};
+use brunt_host::plan;
+use brunt_host::preflight::check_places;
+use brunt_qualify::error::RunError;
+use brunt_qualify::phases::places;
+use brunt_scenario::{Refusal, Scenario};
+use brunt_units::ByteSize;
+use brunt_world_real::{Options, RealWorld, StartError};
+use clap::Args;
+
+use crate::exit::Exit;
+use crate::output::Output;
+use crate::test_args::TestArgs;
+
+/// Arguments of `clean`.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Examples:
+  brunt clean                          what the demo has left in ./brunt-demo
+  brunt clean my-storage.toml          list it, and ask
+  brunt clean my-storage.toml --yes    for scripts
+
+Databases, logs, checkpoints and backup copies go. Run folders stay. A file that brunt did not make is never removed: it ends
+the command before anything is.")]
+pub struct CleanArgs {
+    /// Scenario file (TOML), or - for stdin [default: the demo in ./brunt-demo]
+    pub scenario: Option<PathBuf>,
+
+    /// Do not ask
+    #[arg(long)]
+    pub yes: bool,
+
+    /// Override a value of the scenario, as for the run; may be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+
+    /// Print only errors
+    #[arg(long)]
+    pub quiet: bool,
+}
+
+/// Why nothing, or not everything, was removed.
+#[derive(Debug, thiserror::Error)]
+pub enum CleanError {
+    /// The scenario cannot be read, or names paths that no test may use.
+    #[error(transparent)]
+    Scenario(#[from] Refusal),
+    /// A folder cannot be opened, or a test is running in it.
+    #[error(transparent)]
+    Prepare(#[from] PrepareError),
+    /// There is no way to do I/O.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// A file is not ours, or cannot be removed.
+    #[error(transparent)]
+    Files(#[from] RunError),
+    /// The answer, or the working folder, cannot be read.
+    #[error("{0}")]
+    System(#[from] io::Error),
+    /// Removal has to be confirmed.
+    #[error("nothing was removed\n  to remove the files without being asked: --yes")]
+    Unconfirmed,
+}
+
+/// Removes the files.
+///
+/// # Errors
+/// [`CleanError`] when something is in the way.
+pub fn run(args: &CleanArgs, output: &Output) -> Result<Exit, CleanError> {
+    let named = TestArgs {
+        scenario: args.scenario.clone(),
+        set: args.set.clone(),
+        ..TestArgs::default()
+    };
+    let scenario = named.scenario(&env::current_dir()?)?;
+    check_places(&scenario)?;
+    let never_run = |scratch: &Path| !scratch.exists();
+    if scenario
+        .scratch
+        .as_ref()
+        .is_some_and(|s| never_run(&s.value))
+    {
+        output.talk("nothing to remove");
+        return Ok(Exit::Passed);
+    }
+    let removed = remove(args, &scenario, output);
+    folders::remove_empty(&scenario);
+    removed
+}
+
+fn remove(args: &CleanArgs, scenario: &Scenario, output: &Output) -> Result<Exit, CleanError> {
+    let prepared = folders::prepare(scenario)?;
+    let mut real = RealWorld::new(&Options {
+        backend: scenario.backend,
+        roots: prepared.roots.clone(),
+        ..Options::default()
+    })?;
+    let plan = plan::plan(scenario, Consent::default(), std::time::UNIX_EPOCH);
+    let world = real.world.clone();
+    let found = real
+        .executor
+        .block_on(async move { places::leftovers(&world, &plan).await })?;
+    if found.is_empty() {
+        output.talk("nothing to remove");
+        return Ok(Exit::Passed);
+    }
+    output.talk(&listed(&found));
+    if !args.yes && !is_confirmed(output)? {
+        return Err(CleanError::Unconfirmed);
+    }
+    let world = real.world.clone();
+    real.executor
+        .block_on(async move { places::remove_all(&world, &found).await })?;
+    output.talk("removed");
+    Ok(Exit::Passed)
+}
+
+/// The files by folder, with the room they take.
+fn listed(files: &[PathBuf]) -> String {
+    /// More files of a folder are only counted.
+    const NAMED_MAX: usize = 8;
+    let mut lines = Vec::new();
+    for together in files.chunk_by(|one, other| one.parent() == other.parent()) {
+        let named = match together.len() > NAMED_MAX {
+            true => &together[..NAMED_MAX - 1],
+            false => together,
+        };
+        for file in named {
+            lines.push(format!(
+                "{}   {}",
+                file.display(),
+                room(std::slice::from_ref(file))
+            ));
+        }
+        let rest = &together[named.len()..];
+        if let Some(folder) = rest.first().and_then(|file| file.parent()) {
+            let number = rest.len();
+            lines.push(format!(
+                "{}/   {number} more   {}",
+                folder.display(),
+                room(rest)
+            ));
+        }
+    }
+    let number = files.len();
+    let noun = if number == 1 { "file" } else { "files" };
+    format!("{}\n\n{number} {noun}, {}", lines.join("\n"), room(files))
+}
+
+fn room(files: &[PathBuf]) -> ByteSize {
+    let sizes = files
+        .iter()
+        .filter_map(|file| fs::symlink_metadata(file).ok());
+    ByteSize::bytes(sizes.map(|status| status.len()).sum())
+}
+
+fn is_confirmed(output: &Output) -> io::Result<bool> {
+    let answer = output.ask("Remove them? [y/N]")?;
+    Ok(answer.is_some_and(|answer| matches!(answer.as_str(), "y" | "Y" | "yes")))
+}
