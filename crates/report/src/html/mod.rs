@@ -40,7 +40,7 @@ pub(crate) const GENERATOR: &str = r#"<meta name="generator" content="brunt">"#;
 
 const HEAD: &str = include_str!("head.html");
 const TEMPLATE: &str = include_str!("report.html");
-const STYLE: &str = include_str!("style.css");
+const STYLE: &str = concat!(include_str!("style.css"), include_str!("plot.css"));
 
 /// The data of the template.
 #[derive(Serialize)]

@@ -1,18 +1,18 @@
-//! The four pictures of a report: rate, latency, latency distribution, and bytes.
+//! The four pictures of a report: rate, latency, latency distribution, and throughput.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
 use super::plot::{Axis, Curve, Limit, Plot};
-use crate::Run;
 use crate::result::{Distribution, Flow, STEPS_PER_DECADE, Sample, step_of};
+use crate::{Run, decimals};
 
 /// A picture with its title.
 #[derive(Debug, Serialize)]
 pub(super) struct Picture {
     title: &'static str,
-    svg: String,
+    html: String,
 }
 
 const MEBIBYTE: f64 = 1_048_576.0;
@@ -22,10 +22,10 @@ pub(super) fn all(run: &Run) -> Vec<Picture> {
     if run.samples.is_empty() {
         return Vec::new();
     }
-    let plots = [rate(run), latency(run), spread(run), bytes(run)];
+    let plots = [rate(run), latency(run), spread(run), throughput(run)];
     let picture = |plot: Plot| Picture {
         title: plot.title,
-        svg: plot.to_svg(),
+        html: plot.to_html(),
     };
     plots.into_iter().map(picture).collect()
 }
@@ -65,26 +65,31 @@ fn rate(run: &Run) -> Plot {
         curve(run, "database writes", false, |s| s.database_writes.per_s),
         curve(run, "log writes", false, |s| s.log_writes.per_s),
     ];
-    Plot {
-        title: "I/Os per second",
-        x: time(run),
-        y: Axis::from_zero(highest(&curves), "I/Os per second"),
-        curves,
-        limits: Vec::new(),
-    }
+    let y = Axis::from_zero(highest(&curves), "per second");
+    Plot::new("I/Os per second", time(run), y, curves)
+}
+
+/// The limits of mean latencies.
+fn limits(run: &Run, upright: bool) -> Vec<Limit> {
+    let limits = &run.result.storage.details.setup.limits;
+    let limit = |name, at: f64| Limit {
+        name: format!(
+            "{name} limit {} ms",
+            decimals(at).trim_end_matches(".00").trim_end_matches(".0")
+        ),
+        at,
+        upright,
+    };
+    vec![
+        limit("read", limits.database_read_ms_mean),
+        limit("log", limits.log_write_ms_mean),
+    ]
 }
 
 fn latency(run: &Run) -> Plot {
     let number = |latency: Option<f64>| latency.unwrap_or(f64::NAN);
     let read =
         |choose: fn(&Flow) -> Option<f64>| move |s: &Sample| number(choose(&s.database_reads));
-    let limit = run
-        .result
-        .storage
-        .details
-        .setup
-        .limits
-        .database_read_ms_mean;
     let curves = vec![
         curve(run, "read, mean", false, read(|flow| flow.latency_ms_mean)),
         curve(run, "read, p50", false, read(|flow| flow.latency_ms_p50)),
@@ -93,20 +98,16 @@ fn latency(run: &Run) -> Plot {
             number(s.log_writes.latency_ms_mean)
         }),
     ];
+    let limits = limits(run, false);
+    let at = || limits.iter().map(|limit| limit.at);
+    let y = Axis::powers(
+        at().fold(lowest(&curves), f64::min),
+        at().fold(highest(&curves), f64::max),
+        "ms",
+    );
     Plot {
-        title: "Latency",
-        x: time(run),
-        y: Axis::powers(
-            lowest(&curves).min(limit),
-            highest(&curves).max(limit),
-            "milliseconds",
-        ),
-        curves,
-        limits: vec![Limit {
-            name: format!("limit {limit} ms"),
-            at: limit,
-            upright: false,
-        }],
+        limits,
+        ..Plot::new("Latency", time(run), y, curves)
     }
 }
 
@@ -115,21 +116,16 @@ fn latency(run: &Run) -> Plot {
 const SHORTEST_MS: f64 = 0.001;
 
 fn spread(run: &Run) -> Plot {
-    let limit = run
-        .result
-        .storage
-        .details
-        .setup
-        .limits
-        .database_read_ms_mean;
+    let limits = limits(run, true);
     let distributions = &run.result.storage.details.distributions;
-    let ends = distributions.iter().flat_map(|d| &d.buckets);
-    let (low, high) = ends.fold((limit, limit), |(low, high), bucket| {
-        (
-            low.min(bucket.latency_ms_max.max(SHORTEST_MS)),
-            high.max(bucket.latency_ms_max),
-        )
-    });
+    let buckets = distributions.iter().flat_map(|d| &d.buckets);
+    let ends = buckets.map(|bucket| bucket.latency_ms_max.max(SHORTEST_MS));
+    let all = || ends.clone().chain(limits.iter().map(|limit| limit.at));
+    let x = Axis::powers(
+        all().fold(f64::INFINITY, f64::min),
+        all().fold(0.0, f64::max),
+        "ms",
+    );
     let named = [
         ("database read", "read"),
         ("database write", "write"),
@@ -148,16 +144,11 @@ fn spread(run: &Run) -> Plot {
             filled: name == "read",
         })
         .collect();
+    let y = Axis::from_zero(highest(&curves), "% of I/Os");
     Plot {
-        title: "How latencies are spread",
-        x: Axis::powers(low, high, "ms (less than 0.001 at the edge)"),
-        y: Axis::from_zero(highest(&curves), "% of I/Os in each step"),
-        curves,
-        limits: vec![Limit {
-            name: format!("read limit {limit}"),
-            at: limit,
-            upright: true,
-        }],
+        limits,
+        is_stairs: true,
+        ..Plot::new("Latency distribution", x, y, curves)
     }
 }
 
@@ -182,7 +173,7 @@ fn steps(distribution: &Distribution) -> Vec<(f64, f64)> {
     points
 }
 
-fn bytes(run: &Run) -> Plot {
+fn throughput(run: &Run) -> Plot {
     let curves = vec![
         curve(run, "database read", true, |s| {
             s.database_reads.bytes_per_s / MEBIBYTE
@@ -194,13 +185,8 @@ fn bytes(run: &Run) -> Plot {
             s.log_writes.bytes_per_s / MEBIBYTE
         }),
     ];
-    Plot {
-        title: "Bytes and log",
-        x: time(run),
-        y: Axis::from_zero(highest(&curves), "MiB per second"),
-        curves,
-        limits: Vec::new(),
-    }
+    let y = Axis::from_zero(highest(&curves), "MiB per second");
+    Plot::new("Throughput", time(run), y, curves)
 }
 
 #[cfg(test)]

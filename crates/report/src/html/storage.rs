@@ -65,7 +65,7 @@ pub struct StoragePage<'a> {
 #[derive(Serialize)]
 struct Picture {
     title: &'static str,
-    svg: String,
+    html: String,
 }
 
 #[derive(Serialize)]
@@ -89,7 +89,7 @@ pub fn storage_html(page: &StoragePage<'_>) -> String {
     let plots = [rates(page), reads(page), writes(page), shares(page)];
     let drawn = plots.into_iter().map(|plot| Picture {
         title: plot.title,
-        svg: plot.to_svg(),
+        html: plot.to_html(),
     });
     let shown = Shown {
         style: STYLE,
@@ -128,23 +128,16 @@ fn curve(
 fn plot(page: &StoragePage<'_>, title: &'static str, curves: Vec<Curve>, y: Axis) -> Plot {
     let end = |one: &StorageInterval| one.begin_s + one.length_s;
     let incidents = page.incidents_s.iter().enumerate();
+    let x = Axis::time(page.intervals.iter().map(end).fold(0.0, f64::max));
+    let limits = incidents.map(|(number, at)| Limit {
+        // One name for all.
+        name: if number == 0 { "incident" } else { "" }.to_owned(),
+        at: *at,
+        upright: true,
+    });
     Plot {
-        title,
-        x: Axis::time(page.intervals.iter().map(end).fold(0.0, f64::max)),
-        y,
-        curves,
-        limits: incidents
-            .map(|(number, at)| Limit {
-                // One legend entry for all.
-                name: if number == 0 {
-                    "incident".to_owned()
-                } else {
-                    String::new()
-                },
-                at: *at,
-                upright: true,
-            })
-            .collect(),
+        limits: limits.collect(),
+        ..Plot::new(title, x, y, curves)
     }
 }
 
@@ -162,7 +155,7 @@ fn rates(page: &StoragePage<'_>) -> Plot {
         curve(page, "reads", true, |one| Some(one.reads_per_s)),
         curve(page, "writes", false, |one| Some(one.writes_per_s)),
     ];
-    let y = Axis::from_zero(ends(&curves).1, "host I/Os per second");
+    let y = Axis::from_zero(ends(&curves).1, "per second");
     plot(page, "I/Os per second", curves, y)
 }
 
@@ -176,7 +169,7 @@ fn latencies(
         curve(page, "p99", false, |one| of(one).map(|two| two.1)),
     ];
     let (low, high) = ends(&curves);
-    let y = Axis::powers(low.min(high.max(1.0)), high, "milliseconds");
+    let y = Axis::powers(low.min(high.max(1.0)), high, "ms");
     plot(page, title, curves, y)
 }
 
@@ -208,7 +201,7 @@ fn shares(page: &StoragePage<'_>) -> Plot {
         page,
         "How busy and how full",
         curves,
-        Axis::from_zero(98.0, "percent"),
+        Axis::from_zero(98.0, "%"),
     )
 }
 
@@ -239,8 +232,8 @@ mod tests {
             ..StoragePage::default()
         };
         let html = storage_html(&page);
-        assert_eq!(html.matches("<svg").count(), 4);
-        assert_eq!(html.matches("class=\"limit\"").count(), 8 + 4);
+        assert_eq!(html.matches("role=\"img\"").count(), 4);
+        assert_eq!(html.matches("<line class=\"limit\"").count(), 8);
         for part in [
             "a &lt;pool&gt;",
             "LOST",

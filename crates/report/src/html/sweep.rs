@@ -53,35 +53,34 @@ pub fn sweep_html(
         values.fold(0.0, f64::max)
     };
     let axis = || Axis::from_zero(drawn.iter().map(|(at, _)| *at).fold(0.0, f64::max), key);
-    let rates = Plot {
-        title: "I/Os per second",
-        x: axis(),
-        y: Axis::from_zero(highest(|p| p.io_per_s), "I/Os per second"),
-        curves: vec![curve("database I/O", true, |point| point.io_per_s)],
-        limits: Vec::new(),
-    };
+    let rates = Plot::new(
+        "I/Os per second",
+        axis(),
+        Axis::from_zero(highest(|p| p.io_per_s), "I/Os per second"),
+        vec![curve("database I/O", true, |point| point.io_per_s)],
+    );
+    let highest_ms = highest(|p| p.read_ms.max(p.write_ms).max(p.log_ms));
     let latencies = Plot {
-        title: "Latency",
-        x: axis(),
-        y: Axis::from_zero(
-            highest(|p| p.read_ms.max(p.write_ms).max(p.log_ms)).max(limit_ms),
-            "milliseconds",
-        ),
-        curves: vec![
-            curve("database read", false, |point| point.read_ms),
-            curve("database write", false, |point| point.write_ms),
-            curve("log write", false, |point| point.log_ms),
-        ],
         limits: vec![Limit {
             name: "read limit".to_owned(),
             at: limit_ms,
             upright: false,
         }],
+        ..Plot::new(
+            "Latency",
+            axis(),
+            Axis::from_zero(highest_ms.max(limit_ms), "milliseconds"),
+            vec![
+                curve("database read", false, |point| point.read_ms),
+                curve("database write", false, |point| point.write_ms),
+                curve("log write", false, |point| point.log_ms),
+            ],
+        )
     };
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">{GENERATOR}<title>{name}: {key}</title>\n<style>{STYLE}</style></head>\n<body><main><h1>{name}: {key}</h1>\n{sentence}<figure>{}</figure>\n<figure>{}</figure>\n{}</main></body></html>\n",
-        rates.to_svg(),
-        latencies.to_svg(),
+        rates.to_html(),
+        latencies.to_html(),
         table(key, points).to_html(),
         name = escape(name),
         key = escape(key),
@@ -136,7 +135,7 @@ mod tests {
         };
         let points = [1.0, 2.0, 3.0].map(point);
         let page = sweep_html("a & b", "test.sessions", "2 pass\n  1 ms", &points, 20.0);
-        assert_eq!(page.matches("<svg").count(), 2);
+        assert_eq!(page.matches("role=\"img\"").count(), 2);
         assert_eq!(page.matches("<tr>").count(), 4);
         assert!(page.contains("<p>2 pass</p>\n<p>1 ms</p>"));
         assert!(page.contains("<td>-</td><td>no &lt;room&gt;</td>"));

@@ -1,0 +1,195 @@
+//! An axis: its ends, its marks at round numbers, and what it measures.
+
+use self::Scale::{Linear, Log};
+use super::{BOTTOM, LEFT, RIGHT, TOP};
+use crate::decimals;
+
+/// How an axis maps values to positions.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Scale {
+    /// Linear.
+    Linear,
+    /// Logarithmic; both ends are above zero.
+    Log,
+}
+
+/// One axis.
+#[derive(Clone, Debug)]
+pub(in crate::html) struct Axis {
+    scale: Scale,
+    from: f64,
+    to: f64,
+    pub(super) marks: Vec<(f64, String)>,
+    /// What a value is followed by: `ms`, `per second`.
+    pub(super) unit: String,
+}
+
+impl Axis {
+    /// From zero to a little above `highest`, with four to eight marks at round numbers.
+    pub(in crate::html) fn from_zero(highest: f64, unit: &str) -> Self {
+        let highest = if highest > 0.0 { highest } else { 1.0 };
+        let step = round_step(highest / 5.0);
+        let steps = (highest * 1.02 / step).ceil();
+        let marks = counted(steps).map(|at| at * step);
+        let digits = digits_after_point(step);
+        let text = |value: f64| match value {
+            value if value >= 1000.0 => decimals(value),
+            value => format!("{value:.digits$}"),
+        };
+        Self {
+            scale: Linear,
+            from: 0.0,
+            to: steps * step,
+            marks: marks.map(|value| (value, text(value))).collect(),
+            unit: unit.to_owned(),
+        }
+    }
+
+    /// From zero to `seconds` of the collection, marked in seconds, minutes or hours.
+    pub(in crate::html) fn time(seconds: f64) -> Self {
+        const STEPS: [f64; 19] = [
+            1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 900.0, 1200.0, 1800.0,
+            3600.0, 7200.0, 10_800.0, 14_400.0, 21_600.0, 43_200.0,
+        ];
+        let seconds = seconds.max(1.0);
+        let fits = |step: &&f64| seconds / **step <= 8.0;
+        let step = STEPS.iter().find(fits).copied().unwrap_or(86_400.0);
+        let (unit, name) = match seconds {
+            0.0..=180.0 => (1.0, "seconds of the collection"),
+            180.0..=10_800.0 => (60.0, "minutes of the collection"),
+            _ => (3600.0, "hours of the collection"),
+        };
+        let marks = counted((seconds / step).floor()).map(|at| at * step);
+        let text = |value: f64| {
+            let text = format!("{:.2}", value / unit);
+            text.trim_end_matches('0').trim_end_matches('.').to_owned()
+        };
+        Self {
+            scale: Linear,
+            from: 0.0,
+            to: seconds,
+            marks: marks.map(|value| (value, text(value))).collect(),
+            unit: name.to_owned(),
+        }
+    }
+
+    /// Powers of ten that enclose `lowest` and `highest`, with a mark at each.
+    pub(in crate::html) fn powers(lowest: f64, highest: f64, unit: &str) -> Self {
+        let low = lowest.clamp(1e-6, 1e9).log10().floor();
+        let high = highest.clamp(1e-6, 1e9).log10().ceil().max(low + 1.0);
+        let marks = counted(high - low).map(|at| 10_f64.powf(low + at));
+        let text = |value: f64| match value.log10().round() {
+            power if power < 0.0 => format!("{value:.*}", digits_after_point(value)),
+            _ => decimals(value)
+                .trim_end_matches(".00")
+                .trim_end_matches(".0")
+                .to_owned(),
+        };
+        Self {
+            scale: Log,
+            from: 10_f64.powf(low),
+            to: 10_f64.powf(high),
+            marks: marks.map(|value| (value, text(value))).collect(),
+            unit: unit.to_owned(),
+        }
+    }
+
+    /// The unit, and the scale unless it is linear.
+    pub(super) fn label(&self) -> String {
+        match self.scale {
+            Linear => self.unit.clone(),
+            Log => format!("{} (log scale)", self.unit),
+        }
+    }
+
+    /// The position of `value` between the ends, 0 to 1; `None` when it has none.
+    fn share(&self, value: f64) -> Option<f64> {
+        let share = match self.scale {
+            Linear => (value - self.from) / (self.to - self.from),
+            Log => (value / self.from).log10() / (self.to / self.from).log10(),
+        };
+        share.is_finite().then(|| share.clamp(0.0, 1.0))
+    }
+
+    pub(super) fn x(&self, value: f64) -> Option<f64> {
+        self.share(value).map(|share| LEFT + share * (RIGHT - LEFT))
+    }
+
+    pub(super) fn y(&self, value: f64) -> Option<f64> {
+        self.share(value)
+            .map(|share| BOTTOM - share * (BOTTOM - TOP))
+    }
+}
+
+/// How many digits after the point distinguish multiples of `step`; at most six.
+fn digits_after_point(step: f64) -> usize {
+    (0..6)
+        .find(|digits| step * 10_f64.powi(*digits) > 0.999)
+        .map_or(6, |d| d.unsigned_abs() as usize)
+}
+
+/// 0, 1, 2 ... `last`.
+fn counted(last: f64) -> impl Iterator<Item = f64> {
+    (0..=100_u32)
+        .map(f64::from)
+        .take_while(move |at| *at <= last)
+}
+
+/// The smallest of 1, 2, 5, 10 (times any power of ten) that is not below `step`.
+fn round_step(step: f64) -> f64 {
+    let power = 10_f64.powf(step.log10().floor());
+    let digit = [1.0, 2.0, 5.0]
+        .into_iter()
+        .find(|digit| digit * power >= step * 0.999);
+    digit.unwrap_or(10.0) * power
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn marks(axis: &Axis) -> Vec<&str> {
+        axis.marks.iter().map(|(_, text)| text.as_str()).collect()
+    }
+
+    #[test]
+    fn marks_are_round_numbers() {
+        assert_eq!(
+            marks(&Axis::from_zero(0.0, "")),
+            ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0", "1.2"]
+        );
+        assert_eq!(
+            marks(&Axis::from_zero(21_480.0, "")),
+            ["0", "5,000", "10,000", "15,000", "20,000", "25,000"]
+        );
+        assert_eq!(
+            marks(&Axis::time(90.0)),
+            ["0", "15", "30", "45", "60", "75", "90"]
+        );
+        assert_eq!(
+            marks(&Axis::time(7200.0)),
+            ["0", "15", "30", "45", "60", "75", "90", "105", "120"]
+        );
+        assert_eq!(
+            marks(&Axis::time(86_400.0)),
+            ["0", "3", "6", "9", "12", "15", "18", "21", "24"]
+        );
+        assert_eq!(
+            marks(&Axis::powers(0.03, 120.0, "")),
+            ["0.01", "0.1", "1", "10", "100", "1,000"]
+        );
+    }
+
+    #[test]
+    fn places_follow_the_scale() {
+        let linear = Axis::time(100.0);
+        assert_eq!(linear.x(0.0), Some(LEFT));
+        assert_eq!(linear.x(50.0), Some((LEFT + RIGHT) / 2.0));
+        assert_eq!(linear.x(1e9), Some(RIGHT));
+        let log = Axis::powers(1.0, 100.0, "ms");
+        assert_eq!(log.y(10.0), Some((TOP + BOTTOM) / 2.0));
+        assert_eq!(log.y(0.0), None);
+        assert_eq!(log.y(f64::NAN), None);
+        assert_eq!(log.label(), "ms (log scale)");
+    }
+}
