@@ -5,6 +5,7 @@ use clap::{Parser, Subcommand};
 use crate::commands::clean::CleanArgs;
 use crate::commands::explain::ExplainArgs;
 use crate::commands::init::InitArgs;
+use crate::commands::models::ModelsArgs;
 use crate::commands::prove::ProveArgs;
 use crate::commands::report::ReportArgs;
 use crate::commands::simulate::SimulateArgs;
@@ -50,4 +51,6 @@ pub enum Command {
     Init(InitArgs),
     /// Remove the databases and logs that the tests of a scenario left, and nothing else
     Clean(CleanArgs),
+    /// List the drive models for modelled arrays, and where their figures come from
+    Models(ModelsArgs),
 }

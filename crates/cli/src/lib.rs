@@ -51,6 +51,7 @@ pub fn main() -> ExitCode {
         Command::Prove(args) => carry_out(args.quiet, |output| commands::prove::run(args, output)),
         Command::Explain(args) => carry_out(false, |output| commands::explain::run(args, output)),
         Command::Clean(args) => carry_out(args.quiet, |output| commands::clean::run(args, output)),
+        Command::Models(args) => carry_out(false, |output| commands::models::run(args, output)),
         Command::Init(args) => carry_out(args.quiet, |output| commands::init::run(args, output)),
     };
     let exit = result.unwrap_or_else(|problem| {

@@ -156,6 +156,12 @@ impl DriveModel {
         self.turn
     }
 
+    /// Revolutions per minute, for a disk.
+    pub fn rpm(&self) -> Option<u64> {
+        let rounded = |turn: Span| (60_000_000_000 + turn.0.div_euclid(2)).div_euclid(turn.0);
+        self.turn.map(rounded)
+    }
+
     /// Mean seek time of a read over all pairs of cylinders, for a disk.
     pub fn mean_read_seek(&self) -> Option<Span> {
         match &self.ready {

@@ -3,6 +3,7 @@
 pub mod clean;
 pub mod explain;
 pub mod init;
+pub mod models;
 pub mod prove;
 pub mod report;
 pub mod run;
