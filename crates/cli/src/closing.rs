@@ -130,7 +130,8 @@ fn rules(rules: &[Rule], output: &Output, width: Option<usize>) -> String {
         .flat_map(|group| &group.rules)
         .copied()
         .collect();
-    let columns = ["rule", "limit", "measured", "used", "outcome"].map(Column::words);
+    let columns = Column::of(&["rule"], &["limit", "measured", "used"]);
+    let columns = columns.into_iter().chain([Column::words("outcome")]);
     let table = Table::new(columns, shown.iter().map(|rule| row(rule, output)));
     let lines = table.text_lines();
     let mut text = format!("  {}\n", lines[0]);
@@ -187,11 +188,11 @@ mod tests {
         );
         assert_eq!(
             lines[3],
-            "  rule                                   limit          measured  used   outcome"
+            "  rule                                           limit  measured   used  outcome"
         );
         assert_eq!(
             lines[4],
-            "  database read, average                 20 ms          24.4 ms   122 %  failed   DB2; over the limit from minute 10 on"
+            "  database read, average                         20 ms   24.4 ms  122 %  failed   DB2; over the limit from minute 10 on"
         );
         assert!(text.ends_with(
             "\n\nreport        runs/x/report.html\nagain         brunt run runs/x/scenario.toml\n\n\

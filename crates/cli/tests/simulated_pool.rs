@@ -135,7 +135,7 @@ fn what_befalls_a_pool_under_a_test_is_told_with_its_cost() {
             );
         }
         let report = fs::read_to_string(run.folder.join("report.html")).unwrap();
-        for title in ["LUNs in pages", "What befell the storage"] {
+        for title in ["LUNs in pages", "Incidents"] {
             assert!(report.contains(title), "{engine}: {title}");
         }
     }

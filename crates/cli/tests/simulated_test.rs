@@ -100,7 +100,7 @@ fn equal_seeds_give_equal_results_also_from_the_run_folder() {
         assert_eq!(read("a"), read("b"), "{table}");
     }
     let report = fs::read_to_string(folder.join("report.html")).unwrap();
-    assert!(report.contains("Where time went in the storage"));
+    assert!(report.contains("Where the time went"));
 }
 
 #[test]

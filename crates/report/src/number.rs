@@ -4,19 +4,31 @@ pub use brunt_units::{counted, grouped};
 
 /// A measured number with two decimals, fewer when it is large: `0.07`, `2.10`, `34.2`, `812`, `21,480`.
 pub fn decimals(number: f64) -> String {
-    // No "-0.00" for small negative numbers.
-    let number = if number.abs() < 0.005 { 0.0 } else { number };
+    fixed(number, places(number))
+}
+
+/// The decimals of [`decimals`].
+pub(crate) fn places(number: f64) -> usize {
     match number.abs() {
-        size if !size.is_finite() => "-".to_owned(),
-        size if size < 9.995 => format!("{number:.2}"),
-        size if size < 99.95 => format!("{number:.1}"),
-        #[expect(clippy::cast_possible_truncation, reason = "a float cast saturates")]
-        size => format!(
-            "{}{}",
-            if number < 0.0 { "-" } else { "" },
-            grouped(size.round() as u64)
-        ),
+        size if size < 9.995 => 2,
+        size if size < 99.95 => 1,
+        _ => 0,
     }
+}
+
+/// A number with this many decimals: `21,480.20`.
+pub(crate) fn fixed(number: f64, places: usize) -> String {
+    if !number.is_finite() {
+        return "-".to_owned();
+    }
+    let text = format!("{:.places$}", number.abs());
+    let (whole, rest) = text.split_at(text.find('.').unwrap_or(text.len()));
+    // No "-0.00" for small negative numbers.
+    let sign = match number < 0.0 && text.contains(|c| ('1'..='9').contains(&c)) {
+        true => "-",
+        false => "",
+    };
+    format!("{sign}{}{rest}", grouped(whole.parse().unwrap_or(u64::MAX)))
 }
 
 #[cfg(test)]
@@ -26,15 +38,24 @@ mod tests {
     #[test]
     fn a_number_shows_three_digits_or_its_integer_part() {
         let text = [
-            0.0, 0.074, 2.1, 9.994, 9.996, 34.2, 99.96, 812.4, 21480.2, -0.5, -0.0,
+            0.0, 0.074, 2.1, 9.994, 9.996, 34.2, 99.96, 812.4, 21480.2, -0.5, -0.0, -0.004,
+            -21480.2,
         ]
         .map(decimals);
         assert_eq!(
             text,
             [
                 "0.00", "0.07", "2.10", "9.99", "10.0", "34.2", "100", "812", "21,480", "-0.50",
-                "0.00"
+                "0.00", "0.00", "-21,480"
             ]
         );
+        assert_eq!([f64::NAN, f64::INFINITY].map(decimals), ["-", "-"]);
+    }
+
+    #[test]
+    fn a_number_shows_the_decimals_it_is_given() {
+        let text = [0.0, 34.24, -999.996, 21480.2].map(|number| fixed(number, 2));
+        assert_eq!(text, ["0.00", "34.24", "-1,000.00", "21,480.20"]);
+        assert_eq!(fixed(1e30, 0), grouped(u64::MAX));
     }
 }

@@ -27,7 +27,7 @@ fn row(name: &str, run: &Run) -> Row {
     Row::new([
         name.into(),
         servers.join(", ").into(),
-        result.times.started.to_string().into(),
+        result.times.started.into(),
         result.storage.test.as_str().into(),
         result.verdict.to_string().into(),
         Cell::from(result.storage.achieved_iops),

@@ -30,6 +30,11 @@ impl Timestamp {
         }
     }
 
+    /// The time as people read it: `2026-11-21 18:15:03 UTC`.
+    pub fn for_people(self) -> String {
+        self.civil().strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
+    }
+
     /// The time as the beginning of a folder's name: `2026-11-21-181503`.
     pub fn for_folder(self) -> String {
         self.civil().strftime("%Y-%m-%d-%H%M%S").to_string()
@@ -89,6 +94,11 @@ mod tests {
         assert_eq!(text(1_000_000_000), "2001-09-09T01:46:40Z");
         assert_eq!(text(4_107_542_399), "2100-02-28T23:59:59Z");
         assert_eq!(text(4_107_542_400), "2100-03-01T00:00:00Z");
+        let words = Timestamp {
+            unix_seconds: 951_782_400,
+        }
+        .for_people();
+        assert_eq!(words, "2000-02-29 00:00:00 UTC");
     }
 
     #[test]

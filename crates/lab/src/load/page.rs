@@ -35,7 +35,6 @@ pub fn page<'a>(
             .map(|one| interval(one, since))
             .collect(),
         incidents_s: incidents.filter(within).collect(),
-        notes: words::happened(outcome),
         tables: words::tables(scenario, outcome),
         command,
         scenario: text,

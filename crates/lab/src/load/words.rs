@@ -35,7 +35,7 @@ pub(super) fn tables(scenario: &ArrayScenario, outcome: &Outcome) -> Vec<Table> 
     let parts = parts.zip(outcome.writes.parts_ms());
     let parts =
         parts.map(|((name, read), write)| Row::new([Cell::from(*name), read.into(), write.into()]));
-    let parts = Table::new(["", "read ms", "write ms"].map(Column::words), parts);
+    let parts = Table::new(Column::of(&["part"], &["read ms", "write ms"]), parts);
     let facts = [
         cache(outcome),
         tier(outcome),
@@ -44,22 +44,17 @@ pub(super) fn tables(scenario: &ArrayScenario, outcome: &Outcome) -> Vec<Table> 
     ];
     let facts = facts.into_iter().flatten();
     let facts = facts.map(|(what, line)| Row::new([format!("{what} {line}").trim()]));
+    let notes = happened(outcome).into_iter();
+    let notes = notes.map(|(at, what)| Row::new([at, what]));
     vec![
+        Table::new([Column::numbers("at"), Column::words("incident")], notes).titled("Incidents"),
         sides(outcome).titled("Reads and writes of hosts"),
         parts.titled("Where the time went"),
-        unbroken(over_time(outcome)).titled("Over time"),
-        unbroken(phases::table(outcome)).titled("As the groups were"),
+        over_time(outcome).titled("Over time"),
+        phases::table(outcome).titled("By state of the groups"),
         drives::table(design, outcome).titled("Drives"),
-        Table::grid("Cache and front", &["what was counted"], facts.collect()),
+        Table::new([Column::words("counted")], facts).titled("Cache and controllers"),
     ]
-}
-
-/// A table whose first two columns are not broken into lines: times.
-fn unbroken(mut table: Table) -> Table {
-    for cell in table.cells_mut(2) {
-        *cell = cell.to_string().replace(' ', "\u{a0}").into();
-    }
-    table
 }
 
 /// What was counted, after what it is about.

@@ -31,7 +31,7 @@ use minijinja::value::Serde;
 use serde::Serialize;
 
 use crate::result::{IoNumbers, Quantity, RunResult, Verdict, World};
-use crate::table::Table;
+use crate::table::{Cell, Column, Row, Table};
 use crate::{Event, Run, counted, decimals, grouped};
 use pictures::Picture;
 
@@ -61,7 +61,7 @@ struct Page<'a> {
     pictures: Vec<Picture>,
     tables: Vec<Table>,
     further: Vec<Table>,
-    events: Vec<(String, &'a str)>,
+    events: Table,
     origin: Table,
     scenario: &'a str,
 }
@@ -97,7 +97,7 @@ pub fn report_html(run: &Run) -> String {
         pictures: pictures::all(run),
         tables: jetstress::all(result),
         further: tables::further(result),
-        events: run.events.iter().map(event_line).collect(),
+        events: events(&run.events),
         origin: tables::origin(result),
         scenario: &run.scenario,
     };
@@ -143,7 +143,7 @@ fn subtitle(result: &RunResult) -> String {
         });
     parts.push(counted(result.storage.database_files, "database") + &size);
     parts.extend(storage(result));
-    parts.push(times.started.to_string());
+    parts.push(times.started.for_people());
     parts.join(", ")
 }
 
@@ -260,6 +260,8 @@ fn load_figures(result: &RunResult) -> Vec<Figure> {
     ]
 }
 
-fn event_line(event: &Event) -> (String, &str) {
-    (event.at.to_string(), &event.text)
+fn events(events: &[Event]) -> Table {
+    let rows = events.iter();
+    let rows = rows.map(|event| Row::new([event.at.into(), Cell::from(event.text.as_str())]));
+    Table::new(["Time", "Event"].map(Column::words), rows).titled("Test Log")
 }

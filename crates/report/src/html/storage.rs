@@ -52,9 +52,7 @@ pub struct StoragePage<'a> {
     pub intervals: Vec<StorageInterval>,
     /// Times of incidents, in seconds from the start of the measurement.
     pub incidents_s: Vec<f64>,
-    /// The log: time and text of each event.
-    pub notes: Vec<(String, String)>,
-    /// Further tables.
+    /// The log of incidents and the figures.
     pub tables: Vec<Table>,
     /// The command that repeats the run.
     pub command: String,
@@ -78,7 +76,6 @@ struct Shown<'a> {
     subtitle: &'a str,
     figures: &'a [(String, &'static str, &'static str)],
     pictures: Vec<Picture>,
-    notes: &'a [(String, String)],
     tables: &'a [Table],
     command: &'a str,
     scenario: &'a str,
@@ -100,7 +97,6 @@ pub fn storage_html(page: &StoragePage<'_>) -> String {
         subtitle: &page.subtitle,
         figures: &page.figures,
         pictures: drawn.collect(),
-        notes: &page.notes,
         tables: &page.tables,
         command: &page.command,
         scenario: page.scenario,
@@ -208,7 +204,7 @@ fn shares(page: &StoragePage<'_>) -> Plot {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::table::Row;
+    use crate::table::{Column, Row};
 
     #[test]
     fn a_page_shows_what_it_is_given_and_escapes_it() {
@@ -226,21 +222,16 @@ mod tests {
             is_lost: true,
             intervals: vec![interval(0.0), interval(10.0)],
             incidents_s: vec![3.0, 12.0],
-            notes: vec![("3 s".into(), "drive 4 failed".into())],
-            tables: vec![Table::grid("Drives", &["drive"], vec![Row::new(["4 & 5"])])],
+            tables: vec![
+                Table::new([Column::words("drive")], [Row::new(["4 & 5"])]).titled("Drives"),
+            ],
             scenario: "size = \"<1>\"",
             ..StoragePage::default()
         };
         let html = storage_html(&page);
         assert_eq!(html.matches("role=\"img\"").count(), 4);
         assert_eq!(html.matches("<line class=\"limit\"").count(), 8);
-        for part in [
-            "a &lt;pool&gt;",
-            "LOST",
-            "4 &amp; 5",
-            "drive 4 failed",
-            "&lt;1&gt;",
-        ] {
+        for part in ["a &lt;pool&gt;", "LOST", "4 &amp; 5", "&lt;1&gt;"] {
             assert!(html.contains(part), "{part}");
         }
         assert!(

@@ -138,7 +138,7 @@ mod tests {
         assert_eq!(page.matches("role=\"img\"").count(), 2);
         assert_eq!(page.matches("<tr>").count(), 4);
         assert!(page.contains("<p>2 pass</p>\n<p>1 ms</p>"));
-        assert!(page.contains("<td>-</td><td>no &lt;room&gt;</td>"));
+        assert!(page.contains("<td class=\"n\">-</td><td>no &lt;room&gt;</td>"));
         assert!(page.contains("a &amp; b") && page.contains("&lt;2&gt;"));
     }
 }

@@ -16,9 +16,10 @@ pub fn csv_row(text: &mut String, cells: &[Cell]) {
                 text.push_str(&field(words));
                 Ok(())
             }
-            Cell::Count(count) => write!(text, "{count}"),
+            Cell::Count(count) | Cell::Bytes(count) => write!(text, "{count}"),
             Cell::Number(number) | Cell::Share(number) => write!(text, "{number}"),
             Cell::Fixed(number, places) => write!(text, "{number:.places$}"),
+            Cell::Time(time) => write!(text, "{time}"),
             Cell::Nothing => Ok(()),
         }
         .expect("a string takes all");

@@ -1,11 +1,11 @@
 //! Tables for a web page: a grid below its head, or pairs of a name and a value.
 //!
-//! Templates see the title, the note, and the table as `html`.
+//! Templates see the title, the note, and the table as `html`. The title is the name of the table for those who hear the page.
 
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
-use super::{Row, Table};
+use super::{Cell, Row, Table};
 use crate::html::escape;
 
 impl Table {
@@ -17,31 +17,59 @@ impl Table {
         }
     }
 
+    /// Wide tables scroll within a box, which takes the focus so that keys can scroll it.
     fn grid_html(&self) -> String {
-        let names = self.columns.iter().map(|column| escape(&column.name));
-        let head: String = names.map(|name| format!("<th>{name}</th>")).collect();
-        let rows = self.rows.iter().map(|row| {
-            let cells = row.cells.iter().map(|cell| escape(&cell.to_string()));
-            let cells: String = cells.map(|cell| format!("<td>{cell}</td>")).collect();
-            format!("\n<tr{}>{cells}</tr>", class(row))
+        let side = |at: usize| match self.columns[at].is_number {
+            true => " class=\"n\"",
+            false => "",
+        };
+        let head = self.columns.iter().enumerate();
+        let head = head.map(|(at, column)| match escape(&column.name).as_str() {
+            "" => "<td></td>".to_owned(),
+            name => format!("<th scope=\"col\"{}>{name}</th>", side(at)),
         });
+        let rows = self.rows.iter().zip(self.shown());
+        let rows = rows.map(|(row, shown)| {
+            let cells = row.cells.iter().zip(&shown).enumerate();
+            let cells = cells.map(|(at, (cell, shown))| {
+                format!("<td{}>{}</td>", side(at), content(cell, shown))
+            });
+            format!("\n<tr{}>{}</tr>", class(row), cells.collect::<String>())
+        });
+        let name = escape(&self.title);
         format!(
-            "\n<div class=\"scroll\"><table class=\"grid\">\n<thead><tr>{head}</tr></thead>\n<tbody>{}\n</tbody></table></div>",
+            "\n<div class=\"scroll\" role=\"group\" aria-label=\"{name}\" tabindex=\"0\"><table class=\"grid\" aria-label=\"{name}\">\n\
+             <thead><tr>{}</tr></thead>\n<tbody>{}\n</tbody></table></div>",
+            head.collect::<String>(),
             rows.collect::<String>()
         )
     }
 
-    /// Scripts look for the line after a name, and count rows: so the head is there but hidden.
+    /// Scripts look for the line after a name, and count rows and cells: so there is a head that is not seen, and a size in bytes
+    /// stands alone, with the size for people in a third cell.
     fn pairs_html(&self) -> String {
         let rows = self.rows.iter().map(|row| {
-            let [name, value] = [0, 1].map(|at| escape(&row.cells[at].to_string()));
+            let name = escape(&row.cells[0].to_string());
+            let value = match &row.cells[1] {
+                cell @ Cell::Bytes(bytes) => format!("{bytes}</td>\n<td class=\"aside\">{cell}"),
+                cell => content(cell, &cell.to_string()),
+            };
             let class = class(row);
             format!("\n<tr><td class=\"grid_row_header\">{name}</td>\n<td{class}>{value}</td></tr>")
         });
         format!(
-            "\n<table class=\"pairs\">\n<tr class=\"unseen\"><th>Name</th><th>Value</th></tr>{}\n</table>",
+            "\n<table class=\"pairs\" aria-label=\"{}\">\n<tr class=\"unseen\"><th scope=\"col\">Name</th><th scope=\"col\">Value</th></tr>{}\n</table>",
+            escape(&self.title),
             rows.collect::<String>()
         )
+    }
+}
+
+/// What is in a cell that shows `shown`.
+fn content(cell: &Cell, shown: &str) -> String {
+    match cell {
+        Cell::Time(time) => format!("<time datetime=\"{time}\">{shown}</time>"),
+        _ => escape(shown),
     }
 }
 

@@ -11,10 +11,8 @@ impl Table {
             false => "---",
         });
         let sides: Vec<_> = sides.map(str::to_owned).collect();
-        let rows = self.rows.iter().map(|row| {
-            let cells = row.cells.iter();
-            cells.map(|cell| shown(&cell.to_string())).collect()
-        });
+        let rows = self.shown();
+        let rows = rows.map(|cells| cells.iter().map(|cell| shown(cell)).collect());
         let lines = [names, sides].into_iter().chain(rows);
         lines
             .map(|cells| format!("| {} |\n", cells.join(" | ")))

@@ -2,10 +2,13 @@
 //!
 //! | writer | numbers | nothing |
 //! | --- | --- | --- |
-//! | terminal: [`Table::to_text`] | for people, flush right | `-` |
+//! | terminal: [`Table::to_text`] | for people | `-` |
 //! | web page: in templates, and [`Table::to_html`] | for people | `-` |
-//! | Markdown: [`Table::to_markdown`] | for people, flush right | `-` |
+//! | Markdown: [`Table::to_markdown`] | for people | `-` |
 //! | CSV: [`csv_row`], row by row, because `counters.csv` grows | for programs | empty |
+//!
+//! For people, a column of numbers is aligned right, and its measured numbers have equal decimals. A column whose rows measure
+//! different things takes texts instead, each with the decimals of [`decimals`].
 
 mod csv;
 mod html;
@@ -17,7 +20,10 @@ pub use csv::csv_row;
 
 use std::fmt;
 
-use crate::{decimals, grouped};
+use brunt_units::ByteSize;
+
+use crate::number::{fixed, places};
+use crate::{Timestamp, decimals, grouped};
 
 /// One cell of a table.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,12 +32,16 @@ pub enum Cell {
     Text(String),
     /// A count: `1,024`.
     Count(u64),
-    /// A measured number, with the decimals of [`decimals`]: `4.29`.
+    /// A measured number: `4.29`.
     Number(f64),
-    /// A number with a fixed number of decimals.
+    /// A number with a fixed number of decimals and without thousands separators.
     Fixed(f64, usize),
     /// A share from 0 to 1: `40 %`.
     Share(f64),
+    /// A size: `4.05 GiB`.
+    Bytes(u64),
+    /// A point in time.
+    Time(Timestamp),
     /// Not measured, or not applicable.
     Nothing,
 }
@@ -73,6 +83,8 @@ impl fmt::Display for Cell {
             Self::Number(number) => f.write_str(&decimals(*number)),
             Self::Fixed(number, places) => write!(f, "{number:.places$}"),
             Self::Share(share) => write!(f, "{:.0} %", share * 100.0),
+            Self::Bytes(bytes) => ByteSize::bytes(*bytes).fmt(f),
+            Self::Time(time) => f.write_str(&time.for_people()),
             Self::Nothing => f.write_str("-"),
         }
     }
@@ -102,6 +114,12 @@ impl From<f64> for Cell {
     }
 }
 
+impl From<Timestamp> for Cell {
+    fn from(time: Timestamp) -> Self {
+        Self::Time(time)
+    }
+}
+
 impl<C: Into<Self>> From<Option<C>> for Cell {
     fn from(cell: Option<C>) -> Self {
         cell.map_or(Self::Nothing, Into::into)
@@ -123,6 +141,13 @@ impl Column {
             name: name.into(),
             is_number: true,
         }
+    }
+
+    /// Columns of words, and columns of numbers after them.
+    pub fn of(words: &[&str], numbers: &[&str]) -> Vec<Self> {
+        let words = words.iter().map(|name| Self::words(*name));
+        let numbers = numbers.iter().map(|name| Self::numbers(*name));
+        words.chain(numbers).collect()
     }
 }
 
@@ -160,17 +185,9 @@ impl Table {
         }
     }
 
-    /// A table of words with the given `head`.
-    ///
-    /// # Panics
-    /// As [`Table::new`].
-    pub fn grid(title: &str, head: &[&str], rows: Vec<Row>) -> Self {
-        Self::new(head.iter().map(|name| Column::words(*name)), rows).titled(title)
-    }
-
     /// Names and values: two columns without a head.
-    pub fn pairs(title: &str, pairs: Vec<(&str, String)>) -> Self {
-        let row = |(name, value): (&str, String)| Row::new([name.to_owned(), value]);
+    pub fn pairs(title: &str, pairs: Vec<(&str, impl Into<Cell>)>) -> Self {
+        let row = |(name, value): (&str, _)| Row::new([name.into(), Into::<Cell>::into(value)]);
         let rows = pairs.into_iter().map(row).collect();
         Self {
             rows,
@@ -205,15 +222,29 @@ impl Table {
         }
     }
 
-    /// Every cell of the first `count` columns.
-    pub fn cells_mut(&mut self, count: usize) -> impl Iterator<Item = &mut Cell> {
-        let rows = self.rows.iter_mut();
-        rows.flat_map(move |row| row.cells.iter_mut().take(count))
-    }
-
     /// Whether it has no rows.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
+    }
+
+    /// The cells of each row for people.
+    fn shown(&self) -> impl Iterator<Item = Vec<String>> {
+        let places: Vec<usize> = (0..self.columns.len()).map(|at| self.places(at)).collect();
+        let shown = move |(cell, places): (&Cell, &usize)| match cell {
+            Cell::Number(number) => fixed(*number, *places),
+            other => other.to_string(),
+        };
+        let rows = self.rows.iter();
+        rows.map(move |row| row.cells.iter().zip(&places).map(shown).collect())
+    }
+
+    /// The decimals of the measured numbers of a column: those of its smallest. Zero needs none.
+    fn places(&self, column: usize) -> usize {
+        let numbers = self.rows.iter().map(|row| match row.cells[column] {
+            Cell::Number(number) if number != 0.0 => places(number),
+            _ => 0,
+        });
+        numbers.max().unwrap_or(0)
     }
 }
 
@@ -237,6 +268,7 @@ mod tests {
                 ),
             ],
         )
+        .titled("Some <files>")
     }
 
     #[test]
@@ -248,10 +280,55 @@ mod tests {
     #[test]
     fn a_page_has_harmless_cells_and_classes() {
         let html = table().to_html();
-        assert!(html.contains("<tr><td>a|&lt;b&gt;</td><td>1,024</td><td>4.29</td></tr>"));
+        let row =
+            "<tr><td>a|&lt;b&gt;</td><td class=\"n\">1,024</td><td class=\"n\">4.29</td></tr>";
+        assert!(html.contains(row));
         assert!(html.contains("<tr class=\"failed\"><td>c\nd</td>"));
-        let pairs = Table::pairs("", vec![("a", "b".to_owned())]).to_html();
+        let pairs = Table::pairs("", vec![("a", "b")]).to_html();
         assert!(pairs.contains("<td class=\"grid_row_header\">a</td>\n<td>b</td></tr>"));
+    }
+
+    #[test]
+    fn a_page_says_what_each_cell_belongs_to() {
+        let html = table().to_html();
+        assert!(html.contains("<table class=\"grid\" aria-label=\"Some &lt;files&gt;\">"));
+        let head = "<tr><th scope=\"col\">file</th><th scope=\"col\" class=\"n\">pages</th>";
+        assert!(html.contains(head));
+        let pairs = Table::pairs("Sizes", vec![("a", "b")]).to_html();
+        assert!(pairs.contains("aria-label=\"Sizes\"") && pairs.contains("<th scope=\"col\">Name"));
+    }
+
+    #[test]
+    fn a_size_has_a_cell_for_scripts_and_one_for_people() {
+        let size = Table::pairs("", vec![("size", Cell::Bytes(4_351_557_632))]).to_html();
+        assert!(size.contains("\n<td>4351557632</td>\n<td class=\"aside\">4.05 GiB</td></tr>"));
+    }
+
+    #[test]
+    fn a_time_does_not_break() {
+        let time = Timestamp {
+            unix_seconds: 951_782_400,
+        };
+        let html = Table::pairs("", vec![("at", time)]).to_html();
+        let wanted =
+            "<td><time datetime=\"2000-02-29T00:00:00Z\">2000-02-29 00:00:00 UTC</time></td>";
+        assert!(html.contains(wanted), "{html}");
+    }
+
+    #[test]
+    fn measured_numbers_of_a_column_have_equal_decimals() {
+        let rows = [Some(191.2), Some(9.914), Some(56.9), Some(0.0), None];
+        let rows = rows.map(|number| Row::new([Cell::from(number), Cell::from("812")]));
+        let table = Table::new(["ms", "any"].map(Column::numbers), rows);
+        let text = "    ms  any\n191.20  812\n  9.91  812\n 56.90  812\n  0.00  812\n     -  812";
+        assert_eq!(table.to_text(), text);
+        assert!(table.to_html().contains("<td class=\"n\">191.20</td>"));
+        assert!(table.to_markdown().contains("| 56.90 | 812 |"));
+        let whole = Table::new(
+            [Column::numbers("")],
+            [21_480.2, 0.0].map(|n| Row::new([n])),
+        );
+        assert_eq!(whole.to_text(), "\n21,480\n     0");
     }
 
     #[test]

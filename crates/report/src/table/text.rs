@@ -20,10 +20,8 @@ impl Table {
         // Our own colours stay. Other escapes are written out where the text is shown.
         let shown = |cell: &str| escaped(cell, |c| c == '\x1b').into_owned();
         let head: Vec<String> = self.columns.iter().map(|c| shown(&c.name)).collect();
-        let rows = self.rows.iter().map(|row| {
-            let cells = row.cells.iter();
-            cells.map(|cell| shown(&cell.to_string())).collect()
-        });
+        let rows = self.shown();
+        let rows = rows.map(|cells| cells.iter().map(|cell| shown(cell)).collect());
         let lines: Vec<Vec<String>> = std::iter::once(head).chain(rows).collect();
         let widths: Vec<usize> = (0..self.columns.len())
             .map(|at| lines.iter().map(|line| line[at].chars().count()).max())

@@ -49,6 +49,8 @@ fn a_script_that_counts_finds_its_numbers() {
     let initial = rows(fieldsets[1])[3][1];
     let bytes = run.result.storage.database_bytes_initial.unwrap();
     assert_eq!(initial.parse(), Ok(bytes));
+    let line = line_after(&html, "Initial Database Size (bytes)");
+    assert_eq!(elements(line, "td"), [initial]);
     let transactional = &rows(fieldsets[4])[1..];
     let instances = &run.result.storage.servers[0].instances;
     assert_eq!(transactional.len(), instances.len());

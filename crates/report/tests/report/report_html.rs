@@ -80,16 +80,21 @@ fn logs_are_checked_by_the_folder() {
         files.push(log);
     }
     let html = report_html(&run);
-    assert!(html.contains("<td>/data/log1 (3 files)</td><td>6,123</td><td>3</td>"));
-    assert!(html.contains("<td>(Sum)</td><td>2,103,275</td><td>3</td>"));
+    assert!(
+        html.contains(
+            "<td>/data/log1 (3 files)</td><td class=\"n\">6,123</td><td class=\"n\">3</td>"
+        )
+    );
+    assert!(html.contains("<td>(Sum)</td><td class=\"n\">2,103,275</td><td class=\"n\">3</td>"));
     assert!(!html.contains("E0000001.log"));
 }
 
 #[test]
 fn devices_are_named_and_what_they_do_not_tell_is_said() {
     let html = report_html(&crate::sample::run(true));
-    let drive = "<td>sdb</td><td>drive</td><td>MADE-UP MU3450857SS</td><td>3SK1X5CV</td><td>not told</td>\
-                 <td>419.19 GiB</td><td>turns</td><td>write through</td><td>mq-deadline, 256</td><td>512 in 4096</td>";
+    let drive = "<td>sdb</td><td>drive</td><td>MADE-UP MU3450857SS</td><td>3SK1X5CV</td><td>unknown</td>\
+                 <td>rotational</td><td>write through</td><td>mq-deadline, 256</td><td class=\"n\">512 in 4096</td>\
+                 <td class=\"n\">419.19 GiB</td>";
     assert!(html.contains(drive));
     assert!(html.contains("<td>/data/db2</td><td>no block device is known (nfs4)</td>"));
 }

@@ -112,9 +112,9 @@ fn figures(published: &Published, closed: &Prediction, paced: Option<&Prediction
             let value = predicted.and_then(figure.of);
             let error = predicted.and_then(|predicted| figure.error(&row.figures, predicted));
             let badness = predicted.and_then(|predicted| figure.badness(&row.figures, predicted));
-            [value.into(), share(error, badness).into()]
+            [written(value), share(error, badness).into()]
         };
-        let own = [Cell::from(figure.name), value.into()];
+        let own = [Cell::from(figure.name), written(Some(value))];
         let cells = own
             .into_iter()
             .chain(cells(Some(&in_loop)))
@@ -137,6 +137,11 @@ fn figures(published: &Published, closed: &Prediction, paced: Option<&Prediction
     let numbers = ["published", &in_loop, "error", "paced", "error"].map(Column::numbers);
     let columns = std::iter::once(Column::words("figure")).chain(numbers);
     Table::new(columns, rows.chain([last])).to_markdown()
+}
+
+/// A figure beneath others of its column that measure something else.
+fn written(figure: Option<f64>) -> Cell {
+    figure.map(decimals).into()
 }
 
 /// An error; a good one is highlighted.
@@ -197,9 +202,9 @@ fn predicted(test: &Test, predictions: &Predictions) -> String {
     let figures = prediction.whole();
     let known = FIGURES.iter().filter_map(|figure| {
         let value = (figure.of)(&figures).filter(|value| *value > 0.0)?;
-        Some((figure.name, Cell::Number(value)))
+        Some((figure.name, written(Some(value))))
     });
-    let backup = prediction.backup().map(Cell::Number);
+    let backup = prediction.backup().map(|rate| written(Some(rate)));
     let busy = prediction.utilisation().map(Cell::Share);
     let others = [("backup, MiB per second", backup), ("busy", busy)];
     let others = others

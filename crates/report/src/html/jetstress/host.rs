@@ -2,7 +2,7 @@
 
 use crate::host_counters::WINDOWS_ONLY;
 use crate::result::{HostCounter, RunResult};
-use crate::table::{Row, Table};
+use crate::table::{Column, Row, Table};
 use crate::{decimals, grouped};
 
 pub(super) fn host(result: &RunResult) -> Table {
@@ -17,11 +17,8 @@ pub(super) fn host(result: &RunResult) -> Table {
             rows.push(row(name, counter));
         }
     }
-    Table::grid(
-        "Host System Performance",
-        &["Counter", "Average", "Minimum", "Maximum"],
-        rows,
-    )
+    let columns = Column::of(&["Counter"], &["Average", "Minimum", "Maximum"]);
+    Table::new(columns, rows).titled("Host System Performance")
 }
 
 fn row(name: String, counter: &HostCounter) -> Row {

@@ -2,7 +2,7 @@
 
 use super::{latency, mean_bytes, named, rate};
 use crate::result::{Instance, IoNumbers, RunResult};
-use crate::table::{Row, Table};
+use crate::table::{Cell, Column, Row, Table};
 
 pub(super) fn all(result: &RunResult) -> [Table; 5] {
     [
@@ -21,15 +21,13 @@ fn configuration(result: &RunResult) -> Table {
         let log = format!("Log path: {}", instance.details.log.path);
         Row::new(vec![name, log, format!("Database: {}", paths.join(", "))])
     };
-    Table::grid(
-        "Database Configuration",
-        &["Instance", "Log path", "Database"],
-        named(result).map(row).collect(),
-    )
+    let columns = ["Instance", "Log path", "Database"].map(Column::words);
+    Table::new(columns, named(result).map(row)).titled("Database Configuration")
 }
 
-const IO_COLUMNS: [&str; 13] = [
-    "MSExchange Database ==> Instances",
+const INSTANCES: [&str; 1] = ["MSExchange Database ==> Instances"];
+
+const IO_COLUMNS: [&str; 12] = [
     "I/O Database Reads Average Latency (msec)",
     "I/O Database Writes Average Latency (msec)",
     "I/O Database Reads/sec",
@@ -54,7 +52,7 @@ struct Streams {
 
 impl Streams {
     fn row(&self, name: String) -> Row {
-        let mut cells = vec![name];
+        let mut cells = vec![Cell::from(name)];
         for (reads, writes) in [
             (&self.database_reads, &self.database_writes),
             (&self.log_reads, &self.log_writes),
@@ -77,37 +75,32 @@ fn transactional(result: &RunResult) -> Table {
         };
         streams.row(name)
     };
-    let rows = named(result).map(row).collect();
-    Table::grid("Transactional I/O Performance", &IO_COLUMNS, rows)
+    Table::new(Column::of(&INSTANCES, &IO_COLUMNS), named(result).map(row))
+        .titled("Transactional I/O Performance")
 }
 
 fn maintenance(result: &RunResult) -> Table {
     let row = |(name, instance): (String, &Instance)| {
         let databases = instance.details.databases.iter();
         let reads = IoNumbers::together(databases.map(|d| &d.maintenance_reads));
-        Row::new(vec![name, rate(&reads), mean_bytes(&reads)])
+        Row::new([name.into(), rate(&reads), mean_bytes(&reads)])
     };
-    Table::grid(
-        "Background Database Maintenance I/O Performance",
-        &[
-            IO_COLUMNS[0],
-            "Database Maintenance IO Reads/sec",
-            "Database Maintenance IO Reads Average Bytes",
-        ],
-        named(result).map(row).collect(),
-    )
+    let numbers = [
+        "Database Maintenance IO Reads/sec",
+        "Database Maintenance IO Reads Average Bytes",
+    ];
+    Table::new(Column::of(&INSTANCES, &numbers), named(result).map(row))
+        .titled("Background Database Maintenance I/O Performance")
 }
 
 fn replication(result: &RunResult) -> Table {
     let row = |(name, instance): (String, &Instance)| {
         let reads = &instance.details.log.replication_reads;
-        Row::new(vec![name, rate(reads), mean_bytes(reads)])
+        Row::new([name.into(), rate(reads), mean_bytes(reads)])
     };
-    Table::grid(
-        "Log Replication I/O Performance",
-        &[IO_COLUMNS[0], IO_COLUMNS[9], IO_COLUMNS[11]],
-        named(result).map(row).collect(),
-    )
+    let numbers = [IO_COLUMNS[8], IO_COLUMNS[10]];
+    Table::new(Column::of(&INSTANCES, &numbers), named(result).map(row))
+        .titled("Log Replication I/O Performance")
 }
 
 fn total(result: &RunResult) -> Table {
@@ -124,7 +117,7 @@ fn total(result: &RunResult) -> Table {
         };
         streams.row(name)
     };
-    let rows = named(result).map(row).collect();
-    Table::grid("Total I/O Performance", &IO_COLUMNS, rows)
+    Table::new(Column::of(&INSTANCES, &IO_COLUMNS), named(result).map(row))
+        .titled("Total I/O Performance")
         .noted("With background maintenance, log replication, and log files formatted before use.")
 }

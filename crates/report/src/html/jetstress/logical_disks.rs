@@ -2,7 +2,7 @@
 
 use super::named;
 use crate::result::{IoNumbers, RunResult};
-use crate::table::{Row, Table};
+use crate::table::{Cell, Column, Row, Table};
 
 pub(super) fn disks(result: &RunResult) -> Table {
     let mut rows = Vec::new();
@@ -15,7 +15,7 @@ pub(super) fn disks(result: &RunResult) -> Table {
         for database in &instance.details.databases {
             let reads = IoNumbers::together([&database.reads, &database.maintenance_reads]);
             let label = format!("Database ({})", place(&database.path));
-            rows.push(row(label, &reads, &database.writes, "(n/a)".to_owned()));
+            rows.push(row(label, &reads, &database.writes, "(n/a)".into()));
         }
         let log = &instance.details.log;
         let reads = IoNumbers::together([&log.reads, &log.replication_reads]);
@@ -23,23 +23,23 @@ pub(super) fn disks(result: &RunResult) -> Table {
         let label = format!("Log ({})", place(&log.path));
         rows.push(row(label, &reads, &writes, super::mean_bytes(&writes)));
     }
-    let head = [
-        "LogicalDisk",
+    let numbers = [
         "Avg. Disk sec/Read",
         "Avg. Disk sec/Write",
         "Disk Reads/sec",
         "Disk Writes/sec",
         "Avg. Disk Bytes/Write",
     ];
-    Table::grid("Disk Subsystem Performance", &head, rows)
+    Table::new(Column::of(&["LogicalDisk"], &numbers), rows)
+        .titled("Disk Subsystem Performance")
         .noted("Counted by the engine, with background maintenance and with log files formatted before use.")
 }
 
-fn row(label: String, reads: &IoNumbers, writes: &IoNumbers, write_bytes: String) -> Row {
+fn row(label: String, reads: &IoNumbers, writes: &IoNumbers, write_bytes: Cell) -> Row {
     let seconds =
-        |stream: &IoNumbers| format!("{:.6}", stream.latency_ms_mean.unwrap_or(0.0) / 1000.0);
-    Row::new(vec![
-        label,
+        |stream: &IoNumbers| Cell::Fixed(stream.latency_ms_mean.unwrap_or(0.0) / 1000.0, 6);
+    Row::new([
+        label.into(),
         seconds(reads),
         seconds(writes),
         super::rate(reads),

@@ -23,7 +23,7 @@ mod statistics;
 mod summary;
 
 use crate::result::{Instance, IoNumbers, RunResult, Server};
-use crate::table::Table;
+use crate::table::{Cell, Table};
 
 /// All tables.
 pub(super) fn all(result: &RunResult) -> Vec<Table> {
@@ -62,14 +62,14 @@ fn named(result: &RunResult) -> impl Iterator<Item = (String, &Instance)> {
 }
 
 // A stream without I/O shows 0.000, as in Jetstress.
-fn latency(stream: &IoNumbers) -> String {
-    format!("{:.3}", stream.latency_ms_mean.unwrap_or(0.0))
+fn latency(stream: &IoNumbers) -> Cell {
+    Cell::Fixed(stream.latency_ms_mean.unwrap_or(0.0), 3)
 }
 
-fn rate(stream: &IoNumbers) -> String {
-    format!("{:.3}", stream.per_s)
+fn rate(stream: &IoNumbers) -> Cell {
+    Cell::Fixed(stream.per_s, 3)
 }
 
-fn mean_bytes(stream: &IoNumbers) -> String {
-    format!("{:.3}", stream.bytes_mean().unwrap_or(0.0))
+fn mean_bytes(stream: &IoNumbers) -> Cell {
+    Cell::Fixed(stream.bytes_mean().unwrap_or(0.0), 3)
 }

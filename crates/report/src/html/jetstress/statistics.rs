@@ -1,7 +1,7 @@
 //! The first table of a backup or recovery report: its statistics, with rows for the mean and the sum.
 
 use crate::result::{Backup, Recovery, RunResult, Server};
-use crate::table::{Row, Table};
+use crate::table::{Cell, Column, Row, Table};
 
 /// Empty without a backup or a recovery.
 pub(super) fn all(result: &RunResult) -> Vec<Table> {
@@ -26,11 +26,11 @@ fn backup(backups: &[&Backup]) -> Table {
     let sum = |of: fn(&Backup) -> f64| backups.iter().map(|backup| of(backup)).sum::<f64>();
     let longest = backups.iter().map(|b| b.seconds).fold(0.0, f64::max);
     let row = |name: &str, megabytes: f64, elapsed: String, rate: f64| {
-        Row::new(vec![
-            name.to_owned(),
-            format!("{megabytes:.2}"),
-            elapsed,
-            format!("{rate:.2}"),
+        Row::new([
+            Cell::from(name),
+            Cell::Fixed(megabytes, 2),
+            elapsed.into(),
+            Cell::Fixed(rate, 2),
         ])
     };
     let mut rows: Vec<Row> = backups
@@ -40,19 +40,19 @@ fn backup(backups: &[&Backup]) -> Table {
     let (megabytes, rate) = (sum(|b| b.megabytes), sum(|b| b.mb_per_s));
     rows.push(row("Avg", megabytes / count, String::new(), rate / count));
     rows.push(row("Sum", megabytes, clock(longest), rate));
-    let head = [
-        "Database Instance",
+    let numbers = [
         "Database Size (MBytes)",
         "Elapsed Backup Time",
         "MBytes Transferred/sec",
     ];
-    Table::grid("Database Backup Statistics - All", &head, rows)
+    Table::new(Column::of(&["Database Instance"], &numbers), rows)
+        .titled("Database Backup Statistics - All")
 }
 
 fn recovery(recoveries: &[&Recovery]) -> Table {
     let count = recoveries.len() as f64;
     let row = |name: &str, logs: String, seconds: f64| {
-        Row::new(vec![name.to_owned(), logs, format!("{seconds:.3}")])
+        Row::new([name.into(), logs.into(), Cell::Fixed(seconds, 3)])
     };
     let mut rows: Vec<Row> = recoveries
         .iter()
@@ -63,8 +63,9 @@ fn recovery(recoveries: &[&Recovery]) -> Table {
     let mean = format!("{:.2}", logs as f64 / count);
     rows.push(row("Avg", mean, seconds / count));
     rows.push(row("Sum", logs.to_string(), seconds));
-    let head = ["Database Instance", "Log files replayed", "Elapsed seconds"];
-    Table::grid("Soft-Recovery Statistics - All", &head, rows)
+    let numbers = ["Log files replayed", "Elapsed seconds"];
+    Table::new(Column::of(&["Database Instance"], &numbers), rows)
+        .titled("Soft-Recovery Statistics - All")
 }
 
 /// `hh:mm:ss`.

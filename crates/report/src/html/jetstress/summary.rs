@@ -2,15 +2,15 @@
 
 use crate::Timestamp;
 use crate::result::{RunResult, Setup, Verdict};
-use crate::table::Table;
+use crate::table::{Cell, Table};
 
 pub(super) fn summary(result: &RunResult) -> Table {
     let (times, origin) = (&result.times, &result.origin);
-    let when = |time: Option<Timestamp>| time.map_or("not measured".to_owned(), |t| t.to_string());
+    let when = |time: Option<Timestamp>| time.map_or("not measured".into(), Cell::Time);
     let all = |of: fn(&crate::result::Server) -> String| {
         let mut names: Vec<String> = result.storage.servers.iter().map(of).collect();
         names.dedup();
-        names.join(", ")
+        Cell::from(names.join(", "))
     };
     let system = all(|server| {
         let machine = &server.details.machine;
@@ -19,23 +19,24 @@ pub(super) fn summary(result: &RunResult) -> Table {
             kernel => format!("{}, Linux {kernel}", machine.operating_system),
         }
     });
+    let program = format!("none; {}", origin.program());
     let mut table = Table::pairs(
         "Test Summary",
         vec![
-            ("Overall Test Result", result.verdict.to_string()),
+            ("Overall Test Result", result.verdict.to_string().into()),
             ("Machine Name", all(|server| server.name.clone())),
             (
                 "Test Description",
-                result.storage.details.setup.description.clone(),
+                result.storage.details.setup.description.as_str().into(),
             ),
-            ("Test Start Time", times.started.to_string()),
+            ("Test Start Time", times.started.into()),
             ("Test End Time", when(times.ended)),
             ("Collection Start Time", when(times.collection_started)),
             ("Collection End Time", when(times.collection_ended)),
-            ("Jetstress Version", format!("none; {}", origin.program())),
-            ("ESE Version", format!("none; {}", origin.program())),
+            ("Jetstress Version", program.as_str().into()),
+            ("ESE Version", program.as_str().into()),
             ("Operating System", system),
-            ("Performance Log", "counters.csv, latency.hlog".to_owned()),
+            ("Performance Log", "counters.csv, latency.hlog".into()),
         ],
     );
     table.rows[0].class = match result.verdict {
@@ -46,8 +47,9 @@ pub(super) fn summary(result: &RunResult) -> Table {
 }
 
 pub(super) fn sizing(result: &RunResult) -> Table {
-    let rate = |rate: Option<f64>| rate.map(|rate| format!("{rate:.3}"));
-    let bytes = |bytes: Option<u64>| bytes.map_or("not measured".to_owned(), |b| b.to_string());
+    let rate =
+        |rate: Option<f64>, without: &str| rate.map_or(without.into(), |rate| Cell::Fixed(rate, 3));
+    let bytes = |bytes: Option<u64>| bytes.map_or("not measured".into(), Cell::Bytes);
     let (achieved, target) = match super::counts_logical_disks(result) {
         true => ("Achieved I/O per Second", "Target I/O per Second"),
         false => (
@@ -56,14 +58,8 @@ pub(super) fn sizing(result: &RunResult) -> Table {
         ),
     };
     let rows = vec![
-        (
-            achieved,
-            rate(result.storage.achieved_iops).unwrap_or("not measured".to_owned()),
-        ),
-        (
-            target,
-            rate(result.storage.target_iops).unwrap_or("none set".to_owned()),
-        ),
+        (achieved, rate(result.storage.achieved_iops, "not measured")),
+        (target, rate(result.storage.target_iops, "none set")),
         (
             "Initial Database Size (bytes)",
             bytes(result.storage.database_bytes_initial),
@@ -74,7 +70,7 @@ pub(super) fn sizing(result: &RunResult) -> Table {
         ),
         (
             "Database Files (Count)",
-            result.storage.database_files.to_string(),
+            result.storage.database_files.to_string().into(),
         ),
     ];
     Table::pairs("Database Sizing and Throughput", with_shares(result, rows))
@@ -91,7 +87,7 @@ fn threads(setup: &Setup) -> String {
 
 /// A throughput test shows shares of capacity and throughput where other tests have a target. Scripts that read later reports rely
 /// on the row of the target, so there the shares are appended instead.
-fn with_shares<'a>(result: &RunResult, mut rows: Vec<(&'a str, String)>) -> Vec<(&'a str, String)> {
+fn with_shares<'a>(result: &RunResult, mut rows: Vec<(&'a str, Cell)>) -> Vec<(&'a str, Cell)> {
     let setup = &result.storage.details.setup;
     let Some(throughput) = setup.throughput_percent else {
         return rows;
@@ -99,8 +95,8 @@ fn with_shares<'a>(result: &RunResult, mut rows: Vec<(&'a str, String)>) -> Vec<
     let capacity = setup.capacity_percent;
     let capacity = capacity.map_or("not by capacity".to_owned(), |share| share.to_string());
     let shares = [
-        ("Capacity Percentage", capacity),
-        ("Throughput Percentage", throughput.to_string()),
+        ("Capacity Percentage", capacity.into()),
+        ("Throughput Percentage", throughput.to_string().into()),
     ];
     match super::counts_logical_disks(result) {
         true => drop(rows.splice(1..2, shares)),
@@ -173,7 +169,7 @@ mod tests {
             let mut result = of_version(profile, "server");
             result.storage.details.setup.capacity_percent = Some(100);
             result.storage.details.setup.throughput_percent = Some(80);
-            let rows = ["achieved", "target", "initial"].map(|name| (name, String::new()));
+            let rows = ["achieved", "target", "initial"].map(|name| (name, Cell::Nothing));
             let rows = with_shares(&result, rows.to_vec());
             rows.into_iter().map(|(name, _)| name).collect::<Vec<_>>()
         };

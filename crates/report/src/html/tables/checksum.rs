@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{Row, Table};
+use super::{Cell, Column, Row, Table};
+use crate::grouped;
 use crate::result::{Instance, RunResult, VerifiedFile};
-use crate::{decimals, grouped};
 
 /// Every database, every folder of logs, and the sum.
 pub(super) fn checksum(result: &RunResult) -> Table {
@@ -34,16 +34,16 @@ pub(super) fn checksum(result: &RunResult) -> Table {
     if !rows.is_empty() {
         rows.push(sum.row("(Sum)".to_owned()));
     }
-    let head = [
-        "Database",
+    let numbers = [
         "Seen pages",
         "Bad pages",
         "Correctable pages",
         "Wrong page-number pages",
-        "File length (bytes)",
+        "File length",
         "Seconds taken",
     ];
-    Table::grid("Checksum Statistics - All", &head, rows)
+    Table::new(Column::of(&["Database"], &numbers), rows)
+        .titled("Checksum Statistics - All")
         .noted("Of a log, segments count as pages. result.json has a line for each log file.")
 }
 
@@ -79,9 +79,9 @@ impl Checked {
     }
 
     fn row(&self, name: String) -> Row {
-        let mut cells = vec![name];
-        cells.extend(self.pages.map(grouped));
-        cells.extend([grouped(self.bytes), decimals(self.seconds)]);
+        let mut cells = vec![Cell::from(name)];
+        cells.extend(self.pages.map(Cell::from));
+        cells.extend([Cell::Bytes(self.bytes), self.seconds.into()]);
         let [_, bad, _, wrong_number] = self.pages;
         Row::classed(cells, if bad + wrong_number > 0 { "failed" } else { "" })
     }

@@ -2,10 +2,10 @@
 
 use brunt_units::ByteSize;
 
-use super::{Row, Table};
+use super::{Column, Row, Table};
 use crate::result::{Device, RunResult, Volume, WriteCache};
 
-const UNTOLD: &str = "not told";
+const UNKNOWN: &str = "unknown";
 
 /// Every device under every volume, from the top down, each once for each server.
 pub(super) fn devices(result: &RunResult) -> Table {
@@ -29,21 +29,20 @@ pub(super) fn devices(result: &RunResult) -> Table {
             }
         }
     }
-    let head = [
+    let words = [
         "Device",
-        "Made of",
+        "Type",
         "Model",
         "Serial number",
         "Firmware",
-        "Size",
         "Media",
         "Write cache",
-        "Scheduler, requests",
-        "Sector (bytes)",
+        "Scheduler, queue depth",
     ];
-    Table::grid("Devices", &head, rows).noted(
-        "As each device describes itself to the kernel; virtual and array drives often say little, and not always what is so. \
-         A logical volume, a RAID and a file come before what they are made of.",
+    let columns = Column::of(&words, &["Sector (bytes)", "Size"]);
+    Table::new(columns, rows).titled("Devices").noted(
+        "As reported by the kernel; virtual and array devices often report little, or report it wrongly. \
+         Each logical volume, RAID and file is listed above the devices it is built from.",
     )
 }
 
@@ -56,7 +55,7 @@ fn unknown(volume: &Volume) -> Row {
 }
 
 fn row(device: &Device) -> Row {
-    let told = |text: &Option<String>| text.clone().unwrap_or_else(|| UNTOLD.to_owned());
+    let told = |text: &Option<String>| text.clone().unwrap_or_else(|| UNKNOWN.to_owned());
     // Only drives are expected to have a model, a serial number and firmware.
     let identity = |text: &Option<String>| match (device.is_leaf, text) {
         (false, None) => "-".to_owned(),
@@ -65,14 +64,14 @@ fn row(device: &Device) -> Row {
     let size = device
         .capacity_bytes
         .map(|bytes| ByteSize::bytes(bytes).to_string());
-    let media = device.is_rotational.map(|turns| match turns {
-        true => "turns".to_owned(),
+    let media = device.is_rotational.map(|rotates| match rotates {
+        true => "rotational".to_owned(),
         false => "solid state".to_owned(),
     });
     let cache = device.write_cache.map(|cache| match cache {
         WriteCache::WriteBack => "write back".to_owned(),
         WriteCache::WriteThrough => "write through".to_owned(),
-        WriteCache::Unknown => UNTOLD.to_owned(),
+        WriteCache::Unknown => UNKNOWN.to_owned(),
     });
     Row::new(vec![
         device.name.clone(),
@@ -80,11 +79,11 @@ fn row(device: &Device) -> Row {
         identity(&device.model),
         identity(&device.serial),
         identity(&device.firmware),
-        told(&size),
         told(&media),
         told(&cache),
         queue(device),
         sectors(device),
+        told(&size),
     ])
 }
 
@@ -93,7 +92,7 @@ fn queue(device: &Device) -> String {
         (Some(scheduler), Some(requests)) => format!("{scheduler}, {requests}"),
         (Some(scheduler), None) => scheduler.clone(),
         (None, Some(requests)) => requests.to_string(),
-        (None, None) => UNTOLD.to_owned(),
+        (None, None) => UNKNOWN.to_owned(),
     }
 }
 
@@ -102,6 +101,6 @@ fn sectors(device: &Device) -> String {
     match (device.logical_sector_bytes, device.physical_sector_bytes) {
         (Some(logical), Some(physical)) if physical > logical => format!("{logical} in {physical}"),
         (Some(logical), _) => logical.to_string(),
-        _ => UNTOLD.to_owned(),
+        _ => UNKNOWN.to_owned(),
     }
 }

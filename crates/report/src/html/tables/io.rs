@@ -1,8 +1,7 @@
 //! I/O in our own tables: by server, by instance with percentiles, and by file.
 
-use super::{Row, Table};
+use super::{Cell, Column, Row, Table};
 use crate::result::{Instance, IoNumbers, LatencySummary, RunResult};
-use crate::{decimals, grouped};
 
 /// Each server and their sum; empty when there is only one.
 pub(in crate::html) fn servers(result: &RunResult) -> Table {
@@ -21,8 +20,7 @@ pub(in crate::html) fn servers(result: &RunResult) -> Table {
     if !rows.is_empty() {
         rows.push(server_row("Total", &all));
     }
-    let head = [
-        "Server",
+    let numbers = [
         "Database I/Os/sec",
         "Database reads/sec",
         "Database writes/sec",
@@ -31,7 +29,8 @@ pub(in crate::html) fn servers(result: &RunResult) -> Table {
         "Database write (ms)",
         "Log write (ms)",
     ];
-    Table::grid("Servers", &head, rows)
+    Table::new(Column::of(&["Server"], &numbers), rows)
+        .titled("Servers")
         .noted("I/O adds up; latencies are means over all I/Os of the row.")
 }
 
@@ -46,13 +45,10 @@ fn server_row(name: &str, instances: &[&Instance]) -> Row {
         writes.per_s,
         logs.per_s,
     ];
-    let latencies = [&reads, &writes, &logs].map(|stream| {
-        let mean = stream.latency_ms_mean;
-        mean.map_or("-".to_owned(), decimals)
-    });
-    let mut cells = vec![name.to_owned()];
-    cells.extend(rates.map(decimals));
-    cells.extend(latencies);
+    let latencies = [&reads, &writes, &logs].map(|stream| stream.latency_ms_mean);
+    let mut cells = vec![Cell::from(name)];
+    cells.extend(rates.map(Cell::from));
+    cells.extend(latencies.map(Cell::from));
     Row::new(cells)
 }
 
@@ -81,9 +77,7 @@ pub(super) fn spread(result: &RunResult) -> Table {
             }
         }
     }
-    let head = [
-        "Instance",
-        "Latency of",
+    let numbers = [
         "Count",
         "p50 (ms)",
         "p95 (ms)",
@@ -91,23 +85,23 @@ pub(super) fn spread(result: &RunResult) -> Table {
         "p99.9 (ms)",
         "Max (ms)",
     ];
-    Table::grid("Latency by Instance", &head, rows).noted(
+    let columns = Column::of(&["Instance", "Latency of"], &numbers);
+    Table::new(columns, rows).titled("Latency by Instance").noted(
         "I/O counts from submission to completion. An operation counts from the moment at which it should have begun, so \
          that waiting behind others shows; its count is that of the instance's transactions.",
     )
 }
 
 fn spread_row(name: &str, what: &str, summary: &LatencySummary) -> Row {
-    let millis = |millis: Option<f64>| millis.map_or("-".to_owned(), decimals);
-    Row::new(vec![
-        name.to_owned(),
-        what.to_owned(),
-        grouped(summary.count),
-        millis(summary.p50_ms),
-        millis(summary.p95_ms),
-        millis(summary.p99_ms),
-        millis(summary.p999_ms),
-        millis(summary.max_ms),
+    Row::new([
+        Cell::from(name),
+        what.into(),
+        summary.count.into(),
+        summary.p50_ms.into(),
+        summary.p95_ms.into(),
+        summary.p99_ms.into(),
+        summary.p999_ms.into(),
+        summary.max_ms.into(),
     ])
 }
 
@@ -139,9 +133,7 @@ pub(super) fn by_file(result: &RunResult) -> Table {
             add(&name, "replication read", &log.replication_reads);
         }
     }
-    let head = [
-        "File",
-        "I/O",
+    let numbers = [
         "Per second",
         "Count",
         "Mean bytes",
@@ -150,23 +142,23 @@ pub(super) fn by_file(result: &RunResult) -> Table {
         "p99 (ms)",
         "Max (ms)",
     ];
-    Table::grid("I/O by File", &head, rows).noted(
+    let columns = Column::of(&["File", "I/O"], &numbers);
+    Table::new(columns, rows).titled("I/O by File").noted(
         "Latency is from submission to completion. The p-th percentile is the smallest latency that p % of the I/Os \
          did not exceed, at most 0.8 % too high.",
     )
 }
 
 fn stream_row(file: &str, stream: &str, numbers: &IoNumbers) -> Row {
-    let millis = |millis: Option<f64>| millis.map_or("-".to_owned(), decimals);
-    Row::new(vec![
-        file.to_owned(),
-        stream.to_owned(),
-        decimals(numbers.per_s),
-        grouped(numbers.count),
-        numbers.bytes_mean().map_or("-".to_owned(), decimals),
-        millis(numbers.latency_ms_mean),
-        millis(numbers.latency_ms_p50),
-        millis(numbers.latency_ms_p99),
-        millis(numbers.latency_ms_max),
+    Row::new([
+        Cell::from(file),
+        stream.into(),
+        numbers.per_s.into(),
+        numbers.count.into(),
+        numbers.bytes_mean().into(),
+        numbers.latency_ms_mean.into(),
+        numbers.latency_ms_p50.into(),
+        numbers.latency_ms_p99.into(),
+        numbers.latency_ms_max.into(),
     ])
 }

@@ -9,9 +9,9 @@ pub(super) use io::servers;
 
 use serde::Serialize;
 
+use crate::decimals;
 use crate::result::{Backend, Machine, Outcome, Rule, RuleGroup, RunResult, Tuning, WriteCache};
-use crate::table::{Row, Table};
-use crate::{decimals, grouped};
+use crate::table::{Cell, Column, Row, Table};
 
 /// A group of rules.
 #[derive(Serialize)]
@@ -31,7 +31,7 @@ pub(super) fn rules(result: &RunResult) -> Vec<Rules> {
     let rules = groups.iter().map(|group| Rules {
         summary: group.summary(),
         is_open: !group.is_folded(),
-        table: table(group),
+        table: table(group).titled(&group.group.to_string()),
     });
     rules.collect()
 }
@@ -48,8 +48,13 @@ fn of_one(group: &RuleGroup<'_>) -> Table {
         ];
         Row::classed(cells, class(rule.outcome))
     });
-    let head = ["Rule", "Limit", "Measured", "Used", "Outcome", "Remark"];
-    Table::grid("", &head, rows.collect())
+    let columns = Column::of(&["Rule"], &["Limit", "Measured", "Used"]);
+    let columns = columns.into_iter().chain(judged());
+    Table::new(columns, rows)
+}
+
+fn judged() -> [Column; 2] {
+    ["Outcome", "Remark"].map(Column::words)
 }
 
 /// A row for each rule, a column for each server. The outcome is the worst, and the remark that of its server.
@@ -79,14 +84,9 @@ fn by_server(group: &RuleGroup<'_>) -> Table {
         });
         Row::classed(cells, class(worst.outcome))
     });
-    let rows = rows.collect();
-    let head = [
-        &["Rule", "Limit"],
-        servers.as_slice(),
-        &["Outcome", "Remark"],
-    ]
-    .concat();
-    Table::grid("", &head, rows)
+    let numbers = [&["Limit"], servers.as_slice()].concat();
+    let columns = Column::of(&["Rule"], &numbers);
+    Table::new(columns.into_iter().chain(judged()), rows)
 }
 
 fn server(rule: &Rule) -> &str {
@@ -120,29 +120,30 @@ pub(super) fn further(result: &RunResult) -> Vec<Table> {
 /// The trials of tuning.
 fn tuning(tuning: &Tuning) -> Table {
     let rows = tuning.trials.iter().map(|trial| {
-        Row::new(vec![
-            grouped(trial.sessions.into()),
+        Row::new([
             match trial.is_paced {
-                true => "paced".to_owned(),
-                false => "closed loop".to_owned(),
+                true => Cell::from("paced"),
+                false => "closed loop".into(),
             },
-            decimals(trial.io_per_s),
-            decimals(trial.db_read_ms),
-            decimals(trial.log_write_ms),
-            decimals(trial.page_fault_stalls_per_s),
-            trial.outcome.clone(),
+            u64::from(trial.sessions).into(),
+            trial.io_per_s.into(),
+            trial.db_read_ms.into(),
+            trial.log_write_ms.into(),
+            trial.page_fault_stalls_per_s.into(),
+            trial.outcome.as_str().into(),
         ])
     });
-    let head = [
+    let numbers = [
         "Sessions",
-        "Load",
         "I/O per second",
         "Database read (ms)",
         "Log write (ms)",
         "Stalls per second",
-        "Outcome",
     ];
-    Table::grid("Tuning", &head, rows.collect()).noted(&tuning.outcome)
+    let columns = Column::of(&["Load"], &numbers);
+    Table::new(columns.into_iter().chain([Column::words("Outcome")]), rows)
+        .titled("Tuning")
+        .noted(&tuning.outcome)
 }
 
 fn durability(result: &RunResult) -> Table {
@@ -159,50 +160,41 @@ fn durability(result: &RunResult) -> Table {
             Some(false) => "no",
             None => "not reported",
         };
-        let percent = |share: f64| format!("{:.0} %", share * 100.0);
-        Row::new(vec![
-            log.path.clone(),
-            log.method.clone(),
-            cache.to_owned(),
-            fua.to_owned(),
-            log.log_latency_ms_mean.map_or("-".to_owned(), decimals),
-            log.flush_share.map_or("not measured".to_owned(), percent),
+        Row::new([
+            Cell::from(log.path.as_str()),
+            log.method.as_str().into(),
+            cache.into(),
+            fua.into(),
+            log.log_latency_ms_mean.into(),
+            measured(log.flush_share.map(Cell::Share)),
         ])
     });
-    let head = [
-        "Log",
-        "A durable write is",
-        "Device write cache",
-        "FUA",
-        "Mean latency (ms)",
-        "Flush share",
-    ];
-    Table::grid("Durability", &head, rows.collect())
+    let words = ["Log", "Durable write method", "Device write cache", "FUA"];
+    let columns = Column::of(&words, &["Mean latency (ms)", "Flush share"]);
+    Table::new(columns, rows).titled("Durability")
 }
 
 fn volumes(result: &RunResult) -> Table {
     let volumes = result.storage.servers.iter();
     let volumes = volumes.flat_map(|server| &server.details.backend.volumes);
     let rows = volumes.map(|volume| {
-        Row::new(vec![
-            volume.mount.clone(),
-            volume.file_system.clone(),
-            volume.device.clone(),
-            grouped(volume.engine_reads),
-            volume
-                .device_reads
-                .map_or("not measured".to_owned(), grouped),
+        Row::new([
+            Cell::from(volume.mount.as_str()),
+            volume.file_system.as_str().into(),
+            volume.device.as_str().into(),
+            volume.engine_reads.into(),
+            measured(volume.device_reads.map(Cell::Count)),
         ])
     });
-    let head = [
-        "Mounted at",
-        "File system",
-        "Device",
-        "Reads by the engine",
-        "Reads at the device",
-    ];
-    Table::grid("Volumes", &head, rows.collect())
-        .noted("Reads at the device are the kernel's own count over the collection.")
+    let words = ["Mounted at", "File system", "Device"];
+    let numbers = ["Reads by the engine", "Reads at the device"];
+    Table::new(Column::of(&words, &numbers), rows)
+        .titled("Volumes")
+        .noted("Reads at the device are those that the kernel counted while the test measured.")
+}
+
+fn measured(cell: Option<Cell>) -> Cell {
+    cell.unwrap_or("not measured".into())
 }
 
 /// How the run was made.

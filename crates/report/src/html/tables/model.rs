@@ -2,7 +2,7 @@
 
 use crate::decimals;
 use crate::result::{AskedNumbers, Model, PagesNumbers, RunResult};
-use crate::table::{Row, Table};
+use crate::table::{Cell, Column, Row, Table};
 
 /// The tables of the model, if there is one.
 pub(super) fn model(result: &RunResult) -> Vec<Table> {
@@ -21,26 +21,21 @@ pub(super) fn model(result: &RunResult) -> Vec<Table> {
     ]
 }
 
-fn percent(share: f64) -> String {
-    format!("{:.0} %", share * 100.0)
-}
-
-fn millis(latency: Option<f64>) -> String {
-    latency.map_or("-".to_owned(), decimals)
-}
-
 fn setting(model: &Model) -> Table {
     let mut rows = vec![
-        ("Engine", model.engine.clone()),
-        ("Sessions held back by", model.scheduling.clone()),
-        ("Measured (s)", decimals(model.measured_s)),
+        ("Engine", Cell::from(model.engine.as_str())),
+        ("Sessions held back by", model.scheduling.as_str().into()),
+        ("Measured (s)", model.measured_s.into()),
     ];
     if let Some(sessions) = model.sessions {
         rows.extend([
-            ("Sessions: held back", percent(sessions.held_back)),
-            ("Sessions: reading pages", percent(sessions.reading)),
-            ("Sessions: computing", percent(sessions.computing)),
-            ("Sessions: log, cache, others", percent(sessions.other)),
+            ("Sessions: held back", Cell::Share(sessions.held_back)),
+            ("Sessions: reading pages", Cell::Share(sessions.reading)),
+            ("Sessions: computing", Cell::Share(sessions.computing)),
+            (
+                "Sessions: waiting for log, cache or other sessions",
+                Cell::Share(sessions.other),
+            ),
         ]);
     }
     Table::pairs("The model", rows)
@@ -57,13 +52,9 @@ fn time(model: &Model) -> Table {
     }
     let rows = names.into_iter().filter_map(|name| model.asked(name));
     let rows: Vec<Row> = rows.map(|asked| time_row(&asked)).collect();
-    let head = [
-        "I/O",
-        "Per second",
-        "Mean latency (ms)",
-        "Where it went (ms)",
-    ];
-    Table::grid("Where time went in the storage", &head, rows)
+    let columns = Column::of(&["I/O"], &["Per second", "Mean latency (ms)"]);
+    let parts = Column::words("Of which (ms)");
+    Table::new(columns.into_iter().chain([parts]), rows).titled("Where the time went")
 }
 
 fn time_row(asked: &AskedNumbers) -> Row {
@@ -71,100 +62,98 @@ fn time_row(asked: &AskedNumbers) -> Row {
     let parts: Vec<String> = parts
         .map(|part| format!("{} {}", part.part, decimals(part.ms)))
         .collect();
-    Row::new(vec![
-        asked.what.clone(),
-        decimals(asked.per_s),
-        millis(asked.latency_ms_mean),
-        parts.join(", "),
+    Row::new([
+        Cell::from(asked.what.as_str()),
+        asked.per_s.into(),
+        asked.latency_ms_mean.into(),
+        parts.join(", ").into(),
     ])
 }
 
 fn groups(model: &Model) -> Table {
     let rows = model.arrays.iter().flat_map(|array| {
         array.groups.iter().map(|group| {
-            Row::new(vec![
-                array.name.clone(),
-                group.name.clone(),
-                format!("{} over {} drives", group.level, group.drives),
-                percent(group.utilisation),
-                decimals(group.front_per_s),
-                decimals(group.back_reads_per_s),
-                decimals(group.back_writes_per_s),
-                decimals(group.queue),
-                decimals(group.service_ms),
-                decimals(group.response_ms),
+            Row::new([
+                Cell::from(array.name.as_str()),
+                group.name.as_str().into(),
+                format!("{} over {} drives", group.level, group.drives).into(),
+                Cell::Share(group.utilisation),
+                group.front_per_s.into(),
+                group.back_reads_per_s.into(),
+                group.back_writes_per_s.into(),
+                group.queue.into(),
+                group.service_ms.into(),
+                group.response_ms.into(),
             ])
         })
     });
-    let head = [
-        "Array",
-        "Group",
-        "Protection",
+    let numbers = [
         "Drives busy",
         "Front I/O per second",
         "Back reads per second",
         "Back writes per second",
-        "In a drive, mean",
+        "Queue depth of a drive, mean",
         "Service (ms)",
         "Response (ms)",
     ];
-    Table::grid("Groups of drives", &head, rows.collect())
+    Table::new(
+        Column::of(&["Array", "Group", "Protection"], &numbers),
+        rows,
+    )
+    .titled("Drive groups")
 }
 
 fn busy(model: &Model) -> Table {
     let most = |shares: &[f64]| shares.iter().copied().fold(0.0, f64::max);
     let rows = model.arrays.iter().map(|array| {
-        let cache = |pick: fn(&crate::result::CacheNumbers) -> String| {
-            array.cache.as_ref().map_or("-".to_owned(), pick)
+        let cache = |pick: fn(&crate::result::CacheNumbers) -> Cell| {
+            array.cache.as_ref().map_or(Cell::Nothing, pick)
         };
-        Row::new(vec![
-            array.name.clone(),
-            percent(most(&array.controllers)),
-            percent(most(&array.ports)),
-            percent(array.link_between),
-            cache(|cache| percent(cache.read_hits)),
-            cache(|cache| percent(cache.dirty)),
-            cache(|cache| percent(cache.dirty_max)),
-            cache(|cache| decimals(cache.stalled_per_s)),
-            cache(|cache| decimals(cache.pages_per_destage)),
+        Row::new([
+            Cell::from(array.name.as_str()),
+            Cell::Share(most(&array.controllers)),
+            Cell::Share(most(&array.ports)),
+            Cell::Share(array.link_between),
+            cache(|cache| Cell::Share(cache.read_hits)),
+            cache(|cache| Cell::Share(cache.dirty)),
+            cache(|cache| Cell::Share(cache.dirty_max)),
+            cache(|cache| cache.stalled_per_s.into()),
+            cache(|cache| cache.pages_per_destage.into()),
         ])
     });
-    let head = [
-        "Array",
-        "Controllers, busiest",
-        "Ports, busiest",
-        "Link between",
-        "Reads from cache",
-        "Write cache dirty",
-        "At most",
-        "Writes that waited per second",
-        "Pages in a destage",
+    let numbers = [
+        "Busiest controller",
+        "Busiest port",
+        "Link between controllers",
+        "Cache read hits",
+        "Write cache dirty, mean",
+        "Write cache dirty, max",
+        "Stalled writes per second",
+        "Pages per destage",
     ];
-    Table::grid("Controllers, ports and caches", &head, rows.collect())
+    Table::new(Column::of(&["Array"], &numbers), rows).titled("Controllers, ports and caches")
 }
 
 fn luns(model: &Model) -> Table {
     let rows = model.arrays.iter().flat_map(|array| {
         array.luns.iter().map(|lun| {
-            Row::new(vec![
-                array.name.clone(),
-                lun.name.clone(),
-                decimals(lun.reads_per_s),
-                millis(lun.read_ms_mean),
-                decimals(lun.writes_per_s),
-                millis(lun.write_ms_mean),
+            Row::new([
+                Cell::from(array.name.as_str()),
+                lun.name.as_str().into(),
+                lun.reads_per_s.into(),
+                lun.read_ms_mean.into(),
+                lun.writes_per_s.into(),
+                lun.write_ms_mean.into(),
             ])
         })
     });
-    let head = [
-        "Array",
-        "LUN",
+    let numbers = [
         "Reads per second",
         "Read (ms)",
         "Writes per second",
         "Write (ms)",
     ];
-    Table::grid("LUNs", &head, rows.collect())
+    Table::new(Column::of(&["Array", "LUN"], &numbers), rows).titled("LUNs")
 }
 
 /// LUNs in pages; empty without any.
@@ -177,11 +166,11 @@ fn pages(model: &Model) -> Table {
             false => Row::new(vec![what.to_owned(), line]),
         })
     });
-    let head: &[&str] = match several {
+    let words: &[&str] = match several {
         true => &["Array", "What", "While it was measured"],
         false => &["What", "While it was measured"],
     };
-    Table::grid("LUNs in pages", head, rows.collect())
+    Table::new(Column::of(words, &[]), rows).titled("LUNs in pages")
 }
 
 /// Events of the arrays, from the beginning of the simulation.
@@ -190,34 +179,32 @@ fn happened(model: &Model) -> Table {
         let notes = array.notes.iter();
         notes.map(|note| Row::new(vec![array.name.clone(), note.clone()]))
     });
-    let head = ["Array", "What happened"];
-    Table::grid("What befell the storage", &head, rows.collect())
+    Table::new(["Array", "Incident"].map(Column::words), rows).titled("Incidents")
 }
 
 fn drives(model: &Model) -> Table {
     let rows = model.arrays.iter().flat_map(|array| {
         array.drives.iter().enumerate().map(|(number, drive)| {
-            Row::new(vec![
-                array.name.clone(),
-                number.to_string(),
-                percent(drive.utilisation),
-                decimals(drive.queue),
-                decimals(drive.service_ms),
-                decimals(drive.response_ms),
-                decimals(drive.reads_per_s),
-                decimals(drive.writes_per_s),
+            Row::new([
+                Cell::from(array.name.as_str()),
+                (number as u64).into(),
+                Cell::Share(drive.utilisation),
+                drive.queue.into(),
+                drive.service_ms.into(),
+                drive.response_ms.into(),
+                drive.reads_per_s.into(),
+                drive.writes_per_s.into(),
             ])
         })
     });
-    let head = [
-        "Array",
+    let numbers = [
         "Drive",
         "Busy",
-        "In it, mean",
+        "Queue depth, mean",
         "Service (ms)",
         "Response (ms)",
         "Reads per second",
         "Writes per second",
     ];
-    Table::grid("Drives", &head, rows.collect())
+    Table::new(Column::of(&["Array"], &numbers), rows).titled("Drives")
 }
