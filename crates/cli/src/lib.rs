@@ -5,6 +5,7 @@
 //! * [`test_args`]: the scenario and the flags that every testing command takes.
 //! * [`output`]: everything it says; [`progress`]: how far it is; [`wrap`]: lines that fit a terminal; [`opening`] and [`closing`]: the first and the
 //!   last lines of a run.
+//! * [`mistakes`]: everything that is wrong with a scenario; [`outlook`]: what a run of it would do.
 //! * [`exit`]: how it ends; [`interrupt`]: how it is stopped.
 //! * [`version`]: which program this is.
 
@@ -13,7 +14,9 @@ pub mod closing;
 pub mod commands;
 pub mod exit;
 pub mod interrupt;
+pub mod mistakes;
 pub mod opening;
+pub mod outlook;
 pub mod output;
 pub mod progress;
 pub mod source;

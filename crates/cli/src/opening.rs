@@ -35,11 +35,19 @@ pub fn qualifies(reasons: &[String]) -> String {
         let text = "if it passes with its headroom, and the host has the time to run it";
         return format!("{:14}{text}", "qualifies");
     }
-    let lines = reasons.iter().enumerate().map(|(at, reason)| {
-        let label = if at == 0 { "qualifies" } else { "" };
-        format!("{label:14}no: {}", one_line(reason))
+    let reasons = reasons.iter();
+    let lines = reasons.map(|reason| format!("no: {}", one_line(reason)));
+    labelled("qualifies", lines).join("\n")
+}
+
+/// `lines` with `label` before the first.
+pub(crate) fn labelled(label: &str, lines: impl IntoIterator<Item = String>) -> Vec<String> {
+    let lines = lines.into_iter().enumerate();
+    let labelled = lines.map(|(at, line)| {
+        let label = if at == 0 { label } else { "" };
+        format!("{label:14}{line}")
     });
-    lines.collect::<Vec<_>>().join("\n")
+    labelled.collect()
 }
 
 /// The injected faults: such a run must not be taken for a test of the storage.

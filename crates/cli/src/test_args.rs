@@ -6,10 +6,12 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use brunt_host::consent::Consent;
+use brunt_host::preflight::refusals;
 use brunt_report::Timestamp;
 
 use brunt_scenario::{DEMO, Document, Override, Place, Refusal, Scenario, Subject};
 
+use crate::mistakes::Mistakes;
 use crate::source::Source;
 
 /// Arguments of a command that runs a test.
@@ -17,6 +19,7 @@ use crate::source::Source;
 #[command(after_help = "\
 Examples:
   brunt run                                      a small demo in ./brunt-demo
+  brunt run my-storage.toml --check              would it run, how long, and can it qualify?
   brunt run my-storage.toml --duration 2h        the test that counts
   brunt run my-storage.toml --tune               how many sessions does it take?
   brunt run my-storage.toml --set profile.cache_max=64MiB --out /var/tmp/runs
@@ -63,6 +66,10 @@ pub struct TestArgs {
     #[arg(long)]
     pub new: bool,
 
+    /// Only check: print every mistake, or what the run would do and whether it can qualify
+    #[arg(long, conflicts_with = "json")]
+    pub check: bool,
+
     /// Override a value of the scenario, such as profile.cache_max=64MiB; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
@@ -83,9 +90,30 @@ impl TestArgs {
     /// [`Refusal`] when the file cannot be read, or for the first thing that is wrong in it or in a flag.
     pub fn scenario(&self, working_folder: &Path) -> Result<Scenario, Refusal> {
         let overrides = self.overrides()?;
+        self.document(working_folder)?.test(&overrides)
+    }
+
+    /// The same, ready to be run on this machine.
+    ///
+    /// # Errors
+    /// Everything that is wrong: in the file, in flags, with paths, with room.
+    pub fn runnable(&self, working_folder: &Path) -> Result<Scenario, Mistakes> {
+        let overrides = self.overrides()?;
+        let checked = self.document(working_folder)?.check_test(&overrides);
+        let mut mistakes = checked.mistakes;
+        let mut scenario = checked.value;
+        if let Some(scenario) = &mut scenario {
+            if mistakes.is_empty() {
+                mistakes.extend(scenario.fit_capacity().err());
+            }
+            mistakes.extend(refusals(scenario, mistakes.is_empty()));
+        }
+        Mistakes::none_or(&mistakes, scenario)
+    }
+
+    fn document(&self, working_folder: &Path) -> Result<Document, Refusal> {
         let Some(path) = &self.scenario else {
-            let demo = Document::new("demo.toml (built in)", DEMO, working_folder);
-            return demo?.test(&overrides);
+            return Document::new("demo.toml (built in)", DEMO, working_folder);
         };
         let source = Source::read(path, working_folder).map_err(|error| unread(path, &error))?;
         let document = source.document()?;
@@ -93,7 +121,7 @@ impl TestArgs {
             let refusal = Place::file(&source.name).refuse("describes modelled storage");
             return Err(refusal.hint(format!("that is for: brunt simulate {}", path.display())));
         }
-        document.test(&overrides)
+        Ok(document)
     }
 
     /// What the flags allow a test to destroy.

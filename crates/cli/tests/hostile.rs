@@ -114,10 +114,8 @@ fn a_scenario_comes_through_a_pipe_and_is_bounded() {
     };
     let (code, text) = run(b"# nothing\nsratch = \"x\"\n");
     assert_eq!(code, Some(2));
-    assert_eq!(
-        text,
-        "error: stdin:2: `sratch = \"x\"`: unknown key `sratch` in the scenario\n  did you mean `scratch`?\n"
-    );
+    let unknown = "stdin:2: `sratch = \"x\"`: unknown key `sratch` in the scenario\n  did you mean `scratch`?\n";
+    assert!(text.ends_with(unknown), "{text}");
     let (code, text) = run(&vec![b'#'; 10 << 20]);
     assert_eq!(code, Some(2));
     assert_eq!(

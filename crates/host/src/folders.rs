@@ -39,13 +39,6 @@ pub struct Prepared {
 /// # Errors
 /// [`PrepareError`] for the first folder that cannot be made or is in use.
 pub fn prepare(scenario: &Scenario) -> Result<Prepared, PrepareError> {
-    let logs = scenario.instances.iter().map(|i| i.log.value.as_path());
-    let databases = scenario.databases().filter_map(|d| d.path.value.parent());
-    let copies = scenario
-        .test
-        .copy_to
-        .iter()
-        .map(|copy| copy.value.as_path());
     let mut roots = Roots::default();
     if let Some(scratch) = &scenario.scratch {
         let path = &scratch.value;
@@ -54,7 +47,7 @@ pub fn prepare(scenario: &Scenario) -> Result<Prepared, PrepareError> {
             .map_err(make(path))?;
     }
     let mut folders = BTreeMap::new();
-    for path in logs.chain(databases).chain(copies) {
+    for path in worked_in(scenario) {
         match roots.hold(path) {
             true => roots.make(path),
             false => roots.add(path),
@@ -80,18 +73,37 @@ pub fn remove_empty(scenario: &Scenario) {
     let Some(scratch) = &scenario.scratch else {
         return;
     };
-    let logs = scenario.instances.iter().map(|i| i.log.value.as_path());
-    let databases = scenario.databases().filter_map(|d| d.path.value.parent());
-    let copies = scenario.test.copy_to.iter();
-    let named = logs
-        .chain(databases)
-        .chain(copies.map(|copy| copy.value.as_path()));
-    let all = named.flat_map(Path::ancestors);
+    let all = worked_in(scenario).flat_map(Path::ancestors);
     let made: BTreeSet<&Path> = all.filter(|at| at.starts_with(&scratch.value)).collect();
     // A folder sorts before those in it.
     for folder in made.into_iter().rev() {
         let _ = fs::remove_dir(folder);
     }
+}
+
+/// The folders of `scenario` that are there, for a look that makes and locks none.
+///
+/// # Errors
+/// What the system says of a folder that cannot be opened.
+pub fn there(scenario: &Scenario) -> io::Result<Roots> {
+    let scratch = scenario.scratch.iter();
+    let scratch = scratch.map(|scratch| scratch.value.as_path());
+    let mut roots = Roots::default();
+    for path in scratch.chain(worked_in(scenario)) {
+        if path.is_dir() && !roots.hold(path) {
+            roots.add(path)?;
+        }
+    }
+    Ok(roots)
+}
+
+/// Every folder that a test works in.
+fn worked_in(scenario: &Scenario) -> impl Iterator<Item = &Path> {
+    let logs = scenario.instances.iter().map(|i| i.log.value.as_path());
+    let databases = scenario.databases().filter_map(|d| d.path.value.parent());
+    let copies = scenario.test.copy_to.iter();
+    let copies = copies.map(|copy| copy.value.as_path());
+    logs.chain(databases).chain(copies)
 }
 
 fn make(path: &Path) -> impl Fn(io::Error) -> PrepareError {

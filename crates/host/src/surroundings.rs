@@ -21,9 +21,9 @@ pub struct Used {
     place: Place,
     bytes: Option<ByteSize>,
     /// The device beneath and everything under it.
-    stack: Stack,
-    databases: Vec<usize>,
-    logs: Vec<usize>,
+    pub(crate) stack: Stack,
+    pub(crate) databases: Vec<usize>,
+    pub(crate) logs: Vec<usize>,
 }
 
 /// What the kernel counted of each device during the collection, by its name.
@@ -57,7 +57,7 @@ impl Used {
         device.unwrap_or_else(|| "unknown device".to_owned())
     }
 
-    fn mount(&self) -> PathBuf {
+    pub(crate) fn mount(&self) -> PathBuf {
         self.place.mount_point.clone().unwrap_or_default()
     }
 }
@@ -66,7 +66,11 @@ impl Used {
 pub fn places(plan: &Plan) -> Vec<Used> {
     let mut used = BTreeMap::<(PathBuf, String), Used>::new();
     let mut note = |path: &Path, note: &dyn Fn(&mut Used)| {
-        let Ok(place) = facts::place(path) else {
+        // A folder that is still to be made will lie where the nearest one does that is there.
+        let there = path
+            .ancestors()
+            .find_map(|at| Some((at, facts::place(at).ok()?)));
+        let Some((path, place)) = there else {
             return;
         };
         let found = Used {
@@ -100,10 +104,42 @@ pub fn devices(places: &[Used]) -> Vec<String> {
     leaves.into_iter().cloned().collect()
 }
 
+#[cfg(test)]
+impl Used {
+    /// An empty volume at `mount` on the device `leaf`.
+    pub(crate) fn mounted(mount: &Path, leaf: &str) -> Self {
+        Self {
+            place: Place {
+                is_block_device: false,
+                mount_point: Some(mount.to_owned()),
+                file_system: None,
+                source: None,
+                mount_options: None,
+                device: None,
+            },
+            bytes: None,
+            stack: Stack {
+                leaves: [leaf.to_owned()].into(),
+                ..Stack::default()
+            },
+            databases: Vec::new(),
+            logs: Vec::new(),
+        }
+    }
+
+    /// The same volume when logs lie elsewhere.
+    pub(crate) fn without_logs(&self) -> Self {
+        Self {
+            logs: Vec::new(),
+            ..self.clone()
+        }
+    }
+}
+
 /// A warning when the run folder lies on a file system that is tested: then its own writes are among what is measured.
 pub fn shared_with(folder: &Path, plan: &Plan) -> Option<String> {
     let device = |path: &Path| fs::metadata(path).ok().map(|status| status.dev());
-    let own = device(folder)?;
+    let own = folder.ancestors().find_map(device)?;
     let logs = plan.instances.iter().map(|instance| instance.log.as_path());
     let databases = plan
         .databases()

@@ -13,10 +13,11 @@ use std::path::{Path, PathBuf};
 
 use super::arrays::{self, ArrayScenario};
 use super::events::Events;
+use super::mistakes::{self, Checked};
 use super::model::Scenario;
 use super::modelled::ModelledScenario;
 use super::overrides::Override;
-use super::place::{Place, Refusal};
+use super::place::{Cause, Place, Refusal};
 use super::section::{self, Section};
 use super::tree::{self, Node, Value};
 
@@ -127,7 +128,15 @@ impl Document {
     /// # Errors
     /// [`Refusal`] for the first thing that is wrong, or when it describes something else.
     pub fn test(&self, overrides: &[Override]) -> Result<Scenario, Refusal> {
-        let mut top = self.open(overrides, Test)?;
+        self.read(overrides, Test, Self::read_test)
+    }
+
+    /// The same with every mistake instead of the first. Call it for a document of that [`Subject`].
+    pub fn check_test(&self, overrides: &[Override]) -> Checked<Scenario> {
+        self.check(overrides, Test, Self::read_test)
+    }
+
+    fn read_test(&self, mut top: Top) -> Result<Scenario, Refusal> {
         let faults = Events::take(&mut top.sections)?.of_files()?;
         Scenario::read(top, faults, &self.folder)
     }
@@ -138,7 +147,16 @@ impl Document {
     /// # Errors
     /// As [`Self::test`].
     pub fn modelled_test(&self, overrides: &[Override]) -> Result<ModelledScenario, Refusal> {
-        ModelledScenario::read(self.open(overrides, ModelledTest)?, &self.folder)
+        self.read(overrides, ModelledTest, Self::read_modelled)
+    }
+
+    /// The same with every mistake instead of the first. Call it for a document of that [`Subject`].
+    pub fn check_modelled_test(&self, overrides: &[Override]) -> Checked<ModelledScenario> {
+        self.check(overrides, ModelledTest, Self::read_modelled)
+    }
+
+    fn read_modelled(&self, top: Top) -> Result<ModelledScenario, Refusal> {
+        ModelledScenario::read(top, &self.folder)
     }
 
     /// The raw load that it describes, with `overrides` in their order. Drive models and traces that it names are read.
@@ -146,11 +164,24 @@ impl Document {
     /// # Errors
     /// As [`Self::test`].
     pub fn load(&self, overrides: &[Override]) -> Result<ArrayScenario, Refusal> {
-        ArrayScenario::read(self.open(overrides, Load)?, &self.folder)
+        self.read(overrides, Load, Self::read_load)
     }
 
-    /// The sections of `wanted`, with `overrides`.
-    fn open(&self, overrides: &[Override], wanted: Subject) -> Result<Top, Refusal> {
+    /// The same with every mistake instead of the first. Call it for a document of that [`Subject`].
+    pub fn check_load(&self, overrides: &[Override]) -> Checked<ArrayScenario> {
+        self.check(overrides, Load, Self::read_load)
+    }
+
+    fn read_load(&self, top: Top) -> Result<ArrayScenario, Refusal> {
+        ArrayScenario::read(top, &self.folder)
+    }
+
+    fn read<T>(
+        &self,
+        overrides: &[Override],
+        wanted: Subject,
+        read: impl Fn(&Self, Top) -> Result<T, Refusal>,
+    ) -> Result<T, Refusal> {
         if self.subject() != wanted {
             return Err(self.is_not(wanted));
         }
@@ -158,6 +189,29 @@ impl Document {
         for change in overrides {
             change.apply(&mut root)?;
         }
+        read(self, self.open(root, wanted)?)
+    }
+
+    fn check<T>(
+        &self,
+        overrides: &[Override],
+        subject: Subject,
+        read: impl Fn(&Self, Top) -> Result<T, Refusal>,
+    ) -> Checked<T> {
+        let mut root = self.root.clone();
+        let mut refused = Vec::new();
+        for change in overrides {
+            let mut changed = root.clone();
+            match change.apply(&mut changed) {
+                Ok(()) => root = changed,
+                Err(refusal) => refused.push(refusal),
+            }
+        }
+        mistakes::all(root, refused, |root| read(self, self.open(root, subject)?))
+    }
+
+    /// The sections of `wanted` in `root`.
+    fn open(&self, root: Node, wanted: Subject) -> Result<Top, Refusal> {
         check_fit(&root, wanted)?;
         let mut sections = Section::new(root, "the scenario", &wanted.keys())?;
         let stem = Path::new(&self.file).file_stem().unwrap_or_default();
@@ -194,6 +248,7 @@ fn check_fit(root: &Node, subject: Subject) -> Result<(), Refusal> {
         let refusal = node
             .place
             .refuse(format!("`{key}` has no place in {subject}"));
+        let refusal = refusal.because(Cause::Value);
         return Err(match subject {
             Test if of.contains(&ModelledTest) => {
                 refusal.hint("modelled arrays are for `brunt simulate`, and need a table [array]")

@@ -9,7 +9,7 @@ use brunt_units::ByteSize;
 
 use super::format::{path, quoted, size};
 use super::model::Scenario;
-use super::place::{Placed, Refusal};
+use super::place::{Cause, Placed, Refusal};
 use super::section::{self, Section};
 use super::test::SESSIONS_MAX;
 use super::tree::{Node, Value};
@@ -195,10 +195,12 @@ pub(super) fn nodes(top: &mut Section) -> Result<Vec<Node>, Refusal> {
         Value::List(nodes) if !nodes.is_empty() => Ok(nodes),
         Value::Table(_) => Err(place
             .refuse("is one table, but instances are a list")
-            .hint("write [[instance]] with two brackets")),
+            .hint("write [[instance]] with two brackets")
+            .because(Cause::Value)),
         _ => Err(place
             .refuse("names no instance")
-            .hint(format!("for example: {EXAMPLE}"))),
+            .hint(format!("for example: {EXAMPLE}"))
+            .because(Cause::Value)),
     }
 }
 

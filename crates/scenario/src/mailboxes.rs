@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 use brunt_units::ByteSize;
 
 use super::format::size;
-use super::place::{Placed, Refusal};
+use super::place::{Cause, Placed, Refusal};
 use super::section::{self, Section};
 use super::test::Test;
 
@@ -39,7 +39,8 @@ impl Mailboxes {
             let refusal = quota
                 .place
                 .refuse("mailboxes that hold nothing make no databases");
-            return Err(refusal.hint("for example: quota = \"2 GiB\""));
+            let refusal = refusal.hint("for example: quota = \"2 GiB\"");
+            return Err(refusal.because(Cause::Value));
         }
         let io_per_s = section.read("io_per_s", section::rate)?;
         let io_per_s = io_per_s.ok_or_else(|| section.lacks("io_per_s", "io_per_s = 0.12"))?;

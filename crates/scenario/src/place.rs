@@ -48,6 +48,25 @@ impl Place {
         }
     }
 
+    /// The place of a value that nobody wrote; see [`super::mistakes`].
+    pub(super) fn unwritten() -> Self {
+        Self {
+            file: None,
+            line: None,
+            text: String::new(),
+        }
+    }
+
+    /// Whether it was written, and does not stand in for something that is missing.
+    pub fn is_written(&self) -> bool {
+        *self != Self::unwritten()
+    }
+
+    /// The number of its line, if it is in one.
+    pub(super) fn number(&self) -> Option<usize> {
+        self.line
+    }
+
     /// Whether `text` is what stands here, and messages show it.
     pub(super) fn shows(&self, text: &str) -> bool {
         self.text == text
@@ -56,10 +75,11 @@ impl Place {
     /// Refuses what stands here, because of `what`.
     pub fn refuse(&self, what: impl Into<String>) -> Refusal {
         Refusal {
-            place: self.to_string(),
+            place: Box::new(self.clone()),
             what: cut(what.into()),
             hints: Vec::new(),
             is_for_room: false,
+            cause: Box::new(Cause::Compared),
         }
     }
 }
@@ -111,13 +131,46 @@ impl<T: PartialEq> PartialEq for Placed<T> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {what}{}", hints.iter().map(|hint| format!("\n  {hint}")).collect::<String>())]
 pub struct Refusal {
-    place: String,
+    place: Box<Place>,
     what: String,
     hints: Vec<String>,
     is_for_room: bool,
+    cause: Box<Cause>,
+}
+
+/// What kind of mistake it is, and so how it can be mended for a look at the rest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Cause {
+    /// A value that is wrong beside others.
+    Compared,
+    /// A value that is wrong by itself.
+    Value,
+    /// A key that does not exist, and the one that was probably meant.
+    Unknown { meant: Option<String> },
+    /// A key that is missing from a table, and an example of it.
+    Lacks {
+        table: String,
+        key: String,
+        example: String,
+    },
 }
 
 impl Refusal {
+    /// Where it stands.
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    pub(super) fn cause(&self) -> &Cause {
+        &self.cause
+    }
+
+    /// The same, for this reason.
+    pub(super) fn because(mut self, cause: Cause) -> Self {
+        *self.cause = cause;
+        self
+    }
+
     /// What is wrong, without the place and the way out.
     pub fn what(&self) -> &str {
         &self.what

@@ -11,7 +11,7 @@ use brunt_workload::mix::{Kind, Mix};
 use brunt_workload::profile::{CheckpointPacing, Maintenance, Version};
 
 use super::format::{quoted, size, span, word};
-use super::place::{Placed, Refusal};
+use super::place::{Cause, Placed, Refusal};
 use super::section::{self, Section};
 use super::tree::{Node, Value};
 
@@ -224,7 +224,8 @@ fn read_maintenance(
     )?;
     let sleep = section.read_or("maintenance_sleep", usual.sleep, section::span)?;
     if sleep.value < MAINTENANCE_SLEEP_MIN {
-        return Err(sleep.place.refuse("is less than a millisecond"));
+        let refusal = sleep.place.refuse("is less than a millisecond");
+        return Err(refusal.because(Cause::Value));
     }
     Ok(Maintenance {
         batch,

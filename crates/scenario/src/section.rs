@@ -6,7 +6,7 @@ use std::str::FromStr;
 use brunt_units::{ByteSize, SizeError, Span};
 
 use super::nearest::nearest;
-use super::place::{Place, Placed, Refusal};
+use super::place::{Cause, Place, Placed, Refusal};
 use super::tree::{Node, Value};
 
 /// A table whose keys are all known.
@@ -24,15 +24,17 @@ impl Section {
     pub(super) fn new(node: Node, name: &str, known: &[&str]) -> Result<Self, Refusal> {
         let Value::Table(entries) = node.value else {
             let what = format!("is {}, but {name} is a table", node.value.kind());
-            return Err(node.place.refuse(what));
+            return Err(node.place.refuse(what).because(Cause::Value));
         };
         for (key, node) in &entries {
             if !known.contains(&key.as_str()) {
                 let refusal = node.place.refuse(format!("unknown key `{key}` in {name}"));
-                return Err(refusal.hint(match nearest(key, known) {
+                let meant = nearest(key, known).map(str::to_owned);
+                let refusal = refusal.hint(match &meant {
                     Some(word) => format!("did you mean `{word}`?"),
                     None => format!("its keys are {}", known.join(", ")),
-                }));
+                });
+                return Err(refusal.because(Cause::Unknown { meant }));
             }
         }
         Ok(Self {
@@ -85,10 +87,15 @@ impl Section {
             true => format!("lacks `{key}`"),
             false => format!("{} lacks `{key}`", self.name),
         });
-        refusal.hint(format!("for example: {example}"))
+        let refusal = refusal.hint(format!("for example: {example}"));
+        refusal.because(Cause::Lacks {
+            table: self.name.clone(),
+            key: key.to_owned(),
+            example: example.to_owned(),
+        })
     }
 
-    /// The value of `key` as `read` understands it, with its place.
+    /// The value of `key` as `read` understands it, with its place. What is refused is wrong by itself.
     pub(super) fn read<T>(
         &mut self,
         key: &str,
@@ -97,9 +104,19 @@ impl Section {
         let Some(node) = self.take(key) else {
             return Ok(None);
         };
-        let value = read(&node)?;
+        let value = read(&node).map_err(|refusal| refusal.because(Cause::Value))?;
         let place = node.place;
         Ok(Some(Placed { value, place }))
+    }
+
+    /// The same where what `read` accepts depends on other values.
+    pub(super) fn read_beside<T>(
+        &mut self,
+        key: &str,
+        read: impl FnOnce(&Node) -> Result<T, Refusal>,
+    ) -> Result<Option<Placed<T>>, Refusal> {
+        let read = self.read(key, read);
+        read.map_err(|refusal| refusal.because(Cause::Compared))
     }
 
     /// The value of `key`, or `default`.
@@ -125,10 +142,12 @@ pub(super) fn tables(node: Node, key: &str) -> Result<Vec<Node>, Refusal> {
         Value::Table(_) => Err(node
             .place
             .refuse("is one table, but there can be several")
-            .hint(format!("write [[{key}]] with two brackets"))),
+            .hint(format!("write [[{key}]] with two brackets"))
+            .because(Cause::Value)),
         other => Err(node
             .place
-            .refuse(format!("is {}, not a list of tables", other.kind()))),
+            .refuse(format!("is {}, not a list of tables", other.kind()))
+            .because(Cause::Value)),
     }
 }
 

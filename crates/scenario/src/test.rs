@@ -10,7 +10,7 @@ use brunt_units::Span;
 use brunt_workload::session::Scheduling;
 
 use super::format::{path, quoted, span, word};
-use super::place::{Placed, Refusal};
+use super::place::{Cause, Placed, Refusal};
 use super::section::{self, Section};
 use super::tree::Node;
 
@@ -105,7 +105,8 @@ impl Test {
                 return Err(section.lacks("duration", "duration = \"2h\""));
             }
             Some(short) if short.value < DURATION_MIN => {
-                return Err(short.place.refuse("is less than a second"));
+                let refusal = short.place.refuse("is less than a second");
+                return Err(refusal.because(Cause::Value));
             }
             duration => duration.map_or(PATIENCE, |duration| duration.value),
         };
@@ -118,7 +119,8 @@ impl Test {
             let refusal = precondition
                 .place
                 .refuse("writes all databases more than a thousand times before the test");
-            return Err(refusal.hint("1 writes them once, 0 not at all"));
+            let refusal = refusal.hint("1 writes them once, 0 not at all");
+            return Err(refusal.because(Cause::Value));
         }
         let sessions = section.read("sessions", |node| section::integer(node, 1..=SESSIONS_MAX))?;
         let sessions = sessions.ok_or_else(|| section.lacks("sessions", "sessions = 8"))?;

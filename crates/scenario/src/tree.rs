@@ -8,7 +8,7 @@ use toml::de::{DeTable, DeValue};
 use super::place::{Place, Refusal};
 
 /// Tables that there may be several of.
-const LISTS: [&str; 8] = [
+pub(super) const LISTS: [&str; 8] = [
     "instance",
     "event",
     "faults",
@@ -78,7 +78,7 @@ pub(super) fn parse_flag(text: &str, place: &Place) -> Node {
 }
 
 impl Node {
-    fn set_place(&mut self, place: &Place) {
+    pub(super) fn set_place(&mut self, place: &Place) {
         self.place = place.clone();
         match &mut self.value {
             Value::List(nodes) => nodes.iter_mut().for_each(|node| node.set_place(place)),

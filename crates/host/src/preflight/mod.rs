@@ -12,22 +12,22 @@
 mod paths;
 mod room;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use brunt_scenario::{Refusal, Scenario};
+use brunt_scenario::{Placed, Refusal, Scenario};
 
 use paths::{
     check_folder, refuse_block_device, refuse_link, refuse_names, refuse_root, refuse_twins,
 };
-use room::check_space;
+pub use room::{Demand, demands};
 
 /// Looks whether `scenario` can be run here.
 ///
 /// # Errors
 /// [`Refusal`] for the first obstacle. Nothing was written, in any case.
 pub fn preflight(scenario: &Scenario) -> Result<(), Refusal> {
-    check_places(scenario)?;
-    check_space(scenario)
+    let first = refusals(scenario, true).into_iter().next();
+    first.map_or(Ok(()), Err)
 }
 
 /// Looks only where the files of `scenario` are or will be, not for room.
@@ -35,47 +35,72 @@ pub fn preflight(scenario: &Scenario) -> Result<(), Refusal> {
 /// # Errors
 /// [`Refusal`] for the first path that a test must not use.
 pub fn check_places(scenario: &Scenario) -> Result<(), Refusal> {
-    let paths = || {
+    let first = refused_places(scenario).into_iter().next();
+    first.map_or(Ok(()), Err)
+}
+
+/// Everything that keeps `scenario` from being run here. Where a scenario has mistakes, only what was written is looked at, and its
+/// sizes mean nothing (`is_whole` is false).
+pub fn refusals(scenario: &Scenario, is_whole: bool) -> Vec<Refusal> {
+    let mut refusals = refused_places(scenario);
+    if is_whole && refusals.is_empty() {
+        refusals.extend(room::too_large(scenario));
+    }
+    refusals
+}
+
+fn refused_places(scenario: &Scenario) -> Vec<Refusal> {
+    let written = |path: &&Placed<PathBuf>| path.place.is_written();
+    let logs = || {
         let logs = scenario.instances.iter().map(|instance| &instance.log);
-        let databases = scenario.databases().map(|database| &database.path);
-        logs.chain(databases).chain(&scenario.test.copy_to)
+        logs.filter(written)
     };
-    let scratch = scenario.scratch.iter();
-    scratch.chain(paths()).try_for_each(refuse_root)?;
-    paths().try_for_each(refuse_block_device)?;
-    refuse_twins(
-        scenario.instances.iter().map(|i| &i.log),
-        "two instances log to one folder",
-    )?;
-    refuse_twins(
-        scenario.databases().map(|d| &d.path),
-        "two databases are one file",
-    )?;
+    let databases = || {
+        let paths = scenario.databases().map(|database| &database.path);
+        paths.filter(written)
+    };
+    let copies = || scenario.test.copy_to.iter();
     let scratch = scenario.scratch.as_ref();
-    for path in paths() {
-        refuse_link(path, scratch)?;
+    let looks = scratch.into_iter().map(look_at_scratch);
+    let looks = looks.chain(logs().chain(copies()).map(|path| {
+        look_at_path(path, scratch)?;
+        check_folder(path, &path.value, scratch)
+    }));
+    let looks = looks.chain(databases().map(|path| look_at_database(path, scratch)));
+    let mut refusals = Vec::new();
+    refusals.extend(refuse_twins(logs(), "two instances log to one folder").err());
+    refusals.extend(refuse_twins(databases(), "two databases are one file").err());
+    refusals.extend(looks.filter_map(Result::err));
+    // Databases of one list may miss the same folder.
+    refusals.dedup();
+    refusals
+}
+
+fn look_at_scratch(scratch: &Placed<PathBuf>) -> Result<(), Refusal> {
+    refuse_root(scratch)?;
+    let parent = scratch.value.parent().unwrap_or(Path::new("/"));
+    check_folder(scratch, parent, None)
+}
+
+/// What holds for every path.
+fn look_at_path(path: &Placed<PathBuf>, scratch: Option<&Placed<PathBuf>>) -> Result<(), Refusal> {
+    refuse_root(path)?;
+    refuse_block_device(path)?;
+    refuse_link(path, scratch)
+}
+
+fn look_at_database(
+    path: &Placed<PathBuf>,
+    scratch: Option<&Placed<PathBuf>>,
+) -> Result<(), Refusal> {
+    look_at_path(path, scratch)?;
+    refuse_names(path)?;
+    let folder = path.value.parent().unwrap_or(Path::new("/"));
+    check_folder(path, folder, scratch)?;
+    match path.value.is_dir() {
+        true => Err(path.place.refuse("is a folder, not a file")),
+        false => Ok(()),
     }
-    for database in scenario.databases() {
-        refuse_names(&database.path)?;
-    }
-    if let Some(scratch) = scratch {
-        let parent = scratch.value.parent().unwrap_or(Path::new("/"));
-        check_folder(scratch, parent, None)?;
-    }
-    for instance in &scenario.instances {
-        check_folder(&instance.log, &instance.log.value, scratch)?;
-        for database in &instance.databases {
-            let folder = database.path.value.parent().unwrap_or(Path::new("/"));
-            check_folder(&database.path, folder, scratch)?;
-            if database.path.value.is_dir() {
-                return Err(database.path.place.refuse("is a folder, not a file"));
-            }
-        }
-    }
-    if let Some(copy_to) = &scenario.test.copy_to {
-        check_folder(copy_to, &copy_to.value, scratch)?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

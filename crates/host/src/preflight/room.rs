@@ -1,37 +1,55 @@
-//! Room: whether every file system holds what will be put on it.
+//! Room: what will be put on every file system, and whether it holds that.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use brunt_scenario::{Placed, Refusal, Scenario};
+use brunt_scenario::{Place, Refusal, Scenario};
 use brunt_units::ByteSize;
 use brunt_world_real::facts::{self, bytes_there};
 
-/// What is to be put on one file system.
-struct Demand<'a> {
-    bytes: u64,
-    free: u64,
-    first: &'a Placed<PathBuf>,
+/// What a test puts on one file system.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Demand {
+    /// Where the file system is mounted.
+    pub mount: PathBuf,
+    /// Room for databases and what they may grow by, their copies, and logs, less what is there already.
+    pub needed: ByteSize,
+    /// Room that this user has.
+    pub free: ByteSize,
+    /// The first thing that the scenario puts there.
+    first: Place,
 }
 
-pub(super) fn check_space(scenario: &Scenario) -> Result<(), Refusal> {
-    let mut demands = BTreeMap::<u64, Demand<'_>>::new();
-    let mut add = |path, bytes| add_demand(&mut demands, path, bytes);
+/// What `scenario` puts on each file system.
+pub fn demands(scenario: &Scenario) -> Vec<Demand> {
+    let mut demands = BTreeMap::<u64, Demand>::new();
+    let mut add = |path: &Path, place: &Place, bytes| {
+        let Some(room) = facts::room(path) else {
+            return;
+        };
+        let demand = demands.entry(room.volume).or_insert_with(|| Demand {
+            mount: mount(path),
+            needed: ByteSize::bytes(0),
+            free: ByteSize::bytes(room.free),
+            first: place.clone(),
+        });
+        demand.needed = ByteSize::bytes(demand.needed.get().saturating_add(bytes));
+    };
     let percent = u64::from(scenario.limits.reserve_percent);
     for instance in &scenario.instances {
-        let logs = scenario.log_bytes();
-        add(
-            &instance.log,
-            logs.saturating_sub(logs_there(&instance.log.value)),
-        );
+        let log = &instance.log;
+        let logs = scenario.log_bytes().saturating_sub(logs_there(&log.value));
+        add(&log.value, &log.place, logs);
         for database in &instance.databases {
+            let path = &database.path;
             let wanted = database.size.value.get();
-            let wanted = wanted.saturating_add(wanted.div_euclid(100) * percent);
-            let there = bytes_there(&database.path.value);
-            add(&database.path, wanted.saturating_sub(there));
+            let wanted = wanted.saturating_add(wanted.div_euclid(100).saturating_mul(percent));
+            let there = bytes_there(&path.value);
+            add(&path.value, &path.place, wanted.saturating_sub(there));
             if scenario.test.copy_to.is_some() {
-                add(&database.path, database.size.value.get().max(there));
+                let copy = database.size.value.get().max(there);
+                add(&path.value, &path.place, copy);
             }
         }
     }
@@ -39,26 +57,36 @@ pub(super) fn check_space(scenario: &Scenario) -> Result<(), Refusal> {
         let databases = scenario
             .databases()
             .map(|database| database.size.value.get());
-        add(folder, databases.fold(0, u64::saturating_add));
+        let bytes = databases.fold(0, u64::saturating_add);
+        add(&folder.value, &folder.place, bytes);
     }
-    let too_large = demands.values().find(|demand| demand.bytes > demand.free);
-    too_large.map_or(Ok(()), |demand| Err(no_room(scenario, demand, percent)))
+    demands.into_values().collect()
 }
 
-fn no_room(scenario: &Scenario, demand: &Demand<'_>, percent: u64) -> Refusal {
-    let mut ancestors = demand.first.value.ancestors();
+/// Refuses what does not fit, once for each file system.
+pub(super) fn too_large(scenario: &Scenario) -> Vec<Refusal> {
+    let demands = demands(scenario).into_iter();
+    let too_large = demands.filter(|demand| demand.needed > demand.free);
+    too_large.map(|demand| no_room(scenario, &demand)).collect()
+}
+
+fn mount(path: &Path) -> PathBuf {
+    let mut ancestors = path.ancestors();
     let folder = ancestors.find(|at| at.exists()).unwrap_or(Path::new("/"));
-    let mount = facts::place(folder)
-        .ok()
-        .and_then(|place| place.mount_point);
-    let mount = mount.as_deref().unwrap_or(folder);
+    let place = facts::place(folder).ok();
+    let mount = place.and_then(|place| place.mount_point);
+    mount.unwrap_or_else(|| folder.to_owned())
+}
+
+fn no_room(scenario: &Scenario, demand: &Demand) -> Refusal {
     let what = format!(
         "the file system at {} has {} free, and the scenario puts {} on it",
-        mount.display(),
-        ByteSize::bytes(demand.free),
-        ByteSize::bytes(demand.bytes),
+        demand.mount.display(),
+        demand.free,
+        demand.needed,
     );
     let key = scenario.sized_by();
+    let percent = scenario.limits.reserve_percent;
     let copies = match scenario.test.copy_to {
         Some(_) => ", their copies",
         None => "",
@@ -66,19 +94,7 @@ fn no_room(scenario: &Scenario, demand: &Demand<'_>, percent: u64) -> Refusal {
     let hint = format!(
         "that is all its databases with {percent} % for growth{copies}, and logs; make {key} smaller, or use another volume"
     );
-    demand.first.place.refuse(what).hint(hint)
-}
-
-fn add_demand<'a>(demands: &mut BTreeMap<u64, Demand<'a>>, path: &'a Placed<PathBuf>, bytes: u64) {
-    let Some(room) = facts::room(&path.value) else {
-        return;
-    };
-    let demand = demands.entry(room.volume).or_insert(Demand {
-        bytes: 0,
-        free: room.free,
-        first: path,
-    });
-    demand.bytes = demand.bytes.saturating_add(bytes);
+    demand.first.refuse(what).hint(hint)
 }
 
 /// Bytes that logs of an earlier run occupy in `folder`: what recovery does not need of them is given up.

@@ -25,3 +25,5 @@ pub mod test_run;
 mod tuning;
 mod unfinished;
 mod warm_up;
+
+pub use warm_up::warm_up_max;

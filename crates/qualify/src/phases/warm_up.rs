@@ -15,6 +15,7 @@ use brunt_units::{ByteSize, Span, Time};
 
 use crate::load::Load;
 use crate::phases::run::{Director, TICK};
+use crate::plan::Plan;
 use crate::progress::News;
 use crate::server::{Server, Table};
 
@@ -25,6 +26,14 @@ const PRELOAD_PERCENT: u64 = 90;
 
 /// How long to wait for the pace to settle once the cache is full; at most the length of the test.
 const PACE_PATIENCE: Span = Span::seconds(120);
+
+/// How long the warm-up of `plan` goes on at most once the cache is full, without preconditioning.
+pub fn warm_up_max(plan: &Plan) -> Span {
+    match plan.target {
+        Some(_) => plan.warm_up_min.max(PACE_PATIENCE.min(plan.duration)),
+        None => plan.warm_up_min,
+    }
+}
 
 /// The state of the warm-up.
 struct WarmUp {

@@ -51,7 +51,7 @@ fn read_stream(node: Node, names: &[&str], folder: &Path) -> Result<Stream, Refu
         "random" => (random(&mut section, names)?, pace(&mut section)?),
         "sequential" => (sequential(&mut section, names)?, pace(&mut section)?),
         _ => {
-            let entries = section.read("file", |node| trace::read(node, folder, names))?;
+            let entries = section.read_beside("file", |node| trace::read(node, folder, names))?;
             let entries = entries.ok_or_else(|| section.lacks("file", "file = \"trace.csv\""))?;
             (Access::Trace(entries.value.into()), Pace::Traced)
         }
@@ -90,7 +90,7 @@ fn sectors(section: &mut Section) -> Result<u64, Refusal> {
 }
 
 fn random(section: &mut Section, names: &[&str]) -> Result<Access, Refusal> {
-    let luns = section.read("luns", |node| match &node.value {
+    let luns = section.read_beside("luns", |node| match &node.value {
         Value::List(nodes) if !nodes.is_empty() => {
             nodes.iter().map(|node| lun(node, names)).collect()
         }
@@ -109,7 +109,7 @@ fn random(section: &mut Section, names: &[&str]) -> Result<Access, Refusal> {
 }
 
 fn sequential(section: &mut Section, names: &[&str]) -> Result<Access, Refusal> {
-    let lun = section.read("lun", |node| lun(node, names))?;
+    let lun = section.read_beside("lun", |node| lun(node, names))?;
     let lun = match (lun, names) {
         (Some(lun), _) => lun.value,
         (None, [_]) => 0,

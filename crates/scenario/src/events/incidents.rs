@@ -218,7 +218,7 @@ impl<'a> One<'a> {
         let names: Vec<&str> = groups.map(|group| group.name.as_str()).collect();
         let group = self
             .section
-            .read("group", |node| find(node, &names, "group"))?;
+            .read_beside("group", |node| find(node, &names, "group"))?;
         Ok(group.map_or(0, |group| group.value))
     }
 
@@ -228,7 +228,7 @@ impl<'a> One<'a> {
         let there = there.filter_map(|(name, number)| Some((name.as_deref()?, number)));
         let (names, numbers): (Vec<&str>, Vec<u32>) = there.unzip();
         let section = &mut self.section;
-        let lun = section.read("lun", |node| find(node, &names, "LUN then"))?;
+        let lun = section.read_beside("lun", |node| find(node, &names, "LUN then"))?;
         match (lun, names.first()) {
             (Some(lun), _) => Ok(numbers[lun.value]),
             (None, Some(first)) if numbers[0] > 0 => {

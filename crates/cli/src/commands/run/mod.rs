@@ -25,7 +25,6 @@ use std::rc::Rc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use brunt_host::folders::{self, PrepareError, Prepared};
-use brunt_host::preflight::preflight;
 use brunt_host::recorder::Recorder;
 use brunt_host::surroundings::{self, DeviceCounts};
 use brunt_host::{handles, plan, test_log, witness};
@@ -39,9 +38,11 @@ use brunt_world_real::{RealWorld, StartError};
 use crate::closing::closing;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
+use crate::mistakes::Mistakes;
 use crate::opening::{opening, qualifies};
+use crate::outlook::{OutlookError, outlook};
 use crate::output::Output;
-use brunt_scenario::{Refusal, Scenario};
+use brunt_scenario::Scenario;
 
 use crate::test_args::TestArgs;
 use crate::version;
@@ -52,7 +53,10 @@ pub(crate) use watch::Watch;
 pub enum RunCommandError {
     /// The scenario cannot be run.
     #[error(transparent)]
-    Scenario(#[from] Refusal),
+    Scenario(#[from] Mistakes),
+    /// What a run would do cannot be said.
+    #[error(transparent)]
+    Outlook(#[from] OutlookError),
     /// The process may not have enough files open.
     #[error(transparent)]
     Handles(#[from] handles::TooFew),
@@ -84,11 +88,13 @@ pub enum RunCommandError {
 /// # Errors
 /// [`RunCommandError`] when it did not come to a test; a test that broke has a result.
 pub fn run(args: &TestArgs, output: &Output) -> Result<Exit, RunCommandError> {
-    let mut scenario = args.scenario(&env::current_dir()?)?;
-    scenario.fit_capacity()?;
-    preflight(&scenario)?;
+    let scenario = args.runnable(&env::current_dir()?)?;
     handles::provide(&scenario)?;
-    let start = args.start(timestamp(SystemTime::now()))?;
+    let start = args.start(timestamp(SystemTime::now()));
+    let start = start.map_err(Mistakes::from)?;
+    if args.check {
+        return check(args, &scenario, output);
+    }
     // Until here there is nothing to end in order, and a signal ends the program.
     let interrupt = Interrupt::listen()?;
     let stop = Stop::from(interrupt.flag());
@@ -124,6 +130,18 @@ pub fn run(args: &TestArgs, output: &Output) -> Result<Exit, RunCommandError> {
         Exit::Passed if args.require_qualified && !result.qualifies => Exit::Failed,
         exit => exit,
     })
+}
+
+/// Says what a run would do.
+fn check(args: &TestArgs, scenario: &Scenario, output: &Output) -> Result<Exit, RunCommandError> {
+    let outlook = outlook(scenario, args.consent(), &args.out)?;
+    output.show(&outlook.text);
+    match outlook.obstacles {
+        obstacles if args.require_qualified && !obstacles.is_empty() => {
+            Err(RunCommandError::WillNotQualify(obstacles))
+        }
+        _ => Ok(Exit::Passed),
+    }
 }
 
 /// What is said when the program is ended at once.

@@ -4,9 +4,11 @@
 //! machine.
 //!
 //! * `test`: a scenario with a mail server, such as `brunt run` takes, on an array: a run folder as after a real test.
+//! * `check`: what would be simulated, or everything that is wrong with the scenario.
 //! * `several`: many of them at once: `sweep`, `until_fail`, or many seeds; `kept` is what they leave.
 //! * A scenario with plain load is run here; `brunt_lab::load` has its words and its page.
 
+mod check;
 mod kept;
 mod several;
 mod sweep;
@@ -30,6 +32,7 @@ use crate::exit::Exit;
 use crate::output::{Output, Tone};
 use brunt_scenario::{Document, Override, Place, Refusal, Subject};
 
+use crate::mistakes::Mistakes;
 use crate::source::Source;
 use crate::version;
 
@@ -79,6 +82,10 @@ pub struct SimulateArgs {
     #[arg(long, value_name = "N")]
     pub seeds: Option<u64>,
 
+    /// Only check: print every mistake, or what would be simulated
+    #[arg(long, conflicts_with_all = ["json", "sweep", "until_fail", "seeds"])]
+    pub check: bool,
+
     /// Override a value of the scenario, such as array.cache.write=1GiB; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
@@ -117,6 +124,9 @@ pub enum SimulateError {
     /// The scenario is wrong.
     #[error(transparent)]
     Refused(#[from] Refusal),
+    /// The scenario is wrong, in everything that is said.
+    #[error(transparent)]
+    Mistakes(#[from] Mistakes),
     /// The array cannot be built.
     #[error(transparent)]
     Arrays(#[from] SystemError),
@@ -144,6 +154,9 @@ pub enum SimulateError {
 pub fn run(args: &SimulateArgs, output: &Output) -> Result<Exit, SimulateError> {
     let source = source(&args.scenario)?;
     let document = source.document()?;
+    if args.check {
+        return check::run(args, &document, output);
+    }
     if document.subject() == Subject::Load {
         return load(args, &document, &source.text, output);
     }

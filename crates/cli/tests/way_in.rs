@@ -1,0 +1,164 @@
+//! The way in: `init` writes a scenario for storage that is there, and `run --check` says what a run of it would do.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+fn brunt(home: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_brunt"));
+    command
+        .current_dir(home)
+        .args(arguments)
+        .env("NO_COLOR", "1");
+    command.output().unwrap()
+}
+
+fn said(output: &[u8]) -> String {
+    String::from_utf8(output.to_vec()).unwrap()
+}
+
+/// Everything below `folder`.
+fn listing(folder: &Path) -> BTreeSet<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    let both = paths.flat_map(|path| match path.is_dir() {
+        true => listing(&path).into_iter().chain([path]).collect(),
+        false => BTreeSet::from([path]),
+    });
+    both.collect()
+}
+
+const SMALL: &str = "[test]\nduration = \"1s\"\nmin_warmup = \"0s\"\nsessions = 2\ntarget_io_per_s = 10\n\
+    [profile]\ncache_min = \"1 MiB\"\ncache_max = \"4 MiB\"\n\
+    [[instance]]\nlog = \"log\"\ndatabases = [\"db/one.edb\", \"db/two.edb\"]\ndatabase_size = \"8 MiB\"\n";
+
+#[test]
+fn a_check_says_what_a_run_would_do_and_writes_nothing() {
+    let home = TempDir::new().unwrap();
+    for folder in ["log", "db"] {
+        fs::create_dir(home.path().join(folder)).unwrap();
+    }
+    fs::write(home.path().join("t.toml"), SMALL).unwrap();
+    let before = listing(home.path());
+    let check = || brunt(home.path(), &["run", "--check", "t.toml"]);
+    let output = check();
+    let plan = said(&output.stdout);
+    assert_eq!(
+        output.status.code(),
+        Some(0),
+        "{plan}{}",
+        said(&output.stderr)
+    );
+    assert_eq!(listing(home.path()), before);
+    for wanted in [
+        "databases     create DB1, 8 MiB   /",
+        "\n              create DB2, 8 MiB   /",
+        "\nroom          /",
+        " needed, ",
+        "\ntime          create 16 MiB: less than a minute at 200 MB/s (assumed)\n",
+        "\n              test: 1 s\n",
+        "\nqualifies     no: measured for 1 s, not for 2 hours: --duration 2h\n",
+        "Instance 1 logs to /",
+        "the run folder is on the tested volume",
+    ] {
+        assert!(plan.contains(wanted), "{wanted}\n{plan}");
+    }
+    // What a run foresees is what the check foresees.
+    let refused = brunt(home.path(), &["run", "t.toml", "--require-qualified"]);
+    let checked = brunt(
+        home.path(),
+        &["run", "t.toml", "--check", "--require-qualified"],
+    );
+    let last = |output: &Output| said(&output.stderr).lines().last().unwrap().to_owned();
+    assert_eq!(
+        (refused.status.code(), checked.status.code()),
+        (Some(2), Some(2))
+    );
+    assert!(last(&refused).starts_with("error: the result will not qualify: measured for 1 s"));
+    assert_eq!(last(&refused), last(&checked));
+    // Then there are databases.
+    let run = brunt(home.path(), &["run", "t.toml", "--quiet"]);
+    assert!(
+        run.status.code().is_some_and(|code| code < 2),
+        "{}",
+        said(&run.stderr)
+    );
+    let before = listing(home.path());
+    let plan = said(&check().stdout);
+    assert!(plan.contains("databases     open DB1, "), "{plan}");
+    assert!(!plan.contains("create"), "{plan}");
+    assert_eq!(listing(home.path()), before);
+    // And one that is not ours.
+    fs::write(home.path().join("db/one.edb"), "a letter").unwrap();
+    let output = check();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        said(&output.stderr).contains("one.edb: this is not a file of brunt"),
+        "{}",
+        said(&output.stderr)
+    );
+}
+
+#[test]
+fn a_check_reports_every_mistake_with_its_line_and_a_way_out() {
+    let home = TempDir::new().unwrap();
+    let text = SMALL
+        .replace("duration = \"1s\"", "duration = \"2 hours\"")
+        .replace("sessions = 2\n", "sesions = 2\n")
+        .replace("\"4 MiB\"", "4");
+    fs::write(home.path().join("t.toml"), &text).unwrap();
+    for check in [&["run", "--check", "t.toml"][..], &["run", "t.toml"]] {
+        let output = brunt(home.path(), check);
+        let said = said(&output.stderr).replace(home.path().to_str().unwrap(), "DIR");
+        assert_eq!(output.status.code(), Some(2));
+        assert!(output.stdout.is_empty());
+        assert_eq!(
+            said,
+            "error: 5 mistakes\n\n\
+             t.toml:2: `duration = \"2 hours\"`: not a length of time\n  for example \"90s\", \"15min\", \"2h\" or \"2h 30min\"\n\n\
+             t.toml:4: `sesions = 2`: unknown key `sesions` in [test]\n  did you mean `sessions`?\n\n\
+             t.toml:8: `cache_max = 4`: a size has a unit\n  for example \"4 MiB\" or \"4 MB\"\n\n\
+             t.toml:10: `log = \"log\"`: there is no folder DIR/log\n  if it is the right one: mkdir -p DIR/log\n\n\
+             t.toml:11: `databases = [\"db/one.edb\", \"db/two.edb\"]`: there is no folder DIR/db\n  if it is the right one: mkdir -p DIR/db\n"
+        );
+    }
+    assert_eq!(listing(home.path()).len(), 1);
+}
+
+#[test]
+fn a_check_of_an_array_simulates_nothing() {
+    let home = TempDir::new().unwrap();
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    for (example, wanted) in [
+        ("mail-on-array.toml", "\nqualifies     no: a prediction"),
+        ("arrays/raid5-rebuilding.toml", "raid5"),
+    ] {
+        let example = examples.join(example);
+        let output = brunt(
+            home.path(),
+            &["simulate", "--check", example.to_str().unwrap()],
+        );
+        let plan = said(&output.stdout);
+        assert_eq!(output.status.code(), Some(0), "{}", said(&output.stderr));
+        assert!(plan.contains(wanted), "{plan}");
+        let output = brunt(
+            home.path(),
+            &[
+                "simulate",
+                "--check",
+                example.to_str().unwrap(),
+                "--set",
+                "array.quue=1",
+                "--set",
+                "array.spares=x",
+            ],
+        );
+        assert_eq!(output.status.code(), Some(2));
+        let said = said(&output.stderr);
+        assert!(said.starts_with("error: 2 mistakes\n"), "{said}");
+    }
+    assert!(listing(home.path()).is_empty());
+}
