@@ -43,6 +43,9 @@ pub fn summary(result: &RunResult, report: &Path, output: &Output) -> String {
         .iter()
         .filter(|rule| is_judged && rule.outcome == Outcome::Failed);
     failed.for_each(|rule| text.push_str(&failure(rule)));
+    for why in &result.storage.bottlenecks {
+        text.push_str(&format!("\n{:14}{}", "", one_line(&why.heading())));
+    }
     for line in &result.storage.details.found {
         text.push_str(&format!("\n{:14}{}", "", one_line(line)));
     }

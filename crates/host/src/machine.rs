@@ -116,6 +116,7 @@ impl Look {
             };
             let counted = now.since(*before);
             let mean = |time: Span, count: u64| time.as_millis() / count as f64;
+            add(&names::busy(device), share(counted.busy, Span::ZERO));
             if counted.reads > 0 {
                 let value = mean(counted.read_time, counted.reads);
                 add(&names::read_await(device), value);
@@ -194,6 +195,7 @@ mod tests {
                 DiskCounters {
                     reads: 100 * turn,
                     read_time: ms(400 * turn),
+                    busy: ms(250 * turn),
                     ..DiskCounters::default()
                 },
             )]),
@@ -210,6 +212,7 @@ mod tests {
         assert_eq!(value(names::THROTTLED), Some(5.0));
         assert_eq!(value(names::PRESSURE_IO), None);
         assert_eq!(value("sda read await (ms)"), Some(4.0));
+        assert_eq!(value("sda busy (%)"), Some(25.0));
         assert_eq!(value("sda write await (ms)"), None, "it wrote nothing");
     }
 

@@ -184,6 +184,7 @@ pub fn surroundings(
         world: World::Real,
         machine: machine(),
         host: Vec::new(),
+        busiest: None,
         backend: Backend {
             name: backend.kind.to_string(),
             remark: remark(backend, places),

@@ -218,12 +218,14 @@ impl<'a> Lab<'a> {
         let runs = self.carry_out(listeners, &gauge, stop)?;
         let readings = gauge.readings();
         let (scenario, options) = (self.scenario, &self.options);
+        let arrays = model::arrays(scenario, &readings);
+        let busiest = model::busiest(&arrays);
         let mut servers = Vec::new();
         let mut times = Vec::new();
         for (server, run) in self.servers.iter().zip(&runs) {
             times.push(session_time::of(&server.plan, run));
             servers.push(ServerRun {
-                result: server.result(scenario, &options.program, run),
+                result: server.result(scenario, &options.program, busiest.clone(), run),
                 ended: run.ended,
             });
         }
@@ -234,7 +236,7 @@ impl<'a> Lab<'a> {
             wall_seconds: self.begun.elapsed().as_secs_f64(),
             request_digest: format!("{:016x}", self.storage.digest(scenario).value()),
             sessions: session_time::mean(&times),
-            arrays: model::arrays(scenario, &readings),
+            arrays,
         };
         Ok(Simulated { servers, model })
     }

@@ -4,7 +4,8 @@ use brunt_array::drive::DriveStats;
 use brunt_array::load::Side;
 use brunt_array::{Asked, Breakdown, CacheStats, GroupDesign, SystemDesign};
 use brunt_report::result::{
-    ArrayNumbers, AskedNumbers, CacheNumbers, DriveNumbers, GroupNumbers, LunNumbers, PartNumbers,
+    ArrayNumbers, AskedNumbers, BusyPart, CacheNumbers, DriveNumbers, GroupNumbers, LunNumbers,
+    PartNumbers,
 };
 use brunt_units::{Span, Time};
 use brunt_world::Class;
@@ -38,6 +39,38 @@ fn array(plan: &ArrayPlan, reading: &Reading) -> ArrayNumbers {
         }),
         notes: notes(plan, reading),
     }
+}
+
+/// The busiest group, controller, port or link of all arrays; `None` if nothing was measured.
+pub(crate) fn busiest(arrays: &[ArrayNumbers]) -> Option<BusyPart> {
+    let parts = arrays.iter().flat_map(|array| {
+        let name = match arrays.len() {
+            1 => String::new(),
+            _ => format!(" of {}", array.name),
+        };
+        let numbered = |what: &'static str, all: &[f64]| {
+            let parts = all.iter().enumerate();
+            let parts = parts.map(move |(at, busy)| (format!("{what} {}", at + 1), *busy));
+            parts.collect::<Vec<_>>()
+        };
+        let groups = array.groups.iter();
+        let mut parts: Vec<_> = groups
+            .map(|group| (format!("group \"{}\"", group.name), group.utilisation))
+            .collect();
+        parts.extend(numbered("controller", &array.controllers));
+        parts.extend(numbered("port", &array.ports));
+        parts.push((
+            "the link between controllers".to_owned(),
+            array.link_between,
+        ));
+        let part = move |(part, busy)| BusyPart {
+            part: format!("{part}{name}"),
+            busy,
+        };
+        parts.into_iter().map(part)
+    });
+    let busiest = parts.max_by(|one, other| one.busy.total_cmp(&other.busy));
+    busiest.filter(|part| part.busy > 0.0)
 }
 
 /// The log of an array, and whether incidents were scheduled for later than the end.

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use brunt_qualify::progress::Stop;
-use brunt_report::result::{Outcome, Rule, RunResult, Verdict};
+use brunt_report::result::{Bottleneck, Outcome, Rule, RunResult, Verdict};
 use brunt_scenario::{Document, Override, Refusal};
 
 use crate::{Headline, LabError, Options, predict};
@@ -34,6 +34,8 @@ pub struct Judged {
     pub sentence: String,
     /// The rules that failed.
     pub failed: Vec<Rule>,
+    /// Why servers missed their target.
+    pub bottlenecks: Vec<Bottleneck>,
 }
 
 impl Judged {
@@ -44,6 +46,7 @@ impl Judged {
             headline,
             verdict: result.verdict,
             sentence: result.storage.details.sentence,
+            bottlenecks: result.storage.bottlenecks,
             failed: failed
                 .filter(|rule| rule.outcome == Outcome::Failed)
                 .collect(),
@@ -148,6 +151,7 @@ pub(crate) mod tests {
             verdict,
             sentence: String::new(),
             failed: Vec::new(),
+            bottlenecks: Vec::new(),
         }))
     }
 

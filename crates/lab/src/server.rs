@@ -15,7 +15,7 @@ use brunt_qualify::progress::{Listener, News, Stop};
 use brunt_qualify::result::{Surroundings, VolumeUse, result};
 use brunt_qualify::sampling::Recorded;
 use brunt_report::result::{
-    Backend, Durability, Machine, Origin, RunResult, Volume, World as Kind, WriteCache,
+    Backend, BusyPart, Durability, Machine, Origin, RunResult, Volume, World as Kind, WriteCache,
 };
 use brunt_scenario::{ModelledScenario, VolumePlan};
 use brunt_units::{Span, Time};
@@ -81,18 +81,19 @@ impl Server {
         }
     }
 
-    /// The outcome of the server.
+    /// The outcome of the server; `busiest` is the busiest part of the storage.
     pub(crate) fn result(
         &self,
         scenario: &ModelledScenario,
         program: &Program,
+        busiest: Option<BusyPart>,
         run: &TestRun,
     ) -> RunResult {
-        predicted(result(
-            &self.plan,
-            run,
-            &self.surroundings(scenario, program),
-        ))
+        let surroundings = Surroundings {
+            busiest,
+            ..self.surroundings(scenario, program)
+        };
+        predicted(result(&self.plan, run, &surroundings))
     }
 
     fn surroundings(&self, scenario: &ModelledScenario, program: &Program) -> Surroundings {
@@ -103,6 +104,7 @@ impl Server {
             world: Kind::Virtual,
             machine: machine(&self.name),
             host: Vec::new(),
+            busiest: None,
             backend: Backend {
                 name: "modelled storage".to_owned(),
                 remark: String::new(),

@@ -153,6 +153,7 @@ fn surroundings(plan: &Plan) -> Surroundings {
     Surroundings {
         world: World::Real,
         host: Vec::new(),
+        busiest: None,
         machine: Machine {
             name: "made-up".to_owned(),
             operating_system: String::new(),

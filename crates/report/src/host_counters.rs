@@ -1,6 +1,6 @@
 //! Names and order of the machine's counters in a report: those of Jetstress first, then those of Linux.
 
-use crate::result::HostCounter;
+use crate::result::{BusyPart, HostCounter};
 
 /// Processor time in use, percent of the machine.
 pub const PROCESSOR: &str = "% Processor Time";
@@ -62,6 +62,8 @@ const ORDER: [&str; 17] = [
     PRESSURE_IO,
 ];
 
+const BUSY: &str = " busy (%)";
+
 /// Mean time of a read at a device, from queueing to completion.
 pub fn read_await(device: &str) -> String {
     format!("{device} read await (ms)")
@@ -70,6 +72,23 @@ pub fn read_await(device: &str) -> String {
 /// Mean time of a write at a device.
 pub fn write_await(device: &str) -> String {
     format!("{device} write await (ms)")
+}
+
+/// Time in which a device had a request in flight, in percent.
+pub fn busy(device: &str) -> String {
+    format!("{device}{BUSY}")
+}
+
+/// The device that was busy for the largest share of the time.
+pub fn busiest(counters: &[HostCounter]) -> Option<BusyPart> {
+    let busy = counters.iter().filter_map(|counter| {
+        Some(BusyPart {
+            part: counter.counter.strip_suffix(BUSY)?.to_owned(),
+            // The kernel rounds to its ticks.
+            busy: (counter.avg? / 100.0).min(1.0),
+        })
+    });
+    busy.max_by(|one, other| one.busy.total_cmp(&other.busy))
 }
 
 /// The temperature of a chip's warmest sensor.
@@ -101,5 +120,21 @@ mod tests {
         assert_eq!(all[2], HostCounter::absent(WINDOWS_ONLY[0]));
         assert_eq!(all[9], one(STEAL));
         assert_eq!(all[ORDER.len()].counter, "sda read await (ms)");
+    }
+
+    #[test]
+    fn the_device_that_worked_most_is_the_busiest() {
+        let one = |name: &str, percent| HostCounter::over(name, [(percent, 1.0)]);
+        assert_eq!(busiest(&[one(PROCESSOR, 99.0)]), None);
+        let all = [
+            one(PROCESSOR, 99.0),
+            one(&busy("sda"), 12.0),
+            one(&busy("sdb"), 64.0),
+        ];
+        let wanted = BusyPart {
+            part: "sdb".to_owned(),
+            busy: 0.64,
+        };
+        assert_eq!(busiest(&all), Some(wanted));
     }
 }

@@ -12,8 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::Run;
 use crate::result::{
-    Bucket, Details, Distribution, Origin, Rule, RunResult, SCHEMA, Storage, Times, Verdict, World,
-    step_of,
+    Bottleneck, Bucket, Details, Distribution, Origin, Rule, RunResult, SCHEMA, Storage, Times,
+    Verdict, World, step_of,
 };
 
 /// Why runs are not one test.
@@ -164,6 +164,7 @@ fn storage(runs: &[Run], verdict: Verdict) -> Storage {
         test: first.test.clone(),
         achieved_iops,
         target_iops: tests().map(|test| test.target_iops).sum(),
+        bottlenecks: runs.iter().flat_map(bottlenecks).collect(),
         database_bytes_initial: tests().map(|test| test.database_bytes_initial).sum(),
         database_bytes_final: tests().map(|test| test.database_bytes_final).sum(),
         database_files: tests().map(|test| test.database_files).sum(),
@@ -206,6 +207,14 @@ fn rules(run: &Run) -> Vec<Rule> {
         ..rule.clone()
     };
     run.result.rules.iter().map(of_server).collect()
+}
+
+fn bottlenecks(run: &Run) -> impl Iterator<Item = Bottleneck> {
+    let of_server = |bottleneck: &Bottleneck| Bottleneck {
+        server: bottleneck.server.clone().or_else(|| Some(label(run))),
+        ..bottleneck.clone()
+    };
+    run.result.storage.bottlenecks.iter().map(of_server)
 }
 
 /// Every reason of any run. One that all runs have is not repeated for each.

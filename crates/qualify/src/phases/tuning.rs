@@ -17,9 +17,11 @@
 //! A trial counts by its worst value: the slowest database, the slowest log, page-fault stalls, each as a share of its limit for
 //! the average of a test. Latencies of operations in a trial are not judged, but their errors and wrong records are.
 
+mod words;
+
 use std::rc::Rc;
 
-use brunt_report::result::{Trial, Tuning};
+use brunt_report::result::Tuning;
 use brunt_report::{counted, decimals};
 use brunt_stats::{Meter, OperationLatencies};
 use brunt_units::Span;
@@ -33,6 +35,7 @@ use crate::phases::test_run::TestRun;
 use crate::progress::News;
 use crate::sampling::discard;
 use crate::server::{Server, Table};
+use words::{Over, described, refusal};
 
 /// A trial counts for one part in this many of the test.
 const WINDOW_PART: u64 = 20;
@@ -62,13 +65,17 @@ struct Measured {
     stalls_per_s: f64,
 }
 
-/// The outcome of a search.
+/// The outcome of a search. `over` is what the fewest sessions exceeded that were above a limit.
 enum Search {
     Found {
         sessions: u32,
         io_per_s: f64,
+        over: Option<Over>,
     },
-    None(Why),
+    None {
+        why: Why,
+        over: Option<Over>,
+    },
     /// The test is over, or the sessions cannot continue.
     Over,
 }
@@ -94,8 +101,14 @@ impl Director<'_> {
         };
         let found = match self.search(goal, run, server, load).await? {
             Search::Over => return Ok(()),
-            Search::Found { sessions, io_per_s } => (sessions, io_per_s),
-            Search::None(why) => return Err(self.none_found(goal, why, run, server, load).await?),
+            Search::Found {
+                sessions, io_per_s, ..
+            } => (sessions, io_per_s),
+            Search::None { why, over } => {
+                return Err(self
+                    .none_found(goal, (why, over), run, server, load)
+                    .await?);
+            }
         };
         let (sessions, io_per_s) = found;
         let trials = run.tuning.as_ref().map_or(0, |tuning| tuning.trials.len());
@@ -134,7 +147,7 @@ impl Director<'_> {
     async fn none_found<T: Table>(
         &self,
         goal: Goal,
-        why: Why,
+        (why, over): (Why, Option<Over>),
         run: &mut TestRun,
         server: &Rc<Server<T>>,
         load: &mut Load<T>,
@@ -144,7 +157,7 @@ impl Director<'_> {
             Goal::Pace => Some(self.search(Goal::Maximum, run, server, load).await?),
             Goal::Maximum => None,
         };
-        let (outcome, is_contradictory) = refusal(why, asked, maximum.as_ref());
+        let (outcome, is_contradictory) = refusal(why, asked, over, maximum);
         if let Some(tuning) = &mut run.tuning {
             tuning.is_contradictory = is_contradictory;
             tuning.outcome.clone_from(&outcome);
@@ -165,6 +178,7 @@ impl Director<'_> {
             Goal::Maximum => None,
         };
         let mut sessions_now = None;
+        let mut over: Option<Over> = None;
         loop {
             let (sessions, long) = match tuner.next() {
                 Step::Try { sessions, long } => (sessions, long),
@@ -173,9 +187,10 @@ impl Director<'_> {
                     return Ok(Search::Found {
                         sessions,
                         io_per_s: reading.io_per_s,
+                        over,
                     });
                 }
-                Step::Failed(why) => return Ok(Search::None(why)),
+                Step::Failed(why) => return Ok(Search::None { why, over }),
             };
             if sessions_now != Some(sessions) {
                 // The pace learnt in the last trial is the start for the next.
@@ -190,7 +205,12 @@ impl Director<'_> {
                 return Ok(Search::Over);
             };
             tuner.observe(sessions, long, measured.reading);
-            let trial = described(goal, sessions, &measured);
+            let asked = pacer.and(self.plan.target).map(|target| target.offered());
+            let exceeded = Over::of(sessions, &measured, &self.plan.limits);
+            let trial = described(asked, sessions, &measured, exceeded.as_ref());
+            if over.as_ref().is_none_or(|over| sessions < over.sessions) {
+                over = exceeded.or(over);
+            }
             self.tell(News::Tried(trial.clone()));
             tuning.trials.push(trial);
         }
@@ -342,72 +362,6 @@ fn late(operations: &OperationLatencies, gap: Span) -> f64 {
     waited / allowed.into_iter().fold(0.0, f64::max)
 }
 
-/// Why no sessions were found for `asked` I/Os per second, and whether trials contradict one another. With a pace, `maximum` is the
-/// outcome of the search without one.
-fn refusal(why: Why, asked: f64, maximum: Option<&Search>) -> (String, bool) {
-    let most = match maximum {
-        Some(Search::Found { sessions, io_per_s }) => Some((*sessions, *io_per_s)),
-        _ => None,
-    };
-    let asked_words = decimals(asked);
-    if let Some((sessions, most)) = most.filter(|(_, most)| *most >= asked) {
-        let most = decimals(most);
-        let text = format!(
-            "no trial paced at {asked_words} I/Os per second passed, but {} without a pace pass at {most}: \
-             the storage can do it, and brunt or its host could not keep the pace; run it again on an idle host",
-            counted(sessions.into(), "session"),
-        );
-        return (text, true);
-    }
-    let mut text = match (why, maximum) {
-        (Why::Unsteady, _) | (Why::Pace, None) => {
-            let text = "trials contradict one another, so no number of sessions was found; \
-                        run it again on an idle host";
-            return (text.to_owned(), true);
-        }
-        (Why::Pace, Some(_)) => {
-            format!("no number of sessions keeps {asked_words} I/Os per second")
-        }
-        (Why::Limits, Some(_)) => {
-            format!("{asked_words} I/Os per second are kept only above a limit")
-        }
-        (Why::Limits, None) => "even the fewest sessions are above a limit".to_owned(),
-    };
-    text += &match (most, maximum) {
-        (Some((sessions, most)), _) => format!(
-            "; the most that passes is {} with {}",
-            decimals(most),
-            counted(sessions.into(), "session")
-        ),
-        (None, Some(Search::None(_))) => "; no number of sessions passes without a pace".to_owned(),
-        (None, _) => String::new(),
-    };
-    (text, false)
-}
-
-fn described(goal: Goal, sessions: u32, measured: &Measured) -> Trial {
-    let Reading {
-        io_per_s,
-        strain,
-        late,
-    } = measured.reading;
-    let outcome = match (goal, strain <= 1.0, late <= 1.0) {
-        (Goal::Pace, _, false) => "behind its pace",
-        (_, false, _) => "above a limit",
-        (Goal::Pace, true, true) => "keeps its pace",
-        (Goal::Maximum, true, _) => "passes",
-    };
-    Trial {
-        sessions,
-        is_paced: goal == Goal::Pace,
-        io_per_s,
-        db_read_ms: measured.read_ms,
-        log_write_ms: measured.log_ms,
-        page_fault_stalls_per_s: measured.stalls_per_s,
-        outcome: outcome.to_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -449,37 +403,5 @@ mod tests {
         let waited = operation(Span::millis(3), service);
         assert!(near(late(&waited, FAST), 3.0));
         assert!(near(late(&waited, Span::millis(200)), 1.5));
-    }
-
-    #[test]
-    fn storage_that_does_more_without_a_pace_is_not_blamed() {
-        let found = |io_per_s| Search::Found {
-            sessions: 19,
-            io_per_s,
-        };
-        let said = |why, most| refusal(why, 2_400.0, Some(&found(most)));
-        for why in [Why::Pace, Why::Limits, Why::Unsteady] {
-            let (text, is_contradictory) = said(why, 18_735.0);
-            assert!(is_contradictory, "{text}");
-            assert!(
-                text.starts_with("no trial paced at 2,400 I/Os per second passed, but 19 sessions without a pace pass at 18,735: "),
-                "{text}"
-            );
-        }
-        assert_eq!(
-            said(Why::Pace, 1_900.0),
-            (
-                "no number of sessions keeps 2,400 I/Os per second; the most that passes is 1,900 with 19 sessions".to_owned(),
-                false
-            )
-        );
-        assert!(refusal(Why::Unsteady, 0.0, None).1);
-        assert_eq!(
-            refusal(Why::Limits, 0.0, None),
-            (
-                "even the fewest sessions are above a limit".to_owned(),
-                false
-            )
-        );
     }
 }

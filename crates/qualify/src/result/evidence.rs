@@ -2,13 +2,14 @@
 
 use brunt_ese::meter::Meters;
 use brunt_report::host_counters;
+use brunt_report::result::World;
 use brunt_stats::{Meter, Percentile};
 use brunt_units::{ByteSize, Span};
 
 use super::{Assembly, Surroundings};
 use crate::rules::device::VolumeReads;
 use crate::rules::tester::Tester;
-use crate::rules::{Evidence, StreamLatency, Unjudged};
+use crate::rules::{Evidence, SessionsUse, StreamLatency, Unjudged};
 
 impl Assembly<'_> {
     pub(super) fn evidence(&self, surroundings: &Surroundings) -> Evidence {
@@ -46,6 +47,9 @@ impl Assembly<'_> {
             achieved_io_per_s: collected.and_then(|_| per_second(io.sum())),
             target: run.target,
             tuning: run.tuning.clone(),
+            sessions: self.sessions(),
+            busiest: surroundings.busiest.clone(),
+            is_predicted: surroundings.world == World::Virtual,
             samples: collected.map_or_else(Vec::new, |c| c.samples.clone()),
             read_tails: self.tails(plan.databases().map(|d| &d.name), reads_of(meters)),
             log_tails: self.tails(plan.instances.iter().map(|i| &i.name), logs_of(meters)),
@@ -72,6 +76,19 @@ impl Assembly<'_> {
         }
     }
 
+    /// What sessions did with their time.
+    fn sessions(&self) -> Option<SessionsUse> {
+        self.run.collected.as_ref()?;
+        let whole = f64::from(self.run.sessions) * self.length.as_seconds();
+        let operations = self.run.operation_latencies().from_actual_start;
+        // The computing comes after the end of an operation.
+        let each = operations.mean()?.as_seconds() + self.plan.load.cost.as_seconds();
+        (whole > 0.0).then(|| SessionsUse {
+            count: self.run.sessions,
+            busy: (each * operations.count() as f64 / whole).min(1.0),
+        })
+    }
+
     /// What the program and its machine report about themselves.
     fn tester(&self, surroundings: &Surroundings) -> Tester {
         let mean = |name: &str| {
@@ -81,6 +98,7 @@ impl Assembly<'_> {
         Tester {
             delay_p99: self.run.delays.percentile(Percentile::P99),
             busy_percent: mean(host_counters::OWN_PROCESSOR),
+            host_percent: mean(host_counters::PROCESSOR),
             steal_percent: mean(host_counters::STEAL),
             throttled_percent: mean(host_counters::THROTTLED),
         }

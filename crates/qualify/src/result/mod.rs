@@ -14,7 +14,7 @@ pub use setup::timestamp;
 use brunt_ese::meter::Meters;
 use brunt_report::host_counters::{DELAY, PAGE_FAULT_STALLS, in_order};
 use brunt_report::result::{
-    Backend, Details, Durability, HostCounter, InjectedFault, Integrity, Machine, Origin,
+    Backend, BusyPart, Details, Durability, HostCounter, InjectedFault, Integrity, Machine, Origin,
     RunResult, SCHEMA, Server, ServerDetails, Storage, Volume, World,
 };
 use brunt_stats::Percentile;
@@ -23,7 +23,9 @@ use brunt_units::{ByteSize, Span, Time};
 use crate::kinds::{backups, recoveries};
 use crate::phases::test_run::TestRun;
 use crate::plan::Plan;
-use crate::rules::{Evidence, RecordsVerified, integrity, judge, sentence, verdict};
+use crate::rules::{
+    Ending, Evidence, RecordsVerified, bottleneck, integrity, judge, sentence, verdict,
+};
 use crate::sampling::distributions;
 use crate::truth::oracle::Findings;
 use qualifies::{Circumstances, obstacles, unproven};
@@ -37,6 +39,8 @@ pub struct Surroundings {
     pub machine: Machine,
     /// Counters of the machine during the collection, apart from those of the engine.
     pub host: Vec<HostCounter>,
+    /// The busiest part of the storage during the collection, where it is known.
+    pub busiest: Option<BusyPart>,
     /// How I/O was submitted; its volumes are filled from [`Surroundings::volumes`].
     pub backend: Backend,
     /// The file systems, and what is on each.
@@ -119,6 +123,11 @@ impl Assembly<'_> {
         let evidence = self.evidence(surroundings);
         let rules = judge(plan.kind, &evidence, &plan.limits);
         let verdict = verdict(&run.ending, &rules);
+        let bottleneck = match run.ending {
+            Ending::Complete => bottleneck(&rules, &evidence),
+            _ => None,
+        };
+        let sentence = sentence(&run.ending, &rules, &evidence, bottleneck.as_ref());
         let mut reasons = obstacles(&self.circumstances(surroundings, &evidence));
         reasons.extend(unproven(verdict, &rules));
         RunResult {
@@ -134,6 +143,7 @@ impl Assembly<'_> {
                 test: plan.kind.word().to_owned(),
                 achieved_iops: evidence.achieved_io_per_s,
                 target_iops: run.target.map(|target| target.io_per_s),
+                bottlenecks: bottleneck.into_iter().collect(),
                 database_bytes_initial: known(&run.initial),
                 database_bytes_final: known(&run.last),
                 database_files: plan.databases().count() as u64,
@@ -141,7 +151,7 @@ impl Assembly<'_> {
                 faults: self.faults(),
                 servers: vec![self.server(surroundings)],
                 details: Details {
-                    sentence: sentence(&run.ending, &rules, &evidence),
+                    sentence,
                     setup: self.setup(),
                     tuning: run.tuning.clone(),
                     distributions: distributions(self.meters, &run.operation_latencies()),

@@ -1,9 +1,10 @@
 //! Measurements, as input of the rules.
 
-use brunt_report::result::{Rule, Sample, Tuning};
+use brunt_report::result::{BusyPart, Rule, Sample, Tuning};
 use brunt_units::Span;
 
 use super::RuleId;
+use super::bottleneck::SessionsUse;
 use super::device::VolumeReads;
 use super::tester::Tester;
 use crate::goal::Target;
@@ -106,6 +107,12 @@ pub struct Evidence {
     pub achieved_io_per_s: Option<f64>,
     /// The rate to reach.
     pub target: Option<Target>,
+    /// What sessions did with their time; `None` without a collection.
+    pub sessions: Option<SessionsUse>,
+    /// The busiest part of the storage, where it is known.
+    pub busiest: Option<BusyPart>,
+    /// Whether the storage is a model.
+    pub is_predicted: bool,
     /// The server over time.
     pub samples: Vec<Sample>,
     /// 99.9th percentile of database reads, by database.

@@ -7,6 +7,7 @@
 //! fails: it is listed as *not measured*.
 
 mod batch_means;
+mod bottleneck;
 pub mod device;
 mod evidence;
 mod explain;
@@ -18,6 +19,7 @@ mod tail;
 pub mod tester;
 mod verdict;
 
+pub use bottleneck::{SessionsUse, bottleneck};
 pub use evidence::{
     Done, Evidence, FilesVerified, RecordsVerified, Samples, StreamLatency, Unjudged,
 };
@@ -170,7 +172,7 @@ mod tests {
         let evidence = Evidence::default();
         let rules = judge(TestKind::Performance, &evidence, &limits());
         assert_eq!(verdict(&Ending::Complete, &rules), Verdict::Inconclusive);
-        let said = verdict::sentence(&Ending::Complete, &rules, &evidence);
+        let said = verdict::sentence(&Ending::Complete, &rules, &evidence, None);
         assert!(
             said.contains("no I/O to measure for database read, average and log write, average"),
             "{said}"

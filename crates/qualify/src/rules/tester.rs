@@ -17,7 +17,7 @@ use brunt_units::Span;
 use super::RuleId;
 
 const DELAY: Span = Span::millis(1);
-const BUSY_PERCENT: f64 = 90.0;
+pub(super) const BUSY_PERCENT: f64 = 90.0;
 const STEAL_PERCENT: f64 = 5.0;
 const THROTTLED_PERCENT: f64 = 1.0;
 
@@ -28,6 +28,8 @@ pub struct Tester {
     pub delay_p99: Option<Span>,
     /// Processor time of the thread that drives everything, in percent of a core.
     pub busy_percent: Option<f64>,
+    /// Processor time in use by anything, in percent of the machine. No rule of its own: it explains the others.
+    pub host_percent: Option<f64>,
     /// Processor time taken by other machines on the same host, in percent.
     pub steal_percent: Option<f64>,
     /// Time for which a limit on processor time kept the program from running, in percent.
@@ -88,6 +90,7 @@ mod tests {
     const GOOD: Tester = Tester {
         delay_p99: Some(DELAY),
         busy_percent: Some(90.0),
+        host_percent: None,
         steal_percent: Some(5.0),
         throttled_percent: Some(1.0),
     };
@@ -103,6 +106,7 @@ mod tests {
         let bad = Tester {
             delay_p99: Some(Span(DELAY.0 + 1)),
             busy_percent: Some(90.1),
+            host_percent: None,
             steal_percent: Some(5.1),
             throttled_percent: Some(1.1),
         };

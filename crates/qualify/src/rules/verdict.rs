@@ -4,7 +4,7 @@
 
 use brunt_report::decimals;
 use brunt_report::grouped;
-use brunt_report::result::{Direction, Group, Outcome, Rule, Verdict};
+use brunt_report::result::{Bottleneck, Direction, Group, Outcome, Rule, Verdict};
 
 use super::{Evidence, RuleId};
 
@@ -56,7 +56,14 @@ fn without_io(rules: &[Rule]) -> Vec<&str> {
 }
 
 /// The verdict in one plain sentence.
-pub fn sentence(ending: &Ending, rules: &[Rule], evidence: &Evidence) -> String {
+///
+/// `bottleneck` says why a rate was missed.
+pub fn sentence(
+    ending: &Ending,
+    rules: &[Rule],
+    evidence: &Evidence,
+    bottleneck: Option<&Bottleneck>,
+) -> String {
     let achieved = evidence.achieved_io_per_s;
     let rate = achieved.map_or("no I/O was measured".to_owned(), rate);
     match (ending, verdict(ending, rules)) {
@@ -70,11 +77,14 @@ pub fn sentence(ending: &Ending, rules: &[Rule], evidence: &Evidence) -> String 
             format!("The test says nothing about this storage: {why}.")
         }
         (Ending::Complete, Verdict::Fail) => {
-            let failed = failures(rules);
-            match achieved {
-                Some(_) => format!("This storage does not hold at {rate}: {failed}."),
-                None => format!("This storage does not hold: {failed}."),
-            }
+            let failed = match (missed(rules, evidence), achieved) {
+                (Some(missed), _) => missed,
+                (None, Some(_)) => {
+                    format!("This storage does not hold at {rate}: {}.", failures(rules))
+                }
+                (None, None) => format!("This storage does not hold: {}.", failures(rules)),
+            };
+            because(failed, "", bottleneck)
         }
         (Ending::Complete, Verdict::Invalid) => format!(
             "The test is invalid ({rate}): something else than this storage was measured: {}.",
@@ -86,9 +96,36 @@ pub fn sentence(ending: &Ending, rules: &[Rule], evidence: &Evidence) -> String 
             without_io(rules).join(" and ")
         ),
         (Ending::Complete, _) => match achieved {
-            Some(achieved) if evidence.done.is_empty() => held(achieved, rules, evidence),
+            Some(achieved) if evidence.done.is_empty() => because(
+                held(achieved, rules, evidence),
+                "The headroom was not shown. ",
+                bottleneck,
+            ),
             _ => done(rules, evidence),
         },
+    }
+}
+
+/// The sentence of a test that missed its target and nothing else.
+fn missed(rules: &[Rule], evidence: &Evidence) -> Option<String> {
+    let mut failed = rules.iter().filter(|rule| rule.outcome == Outcome::Failed);
+    let only = failed.next().filter(|rule| RuleId::AchievedIo.is(rule))?;
+    let (target, achieved) = evidence.target.zip(only.measured)?;
+    failed.next().is_none().then(|| {
+        format!(
+            "Target missed: {} of {} transactional I/Os per second (at least {} needed).",
+            decimals(achieved),
+            decimals(target.io_per_s),
+            decimals(only.limit.unwrap_or_default()),
+        )
+    })
+}
+
+/// `sentence`, and why a rate was missed.
+fn because(sentence: String, missed: &str, bottleneck: Option<&Bottleneck>) -> String {
+    match bottleneck {
+        Some(why) => format!("{sentence} {missed}{}", why.sentence),
+        None => sentence,
     }
 }
 
@@ -220,7 +257,7 @@ mod tests {
         assert_eq!(verdict(&Ending::Stopped, &rules), Verdict::Interrupted);
         let broken = Ending::Broken("the disk went away".to_owned());
         assert_eq!(verdict(&broken, &rules), Verdict::Fail);
-        let said = sentence(&Ending::Complete, &rules, &evidence);
+        let said = sentence(&Ending::Complete, &rules, &evidence, None);
         assert_eq!(
             said,
             "This storage does not hold at 480 transactional I/Os per second: I/O errors 3 (limit 0)."
@@ -230,7 +267,7 @@ mod tests {
         let slow = judged(&evidence);
         assert_eq!(verdict(&Ending::Complete, &slow), Verdict::Fail);
         assert_eq!(verdict(&broken, &slow), Verdict::Error);
-        assert!(sentence(&broken, &rules, &evidence).contains("the disk went away"));
+        assert!(sentence(&broken, &rules, &evidence, None).contains("the disk went away"));
     }
 
     #[test]
@@ -258,7 +295,7 @@ mod tests {
         }];
         let rules = judged(&evidence);
         assert_eq!(verdict(&Ending::Complete, &rules), Verdict::Invalid);
-        let said = sentence(&Ending::Complete, &rules, &evidence);
+        let said = sentence(&Ending::Complete, &rules, &evidence, None);
         assert_eq!(
             said,
             "The test is invalid (480 transactional I/Os per second): something else than this storage was measured: \
@@ -269,7 +306,8 @@ mod tests {
     #[test]
     fn a_pass_says_what_was_carried_and_what_would_give_way_first() {
         let mut evidence = evidence();
-        let said = |evidence: &Evidence| sentence(&Ending::Complete, &judged(evidence), evidence);
+        let said =
+            |evidence: &Evidence| sentence(&Ending::Complete, &judged(evidence), evidence, None);
         assert_eq!(
             said(&evidence),
             "This storage held every limit at 480 transactional I/Os per second, 20.0 % above the target. \
@@ -301,7 +339,7 @@ mod tests {
         let said = |evidence: Evidence| {
             let limits = Limits::of(Version::Exchange2013.profile(), TestKind::DatabaseBackup);
             let rules = judge(TestKind::DatabaseBackup, &evidence, &limits);
-            sentence(&Ending::Complete, &rules, &evidence)
+            sentence(&Ending::Complete, &rules, &evidence, None)
         };
         assert_eq!(
             said(evidence(Some(RecordsVerified {

@@ -10,7 +10,7 @@ use brunt_qualify::plan::{Limits, Plan};
 use brunt_qualify::progress::News;
 use brunt_qualify::rules::{Ending, RuleId};
 use brunt_qualify::truth::oracle::Findings;
-use brunt_report::result::{Outcome, Verdict};
+use brunt_report::result::{BusyPart, Limiting, Outcome, Verdict};
 use brunt_units::{ByteSize, Span, Time};
 use brunt_workload::profile::Version;
 use brunt_world::fault::{Fault, FaultKind};
@@ -342,10 +342,23 @@ fn a_target_is_kept_or_missed() {
     // The databases are rewritten once a minute, and cost less afterwards: the pace lags behind.
     assert!((225.0..255.0).contains(&achieved), "{achieved} for 240");
     assert_eq!(outcome(&kept, RuleId::AchievedHeadroom), Outcome::Ok);
+    assert_eq!(kept.storage.bottlenecks, []);
     let plan = with(20_000.0);
-    let missed = Small::new(1).run(&plan).result(&plan);
+    let missed = Small::new(1).run(&plan).result_on(&plan, |surroundings| {
+        surroundings.busiest = Some(BusyPart {
+            part: "vda".to_owned(),
+            busy: 0.31,
+        });
+    });
     fails(&missed, RuleId::AchievedIo, Outcome::Failed);
     assert_eq!(missed.verdict, Verdict::Fail);
+    let [why] = missed.storage.bottlenecks.as_slice() else {
+        panic!("{:?}", missed.storage.bottlenecks);
+    };
+    assert_eq!(why.limit, Limiting::Sessions, "{}", why.sentence);
+    let sentence = &missed.storage.details.sentence;
+    assert!(sentence.starts_with("Target missed: "), "{sentence}");
+    assert!(sentence.contains(" 16 sessions at "), "{sentence}");
 }
 
 #[test]

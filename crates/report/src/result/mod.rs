@@ -19,6 +19,7 @@
 //! new number. Names end in their unit. A value that was not measured is `null`, never zero; a part that did not take place is an
 //! empty list.
 
+mod bottleneck;
 mod details;
 mod environment;
 mod groups;
@@ -38,6 +39,7 @@ mod v1;
 mod verdict;
 mod verification;
 
+pub use bottleneck::{Bottleneck, BusyPart, Limiting};
 pub use details::Details;
 pub use environment::{Backend, Device, Durability, Machine, Origin, Volume, WriteCache};
 pub use groups::RuleGroup;

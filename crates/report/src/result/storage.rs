@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Details, InjectedFault, Integrity, Server};
+use super::{Bottleneck, Details, InjectedFault, Integrity, Server};
 
 /// A test of storage.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -15,6 +15,9 @@ pub struct Storage {
     pub achieved_iops: Option<f64>,
     /// The target; null without one.
     pub target_iops: Option<f64>,
+    /// Why servers missed the target or its headroom; empty when none did.
+    #[serde(default)]
+    pub bottlenecks: Vec<Bottleneck>,
     /// Size of all database files before the test.
     pub database_bytes_initial: Option<u64>,
     /// Size of all database files after the test.

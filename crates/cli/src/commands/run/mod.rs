@@ -32,7 +32,9 @@ use brunt_qualify::error::RunError;
 use brunt_qualify::plan::Plan;
 use brunt_qualify::progress::{Listener, News, Stop};
 use brunt_qualify::result::{Surroundings, foreseen, result, unfinished};
-use brunt_report::{FolderError, ReadError, Run, RunFolder, RunResult, Timestamp, report_html};
+use brunt_report::{
+    FolderError, ReadError, Run, RunFolder, RunResult, Timestamp, host_counters, report_html,
+};
 use brunt_world_real::{RealWorld, StartError};
 
 use crate::closing::closing;
@@ -217,8 +219,10 @@ fn test(
         Err(error) => matches!(error, RunError::Hung(_)),
     };
     let result = run.map(|run| {
+        let host = watch.machine();
         let surroundings = Surroundings {
-            host: watch.machine(),
+            busiest: host_counters::busiest(&host),
+            host,
             ..around(&watch.device_counts(), &real)
         };
         let result = result(&plan, &run, &surroundings);

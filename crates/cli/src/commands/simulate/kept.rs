@@ -144,6 +144,7 @@ impl CurvePoint {
                 value["log_write_ms"] = json!(headline.log.ms);
                 value["drives_busy"] = json!(headline.utilisation);
                 value["failed"] = json!(judged.failed);
+                value["bottlenecks"] = json!(judged.bottlenecks);
             }
             Tried::Refused(refusal) => value["refused"] = json!(refusal.what()),
         }

@@ -1,8 +1,9 @@
 //! `--until-fail`: what is said of the largest number of mailboxes for which every rule holds, and of what ends it.
 
-use brunt_lab::Tried;
 use brunt_lab::search::{Found, MAILBOXES};
-use brunt_report::result::Verdict;
+use brunt_lab::{Judged, Tried};
+use brunt_qualify::rules::RuleId;
+use brunt_report::result::{Bottleneck, Limiting, Rule, Verdict};
 use brunt_report::{counted, grouped};
 use serde_json::json;
 
@@ -20,6 +21,7 @@ pub(super) fn curve(found: Found, servers: u64) -> Curve {
         "servers": servers,
         "fails_from": fails.map(|(count, _)| count),
         "limit": fails.map(|(_, tried)| match tried {
+            Tried::Simulated(judged) if is_sessions(judged) => "sessions",
             Tried::Simulated(judged) if judged.verdict == Verdict::Fail => "rules",
             Tried::Simulated(judged) => judged.verdict.word(),
             Tried::Refused(refusal) if refusal.is_for_room() => "room",
@@ -50,15 +52,19 @@ fn sentence(found: &Found, servers: u64) -> String {
         };
     };
     let is_room = matches!(tried, Tried::Refused(refusal) if refusal.is_for_room());
+    let limit = match tried {
+        Tried::Simulated(judged) if is_sessions(judged) => ": sessions are the limit, not storage",
+        _ => "",
+    };
     let fails = grouped(fails);
     let answer = match (found.passes(), is_room) {
         (Some(passes), true) => format!(
             "{}, {fails} do not fit: room is the limit, not speed",
             pass(passes, servers)
         ),
-        (Some(passes), false) => format!("{}, {fails} do not", pass(passes, servers)),
+        (Some(passes), false) => format!("{}, {fails} do not{limit}", pass(passes, servers)),
         (None, true) => format!("no number of mailboxes passes; {fails} do not fit"),
-        (None, false) => format!("no number of mailboxes passes, and {fails} do not"),
+        (None, false) => format!("no number of mailboxes passes, and {fails} do not{limit}"),
     };
     let why = match tried {
         Tried::Refused(refusal) => vec![refusal.what().to_owned()],
@@ -71,11 +77,27 @@ fn sentence(found: &Found, servers: u64) -> String {
             let named = failed.iter().take(RULES_MAX);
             let named = named.map(|rule| rule.against_limit());
             let more = (more > 0).then(|| format!("and {}", counted(more as u64, "more rule")));
-            named.chain(more).collect()
+            let has_failed =
+                |why: &&Bottleneck| failed.iter().any(|rule| rule.server == why.server);
+            let why = judged.bottlenecks.iter().filter(has_failed);
+            named
+                .chain(more)
+                .chain(why.map(Bottleneck::heading))
+                .collect()
         }
     };
     let why: String = why.iter().map(|line| format!("\n  {line}")).collect();
     answer + &why
+}
+
+/// Whether it failed because every server missed its target for want of sessions, and for nothing else.
+fn is_sessions(judged: &Judged) -> bool {
+    let is_sessions = |why: &Bottleneck| why.limit == Limiting::Sessions;
+    let is_rate = |rule: &Rule| RuleId::AchievedIo.is(rule);
+    judged.verdict == Verdict::Fail
+        && judged.failed.iter().all(is_rate)
+        && judged.bottlenecks.iter().all(is_sessions)
+        && !judged.bottlenecks.is_empty()
 }
 
 /// `2,842 mailboxes per server pass (5,684 on 2 servers)`.
@@ -95,9 +117,7 @@ fn pass(count: u64, servers: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use brunt_lab::{Headline, Judged};
-    use brunt_qualify::rules::RuleId;
-    use brunt_report::result::Rule;
+    use brunt_lab::Headline;
     use brunt_scenario::Place;
 
     use super::*;
@@ -121,6 +141,7 @@ mod tests {
             verdict,
             sentence: "DB1 has outgrown its reserve.".to_owned(),
             failed,
+            bottlenecks: Vec::new(),
         }))
     }
 
@@ -159,6 +180,48 @@ mod tests {
             curve
                 .words()
                 .contains("fail: B: log write, average: 10.5 ms")
+        );
+    }
+
+    #[test]
+    fn too_few_sessions_are_no_limit_of_the_storage() {
+        let why = Bottleneck {
+            server: Some("A".to_owned()),
+            limit: Limiting::Sessions,
+            sentence: "4 sessions can ask for about 820".to_owned(),
+            busiest: None,
+        };
+        let rule = Rule {
+            server: Some("A".to_owned()),
+            ..Rule::at_least(RuleId::AchievedIo, "/s", 950.0, Some(815.0))
+        };
+        let of = |limit| {
+            let why = Bottleneck {
+                limit,
+                ..why.clone()
+            };
+            let judged = Judged {
+                headline: Headline::default(),
+                verdict: Verdict::Fail,
+                sentence: String::new(),
+                failed: vec![rule.clone()],
+                bottlenecks: vec![why],
+            };
+            let tried = Tried::Simulated(Box::new(judged));
+            let curve = curve(found([(40, simulated(&[])), (41, tried)]), 1);
+            (curve.sentence, curve.found["limit"].clone())
+        };
+        let why = "\n  A: achieved database I/O: 815 /s (minimum 950 /s)\n  A: 4 sessions can ask for about 820";
+        assert_eq!(
+            of(Limiting::Sessions),
+            (
+                format!("40 mailboxes pass, 41 do not: sessions are the limit, not storage{why}"),
+                json!("sessions")
+            )
+        );
+        assert_eq!(
+            of(Limiting::Storage),
+            (format!("40 mailboxes pass, 41 do not{why}"), json!("rules"))
         );
     }
 

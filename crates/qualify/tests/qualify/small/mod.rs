@@ -217,6 +217,7 @@ impl Left {
         let mut surroundings = Surroundings {
             world: result::World::Virtual,
             host: Vec::new(),
+            busiest: None,
             machine: Machine {
                 name: "virtual".to_owned(),
                 operating_system: String::new(),

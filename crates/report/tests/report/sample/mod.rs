@@ -46,6 +46,7 @@ pub(crate) fn run(passes: bool) -> Run {
             test: "performance".to_owned(),
             achieved_iops: Some(server.transactional_per_s(length)),
             target_iops: Some(TARGET),
+            bottlenecks: Vec::new(),
             database_bytes_initial: Some(2 << 35),
             database_bytes_final: Some((2 << 35) + (41 << 20)),
             database_files: 2,
