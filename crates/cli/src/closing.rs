@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use brunt_qualify::kinds::TestKind;
-use brunt_report::result::{Outcome, Rule, RuleGroup, RunResult, Verdict};
+use brunt_report::result::{Outcome, Rule, RuleGroup, RunResult, Verdict, World};
 use brunt_report::{Column, Row, Table, decimals, grouped, one_line};
 
 use crate::output::{Output, Tone};
@@ -17,7 +17,21 @@ pub fn closing(result: &RunResult, folder: &Path, output: &Output) -> String {
     let text = summary(result, &folder.join("report.html"), output);
     let scenario = folder.join("scenario.toml");
     let again = format!("{:14}brunt run {}", "again", scenario.display());
-    format!("{text}\n{again}{}", verdict_again(result, output))
+    let resume = resume(result, folder);
+    format!("{text}\n{again}{resume}{}", verdict_again(result, output))
+}
+
+/// How to carry on the run in `folder`; nothing if that cannot be done.
+pub fn resume(result: &RunResult, folder: &Path) -> String {
+    let kind = TestKind::named(&result.storage.test);
+    let can_be = result.verdict == Verdict::Interrupted
+        && result.world == World::Real
+        && result.times.collection_s > 0.0
+        && kind.is_some_and(TestKind::has_limits);
+    match can_be {
+        true => format!("\n{:14}brunt run --resume {}", "carry on", folder.display()),
+        false => String::new(),
+    }
 }
 
 /// The verdict for the end of a text that began with it; nothing when the text is short.

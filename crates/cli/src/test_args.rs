@@ -24,6 +24,7 @@ Examples:
   brunt run my-storage.toml --tune               how many sessions does it take?
   brunt run my-storage.toml --set profile.cache_max=64MiB --out /var/tmp/runs
   brunt run my-storage.toml --json | jq .verdict
+  brunt run --resume runs/2026-11-21-181503-mail    carry on a run that was killed
 
 Ctrl-C ends a run in order, with a report; a second Ctrl-C, at least a second later, kills it.")]
 pub struct TestArgs {
@@ -70,6 +71,10 @@ pub struct TestArgs {
     #[arg(long, conflicts_with = "json")]
     pub check: bool,
 
+    /// Carry on an interrupted performance or stress test; the result does not qualify
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["scenario", "duration", "seed", "sessions", "tune", "strict_tail", "new", "check", "set"])]
+    pub resume: Option<PathBuf>,
+
     /// Override a value of the scenario, such as profile.cache_max=64MiB; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
@@ -112,7 +117,8 @@ impl TestArgs {
     }
 
     fn document(&self, working_folder: &Path) -> Result<Document, Refusal> {
-        let Some(path) = &self.scenario else {
+        let resumed = self.resume.as_ref().map(|run| run.join("scenario.toml"));
+        let Some(path) = resumed.as_ref().or(self.scenario.as_ref()) else {
             return Document::new("demo.toml (built in)", DEMO, working_folder);
         };
         let source = Source::read(path, working_folder).map_err(|error| unread(path, &error))?;

@@ -254,8 +254,8 @@ impl Drop for Victim {
 ///
 /// A machine under load may starve a sample, in which no page is read, or hold the recorder up at a sync: so rows are waited for,
 /// not a time, and the test is far longer than they should take.
-fn recorded(home: &Path) -> (Victim, PathBuf) {
-    let child = run(home, &["--duration=40s"])
+fn recorded(home: &Path, duration: &str, samples: usize) -> (Victim, PathBuf) {
+    let child = run(home, &["--duration", duration])
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
@@ -270,7 +270,7 @@ fn recorded(home: &Path) -> (Victim, PathBuf) {
         };
         let table = fs::read_to_string(folder.join("counters.csv")).unwrap_or_default();
         // What a sample has of a file follows in the latency log, before the next sample is begun.
-        if table.matches(",DB2.read,").count() >= 2 {
+        if table.matches(",DB2.read,").count() >= samples {
             return (victim, folder);
         }
     }
@@ -280,7 +280,7 @@ fn recorded(home: &Path) -> (Victim, PathBuf) {
 fn a_run_that_was_killed_has_a_report_of_what_there_was() {
     let home = TempDir::new().unwrap();
     init(home.path());
-    let (victim, folder) = recorded(home.path());
+    let (victim, folder) = recorded(home.path(), "40s", 2);
     drop(victim);
     let report = brunt(home.path())
         .args(["report", "--json"])
@@ -307,6 +307,94 @@ fn a_run_that_was_killed_has_a_report_of_what_there_was() {
     let html = fs::read_to_string(folder.join("report.html")).unwrap();
     assert!(html.contains(">INTERRUPTED<") && html.contains("<svg"));
     assert!(html.contains("Collection starts"), "the test log is there");
+}
+
+/// Rows of a stream in `counters.csv`: begin, length and count.
+fn rows(folder: &Path, stream: &str) -> Vec<(f64, f64, f64)> {
+    let table = fs::read_to_string(folder.join("counters.csv")).unwrap();
+    let rows = table
+        .lines()
+        .map(|line| line.split(',').collect::<Vec<_>>());
+    let rows = rows.filter(|row| row.get(2) == Some(&stream));
+    let number = |text: &str| text.parse::<f64>().unwrap();
+    rows.map(|row| (number(row[0]), number(row[1]), number(row[3])))
+        .collect()
+}
+
+#[test]
+fn a_run_that_was_killed_can_be_carried_on_to_its_verdict() {
+    let home = TempDir::new().unwrap();
+    init(home.path());
+    let (victim, killed) = recorded(home.path(), "15s", 4);
+    drop(victim);
+    let resume = |run: &Path, more: &[&str]| {
+        let mut command = brunt(home.path());
+        command.arg("run").arg("--resume").arg(run).args(more);
+        command.output().unwrap()
+    };
+    let output = resume(&killed, &["--json", "--out", "on"]);
+    let result = json(&output.stdout);
+    keeps_to_the_schema(&result);
+    assert!(
+        ["pass", "fail"].contains(&result["verdict"].as_str().unwrap()),
+        "{}",
+        said(&output)
+    );
+    let reasons = result["reasons"].as_array().unwrap();
+    let named = |reason: &Value| reason.as_str().unwrap().contains("carried on");
+    assert!(reasons.iter().any(named), "{reasons:?}");
+    let rule = |id: &str| {
+        let mut rules = result["rules"].as_array().unwrap().iter();
+        rules.find(|rule| rule["id"] == id).unwrap().clone()
+    };
+    for id in [
+        "pages-verified",
+        "records-verified",
+        "database-read-average",
+        "tail-operation",
+    ] {
+        assert_ne!(rule(id)["outcome"], "not measured", "{id}");
+    }
+
+    let folder = fs::read_dir(home.path().join("on")).unwrap().next();
+    let folder = folder.unwrap().unwrap().path();
+    let whole = rows(&folder, "database-read");
+    let before = rows(&killed, "database-read");
+    assert_eq!(whole[0], before[0], "it begins with what was recorded");
+    let gapless = |pair: &[(f64, f64, f64)]| (pair[0].0 + pair[0].1 - pair[1].0).abs() < 0.01;
+    assert!(whole.windows(2).all(gapless), "{whole:?}");
+    let collected = result["times"]["collection_s"].as_f64().unwrap();
+    let in_table: f64 = whole.iter().map(|row| row.1).sum();
+    assert!((collected - in_table).abs() < 0.1, "{collected} {in_table}");
+    assert!(collected > 14.9, "{collected}");
+    let instance = &result["storage"]["servers"][0]["instances"][0];
+    let reads = &instance["details"]["databases"][0]["reads"]["count"];
+    let counted: f64 = rows(&folder, "DB1.read").iter().map(|row| row.2).sum();
+    assert_eq!(reads.as_f64(), Some(counted));
+    let operations: f64 = rows(&folder, "Instance-1.operation")
+        .iter()
+        .map(|row| row.2)
+        .sum();
+    assert_eq!(instance["transactions"].as_f64(), Some(operations));
+
+    let again = resume(&folder, &[]);
+    assert_eq!(again.status.code(), Some(2));
+    assert!(
+        said(&again).contains("was not interrupted"),
+        "{}",
+        said(&again)
+    );
+    let clean = brunt(home.path())
+        .args(["clean", "my.toml", "--yes"])
+        .output();
+    assert!(clean.unwrap().status.success());
+    let gone = resume(&killed, &[]);
+    assert_eq!(gone.status.code(), Some(2));
+    assert!(
+        said(&gone).contains("is not there any more"),
+        "{}",
+        said(&gone)
+    );
 }
 
 #[test]
@@ -344,7 +432,7 @@ fn init_leaves_a_file_alone() {
 fn a_lost_terminal_stops_nothing_and_two_signals_at_once_are_one_wish() {
     let home = TempDir::new().unwrap();
     init(home.path());
-    let (mut victim, folder) = recorded(home.path());
+    let (mut victim, folder) = recorded(home.path(), "40s", 2);
     let pid = victim.0.id().to_string();
     let signal = |what: &[&str]| {
         let sent = Command::new("kill").args(what).status().unwrap();

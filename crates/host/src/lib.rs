@@ -14,6 +14,7 @@
 //! * [`surroundings`]: the machine, and the devices beneath the databases.
 //! * [`recorder`]: the tables of the run folder, written by a thread of its own; `machine` is what it sees of the machine.
 //! * [`test_log`]: the words of the test log.
+//! * [`interrupted`]: a run that was interrupted, to be carried on.
 //! * [`witness`]: the journal of commits for a test that kills the program.
 //!
 //! It prints nothing: the program hands in a listener, and an agent would, too.
@@ -22,6 +23,7 @@ pub mod advice;
 pub mod consent;
 pub mod folders;
 pub mod handles;
+pub mod interrupted;
 mod machine;
 pub mod plan;
 pub mod preflight;

@@ -20,7 +20,7 @@ use std::time::Duration;
 use brunt_qualify::progress::{NEWS_SCHEMA, NewsLine};
 use brunt_qualify::sampling::Recorded;
 use brunt_report::result::HostCounter;
-use brunt_report::{Counters, Event, FolderError, RunFolder};
+use brunt_report::{Counters, Earlier, Event, FolderError, RunFolder};
 use serde::Serialize;
 use serde_json::json;
 
@@ -55,7 +55,34 @@ impl Recorder {
     /// # Errors
     /// [`FolderError`] for the first that cannot be made.
     pub fn begin(folder: &RunFolder, devices: Vec<String>) -> Result<Self, FolderError> {
-        Self::start(folder, Some(devices))
+        Self::start(Files::create(folder)?, folder, Some(devices))
+    }
+
+    /// The same for a run that carries on `earlier`: the files begin with what that run recorded.
+    ///
+    /// # Errors
+    /// [`FolderError`] for the first file that cannot be made.
+    pub fn carry_on(
+        folder: &RunFolder,
+        devices: Vec<String>,
+        earlier: &Earlier,
+    ) -> Result<Self, FolderError> {
+        let mut files = Files::none(folder)?;
+        files.counters.append(&earlier.counters)?;
+        files.latencies.append(&earlier.latency_log)?;
+        for (table, text) in [
+            (&mut files.events, &earlier.events),
+            (&mut files.news, &earlier.news),
+        ] {
+            // A last line that was torn stays away.
+            let whole = text.rfind('\n').map_or(0, |end| end + 1);
+            table.append(&text.as_bytes()[..whole])?;
+        }
+        if earlier.news.is_empty() {
+            files.begin_news()?;
+        }
+        files.sync()?;
+        Self::start(files, folder, Some(devices))
     }
 
     /// The same for a test in virtual time, where this machine does not matter.
@@ -63,18 +90,14 @@ impl Recorder {
     /// # Errors
     /// [`FolderError`] for the first file that cannot be made.
     pub fn of_model(folder: &RunFolder) -> Result<Self, FolderError> {
-        Self::start(folder, None)
+        Self::start(Files::create(folder)?, folder, None)
     }
 
-    fn start(folder: &RunFolder, devices: Option<Vec<String>>) -> Result<Self, FolderError> {
-        let mut files = Files {
-            counters: Table::create(folder, "counters.csv")?,
-            latencies: Table::create(folder, "latency.hlog")?,
-            events: Table::create(folder, "events.log")?,
-            news: Table::create(folder, "news.jsonl")?,
-        };
-        files.counters.append(Counters::HEAD.as_bytes())?;
-        files.news.append_json(&json!({ "schema": NEWS_SCHEMA }))?;
+    fn start(
+        files: Files,
+        folder: &RunFolder,
+        devices: Option<Vec<String>>,
+    ) -> Result<Self, FolderError> {
         let (pieces, received) = mpsc::channel();
         let (ended, outcome) = mpsc::channel();
         let thread = thread::Builder::new().name("recorder".into());
@@ -205,6 +228,28 @@ struct Files {
 }
 
 impl Files {
+    /// Empty files.
+    fn none(folder: &RunFolder) -> Result<Self, FolderError> {
+        Ok(Self {
+            counters: Table::create(folder, "counters.csv")?,
+            latencies: Table::create(folder, "latency.hlog")?,
+            events: Table::create(folder, "events.log")?,
+            news: Table::create(folder, "news.jsonl")?,
+        })
+    }
+
+    /// Files with their heads.
+    fn create(folder: &RunFolder) -> Result<Self, FolderError> {
+        let mut files = Self::none(folder)?;
+        files.counters.append(Counters::HEAD.as_bytes())?;
+        files.begin_news()?;
+        Ok(files)
+    }
+
+    fn begin_news(&mut self) -> Result<(), FolderError> {
+        self.news.append_json(&json!({ "schema": NEWS_SCHEMA }))
+    }
+
     fn append_sample(&mut self, recorded: &Recorded, seen: &str) -> Result<(), FolderError> {
         self.counters.append(recorded.counters.as_bytes())?;
         self.counters.append(seen.as_bytes())?;

@@ -58,6 +58,7 @@ pub fn news(news: &News) -> Vec<String> {
     match news {
         News::Note { text: note } => vec![note.clone()],
         News::Databases { open, create } => vec![format!("Databases: {}", databases(open, create))],
+        News::Tuned { .. } => Vec::new(),
         News::Tried(trial) => vec![format!("Tuning: {trial}")],
         News::Created { total, took } => {
             vec![format!("Databases created: {total} in {}", seconds(*took))]

@@ -56,6 +56,9 @@ pub enum RunError {
     /// A file with a database's name is empty, so its origin is unknown. Nothing has been written.
     #[error("{}: is empty, so nothing says whether it was a database of brunt\n  if nobody needs it, remove it, and `--new` makes the databases anew", .0.display())]
     Empty(PathBuf),
+    /// A database of the run that is to be carried on is gone. Nothing has been written.
+    #[error("{}: is not there any more, so the run cannot be carried on\n  start a new one from its scenario", .0.display())]
+    NothingToCarryOn(PathBuf),
     /// A database of ours is shorter than the space it owns. Nothing has been written.
     #[error("{}: its end is missing: {found} are there of {owned}\n  `--new` makes it anew", path.display())]
     CutShort {

@@ -6,8 +6,10 @@
 //!
 //! The number of sessions for this may be found before the test: [`Tune`].
 
+use serde::{Deserialize, Serialize};
+
 /// A rate of database reads and writes that the storage must achieve.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Target {
     /// Database reads and writes per second, above zero.
     pub io_per_s: f64,

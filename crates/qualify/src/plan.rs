@@ -14,6 +14,7 @@ use brunt_ese::policy::checkpoint::Pacing;
 use brunt_ese::policy::preread::IN_FLIGHT;
 use brunt_ese::policy::scan::Throttle;
 pub use brunt_ese::twin::LogRecords;
+use brunt_report::Timestamp;
 use brunt_stats::SAMPLE_INTERVAL;
 use brunt_units::{ByteSize, PageSize, Span, Time};
 use brunt_workload::content::Shape;
@@ -85,6 +86,8 @@ pub struct Plan {
     pub instances: Vec<InstancePlan>,
     /// Injected faults, active once the databases are open; a test with faults never qualifies.
     pub faults: Vec<Fault>,
+    /// What an interrupted run has done of this test, if it carries one on.
+    pub carried: Option<Carried>,
     /// A witness of commits, in tests that kill the program.
     pub hearing: Hearing,
     /// Whether files are read after the test, and verified if they have content.
@@ -95,6 +98,17 @@ pub struct Plan {
     pub run: RunId,
     /// Milliseconds from the Unix epoch to the beginning of the world's clock.
     pub epoch_ms: u64,
+}
+
+/// The part of a collection that an interrupted run has done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Carried {
+    /// When that run began.
+    pub started: Timestamp,
+    /// When its collection began, on its clock.
+    pub begin: Time,
+    /// How much was collected.
+    pub length: Span,
 }
 
 /// What the twin leaves out of the engine: see [`brunt_ese::twin`].
@@ -332,6 +346,7 @@ impl Plan {
             array_cache: None,
             instances,
             faults: Vec::new(),
+            carried: None,
             hearing: Hearing::default(),
             read_files: true,
             renew: false,
@@ -358,6 +373,13 @@ impl Plan {
     /// The interval between samples: 15 s, or less if that would give fewer than ten.
     pub fn sample_interval(&self) -> Span {
         SAMPLE_INTERVAL.min(Span(self.duration.0.div_euclid(SAMPLES_MIN).max(1)))
+    }
+
+    /// Length of the collection that is still to be done: at least one sample.
+    pub fn to_collect(&self) -> Span {
+        let done = self.carried.map_or(Span::ZERO, |carried| carried.length);
+        let left = Span(self.duration.0.saturating_sub(done.0));
+        left.max(self.sample_interval())
     }
 
     /// Number of pages in the whole cache.

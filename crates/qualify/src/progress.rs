@@ -13,10 +13,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use brunt_report::Timestamp;
-use brunt_report::result::Trial;
+use brunt_report::result::{Trial, Tuning};
 use brunt_units::{ByteSize, Span, Time};
 use serde::{Deserialize, Serialize};
 
+use crate::goal::Target;
 use crate::phases::places::Kept;
 use crate::sampling::Recorded;
 
@@ -111,6 +112,15 @@ pub enum News {
     },
     /// A trial of tuning has ended.
     Tried(Trial),
+    /// Tuning has found what the test runs with.
+    Tuned {
+        /// Sessions of the test.
+        sessions: u32,
+        /// The rate to reach, if tuning has set one: a share of the maximum that it found.
+        target: Option<Target>,
+        /// How it was found.
+        tuning: Tuning,
+    },
     /// From now on everything counts.
     CollectionStarted,
     /// Databases are being read for a backup.
@@ -244,6 +254,7 @@ impl News {
             | Self::Dispatching
             | Self::WarmedUp { .. }
             | Self::Tried(_)
+            | Self::Tuned { .. }
             | Self::CollectionStarted
             | Self::BackedUp { .. }
             | Self::CollectionEnded
@@ -382,6 +393,14 @@ mod tests {
                 page_fault_stalls_per_s: 0.0,
                 outcome: "passes".to_owned(),
             }),
+            News::Tuned {
+                sessions: 19,
+                target: Some(Target {
+                    io_per_s: 1_900.5,
+                    headroom_percent: 0,
+                }),
+                tuning: Tuning::default(),
+            },
             News::CollectionStarted,
             News::BackingUp { done, total },
             News::BackedUp { total, took },

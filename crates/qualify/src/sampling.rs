@@ -10,7 +10,7 @@
 
 use std::collections::BTreeMap;
 
-use brunt_ese::meter::{MeterBoard, Meters};
+use brunt_ese::meter::{DatabaseMeters, LogMeters, MeterBoard, Meters};
 use brunt_report::Counters;
 use brunt_report::result::{Distribution, Flow, Sample};
 use brunt_report::streams::{
@@ -36,6 +36,8 @@ struct Whole {
 /// Closes intervals; see the [module](self).
 pub struct Sampler {
     begin: Time,
+    /// When the tables say that it began: earlier, if it carries an interrupted run on.
+    recorded_begin: Time,
     closed_at: Time,
     series: Series<Whole>,
     databases: Vec<Watched>,
@@ -55,7 +57,8 @@ struct Held {
     /// The number of samples between two writes.
     every: u64,
     samples: u64,
-    since: Time,
+    /// When the first of them began.
+    since: Option<Time>,
     streams: BTreeMap<String, Latencies>,
 }
 
@@ -107,10 +110,12 @@ impl Sampler {
             samples: Samples::default(),
         };
         let databases = plan.databases();
+        let carried = plan.carried;
         Self {
             begin: now,
+            recorded_begin: carried.map_or(now, |carried| carried.begin + carried.length),
             closed_at: now,
-            series: Series::new(now, plan.sample_interval(), plan.duration),
+            series: Series::new(now, plan.sample_interval(), plan.to_collect()),
             databases: databases
                 .map(|d| watched(&d.name, limits.read_sample))
                 .collect(),
@@ -120,9 +125,12 @@ impl Sampler {
                 .map(|i| watched(&i.name, limits.log_sample))
                 .collect(),
             operations: vec![OperationLatencies::default(); plan.instances.len()],
-            held: Held::new(plan, now),
+            held: Held::new(plan),
             counters: Counters::new(),
-            latency_log: LatencyLog::new(plan.epoch_ms.div_euclid(1000)),
+            latency_log: match carried {
+                Some(_) => LatencyLog::carried_on(),
+                None => LatencyLog::new(plan.epoch_ms.div_euclid(1000)),
+            },
         }
     }
 
@@ -151,14 +159,15 @@ impl Sampler {
         operations: &[OperationLatencies],
         cache_bytes: u64,
     ) -> Recorded {
-        let (begin, length) = (self.closed_at, now - self.closed_at);
+        let (begin, length) = self.interval(now);
         let whole = board.with(|meters| self.close_meters(now, meters, cache_bytes));
         self.add_operations(now, operations);
         let counters = &mut self.counters;
         counters.add_count(begin, length, PAGE_FAULT_STALLS, whole.stalls);
         counters.add_bytes(begin, length, CACHE, cache_bytes);
         self.series.close_interval(now, whole);
-        self.held.sample_ended(now, &mut self.latency_log);
+        self.held
+            .sample_ended((begin, length), &mut self.latency_log);
         self.closed_at = now;
         Recorded {
             begin,
@@ -168,8 +177,15 @@ impl Sampler {
         }
     }
 
+    /// The running interval as the tables name it, if it is closed at `now`.
+    fn interval(&self, now: Time) -> (Time, Span) {
+        let begin = self.recorded_begin + (self.closed_at - self.begin);
+        (begin, now - self.closed_at)
+    }
+
     fn close_meters(&mut self, now: Time, meters: &mut Meters, cache_bytes: u64) -> Whole {
-        let at = (self.closed_at, now - self.closed_at);
+        let since_begin = self.closed_at - self.begin;
+        let at = self.interval(now);
         let mut tables = Tables {
             at,
             counters: &mut self.counters,
@@ -181,38 +197,28 @@ impl Sampler {
             let name = &watched.stream;
             reads.add(&meters.reads);
             writes.add(&meters.writes);
-            let read = tables.close(name, "read", &mut meters.reads);
+            let streams = database_streams(meters);
+            let [read, write, ..] = streams.map(|(what, meter)| tables.close(name, what, meter));
             reads.bytes += read.bytes;
-            writes.bytes += tables.close(name, "write", &mut meters.writes).bytes;
-            for (what, meter) in [
-                ("maintenance", &mut meters.maintenance),
-                ("growth", &mut meters.growth),
-                ("sync", &mut meters.syncs),
-            ] {
-                tables.count(name, what, meter);
-            }
+            writes.bytes += write.bytes;
+            tables.count(name, "growth", &mut meters.growth);
+            tables.count(name, "sync", &mut meters.syncs);
             meters.growth_stalls.close_interval();
             meters.blank.close_interval();
             let stalls = meters.page_fault_stalls.close_interval();
             tables.count_events(name, PAGE_FAULT_STALLS, stalls);
-            watched.note(at.0 - self.begin, read.mean);
+            watched.samples.note(since_begin, read.mean, watched.limit);
         }
         for (meters, watched) in meters.logs.iter_mut().zip(&mut self.logs) {
             let name = &watched.stream;
             log_writes.add(&meters.writes);
-            let write = tables.close(name, "log-write", &mut meters.writes);
+            let streams = log_streams(meters);
+            let [write, ..] = streams.map(|(what, meter)| tables.close(name, what, meter));
             log_writes.bytes += write.bytes;
-            for (what, meter) in [
-                ("log-sync", &mut meters.syncs),
-                ("log-format", &mut meters.format),
-                ("log-roll", &mut meters.rolls),
-                ("log-roll-wait", &mut meters.roll_waits),
-                ("log-read", &mut meters.reads),
-                ("log-replication", &mut meters.replication),
-            ] {
-                tables.count(name, what, meter);
-            }
-            watched.note(at.0 - self.begin, write.mean);
+            tables.count(name, "log-sync", &mut meters.syncs);
+            tables.count(name, "log-roll", &mut meters.rolls);
+            tables.count(name, "log-roll-wait", &mut meters.roll_waits);
+            watched.samples.note(since_begin, write.mean, watched.limit);
         }
         for counter in [&mut meters.page_requests, &mut meters.page_hits] {
             counter.close_interval();
@@ -228,7 +234,7 @@ impl Sampler {
     }
 
     fn add_operations(&mut self, now: Time, operations: &[OperationLatencies]) {
-        let (begin, length) = (self.closed_at, now - self.closed_at);
+        let (begin, length) = self.interval(now);
         let mut all = OperationLatencies::default();
         let totals = self.operations.iter_mut().zip(&self.logs);
         for ((total, log), operations) in totals.zip(operations) {
@@ -280,8 +286,9 @@ impl Sampler {
 }
 
 impl Held {
-    fn new(plan: &Plan, now: Time) -> Self {
-        let streams = 2 * plan.databases().count() + 2 * plan.instances.len();
+    fn new(plan: &Plan) -> Self {
+        // Logs are read only for replication.
+        let streams = 3 * plan.databases().count() + 3 * plan.instances.len();
         let samples = plan.duration.0.div_ceil(plan.sample_interval().0);
         Self {
             every: samples
@@ -289,7 +296,7 @@ impl Held {
                 .div_ceil(HISTOGRAMS_MAX)
                 .max(1),
             samples: 0,
-            since: now,
+            since: None,
             streams: BTreeMap::new(),
         }
     }
@@ -303,32 +310,17 @@ impl Held {
         }
     }
 
-    fn sample_ended(&mut self, now: Time, log: &mut LatencyLog) {
+    fn sample_ended(&mut self, (begin, length): (Time, Span), log: &mut LatencyLog) {
+        let since = *self.since.get_or_insert(begin);
         self.samples += 1;
         if self.samples < self.every {
             return;
         }
         for (stream, latencies) in &mut self.streams {
-            log.add(stream, self.since, now - self.since, latencies);
+            log.add(stream, since, begin + length - since, latencies);
             latencies.clear();
         }
-        (self.samples, self.since) = (0, now);
-    }
-}
-
-impl Watched {
-    /// Adds the mean of a sample that began `at` after the start of the collection.
-    fn note(&mut self, at: Span, mean: Option<Span>) {
-        let samples = &mut self.samples;
-        samples.count += 1;
-        let Some(mean) = mean else { return };
-        if samples.worst.is_none_or(|(worst, _)| mean > worst) {
-            samples.worst = Some((mean, at));
-        }
-        if mean > self.limit {
-            samples.over += 1;
-            samples.first_over.get_or_insert(at);
-        }
+        (self.samples, self.since) = (0, None);
     }
 }
 
@@ -343,7 +335,9 @@ struct Tables<'a> {
 impl Tables<'_> {
     /// Closes a meter and keeps its histogram.
     fn close(&mut self, of: &str, what: &str, meter: &mut Meter) -> Reading {
-        self.held.add(&format!("{of}.{what}"), meter.running());
+        if meter.running().count() > 0 {
+            self.held.add(&format!("{of}.{what}"), meter.running());
+        }
         self.count(of, what, meter)
     }
 
@@ -374,6 +368,25 @@ impl Tables<'_> {
         self.latency_log.add(stream, begin, length, &sum.latencies);
         reading
     }
+}
+
+/// The streams of a database that have histograms in the latency log.
+pub(crate) fn database_streams(meters: &mut DatabaseMeters) -> [(&'static str, &mut Meter); 3] {
+    [
+        ("read", &mut meters.reads),
+        ("write", &mut meters.writes),
+        ("maintenance", &mut meters.maintenance),
+    ]
+}
+
+/// The streams of a log that have histograms in the latency log.
+pub(crate) fn log_streams(meters: &mut LogMeters) -> [(&'static str, &mut Meter); 4] {
+    [
+        ("log-write", &mut meters.writes),
+        ("log-format", &mut meters.format),
+        ("log-read", &mut meters.reads),
+        ("log-replication", &mut meters.replication),
+    ]
 }
 
 /// Several streams combined, with percentiles.
@@ -537,5 +550,23 @@ mod tests {
         assert!(rows.contains(",Instance-1.log-write,1,4096,,1."), "{rows}");
         assert!(rows.contains(",database-read,1,32768,,300."), "{rows}");
         assert!(!rows.contains(",DB1.read,"), "{rows}");
+    }
+
+    #[test]
+    fn samples_of_two_collections_are_those_of_one() {
+        let limit = MS * 100;
+        let means = [99, 101, 300, 100, 301, 20, 102].map(|ms| Some(MS * ms));
+        let note = |means: &[Option<Span>]| {
+            let mut samples = Samples::default();
+            for (at, mean) in (0..).zip(means) {
+                samples.note(Span::seconds(at), *mean, limit);
+            }
+            samples
+        };
+        for cut in 0..=means.len() {
+            let (before, after) = means.split_at(cut);
+            let length = Span::seconds(cut as u64);
+            assert_eq!(note(before).followed_by(note(after), length), note(&means));
+        }
     }
 }

@@ -15,6 +15,7 @@
 //! runs of several hosts into one.
 
 mod counters;
+mod earlier;
 mod event;
 mod folder;
 pub mod host_counters;
@@ -34,6 +35,7 @@ mod unfinished;
 mod whole_file;
 
 pub use counters::Counters;
+pub use earlier::{Earlier, EarlierError, Stream};
 pub use event::Event;
 pub use folder::{FolderError, RunFolder};
 pub use html::{

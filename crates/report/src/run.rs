@@ -121,7 +121,7 @@ fn is_of_a_run(folder: &Path) -> bool {
 }
 
 /// Opens a file of a run folder; a missing file is empty.
-fn open(path: &Path) -> Result<BufReader<Box<dyn Read>>, ReadError> {
+pub(crate) fn open(path: &Path) -> Result<BufReader<Box<dyn Read>>, ReadError> {
     const BUFFER: usize = 1 << 20;
     let file: Box<dyn Read> = match whole_file::read(path).map_err(refused(path))? {
         Some(file) => Box::new(file),
@@ -130,7 +130,7 @@ fn open(path: &Path) -> Result<BufReader<Box<dyn Read>>, ReadError> {
     Ok(BufReader::with_capacity(BUFFER, file))
 }
 
-fn text_of(path: &Path) -> Result<Option<String>, ReadError> {
+pub(crate) fn text_of(path: &Path) -> Result<Option<String>, ReadError> {
     let Some(file) = whole_file::read(path).map_err(refused(path))? else {
         return Ok(None);
     };
@@ -143,7 +143,7 @@ fn text_of(path: &Path) -> Result<Option<String>, ReadError> {
     Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
 }
 
-fn refused(path: &Path) -> impl Fn(io::Error) -> ReadError {
+pub(crate) fn refused(path: &Path) -> impl Fn(io::Error) -> ReadError {
     move |source| ReadError::File {
         path: path.to_owned(),
         source,

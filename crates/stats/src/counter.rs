@@ -31,6 +31,11 @@ impl Counter {
         *self = Self::default();
     }
 
+    /// Adds what was counted earlier to the total.
+    pub fn carry(&mut self, count: u64) {
+        self.closed += count;
+    }
+
     /// The total of all closed intervals.
     pub fn total(&self) -> u64 {
         self.closed

@@ -95,6 +95,12 @@ impl Latencies {
         }
     }
 
+    /// Sets the exact mean and maximum of spans that were read back from buckets.
+    pub fn correct(&mut self, mean: Span, max: Span) {
+        self.sum_nanos = u128::from(mean.0) * u128::from(self.count());
+        self.max = max;
+    }
+
     /// Clears the histogram but keeps its memory.
     pub fn clear(&mut self) {
         self.buckets.reset();

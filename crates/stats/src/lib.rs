@@ -22,7 +22,7 @@ mod series;
 pub use counter::Counter;
 pub use interval::Interval;
 pub use latencies::{Latencies, Percentile};
-pub use latency_log::{LatencyLog, read_latency_log, read_line};
+pub use latency_log::{LatencyLine, LatencyLog, read_latency_lines, read_latency_log, read_line};
 pub use meter::{Meter, Reading};
 pub use operation::OperationLatencies;
 pub use series::{SAMPLE_INTERVAL, Sample, Series};

@@ -65,6 +65,12 @@ impl Meter {
         self.closed.clear();
     }
 
+    /// Adds what was measured earlier to the total.
+    pub fn carry(&mut self, latencies: &Latencies, bytes: u64) {
+        self.closed.latencies.merge(latencies);
+        self.closed.bytes += bytes;
+    }
+
     /// The total of all closed intervals.
     pub fn total(&self) -> Reading {
         self.closed.reading()

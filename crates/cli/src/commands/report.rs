@@ -16,7 +16,7 @@ use brunt_report::{
 use clap::Args;
 use serde_json::json;
 
-use crate::closing::{summary, verdict_again};
+use crate::closing::{resume, summary, verdict_again};
 use crate::exit::Exit;
 use crate::output::Output;
 
@@ -101,8 +101,12 @@ pub fn run(args: &ReportArgs, output: &Output) -> Result<Exit, ReportError> {
         output.data(run.result.to_json().trim_end());
     } else {
         let text = summary(&run.result, &path, output);
+        let resume = match args.runs.as_slice() {
+            [only] => resume(&run.result, only),
+            _ => String::new(),
+        };
         let again = verdict_again(&run.result, output);
-        output.show(&format!("{text}{again}"));
+        output.show(&format!("{text}{resume}{again}"));
     }
     Ok(Exit::Passed)
 }

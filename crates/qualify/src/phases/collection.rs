@@ -40,13 +40,14 @@ impl Director<'_> {
         }
         self.foresee_growth(load)?;
         let now = self.now();
-        let end = now + plan.duration;
+        let length = plan.to_collect();
+        let end = now + length;
         let page = plan.engine.page.bytes_u64();
         let resident = || u64::from(server.resident().0) * page;
         self.tell(News::CollectionStarted);
         let mut sampler = Sampler::start(plan, now, board);
         let mut watch = Watch {
-            gauge: Gauge::new(now, plan.duration, plan.limits.stalls_per_s),
+            gauge: Gauge::new(now, length, plan.limits.stalls_per_s),
             tell_at: now,
             look_at: now,
         };
@@ -77,6 +78,7 @@ impl Director<'_> {
         }
         self.tell(News::CollectionEnded);
         run.delays = punctuality.end();
+        run.collection_ended = Some(sampler.closed_at());
         run.collected = Some(sampler.finish());
         Ok(())
     }
@@ -96,7 +98,7 @@ impl Director<'_> {
         let Some(rate) = load.operations_per_s(self.now()) else {
             return Ok(());
         };
-        let duration = self.plan.duration;
+        let duration = self.plan.to_collect();
         let forecast = load.forecast(self.plan, rate);
         if self.plan.growth == Growth::Refuse && forecast.is_within(duration) {
             return Err(forecast.refusal(duration));

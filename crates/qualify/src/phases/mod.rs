@@ -9,9 +9,11 @@
 //! * [`run`] takes a test through all phases, [`simulation`] one with the twin. [`test_run`] is their output.
 //! * [`places`]: which files exist and what may be done with them; `unfinished`: the remains of an interrupted run.
 //! * [`creation`], [`sizing`]: new databases; `growth`: the limits of their growth.
+//! * `carrying_on`: one result of an interrupted run and the one that carries it on.
 //! * `telling`: progress reports during long steps.
 
 pub(crate) mod backup;
+mod carrying_on;
 mod collection;
 pub mod creation;
 pub(crate) mod growth;

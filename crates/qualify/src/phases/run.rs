@@ -130,6 +130,11 @@ impl Director<'_> {
     async fn open(&self) -> Result<(Rc<Server>, Vec<Population>), RunError> {
         let (world, plan) = (self.world, self.plan);
         let decisions = places::decide(world, plan).await?;
+        if plan.carried.is_some()
+            && let Some(path) = places::missing(plan, &decisions)
+        {
+            return Err(RunError::NothingToCarryOn(path.to_owned()));
+        }
         self.tell(places::news(plan, &decisions));
         self.put_in_order(&decisions).await?;
         creation::create(world, plan, &decisions, self.listener, self.stop).await?;

@@ -116,6 +116,7 @@ impl Director<'_> {
         }
         self.tell(News::CollectionEnded);
         run.delays = punctuality.end();
+        run.collection_ended = Some(sampler.closed_at());
         run.collected = Some(sampler.finish());
         enough
     }

@@ -8,6 +8,7 @@ use std::rc::Rc;
 use brunt_ese::error::{EngineError, PageFault};
 use brunt_ese::maintenance::Maintenance;
 use brunt_ese::meter::MeterBoard;
+use brunt_report::Earlier;
 use brunt_report::result::Tuning;
 use brunt_stats::{Latencies, OperationLatencies};
 use brunt_units::{ByteSize, Span, Time};
@@ -71,6 +72,10 @@ pub struct TestRun {
     pub tuning: Option<Tuning>,
     /// The collection; `None` when it never began.
     pub collected: Option<Collected>,
+    /// When the collection ended.
+    pub collection_ended: Option<Time>,
+    /// The interrupted run that this one carries on; its measurements are in the others.
+    pub carried: Option<Rc<Earlier>>,
     /// The engine's counters.
     pub board: Rc<MeterBoard>,
     /// Sizes of all databases when sessions began.
@@ -120,6 +125,8 @@ impl TestRun {
             target: plan.target,
             tuning: None,
             collected: None,
+            collection_ended: None,
+            carried: None,
             board: Rc::new(board),
             initial: Vec::new(),
             last: Vec::new(),
@@ -169,7 +176,7 @@ impl TestRun {
     pub(crate) fn broken_by_errors(&self, plan: &Plan) -> Ending {
         let collected = self.collected.as_ref();
         match (&self.log.first_error, collected) {
-            (_, Some(collected)) if collected.length >= plan.duration => Ending::Complete,
+            (_, Some(collected)) if collected.length >= plan.to_collect() => Ending::Complete,
             (Some(error), _) => Ending::Broken(error.to_string()),
             (None, _) => Ending::Complete,
         }

@@ -138,6 +138,11 @@ impl Director<'_> {
             tuning.sessions = Some(sessions);
             tuning.io_per_s = Some(io_per_s);
             tuning.outcome.clone_from(&note);
+            self.tell(News::Tuned {
+                sessions,
+                target: percent.and(run.target),
+                tuning: tuning.clone(),
+            });
         }
         self.note(note);
         Ok(())

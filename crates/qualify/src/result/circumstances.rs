@@ -40,6 +40,7 @@ impl Assembly<'_> {
             volume_share: shares.min_by(f64::total_cmp),
             scheduling: held_back(self.plan.load.scheduling),
             faults: self.plan.faults.len(),
+            carried: self.plan.carried.map(|carried| carried.length),
         }
     }
 }

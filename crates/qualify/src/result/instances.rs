@@ -13,9 +13,19 @@ use crate::plan::DatabasePlan;
 
 /// A number of reads and their bytes.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct ReadTotal {
-    pub(super) count: u64,
-    pub(super) bytes: u64,
+pub(crate) struct ReadTotal {
+    pub(crate) count: u64,
+    pub(crate) bytes: u64,
+}
+
+impl ReadTotal {
+    /// Adds `count` reads of `bytes` bytes.
+    pub(crate) fn and(self, count: u64, bytes: u64) -> Self {
+        Self {
+            count: self.count + count,
+            bytes: self.bytes + bytes,
+        }
+    }
 }
 
 impl Assembly<'_> {
@@ -48,7 +58,7 @@ impl Assembly<'_> {
     fn transactions(&self, instance: usize) -> Option<u64> {
         let collected = self.run.collected.as_ref()?;
         let operations = collected.operations.get(instance)?;
-        Some(operations.from_actual_start.count())
+        Some(operations.from_intended_start.count())
     }
 
     /// Latencies of the operations on an instance.
@@ -110,7 +120,7 @@ impl Assembly<'_> {
         }
     }
 
-    /// Reads that the engine submitted on a volume during the collection.
+    /// Reads that the engine of this run submitted on a volume during the collection.
     pub(super) fn read_on(&self, used: &VolumeUse) -> ReadTotal {
         let databases = used.databases.iter().map(|at| &self.meters.databases[*at]);
         let databases =
@@ -119,15 +129,15 @@ impl Assembly<'_> {
             let log = &self.meters.logs[*at];
             [&log.reads, &log.replication]
         });
-        databases
-            .chain(logs)
-            .fold(ReadTotal::default(), |sum, meter| {
-                let total = meter.total();
-                ReadTotal {
-                    count: sum.count + total.count,
-                    bytes: sum.bytes + total.bytes,
-                }
-            })
+        let totals = databases.chain(logs).map(Meter::total);
+        let all = totals.fold(ReadTotal::default(), |sum, total| {
+            sum.and(total.count, total.bytes)
+        });
+        let carried = self.run.carried_reads(self.plan, used);
+        ReadTotal {
+            count: all.count.saturating_sub(carried.count),
+            bytes: all.bytes.saturating_sub(carried.bytes),
+        }
     }
 
     pub(super) fn durability(&self, surroundings: &Surroundings) -> Vec<Durability> {

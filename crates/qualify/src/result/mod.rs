@@ -9,6 +9,7 @@ mod instances;
 pub mod qualifies;
 mod setup;
 
+pub(crate) use instances::ReadTotal;
 pub use setup::timestamp;
 
 use brunt_ese::meter::Meters;

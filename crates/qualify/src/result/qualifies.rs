@@ -41,6 +41,8 @@ pub struct Circumstances {
     pub scheduling: Option<String>,
     /// Number of injected faults.
     pub faults: usize,
+    /// How much an interrupted run had collected that was carried on.
+    pub carried: Option<Span>,
 }
 
 /// Why a result does not qualify; empty when it does.
@@ -58,6 +60,11 @@ pub fn obstacles(circumstances: &Circumstances) -> Vec<String> {
         let hours = least.0.div_euclid(3_600_000_000_000);
         reasons.push(format!(
             "measured for {seconds} s, not for {hours} hours: --duration {hours}h"
+        ));
+    }
+    if let Some(carried) = circumstances.carried {
+        reasons.push(format!(
+            "interrupted after {carried} and carried on: a run in one piece"
         ));
     }
     if !circumstances.direct {
@@ -146,6 +153,7 @@ mod tests {
             volume_share: Some(VOLUME_SHARE_MIN),
             scheduling: None,
             faults: 0,
+            carried: None,
         }
     }
 
@@ -181,7 +189,14 @@ mod tests {
 
     #[test]
     fn each_obstacle_is_named() {
-        let cases: [(&str, Circumstances); 10] = [
+        let cases: [(&str, Circumstances); 11] = [
+            (
+                "interrupted after 48 min 00 s and carried on",
+                Circumstances {
+                    carried: Some(Span::seconds(48 * 60)),
+                    ..good()
+                },
+            ),
             (
                 "2 faults injected",
                 Circumstances {

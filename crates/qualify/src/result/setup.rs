@@ -9,16 +9,24 @@ use brunt_workload::profile::SessionScope;
 
 use super::Assembly;
 use crate::plan::Plan;
+use crate::sampling::Collected;
 
 impl Assembly<'_> {
     pub(super) fn times(&self) -> Times {
         let run = self.run;
         let at = |time| timestamp(self.plan, time);
         let collected = run.collected.as_ref();
+        let carried = self.plan.carried;
+        let begin = |collected: &Collected| match carried {
+            Some(carried) => carried
+                .started
+                .after(collected.begin.0.div_euclid(1_000_000_000)),
+            None => at(collected.begin),
+        };
         Times {
-            started: at(run.started),
-            collection_started: collected.map(|c| at(c.begin)),
-            collection_ended: collected.map(|c| at(c.begin + c.length)),
+            started: carried.map_or_else(|| at(run.started), |carried| carried.started),
+            collection_started: collected.map(begin),
+            collection_ended: run.collection_ended.map(at),
             ended: Some(at(run.ended)),
             collection_s: self.length.as_seconds(),
         }

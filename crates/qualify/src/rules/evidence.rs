@@ -24,6 +24,33 @@ pub struct Samples {
     pub first_over: Option<Span>,
 }
 
+impl Samples {
+    /// Adds a sample that began `at` after the start of the collection.
+    pub(crate) fn note(&mut self, at: Span, mean: Option<Span>, limit: Span) {
+        self.count += 1;
+        let Some(mean) = mean else { return };
+        if self.worst.is_none_or(|(worst, _)| mean > worst) {
+            self.worst = Some((mean, at));
+        }
+        if mean > limit {
+            self.over += 1;
+            self.first_over.get_or_insert(at);
+        }
+    }
+
+    /// These samples and then `next`, whose collection began `after` this one.
+    pub(crate) fn followed_by(self, next: Self, after: Span) -> Self {
+        let later = next.worst.map(|(mean, at)| (mean, after + at));
+        let worse = |worst: &(Span, Span)| self.worst.is_none_or(|(mean, _)| worst.0 > mean);
+        Self {
+            count: self.count + next.count,
+            over: self.over + next.over,
+            worst: later.filter(worse).or(self.worst),
+            first_over: self.first_over.or(next.first_over.map(|at| after + at)),
+        }
+    }
+}
+
 /// One stream's latencies over the collection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StreamLatency {

@@ -11,7 +11,8 @@ use std::io::{self, BufRead};
 use crate::result::{Flow, Sample, Watched};
 use crate::streams::{CACHE, DATABASE_READ, DATABASE_WRITE, HOST, LOG_WRITE, PAGE_FAULT_STALLS};
 use brunt_stats::read_line;
-use row::{Columns, Row};
+use row::Columns;
+pub(crate) use row::Row;
 
 /// The rows of a table, combined.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -54,7 +55,19 @@ impl Recorded {
     ///
     /// # Errors
     /// When the table cannot be read.
-    pub fn read(mut table: impl BufRead, wanted: Wanted) -> io::Result<Self> {
+    pub fn read(table: impl BufRead, wanted: Wanted) -> io::Result<Self> {
+        Self::read_where(table, wanted, |_, _| true)
+    }
+
+    /// The same for the rows that `takes` accepts; it also gets their lines.
+    ///
+    /// # Errors
+    /// When the table cannot be read.
+    pub(crate) fn read_where(
+        mut table: impl BufRead,
+        wanted: Wanted,
+        mut takes: impl FnMut(&[u8], &Row<'_>) -> bool,
+    ) -> io::Result<Self> {
         let mut recorded = Self::default();
         let mut line = Vec::new();
         read_line(&mut table, &mut line)?;
@@ -71,7 +84,9 @@ impl Recorded {
             {
                 continue;
             }
-            if let Some(row) = columns.row(&line) {
+            if let Some(row) = columns.row(&line)
+                && takes(&line, &row)
+            {
                 recorded.add(&row, wanted);
             }
         }

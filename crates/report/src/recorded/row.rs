@@ -20,17 +20,17 @@ pub(super) struct Columns {
 }
 
 /// A row.
-pub(super) struct Row<'l> {
-    pub(super) begin_s: f64,
-    pub(super) length_s: f64,
-    pub(super) stream: Cow<'l, str>,
-    pub(super) count: u64,
-    pub(super) bytes: u64,
-    pub(super) value: Option<f64>,
-    pub(super) latency_ms_mean: Option<f64>,
-    pub(super) latency_ms_p50: Option<f64>,
-    pub(super) latency_ms_p99: Option<f64>,
-    pub(super) latency_ms_max: Option<f64>,
+pub(crate) struct Row<'l> {
+    pub(crate) begin_s: f64,
+    pub(crate) length_s: f64,
+    pub(crate) stream: Cow<'l, str>,
+    pub(crate) count: u64,
+    pub(crate) bytes: u64,
+    pub(crate) value: Option<f64>,
+    pub(crate) latency_ms_mean: Option<f64>,
+    pub(crate) latency_ms_p50: Option<f64>,
+    pub(crate) latency_ms_p99: Option<f64>,
+    pub(crate) latency_ms_max: Option<f64>,
 }
 
 impl Columns {

@@ -1,6 +1,7 @@
 //! Tests of the public interface, in one program: one file for each subject.
 
 mod damaged_folder;
+mod interrupted;
 mod jetstress_readers;
 mod report_html;
 mod result_json;

@@ -5,7 +5,7 @@
 
 mod read;
 
-pub use read::{read_latency_log, read_line};
+pub use read::{LatencyLine, read_latency_lines, read_latency_log, read_line};
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -34,6 +34,11 @@ impl LatencyLog {
             .begin_log_with(&mut text, &mut V2DeflateSerializer::new())
             .expect("memory takes every write");
         Self { text }
+    }
+
+    /// A log that carries on another one, whose header it shares.
+    pub fn carried_on() -> Self {
+        Self { text: Vec::new() }
     }
 
     /// Adds the latencies of `stream` from `begin` for `length`. An empty histogram adds nothing.

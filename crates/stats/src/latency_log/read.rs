@@ -15,28 +15,63 @@ use crate::Latencies;
 ///
 /// # Errors
 /// When the log cannot be read.
-pub fn read_latency_log(mut log: impl BufRead) -> io::Result<BTreeMap<String, Latencies>> {
+pub fn read_latency_log(log: impl BufRead) -> io::Result<BTreeMap<String, Latencies>> {
     let mut streams = BTreeMap::<String, Latencies>::new();
     let mut deserializer = Deserializer::new();
+    read_latency_lines(log, |line| {
+        if let Some(histogram) = line.histogram(&mut deserializer) {
+            let latencies = streams.entry(line.stream.to_owned()).or_default();
+            latencies.add(&histogram);
+        }
+    })?;
+    Ok(streams)
+}
+
+/// One line of a log: a stream in an interval.
+#[derive(Clone, Copy, Debug)]
+pub struct LatencyLine<'l> {
+    /// The stream.
+    pub stream: &'l str,
+    /// End of the interval, in seconds from the log's base time.
+    pub end_s: f64,
+    /// The line without its line break.
+    pub text: &'l [u8],
+    encoded: &'l [u8],
+}
+
+impl LatencyLine<'_> {
+    fn histogram(&self, deserializer: &mut Deserializer) -> Option<Histogram<u64>> {
+        deserializer
+            .deserialize(&mut base64(self.encoded).as_slice())
+            .ok()
+    }
+
+    /// Adds its latencies to `all`, unless the line is malformed.
+    pub fn add_to(&self, all: &mut Latencies) {
+        if let Some(histogram) = self.histogram(&mut Deserializer::new()) {
+            all.add(&histogram);
+        }
+    }
+}
+
+/// Calls `each` with every line of a stream, in the order of the log. Others, and a last line without its end, are skipped.
+///
+/// # Errors
+/// When the log cannot be read.
+pub fn read_latency_lines(
+    mut log: impl BufRead,
+    mut each: impl FnMut(LatencyLine<'_>),
+) -> io::Result<()> {
     let mut line = Vec::new();
     loop {
         read_line(&mut log, &mut line)?;
         if line.pop() != Some(b'\n') {
-            break;
+            return Ok(());
         }
-        let Some((stream, encoded)) = interval(&line) else {
-            continue;
-        };
-        let bytes = base64(encoded);
-        let histogram: Result<Histogram<u64>, _> = deserializer.deserialize(&mut bytes.as_slice());
-        if let Ok(histogram) = histogram {
-            streams
-                .entry(stream.to_owned())
-                .or_default()
-                .add(&histogram);
+        if let Some(line) = interval(&line) {
+            each(line);
         }
     }
-    Ok(streams)
 }
 
 /// A histogram is less than a tenth of this.
@@ -59,12 +94,17 @@ pub fn read_line(text: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<()> 
 }
 
 /// `Tag=stream,begin,length,max,histogram`
-fn interval(line: &[u8]) -> Option<(&str, &[u8])> {
-    let line = line.strip_prefix(b"Tag=")?;
-    let tag = line.iter().position(|byte| *byte == b',')?;
-    let last = line.iter().rposition(|byte| *byte == b',')?;
-    let stream = std::str::from_utf8(&line[..tag]).ok()?;
-    Some((stream, &line[last + 1..]))
+fn interval(text: &[u8]) -> Option<LatencyLine<'_>> {
+    let mut fields = text.strip_prefix(b"Tag=")?.splitn(5, |byte| *byte == b',');
+    let stream = str::from_utf8(fields.next()?).ok()?;
+    let mut seconds = || str::from_utf8(fields.next()?).ok()?.parse::<f64>().ok();
+    let end_s = seconds()? + seconds()?;
+    Some(LatencyLine {
+        stream,
+        end_s,
+        text,
+        encoded: fields.nth(1)?,
+    })
 }
 
 /// Decodes up to the first character that is not base64.

@@ -15,7 +15,7 @@
 //! | 130 | it was stopped (Ctrl-C, SIGTERM); there is a report all the same |
 //!
 //! A second Ctrl-C ends the program at once; see [`crate::interrupt`]. The databases are then recovered by the next run, and
-//! `brunt report` shows what was recorded.
+//! `brunt report` shows what was recorded, and `--resume` carries the test on.
 
 mod watch;
 
@@ -25,6 +25,7 @@ use std::rc::Rc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use brunt_host::folders::{self, PrepareError, Prepared};
+use brunt_host::interrupted::{Interrupted, InterruptedError};
 use brunt_host::recorder::Recorder;
 use brunt_host::surroundings::{self, DeviceCounts};
 use brunt_host::{handles, plan, test_log, witness};
@@ -59,6 +60,9 @@ pub enum RunCommandError {
     /// What a run would do cannot be said.
     #[error(transparent)]
     Outlook(#[from] OutlookError),
+    /// The run cannot be carried on.
+    #[error(transparent)]
+    Interrupted(#[from] InterruptedError),
     /// The process may not have enough files open.
     #[error(transparent)]
     Handles(#[from] handles::TooFew),
@@ -90,6 +94,7 @@ pub enum RunCommandError {
 /// # Errors
 /// [`RunCommandError`] when it did not come to a test; a test that broke has a result.
 pub fn run(args: &TestArgs, output: &Output) -> Result<Exit, RunCommandError> {
+    let interrupted = args.resume.as_deref().map(Interrupted::read).transpose()?;
     let scenario = args.runnable(&env::current_dir()?)?;
     handles::provide(&scenario)?;
     let start = args.start(timestamp(SystemTime::now()));
@@ -104,15 +109,14 @@ pub fn run(args: &TestArgs, output: &Output) -> Result<Exit, RunCommandError> {
     let begun = SystemTime::now();
     let folder = RunFolder::create(&args.out, timestamp(begun), &scenario.name)?;
     interrupt.set_farewell(farewell(folder.path()));
-    let result = match test(
+    let asked = Asked {
         args,
-        &scenario,
-        &prepared,
-        (begun, start),
-        &folder,
-        output,
-        &stop,
-    ) {
+        scenario: &scenario,
+        interrupted: interrupted.as_ref(),
+        begun,
+        start,
+    };
+    let result = match test(&asked, &prepared, &folder, output, &stop) {
         Ok(result) => result,
         Err(error) => {
             // Nothing was tested: as if there had been no run.
@@ -149,7 +153,9 @@ fn check(args: &TestArgs, scenario: &Scenario, output: &Output) -> Result<Exit, 
 /// What is said when the program is ended at once.
 fn farewell(folder: &Path) -> String {
     let folder = folder.display();
-    format!("\nended at once; what was recorded is shown by: brunt report {folder}\n")
+    format!(
+        "\nended at once; what was recorded is shown by: brunt report {folder}\nto carry the test on: brunt run --resume {folder}\n"
+    )
 }
 
 /// Being stopped before there was a test is no error.
@@ -163,15 +169,24 @@ fn stopped(error: RunCommandError, output: &Output) -> Result<Exit, RunCommandEr
     }
 }
 
+/// What is to be tested.
+struct Asked<'a> {
+    args: &'a TestArgs,
+    scenario: &'a Scenario,
+    interrupted: Option<&'a Interrupted>,
+    begun: SystemTime,
+    start: Option<Timestamp>,
+}
+
 fn test(
-    args: &TestArgs,
-    scenario: &Scenario,
+    asked: &Asked<'_>,
     prepared: &Prepared,
-    (begun, start): (SystemTime, Option<Timestamp>),
     folder: &RunFolder,
     output: &Output,
     stop: &Stop,
 ) -> Result<RunResult, RunCommandError> {
+    let (args, scenario, interrupted) = (asked.args, asked.scenario, asked.interrupted);
+    let (begun, start) = (asked.begun, asked.start);
     let options = brunt_world_real::Options {
         backend: scenario.backend,
         seed: scenario.test.seed,
@@ -183,6 +198,10 @@ fn test(
         start_at: start.map(|start| plan::world_time(begun, start)),
         hearing: witness::hearing()?,
         ..plan::plan(scenario, args.consent(), begun)
+    };
+    let plan = match interrupted {
+        Some(interrupted) => interrupted.plan(plan),
+        None => plan,
     };
     let places = surroundings::places(&plan);
     let backend = real.backend().kind.to_string();
@@ -200,12 +219,26 @@ fn test(
     let outline = unfinished(&plan, real.world.clock.now(), &before);
     folder.write("scenario.toml", scenario.to_toml().as_bytes())?;
     folder.write("result.json", outline.to_json().as_bytes())?;
-    let recorder = Recorder::begin(folder, surroundings::devices(&places))?;
+    let devices = surroundings::devices(&places);
+    let recorder = match interrupted {
+        Some(interrupted) => Recorder::carry_on(folder, devices, interrupted.recorded())?,
+        None => Recorder::begin(folder, devices)?,
+    };
     let watch = Rc::new(Watch::new(output, &plan, &places, recorder));
     let begun = real.world.clock.now();
     watch.log_all(begun, test_log::beginning(&plan, &command()));
-    if let Some(note) = surroundings::shared_with(folder.path(), &plan) {
-        watch.tell(begun, &News::Note { text: note });
+    let carried = plan.carried.map(|carried| {
+        let done = carried.length.min(plan.duration);
+        format!(
+            "carries on a run that was interrupted after {done} of {}",
+            plan.duration
+        )
+    });
+    for text in surroundings::shared_with(folder.path(), &plan)
+        .into_iter()
+        .chain(carried)
+    {
+        watch.tell(begun, &News::Note { text });
     }
     let run = {
         let (world, plan) = (real.world.clone(), plan.clone());
@@ -218,7 +251,10 @@ fn test(
         Ok(run) => run.hung.count > 0,
         Err(error) => matches!(error, RunError::Hung(_)),
     };
-    let result = run.map(|run| {
+    let result = run.map(|mut run| {
+        if let Some(interrupted) = interrupted {
+            interrupted.add_to(&mut run, &plan);
+        }
         let host = watch.machine();
         let surroundings = Surroundings {
             busiest: host_counters::busiest(&host),

@@ -277,6 +277,7 @@ impl Listener for Watch {
             }
             News::Tuning { trial, sessions } => self.tuning(*trial, *sessions),
             News::Tried(trial) => self.tried(trial),
+            News::Tuned { .. } => {}
             News::CollectionStarted => {
                 if let Some(recorder) = &*self.recorder.borrow() {
                     recorder.collection_begins();
@@ -419,7 +420,7 @@ impl Watch {
 
     fn collected(&self, at: Time) {
         let began = self.count_devices();
-        let (lasted, wanted) = (at - began, self.plan.duration);
+        let (lasted, wanted) = (at - began, self.plan.to_collect());
         if self.plan.kind.work() == Work::Replay {
             // It ends when there are logs enough, and the time is only the most that it may take.
             self.finish(Phase::Test, &format!("logs written in {}", seconds(lasted)));

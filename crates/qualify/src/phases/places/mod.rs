@@ -166,6 +166,15 @@ async fn decide_instance(
     })
 }
 
+/// The first database that would be created.
+pub(crate) fn missing<'p>(plan: &'p Plan, decisions: &[Decision]) -> Option<&'p Path> {
+    let mut instances = plan.instances.iter().zip(decisions);
+    instances.find_map(|(instance, decision)| {
+        let index = decision.create.first()?;
+        Some(instance.databases[*index].path.as_path())
+    })
+}
+
 /// The decisions on the plan's databases, as news.
 pub(crate) fn news(plan: &Plan, decisions: &[Decision]) -> News {
     let instances = plan.instances.iter().zip(decisions);
