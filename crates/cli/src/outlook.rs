@@ -12,7 +12,7 @@ use brunt_qualify::kinds::Work;
 use brunt_qualify::phases::places::{self, Decision};
 use brunt_qualify::phases::warm_up_max;
 use brunt_qualify::plan::{InstancePlan, Plan};
-use brunt_qualify::result::foreseen;
+use brunt_qualify::result::{Surroundings, foreseen};
 use brunt_report::{counted, one_line};
 use brunt_scenario::Scenario;
 use brunt_units::{ByteSize, Span};
@@ -28,6 +28,8 @@ pub struct Outlook {
     pub obstacles: Vec<String>,
     /// All of it, in lines for the screen.
     pub text: String,
+    /// The machine, and the volumes.
+    pub around: Surroundings,
 }
 
 /// Why nothing can be said.
@@ -77,6 +79,7 @@ pub fn outlook(scenario: &Scenario, consent: Consent, out: &Path) -> Result<Outl
     Ok(Outlook {
         obstacles,
         text: lines.join("\n"),
+        around,
     })
 }
 

@@ -61,7 +61,7 @@ fn a_check_says_what_a_run_would_do_and_writes_nothing() {
         "\ntime          create 16 MiB: less than a minute at 200 MB/s (assumed)\n",
         "\n              test: 1 s\n",
         "\nqualifies     no: measured for 1 s, not for 2 hours: --duration 2h\n",
-        "Instance 1 logs to /",
+        "advice        databases and their logs share /",
         "the run folder is on the tested volume",
     ] {
         assert!(plan.contains(wanted), "{wanted}\n{plan}");
@@ -161,4 +161,230 @@ fn a_check_of_an_array_simulates_nothing() {
         assert!(said.starts_with("error: 2 mistakes\n"), "{said}");
     }
     assert!(listing(home.path()).is_empty());
+}
+
+/// Three folders that stand for volumes.
+fn volumes() -> TempDir {
+    let home = TempDir::new().unwrap();
+    for folder in ["a", "b", "c"] {
+        fs::create_dir(home.path().join(folder)).unwrap();
+    }
+    home
+}
+
+const VOLUMES: [&str; 6] = ["--lun", "a", "--lun", "b", "--log", "c"];
+
+fn init(home: &Path, file: &str, mailboxes: &str, quota: &str) -> Output {
+    let sized = ["init", file, "--mailboxes", mailboxes, "--quota", quota];
+    brunt(home, &[&sized[..], &VOLUMES].concat())
+}
+
+/// The number behind the first `flag` in `text`.
+fn number(text: &str, flag: &str) -> Option<u64> {
+    let (_, rest) = text.split_once(flag)?;
+    let digits: String = rest
+        .trim_start()
+        .chars()
+        .take_while(char::is_ascii_digit)
+        .collect();
+    digits.parse().ok()
+}
+
+#[test]
+fn init_sizes_a_test_for_given_volumes() {
+    let home = volumes();
+    let output = init(home.path(), "mail.toml", "100", "1MiB");
+    let text = said(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    let here = home.path().display();
+    assert!(
+        text.starts_with(&format!(
+            "wrote mail.toml, and made {here}/a/db1, {here}/b/db2, {here}/c/log1, {here}/c/log2\n"
+        )),
+        "{text}"
+    );
+    // Too small, and the reasons are those of a run.
+    let check = brunt(home.path(), &["run", "mail.toml", "--check"]);
+    let plan = said(&check.stdout);
+    assert_eq!(check.status.code(), Some(0), "{}", said(&check.stderr));
+    let reasons = |text: &str| -> Vec<String> {
+        let lines = text
+            .lines()
+            .skip_while(|line| !line.starts_with("qualifies"));
+        let lines =
+            lines.take_while(|line| line.starts_with("qualifies") || line.starts_with("   "));
+        lines.map(str::to_owned).collect()
+    };
+    assert_eq!(reasons(&text), reasons(&plan));
+    assert!(reasons(&text).len() > 1, "{text}");
+    // The number that is large enough is, unless this volume has no room for it.
+    let Some(enough) = number(&text, "large enough  --mailboxes") else {
+        return;
+    };
+    let output = init(home.path(), "large.toml", &enough.to_string(), "1MiB");
+    let text = said(&output.stderr);
+    assert!(text.contains("\nqualifies     if it passes"), "{text}");
+    let check = brunt(
+        home.path(),
+        &["run", "large.toml", "--check", "--require-qualified"],
+    );
+    assert_eq!(check.status.code(), Some(0), "{}", said(&check.stderr));
+    let output = init(home.path(), "less.toml", &(enough - 1).to_string(), "1MiB");
+    assert!(said(&output.stderr).contains("\nqualifies     no: "));
+}
+
+#[test]
+fn init_says_how_many_mailboxes_fit() {
+    let home = volumes();
+    let output = init(home.path(), "mail.toml", "120000", "1GiB");
+    let text = said(&output.stderr);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        text.starts_with("error: 120,000 mailboxes of 1 GiB do not fit\n  /"),
+        "{text}"
+    );
+    // Nothing was made.
+    assert_eq!(listing(home.path()).len(), 3);
+    // Other tests take room meanwhile.
+    let most = number(&text, "--mailboxes").unwrap().div_euclid(2);
+    if most > 0 {
+        let output = init(home.path(), "mail.toml", &most.to_string(), "1GiB");
+        assert_eq!(output.status.code(), Some(0), "{}", said(&output.stderr));
+    }
+}
+
+#[test]
+fn init_refuses_what_it_cannot_do_and_makes_nothing() {
+    let home = volumes();
+    let before = listing(home.path());
+    let refused = |arguments: &[&str], wanted: &str| {
+        let output = brunt(home.path(), arguments);
+        let text = said(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{text}");
+        assert!(text.contains(wanted), "{wanted}\n{text}");
+    };
+    refused(
+        &["init", "mail.toml", "--mailboxes", "5"],
+        "a test of storage needs --quota, --lun\n  for example: brunt init mail.toml --mailboxes 4000",
+    );
+    refused(
+        &[
+            "init",
+            "mail.toml",
+            "--mailboxes",
+            "5",
+            "--quota",
+            "1GiB",
+            "--lun",
+            "d",
+            "--log",
+            "e",
+        ],
+        "/d: there is no such folder\n  mount the volume first, or: mkdir -p ",
+    );
+    refused(
+        &[
+            "init",
+            "mail.toml",
+            "--mailboxes",
+            "5",
+            "--quota",
+            "1G",
+            "--lun",
+            "a",
+        ],
+        "did you mean \"1 GiB\"",
+    );
+    refused(&["init", "mail.toml", "--log", "c"], "--mailboxes");
+    refused(
+        &[
+            "init",
+            "mail.toml",
+            "--mailboxes",
+            "500",
+            "--quota",
+            "1MiB",
+            "--lun",
+            "a",
+            "--profile",
+            "2003",
+        ],
+        "--io-per-mailbox",
+    );
+    refused(
+        &["init", "mail.toml", "--array", "--lun", "a"],
+        "cannot be used with",
+    );
+    assert_eq!(listing(home.path()), before);
+    fs::write(home.path().join("mail.toml"), "mine").unwrap();
+    refused(
+        &[
+            "init",
+            "mail.toml",
+            "--mailboxes",
+            "500",
+            "--quota",
+            "1MiB",
+            "--lun",
+            "a",
+        ],
+        "is left alone",
+    );
+    assert_eq!(listing(home.path()).len(), before.len() + 1);
+}
+
+#[test]
+fn init_writes_to_stdout_and_makes_nothing() {
+    let home = volumes();
+    let before = listing(home.path());
+    let output = brunt(
+        home.path(),
+        &[
+            "init",
+            "-",
+            "--mailboxes",
+            "500",
+            "--quota",
+            "1MiB",
+            "--lun",
+            "a",
+            "--lun",
+            "b",
+            "--duration",
+            "24h",
+            "--io-per-mailbox",
+            "0.2",
+        ],
+    );
+    let text = said(&output.stdout);
+    let here = home.path().display();
+    for wanted in [
+        "duration = \"24h\"\n",
+        "count = 500\nquota = \"1MiB\"\n",
+        "io_per_s = 0.2\n",
+        // Each database logs to the other LUN.
+        &format!("log = \"{here}/b/log1\"\ndatabases = [\"{here}/a/db1/db1.edb\"]\n"),
+        &format!("log = \"{here}/a/log2\"\ndatabases = [\"{here}/b/db2/db2.edb\"]"),
+    ] {
+        assert!(text.contains(wanted), "{wanted}\n{text}");
+    }
+    assert!(said(&output.stderr).starts_with("it needs      mkdir "));
+    assert_eq!(listing(home.path()), before);
+}
+
+#[test]
+fn the_array_that_init_writes_simulates() {
+    let home = TempDir::new().unwrap();
+    let output = brunt(home.path(), &["init", "--array", "array.toml"]);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output.stderr));
+    let small = ["--set", "test.min_warmup=0s", "--duration", "5s", "--quiet"];
+    let output = brunt(
+        home.path(),
+        &[&["simulate", "array.toml"][..], &small].concat(),
+    );
+    assert!(
+        output.status.code().is_some_and(|code| code < 2),
+        "{}",
+        said(&output.stderr)
+    );
 }

@@ -1,6 +1,7 @@
 //! What could be better about where a test puts its files. None of it keeps a result from qualifying.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use brunt_qualify::plan::Plan;
 use brunt_units::ByteSize;
@@ -24,24 +25,28 @@ pub fn advice(plan: &Plan, places: &[Used]) -> Vec<String> {
     advice
 }
 
+/// Instances that log to the volume of their own databases, by volume.
 fn logs_beside_databases(plan: &Plan, places: &[Used]) -> Vec<String> {
-    let mut advice = Vec::new();
+    let mut beside = BTreeMap::<PathBuf, Vec<&str>>::new();
     let mut first = 0;
     for (at, instance) in plan.instances.iter().enumerate() {
         let own = first..first + instance.databases.len();
         first = own.end;
-        let beside = places.iter().find(|used| {
-            used.logs.contains(&at) && used.databases.iter().any(|db| own.contains(db))
-        });
-        if let Some(used) = beside {
-            advice.push(format!(
-                "{} logs to {}, where its databases are: losing that volume loses both, and each slows the other; put the log on another volume",
-                instance.name,
-                used.mount().display()
-            ));
+        let has_both = |used: &&Used| {
+            used.logs.contains(&at) && used.databases.iter().any(|database| own.contains(database))
+        };
+        if let Some(used) = places.iter().find(has_both) {
+            beside.entry(used.mount()).or_default().push(&instance.name);
         }
     }
-    advice
+    let sentence = |(mount, names): (PathBuf, Vec<&str>)| {
+        format!(
+            "databases and their logs share {} ({}): losing that volume loses both, and each slows the other; put logs on another volume",
+            mount.display(),
+            names.join(", ")
+        )
+    };
+    beside.into_iter().map(sentence).collect()
 }
 
 /// Volumes that share a device.
@@ -96,7 +101,7 @@ mod tests {
         let places = places(&plan);
         let said = logs_beside_databases(&plan, &places);
         assert_eq!(said.len(), 1, "{said:?}");
-        assert!(said[0].starts_with("Instance 1 logs to /"), "{said:?}");
+        assert!(said[0].contains(" (Instance 1): losing"), "{said:?}");
         // A log on a volume of its own.
         let apart: Vec<Used> = places.iter().map(|used| used.without_logs()).collect();
         assert_eq!(logs_beside_databases(&plan, &apart), [""; 0]);

@@ -51,5 +51,8 @@ pub use test::Test;
 /// The demo: what is run when no scenario is named.
 pub const DEMO: &str = include_str!("../../../examples/demo.toml");
 
+/// What `brunt init --array` writes: a modelled array, every key with its default.
+pub const ARRAY_TEMPLATE: &str = include_str!("../../../examples/array.toml");
+
 /// What `brunt init` writes: a scenario to begin with, every key explained.
 pub const TEMPLATE: &str = include_str!("../../../examples/scenario.toml");

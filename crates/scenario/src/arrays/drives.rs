@@ -12,7 +12,7 @@ use super::super::section::{self, Section};
 use super::super::tree::Node;
 use super::{above_zero, tables};
 
-const KEYS: [&str; 3] = ["model", "file", "count"];
+pub(super) const KEYS: [&str; 3] = ["model", "file", "count"];
 const ORDERS: [(&str, Order); 3] = [
     ("sptf", Order::Sptf),
     ("elevator", Order::Elevator),

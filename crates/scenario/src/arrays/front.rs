@@ -9,7 +9,7 @@ use super::super::place::Refusal;
 use super::super::section::{self, Section};
 use super::super::tree::Node;
 
-const FRONT_KEYS: [&str; 6] = [
+pub(super) const FRONT_KEYS: [&str; 6] = [
     "transport",
     "host_stack",
     "ports",
@@ -17,7 +17,7 @@ const FRONT_KEYS: [&str; 6] = [
     "latency",
     "paths",
 ];
-const CONTROLLER_KEYS: [&str; 8] = [
+pub(super) const CONTROLLER_KEYS: [&str; 8] = [
     "count",
     "cores",
     "read",
@@ -27,7 +27,7 @@ const CONTROLLER_KEYS: [&str; 8] = [
     "link_latency",
     "failover",
 ];
-const CACHE_KEYS: [&str; 11] = [
+pub(super) const CACHE_KEYS: [&str; 11] = [
     "page",
     "write",
     "read",
@@ -40,6 +40,7 @@ const CACHE_KEYS: [&str; 11] = [
     "prefetch",
     "keep_old",
 ];
+pub(super) const SCAN_KEYS: [&str; 2] = ["unit", "pause"];
 const PATHS: [(&str, PathPolicy); 3] = [
     ("optimised", PathPolicy::Optimised),
     ("least queue", PathPolicy::LeastQueue),
@@ -196,7 +197,7 @@ pub(super) fn read_cache(array: &mut Section) -> Result<Option<CacheDesign>, Ref
 }
 
 pub(super) fn read_scan(array: &mut Section) -> Result<Option<ScanDesign>, Refusal> {
-    let Some(mut section) = table(array, "scan", &["unit", "pause"])? else {
+    let Some(mut section) = table(array, "scan", &SCAN_KEYS)? else {
         return Ok(None);
     };
     let pause = section.read_or("pause", Span::millis(100), cost)?;

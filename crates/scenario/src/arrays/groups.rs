@@ -14,7 +14,7 @@ use super::super::section::{self, Section};
 use super::super::tree::{Node, Value};
 use super::{tables, tier};
 
-const GROUP_KEYS: [&str; 13] = [
+pub(super) const GROUP_KEYS: [&str; 13] = [
     "name",
     "each",
     "level",
@@ -29,7 +29,7 @@ const GROUP_KEYS: [&str; 13] = [
     "rebuild_priority",
     "critical_priority",
 ];
-const LUN_KEYS: [&str; 5] = ["name", "each", "group", "size", "controller"];
+pub(super) const LUN_KEYS: [&str; 5] = ["name", "each", "group", "size", "controller"];
 /// Stands for each name where several LUNs are alike.
 const EACH: &str = "{}";
 const LEVELS: [&str; 7] = [

@@ -11,7 +11,7 @@ use super::super::section::{self, Section};
 use super::super::tree::{Node, Value};
 use super::{groups, tables, trace};
 
-const KEYS: [&str; 9] = [
+pub(super) const KEYS: [&str; 9] = [
     "kind",
     "lun",
     "luns",

@@ -190,4 +190,6 @@ fn tables(section: &mut Section, key: &str) -> Result<Vec<Node>, Refusal> {
 }
 
 #[cfg(test)]
+mod template;
+#[cfg(test)]
 mod tests;

@@ -28,7 +28,7 @@ use super::super::section::{self, Section};
 use super::super::tree::Node;
 use super::{above_zero, read_array, tables};
 
-const KEYS: [&str; 8] = [
+pub(super) const KEYS: [&str; 8] = [
     "members",
     "later",
     "size",
@@ -38,7 +38,7 @@ const KEYS: [&str; 8] = [
     "balance_pages",
     "balance_unit",
 ];
-const LUN_KEYS: [&str; 3] = ["name", "size", "thin"];
+pub(super) const LUN_KEYS: [&str; 3] = ["name", "size", "thin"];
 
 /// One array, or several under one map.
 pub(super) fn read(array: &mut Section, folder: &Path) -> Result<SystemDesign, Refusal> {

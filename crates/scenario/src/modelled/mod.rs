@@ -36,7 +36,7 @@ pub use arrays::ArrayPlan;
 pub use volumes::VolumePlan;
 
 /// Keys of `[twin]`.
-const TWIN_KEYS: [&str; 3] = ["branch_pages", "flush_maps", "log_records"];
+pub(super) const TWIN_KEYS: [&str; 3] = ["branch_pages", "flush_maps", "log_records"];
 
 /// Whether the twin has branch pages in memory.
 const BRANCH_PAGES: [(&str, bool); 2] = [("read", false), ("memory", true)];
