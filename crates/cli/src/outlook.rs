@@ -64,7 +64,7 @@ pub fn outlook(scenario: &Scenario, consent: Consent, out: &Path) -> Result<Outl
     let plan = plan::plan(scenario, consent, SystemTime::now());
     let decisions = decisions(&mut real, &plan)?;
     let places = surroundings::places(&plan);
-    let origin = version::origin(String::new(), plan.seed, plan.run.to_string());
+    let origin = version::origin(plan.seed, plan.run.to_string());
     let backend = real.backend();
     let around = surroundings::surroundings(&plan, &places, &DeviceCounts::new(), &backend, origin);
     let obstacles = foreseen(&plan, &around);

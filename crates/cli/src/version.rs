@@ -1,4 +1,7 @@
-//! Which program this is: its version, and the commit it was built from (`build.rs`).
+//! Which program this is: its version, the commit it was built from (`build.rs`), and the command line it was called with.
+
+use std::env;
+use std::path::{Path, PathBuf};
 
 use brunt_lab::Program;
 use brunt_report::result::Origin;
@@ -19,12 +22,38 @@ pub(crate) fn program() -> Program {
     Program {
         version: SHORT.to_owned(),
         commit: commit().map(str::to_owned),
+        command: command(),
+    }
+}
+
+/// The command line, so that a shell repeats it; of the program's path only the name.
+pub(crate) fn command() -> String {
+    let mut words = env::args_os();
+    let program = words.next().map(PathBuf::from).unwrap_or_default();
+    let name = program
+        .file_name()
+        .unwrap_or(Path::new("brunt").as_os_str());
+    let words = std::iter::once(name.to_owned()).chain(words);
+    let words = words.map(|word| quoted(&word.to_string_lossy()));
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "_-./=:,@%+".contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
     }
 }
 
 /// How a result of this program came to be.
-pub(crate) fn origin(command: String, seed: u64, run_id: String) -> Origin {
-    let Program { version, commit } = program();
+pub(crate) fn origin(seed: u64, run_id: String) -> Origin {
+    let Program {
+        version,
+        commit,
+        command,
+    } = program();
     Origin {
         command,
         version,
@@ -49,6 +78,12 @@ mod tests {
             .output();
         let output = output.ok().filter(|output| output.status.success())?;
         String::from_utf8(output.stdout).ok()
+    }
+
+    #[test]
+    fn a_shell_takes_a_command_as_it_was_given() {
+        let words = ["--set=a.b=1,2", "x=1 GiB", "it's", ""].map(quoted);
+        assert_eq!(words, ["--set=a.b=1,2", "'x=1 GiB'", "'it'\\''s'", "''"]);
     }
 
     #[test]

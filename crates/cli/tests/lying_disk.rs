@@ -1,5 +1,6 @@
 //! Storage that lies, by the program itself on a real folder: the run fails, names what is wrong, and does not pretend.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -46,10 +47,20 @@ fn every_lie_is_named_and_nothing_qualifies() {
     ] {
         let names = |line: &str| {
             let place = line.contains(": page ") && line.contains("(offset ");
-            line.contains(file) && place && line.ends_with(&format!("(ESE {error})"))
+            line.contains(file) && place && line.contains(&format!("(ESE {error})"))
         };
         assert!(found.iter().any(|line| names(line)), "{file}: {found:#?}");
     }
+    let places: Vec<_> = found
+        .iter()
+        .filter_map(|line| line.split_once("): "))
+        .collect();
+    let places: BTreeSet<_> = places.iter().map(|(place, _)| place).collect();
+    assert_eq!(
+        places.len(),
+        found.len(),
+        "a line for each page: {found:#?}"
+    );
     assert!(said.contains("put in the way on purpose: this run says nothing"));
     assert!(said.contains("fault 4 on purpose: lost write: a write of "));
     assert_eq!(result["qualifies"], false);

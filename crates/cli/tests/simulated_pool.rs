@@ -195,7 +195,7 @@ fn a_lun_that_is_taken_away_ends_the_test() {
     );
     let run = simulate(&text, &[]);
     assert_eq!(run.result()["verdict"], "fail", "{}", run.said());
-    let words = "the device failed the read (ESE -1022)";
+    let words = "the read failed (ESE -1022)";
     assert!(run.said().contains(words), "{}", run.said());
 }
 

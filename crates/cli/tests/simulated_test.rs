@@ -66,6 +66,7 @@ fn repeatable(mut value: Value) -> Value {
             "host",
             "tool",
             "run_folder",
+            "command",
         ] {
             fields.remove(key);
         }
@@ -96,11 +97,42 @@ fn equal_seeds_give_equal_results_also_from_the_run_folder() {
     assert_ne!(digest("a"), digest("c"));
     assert!(said(&first).contains(&format!("{} of all requests to storage", digest("a"))));
     for table in ["counters.csv", "latency.hlog", "events.log"] {
-        let read = |out: &str| fs::read(only_folder(&home.path().join(out)).join(table)).unwrap();
+        let read = |out: &str| {
+            let text = fs::read_to_string(only_folder(&home.path().join(out)).join(table)).unwrap();
+            let lines = text.lines().filter(|line| !line.contains("Command line: "));
+            lines.collect::<Vec<_>>().join("\n")
+        };
         assert_eq!(read("a"), read("b"), "{table}");
     }
     let report = fs::read_to_string(folder.join("report.html")).unwrap();
     assert!(report.contains("Where the time went"));
+    let command = &result(&folder)["origin"]["command"];
+    let command = command.as_str().unwrap();
+    let begin = "brunt simulate mail.toml --engine=bytes --out a --duration=5s ";
+    assert!(command.starts_with(begin) && command.ends_with(" --seed=3"));
+    assert!(report.contains(command));
+}
+
+#[test]
+fn an_incident_after_the_end_did_not_happen() {
+    let home = home(&format!(
+        "{EXAMPLE}\n[[event]]\nat = \"9h\"\nwhat = \"drive fails\"\ndrive = 3\n"
+    ));
+    let output = simulate(home.path(), "mail.toml", "a", &[]);
+    let folder = only_folder(&home.path().join("a"));
+    let model = &result(&folder)["storage"]["details"]["model"];
+    let array = &model["arrays"][0];
+    let late = "an incident at 9 h 00 min comes after the end";
+    assert_eq!(array["not_reached"], late);
+    assert_eq!(array["notes"].as_array().unwrap().len(), 0);
+    let said = said(&output);
+    assert!(!said.contains("what happened"), "{said}");
+    assert!(
+        said.contains(&format!("not reached   array: {late}")),
+        "{said}"
+    );
+    let report = fs::read_to_string(folder.join("report.html")).unwrap();
+    assert!(!report.contains("Incidents") && report.contains(late));
 }
 
 #[test]
@@ -202,10 +234,25 @@ fn a_sweep_has_a_row_for_each_value_and_a_curve() {
     let output = simulate(home.path(), "mail.toml", "a", &more);
     let text = String::from_utf8(output.stdout.clone()).unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
-    assert_eq!(text.lines().count(), 6, "{text}");
-    assert!(text.starts_with("test.sessions"), "{text}");
-    let page = only_folder(&home.path().join("a")).join("report.html");
-    assert!(fs::read_to_string(page).unwrap().contains("<svg"));
+    assert_eq!(text.lines().count(), 8, "{text}");
+    let sentence = text.lines().next().unwrap();
+    assert!(sentence.contains("ery limit holds at"), "{text}");
+    let read = |file: &str| {
+        let folder = only_folder(&home.path().join("a"));
+        fs::read_to_string(folder.join(file)).unwrap()
+    };
+    let page = read("report.html");
+    for part in [
+        "<svg",
+        sentence,
+        "--sweep=test.sessions=1..3",
+        "[[instance]]",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+    let csv = read("points.csv");
+    assert!(csv.starts_with("test.sessions,io_per_s,read_ms,"), "{csv}");
+    assert_eq!(csv.lines().count(), 4, "{csv}");
     let seeds = simulate(home.path(), "mail.toml", "a", &["--seeds=1"]);
     assert!(said(&seeds).contains("`--seeds 1`: is not between 2 and 1000"));
 }

@@ -99,8 +99,8 @@ fn a_sound_database_passes_and_is_left_alone() {
     let output = brunt(folder.path(), &["verify", "good.edb"]);
     assert_eq!(
         said(&output),
-        "file      kind                                   pages  bad  correctable  wrong number     size\n\
-         good.edb  database, 8 KiB pages, clean shutdown     18    0            0             0  144 KiB\n\
+        "file      kind                                   pages  bad  correctable  wrong page number     size\n\
+         good.edb  database, 8 KiB pages, clean shutdown     18    0            0                  0  144 KiB\n\
          good.edb: not known: pages that are whole but too old and agree with other pages\n\
          \n\
          PASS  1 file intact"
@@ -130,16 +130,18 @@ fn damage_is_named_and_fails() {
     let said = said(&output);
     assert!(
         said.contains(
-            "\nbad.edb   database, 8 KiB pages, clean shutdown     18    2            0             1  144 KiB\n"
+            "\nbad.edb   database, 8 KiB pages, clean shutdown     18    2            0                  1  144 KiB\n"
         ),
         "{said}"
     );
     assert!(
-        said.contains("\nbad.edb: page 3 (offset 32768): the checksum fails (ESE -1018)\n"),
+        said.contains("\nbad.edb: page 3 (offset 32768): checksum mismatch (ESE -1018)\n"),
         "{said}"
     );
     assert!(
-        said.contains("\nbad.edb: page 9 (offset 81920): this is page 3 (ESE -1118)\n"),
+        said.contains(
+            "\nbad.edb: page 9 (offset 81920): wrong page number: belongs at page 3 (ESE -1118)\n"
+        ),
         "{said}"
     );
     assert!(said.ends_with("\n\nFAIL  1 of 3 files damaged"), "{said}");

@@ -218,9 +218,9 @@ impl std::fmt::Display for PageFault {
         f.write_str(match self {
             Self::Checksum => "checksum mismatch",
             Self::Uninitialised => "blank where data is expected",
-            Self::WrongNumber => "this is another page",
+            Self::WrongNumber => "wrong page number",
             Self::LostFlush => "an earlier write is missing",
-            Self::Device(_) => "the device failed the read",
+            Self::Device(_) => "the read failed",
             Self::TooNew => "newer than the database",
             Self::Structure => "contents contradict one another",
         })

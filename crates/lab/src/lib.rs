@@ -83,6 +83,8 @@ pub struct Program {
     pub version: String,
     /// The commit it was built from, if known.
     pub commit: Option<String>,
+    /// The command that repeats the simulation.
+    pub command: String,
 }
 
 /// How a scenario is simulated.
@@ -194,11 +196,6 @@ impl<'a> Lab<'a> {
     /// The plan of each server, in the scenario's order.
     pub fn plans(&self) -> impl Iterator<Item = &Plan> {
         self.servers.iter().map(|server| &server.plan)
-    }
-
-    /// The command that repeats it, without this machine's paths.
-    pub fn command(&self) -> String {
-        server::command(self.scenario)
     }
 
     /// Runs all servers in one world. Each of `listeners` receives the news of one server, in the scenario's order.

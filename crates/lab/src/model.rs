@@ -37,7 +37,8 @@ fn array(plan: &ArrayPlan, reading: &Reading) -> ArrayNumbers {
             let used = (&read.used_before[..], &read.used[..]);
             pages::numbers(&plan.design, &read.stats, used, seconds)
         }),
-        notes: notes(plan, reading),
+        notes: reading.notes.clone(),
+        not_reached: not_reached(plan, reading),
     }
 }
 
@@ -73,11 +74,10 @@ pub(crate) fn busiest(arrays: &[ArrayNumbers]) -> Option<BusyPart> {
     busiest.filter(|part| part.busy > 0.0)
 }
 
-/// The log of an array, and whether incidents were scheduled for later than the end.
-fn notes(plan: &ArrayPlan, reading: &Reading) -> Vec<String> {
+/// Whether incidents were scheduled for later than the end.
+fn not_reached(plan: &ArrayPlan, reading: &Reading) -> Option<String> {
     let times = plan.incidents.iter().map(|incident| incident.at);
-    let late = too_late(times, reading.until);
-    reading.notes.iter().cloned().chain(late).collect()
+    too_late(times, reading.until)
 }
 
 /// A note about incidents that were scheduled for later than `end`; `None` without any.

@@ -114,7 +114,7 @@ impl Server {
             volumes: own.map(|volume| self.volume(scenario, volume)).collect(),
             durability: logs.map(|log| durability(&log.log)).collect(),
             origin: Origin {
-                command: command(scenario),
+                command: program.command.clone(),
                 version: program.version.clone(),
                 commit: program.commit.clone(),
                 seed: self.plan.seed,
@@ -175,11 +175,6 @@ impl Listener for Ears<'_> {
     }
 }
 
-/// The command that repeats it, without this machine's paths.
-pub(crate) fn command(scenario: &ModelledScenario) -> String {
-    format!("brunt simulate {}.toml", scenario.scenario.name)
-}
-
 fn plan_of(scenario: &ModelledScenario, number: usize) -> Plan {
     let mut plan = scenario.scenario.plan();
     plan.engine.recovery_reads.get_or_insert(IN_FLIGHT_RECOVERY);
@@ -201,7 +196,8 @@ fn plan_of(scenario: &ModelledScenario, number: usize) -> Plan {
         instances: instances.collect(),
         twin: scenario.twin,
         copy_to,
-        run: RunId(Mixer::new(plan.seed).key(number as u64)),
+        // Zero is no run; this way it would take a seed near 2^64.
+        run: RunId(Mixer::new(plan.seed).key(!(number as u64))),
         epoch_ms: EPOCH,
         ..plan
     }
@@ -233,7 +229,7 @@ fn machine(name: &str) -> Machine {
 fn durability(log: &Path) -> Durability {
     Durability {
         path: log.display().to_string(),
-        method: "a write that the array has answered".to_owned(),
+        method: "write acknowledged by the array".to_owned(),
         write_cache: WriteCache::WriteThrough,
         fua: None,
         log_latency_ms_mean: None,

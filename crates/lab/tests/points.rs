@@ -37,6 +37,7 @@ fn options(engine: Engine, read_files: bool) -> Options {
         program: Program {
             version: "0".to_owned(),
             commit: None,
+            command: String::new(),
         },
     }
 }

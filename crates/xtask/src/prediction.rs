@@ -37,6 +37,7 @@ pub(crate) fn simulate(
         program: Program {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             commit: None,
+            command: String::new(),
         },
     };
     let result = predict(&scenario, options, &Stop::default());

@@ -156,7 +156,7 @@ fn show(judged: &[Judged], output: &Output) {
             "pages",
             "bad",
             "correctable",
-            "wrong number",
+            "wrong page number",
             "size",
             "MiB/s",
         ];

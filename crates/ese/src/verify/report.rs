@@ -127,10 +127,12 @@ impl Fault {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Checksum => write!(f, "the checksum fails"),
+            Self::Checksum => write!(f, "checksum mismatch"),
             Self::Correctable { bits: 1 } => write!(f, "one flipped bit, correctable"),
             Self::Correctable { bits } => write!(f, "{bits} flipped bits, correctable"),
-            Self::WrongNumber { belongs_at } => write!(f, "this is page {belongs_at}"),
+            Self::WrongNumber { belongs_at } => {
+                write!(f, "wrong page number: belongs at page {belongs_at}")
+            }
             Self::Uninitialised => write!(f, "blank where data is expected"),
             Self::LostFlush { page, map } => {
                 write!(

@@ -1,7 +1,7 @@
 //! Faults of the storage, in words: file, page, offset and the error number of ESE.
 //!
-//! They come from sessions, maintenance, closing and verification. Each is listed once, in the order found; the rules do the
-//! counting.
+//! They come from sessions, maintenance, closing and verification. Each page is listed once, in the order found, with every error
+//! number that it gave; the rules do the counting.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -47,10 +47,30 @@ impl Found {
     }
 
     fn push(&mut self, line: String) {
-        if self.0.len() < LISTED_MAX && !self.0.contains(&line) {
-            self.0.push(line);
+        let same_place = |known: &String| match (place(known), place(&line)) {
+            (Some((known, _)), Some((new, _))) => known == new,
+            _ => *known == line,
+        };
+        let Some(at) = self.0.iter().position(same_place) else {
+            self.0.extend((self.0.len() < LISTED_MAX).then_some(line));
+            return;
+        };
+        let known = &mut self.0[at];
+        let faults = place(&line).map_or("", |(_, faults)| faults);
+        for fault in faults.split("; ") {
+            let code = fault.rfind("(ESE ").map_or(fault, |at| &fault[at..]);
+            if !known.contains(code) {
+                known.push_str("; ");
+                known.push_str(fault);
+            }
         }
     }
+}
+
+/// The page of a line, and what is wrong with it.
+fn place(line: &str) -> Option<(&str, &str)> {
+    let (place, fault) = line.split_once("): ")?;
+    place.contains(" (offset ").then_some((place, fault))
 }
 
 /// Formats a finding like [`EngineError::Page`].
@@ -70,6 +90,7 @@ fn in_words(path: &Path, finding: &Finding) -> String {
 mod tests {
     use brunt_ese::error::PageFault;
     use brunt_units::PageNumber;
+    use brunt_world::IoError;
 
     use super::*;
 
@@ -98,13 +119,48 @@ mod tests {
     }
 
     #[test]
+    fn a_page_has_one_line_with_every_error_number() {
+        let mut found = Found::default();
+        found.note(&error(7));
+        for fault in [
+            "an earlier write is missing (flush type 3, map 1) (ESE -1119)",
+            "checksum mismatch (ESE -1018)",
+        ] {
+            found.push(format!("/data/a.edb: page 7 (offset 32768): {fault}"));
+        }
+        let wanted = "/data/a.edb: page 7 (offset 32768): an earlier write is missing (ESE -1119); checksum mismatch (ESE -1018)";
+        assert_eq!(found.lines(), [wanted]);
+        let mut all = found.clone();
+        all.absorb(&found);
+        assert_eq!(all, found);
+    }
+
+    #[test]
     fn what_verification_finds_reads_the_same() {
         let finding = Finding {
             place: Place::Page(PageNumber(7)),
             offset: 32_768,
             fault: Fault::Checksum,
         };
-        let wanted = "/data/a.edb: page 7 (offset 32768): the checksum fails (ESE -1018)";
-        assert_eq!(in_words(Path::new("/data/a.edb"), &finding), wanted);
+        let path = Path::new("/data/a.edb");
+        let wanted = "/data/a.edb: page 7 (offset 32768): checksum mismatch (ESE -1018)";
+        assert_eq!(in_words(path, &finding), wanted);
+        let at_work = |fault| PageFault::to_string(&fault);
+        let verified = |fault: Fault| fault.to_string();
+        let belongs_at = PageNumber(9);
+        for (engine, verify) in [
+            (PageFault::Checksum, Fault::Checksum),
+            (PageFault::Uninitialised, Fault::Uninitialised),
+            (PageFault::WrongNumber, Fault::WrongNumber { belongs_at }),
+            (PageFault::LostFlush, Fault::LostFlush { page: 3, map: 1 }),
+            (PageFault::TooNew, Fault::TooNew),
+            (
+                PageFault::Device(IoError::Medium),
+                Fault::Device(IoError::Medium),
+            ),
+        ] {
+            assert!(verified(verify).starts_with(&at_work(engine)), "{engine}");
+            assert_eq!(verify.code(), engine.code());
+        }
     }
 }

@@ -66,6 +66,9 @@ pub struct ArrayNumbers {
     pub pages: Option<PagesNumbers>,
     /// Its log of events.
     pub notes: Vec<String>,
+    /// Says that incidents were scheduled for after the end; `None` without such incidents.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_reached: Option<String>,
 }
 
 /// I/O of one purpose, and where its time went.

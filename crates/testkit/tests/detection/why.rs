@@ -57,7 +57,7 @@ fn of_a_page(kind: FaultKind, cell: &str) -> &'static str {
 fn of_the_header(kind: FaultKind, cell: &str) -> &'static str {
     match kind {
         FaultKind::MisdirectedWrite(_) => {
-            "it hits the first page of the database, whose checksum fails"
+            "it hits the first page of the database, whose checksum does not match"
         }
         FaultKind::DroppedSync => "pages were lost with it, and redo detects those",
         FaultKind::Stale if cell == "harmless" => {

@@ -20,7 +20,7 @@
 mod watch;
 
 use std::env;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::rc::Rc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -207,7 +207,7 @@ fn test(
     let backend = real.backend().kind.to_string();
     output.talk(&opening(scenario, &backend));
     let around = |counted: &DeviceCounts, real: &RealWorld| {
-        let origin = version::origin(command(), plan.seed, plan.run.to_string());
+        let origin = version::origin(plan.seed, plan.run.to_string());
         surroundings::surroundings(&plan, &places, counted, &real.backend(), origin)
     };
     let before = around(&DeviceCounts::new(), &real);
@@ -226,7 +226,7 @@ fn test(
     };
     let watch = Rc::new(Watch::new(output, &plan, &places, recorder));
     let begun = real.world.clock.now();
-    watch.log_all(begun, test_log::beginning(&plan, &command()));
+    watch.log_all(begun, test_log::beginning(&plan, &version::command()));
     let carried = plan.carried.map(|carried| {
         let done = carried.length.min(plan.duration);
         format!(
@@ -289,16 +289,4 @@ pub(crate) fn timestamp(time: SystemTime) -> Timestamp {
     Timestamp {
         unix_seconds: since.as_secs(),
     }
-}
-
-/// The command line as it was typed, but for the path of the program.
-fn command() -> String {
-    let mut words = env::args_os();
-    let program = words.next().map(PathBuf::from).unwrap_or_default();
-    let name = program
-        .file_name()
-        .unwrap_or(Path::new("brunt").as_os_str());
-    let rest = words.map(|word| word.to_string_lossy().into_owned());
-    let all = std::iter::once(name.to_string_lossy().into_owned()).chain(rest);
-    all.collect::<Vec<_>>().join(" ")
 }

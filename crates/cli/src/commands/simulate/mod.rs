@@ -190,7 +190,7 @@ fn load(
     }
     let begun = timestamp(SystemTime::now());
     let folder = RunFolder::create(&args.out, begun, &scenario.name)?;
-    let page = page(scenario, text, &outcome, command(args));
+    let page = page(scenario, text, &outcome, version::command());
     folder.write("report.html", storage_html(&page).as_bytes())?;
     folder.write("simulation.json", json(scenario, &outcome).as_bytes())?;
     let page = folder.file("report.html");
@@ -226,17 +226,6 @@ fn verdict(outcome: &Outcome, output: &Output) -> String {
             )
         }
     }
-}
-
-/// What repeats it.
-fn command(args: &SimulateArgs) -> String {
-    let mut words = vec![format!("brunt simulate {}", args.scenario.display())];
-    let flags = [("--duration", &args.duration), ("--seed", &args.seed)];
-    for (flag, value) in flags {
-        words.extend(value.iter().map(|value| format!("{flag} {value}")));
-    }
-    words.extend(args.set.iter().map(|set| format!("--set {set}")));
-    words.join(" ")
 }
 
 /// Reads the scenario at `path`.

@@ -22,6 +22,10 @@ pub(super) fn model(result: &RunResult) -> Vec<Table> {
 }
 
 fn setting(model: &Model) -> Table {
+    let late = model.arrays.iter().filter_map(|array| {
+        let late = array.not_reached.as_ref()?;
+        Some(("Not reached", format!("{}: {late}", array.name).into()))
+    });
     let mut rows = vec![
         ("Engine", Cell::from(model.engine.as_str())),
         ("Sessions held back by", model.scheduling.as_str().into()),
@@ -38,6 +42,7 @@ fn setting(model: &Model) -> Table {
             ),
         ]);
     }
+    rows.extend(late);
     Table::pairs("The model", rows)
 }
 

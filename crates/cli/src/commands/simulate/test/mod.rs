@@ -71,8 +71,8 @@ fn simulate(
     output: &Output,
     stop: &Stop,
 ) -> Result<Simulated, SimulateError> {
+    let command = options.program.command.clone();
     let lab = Lab::build(scenario, options)?;
-    let command = lab.command();
     let mut watches = Vec::new();
     for (number, (plan, name)) in lab.plans().zip(&scenario.servers).enumerate() {
         let own = match scenario.servers.len() {

@@ -143,6 +143,7 @@ fn model(result: &RunResult) -> String {
     text.push_str(&groups(model).to_indented_text());
     text.push_str(&pools(model));
     text.push_str(&happened(model));
+    text.push_str(&not_reached(model));
     let speed = model.measured_s / model.wall_seconds.max(f64::MIN_POSITIVE);
     text.push_str(&format!(
         "\n{:14}{} s of virtual time measured in {} s altogether ({} times as fast)",
@@ -232,6 +233,14 @@ fn happened(model: &Model) -> String {
     }
     let lines: String = lines.iter().map(|line| format!("  {line}\n")).collect();
     format!("\nwhat happened, from the start of the simulation\n{lines}")
+}
+
+/// Incidents that were scheduled for after the end.
+fn not_reached(model: &Model) -> String {
+    let late = model.arrays.iter();
+    let late = late.filter_map(|array| Some((&array.name, array.not_reached.as_ref()?)));
+    let late = late.map(|(array, late)| format!("\n{:14}{array}: {late}\n", "not reached"));
+    late.collect()
 }
 
 fn groups(model: &Model) -> Table {
