@@ -39,8 +39,8 @@ pub use earlier::{Earlier, EarlierError, Stream};
 pub use event::Event;
 pub use folder::{FolderError, RunFolder};
 pub use html::{
-    StorageInterval, StoragePage, SweepFigures, SweepPoint, report_html, side_by_side_html,
-    storage_html, sweep_html,
+    StorageInterval, StoragePage, SweepFigures, SweepPage, SweepPoint, report_html,
+    side_by_side_html, storage_html, sweep_html,
 };
 pub use number::{counted, decimals, grouped};
 pub use result::RunResult;

@@ -13,6 +13,7 @@
 
 mod escape;
 mod jetstress;
+mod page;
 mod pictures;
 mod plot;
 mod side_by_side;
@@ -23,29 +24,25 @@ mod tables;
 pub(crate) use escape::escape;
 pub use side_by_side::side_by_side_html;
 pub use storage::{StorageInterval, StoragePage, storage_html};
-pub use sweep::{SweepFigures, SweepPoint, sweep_html};
+pub use sweep::{SweepFigures, SweepPage, SweepPoint, sweep_html};
 
 use brunt_units::ByteSize;
-use minijinja::Environment;
-use minijinja::value::Serde;
 use serde::Serialize;
 
 use crate::result::{IoNumbers, Quantity, RunResult, Verdict, World};
 use crate::table::{Cell, Column, Row, Table};
 use crate::{Event, Run, counted, decimals, grouped};
+use page::rendered;
 use pictures::Picture;
 
 /// The line of `head.html` that identifies our reports.
 pub(crate) const GENERATOR: &str = r#"<meta name="generator" content="brunt">"#;
 
-const HEAD: &str = include_str!("head.html");
 const TEMPLATE: &str = include_str!("report.html");
-const STYLE: &str = concat!(include_str!("style.css"), include_str!("plot.css"));
 
 /// The data of the template.
 #[derive(Serialize)]
 struct Page<'a> {
-    style: &'static str,
     name: &'a str,
     verdict: String,
     /// The class of the verdict's colour.
@@ -78,7 +75,6 @@ struct Figure {
 pub fn report_html(run: &Run) -> String {
     let result = &run.result;
     let page = Page {
-        style: STYLE,
         name: &result.scenario,
         verdict: result.headline(),
         colour: match result.verdict {
@@ -101,22 +97,9 @@ pub fn report_html(run: &Run) -> String {
         origin: tables::origin(result),
         scenario: &run.scenario,
     };
-    rendered(TEMPLATE, &page)
-}
-
-/// Renders a template; all of them begin with the same head.
-fn rendered(template: &str, page: &impl Serialize) -> String {
-    let mut environment = Environment::new();
-    environment.set_formatter(escape::formatter);
-    for (name, text) in [("head.html", HEAD), ("page.html", template)] {
-        environment
-            .add_template(name, text)
-            .expect("the template is part of the program");
-    }
-    environment
-        .get_template("page.html")
-        .and_then(|template| template.render(Serde(page)))
-        .expect("the template fits its data")
+    let title = format!("{}: {} (brunt)", page.verdict, page.name);
+    let foot = format!("{title}, run {}", result.origin.run_id);
+    rendered(TEMPLATE, &title, &foot, &page)
 }
 
 /// What was tested, for how long, at what size, where and when.

@@ -17,17 +17,22 @@ pub(super) struct Picture {
 
 const MEBIBYTE: f64 = 1_048_576.0;
 
+impl From<Plot> for Picture {
+    fn from(plot: Plot) -> Self {
+        Self {
+            title: plot.title,
+            html: plot.to_html(),
+        }
+    }
+}
+
 /// All four pictures; empty when nothing was collected.
 pub(super) fn all(run: &Run) -> Vec<Picture> {
     if run.samples.is_empty() {
         return Vec::new();
     }
     let plots = [rate(run), latency(run), spread(run), throughput(run)];
-    let picture = |plot: Plot| Picture {
-        title: plot.title,
-        html: plot.to_html(),
-    };
-    plots.into_iter().map(picture).collect()
+    plots.into_iter().map(Picture::from).collect()
 }
 
 /// A number of every sample, drawn at the middle of its interval.

@@ -4,8 +4,9 @@
 
 use serde::Serialize;
 
+use super::page::rendered;
+use super::pictures::Picture;
 use super::plot::{Axis, Curve, Limit, Plot};
-use super::{STYLE, rendered};
 use crate::table::Table;
 
 const TEMPLATE: &str = include_str!("storage.html");
@@ -61,14 +62,7 @@ pub struct StoragePage<'a> {
 }
 
 #[derive(Serialize)]
-struct Picture {
-    title: &'static str,
-    html: String,
-}
-
-#[derive(Serialize)]
 struct Shown<'a> {
-    style: &'static str,
     name: &'a str,
     verdict: &'static str,
     class: &'static str,
@@ -84,12 +78,8 @@ struct Shown<'a> {
 /// The page as a self-contained file.
 pub fn storage_html(page: &StoragePage<'_>) -> String {
     let plots = [rates(page), reads(page), writes(page), shares(page)];
-    let drawn = plots.into_iter().map(|plot| Picture {
-        title: plot.title,
-        html: plot.to_html(),
-    });
+    let drawn = plots.into_iter().map(Picture::from);
     let shown = Shown {
-        style: STYLE,
         name: page.name,
         verdict: if page.is_lost { "LOST" } else { "DONE" },
         class: if page.is_lost { "fail" } else { "pass" },
@@ -101,7 +91,8 @@ pub fn storage_html(page: &StoragePage<'_>) -> String {
         command: &page.command,
         scenario: page.scenario,
     };
-    rendered(TEMPLATE, &shown)
+    let title = format!("{}: {} (brunt)", shown.verdict, page.name);
+    rendered(TEMPLATE, &title, &title, &shown)
 }
 
 fn curve(

@@ -1,8 +1,14 @@
 //! The page of a sweep: one key of a scenario is varied and the results are drawn.
 
+use serde::Serialize;
+
+use super::page::rendered;
+use super::pictures::Picture;
 use super::plot::{Axis, Curve, Limit, Plot};
-use super::{GENERATOR, STYLE, escape::escape};
+use crate::result::Quantity;
 use crate::table::{Cell, Column, Row, Table};
+
+const TEMPLATE: &str = include_str!("sweep.html");
 
 /// The result for one value of the key.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,78 +36,123 @@ pub struct SweepFigures {
     pub log_ms: f64,
 }
 
-/// The page for `points` of `key` in the scenario `name`; reads should stay below `limit_ms`. `sentence` sums up the result and may
-/// be empty.
-pub fn sweep_html(
-    name: &str,
-    key: &str,
-    sentence: &str,
-    points: &[SweepPoint],
-    limit_ms: f64,
-) -> String {
-    let drawn: Vec<(f64, SweepFigures)> = points
-        .iter()
-        .filter_map(|point| Some((point.at, point.figures?)))
-        .collect();
-    let curve = |name, filled, of: fn(&SweepFigures) -> f64| Curve {
+/// The content of the page.
+#[derive(Clone, Debug, Default)]
+pub struct SweepPage<'a> {
+    /// The scenario's name.
+    pub name: &'a str,
+    /// The key that was varied.
+    pub key: &'a str,
+    /// What was found, in lines.
+    pub sentence: &'a str,
+    /// What was simulated.
+    pub subtitle: String,
+    /// The values of the key.
+    pub points: Vec<SweepPoint>,
+    /// Limit for the mean latency of database reads, in milliseconds.
+    pub read_limit_ms: f64,
+    /// Limit for the mean latency of log writes, in milliseconds.
+    pub log_limit_ms: f64,
+    /// The command that repeats it.
+    pub command: String,
+    /// The scenario as written.
+    pub scenario: &'a str,
+}
+
+#[derive(Serialize)]
+struct Shown<'a> {
+    name: &'a str,
+    key: &'a str,
+    sentence: Vec<&'a str>,
+    subtitle: &'a str,
+    pictures: Vec<Picture>,
+    table: Table,
+    command: &'a str,
+    scenario: &'a str,
+}
+
+/// The page as a self-contained file.
+pub fn sweep_html(page: &SweepPage<'_>) -> String {
+    let shown = Shown {
+        name: page.name,
+        key: page.key,
+        sentence: page.sentence.lines().map(str::trim).collect(),
+        subtitle: &page.subtitle,
+        pictures: vec![rates(page).into(), latencies(page).into()],
+        table: table(page.key, &page.points).titled("Results"),
+        command: &page.command,
+        scenario: page.scenario,
+    };
+    let title = format!("{}: {} (brunt)", page.name, page.key);
+    rendered(TEMPLATE, &title, &title, &shown)
+}
+
+fn curve(
+    page: &SweepPage<'_>,
+    name: &'static str,
+    filled: bool,
+    of: fn(&SweepFigures) -> f64,
+) -> Curve {
+    let points = page.points.iter();
+    let points = points.filter_map(|point| Some((point.at, of(point.figures.as_ref()?))));
+    Curve {
         name,
-        points: drawn.iter().map(|(at, point)| (*at, of(point))).collect(),
+        points: points.collect(),
         filled,
+    }
+}
+
+fn plot(page: &SweepPage<'_>, title: &'static str, curves: Vec<Curve>, unit: &str) -> Plot {
+    let points = || curves.iter().flat_map(|curve| &curve.points);
+    let right = points().map(|(x, _)| *x).fold(0.0, f64::max);
+    let top = points().map(|(_, y)| *y);
+    let limits = [page.read_limit_ms, page.log_limit_ms];
+    let top = match unit {
+        "milliseconds" => top.chain(limits).fold(0.0, f64::max),
+        _ => top.fold(0.0, f64::max),
     };
-    let highest = |of: fn(&SweepFigures) -> f64| {
-        let values = drawn.iter().map(|(_, point)| of(point));
-        values.fold(0.0, f64::max)
+    let (x, y) = (Axis::from_zero(right, page.key), Axis::from_zero(top, unit));
+    Plot::new(title, x, y, curves)
+}
+
+fn rates(page: &SweepPage<'_>) -> Plot {
+    let curves = vec![curve(page, "database I/O", true, |point| point.io_per_s)];
+    plot(page, "I/Os per second", curves, "I/Os per second")
+}
+
+fn latencies(page: &SweepPage<'_>) -> Plot {
+    let curves = vec![
+        curve(page, "database read", false, |point| point.read_ms),
+        curve(page, "database write", false, |point| point.write_ms),
+        curve(page, "log write", false, |point| point.log_ms),
+    ];
+    let limit = |what: &str, at| Limit {
+        name: format!("{what} limit {} ms", Quantity::new(at, "")),
+        at,
+        upright: false,
     };
-    let axis = || Axis::from_zero(drawn.iter().map(|(at, _)| *at).fold(0.0, f64::max), key);
-    let rates = Plot::new(
-        "I/Os per second",
-        axis(),
-        Axis::from_zero(highest(|p| p.io_per_s), "I/Os per second"),
-        vec![curve("database I/O", true, |point| point.io_per_s)],
-    );
-    let highest_ms = highest(|p| p.read_ms.max(p.write_ms).max(p.log_ms));
-    let latencies = Plot {
-        limits: vec![Limit {
-            name: "read limit".to_owned(),
-            at: limit_ms,
-            upright: false,
-        }],
-        ..Plot::new(
-            "Latency",
-            axis(),
-            Axis::from_zero(highest_ms.max(limit_ms), "milliseconds"),
-            vec![
-                curve("database read", false, |point| point.read_ms),
-                curve("database write", false, |point| point.write_ms),
-                curve("log write", false, |point| point.log_ms),
-            ],
-        )
-    };
-    format!(
-        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">{GENERATOR}<title>{name}: {key}</title>\n<style>{STYLE}</style></head>\n<body><main><h1>{name}: {key}</h1>\n{sentence}<figure>{}</figure>\n<figure>{}</figure>\n{}</main></body></html>\n",
-        rates.to_html(),
-        latencies.to_html(),
-        table(key, points).to_html(),
-        name = escape(name),
-        key = escape(key),
-        sentence = sentence
-            .lines()
-            .map(|line| format!("<p>{}</p>\n", escape(line.trim())))
-            .collect::<String>(),
-    )
+    Plot {
+        limits: vec![
+            limit("read", page.read_limit_ms),
+            limit("log", page.log_limit_ms),
+        ],
+        ..plot(page, "Latency, mean", curves, "milliseconds")
+    }
 }
 
 fn table(key: &str, points: &[SweepPoint]) -> Table {
     let figures = [
+        key,
         "I/Os per second",
-        "read (ms)",
-        "write (ms)",
-        "log write (ms)",
+        "Read (ms)",
+        "Write (ms)",
+        "Log write (ms)",
     ];
-    let mut columns = vec![Column::numbers(key)];
-    columns.extend(figures.map(Column::numbers));
-    columns.push(Column::words("rules"));
-    Table::new(columns, points.iter().map(row))
+    let columns = figures.map(Column::numbers).into_iter();
+    Table::new(
+        columns.chain([Column::words("Rules")]),
+        points.iter().map(row),
+    )
 }
 
 fn row(point: &SweepPoint) -> Row {
@@ -133,12 +184,32 @@ mod tests {
             }),
             outcome: "no <room>".to_owned(),
         };
-        let points = [1.0, 2.0, 3.0].map(point);
-        let page = sweep_html("a & b", "test.sessions", "2 pass\n  1 ms", &points, 20.0);
+        let page = sweep_html(&SweepPage {
+            name: "a & b",
+            key: "test.sessions",
+            sentence: "2 pass\n  1 ms",
+            points: [1.0, 2.0, 3.0].map(point).to_vec(),
+            read_limit_ms: 20.0,
+            log_limit_ms: 10.0,
+            command: "brunt simulate <a>".to_owned(),
+            scenario: "name = \"<b>\"",
+            ..SweepPage::default()
+        });
         assert_eq!(page.matches("role=\"img\"").count(), 2);
+        assert_eq!(page.matches("<line class=\"limit\"").count(), 2);
         assert_eq!(page.matches("<tr>").count(), 4);
-        assert!(page.contains("<p>2 pass</p>\n<p>1 ms</p>"));
-        assert!(page.contains("<td class=\"n\">-</td><td>no &lt;room&gt;</td>"));
-        assert!(page.contains("a &amp; b") && page.contains("&lt;2&gt;"));
+        for part in [
+            "<figcaption>Latency, mean</figcaption>",
+            "<p class=\"sentence\">1 ms</p>",
+            "<td class=\"n\">-</td><td>no &lt;room&gt;</td>",
+            "read limit 20 ms",
+            "log limit 10 ms",
+            "a &amp; b",
+            "&lt;2&gt;",
+            "brunt simulate &lt;a&gt;",
+            "name = &quot;&lt;b&gt;&quot;",
+        ] {
+            assert!(page.contains(part), "{part}");
+        }
     }
 }

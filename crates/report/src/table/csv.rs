@@ -2,8 +2,25 @@
 
 use std::fmt::Write;
 
-use super::Cell;
+use super::{Cell, Table};
 use crate::one_line;
+
+impl Table {
+    /// The table with its head.
+    pub fn to_csv(&self) -> String {
+        let head: Vec<Cell> = self
+            .columns
+            .iter()
+            .map(|c| c.name.as_str().into())
+            .collect();
+        let rows = self.rows.iter().map(|row| &row.cells);
+        let mut text = String::new();
+        std::iter::once(&head)
+            .chain(rows)
+            .for_each(|cells| csv_row(&mut text, cells));
+        text
+    }
+}
 
 /// Appends a row: plain numbers, and an empty cell for [`Cell::Nothing`].
 pub fn csv_row(text: &mut String, cells: &[Cell]) {

@@ -5,7 +5,7 @@
 //! | terminal: [`Table::to_text`] | for people | `-` |
 //! | web page: in templates, and [`Table::to_html`] | for people | `-` |
 //! | Markdown: [`Table::to_markdown`] | for people | `-` |
-//! | CSV: [`csv_row`], row by row, because `counters.csv` grows | for programs | empty |
+//! | CSV: [`Table::to_csv`], and [`csv_row`] because `counters.csv` grows | for programs | empty |
 //!
 //! For people, a column of numbers is aligned right, and its measured numbers have equal decimals. A column whose rows measure
 //! different things takes texts instead, each with the decimals of [`decimals`].
@@ -339,14 +339,11 @@ mod tests {
 
     #[test]
     fn programs_get_plain_numbers() {
-        let mut text = String::new();
-        for row in &table().rows {
-            csv_row(&mut text, &row.cells);
-        }
+        let mut text = table().to_csv();
         csv_row(&mut text, &[Cell::Fixed(0.5, 3), Cell::from("-1,\"2\"")]);
         assert_eq!(
             text,
-            "a|<b>,1024,4.291\nc\\nd,0.4,\n0.500,\"'-1,\"\"2\"\"\"\n"
+            "file,pages,ms\na|<b>,1024,4.291\nc\\nd,0.4,\n0.500,\"'-1,\"\"2\"\"\"\n"
         );
     }
 

@@ -4,22 +4,26 @@
 //! runs/2026-11-21-181503-mail-sweep/
 //!   scenario.toml   the scenario, with everything resolved
 //!   points.json     every point, version brunt.points/1; fields are only added
+//!   points.csv      their figures
 //!   report.html     the same as pictures and a table
 //! ```
 
 use brunt_lab::{Headline, Judged, Tried};
 use brunt_report::result::Verdict;
-use brunt_report::{Cell, Column, Row, RunFolder, SweepFigures, SweepPoint, Table, sweep_html};
+use brunt_report::{
+    Cell, Column, Row, RunFolder, SweepFigures, SweepPage, SweepPoint, Table, counted, sweep_html,
+};
 use serde_json::{Value, json};
 
 use super::SimulateError;
+use crate::version;
 use brunt_scenario::ModelledScenario;
 
 /// One key of a scenario, and what came of its values.
 pub(super) struct Curve {
     /// The key that was varied.
     pub(super) key: String,
-    /// What is found, in words; empty where nothing is looked for.
+    /// What is found, in words.
     pub(super) sentence: String,
     /// The same for programs.
     pub(super) found: Value,
@@ -48,11 +52,27 @@ impl Curve {
         scenario: &ModelledScenario,
     ) -> Result<(), SimulateError> {
         let name = &scenario.scenario.name;
-        let limit = scenario.scenario.limits.latency.read_mean.as_millis();
-        let points: Vec<SweepPoint> = self.points.iter().map(CurvePoint::drawn).collect();
-        let page = sweep_html(name, &self.key, &self.sentence, &points, limit);
-        folder.write("scenario.toml", scenario.to_toml().as_bytes())?;
+        let limits = &scenario.scenario.limits.latency;
+        let text = scenario.to_toml();
+        let page = sweep_html(&SweepPage {
+            name,
+            key: &self.key,
+            sentence: &self.sentence,
+            subtitle: format!(
+                "{}; {}; {}",
+                scenario.scenario.description,
+                counted(self.points.len() as u64, "simulation"),
+                counted(scenario.servers.len() as u64, "server"),
+            ),
+            points: self.points.iter().map(CurvePoint::drawn).collect(),
+            read_limit_ms: limits.read_mean.as_millis(),
+            log_limit_ms: limits.log_mean.as_millis(),
+            command: version::command(),
+            scenario: &text,
+        });
+        folder.write("scenario.toml", text.as_bytes())?;
         folder.write("points.json", self.json(name).as_bytes())?;
+        folder.write("points.csv", self.csv().as_bytes())?;
         folder.write("report.html", page.as_bytes())?;
         Ok(())
     }
@@ -68,6 +88,22 @@ impl Curve {
             "points": points,
         });
         serde_json::to_string_pretty(&value).expect("numbers and texts can be written") + "\n"
+    }
+
+    /// The figures, for spreadsheets.
+    fn csv(&self) -> String {
+        let columns = [
+            self.key.as_str(),
+            "io_per_s",
+            "read_ms",
+            "write_ms",
+            "log_writes_per_s",
+            "log_write_ms",
+            "drives_busy",
+            "rules",
+        ];
+        let rows = self.points.iter().map(CurvePoint::row);
+        Table::new(columns.map(Column::words), rows).to_csv()
     }
 
     /// Everything, for the screen.
@@ -149,6 +185,39 @@ impl CurvePoint {
             Tried::Refused(refusal) => value["refused"] = json!(refusal.what()),
         }
         value
+    }
+}
+
+/// Which values of `key` pass, in a sentence; empty without points.
+pub(super) fn sentence(key: &str, points: &[CurvePoint]) -> String {
+    let passed = |point: &&CurvePoint| point.tried.passed();
+    let good: Vec<&CurvePoint> = points.iter().filter(passed).collect();
+    let Some(bad) = points.iter().find(|point| !passed(point)) else {
+        return match points {
+            [] => String::new(),
+            [only] => format!("Every limit holds at {key} = {}.", only.label),
+            [first, .., last] => {
+                let (first, last) = (&first.label, &last.label);
+                format!("Every limit holds at every {key}, from {first} to {last}.")
+            }
+        };
+    };
+    let outcome = outcome(&bad.tried);
+    let why = match (&bad.tried, outcome.strip_prefix("fail: ")) {
+        (_, Some(rule)) => format!("at {}, {rule}", bad.label),
+        (Tried::Simulated(_), None) => format!("at {}, there is no verdict", bad.label),
+        (Tried::Refused(_), None) => format!("{} is refused", bad.label),
+    };
+    match good.as_slice() {
+        [] => format!("Not every limit holds at any {key}: {why}."),
+        // The values up to the first that fails.
+        [.., last] if points[..good.len()].iter().all(|point| passed(&point)) => {
+            format!("Every limit holds up to {key} = {}; {why}.", last.label)
+        }
+        some => {
+            let labels: Vec<&str> = some.iter().map(|point| point.label.as_str()).collect();
+            format!("Every limit holds at {key} = {}; {why}.", labels.join(", "))
+        }
     }
 }
 

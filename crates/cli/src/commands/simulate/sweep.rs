@@ -12,7 +12,7 @@ use brunt_scenario::{Override, Place, Refusal};
 use brunt_units::ByteSize;
 use serde_json::Value;
 
-use super::kept::{Curve, CurvePoint};
+use super::kept::{Curve, CurvePoint, sentence};
 
 /// Values of a range, unless it says how many.
 const VALUES: usize = 8;
@@ -63,7 +63,7 @@ impl Sweep {
             .collect()
     }
 
-    /// What came of the points; those that were not carried through are left out. Nothing is looked for.
+    /// What came of the points; those that were not carried through are left out.
     pub(super) fn into_curve(self, tried: Vec<Option<Tried>>) -> Curve {
         let points = self.values.into_iter().zip(tried);
         let points = points.filter_map(|((value, at), tried)| {
@@ -74,11 +74,12 @@ impl Sweep {
                 tried: tried?,
             })
         });
+        let points: Vec<CurvePoint> = points.collect();
         Curve {
+            sentence: sentence(&self.key, &points),
             key: self.key,
-            sentence: String::new(),
             found: Value::Null,
-            points: points.collect(),
+            points,
         }
     }
 }
