@@ -12,7 +12,7 @@ use brunt_world_virtual::{Agenda, Device, Inode, Request, RequestId, SECTOR_BYTE
 
 use crate::file_map::{FileMap, Full};
 use crate::system::{PartMut, System};
-use crate::{Extent, HostIo, Tally, Verb};
+use crate::{Extent, HostIo, Standings, Tally, Verb};
 
 /// A request of the world; `parts` of it are in flight in the array.
 struct Under {
@@ -33,6 +33,7 @@ pub struct ArrayDevice {
     /// The earliest time at which the world will call back.
     called_at: Option<Time>,
     tally: Tally,
+    standings: Standings,
 }
 
 impl ArrayDevice {
@@ -46,6 +47,7 @@ impl ArrayDevice {
         Self {
             files: (0..most).map(|lun| FileMap::new(sectors(lun))).collect(),
             luns: luns.iter().copied().collect(),
+            standings: Standings::begin(&*array),
             array,
             under: Vec::new(),
             called_at: None,
@@ -56,6 +58,11 @@ impl ArrayDevice {
     /// Host requests since measurement began: since the start of the world, or the last [`Self::begin_measuring`].
     pub fn tally(&self) -> &Tally {
         &self.tally
+    }
+
+    /// The standing of the system since the start of the world.
+    pub fn standings(&self) -> &Standings {
+        &self.standings
     }
 
     /// Restarts measurement of the array and of host requests.
@@ -85,8 +92,9 @@ impl ArrayDevice {
         *self.luns.get(&volume).expect("every volume lies on a LUN")
     }
 
-    /// Delivers finished requests and schedules the next call.
+    /// Delivers finished requests, schedules the next call, and keeps the standing.
     fn look(&mut self, agenda: &mut Agenda<'_>) {
+        self.standings.look(&*self.array);
         for finished in self.array.finished() {
             let slot = usize::try_from(finished.tag).expect("a slot");
             let entry = &mut self.under[slot];

@@ -44,6 +44,6 @@ pub use paged::{
     BalanceDesign, LunRoom, PageStats, PagedArray, PagedDesign, PagedError, PagedLunDesign,
 };
 pub use shared::SharedArray;
-pub use standing::{Standing, Unfinished};
+pub use standing::{Standing, Standings, Unfinished};
 pub use system::{Part, PartMut, Parts, System, SystemDesign, SystemError};
 pub use tally::{Asked, Tally};

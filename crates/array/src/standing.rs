@@ -1,8 +1,10 @@
-//! The state of an array's groups, and the repairs that have not ended.
+//! The state of an array's groups, now and over time, and the repairs that have not ended.
 
 use std::fmt;
 
-use brunt_units::Span;
+use brunt_units::{Span, Time};
+
+use crate::system::System;
 
 /// The state of the worst of some groups, from good to bad.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,6 +41,60 @@ impl Standing {
             Self::Degraded => "degraded",
             Self::Lost => "data lost",
         }
+    }
+}
+
+/// The standing of a system over time.
+#[derive(Clone, Debug, Default)]
+pub struct Standings {
+    notes_seen: usize,
+    /// When it changed, and to what.
+    changes: Vec<(Time, Standing)>,
+}
+
+impl Standings {
+    /// From now on; the current standing is the first.
+    pub(crate) fn begin(system: &dyn System) -> Self {
+        Self {
+            notes_seen: system.notes_count(),
+            changes: vec![(system.now(), system.standing())],
+        }
+    }
+
+    /// The new standing if it has changed since the last look. It can only change when something was noted.
+    pub(crate) fn look(&mut self, system: &dyn System) -> Option<Standing> {
+        let notes = system.notes_count();
+        if notes == self.notes_seen {
+            return None;
+        }
+        self.notes_seen = notes;
+        let standing = system.standing();
+        let is_new = self
+            .changes
+            .last()
+            .is_none_or(|(_, last)| *last != standing);
+        is_new.then(|| {
+            self.changes.push((system.now(), standing));
+            standing
+        })
+    }
+
+    /// Each standing with its begin and end, up to `until`.
+    pub fn spans(&self, until: Time) -> impl Iterator<Item = (Standing, Time, Time)> {
+        let ends = self.changes.iter().skip(1).map(|(at, _)| *at);
+        let spans = self.changes.iter().zip(ends.chain([until]));
+        spans.map(|((since, standing), end)| (*standing, *since, end))
+    }
+
+    /// The worst standing between `since` and `until`.
+    pub fn worst(&self, since: Time, until: Time) -> Standing {
+        let within = self
+            .spans(until)
+            .filter(|(_, begin, end)| *begin < until && *end > since);
+        within
+            .map(|(standing, ..)| standing)
+            .max()
+            .unwrap_or_default()
     }
 }
 
@@ -81,6 +137,29 @@ impl fmt::Display for Unfinished {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_time_is_as_bad_as_the_worst_moment_in_it() {
+        let at = |seconds| Time::ZERO + Span::seconds(seconds);
+        let standings = Standings {
+            notes_seen: 0,
+            changes: vec![
+                (at(0), Standing::Whole),
+                (at(20), Standing::Degraded),
+                (at(30), Standing::Rebuilding),
+                (at(50), Standing::Whole),
+            ],
+        };
+        let worst = |since, until| standings.worst(at(since), at(until));
+        assert_eq!(worst(0, 20), Standing::Whole);
+        assert_eq!(worst(10, 21), Standing::Degraded);
+        assert_eq!(worst(25, 60), Standing::Degraded);
+        assert_eq!(worst(30, 60), Standing::Rebuilding);
+        assert_eq!(worst(50, 60), Standing::Whole);
+        let spans: Vec<_> = standings.spans(at(60)).collect();
+        assert_eq!(spans[1], (Standing::Degraded, at(20), at(30)));
+        assert_eq!(spans[3], (Standing::Whole, at(50), at(60)));
+    }
 
     #[test]
     fn all_are_in_order_and_a_repair_says_how_far_it_is() {

@@ -136,6 +136,35 @@ fn an_incident_after_the_end_did_not_happen() {
 }
 
 #[test]
+fn the_load_while_degraded_stands_beside_that_of_the_whole_test() {
+    let event = "[[event]]\nat = \"4s\"\nwhat = \"drive fails\"\ndrive = 1\n";
+    let home = home(&format!("{EXAMPLE}\n{event}"));
+    let output = simulate(home.path(), "mail.toml", "a", &[]);
+    let folder = only_folder(&home.path().join("a"));
+    let result = result(&folder);
+    let states = result["storage"]["states"].as_array().unwrap();
+    let names: Vec<&str> = states.iter().filter_map(|s| s["state"].as_str()).collect();
+    assert_eq!(names, ["whole", "degraded", "all"]);
+    let reads = |state: &Value| {
+        let per_s = state["database_reads"]["per_s"].as_f64().unwrap();
+        per_s * state["seconds"].as_f64().unwrap()
+    };
+    let all = reads(&states[2]);
+    assert!((reads(&states[0]) + reads(&states[1]) - all).abs() < 0.01 * all);
+    let instances = result["storage"]["servers"][0]["instances"]
+        .as_array()
+        .unwrap();
+    let counted = instances
+        .iter()
+        .map(|one| one["db_read_latency"]["count"].as_f64().unwrap());
+    assert!((counted.sum::<f64>() - all).abs() < 0.5);
+    let text = said(&output);
+    assert!(text.contains("by the state of the groups\n"), "{text}");
+    let report = fs::read_to_string(folder.join("report.html")).unwrap();
+    assert!(report.contains("By the state of the groups"));
+}
+
+#[test]
 fn the_model_agrees_with_what_the_server_saw() {
     let home = home(EXAMPLE);
     let output = simulate(home.path(), "mail.toml", "a", &[]);

@@ -336,6 +336,7 @@ mod tests {
                 length: Span::seconds(1),
                 counters: format!("row {at}\n"),
                 latency_log: vec![b'a'],
+                ..Recorded::default()
             });
         }
         recorder.event(Event {
@@ -400,7 +401,7 @@ mod tests {
                 begin: Time::ZERO + Span::seconds(at),
                 length: Span::seconds(1),
                 counters: "row\n".to_owned(),
-                latency_log: Vec::new(),
+                ..Recorded::default()
             }));
         }
         let error = keeper.outcome.unwrap_err();

@@ -7,9 +7,13 @@
 use std::cell::RefCell;
 
 use brunt_array::drive::DriveStats;
-use brunt_array::{CacheStats, LunRoom, PageStats, PagedArray, SharedArray, System, Tally};
+use brunt_array::{CacheStats, LunRoom, Note, PageStats, PagedArray, SharedArray, System, Tally};
 use brunt_qualify::progress::News;
+use brunt_qualify::sampling::Recorded;
+use brunt_report::result::StateSpan;
 use brunt_units::{Span, Time};
+
+use crate::states::{self, States};
 
 /// Measurements of one array.
 #[derive(Clone, Debug)]
@@ -23,6 +27,7 @@ pub(crate) struct Reading {
     /// Activity of pages, and how full members were at the beginning and the end; `None` for a single array.
     pub(crate) pages: Option<PagesReading>,
     pub(crate) notes: Vec<String>,
+    pub(crate) events: Vec<Note>,
     /// When the measurement ended.
     pub(crate) until: Time,
     pub(crate) length: Span,
@@ -40,6 +45,7 @@ pub(crate) struct PagesReading {
 pub(crate) struct Gauge {
     arrays: Vec<SharedArray>,
     state: RefCell<State>,
+    pub(crate) states: States,
 }
 
 #[derive(Default)]
@@ -57,6 +63,7 @@ impl Gauge {
         Self {
             arrays,
             state: RefCell::default(),
+            states: States::default(),
         }
     }
 
@@ -74,6 +81,17 @@ impl Gauge {
             | News::VerifyingRecords { .. } => self.end(at),
             _ => {}
         }
+    }
+
+    /// Handles a sample of a server.
+    pub(crate) fn sampled(&self, server: usize, sample: &Recorded) {
+        self.states.count(&self.arrays, server, sample);
+    }
+
+    /// The times in which groups were not whole, up to the end of the measurement.
+    pub(crate) fn spans(&self) -> Vec<StateSpan> {
+        let until = self.state.borrow().until;
+        until.map_or_else(Vec::new, |until| states::spans(&self.arrays, until))
     }
 
     /// Handles the end of a server's test, which also ends the measurement of a recovery.
@@ -152,6 +170,7 @@ fn read(array: &SharedArray, used_before: Option<Vec<f64>>, length: Span) -> Rea
             }
         }),
         notes: notes(array),
+        events: array.notes(),
         until: array.now(),
         length,
     }

@@ -9,6 +9,7 @@
 //! * `server`: one server of it: plan, task, result.
 //! * `gauge`: measurements of the arrays while servers collect; `model`: the same as numbers of the result; `pages`: those of LUNs
 //!   in pages.
+//! * `states`: the load while groups were whole, degraded, rebuilding.
 //! * `session_time`: where the time of sessions went.
 //! * [`Points`]: one scenario with many values; [`search`]: the largest number of mailboxes that passes.
 //! * [`load`]: what is said of plain load on arrays, without mail servers.
@@ -28,6 +29,7 @@ mod points;
 pub mod search;
 mod server;
 mod session_time;
+mod states;
 mod storage;
 
 use std::rc::Rc;
@@ -38,7 +40,7 @@ use brunt_qualify::error::RunError;
 use brunt_qualify::phases::test_run::TestRun;
 use brunt_qualify::plan::Plan;
 use brunt_qualify::progress::{Listener, Silence, Stop};
-use brunt_report::result::{Model, RunResult};
+use brunt_report::result::{Model, RunResult, StateNumbers};
 use brunt_report::{Run, TogetherError, together};
 use brunt_scenario::ModelledScenario;
 use brunt_units::{ByteSize, Time};
@@ -138,6 +140,8 @@ pub struct Simulated {
     pub servers: Vec<ServerRun>,
     /// Numbers that only modelled storage has.
     pub model: Model,
+    /// The load by the state of the groups of drives; empty when all were whole throughout.
+    pub states: Vec<StateNumbers>,
 }
 
 impl Simulated {
@@ -153,6 +157,7 @@ impl Simulated {
             samples: Vec::new(),
         });
         let mut result = together(runs.collect())?.result;
+        result.storage.states = self.states;
         result.storage.details.model = Some(Box::new(self.model));
         Ok(result)
     }
@@ -234,8 +239,13 @@ impl<'a> Lab<'a> {
             request_digest: format!("{:016x}", self.storage.digest(scenario).value()),
             sessions: session_time::mean(&times),
             arrays,
+            states: gauge.spans(),
         };
-        Ok(Simulated { servers, model })
+        Ok(Simulated {
+            servers,
+            model,
+            states: gauge.states.numbers(),
+        })
     }
 
     /// One task for each server, all in one world.

@@ -2,10 +2,10 @@
 
 use brunt_array::drive::DriveStats;
 use brunt_array::load::Side;
-use brunt_array::{Asked, Breakdown, CacheStats, GroupDesign, SystemDesign};
+use brunt_array::{Asked, Breakdown, CacheStats, GroupDesign, Note, SystemDesign};
 use brunt_report::result::{
-    ArrayNumbers, AskedNumbers, BusyPart, CacheNumbers, DriveNumbers, GroupNumbers, LunNumbers,
-    PartNumbers,
+    ArrayEvent, ArrayNumbers, AskedNumbers, BusyPart, CacheNumbers, DriveNumbers, GroupNumbers,
+    LunNumbers, PartNumbers,
 };
 use brunt_units::{Span, Time};
 use brunt_world::Class;
@@ -39,6 +39,14 @@ fn array(plan: &ArrayPlan, reading: &Reading) -> ArrayNumbers {
         }),
         notes: reading.notes.clone(),
         not_reached: not_reached(plan, reading),
+        events: reading.events.iter().map(event).collect(),
+    }
+}
+
+fn event(note: &Note) -> ArrayEvent {
+    ArrayEvent {
+        at_s: Span(note.at.0).as_seconds(),
+        what: note.what.to_string(),
     }
 }
 

@@ -66,9 +66,10 @@ impl Server {
                 array.device().assume_written();
             }
         };
-        let (plan, stop) = (self.plan.clone(), stop.clone());
+        let (number, plan, stop) = (self.number, self.plan.clone(), stop.clone());
         async move {
             let ears = Ears {
+                server: number,
                 listener,
                 gauge: &gauge,
             };
@@ -153,6 +154,7 @@ impl Server {
 
 /// The listeners of a server: the gauge on the arrays, and the caller's listener.
 struct Ears<'a> {
+    server: usize,
     listener: Rc<dyn Listener>,
     gauge: &'a Gauge,
 }
@@ -171,6 +173,7 @@ impl Listener for Ears<'_> {
     }
 
     fn recorded(&self, recorded: &Recorded) {
+        self.gauge.sampled(self.server, recorded);
         self.listener.recorded(recorded);
     }
 }

@@ -9,6 +9,7 @@
 //! [`HISTOGRAMS_MAX`] lines. Those of the whole server are written in every sample.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use brunt_ese::meter::{DatabaseMeters, LogMeters, MeterBoard, Meters};
 use brunt_report::Counters;
@@ -63,7 +64,7 @@ struct Held {
 }
 
 /// What one sample adds to the tables of the run folder.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Recorded {
     /// When the sample began.
     pub begin: Time,
@@ -73,6 +74,19 @@ pub struct Recorded {
     pub counters: String,
     /// Lines of the latency log; the first sample includes its head.
     pub latency_log: Vec<u8>,
+    /// Latencies of the whole server; shared, because a clone of the tables goes to another thread.
+    pub whole: Arc<WholeLatencies>,
+}
+
+/// Latencies of the whole server in one sample.
+#[derive(Clone, Debug, Default)]
+pub struct WholeLatencies {
+    /// Database reads.
+    pub reads: Latencies,
+    /// Database writes.
+    pub writes: Latencies,
+    /// Log writes.
+    pub log_writes: Latencies,
 }
 
 /// A stream with a limit on its samples.
@@ -160,7 +174,7 @@ impl Sampler {
         cache_bytes: u64,
     ) -> Recorded {
         let (begin, length) = self.interval(now);
-        let whole = board.with(|meters| self.close_meters(now, meters, cache_bytes));
+        let (whole, latencies) = board.with(|meters| self.close_meters(now, meters, cache_bytes));
         self.add_operations(now, operations);
         let counters = &mut self.counters;
         counters.add_count(begin, length, PAGE_FAULT_STALLS, whole.stalls);
@@ -174,6 +188,7 @@ impl Sampler {
             length,
             counters: self.counters.take(),
             latency_log: self.latency_log.take(),
+            whole: Arc::new(latencies),
         }
     }
 
@@ -183,7 +198,12 @@ impl Sampler {
         (begin, now - self.closed_at)
     }
 
-    fn close_meters(&mut self, now: Time, meters: &mut Meters, cache_bytes: u64) -> Whole {
+    fn close_meters(
+        &mut self,
+        now: Time,
+        meters: &mut Meters,
+        cache_bytes: u64,
+    ) -> (Whole, WholeLatencies) {
         let since_begin = self.closed_at - self.begin;
         let at = self.interval(now);
         let mut tables = Tables {
@@ -224,13 +244,19 @@ impl Sampler {
             counter.close_interval();
         }
         meters.corrected.close_interval();
-        Whole {
+        let whole = Whole {
             reads: tables.server(DATABASE_READ, &reads),
             writes: tables.server(DATABASE_WRITE, &writes),
             log_writes: tables.server(LOG_WRITE, &log_writes),
             stalls: meters.page_fault_stalls.close_interval(),
             cache_bytes,
-        }
+        };
+        let latencies = WholeLatencies {
+            reads: reads.latencies,
+            writes: writes.latencies,
+            log_writes: log_writes.latencies,
+        };
+        (whole, latencies)
     }
 
     fn add_operations(&mut self, now: Time, operations: &[OperationLatencies]) {

@@ -173,6 +173,8 @@ fn storage(runs: &[Run], verdict: Verdict) -> Storage {
             .reduce(|all, own| Some(all?.and(own?)))
             .flatten(),
         faults: tests().flat_map(|test| test.faults.clone()).collect(),
+        // As the models that they come from.
+        states: Vec::new(),
         servers: tests().flat_map(|test| test.servers.clone()).collect(),
         details: Details {
             tuning: None,

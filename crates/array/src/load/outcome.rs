@@ -7,7 +7,8 @@ use crate::drive::DriveStats;
 use crate::incident::Note;
 use crate::system::{System, SystemDesign};
 use crate::{
-    CacheStats, Finished, LunRoom, PageStats, PagedArray, Standing, TierStats, Unfinished, Verb,
+    CacheStats, Finished, LunRoom, PageStats, PagedArray, Standing, Standings, TierStats,
+    Unfinished, Verb,
 };
 
 /// Host reads or host writes.
@@ -188,7 +189,7 @@ pub(super) struct Measuring {
     /// Whether phases are distinguished, which costs time with every answer.
     has_phases: bool,
     phases: Vec<Phase>,
-    notes_seen: usize,
+    standings: Standings,
 }
 
 impl Measuring {
@@ -196,7 +197,7 @@ impl Measuring {
         Self {
             has_phases,
             phases: Vec::new(),
-            notes_seen: 0,
+            standings: Standings::default(),
             since: Time::ZERO,
             interval_since: Time::ZERO,
             total: (Side::default(), Side::default()),
@@ -215,20 +216,17 @@ impl Measuring {
         self.used_before = used_shares(array);
         self.busy_before = vec![Span::ZERO; array.drive_stats().len()];
         if self.has_phases {
-            self.notes_seen = array.notes_count();
+            self.standings = Standings::begin(array);
             self.phases = vec![Phase::new(array.standing(), array.now())];
         }
     }
 
-    /// Starts a new phase if the standing has changed. The standing can only change when something was noted.
+    /// Starts a new phase if the standing has changed.
     pub(super) fn look(&mut self, array: &dyn System) {
-        let notes = array.notes_count();
-        let Some(phase) = self.phases.last_mut().filter(|_| notes != self.notes_seen) else {
+        let Some(phase) = self.phases.last_mut() else {
             return;
         };
-        self.notes_seen = notes;
-        let standing = array.standing();
-        if standing != phase.standing {
+        if let Some(standing) = self.standings.look(array) {
             phase.until = array.now();
             self.phases.push(Phase::new(standing, array.now()));
         }

@@ -150,6 +150,7 @@ impl Assembly<'_> {
                 database_files: plan.databases().count() as u64,
                 integrity: integrity(run.records, run.log.findings).map(in_result),
                 faults: self.faults(),
+                states: Vec::new(),
                 servers: vec![self.server(surroundings)],
                 details: Details {
                     sentence,

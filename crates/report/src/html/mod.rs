@@ -29,7 +29,7 @@ pub use sweep::{SweepFigures, SweepPage, SweepPoint, sweep_html};
 use brunt_units::ByteSize;
 use serde::Serialize;
 
-use crate::result::{IoNumbers, Quantity, RunResult, Verdict, World};
+use crate::result::{IoNumbers, Quantity, RunResult, Verdict, World, states_table};
 use crate::table::{Cell, Column, Row, Table};
 use crate::{Event, Run, counted, decimals, grouped};
 use page::rendered;
@@ -56,6 +56,7 @@ struct Page<'a> {
     servers: Table,
     rules: Vec<tables::Rules>,
     pictures: Vec<Picture>,
+    states: Table,
     tables: Vec<Table>,
     further: Vec<Table>,
     events: Table,
@@ -91,6 +92,9 @@ pub fn report_html(run: &Run) -> String {
         servers: tables::servers(result),
         rules: tables::rules(result),
         pictures: pictures::all(run),
+        states: states_table(&result.storage.states)
+            .titled("By the state of the groups")
+            .noted("A sample counts for the worst state that any group of drives had in it."),
         tables: jetstress::all(result),
         further: tables::further(result),
         events: events(&run.events),

@@ -33,6 +33,7 @@ mod rule;
 mod schema;
 mod server;
 mod setup;
+mod state;
 mod storage;
 mod tuning;
 mod v1;
@@ -50,13 +51,14 @@ pub use io::{
     step_of,
 };
 pub use model::{
-    ArrayNumbers, AskedNumbers, CacheNumbers, DriveNumbers, GroupNumbers, LunNumbers, Model,
-    PartNumbers, SessionTime,
+    ArrayEvent, ArrayNumbers, AskedNumbers, CacheNumbers, DriveNumbers, GroupNumbers, LunNumbers,
+    Model, PartNumbers, SessionTime, StateSpan,
 };
 pub use pages::{MemberNumbers, PagesNumbers, RoomNumbers};
 pub use rule::{Direction, Group, Outcome, Quantity, Rule, RuleName};
 pub use server::{Backup, HostCounter, Recovery, Server, ServerDetails, Watched};
 pub use setup::{Limits, Setup, Times};
+pub use state::{StateIo, StateNumbers, states_table};
 pub use storage::Storage;
 pub use tuning::{Trial, Tuning};
 pub use verdict::Verdict;

@@ -25,6 +25,29 @@ pub struct Model {
     pub sessions: Option<SessionTime>,
     /// Each array.
     pub arrays: Vec<ArrayNumbers>,
+    /// When groups were not whole: the state of the worst group of all arrays.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub states: Vec<StateSpan>,
+}
+
+/// A time in which the state of the worst group did not change, in seconds from the beginning of the simulation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StateSpan {
+    /// `copying back`, `rebuilding`, `degraded`, `data lost`.
+    pub state: String,
+    /// When it began.
+    pub from_s: f64,
+    /// When it ended.
+    pub until_s: f64,
+}
+
+/// Something that happened to an array.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ArrayEvent {
+    /// When, in seconds from the beginning of the simulation.
+    pub at_s: f64,
+    /// What.
+    pub what: String,
 }
 
 /// Where the time of sessions went. The shares add up to one.
@@ -64,11 +87,14 @@ pub struct ArrayNumbers {
     /// LUNs in pages; `None` without any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pages: Option<PagesNumbers>,
-    /// Its log of events.
+    /// Its log of events, and what had not ended, in words.
     pub notes: Vec<String>,
     /// Says that incidents were scheduled for after the end; `None` without such incidents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_reached: Option<String>,
+    /// The log of events, by time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<ArrayEvent>,
 }
 
 /// I/O of one purpose, and where its time went.

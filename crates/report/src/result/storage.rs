@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Bottleneck, Details, InjectedFault, Integrity, Server};
+use super::{Bottleneck, Details, InjectedFault, Integrity, Server, StateNumbers};
 
 /// A test of storage.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -31,6 +31,9 @@ pub struct Storage {
     /// Faults injected by `[[event]]` of the scenario; a test with faults never qualifies.
     #[serde(default)]
     pub faults: Vec<InjectedFault>,
+    /// Simulated tests during which a group of drives was not whole: the load in each state, and of all samples (all).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub states: Vec<StateNumbers>,
     /// Each server.
     #[cfg_attr(test, schemars(length(min = 1)))]
     pub servers: Vec<Server>,

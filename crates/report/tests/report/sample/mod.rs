@@ -57,6 +57,7 @@ pub(crate) fn run(passes: bool) -> Run {
                 ..Integrity::default()
             }),
             faults: Vec::new(),
+            states: Vec::new(),
             servers: vec![server.result(length)],
             details: Details {
                 tuning: None,

@@ -23,17 +23,23 @@ pub(super) fn write(
     scenario: &ModelledScenario,
     simulated: Simulated,
 ) -> Result<Run, SimulateError> {
-    let Simulated { servers, model } = simulated;
+    let Simulated {
+        servers,
+        model,
+        states,
+    } = simulated;
     let results: Vec<RunResult> = servers.into_iter().map(|server| server.result).collect();
     folder.write("scenario.toml", scenario.to_toml().as_bytes())?;
     let mut whole = match <[RunResult; 1]>::try_from(results) {
         Ok([mut only]) => {
+            only.storage.states = states;
             only.storage.details.model = Some(Box::new(model));
             folder.write("result.json", only.to_json().as_bytes())?;
             return Ok(Run::read(folder.path())?);
         }
         Err(results) => several(folder, scenario, &results)?,
     };
+    whole.result.storage.states = states;
     whole.result.storage.details.model = Some(Box::new(model));
     folder.write("result.json", whole.result.to_json().as_bytes())?;
     Ok(whole)

@@ -4,7 +4,9 @@ use std::path::Path;
 
 use brunt_lab::Engine;
 use brunt_lab::load::pages;
-use brunt_report::result::{AskedNumbers, IoNumbers, Model, Outcome, RunResult, Server};
+use brunt_report::result::{
+    AskedNumbers, IoNumbers, Model, Outcome, RunResult, Server, states_table,
+};
 use brunt_report::{Cell, Column, Row, Table, decimals, grouped};
 
 use crate::closing::{summary, verdict_again};
@@ -141,6 +143,7 @@ fn model(result: &RunResult) -> String {
     text.push_str(&busiest(model));
     text.push('\n');
     text.push_str(&groups(model).to_indented_text());
+    text.push_str(&states(result));
     text.push_str(&pools(model));
     text.push_str(&happened(model));
     text.push_str(&not_reached(model));
@@ -195,6 +198,15 @@ fn busiest(model: &Model) -> String {
         most(model.busiest(|array| array.ports.clone())),
         cache.unwrap_or_default(),
     )
+}
+
+/// The load by the state of the groups; nothing when all were whole throughout.
+fn states(result: &RunResult) -> String {
+    let table = states_table(&result.storage.states);
+    match table.is_empty() {
+        true => String::new(),
+        false => format!("\nby the state of the groups\n{}", table.to_indented_text()),
+    }
 }
 
 /// What became of pages, on arrays that have LUNs in pages.
