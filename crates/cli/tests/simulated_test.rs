@@ -161,7 +161,8 @@ fn the_load_while_degraded_stands_beside_that_of_the_whole_test() {
     let text = said(&output);
     assert!(text.contains("by the state of the groups\n"), "{text}");
     let report = fs::read_to_string(folder.join("report.html")).unwrap();
-    assert!(report.contains("By the state of the groups"));
+    assert_eq!(report.matches("<rect class=\"state\"").count(), 3);
+    assert!(report.contains("</time> drive 1 failed</li>"), "{text}");
 }
 
 #[test]

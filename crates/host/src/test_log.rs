@@ -6,6 +6,7 @@
 use brunt_qualify::phases::places::Kept;
 use brunt_qualify::plan::Plan;
 use brunt_qualify::progress::News;
+use brunt_report::event::{COLLECTION_ENDS, COLLECTION_STARTS};
 use brunt_report::host_counters::PAGE_FAULT_STALLS;
 use brunt_report::result::{RunResult, Server};
 use brunt_report::{counted, decimals, grouped};
@@ -73,9 +74,9 @@ pub fn news(news: &News) -> Vec<String> {
             filled.get(),
             cache.get()
         )],
-        News::CollectionStarted => vec!["Collection starts: from now on samples count".to_owned()],
+        News::CollectionStarted => vec![COLLECTION_STARTS.to_owned()],
         News::CollectionEnded => vec![
-            "Performance logging ends".to_owned(),
+            COLLECTION_ENDS.to_owned(),
             "Dispatching transactions ends".to_owned(),
         ],
         // Told again and again; the first time says that it begins.

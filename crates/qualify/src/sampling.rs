@@ -439,6 +439,7 @@ fn reading(latencies: &Latencies, bytes: u64) -> Reading {
         mean: latencies.mean(),
         p50: latencies.percentile(Percentile::P50),
         p99: latencies.percentile(Percentile::P99),
+        p999: latencies.percentile(Percentile::P99_9),
         max: latencies.max(),
     }
 }

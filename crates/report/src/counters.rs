@@ -11,7 +11,7 @@ use brunt_units::{Span, Time};
 
 use crate::table::{Cell, csv_row};
 
-const NO_LATENCIES: [Cell; 4] = [const { Cell::Nothing }; 4];
+const NO_LATENCIES: [Cell; 5] = [const { Cell::Nothing }; 5];
 
 /// Builds the text of `counters.csv`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub struct Counters {
 
 impl Counters {
     /// The head of the table.
-    pub const HEAD: &'static str = "begin_s,length_s,stream,count,bytes,value,latency_ms_mean,latency_ms_p50,latency_ms_p99,latency_ms_max\n";
+    pub const HEAD: &'static str = "begin_s,length_s,stream,count,bytes,value,latency_ms_mean,latency_ms_p50,latency_ms_p99,latency_ms_p999,latency_ms_max\n";
 
     /// An empty table, without the head.
     pub fn new() -> Self {
@@ -35,7 +35,14 @@ impl Counters {
             None => Cell::Nothing,
         };
         let (count, bytes) = (reading.count.into(), reading.bytes.into());
-        let latencies = [reading.mean, reading.p50, reading.p99, reading.max].map(latency);
+        let latencies = [
+            reading.mean,
+            reading.p50,
+            reading.p99,
+            reading.p999,
+            reading.max,
+        ]
+        .map(latency);
         self.row(
             begin,
             length,
@@ -69,7 +76,7 @@ impl Counters {
         length: Span,
         stream: &str,
         [count, bytes, value]: [Cell; 3],
-        [mean, p50, p99, max]: [Cell; 4],
+        [mean, p50, p99, p999, max]: [Cell; 5],
     ) {
         let begin = Cell::Fixed(begin.since(Time::ZERO).as_seconds(), 3);
         let length = Cell::Fixed(length.as_seconds(), 3);
@@ -83,6 +90,7 @@ impl Counters {
             mean,
             p50,
             p99,
+            p999,
             max,
         ];
         csv_row(&mut self.text, &cells);
@@ -108,6 +116,7 @@ mod tests {
             mean: Some(Span::micros(310)),
             p50: Some(Span::micros(300)),
             p99: Some(Span::micros(320)),
+            p999: Some(Span::micros(320)),
             max: Some(Span::micros(320)),
         };
         counters.add(begin, length, "db1.read", &reading);
@@ -122,13 +131,13 @@ mod tests {
         assert_eq!(
             rows,
             [
-                "15.000,15.250,db1.read,2,65536,,0.310000,0.300000,0.320000,0.320000",
-                "15.000,15.250,\"a \"\"b\"\", c\",0,0,,,,,",
-                "15.000,15.250,stalls,3,,,,,,",
-                "15.000,15.250,cache,,4096,,,,,",
-                "15.000,15.250,share,,,0.250000,,,,",
-                "15.000,15.250,\"'=cmd|'/c calc'!A1\",,,-1.000000,,,,",
-                "15.000,15.250,\"''quoted\\u{1b}\\n\",,,1.000000,,,,",
+                "15.000,15.250,db1.read,2,65536,,0.310000,0.300000,0.320000,0.320000,0.320000",
+                "15.000,15.250,\"a \"\"b\"\", c\",0,0,,,,,,",
+                "15.000,15.250,stalls,3,,,,,,,",
+                "15.000,15.250,cache,,4096,,,,,,",
+                "15.000,15.250,share,,,0.250000,,,,,",
+                "15.000,15.250,\"'=cmd|'/c calc'!A1\",,,-1.000000,,,,,",
+                "15.000,15.250,\"''quoted\\u{1b}\\n\",,,1.000000,,,,,",
             ]
         );
         let commas = |line: &str| line.matches(',').count();

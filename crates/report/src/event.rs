@@ -4,6 +4,11 @@ use std::fmt;
 
 use crate::{Timestamp, one_line};
 
+/// The line with which samples begin to count.
+pub const COLLECTION_STARTS: &str = "Collection starts: from now on samples count";
+/// The line with which they end.
+pub const COLLECTION_ENDS: &str = "Performance logging ends";
+
 /// One line of the test log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {

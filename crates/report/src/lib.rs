@@ -16,7 +16,7 @@
 
 mod counters;
 mod earlier;
-mod event;
+pub mod event;
 mod folder;
 pub mod host_counters;
 mod html;

@@ -33,6 +33,8 @@ pub struct Reading {
     pub p50: Option<Span>,
     /// 99th percentile.
     pub p99: Option<Span>,
+    /// 99.9th percentile.
+    pub p999: Option<Span>,
     /// Maximum.
     pub max: Option<Span>,
 }
@@ -95,6 +97,7 @@ impl Flow {
             mean: self.latencies.mean(),
             p50: self.latencies.percentile(Percentile::P50),
             p99: self.latencies.percentile(Percentile::P99),
+            p999: self.latencies.percentile(Percentile::P99_9),
             max: self.latencies.max(),
         }
     }
@@ -129,6 +132,7 @@ mod tests {
                 mean: Some(Span::millis(2)),
                 p50: Some(Span::millis(2)),
                 p99: Some(Span::millis(2)),
+                p999: Some(Span::millis(2)),
                 max: Some(Span::millis(2)),
             }
         );

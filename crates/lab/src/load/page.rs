@@ -1,5 +1,6 @@
 //! What a page shows of plain load.
 
+use brunt_array::Standing;
 use brunt_array::load::{Interval, Outcome, Side};
 use brunt_report::{StorageInterval, StoragePage, decimals, grouped};
 use brunt_stats::Percentile;
@@ -17,12 +18,11 @@ pub fn page<'a>(
 ) -> StoragePage<'a> {
     let since = Span(outcome.since.0).as_seconds();
     let measured = |at: brunt_units::Time| Span(at.0).as_seconds() - since;
-    let incidents = scenario
-        .simulation
-        .incidents
-        .iter()
-        .map(|incident| measured(incident.at));
-    let within = |at: &f64| (0.0..=outcome.elapsed().as_seconds()).contains(at);
+    let notes = outcome.notes.iter();
+    let events = notes.map(|note| (measured(note.at), note.what.to_string()));
+    let within = |at: f64| (0.0..=outcome.elapsed().as_seconds()).contains(&at);
+    let phases = outcome.phases.iter();
+    let states = phases.filter(|phase| phase.standing != Standing::Whole);
     StoragePage {
         name: &scenario.name,
         is_lost: outcome.loss().is_some(),
@@ -34,7 +34,13 @@ pub fn page<'a>(
             .iter()
             .map(|one| interval(one, since))
             .collect(),
-        incidents_s: incidents.filter(within).collect(),
+        events: events.filter(|(at, _)| within(*at)).collect(),
+        states: states
+            .map(|phase| {
+                let (since, until) = (measured(phase.since), measured(phase.until));
+                (since, until, phase.standing.word().to_owned())
+            })
+            .collect(),
         tables: words::tables(scenario, outcome),
         command,
         scenario: text,

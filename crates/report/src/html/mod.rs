@@ -33,7 +33,7 @@ use crate::result::{IoNumbers, Quantity, RunResult, Verdict, World, states_table
 use crate::table::{Cell, Column, Row, Table};
 use crate::{Event, Run, counted, decimals, grouped};
 use page::rendered;
-use pictures::Picture;
+use pictures::Pictures;
 
 /// The line of `head.html` that identifies our reports.
 pub(crate) const GENERATOR: &str = r#"<meta name="generator" content="brunt">"#;
@@ -55,7 +55,7 @@ struct Page<'a> {
     figures: Vec<Figure>,
     servers: Table,
     rules: Vec<tables::Rules>,
-    pictures: Vec<Picture>,
+    pictures: Pictures,
     states: Table,
     tables: Vec<Table>,
     further: Vec<Table>,

@@ -7,11 +7,15 @@ use serde::Serialize;
 use super::escape;
 
 const HEAD: &str = include_str!("head.html");
+const PICTURES: &str = include_str!("pictures.html");
+/// The only script of a page; pages are complete without it.
+const SCRIPT: &str = include_str!("crosshair.js");
 const STYLE: &str = concat!(include_str!("style.css"), include_str!("plot.css"));
 
 #[derive(Serialize)]
 struct Whole<'a, P> {
     style: &'static str,
+    script: &'static str,
     title: &'a str,
     foot: String,
     #[serde(flatten)]
@@ -22,13 +26,18 @@ struct Whole<'a, P> {
 pub(super) fn rendered(template: &str, title: &str, foot: &str, page: &impl Serialize) -> String {
     let whole = Whole {
         style: STYLE,
+        script: SCRIPT,
         title,
         foot: css_string(foot),
         page,
     };
     let mut environment = Environment::new();
     environment.set_formatter(escape::formatter);
-    for (name, text) in [("head.html", HEAD), ("page.html", template)] {
+    for (name, text) in [
+        ("head.html", HEAD),
+        ("pictures.html", PICTURES),
+        ("page.html", template),
+    ] {
         environment
             .add_template(name, text)
             .expect("the template is part of the program");

@@ -5,8 +5,9 @@
 use serde::Serialize;
 
 use super::page::rendered;
-use super::pictures::Picture;
-use super::plot::{Axis, Curve, Limit, Plot};
+use super::pictures::Pictures;
+use super::pictures::happened::limited;
+use super::plot::{Axis, Band, Curve, Moment, Plot, Timeline};
 use crate::table::Table;
 
 const TEMPLATE: &str = include_str!("storage.html");
@@ -51,8 +52,10 @@ pub struct StoragePage<'a> {
     pub figures: Vec<(String, &'static str, &'static str)>,
     /// The measured time, in intervals.
     pub intervals: Vec<StorageInterval>,
-    /// Times of incidents, in seconds from the start of the measurement.
-    pub incidents_s: Vec<f64>,
+    /// Events, each with its time in seconds from the start of the measurement.
+    pub events: Vec<(f64, String)>,
+    /// States of the groups while something was lost: from when until when, and which.
+    pub states: Vec<(f64, f64, String)>,
     /// The log of incidents and the figures.
     pub tables: Vec<Table>,
     /// The command that repeats the run.
@@ -69,7 +72,7 @@ struct Shown<'a> {
     sentence: &'a str,
     subtitle: &'a str,
     figures: &'a [(String, &'static str, &'static str)],
-    pictures: Vec<Picture>,
+    pictures: Pictures,
     tables: &'a [Table],
     command: &'a str,
     scenario: &'a str,
@@ -78,7 +81,6 @@ struct Shown<'a> {
 /// The page as a self-contained file.
 pub fn storage_html(page: &StoragePage<'_>) -> String {
     let plots = [rates(page), reads(page), writes(page), shares(page)];
-    let drawn = plots.into_iter().map(Picture::from);
     let shown = Shown {
         name: page.name,
         verdict: if page.is_lost { "LOST" } else { "DONE" },
@@ -86,7 +88,7 @@ pub fn storage_html(page: &StoragePage<'_>) -> String {
         sentence: &page.sentence,
         subtitle: &page.subtitle,
         figures: &page.figures,
-        pictures: drawn.collect(),
+        pictures: Pictures::new(&plots, String::new()),
         tables: &page.tables,
         command: &page.command,
         scenario: page.scenario,
@@ -114,18 +116,29 @@ fn curve(
 
 fn plot(page: &StoragePage<'_>, title: &'static str, curves: Vec<Curve>, y: Axis) -> Plot {
     let end = |one: &StorageInterval| one.begin_s + one.length_s;
-    let incidents = page.incidents_s.iter().enumerate();
     let x = Axis::time(page.intervals.iter().map(end).fold(0.0, f64::max));
-    let limits = incidents.map(|(number, at)| Limit {
-        // One name for all.
-        name: if number == 0 { "incident" } else { "" }.to_owned(),
-        at: *at,
-        upright: true,
-    });
     Plot {
-        limits: limits.collect(),
+        timeline: timeline(page),
         ..Plot::new(title, x, y, curves)
     }
+}
+
+fn timeline(page: &StoragePage<'_>) -> Timeline {
+    let events = page.events.iter().map(|(at_s, text)| Moment {
+        at_s: *at_s,
+        text: text.clone(),
+    });
+    let states = page.states.iter().map(|(from_s, until_s, text)| Band {
+        from_s: *from_s,
+        until_s: *until_s,
+        text: text.clone(),
+    });
+    let all = Timeline {
+        events: events.collect(),
+        states: states.collect(),
+    };
+    // All events stand in a table of the page.
+    limited(all).0
 }
 
 fn ends(curves: &[Curve]) -> (f64, f64) {
@@ -212,7 +225,11 @@ mod tests {
             name: "a <pool>",
             is_lost: true,
             intervals: vec![interval(0.0), interval(10.0)],
-            incidents_s: vec![3.0, 12.0],
+            events: vec![
+                (3.0, "drive 4 failed".into()),
+                (12.0, "drive <4> returned".into()),
+            ],
+            states: vec![(3.0, 12.0, "degraded".into())],
             tables: vec![
                 Table::new([Column::words("drive")], [Row::new(["4 & 5"])]).titled("Drives"),
             ],
@@ -221,8 +238,15 @@ mod tests {
         };
         let html = storage_html(&page);
         assert_eq!(html.matches("role=\"img\"").count(), 4);
-        assert_eq!(html.matches("<line class=\"limit\"").count(), 8);
-        for part in ["a &lt;pool&gt;", "LOST", "4 &amp; 5", "&lt;1&gt;"] {
+        assert_eq!(html.matches("<line class=\"event\"").count(), 8);
+        assert_eq!(html.matches("<rect class=\"state\"").count(), 4);
+        for part in [
+            "a &lt;pool&gt;",
+            "LOST",
+            "4 &amp; 5",
+            "drive &lt;4&gt; returned",
+            "&lt;1&gt;",
+        ] {
             assert!(html.contains(part), "{part}");
         }
         assert!(

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::page::rendered;
-use super::pictures::Picture;
+use super::pictures::Pictures;
 use super::plot::{Axis, Curve, Limit, Plot};
 use crate::result::Quantity;
 use crate::table::{Cell, Column, Row, Table};
@@ -65,7 +65,7 @@ struct Shown<'a> {
     key: &'a str,
     sentence: Vec<&'a str>,
     subtitle: &'a str,
-    pictures: Vec<Picture>,
+    pictures: Pictures,
     table: Table,
     command: &'a str,
     scenario: &'a str,
@@ -78,7 +78,7 @@ pub fn sweep_html(page: &SweepPage<'_>) -> String {
         key: page.key,
         sentence: page.sentence.lines().map(str::trim).collect(),
         subtitle: &page.subtitle,
-        pictures: vec![rates(page).into(), latencies(page).into()],
+        pictures: Pictures::new(&[rates(page), latencies(page)], String::new()),
         table: table(page.key, &page.points).titled("Results"),
         command: &page.command,
         scenario: page.scenario,

@@ -152,6 +152,7 @@ impl Row<'_> {
             latency_ms_mean: self.latency_ms_mean,
             latency_ms_p50: self.latency_ms_p50,
             latency_ms_p99: self.latency_ms_p99,
+            latency_ms_p999: self.latency_ms_p999,
             latency_ms_max: self.latency_ms_max,
         }
     }
@@ -194,6 +195,7 @@ mod tests {
             mean: latency,
             p50: latency,
             p99: latency,
+            p999: latency,
             max: latency,
         }
     }
@@ -222,6 +224,7 @@ mod tests {
         assert_eq!((first.begin_s, second.begin_s), (0.0, 10.0));
         assert_eq!(first.database_reads.per_s, 10.0);
         assert_eq!(second.database_reads.latency_ms_mean, Some(3.0));
+        assert_eq!(second.database_reads.latency_ms_p999, Some(3.0));
         assert_eq!(second.log_writes, Flow::default());
         assert_eq!(second.page_fault_stalls_per_s, 0.5);
         assert_eq!(second.cache_bytes, 1 << 20);

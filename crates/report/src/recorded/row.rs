@@ -16,6 +16,8 @@ pub(super) struct Columns {
     mean: usize,
     p50: usize,
     p99: usize,
+    /// Tables of older programs have none.
+    p999: Option<usize>,
     max: usize,
 }
 
@@ -30,6 +32,7 @@ pub(crate) struct Row<'l> {
     pub(crate) latency_ms_mean: Option<f64>,
     pub(crate) latency_ms_p50: Option<f64>,
     pub(crate) latency_ms_p99: Option<f64>,
+    pub(crate) latency_ms_p999: Option<f64>,
     pub(crate) latency_ms_max: Option<f64>,
 }
 
@@ -49,6 +52,7 @@ impl Columns {
             mean: at("latency_ms_mean")?,
             p50: at("latency_ms_p50")?,
             p99: at("latency_ms_p99")?,
+            p999: at("latency_ms_p999"),
             max: at("latency_ms_max")?,
         })
     }
@@ -81,6 +85,7 @@ impl Columns {
             latency_ms_mean: number(self.mean),
             latency_ms_p50: number(self.p50),
             latency_ms_p99: number(self.p99),
+            latency_ms_p999: self.p999.and_then(number),
             latency_ms_max: number(self.max),
         };
         (row.length_s > 0.0 && field(self.max).is_some()).then_some(row)

@@ -134,12 +134,14 @@ pub struct Flow {
     pub per_s: f64,
     /// Bytes per second.
     pub bytes_per_s: f64,
-    /// Mean latency. This and the next three are `None` without I/O.
+    /// Mean latency. This and the next four are `None` without I/O.
     pub latency_ms_mean: Option<f64>,
     /// Median.
     pub latency_ms_p50: Option<f64>,
     /// 99th percentile.
     pub latency_ms_p99: Option<f64>,
+    /// 99.9th percentile.
+    pub latency_ms_p999: Option<f64>,
     /// Longest.
     pub latency_ms_max: Option<f64>,
 }
@@ -154,7 +156,26 @@ impl Flow {
             latency_ms_mean: millis(reading.mean),
             latency_ms_p50: millis(reading.p50),
             latency_ms_p99: millis(reading.p99),
+            latency_ms_p999: millis(reading.p999),
             latency_ms_max: millis(reading.max),
+        }
+    }
+
+    /// Both at the same time: rates add up, and means are weighed by them. A percentile of both lies between the two; the larger is
+    /// kept.
+    pub(crate) fn and(&self, other: &Self) -> Self {
+        let longer =
+            |one: Option<f64>, other: Option<f64>| one.into_iter().chain(other).reduce(f64::max);
+        let per_s = self.per_s + other.per_s;
+        let weighed = |flow: &Self| flow.per_s * flow.latency_ms_mean.unwrap_or(0.0);
+        Self {
+            per_s,
+            bytes_per_s: self.bytes_per_s + other.bytes_per_s,
+            latency_ms_mean: (per_s > 0.0).then(|| (weighed(self) + weighed(other)) / per_s),
+            latency_ms_p50: longer(self.latency_ms_p50, other.latency_ms_p50),
+            latency_ms_p99: longer(self.latency_ms_p99, other.latency_ms_p99),
+            latency_ms_p999: longer(self.latency_ms_p999, other.latency_ms_p999),
+            latency_ms_max: longer(self.latency_ms_max, other.latency_ms_max),
         }
     }
 }
@@ -176,6 +197,34 @@ pub struct Sample {
     pub page_fault_stalls_per_s: f64,
     /// Pages in memory, at the end of the sample.
     pub cache_bytes: u64,
+}
+
+impl Sample {
+    /// Both as one interval: `self`, and `next` after it.
+    pub(crate) fn then(&self, next: &Self) -> Self {
+        let length_s = self.length_s + next.length_s;
+        let flow = |of: fn(&Self) -> &Flow| {
+            let part = |sample: &Self| {
+                let (flow, share) = (of(sample), sample.length_s / length_s);
+                Flow {
+                    per_s: flow.per_s * share,
+                    bytes_per_s: flow.bytes_per_s * share,
+                    ..*flow
+                }
+            };
+            part(self).and(&part(next))
+        };
+        let stalls = |sample: &Self| sample.page_fault_stalls_per_s * sample.length_s / length_s;
+        Self {
+            begin_s: self.begin_s,
+            length_s,
+            database_reads: flow(|sample| &sample.database_reads),
+            database_writes: flow(|sample| &sample.database_writes),
+            log_writes: flow(|sample| &sample.log_writes),
+            page_fault_stalls_per_s: stalls(self) + stalls(next),
+            cache_bytes: next.cache_bytes,
+        }
+    }
 }
 
 /// The latency distribution of one kind of I/O over the collection.
@@ -242,6 +291,7 @@ mod tests {
             mean: some,
             p50: some,
             p99: some,
+            p999: some,
             max: some,
         };
         IoNumbers::new(&reading, Span::seconds(10))
@@ -256,6 +306,50 @@ mod tests {
         assert_eq!(all.latency_ms_max, Some(6.0));
         assert_eq!(all.latency_ms_p99, None);
         assert_eq!(all.bytes_mean(), Some(4096.0));
+    }
+
+    fn flow(per_s: f64, mean: f64) -> Flow {
+        let at = |times: f64| (per_s > 0.0).then_some(times * mean);
+        Flow {
+            per_s,
+            bytes_per_s: per_s * 4096.0,
+            latency_ms_mean: at(1.0),
+            latency_ms_p50: at(0.5),
+            latency_ms_p99: at(2.0),
+            latency_ms_p999: at(2.5),
+            latency_ms_max: at(3.0),
+        }
+    }
+
+    #[test]
+    fn rates_add_up_and_means_are_weighed() {
+        let sum = flow(30.0, 2.0).and(&flow(10.0, 6.0));
+        assert_eq!((sum.per_s, sum.latency_ms_mean), (40.0, Some(3.0)));
+        assert_eq!(
+            (sum.latency_ms_p99, sum.latency_ms_p999, sum.latency_ms_max),
+            (Some(12.0), Some(15.0), Some(18.0))
+        );
+        let nothing = flow(0.0, 0.0);
+        assert_eq!(flow(30.0, 2.0).and(&nothing), flow(30.0, 2.0));
+        assert_eq!(nothing.and(&nothing), Flow::default());
+    }
+
+    #[test]
+    fn intervals_in_a_row_are_weighed_by_their_length() {
+        let sample = |begin_s, length_s, per_s, mean| Sample {
+            begin_s,
+            length_s,
+            database_reads: flow(per_s, mean),
+            page_fault_stalls_per_s: per_s,
+            ..Sample::default()
+        };
+        let both = sample(10.0, 30.0, 20.0, 1.0).then(&sample(40.0, 10.0, 40.0, 4.0));
+        assert_eq!((both.begin_s, both.length_s), (10.0, 40.0));
+        assert_eq!(both.page_fault_stalls_per_s, 25.0);
+        let reads = both.database_reads;
+        assert_eq!((reads.per_s, reads.latency_ms_mean), (25.0, Some(2.2)));
+        assert_eq!(reads.latency_ms_max, Some(12.0));
+        assert_eq!(both.log_writes, Flow::default());
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! Each host samples on its own grid. The grid of the first run that has samples is kept; a sample of another host belongs to the
 //! interval that contains its middle.
 
-use crate::result::{Flow, Sample};
+use crate::result::Sample;
 use crate::{Run, Timestamp};
 
 /// The samples of all `runs`, from the beginning of the earliest collection.
@@ -47,52 +47,11 @@ fn seconds_after(later: Timestamp, earlier: Timestamp) -> f64 {
 /// Two samples of the same interval as one.
 fn both(one: &Sample, other: &Sample) -> Sample {
     Sample {
-        database_reads: add(&one.database_reads, &other.database_reads),
-        database_writes: add(&one.database_writes, &other.database_writes),
-        log_writes: add(&one.log_writes, &other.log_writes),
+        database_reads: one.database_reads.and(&other.database_reads),
+        database_writes: one.database_writes.and(&other.database_writes),
+        log_writes: one.log_writes.and(&other.log_writes),
         page_fault_stalls_per_s: one.page_fault_stalls_per_s + other.page_fault_stalls_per_s,
         cache_bytes: one.cache_bytes + other.cache_bytes,
         ..*one
-    }
-}
-
-/// Adds rates and weighs means by them. The percentile of both lies between the two; the larger is kept.
-fn add(one: &Flow, other: &Flow) -> Flow {
-    let longer =
-        |one: Option<f64>, other: Option<f64>| one.into_iter().chain(other).reduce(f64::max);
-    let per_s = one.per_s + other.per_s;
-    let weighed = |flow: &Flow| flow.per_s * flow.latency_ms_mean.unwrap_or(0.0);
-    Flow {
-        per_s,
-        bytes_per_s: one.bytes_per_s + other.bytes_per_s,
-        latency_ms_mean: (per_s > 0.0).then(|| (weighed(one) + weighed(other)) / per_s),
-        latency_ms_p50: longer(one.latency_ms_p50, other.latency_ms_p50),
-        latency_ms_p99: longer(one.latency_ms_p99, other.latency_ms_p99),
-        latency_ms_max: longer(one.latency_ms_max, other.latency_ms_max),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rates_add_up_and_means_are_weighed() {
-        let flow = |per_s: f64, mean: f64| Flow {
-            per_s,
-            bytes_per_s: per_s * 4096.0,
-            latency_ms_mean: (per_s > 0.0).then_some(mean),
-            latency_ms_p50: (per_s > 0.0).then_some(mean / 2.0),
-            latency_ms_p99: (per_s > 0.0).then_some(mean * 2.0),
-            latency_ms_max: (per_s > 0.0).then_some(mean * 3.0),
-        };
-        let sum = add(&flow(30.0, 2.0), &flow(10.0, 6.0));
-        assert_eq!((sum.per_s, sum.latency_ms_mean), (40.0, Some(3.0)));
-        assert_eq!(
-            (sum.latency_ms_p99, sum.latency_ms_max),
-            (Some(12.0), Some(18.0))
-        );
-        assert_eq!(add(&flow(30.0, 2.0), &flow(0.0, 0.0)), flow(30.0, 2.0));
-        assert_eq!(add(&flow(0.0, 0.0), &flow(0.0, 0.0)), Flow::default());
     }
 }

@@ -23,6 +23,7 @@ fn run_folder(parent: &TempDir) -> PathBuf {
         mean: latency,
         p50: latency,
         p99: latency,
+        p999: latency,
         max: latency,
     };
     let mut latencies = Latencies::new();

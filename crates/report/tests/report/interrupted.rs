@@ -36,6 +36,7 @@ fn tables() -> (Vec<u8>, Vec<u8>) {
             mean: latency,
             p50: latency,
             p99: latency,
+            p999: latency,
             max: latency,
         };
         counters.add(begin, length, "DB1.read", &reading);

@@ -1,7 +1,7 @@
 //! The report is complete, in the order that readers expect, and executes nothing that a user wrote.
 
-use brunt_report::result::{Outcome, Verdict};
-use brunt_report::{Run, report_html};
+use brunt_report::result::{Outcome, Sample, Verdict};
+use brunt_report::{Event, Run, Timestamp, report_html};
 
 fn place(html: &str, text: &str) -> usize {
     html.find(text)
@@ -103,10 +103,90 @@ fn devices_are_named_and_what_they_do_not_tell_is_said() {
 fn the_page_needs_nothing_else() {
     let html = report_html(&crate::sample::run(true));
     for outside in [
-        "http", "src=", "href=", "@import", "url(", "<script", "<link",
+        "http", "src=", "href=", "@import", "url(", "<link", "fetch(", "import ",
     ] {
         assert!(!html.contains(outside), "{outside}");
     }
+}
+
+/// Without the script a page loses the crosshair only.
+#[test]
+fn the_only_script_reads_the_attributes_of_the_pictures() {
+    let html = report_html(&crate::sample::run(true));
+    assert_eq!(html.matches("<script").count(), 1);
+    let (page, script) = html.split_once("<script>").unwrap();
+    for attribute in ["data-x=", "data-axis=", "data-unit=", "data-y-unit="] {
+        assert_eq!(page.matches(attribute).count(), 4, "{attribute}");
+    }
+    assert_eq!(page.matches("data-values=").count(), 3 + 4 + 4 + 3);
+    for name in ["axis", "unit", "yUnit", "name", "values"] {
+        assert!(script.contains(&format!("dataset.{name}")), "{name}");
+    }
+    assert!(!script.contains("innerHTML"));
+}
+
+#[test]
+fn only_limits_that_are_judged_are_drawn() {
+    let mut run = crate::sample::run(true);
+    let drawn = |run: &Run| report_html(run).matches("<line class=\"limit\"").count();
+    assert_eq!(drawn(&run), 4, "of reads and logs, in two pictures");
+    run.result
+        .rules
+        .retain(|rule| rule.id != "log-write-average");
+    assert_eq!(drawn(&run), 2);
+    run.result.rules.clear();
+    assert_eq!(drawn(&run), 4, "the run did not end");
+}
+
+#[test]
+fn a_day_is_drawn_small_with_its_worst_sample() {
+    let mut run = crate::sample::run(true);
+    let samples = run.samples.clone();
+    run.samples = (0..5_760)
+        .map(|at| Sample {
+            begin_s: 15.0 * f64::from(at),
+            ..samples[at as usize % samples.len()]
+        })
+        .collect();
+    run.samples[1_234].database_reads.latency_ms_mean = Some(77.7);
+    let html = report_html(&run);
+    assert!(html.len() < 300_000, "{} bytes", html.len());
+    let latency = &html[place(&html, "<figcaption>Latency<")..];
+    let values = latency.split("data-values=\"").nth(1).unwrap();
+    let values = values.split('"').next().unwrap();
+    assert_eq!(values.split(' ').count(), 480);
+    assert!(html.contains("</svg>read, worst sample: 77.7 ms<"));
+    assert!(html.contains("Each point stands for 12 samples (3:00 min)."));
+}
+
+#[test]
+fn what_happened_is_ruled_into_the_pictures_over_time() {
+    let mut run = crate::sample::run(true);
+    let begin = run.result.times.collection_started.unwrap().unix_seconds;
+    let event = |after: u64, text: &str| Event {
+        at: Timestamp {
+            unix_seconds: begin + after,
+        },
+        text: text.to_owned(),
+    };
+    let fault = "fault 1 on purpose: I/O error: a read of /data/<db1>/sample1.edb";
+    run.events = vec![
+        event(0, "Preparation done"),
+        event(
+            0,
+            "mail-store-7: Collection starts: from now on samples count",
+        ),
+        event(90, &format!("{fault} at offset 4096")),
+        event(91, &format!("{fault} at offset 8192")),
+        event(600, "DB1 has grown"),
+        event(1_200, "mail-store-7: Performance logging ends"),
+        event(1_200, "Shutting down databases"),
+    ];
+    let html = report_html(&run);
+    assert_eq!(html.matches("<line class=\"event\"").count(), 3 * 2);
+    let listed = "<ol class=\"events\"><li><time>1:30 min</time> fault 1 on purpose: I/O error: a read of \
+                  /data/&lt;db1&gt;/sample1.edb (2 times)</li><li><time>10:00 min</time> DB1 has grown</li></ol>";
+    assert!(html.contains(listed));
 }
 
 #[test]
@@ -131,7 +211,7 @@ fn what_a_user_wrote_is_text() {
         *text = EVIL.to_owned();
     }
     let html = report_html(&run);
-    assert!(!html.contains("<script"));
+    assert_eq!(html.matches("<script").count(), 1, "our own");
     assert!(html.matches("&lt;script&gt;").count() >= 10);
 }
 
@@ -153,5 +233,5 @@ fn a_run_that_never_collected_still_has_a_report() {
         ..run
     });
     assert!(html.contains("INTERRUPTED") && html.contains("not measured"));
-    assert!(!html.contains("<svg"));
+    assert!(!html.contains("<svg") && !html.contains("<script"));
 }

@@ -1,14 +1,16 @@
 //! An axis: its ends, its marks at round numbers, and what it measures.
 
-use self::Scale::{Linear, Log};
+use self::Scale::{Linear, Log, Time};
 use super::{BOTTOM, LEFT, RIGHT, TOP};
 use crate::decimals;
 
 /// How an axis maps values to positions.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Scale {
+enum Scale {
     /// Linear.
     Linear,
+    /// Linear, in seconds.
+    Time,
     /// Logarithmic; both ends are above zero.
     Log,
 }
@@ -65,7 +67,7 @@ impl Axis {
             text.trim_end_matches('0').trim_end_matches('.').to_owned()
         };
         Self {
-            scale: Linear,
+            scale: Time,
             from: 0.0,
             to: seconds,
             marks: marks.map(|value| (value, text(value))).collect(),
@@ -94,18 +96,36 @@ impl Axis {
         }
     }
 
+    /// The same axis, where lesser values than its first are drawn there.
+    pub(in crate::html) fn open_below(mut self) -> Self {
+        if let Some((_, text)) = self.marks.first_mut() {
+            *text = format!("\u{2264} {text}");
+        }
+        self
+    }
+
     /// The unit, and the scale unless it is linear.
     pub(super) fn label(&self) -> String {
         match self.scale {
-            Linear => self.unit.clone(),
+            Linear | Time => self.unit.clone(),
             Log => format!("{} (log scale)", self.unit),
         }
+    }
+
+    /// Its scale and ends, for scripts.
+    pub(super) fn ends(&self) -> String {
+        let scale = match self.scale {
+            Linear => "linear",
+            Time => "time",
+            Log => "log",
+        };
+        format!("{scale} {} {}", self.from, self.to)
     }
 
     /// The position of `value` between the ends, 0 to 1; `None` when it has none.
     fn share(&self, value: f64) -> Option<f64> {
         let share = match self.scale {
-            Linear => (value - self.from) / (self.to - self.from),
+            Linear | Time => (value - self.from) / (self.to - self.from),
             Log => (value / self.from).log10() / (self.to / self.from).log10(),
         };
         share.is_finite().then(|| share.clamp(0.0, 1.0))

@@ -15,7 +15,9 @@
 
 mod axis;
 mod limit;
+mod readings;
 mod svg;
+mod timeline;
 mod words;
 
 use std::fmt::Write;
@@ -23,6 +25,8 @@ use std::fmt::Write;
 pub(super) use self::axis::Axis;
 pub(super) use self::limit::Limit;
 use self::svg::{label, line};
+pub(super) use self::timeline::{Band, Moment, Timeline};
+pub(super) use self::words::clock;
 use super::escape::escape;
 
 const WIDTH: f64 = 560.0;
@@ -61,6 +65,8 @@ pub(super) struct Plot {
     pub(super) curves: Vec<Curve>,
     pub(super) limits: Vec<Limit>,
     pub(super) marks: Vec<Mark>,
+    /// What happened meanwhile, where the x axis is time.
+    pub(super) timeline: Timeline,
     /// Whether curves are staircases: a value holds from its point to the next one.
     pub(super) is_stairs: bool,
 }
@@ -75,6 +81,7 @@ impl Plot {
             curves,
             limits: Vec::new(),
             marks: Vec::new(),
+            timeline: Timeline::default(),
             is_stairs: false,
         }
     }
@@ -82,15 +89,19 @@ impl Plot {
     /// The legend, and the picture as an `svg` element.
     pub(super) fn to_html(&self) -> String {
         let mut svg = self.legend();
+        let at = readings::places(self);
         write!(
             svg,
-            "<svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{}\">",
-            escape(&words::equivalent(self))
+            "<svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{}\"{}>",
+            escape(&words::equivalent(self)),
+            readings::attributes(self, &at),
         )
         .expect("a string takes all");
+        self.timeline.draw_states(&mut svg, &self.x);
         self.draw_axes(&mut svg);
+        self.timeline.draw_events(&mut svg, &self.x);
         for (index, curve) in self.curves.iter().enumerate() {
-            self.draw_curve(&mut svg, index, curve);
+            self.draw_curve(&mut svg, index, curve, &at);
         }
         limit::draw(&mut svg, &self.limits, &self.x, &self.y);
         for mark in &self.marks {
@@ -141,7 +152,7 @@ impl Plot {
         label(svg, "", "start", [4.0, 15.0], &self.y.label());
     }
 
-    fn draw_curve(&self, svg: &mut String, index: usize, curve: &Curve) {
+    fn draw_curve(&self, svg: &mut String, index: usize, curve: &Curve, at: &[f64]) {
         let place = |(x, y): &(f64, f64)| Some((self.x.x(*x)?, self.y.y(*y)?));
         let places: Vec<Option<(f64, f64)>> = curve.points.iter().map(place).collect();
         let (mut path, mut surface) = (String::new(), String::new());
@@ -166,7 +177,9 @@ impl Plot {
             write!(svg, "<path class=\"surface c{index}\" d=\"{surface}\"/>")
                 .expect("a string takes all");
         }
-        write!(svg, "<path class=\"curve c{index}\" d=\"{path}\"/>").expect("a string takes all");
+        let values = readings::of_curve(curve, at, self.is_stairs);
+        write!(svg, "<path class=\"curve c{index}\" d=\"{path}\"{values}/>")
+            .expect("a string takes all");
     }
 }
 

@@ -29,3 +29,12 @@ pub(super) fn label(svg: &mut String, class: &str, anchor: &str, [x, y]: [f64; 2
     )
     .expect("a string takes all");
 }
+
+pub(super) fn rectangle(svg: &mut String, class: &str, [x1, y1, x2, y2]: [f64; 4]) {
+    let (width, height) = (x2 - x1, y2 - y1);
+    write!(
+        svg,
+        "<rect class=\"{class}\" x=\"{x1:.1}\" y=\"{y1:.1}\" width=\"{width:.1}\" height=\"{height:.1}\"/>"
+    )
+    .expect("a string takes all");
+}

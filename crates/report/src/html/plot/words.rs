@@ -9,8 +9,20 @@ pub(super) fn equivalent(plot: &Plot) -> String {
     let curves = plot.curves.iter().filter_map(|curve| words(curve, plot));
     let limits = plot.limits.iter().map(|limit| limit.name.clone());
     let marks = plot.marks.iter().map(|mark| mark.name.clone());
-    let parts: Vec<String> = curves.chain(limits).chain(marks).collect();
+    let events = plot.timeline.events.iter();
+    let events = events.map(|event| format!("at {}: {}", clock(event.at_s), event.text));
+    let parts: Vec<String> = curves.chain(limits).chain(marks).chain(events).collect();
     format!("{}: {}", plot.title, parts.join("; "))
+}
+
+/// A time since the beginning: `2:05 min`, `1:02:05 h`.
+pub(in crate::html) fn clock(seconds: f64) -> String {
+    let (minutes, seconds) = (seconds.div_euclid(60.0), seconds.rem_euclid(60.0).floor());
+    let (hours, minutes) = (minutes.div_euclid(60.0), minutes.rem_euclid(60.0));
+    match hours > 0.0 {
+        false => format!("{minutes}:{seconds:02} min"),
+        true => format!("{hours}:{minutes:02}:{seconds:02} h"),
+    }
 }
 
 /// `read, mean: 0.20 to 3.10, mean 0.91 ms`; nothing for a curve without points.
@@ -52,6 +64,12 @@ fn peak(curve: &Curve, plot: &Plot) -> Option<String> {
 mod tests {
     use super::super::{Axis, Limit, Plot};
     use super::*;
+
+    #[test]
+    fn a_clock_shows_hours_where_there_are_some() {
+        let shown = [0.0, 125.9, 3_725.0].map(clock);
+        assert_eq!(shown, ["0:00 min", "2:05 min", "1:02:05 h"]);
+    }
 
     #[test]
     fn a_picture_is_said_with_its_limits() {

@@ -270,6 +270,11 @@ fn together(readings: &[Reading]) -> Flow {
         latency_ms_mean: all.latency_ms_mean,
         latency_ms_p50: Some(worst(|n| n.latency_ms_p50)),
         latency_ms_p99: Some(worst(|n| n.latency_ms_p99)),
+        latency_ms_p999: readings
+            .iter()
+            .filter_map(|r| r.p999)
+            .max()
+            .map(Span::as_millis),
         latency_ms_max: all.latency_ms_max,
     }
 }
@@ -283,6 +288,7 @@ fn maintenance(length: Span) -> IoNumbers {
         mean: latency,
         p50: latency,
         p99: latency,
+        p999: latency,
         max: latency,
     };
     IoNumbers::new(&reading, length)

@@ -89,6 +89,7 @@ fn counters(samples: &[Sample]) -> String {
                 mean: span(flow.latency_ms_mean),
                 p50: span(flow.latency_ms_p50),
                 p99: span(flow.latency_ms_p99),
+                p999: span(flow.latency_ms_p999),
                 max: span(flow.latency_ms_max),
             };
             rows.add(begin, length, stream, &reading);

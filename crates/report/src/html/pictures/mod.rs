@@ -1,0 +1,335 @@
+//! The four pictures of a report: rate, latency, latency distribution, and throughput.
+//!
+//! A long test has more samples than a picture has room for; neighbours are then drawn as one point: rates and means are those of
+//! both, percentiles the larger. The worst sample is marked with the value that was judged.
+
+pub(super) mod happened;
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::plot::{Axis, Curve, Limit, Mark, Plot, Timeline, clock};
+use crate::result::{Distribution, Flow, Quantity, STEPS_PER_DECADE, Sample, step_of};
+use crate::{Run, decimals, grouped};
+
+/// The pictures, and what is said below them.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Pictures {
+    drawn: Vec<Picture>,
+    /// Time and text of each event with a number in the pictures.
+    events: Vec<(String, String)>,
+    note: String,
+}
+
+/// A picture with its title.
+#[derive(Debug, Serialize)]
+struct Picture {
+    title: &'static str,
+    html: String,
+}
+
+impl Pictures {
+    /// `plots` with the same axis of time and the same timeline, if they have one, and a `note` below them.
+    pub(super) fn new(plots: &[Plot], note: String) -> Self {
+        let picture = |plot: &Plot| Picture {
+            title: plot.title,
+            html: plot.to_html(),
+        };
+        let numbered = plots.iter().find(|plot| plot.timeline.is_numbered(&plot.x));
+        let events = numbered.into_iter().flat_map(|plot| &plot.timeline.events);
+        Self {
+            drawn: plots.iter().map(picture).collect(),
+            events: events
+                .map(|event| (clock(event.at_s), event.text.clone()))
+                .collect(),
+            note,
+        }
+    }
+}
+
+/// What is drawn.
+struct Load<'a> {
+    run: &'a Run,
+    /// At most [`POINTS_MAX`], each of one or more samples.
+    points: Vec<Sample>,
+    timeline: Timeline,
+}
+
+const MEBIBYTE: f64 = 1_048_576.0;
+
+/// Every sample of two hours.
+const POINTS_MAX: usize = 480;
+
+/// All four pictures; none when nothing was collected.
+pub(super) fn all(run: &Run) -> Pictures {
+    if run.samples.is_empty() {
+        return Pictures::default();
+    }
+    let each = run.samples.len().div_ceil(POINTS_MAX);
+    let points = run.samples.chunks(each).filter_map(|samples| {
+        let (first, others) = samples.split_first()?;
+        Some(others.iter().fold(*first, |all, next| all.then(next)))
+    });
+    let mut load = Load {
+        run,
+        points: points.collect(),
+        timeline: Timeline::default(),
+    };
+    let mut notes = Vec::new();
+    if each > 1 {
+        let length = clock(load.points[0].length_s);
+        notes.push(format!("Each point stands for {each} samples ({length})."));
+    }
+    let (timeline, more) = happened::timeline(run, load.length());
+    load.timeline = timeline;
+    if more > 0 {
+        notes.push(format!(
+            "{} more events are in the test log.",
+            grouped(more as u64)
+        ));
+    }
+    let plots = [load.rate(), load.latency(), spread(run), load.throughput()];
+    Pictures::new(&plots, notes.join(" "))
+}
+
+impl Load<'_> {
+    fn length(&self) -> f64 {
+        let end = |sample: &Sample| sample.begin_s + sample.length_s;
+        self.points.iter().map(end).fold(0.0, f64::max)
+    }
+
+    fn time(&self) -> Axis {
+        Axis::time(self.length())
+    }
+
+    /// A number of every point, drawn at the middle of its interval.
+    fn curve(
+        &self,
+        name: &'static str,
+        filled: bool,
+        number: impl Fn(&Sample) -> Option<f64>,
+    ) -> Curve {
+        let number = |sample: &Sample| number(sample).unwrap_or(f64::NAN);
+        let points = self.points.iter();
+        Curve {
+            name,
+            points: points
+                .map(|sample| (middle(sample), number(sample)))
+                .collect(),
+            filled,
+        }
+    }
+
+    fn over_time(&self, title: &'static str, y: Axis, curves: Vec<Curve>) -> Plot {
+        Plot {
+            timeline: self.timeline.clone(),
+            ..Plot::new(title, self.time(), y, curves)
+        }
+    }
+
+    fn rate(&self) -> Plot {
+        let curves = vec![
+            self.curve("database reads", true, |s| Some(s.database_reads.per_s)),
+            self.curve("database writes", false, |s| Some(s.database_writes.per_s)),
+            self.curve("log writes", false, |s| Some(s.log_writes.per_s)),
+        ];
+        let y = Axis::from_zero(highest(&curves), "per second");
+        self.over_time("I/Os per second", y, curves)
+    }
+
+    fn latency(&self) -> Plot {
+        let read = |choose: fn(&Flow) -> Option<f64>| move |s: &Sample| choose(&s.database_reads);
+        let curves = vec![
+            self.curve("read, mean", false, read(|flow| flow.latency_ms_mean)),
+            self.curve("read, p99", false, read(|flow| flow.latency_ms_p99)),
+            self.curve("read, p99.9", false, read(|flow| flow.latency_ms_p999)),
+            self.curve("log, mean", false, |s| s.log_writes.latency_ms_mean),
+        ];
+        let limits = limits(self.run, false);
+        let marks: Vec<Mark> = [
+            self.worst("read", 0, |sample| &sample.database_reads),
+            self.worst("log", 3, |sample| &sample.log_writes),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        let also = || {
+            let limits = limits.iter().map(|limit| limit.at);
+            limits.chain(marks.iter().map(|mark| mark.at.1))
+        };
+        let y = Axis::powers(
+            also().fold(lowest(&curves), f64::min),
+            also().fold(highest(&curves), f64::max),
+            "ms",
+        );
+        Plot {
+            limits,
+            marks,
+            ..self.over_time("Latency", y, curves)
+        }
+    }
+
+    /// The sample with the highest mean; none when there is only one.
+    fn worst(&self, name: &str, curve: usize, of: fn(&Sample) -> &Flow) -> Option<Mark> {
+        let samples = &self.run.samples;
+        let means = samples
+            .iter()
+            .filter_map(|sample| Some((middle(sample), of(sample).latency_ms_mean?)));
+        let at = means.max_by(|one, other| one.1.total_cmp(&other.1))?;
+        (samples.len() > 1).then(|| Mark {
+            name: format!("{name}, worst sample: {} ms", decimals(at.1)),
+            at,
+            curve,
+        })
+    }
+
+    fn throughput(&self) -> Plot {
+        let mebibytes = |flow: &Flow| Some(flow.bytes_per_s / MEBIBYTE);
+        let curves = vec![
+            self.curve("database read", true, |s| mebibytes(&s.database_reads)),
+            self.curve("database written", false, |s| mebibytes(&s.database_writes)),
+            self.curve("log written", false, |s| mebibytes(&s.log_writes)),
+        ];
+        let y = Axis::from_zero(highest(&curves), "MiB per second");
+        self.over_time("Throughput", y, curves)
+    }
+}
+
+fn highest(curves: &[Curve]) -> f64 {
+    let all = curves.iter().flat_map(|curve| &curve.points);
+    all.map(|(_, y)| *y)
+        .filter(|y| y.is_finite())
+        .fold(0.0, f64::max)
+}
+
+fn lowest(curves: &[Curve]) -> f64 {
+    let all = curves.iter().flat_map(|curve| &curve.points);
+    all.map(|(_, y)| *y)
+        .filter(|y| *y > 0.0)
+        .fold(f64::INFINITY, f64::min)
+}
+
+fn middle(sample: &Sample) -> f64 {
+    sample.begin_s + sample.length_s / 2.0
+}
+
+/// The limits of mean latencies that the test has.
+fn limits(run: &Run, upright: bool) -> Vec<Limit> {
+    let (rules, limits) = (&run.result.rules, &run.result.storage.details.setup.limits);
+    let judged = |id: &str| rules.is_empty() || rules.iter().any(|rule| rule.id == id);
+    let all = [
+        (
+            "read",
+            limits.database_read_ms_mean,
+            "database-read-average",
+        ),
+        ("log", limits.log_write_ms_mean, "log-write-average"),
+    ];
+    all.into_iter()
+        .filter(|(_, at, rule)| *at > 0.0 && judged(rule))
+        .map(|(name, at, _)| Limit {
+            name: format!("{name} limit {}", Quantity::new(at, "ms")),
+            at,
+            upright,
+        })
+        .collect()
+}
+
+/// Left end of the latency distribution; shorter latencies are drawn there. They say nothing about storage, and operations that
+/// found everything in memory would stretch the axis by decades.
+const SHORTEST_MS: f64 = 0.001;
+
+fn spread(run: &Run) -> Plot {
+    let limits = limits(run, true);
+    let distributions = &run.result.storage.details.distributions;
+    let buckets = distributions.iter().flat_map(|d| &d.buckets);
+    let ends = buckets.map(|bucket| bucket.latency_ms_max.max(SHORTEST_MS));
+    let all = || ends.clone().chain(limits.iter().map(|limit| limit.at));
+    let shortest = all().fold(f64::INFINITY, f64::min);
+    let mut x = Axis::powers(shortest, all().fold(0.0, f64::max), "ms");
+    if shortest <= SHORTEST_MS {
+        x = x.open_below();
+    }
+    let named = [
+        ("database read", "read"),
+        ("database write", "write"),
+        ("log write", "log write"),
+        ("operation, from its intended start", "operation"),
+    ];
+    let curves: Vec<_> = named
+        .into_iter()
+        .filter_map(|(kind, name)| {
+            let found = distributions.iter().find(|d| d.name == kind);
+            found.map(|distribution| (name, distribution))
+        })
+        .map(|(name, distribution)| Curve {
+            name,
+            points: steps(distribution),
+            filled: name == "read",
+        })
+        .collect();
+    let y = Axis::from_zero(highest(&curves), "% of I/Os");
+    Plot {
+        limits,
+        is_stairs: true,
+        ..Plot::new("Latency distribution", x, y, curves)
+    }
+}
+
+/// The share of the I/Os in each step (a tenth of a decade), drawn as a staircase.
+fn steps(distribution: &Distribution) -> Vec<(f64, f64)> {
+    let total: u64 = distribution.buckets.iter().map(|bucket| bucket.count).sum();
+    let mut shares = BTreeMap::<i32, f64>::new();
+    for bucket in &distribution.buckets {
+        let latency = bucket.latency_ms_max.max(SHORTEST_MS);
+        *shares.entry(step_of(latency)).or_default() += 100.0 * bucket.count as f64 / total as f64;
+    }
+    let (Some(first), Some(last)) = (shares.keys().next(), shares.keys().last()) else {
+        return Vec::new();
+    };
+    let edge = |step: i32| 10_f64.powf(f64::from(step) / STEPS_PER_DECADE);
+    let mut points = vec![(edge(*first), 0.0)];
+    for step in *first..=*last {
+        let share = shares.get(&step).copied().unwrap_or(0.0);
+        points.extend([(edge(step), share), (edge(step + 1), share)]);
+    }
+    points.push((edge(*last + 1), 0.0));
+    points
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::result::Bucket;
+
+    #[test]
+    fn the_staircase_holds_every_io() {
+        let bucket = |latency_ms_max, count| Bucket {
+            latency_ms_max,
+            count,
+        };
+        let distribution = Distribution {
+            name: String::new(),
+            buckets: vec![bucket(0.11, 25), bucket(0.12, 25), bucket(1.05, 50)],
+        };
+        let points = steps(&distribution);
+        let tread = |pair: &[(f64, f64)]| {
+            if pair[0].1 == pair[1].1 {
+                pair[0].1
+            } else {
+                0.0
+            }
+        };
+        let shares: f64 = points.windows(2).map(tread).sum();
+        assert!((shares - 100.0).abs() < 1e-9);
+        assert!((points[1].0 - 0.1).abs() < 1e-9 && points[1].1 == 50.0);
+        assert!(points.iter().all(|(x, _)| *x > 0.0));
+        let nothing = Distribution {
+            name: String::new(),
+            buckets: vec![bucket(0.000_001, 7), bucket(0.0005, 3), bucket(1.05, 10)],
+        };
+        let points = steps(&nothing);
+        assert!((points[1].0 - SHORTEST_MS).abs() < 1e-9 && points[1].1 == 50.0);
+    }
+}
