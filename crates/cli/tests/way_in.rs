@@ -296,6 +296,17 @@ fn init_refuses_what_it_cannot_do_and_makes_nothing() {
         "did you mean \"1 GiB\"",
     );
     refused(&["init", "mail.toml", "--log", "c"], "--mailboxes");
+    let file = [
+        "init",
+        "x.toml",
+        "--mailboxes",
+        "5",
+        "--quota",
+        "1GiB",
+        "--lun",
+        env!("CARGO_BIN_EXE_brunt"),
+    ];
+    refused(&file, ": is not a folder");
     refused(
         &[
             "init",

@@ -13,7 +13,7 @@ use brunt_ese::log::reader::Generation;
 use brunt_ese::page::PageChanges;
 use brunt_ese::verify::verify;
 use brunt_report::{Run, RunResult, report_html};
-use brunt_scenario::Document;
+use brunt_scenario::{Document, Subject};
 use brunt_units::{PageNumber, PageSize};
 use brunt_world_virtual::Store;
 
@@ -195,6 +195,21 @@ pub fn scenario(bytes: &[u8]) {
         return;
     };
     let _ = (document.load(&[]), document.modelled_test(&[]));
+    let (is_read, mistakes) = match document.subject() {
+        Subject::Test => (
+            document.test(&[]).is_ok(),
+            document.check_test(&[]).mistakes,
+        ),
+        Subject::ModelledTest => {
+            let is_read = document.modelled_test(&[]).is_ok();
+            (is_read, document.check_modelled_test(&[]).mistakes)
+        }
+        Subject::Load => (
+            document.load(&[]).is_ok(),
+            document.check_load(&[]).mistakes,
+        ),
+    };
+    assert_eq!(mistakes.is_empty(), is_read, "{mistakes:?}");
     if let Ok(scenario) = document.test(&[]) {
         let resolved = scenario.to_toml();
         let again = Document::new("again.toml", &resolved, Path::new("/"));

@@ -255,6 +255,9 @@ impl Wish {
             Some((lun, other))
         });
         shared.map(|(one, other)| {
+            if one == other {
+                return format!("{} is named twice, and is one LUN", one.display());
+            }
             format!(
                 "{} and {} are on one volume, so they are not two LUNs",
                 one.display(),
@@ -298,7 +301,11 @@ fn check_folders(wish: &Wish) -> Result<(), InitError> {
         .chain(logs)
         .filter(|(_, path)| !path.is_dir())
         .map(|(flag, path)| {
+            let is_there = path.exists();
             let path = path.display();
+            if is_there {
+                return format!("{flag} {path}: is not a folder");
+            }
             format!("{flag} {path}: there is no such folder\n  mount the volume first, or: mkdir -p {path}")
         })
         .collect();
