@@ -52,6 +52,7 @@ struct Page<'a> {
     faults: String,
     found: &'a [String],
     subtitle: String,
+    started: String,
     figures: Vec<Figure>,
     servers: Table,
     rules: Vec<tables::Rules>,
@@ -88,6 +89,7 @@ pub fn report_html(run: &Run) -> String {
         faults: faults(result),
         found: &result.storage.details.found,
         subtitle: subtitle(result),
+        started: result.times.started.for_people(),
         figures: figures(result),
         servers: tables::servers(result),
         rules: tables::rules(result),
@@ -106,7 +108,7 @@ pub fn report_html(run: &Run) -> String {
     rendered(TEMPLATE, &title, &foot, &page)
 }
 
-/// What was tested, for how long, at what size, where and when.
+/// What was tested, for how long, at what size, and where.
 fn subtitle(result: &RunResult) -> String {
     let (setup, times) = (&result.storage.details.setup, &result.times);
     let measured = match result
@@ -130,7 +132,6 @@ fn subtitle(result: &RunResult) -> String {
         });
     parts.push(counted(result.storage.database_files, "database") + &size);
     parts.extend(storage(result));
-    parts.push(times.started.for_people());
     parts.join(", ")
 }
 

@@ -48,9 +48,9 @@ pub(super) fn rendered(template: &str, title: &str, foot: &str, page: &impl Seri
         .expect("the template fits its data")
 }
 
-/// `text` within a string of a style sheet. What is neither a letter nor a digit could end the string, or the sheet.
+/// `text` within a string of a style sheet. A quote, a brace or a bracket could end the string, or the sheet.
 fn css_string(text: &str) -> String {
-    let of = |c: char| match c.is_ascii_alphanumeric() || "-_.: ".contains(c) {
+    let of = |c: char| match c.is_ascii_alphanumeric() || "-_.:,() ".contains(c) {
         true => c.to_string(),
         false => format!("\\{:x} ", u32::from(c)),
     };

@@ -44,6 +44,18 @@ fn the_verdict_comes_first_and_the_origin_last() {
 }
 
 #[test]
+fn a_printed_page_has_its_run_and_number_and_dates_do_not_break() {
+    let run = crate::sample::run(true);
+    let html = report_html(&run);
+    let foot = format!(", run {}\"", run.result.origin.run_id);
+    in_order(&html, &["counter(page)", &foot, "</style>"]);
+    let started = run.result.times.started.for_people();
+    assert!(html.contains(&format!(", <time>{started}</time></p>")));
+    let dates = html.matches(" UTC").count();
+    assert_eq!(dates, html.matches(" UTC</time>").count());
+}
+
+#[test]
 fn a_profile_of_2007_has_the_tables_of_2007() {
     let mut run = crate::sample::run(true);
     run.result.storage.details.setup.profile = "exchange-2007".to_owned();
