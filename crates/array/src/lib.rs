@@ -6,7 +6,7 @@
 //! * [`drive`]: mechanisms, their queues, and the library of models with a source for every figure.
 //! * [`ArrayDesign`]: the design of an array; [`Array`]: the array.
 //! * [`PagedArray`]: LUNs in pages over one or more arrays: storage pools, thin provisioning, snapshots, clones.
-//! * [`load`]: plain load on an array, and its results.
+//! * [`load`]: raw load on an array, and its results.
 //! * [`ArrayDevice`]: an array beneath the files of a virtual world, [`SharedArray`]: the same for two owners; [`Tally`]: requests
 //!   by LUN and class.
 

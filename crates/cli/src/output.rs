@@ -19,7 +19,8 @@ use std::sync::{Arc, OnceLock};
 
 use brunt_report::escaped;
 
-use crate::progress::{Progress, Standing};
+use crate::progress::Progress;
+use crate::progress::standing::Standing;
 use crate::wrap::wrapped;
 
 /// A colour with a meaning.
@@ -122,7 +123,11 @@ impl Output {
     fn say(&self, text: &str) {
         let text = harmless(text, self.colour_talk);
         let text = wrapped(&text, self.talk_width());
-        let _ = write!(io::stderr().lock(), "{}", self.standing.say(&text));
+        let _ = write!(
+            io::stderr().lock(),
+            "{}",
+            self.standing.say(&text, self.talk_width())
+        );
     }
 
     /// The answer of the person at the terminal to `question`; `None` where stdin is no terminal.
@@ -131,7 +136,11 @@ impl Output {
             return Ok(None);
         }
         let question = harmless(question, self.colour_talk);
-        let _ = write!(io::stderr().lock(), "{}{question} ", self.standing.erase());
+        let _ = write!(
+            io::stderr().lock(),
+            "{}{question} ",
+            self.standing.erase(self.talk_width())
+        );
         let mut answer = String::new();
         io::stdin().lock().read_line(&mut answer)?;
         Ok(Some(answer.trim().to_owned()))
@@ -141,13 +150,21 @@ impl Output {
     pub(crate) fn stand(&self, text: &str) {
         if !self.quiet {
             let text = harmless(text, self.colour_talk);
-            let _ = write!(io::stderr().lock(), "{}", self.standing.stand(&text));
+            let _ = write!(
+                io::stderr().lock(),
+                "{}",
+                self.standing.stand(&text, self.talk_width())
+            );
         }
     }
 
     /// Takes away what stands.
     pub(crate) fn erase(&self) {
-        let _ = write!(io::stderr().lock(), "{}", self.standing.erase());
+        let _ = write!(
+            io::stderr().lock(),
+            "{}",
+            self.standing.erase(self.talk_width())
+        );
     }
 
     /// Whether progress stays in place.
@@ -163,6 +180,23 @@ impl Output {
     /// Columns of the terminal behind stderr.
     pub(crate) fn talk_width(&self) -> Option<usize> {
         columns(io::stderr())
+    }
+
+    /// Lines of the terminal behind stderr.
+    pub(crate) fn talk_height(&self) -> Option<usize> {
+        let size = rustix::termios::tcgetwinsize(io::stderr()).ok()?;
+        (size.ws_row > 0).then_some(usize::from(size.ws_row))
+    }
+
+    /// Whether the terminal shows more than ASCII, by the locale.
+    pub(crate) fn is_unicode(&self) -> bool {
+        let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter();
+        let mut locale = locale
+            .filter_map(env::var_os)
+            .filter(|value| !value.is_empty());
+        let locale = locale.next().unwrap_or_default();
+        let locale = locale.to_string_lossy().to_lowercase();
+        locale.contains("utf-8") || locale.contains("utf8")
     }
 
     /// `text` in the colour of `tone`, for stdout.

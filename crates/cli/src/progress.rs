@@ -1,15 +1,7 @@
 //! How far a phase is: a bar that stays in place on a terminal, elsewhere a plain line now and then.
-//!
-//! ```text
-//!   |  test          #####.......   2 s of 9 s  |
-//!   |                1,198 IOPS   read 0.2 ms   |  two lines stand
-//!   |^C_                                        |  the terminal shows what was typed
-//! ```
-//!
-//! Whatever is written next first takes away what stands, from the beginning of its first line on.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+pub(crate) mod standing;
+
 use std::time::{Duration, Instant};
 
 use crate::output::Output;
@@ -22,38 +14,15 @@ const EVERY_IN_PLACE: Duration = Duration::from_millis(100);
 /// A rate is shown after this time.
 const RATE_SECONDS_MIN: f64 = 0.5;
 const BAR: usize = 28;
+/// Lines of a terminal that does not say.
+const HEIGHT: usize = 24;
 const LABEL: usize = INDENT - 1;
-
-/// Lines that stand on the terminal and will be replaced. Cloning gives another handle.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Standing(Arc<AtomicUsize>);
-
-impl Standing {
-    /// What is to be written so that `text` stays, and nothing else stands.
-    pub(crate) fn say(&self, text: &str) -> String {
-        format!("{}{text}\n", self.erase())
-    }
-
-    /// What is to be written so that `text` stands instead of what stood.
-    pub(crate) fn stand(&self, text: &str) -> String {
-        let said = self.say(text);
-        self.0.store(text.lines().count(), Ordering::Relaxed);
-        said
-    }
-
-    /// What is to be written so that nothing stands.
-    pub(crate) fn erase(&self) -> String {
-        match self.0.swap(0, Ordering::Relaxed) {
-            0 => String::new(),
-            lines => format!("\r\x1b[{lines}A\x1b[J"),
-        }
-    }
-}
 
 /// How far a phase is.
 pub struct Progress {
     output: Output,
     label: String,
+    then: String,
     begun: Instant,
     shown: Option<Instant>,
 }
@@ -64,16 +33,36 @@ impl Progress {
         Self {
             output: output.clone(),
             label: label.to_owned(),
+            then: String::new(),
             begun: Instant::now(),
             shown: None,
         }
     }
 
+    /// The same, with what comes after it.
+    pub(crate) fn then(self, then: String) -> Self {
+        Self { then, ..self }
+    }
+
     /// Shows that `share` (0 to 1, or [`UNKNOWN`]) is done, unless something was shown a moment ago. `detail` is asked only when needed;
     /// its further lines stand below the bar.
     pub fn show(&mut self, share: f64, detail: impl FnOnce() -> String) {
+        self.show_frame(share, detail, |_| Vec::new());
+    }
+
+    /// The same, with `rows` below on a terminal: at most as many as they are asked for.
+    pub fn show_frame(
+        &mut self,
+        share: f64,
+        detail: impl FnOnce() -> String,
+        rows: impl Fn(usize) -> Vec<String>,
+    ) {
         if self.is_due(Instant::now()) {
-            self.draw(share, &detail());
+            let text = self.text(share, &followed(&detail(), &self.then), rows);
+            match self.output.in_place() {
+                true => self.output.stand(&text),
+                false => self.output.talk(&text),
+            }
         }
     }
 
@@ -116,7 +105,12 @@ impl Progress {
 
     /// Ends the phase with `detail` and leaves it standing.
     pub fn finish(self, detail: &str) {
-        self.output.talk(&self.text(1.0, detail));
+        self.finish_frame(1.0, detail, |_| Vec::new());
+    }
+
+    /// The same, with the `rows` of the last frame.
+    pub fn finish_frame(self, share: f64, detail: &str, rows: impl Fn(usize) -> Vec<String>) {
+        self.output.talk(&self.text(share, detail, rows));
     }
 
     /// Takes the progress away, as if the phase had not been shown.
@@ -124,20 +118,42 @@ impl Progress {
         self.output.erase();
     }
 
-    fn draw(&self, share: f64, detail: &str) {
-        let text = self.text(share, detail);
-        match self.output.in_place() {
-            true => self.output.stand(&text),
-            false => self.output.talk(&text),
+    fn text(&self, share: f64, detail: &str, rows: impl Fn(usize) -> Vec<String>) -> String {
+        if !self.output.in_place() {
+            return plain(&self.label, share, detail);
         }
+        let width = self.output.talk_width();
+        let text = folded(&drawn(&self.label, share, detail), width);
+        framed(text, self.output.talk_height(), width, rows)
     }
+}
 
-    fn text(&self, share: f64, detail: &str) -> String {
-        match self.output.in_place() {
-            true => folded(&drawn(&self.label, share, detail), self.output.talk_width()),
-            false => plain(&self.label, share, detail),
-        }
-    }
+/// `text` with `rows` below it, all of them on a terminal of `height`: its last line is the cursor's.
+fn framed(
+    text: String,
+    height: Option<usize>,
+    width: Option<usize>,
+    rows: impl Fn(usize) -> Vec<String>,
+) -> String {
+    let height = height.unwrap_or(HEIGHT).saturating_sub(1);
+    let room = height.saturating_sub(text.lines().count());
+    // Rows that are folded take several lines.
+    let folded = |count| folded(&rows(count).join("\n"), width);
+    let fits = |rows: &String| rows.lines().count() <= room;
+    let rows = (0..=room).rev().map(folded).find(fits);
+    let rows = rows.unwrap_or_default();
+    std::iter::once(text.as_str())
+        .chain(rows.lines())
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// `detail` with what comes after the phase at the end of its first line.
+fn followed(detail: &str, then: &str) -> String {
+    let (first, rest) = detail.split_once('\n').unwrap_or((detail, ""));
+    let pieces = [first, then].into_iter().filter(|piece| !piece.is_empty());
+    let first = pieces.collect::<Vec<_>>().join("   ");
+    [first.as_str(), rest].join("\n").trim_end().to_owned()
 }
 
 /// How far plain lines of a phase are apart when it has gone on for `lasted`: a day's log stays readable.
@@ -162,7 +178,7 @@ fn left(share: f64, elapsed: f64) -> String {
 }
 
 /// A time as people say it: `40 s`, `12 min`, `3.5 h`.
-fn rough(seconds: f64) -> String {
+pub(crate) fn rough(seconds: f64) -> String {
     match seconds {
         s if s < 90.0 => format!("{s:.0} s"),
         s if s < 5400.0 => format!("{:.0} min", s / 60.0),
@@ -296,75 +312,24 @@ mod tests {
         assert_eq!(plain_lines(24 * 3600), 11 + 9 + 143);
     }
 
-    /// What a terminal shows.
-    struct Terminal {
-        rows: Vec<String>,
-        row: usize,
-        column: usize,
-    }
-
-    impl Terminal {
-        fn new() -> Self {
-            Self {
-                rows: vec![String::new()],
-                row: 0,
-                column: 0,
-            }
-        }
-
-        fn write(&mut self, text: &str) {
-            let mut letters = text.chars();
-            while let Some(letter) = letters.next() {
-                match letter {
-                    '\r' => self.column = 0,
-                    '\n' => {
-                        (self.row, self.column) = (self.row + 1, 0);
-                        if self.row == self.rows.len() {
-                            self.rows.push(String::new());
-                        }
-                    }
-                    '\x1b' => {
-                        let code: String = letters
-                            .by_ref()
-                            .take_while(|c| *c != 'A' && *c != 'J')
-                            .collect();
-                        match code.strip_prefix('[').unwrap() {
-                            "" => {
-                                self.rows.truncate(self.row + 1);
-                                self.rows[self.row].truncate(self.column);
-                            }
-                            up => self.row -= up.parse::<usize>().unwrap(),
-                        }
-                    }
-                    letter => {
-                        let row = &mut self.rows[self.row];
-                        row.truncate(self.column);
-                        row.push(letter);
-                        self.column += 1;
-                    }
-                }
-            }
-        }
+    #[test]
+    fn what_comes_next_stands_behind_the_first_line() {
+        assert_eq!(followed("a\nb", "then c"), "a   then c\nb");
+        assert_eq!(followed("", "then c"), "then c");
+        assert_eq!(followed("a", ""), "a");
     }
 
     #[test]
-    fn nothing_is_left_of_what_stood() {
-        let (standing, mut terminal) = (Standing::default(), Terminal::new());
-        let other = standing.clone();
-        terminal.write(&standing.stand("test          ####   7 s\n              21 IOPS"));
-        terminal.write(&standing.stand("test          #####  8 s\n              20 IOPS"));
-        assert_eq!(terminal.rows.len(), 3);
-        terminal.write("^C");
-        terminal.write(&other.say("test          ended after 8 s of 30 s"));
-        terminal.write(&standing.stand("verify        ##"));
-        terminal.write(&standing.say("verify        done"));
-        assert_eq!(
-            terminal.rows,
-            [
-                "test          ended after 8 s of 30 s",
-                "verify        done",
-                ""
-            ]
-        );
+    fn a_frame_is_never_higher_than_the_terminal() {
+        let rows = |room: usize| (0..room).map(|row| format!("row {row}")).collect();
+        let frame = |height| framed("a\nb".to_owned(), height, Some(80), rows);
+        assert_eq!(frame(Some(5)), "a\nb\nrow 0\nrow 1");
+        assert_eq!(frame(Some(1)), "a\nb");
+        assert_eq!(frame(None).lines().count(), 23);
+        let wide = |room| vec!["limits ok   integrity ok".to_owned(); room];
+        let frame = framed("a".to_owned(), Some(5), Some(26), wide);
+        assert_eq!(frame.lines().count(), 4, "one line each: {frame}");
+        let frame = framed("a".to_owned(), Some(5), Some(16), wide);
+        assert_eq!(frame.lines().count(), 3, "two lines each: {frame}");
     }
 }

@@ -1,4 +1,4 @@
-//! Plain load on modelled storage, by the program itself: the page and the numbers that it leaves.
+//! Raw load on modelled storage, by the program itself: the page and the numbers that it leaves.
 
 use std::fs;
 use std::path::Path;

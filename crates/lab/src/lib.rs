@@ -12,7 +12,7 @@
 //! * `states`: the load while groups were whole, degraded, rebuilding.
 //! * `session_time`: where the time of sessions went.
 //! * [`Points`]: one scenario with many values; [`search`]: the largest number of mailboxes that passes.
-//! * [`load`]: what is said of plain load on arrays, without mail servers.
+//! * [`load`]: what is said of raw load on arrays, without mail servers.
 //! * [`Headline`]: the figures that published tests print.
 //!
 //! The lab prints nothing, writes no file and knows no terminal: the caller supplies a [`Listener`] for each server.

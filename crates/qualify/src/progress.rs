@@ -7,6 +7,9 @@
 //! leaves out frequent progress reports.
 
 pub(crate) mod in_json;
+mod state;
+
+pub use state::{Live, LiveDatabase, SoFar};
 
 use std::mem::{self, Discriminant};
 use std::sync::Arc;
@@ -190,35 +193,6 @@ pub enum News {
         #[serde(rename = "took_s", with = "in_json::seconds")]
         took: Span,
     },
-}
-
-/// The state of a running test; rates and latencies are those of the running sample.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Live {
-    /// Time since the collection began.
-    #[serde(rename = "elapsed_s", with = "in_json::seconds")]
-    pub elapsed: Span,
-    /// Length of the collection.
-    #[serde(rename = "duration_s", with = "in_json::seconds")]
-    pub duration: Span,
-    /// Database reads and writes per second.
-    pub io_per_s: f64,
-    /// Mean latency of database reads.
-    #[serde(rename = "read_ms", with = "in_json::maybe_millis")]
-    pub read: Option<Span>,
-    /// p99 of database reads.
-    #[serde(rename = "read_ms_p99", with = "in_json::maybe_millis")]
-    pub read_p99: Option<Span>,
-    /// Mean latency of database writes.
-    #[serde(rename = "write_ms", with = "in_json::maybe_millis")]
-    pub write: Option<Span>,
-    /// Mean latency of log writes.
-    #[serde(rename = "log_write_ms", with = "in_json::maybe_millis")]
-    pub log_write: Option<Span>,
-    /// Page-fault stalls since the collection began.
-    pub stalls: u64,
-    /// Whether a limit has been exceeded so far.
-    pub over: bool,
 }
 
 /// A line of `news.jsonl`.

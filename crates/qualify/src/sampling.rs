@@ -284,8 +284,8 @@ impl Sampler {
         }
     }
 
-    /// Ends the collection; the last interval must be closed.
-    pub fn finish(self) -> Collected {
+    /// What was collected until the last interval that was closed.
+    pub fn collected(&self) -> Collected {
         let begin = self.begin;
         let sample = |sample: &brunt_stats::Sample<Whole>| {
             let whole = &sample.value;
@@ -299,14 +299,14 @@ impl Sampler {
                 cache_bytes: whole.cache_bytes,
             }
         };
-        let taken = |streams: Vec<Watched>| streams.into_iter().map(|s| s.samples).collect();
+        let taken = |streams: &[Watched]| streams.iter().map(|s| s.samples).collect();
         Collected {
             begin,
             length: self.closed_at - begin,
             samples: self.series.samples().iter().map(sample).collect(),
-            reads: taken(self.databases),
-            log_writes: taken(self.logs),
-            operations: self.operations,
+            reads: taken(&self.databases),
+            log_writes: taken(&self.logs),
+            operations: self.operations.clone(),
         }
     }
 }
@@ -536,7 +536,7 @@ mod tests {
         board.database(1, |m| &mut m.reads, 65_536, MS * 4);
         let end = sampler.due();
         sampler.close(end, &board, &[], 5);
-        let collected = sampler.finish();
+        let collected = sampler.collected();
         assert_eq!(collected.samples.len(), 1);
         let sample = &collected.samples[0];
         assert_eq!(sample.begin_s, 0.0);
@@ -561,7 +561,7 @@ mod tests {
             let due = sampler.due();
             rows += &sampler.close(due, &board, &[], 0).counters;
         }
-        let collected = sampler.finish();
+        let collected = sampler.collected();
         assert_eq!(collected.length, plan.sample_interval() * 4);
         let db2 = collected.reads[1];
         assert_eq!((db2.count, db2.over), (4, 2));

@@ -1,4 +1,4 @@
-//! Plain load on an array: random, sequential, or a trace, and its results.
+//! Raw load on an array: random, sequential, or a trace, and its results.
 //!
 //! A [`Stream`] is one source of requests. A closed source keeps a fixed number of requests in flight; an open source submits at a
 //! rate, regardless of the array; a trace has its own times. [`simulate`] runs several of them, with incidents, and measures after

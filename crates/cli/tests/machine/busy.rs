@@ -49,7 +49,10 @@ fn a_program_that_is_run_late_says_so() {
     drop(others);
     let delay = fails(&result, RuleId::TesterDelay, "advisory");
     assert!(
-        delay["remark"].as_str().unwrap().contains("was run late"),
+        delay["remark"]
+            .as_str()
+            .unwrap()
+            .contains("was scheduled late"),
         "{delay}"
     );
     assert!(delay["measured"].as_f64() > Some(1.0), "{delay}");

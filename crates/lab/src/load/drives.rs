@@ -1,4 +1,4 @@
-//! What each drive did under plain load, or each group where there are many drives.
+//! What each drive did under raw load, or each group where there are many drives.
 
 use brunt_array::SystemDesign;
 use brunt_array::drive::DriveStats;

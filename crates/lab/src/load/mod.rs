@@ -1,4 +1,4 @@
-//! Plain load on modelled arrays: its result in words, as tables, as JSON and as a page.
+//! Raw load on modelled arrays: its result in words, as tables, as JSON and as a page.
 //!
 //! `words` has the screen, `phases` and `drives` tables of it, `pages` what is said of LUNs in pages (also of tests).
 

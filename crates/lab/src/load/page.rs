@@ -1,4 +1,4 @@
-//! What a page shows of plain load.
+//! What a page shows of raw load.
 
 use brunt_array::Standing;
 use brunt_array::load::{Interval, Outcome, Side};

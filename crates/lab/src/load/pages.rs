@@ -1,4 +1,4 @@
-//! LUNs in pages: what is going to be simulated, and what became of them, for plain load and for tests alike.
+//! LUNs in pages: what is going to be simulated, and what became of them, for raw load and for tests alike.
 
 use brunt_array::{PagedDesign, SystemDesign};
 use brunt_report::result::PagesNumbers;

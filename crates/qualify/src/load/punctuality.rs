@@ -39,6 +39,11 @@ impl Punctuality {
         watch
     }
 
+    /// The delays so far.
+    pub(crate) fn so_far(&self) -> Latencies {
+        self.delays.borrow().clone()
+    }
+
     /// Stops the task and returns the delays.
     pub(crate) fn end(&self) -> Latencies {
         self.over.set(true);

@@ -1,5 +1,7 @@
 //! The part of a test that counts: sessions run, samples are taken, and growth, hung I/O and the program itself are watched.
 
+use std::rc::Rc;
+
 use brunt_units::Time;
 
 use crate::goal::Growth;
@@ -9,7 +11,8 @@ use crate::load::punctuality::Punctuality;
 use crate::load::{Load, RATE_MIN};
 use crate::phases::run::{Director, LOOK, TICK};
 use crate::phases::test_run::TestRun;
-use crate::progress::News;
+use crate::progress::{News, SoFar};
+use crate::result::so_far;
 use crate::sampling::Sampler;
 use crate::server::{Server, Table};
 
@@ -47,7 +50,7 @@ impl Director<'_> {
         self.tell(News::CollectionStarted);
         let mut sampler = Sampler::start(plan, now, board);
         let mut watch = Watch {
-            gauge: Gauge::new(now, length, plan.limits.stalls_per_s),
+            gauge: Gauge::new(now, length, plan, run.target),
             tell_at: now,
             look_at: now,
         };
@@ -56,6 +59,12 @@ impl Director<'_> {
         loop {
             let now = self.now();
             let over = now >= end || self.is_over(load) || self.is_stuck(&mut watch);
+            // Before a sample is closed: then it is whole.
+            if now >= watch.tell_at {
+                watch.tell_at = now + self.listener.wants_news_every();
+                let live = watch.gauge.read(now, board, sampler.is_over());
+                self.tell(News::Testing(live));
+            }
             if now >= sampler.due() || (over && now > sampler.closed_at()) {
                 if over {
                     load.sessions.count_unfinished();
@@ -63,24 +72,44 @@ impl Director<'_> {
                 let operations = load.sessions.take_latencies();
                 let recorded = sampler.close(now, board, &operations, resident());
                 self.listener.recorded(&recorded);
+                let so_far = self.so_far(run, load, &sampler, &punctuality);
+                watch.gauge.judged(so_far);
             }
             if over {
                 break;
             }
             self.tend(load);
-            if now >= watch.tell_at {
-                watch.tell_at = now + self.listener.wants_news_every();
-                let live = watch.gauge.read(now, board, sampler.is_over());
-                self.tell(News::Testing(live));
-            }
             let next = sampler.due().min(end).min(now + TICK);
             self.world.sleep_until(next).await;
         }
         self.tell(News::CollectionEnded);
         run.delays = punctuality.end();
         run.collection_ended = Some(sampler.closed_at());
-        run.collected = Some(sampler.finish());
+        run.collected = Some(sampler.collected());
         Ok(())
+    }
+
+    /// What the rules say of the samples so far.
+    fn so_far<T: Table>(
+        &self,
+        run: &TestRun,
+        load: &Load<T>,
+        sampler: &Sampler,
+        punctuality: &Punctuality,
+    ) -> SoFar {
+        let mut now = TestRun {
+            sessions: run.sessions,
+            target: run.target,
+            tuning: run.tuning.clone(),
+            collected: Some(sampler.collected()),
+            board: Rc::clone(&run.board),
+            log: load.sessions.log(),
+            hung: self.recorder.hung(),
+            delays: punctuality.so_far(),
+            ..TestRun::unfinished(self.plan, run.started)
+        };
+        now.note_errors(None);
+        so_far(self.plan, &now)
     }
 
     /// Whether an I/O has hung for so long that the test gives up.

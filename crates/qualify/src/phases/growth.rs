@@ -32,6 +32,8 @@ use crate::plan::Plan;
 /// Growth up to this share of the reserve is allowed; our choice. With a reserve of 25 % that is 4 %, and pages that keep splitting
 /// may take another 20 %: 1.04 × 1.20 is below 1.25.
 const SHARE_PERCENT: u64 = 16;
+/// A limit that is reached sooner than this is as good as reached.
+const SOON: Span = Span::seconds(1);
 
 /// Tracks whether databases have reached their limit.
 pub(crate) struct Reserve {
@@ -158,7 +160,7 @@ impl Reserve {
         }
         match (began, plan.databases().nth(over)) {
             (true, Some(database)) => Growing::Held(format!(
-                "{} has grown by more than {} %: from now on there are as many deletes as inserts",
+                "{} has grown {} %; inserts and deletes are now balanced so that it stops growing",
                 database.name,
                 (u64::from(plan.limits.reserve_percent) * SHARE_PERCENT).div_euclid(100)
             )),
@@ -194,23 +196,22 @@ impl Forecast {
         let growth = format!("each database will grow by about {} an hour", self.per_hour);
         match self.arrival {
             None => "databases do not grow: there are as many deletes as inserts".to_owned(),
-            Some(Span::ZERO) => "databases have grown as far as they may: inserts and deletes balance from the beginning".to_owned(),
+            Some(arrival) if arrival < SOON => {
+                "databases have no room left to grow: inserts and deletes are balanced from the beginning"
+                    .to_owned()
+            }
             Some(arrival) if self.is_within(duration) => format!(
-                "{growth}; after {} they will have grown as far as they may, and inserts and deletes will balance",
+                "{growth}; after {} inserts and deletes are balanced so that they stop growing",
                 rough(arrival)
             ),
-            Some(arrival) => format!(
-                "{growth}; they have room for {} of it, and the test lasts {}",
-                rough(arrival),
-                rough(duration)
-            ),
+            Some(_) => format!("{growth}, and have room for this test"),
         }
     }
 
     /// Why the test is refused.
     pub(crate) fn refusal(&self, duration: Span) -> String {
         format!(
-            "databases would have grown as far as they may after {} of {}; make them larger, lower the target, or set test.growth = \"balance\"",
+            "databases would have no room left to grow after {} of {}; make them larger, lower the target, or set test.growth = \"balance\"",
             rough(self.arrival.unwrap_or_default()),
             rough(duration)
         )
@@ -240,7 +241,7 @@ pub(crate) fn step(plan: &Plan, size: ByteSize) -> ByteSize {
 }
 
 /// A length of time for people.
-fn rough(span: Span) -> String {
+pub(crate) fn rough(span: Span) -> String {
     let seconds = span.as_seconds();
     match seconds {
         s if s < 120.0 => format!("{s:.0} s"),
@@ -282,12 +283,12 @@ mod tests {
         assert!(
             forecast
                 .note(Span::seconds(60))
-                .contains("inserts and deletes will balance")
+                .contains("inserts and deletes are balanced so that they stop")
         );
         assert!(
             forecast
                 .note(Span::seconds(1))
-                .contains("they have room for")
+                .ends_with("an hour, and have room for this test")
         );
         let mut balanced = plan.clone();
         balanced.load.mix = Mix::new(30, 30, 5, 70).unwrap();
@@ -317,7 +318,7 @@ mod tests {
         let mut workload = workload(1_000);
         match reserve.watch(&plan, &sizes, &mut workload) {
             Growing::Held(note) => {
-                assert!(note.starts_with("DB1 has grown by more than 4 %"), "{note}")
+                assert!(note.starts_with("DB1 has grown 4 %; inserts"), "{note}")
             }
             other => panic!("{other:?}"),
         }

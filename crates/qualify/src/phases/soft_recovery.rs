@@ -13,10 +13,12 @@
 use std::rc::Rc;
 
 use brunt_ese::instance::Instance;
+use brunt_report::counted;
 use brunt_workload::keys::{Extent, Population};
 
 use crate::load::Load;
 use crate::load::punctuality::Punctuality;
+use crate::phases::growth::rough;
 use crate::phases::run::{Director, GaveUp, TELL, TICK};
 use crate::phases::test_run::TestRun;
 use crate::progress::News;
@@ -80,6 +82,12 @@ impl Director<'_> {
             .instances()
             .iter()
             .for_each(Instance::hold_checkpoint);
+        self.note(format!(
+            "first, sessions write {} of {} for each instance; that may take up to {}",
+            counted(self.plan.logs.into(), "log file"),
+            self.plan.engine.log_file,
+            rough(self.plan.duration)
+        ));
         self.tell(News::Dispatching);
         self.tell(News::CollectionStarted);
         let mut sampler = Sampler::start(self.plan, begun, board);
@@ -117,7 +125,7 @@ impl Director<'_> {
         self.tell(News::CollectionEnded);
         run.delays = punctuality.end();
         run.collection_ended = Some(sampler.closed_at());
-        run.collected = Some(sampler.finish());
+        run.collected = Some(sampler.collected());
         enough
     }
 

@@ -7,12 +7,24 @@ use brunt_stats::{Meter, Percentile};
 use brunt_units::{ByteSize, Span};
 
 use super::{Assembly, Surroundings};
+use crate::progress::SoFar;
 use crate::rules::device::VolumeReads;
 use crate::rules::tester::Tester;
-use crate::rules::{Evidence, SessionsUse, StreamLatency, Unjudged};
+use crate::rules::{Evidence, SessionsUse, StreamLatency, Unjudged, judge};
 
 impl Assembly<'_> {
     pub(super) fn evidence(&self, surroundings: &Surroundings) -> Evidence {
+        Evidence {
+            busiest: surroundings.busiest.clone(),
+            is_predicted: surroundings.world == World::Virtual,
+            volumes: self.volumes(surroundings),
+            tester: self.tester(surroundings),
+            ..self.measured_so_far()
+        }
+    }
+
+    /// What the test knows without its surroundings.
+    fn measured_so_far(&self) -> Evidence {
         let (plan, run, meters) = (self.plan, self.run, self.meters);
         let collected = run.collected.as_ref();
         let streams = |names: Vec<&String>, means: Vec<Option<Span>>, samples: Option<&Vec<_>>| {
@@ -48,8 +60,6 @@ impl Assembly<'_> {
             target: run.target,
             tuning: run.tuning.clone(),
             sessions: self.sessions(),
-            busiest: surroundings.busiest.clone(),
-            is_predicted: surroundings.world == World::Virtual,
             samples: collected.map_or_else(Vec::new, |c| c.samples.clone()),
             read_tails: self.tails(plan.databases().map(|d| &d.name), reads_of(meters)),
             log_tails: self.tails(plan.instances.iter().map(|i| &i.name), logs_of(meters)),
@@ -71,13 +81,26 @@ impl Assembly<'_> {
             first_error: run.errors.1.clone(),
             hung: run.hung.clone(),
             done: plan.kind.done(plan, run),
-            volumes: self.volumes(surroundings),
-            tester: self.tester(surroundings),
+            tester: Tester {
+                delay_p99: self.run.delays.percentile(Percentile::P99),
+                ..Tester::default()
+            },
+            ..Evidence::default()
         }
+    }
+
+    /// The rules of a test that is still running.
+    pub(super) fn so_far(&self) -> SoFar {
+        let rules = judge(self.plan.kind, &self.measured_so_far(), &self.plan.limits);
+        SoFar::of(&rules)
     }
 
     /// What sessions did with their time.
     fn sessions(&self) -> Option<SessionsUse> {
+        // Of an interrupted run that was carried on, the time in operations is not known.
+        if self.run.carried.is_some() {
+            return None;
+        }
         self.run.collected.as_ref()?;
         let whole = f64::from(self.run.sessions) * self.length.as_seconds();
         let operations = self.run.operation_latencies().from_actual_start;

@@ -24,6 +24,7 @@ use brunt_units::{ByteSize, Span, Time};
 use crate::kinds::{backups, recoveries};
 use crate::phases::test_run::TestRun;
 use crate::plan::Plan;
+use crate::progress::SoFar;
 use crate::rules::{
     Ending, Evidence, RecordsVerified, bottleneck, integrity, judge, sentence, verdict,
 };
@@ -89,6 +90,19 @@ pub fn unfinished(plan: &Plan, started: Time, surroundings: &Surroundings) -> Ru
     result.storage.details.sentence = "The run has not ended.".to_owned();
     result.reasons = vec!["the run has not ended".to_owned()];
     result
+}
+
+/// What the rules say of `run`, which is still running.
+pub(crate) fn so_far(plan: &Plan, run: &TestRun) -> SoFar {
+    run.board.with(|meters| {
+        let assembly = Assembly {
+            plan,
+            run,
+            meters,
+            length: run.collected.as_ref().map_or(Span::ZERO, |c| c.length),
+        };
+        assembly.so_far()
+    })
 }
 
 /// Why a run of `plan` will not qualify, however well it goes: what is known before it starts. Empty when nothing is.

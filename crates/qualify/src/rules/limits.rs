@@ -150,6 +150,7 @@ pub(crate) fn shows_headroom(target: Target, achieved: Option<f64>, limits: &Lim
     rule.is_none_or(|rule| rule.outcome == Outcome::Ok)
 }
 
-fn less_margin(rate: f64, limits: &Limits) -> f64 {
+/// `rate` less the margin of the limits.
+pub(crate) fn less_margin(rate: f64, limits: &Limits) -> f64 {
     rate * f64::from(100 - limits.margin_percent.min(100)) / 100.0
 }

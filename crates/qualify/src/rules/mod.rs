@@ -25,8 +25,8 @@ pub use evidence::{
 };
 pub use id::RuleId;
 pub(crate) use integrity::integrity;
-pub(crate) use limits::shows_headroom;
 pub use limits::tolerated;
+pub(crate) use limits::{less_margin, shows_headroom};
 pub use verdict::{Ending, sentence, verdict};
 
 use brunt_report::result::Rule;

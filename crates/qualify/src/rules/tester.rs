@@ -43,7 +43,7 @@ pub(super) fn rules(tester: &Tester) -> [Rule; 4] {
         (
             Rule::at_most(RuleId::TesterDelay, "ms", DELAY.as_millis(), delay),
             "",
-            "the program was run late, and latencies are longer for it: give it a processor of its own",
+            "brunt was scheduled late, so measured latencies are too high; give it a free CPU core",
         ),
         (
             percent(RuleId::TesterProcessor, BUSY_PERCENT, tester.busy_percent),
@@ -56,7 +56,11 @@ pub(super) fn rules(tester: &Tester) -> [Rule; 4] {
             "other machines on the same host had the processor",
         ),
         (
-            percent(RuleId::HostThrottledTime, THROTTLED_PERCENT, tester.throttled_percent),
+            percent(
+                RuleId::HostThrottledTime,
+                THROTTLED_PERCENT,
+                tester.throttled_percent,
+            ),
             "",
             "a limit on processor time held the program back",
         ),

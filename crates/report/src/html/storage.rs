@@ -1,4 +1,4 @@
-//! The page of plain load on modelled storage: the outcome, four pictures over time, the log of events, and the tables.
+//! The page of raw load on modelled storage: the outcome, four pictures over time, the log of events, and the tables.
 //!
 //! There is no mail server and no rule, so there is no verdict but whether data was lost.
 

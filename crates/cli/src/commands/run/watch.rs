@@ -1,5 +1,8 @@
 //! Watching a test: bars or lines on the screen, the test log, and the kernel's counters around the collection.
 
+mod screen;
+mod words;
+
 use std::cell::RefCell;
 use std::time::Instant;
 
@@ -8,16 +11,18 @@ use brunt_host::surroundings::{DeviceCounts, Used, devices};
 use brunt_host::test_log;
 use brunt_qualify::kinds::Work;
 use brunt_qualify::plan::Plan;
-use brunt_qualify::progress::{Listener, Live, News, NewsLine, Thinned};
+use brunt_qualify::progress::{Listener, News, NewsLine, Thinned};
 use brunt_qualify::result::timestamp;
 use brunt_qualify::sampling::Recorded;
 use brunt_report::result::{HostCounter, Trial};
 use brunt_report::{Event, FolderError, counted, decimals, grouped};
-use brunt_units::{ByteSize, Span, Time};
+use brunt_units::{ByteSize, Time};
 use brunt_world_real::facts::disk_counters;
 
 use crate::output::Output;
-use crate::progress::{Progress, UNKNOWN};
+use crate::progress::{Progress, UNKNOWN, rough};
+use screen::Screen;
+use words::{seconds, share, trial_row};
 
 /// Hears what a test tells.
 pub(crate) struct Watch {
@@ -27,6 +32,7 @@ pub(crate) struct Watch {
     recorder: RefCell<Option<Recorder>>,
     thinned: RefCell<Thinned>,
     state: RefCell<State>,
+    screen: RefCell<Screen>,
     /// When it began to watch, in virtual time: how fast that goes by is shown.
     virtual_since: Option<Instant>,
 }
@@ -84,6 +90,7 @@ impl Watch {
             recorder: RefCell::new(Some(recorder)),
             thinned: RefCell::new(Thinned::to(plan.sample_interval())),
             state: RefCell::default(),
+            screen: RefCell::new(Screen::new(plan, output.is_unicode())),
             virtual_since: None,
         }
     }
@@ -94,16 +101,6 @@ impl Watch {
             virtual_since: Some(Instant::now()),
             ..Self::new(output, plan, &[], recorder)
         }
-    }
-
-    /// How much faster than real time a virtual one goes by, at `at`.
-    fn speed(&self, at: Time) -> String {
-        let Some(since) = self.virtual_since else {
-            return String::new();
-        };
-        let real = since.elapsed().as_secs_f64().max(1e-3);
-        let speed = (at - Time::ZERO).as_seconds() / real;
-        format!("   {} times as fast as real time", decimals(speed))
     }
 
     /// What is in place on the screen goes.
@@ -164,20 +161,41 @@ impl Watch {
             .as_ref()
             .is_some_and(|(shown, _)| *shown == phase);
         if !showing {
-            let progress = self.output.progress(phase.label());
+            let progress = self.output.progress(phase.label()).then(self.then(phase));
             state.phase = Some((phase, progress));
         }
         let (_, progress) = state.phase.as_mut().expect("the phase was just set");
         show(progress);
     }
 
+    /// What comes after `phase`.
+    fn then(&self, phase: Phase) -> String {
+        if !self.plan.kind.has_limits() {
+            return String::new();
+        }
+        let test = format!(
+            "{} of test, verification",
+            rough(self.plan.duration.as_seconds())
+        );
+        match phase {
+            Phase::Create => format!("then warm-up, {test}"),
+            Phase::Survey | Phase::WarmUp | Phase::Settle | Phase::Tune => format!("then {test}"),
+            Phase::Test => "then verification".to_owned(),
+            Phase::Recover | Phase::Close | Phase::Records | Phase::Files => String::new(),
+        }
+    }
+
     fn finish(&self, phase: Phase, detail: &str) {
-        let mut state = self.state.borrow_mut();
-        let (_, progress) = match state.phase.take() {
+        let (_, progress) = self.phase(phase);
+        progress.finish(detail);
+    }
+
+    /// Ends what is shown, which is `phase` if it was shown at all.
+    fn phase(&self, phase: Phase) -> (Phase, Progress) {
+        match self.state.borrow_mut().phase.take() {
             Some(shown) if shown.0 == phase => shown,
             _ => (phase, self.output.progress(phase.label())),
-        };
-        progress.finish(detail);
+        }
     }
 
     fn log(&self, at: Time, text: String) {
@@ -260,7 +278,9 @@ impl Listener for Watch {
                 at_most,
             } => self.with_progress(Phase::Settle, |progress| match at_most {
                 Some(left) => {
-                    progress.show(*share, || format!("{what}   at most {}", seconds(*left)));
+                    progress.show(*share, || {
+                        format!("{what}   at most {} left", rough(left.as_seconds()))
+                    });
                 }
                 None => progress.show_paced(*share, || what.clone(), |_| String::new()),
             }),
@@ -288,7 +308,15 @@ impl Listener for Watch {
             }
             News::Testing(live) => {
                 let share = live.elapsed.as_seconds() / live.duration.as_seconds();
-                self.show(Phase::Test, share, || testing(live, &self.speed(at)));
+                let speed = screen::speed(self.virtual_since, at);
+                self.screen.borrow_mut().note(live);
+                self.with_progress(Phase::Test, |progress| {
+                    progress.show_frame(
+                        share,
+                        || screen::testing(live, &speed),
+                        |room| self.screen.borrow().rows(room),
+                    );
+                });
             }
             News::BackingUp { done, total } => {
                 self.backup_goes_on(at);
@@ -424,71 +452,15 @@ impl Watch {
         if self.plan.kind.work() == Work::Replay {
             // It ends when there are logs enough, and the time is only the most that it may take.
             self.finish(Phase::Test, &format!("logs written in {}", seconds(lasted)));
-        } else if lasted >= wanted {
-            self.finish(Phase::Test, &format!("done in {}", seconds(lasted)));
         } else {
-            self.clear();
-            let (lasted, wanted) = (seconds(lasted), seconds(wanted));
-            let label = Phase::Test.label();
-            self.output
-                .talk(&format!("{label:13} ended after {lasted} of {wanted}"));
+            let (took, of) = (seconds(lasted), seconds(wanted));
+            let how = match lasted >= wanted {
+                true => format!("done in {took}"),
+                false => format!("ended after {took} of {of}"),
+            };
+            let share = lasted.as_seconds() / wanted.as_seconds();
+            let (_, progress) = self.phase(Phase::Test);
+            progress.finish_frame(share, &how, |room| self.screen.borrow().rows(room));
         }
-    }
-}
-
-/// Rows are printed one by one, so their columns have fixed widths.
-fn trial_row(label: &str, [sessions, rate, read, log]: &[String; 4], outcome: &str) -> String {
-    let row = format!("{label:13} {sessions:>8}  {rate:>8}  {read:>8}  {log:>8}  {outcome}");
-    row.trim_end().to_owned()
-}
-
-fn share(done: ByteSize, total: ByteSize) -> f64 {
-    done.get() as f64 / total.get().max(1) as f64
-}
-
-fn seconds(span: Span) -> String {
-    let seconds = span.as_seconds();
-    match seconds {
-        seconds if seconds < 10.0 => format!("{seconds:.1} s"),
-        seconds => format!("{seconds:.0} s"),
-    }
-}
-
-fn testing(live: &Live, speed: &str) -> String {
-    let millis =
-        |span: Option<Span>| span.map_or("-".to_owned(), |span| decimals(span.as_millis()));
-    let state = if live.over {
-        "a limit is exceeded"
-    } else {
-        "pass so far"
-    };
-    format!(
-        "{} of {}{speed}\n{} IOPS   read {} ms (p99 {})   write {} ms   log {} ms   stalls {}   {state}",
-        seconds(live.elapsed),
-        seconds(live.duration),
-        decimals(live.io_per_s),
-        millis(live.read),
-        millis(live.read_p99),
-        millis(live.write),
-        millis(live.log_write),
-        grouped(live.stalls),
-    )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn trials_stand_below_their_heading() {
-        let row =
-            |label, cells: [&str; 4], outcome| trial_row(label, &cells.map(str::to_owned), outcome);
-        let head = row("tune", ["sessions", "I/O /s", "read ms", "log ms"], "");
-        let first = row("", ["8", "2,431", "0.18", "0.95"], "behind its pace");
-        assert_eq!(head, "tune          sessions    I/O /s   read ms    log ms");
-        assert_eq!(
-            first,
-            "                     8     2,431      0.18      0.95  behind its pace"
-        );
     }
 }

@@ -1,4 +1,4 @@
-//! `brunt simulate`: would that array hold? A test, or plain load, on a modelled array, in virtual time.
+//! `brunt simulate`: would that array hold? A test, or raw load, on a modelled array, in virtual time.
 //!
 //! Nothing on this machine is read but the scenario and what it names. Equal scenarios and seeds give equal results, on every
 //! machine.
@@ -6,7 +6,7 @@
 //! * `test`: a scenario with a mail server, such as `brunt run` takes, on an array: a run folder as after a real test.
 //! * `check`: what would be simulated, or everything that is wrong with the scenario.
 //! * `several`: many of them at once: `sweep`, `until_fail`, or many seeds; `kept` is what they leave.
-//! * A scenario with plain load is run here; `brunt_lab::load` has its words and its page.
+//! * A scenario with raw load is run here; `brunt_lab::load` has its words and its page.
 
 mod check;
 mod kept;
@@ -256,7 +256,7 @@ fn load_overrides(args: &SimulateArgs) -> Result<Vec<Override>, Refusal> {
         ("--seeds", args.seeds.is_some()),
     ] {
         if is_there {
-            let what = "is for tests; this scenario has plain load";
+            let what = "is for tests; this scenario has raw load";
             return Err(Place::flag(flag).refuse(what));
         }
     }
