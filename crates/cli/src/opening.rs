@@ -127,7 +127,7 @@ pub(crate) fn goal(scenario: &Scenario) -> Option<String> {
         text += &format!(
             " ({} of {}, {} each)",
             counted(mailboxes.count, "mailbox"),
-            mailboxes.quota,
+            mailboxes.quota.value,
             mailboxes.io_per_s.value
         );
     }

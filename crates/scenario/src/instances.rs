@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 
 use brunt_ese::format::attachment::ATTACHMENTS_MAX;
 use brunt_qualify::plan::{self, EnginePlan};
-use brunt_units::ByteSize;
+use brunt_units::{ByteSize, counted};
 
 use super::format::{path, quoted, size};
+use super::mailboxes::Mailboxes;
 use super::model::Scenario;
 use super::place::{Cause, Placed, Refusal};
 use super::section::{self, Section};
@@ -100,6 +101,9 @@ impl Scenario {
             refuse_second_size(size, each, self.capacity_percent.as_ref())?;
         }
         for (at, place) in unsized_databases {
+            if let Some((mailboxes, each)) = mailboxes.zip(each) {
+                refuse_small_quota(mailboxes, each, &self.profile.engine)?;
+            }
             let value = match (each, &self.capacity_percent) {
                 (Some(each), _) => each,
                 // Sized when the machine is looked at.
@@ -269,15 +273,33 @@ fn database_path(node: &Node, folder: &Path) -> Result<PathBuf, Refusal> {
     )))
 }
 
+/// `less than 256 pages of 32 KiB (8 MiB)`, if `size` is.
+fn too_small(size: ByteSize, engine: &EnginePlan) -> Option<String> {
+    let page = engine.page;
+    let least = ByteSize::bytes(DATABASE_PAGES_MIN * page.bytes_u64());
+    let is_small = page.pages_in(size) < DATABASE_PAGES_MIN;
+    is_small.then(|| format!("less than {DATABASE_PAGES_MIN} pages of {page} ({least})"))
+}
+
+/// Mailboxes that make databases of size `each` hold enough for them.
+fn refuse_small_quota(
+    mailboxes: &Mailboxes,
+    each: ByteSize,
+    engine: &EnginePlan,
+) -> Result<(), Refusal> {
+    let Some(small) = too_small(each, engine) else {
+        return Ok(());
+    };
+    let count = counted(mailboxes.count, "mailbox");
+    let what = format!("{count} of it make databases of {each}, {small}");
+    let refusal = mailboxes.quota.place.refuse(what);
+    Err(refusal.hint("for example: quota = \"2 GiB\", or more mailboxes"))
+}
+
 fn check_size(size: &Placed<ByteSize>, engine: &EnginePlan) -> Result<(), Refusal> {
     let pages = engine.page.pages_in(size.value);
-    if pages < DATABASE_PAGES_MIN {
-        let least = ByteSize::bytes(DATABASE_PAGES_MIN * engine.page.bytes_u64());
-        let what = format!(
-            "is less than {DATABASE_PAGES_MIN} pages of {} ({least})",
-            engine.page
-        );
-        let refusal = size.place.refuse(what);
+    if let Some(small) = too_small(size.value, engine) {
+        let refusal = size.place.refuse(format!("is {small}"));
         return Err(refusal.hint("for example: database_size = \"512 MiB\""));
     }
     if pages > DATABASE_PAGES_MAX {

@@ -15,7 +15,7 @@ pub struct Mailboxes {
     /// How many, on all databases together.
     pub count: u64,
     /// What each may hold.
-    pub quota: ByteSize,
+    pub quota: Placed<ByteSize>,
     /// Database reads and writes per second of each.
     pub io_per_s: Placed<f64>,
 }
@@ -46,7 +46,7 @@ impl Mailboxes {
         let io_per_s = io_per_s.ok_or_else(|| section.lacks("io_per_s", "io_per_s = 0.12"))?;
         let mailboxes = Self {
             count: count.value,
-            quota: quota.value,
+            quota,
             io_per_s,
         };
         let own = mailboxes.target();
@@ -70,13 +70,13 @@ impl Mailboxes {
     /// Writes `[mailboxes]`.
     pub(super) fn write(&self, out: &mut String) -> fmt::Result {
         writeln!(out, "\n[mailboxes]\ncount = {}", self.count)?;
-        writeln!(out, "quota = {}", size(self.quota))?;
+        writeln!(out, "quota = {}", size(self.quota.value))?;
         writeln!(out, "io_per_s = {:?}", self.io_per_s.value)
     }
 
     /// The size of each database when there are this many.
     pub(super) fn database_size(&self, databases: u64) -> ByteSize {
-        let all = u128::from(self.count) * u128::from(self.quota.get());
+        let all = u128::from(self.count) * u128::from(self.quota.value.get());
         let each = all.div_ceil(u128::from(databases.max(1)));
         ByteSize::bytes(u64::try_from(each).unwrap_or(u64::MAX))
     }

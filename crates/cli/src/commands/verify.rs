@@ -162,7 +162,7 @@ fn show(judged: &[Judged], output: &Output) {
         ];
         let columns = words.into_iter().chain(numbers.map(Column::numbers));
         let table = Table::new(columns, reports.iter().map(|report| row(report)));
-        output.data(&table.to_text());
+        output.show(&table.to_text());
     }
     for report in &reports {
         details(report, output);
@@ -173,7 +173,7 @@ fn show(judged: &[Judged], output: &Output) {
             output.error(&format!("{}: {error}", one_line(&path)));
         }
     }
-    output.data(&format!("\n{}", verdict(judged, output)));
+    output.show(&format!("\n{}", verdict(judged, output)));
 }
 
 fn row(report: &FileReport) -> Row {
@@ -209,7 +209,7 @@ fn details(report: &FileReport, output: &Output) {
     let file = one_line(&file);
     for finding in report.findings.iter().take(SHOWN_MAX) {
         let place = place(finding.place);
-        output.data(&format!(
+        output.show(&format!(
             "{file}: {place} (offset {}): {}",
             finding.offset, finding.fault
         ));
@@ -217,11 +217,11 @@ fn details(report: &FileReport, output: &Output) {
     let shown = report.findings.len().min(SHOWN_MAX) as u64;
     let more = report.pages_bad + report.pages_correctable - shown;
     if more > 0 {
-        output.data(&format!("{file}: and {} more", grouped(more)));
+        output.show(&format!("{file}: and {} more", grouped(more)));
     }
     for note in &report.notes {
         let note = format!("{file}: {note}");
-        output.data(&output.paint(Tone::Faint, &note));
+        output.show(&output.paint(Tone::Faint, &note));
     }
 }
 

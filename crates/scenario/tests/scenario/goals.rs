@@ -174,6 +174,14 @@ fn mailboxes_give_sizes_and_target() {
     let nothing = ["mailboxes.count=4000", "mailboxes.quota=0B", sets[2]];
     let said = parse(&text, &nothing).unwrap_err();
     assert!(said.contains("mailboxes that hold nothing"), "{said}");
+    let small = ["mailboxes.count=10", "mailboxes.quota=1KiB", sets[2]];
+    let said = parse(&text, &small).unwrap_err();
+    for part in [
+        "quota",
+        "10 mailboxes of it make databases of 2.50 KiB, less than 256 pages of",
+    ] {
+        assert!(said.contains(part), "{said}");
+    }
     let lacks = parse(&text, &sets[..2]).unwrap_err();
     assert!(lacks.contains("lacks `io_per_s`"), "{lacks}");
 }

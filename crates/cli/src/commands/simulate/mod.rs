@@ -10,6 +10,7 @@
 
 mod check;
 mod kept;
+mod seeds;
 mod several;
 mod sweep;
 mod test;

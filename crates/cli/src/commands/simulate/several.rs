@@ -4,13 +4,14 @@ use std::sync::Mutex;
 use std::time::SystemTime;
 
 use brunt_lab::search::search;
-use brunt_lab::{Headline, Judged, Options, Points, Tried};
+use brunt_lab::{Options, Points, Tried};
 use brunt_qualify::progress::Stop;
-use brunt_report::result::{Interval, Verdict};
-use brunt_report::{Column, Row, RunFolder, Table, counted, decimals};
+use brunt_report::RunFolder;
+use brunt_report::result::Verdict;
 use brunt_scenario::{Document, ModelledScenario, Override, Place, Refusal};
 
 use super::kept::Curve;
+use super::seeds::Seeds;
 use super::sweep::Sweep;
 use super::{SimulateArgs, SimulateError, overrides, until_fail};
 use crate::commands::run::timestamp;
@@ -47,9 +48,6 @@ pub(super) fn run(
             let what = format!("cannot be combined with {second}");
             return Err(Place::flag(first).refuse(what).into());
         }
-    }
-    if args.json && args.seeds.is_some() {
-        return Err(Place::flag("--json").refuse("is not for --seeds").into());
     }
     let stop = Stop::from(Interrupt::listen()?.flag());
     let progress = Mutex::new(output.progress("simulate"));
@@ -183,64 +181,17 @@ fn seeds_text(
         return Err(refusal.refuse(what).into());
     }
     let overrides = overrides(args)?;
-    let first = document.modelled_test(&overrides)?.scenario.test.seed;
+    let scenario = document.modelled_test(&overrides)?.scenario;
+    let first = scenario.test.seed;
     let values: Result<Vec<Override>, Refusal> = (0..seeds)
         .map(|more| first.wrapping_add(more))
         .map(|seed| Override::of_set(&format!("test.seed={seed}")))
         .collect();
     let options = options(args);
     let tried = points(document, &overrides, &options).simulate(&values?, stop, told)?;
-    let judged = tried.iter().flatten().filter_map(Tried::judged);
-    Ok(intervals(&judged.collect::<Vec<_>>()))
-}
-
-/// Means over seeds, with what is known of them.
-fn intervals(judged: &[&Judged]) -> String {
-    type Figure = (&'static str, fn(&Headline) -> f64);
-    const FIGURES: [Figure; 7] = [
-        ("database I/O per second", |h| h.io_per_s),
-        ("database read ms", |h| h.read_ms),
-        ("database write ms", |h| h.write_ms),
-        ("log writes per second", |h| h.log.per_s),
-        ("log write ms", |h| h.log.ms),
-        ("bytes in a log write", |h| h.log.bytes),
-        ("busiest group of drives, %", |h| h.utilisation * 100.0),
-    ];
-    let (whole, broken): (Vec<&Judged>, Vec<&Judged>) =
-        judged.iter().partition(|judged| judged.verdict.is_answer());
-    let rows = FIGURES.iter().map(|(name, of)| {
-        let values = whole.iter().map(|judged| of(&judged.headline));
-        // A short run may have no such I/O, and no latency then.
-        let values: Vec<f64> = values.filter(|value| value.is_finite()).collect();
-        let estimate = brunt_stats::Interval::of(&values).filter(|_| values.len() > 1);
-        let Some(estimate) = estimate else {
-            return Row::new([*name, "-", "-", "-"]);
-        };
-        let (mean, interval) = (estimate.mean, Interval::from(estimate));
-        Row::new([
-            (*name).to_owned(),
-            decimals(mean),
-            interval.about(mean),
-            format!("{:.2} %", 100.0 * estimate.half / mean),
-        ])
-    });
-    let numbers = ["mean", "95 %", ""].map(Column::numbers);
-    let columns = std::iter::once(Column::words("")).chain(numbers);
-    let table = Table::new(columns, rows).to_text();
-    let passed = whole
-        .iter()
-        .filter(|judged| judged.verdict == Verdict::Pass)
-        .count();
-    let errors = broken.first().map(|first| {
-        format!(
-            "\n{} left out: {}",
-            counted(broken.len() as u64, "run"),
-            first.sentence
-        )
-    });
-    format!(
-        "{} seeds, every rule holds with {passed} of them{}\n\n{table}",
-        judged.len(),
-        errors.unwrap_or_default()
-    )
+    let seeds = Seeds::new(tried.iter().flatten().filter_map(Tried::judged));
+    Ok(match args.json {
+        true => seeds.json(&scenario.name),
+        false => seeds.words(),
+    })
 }
