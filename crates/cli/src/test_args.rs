@@ -190,6 +190,9 @@ fn unread(path: &Path, error: &io::Error) -> Refusal {
         io::ErrorKind::IsADirectory if inside.is_file() => place.refuse("is a folder").hint(
             format!("to do that run again: brunt run {}", inside.display()),
         ),
+        io::ErrorKind::IsADirectory => place
+            .refuse("is a folder, not a scenario")
+            .hint("to have a scenario written: brunt init mail.toml"),
         _ => place.refuse(format!("cannot be read: {error}")),
     }
 }
@@ -260,6 +263,20 @@ mod tests {
         };
         let scenario = args.scenario(Path::new("/elsewhere")).unwrap();
         assert!(scenario.instances[0].log.value.starts_with(folder.path()));
+    }
+
+    #[test]
+    fn a_folder_is_no_scenario() {
+        let folder = tempfile::tempdir().unwrap();
+        let args = TestArgs {
+            scenario: Some(folder.path().to_owned()),
+            ..TestArgs::default()
+        };
+        let said = args.scenario(Path::new("/")).unwrap_err().to_string();
+        assert!(said.contains("is a folder, not a scenario"), "{said}");
+        fs::write(folder.path().join("scenario.toml"), DEMO).unwrap();
+        let said = args.scenario(Path::new("/")).unwrap_err().to_string();
+        assert!(said.contains("do that run again: brunt run "), "{said}");
     }
 
     #[test]
