@@ -12,6 +12,9 @@ use brunt_report::{Column, Row, Table, decimals, grouped, one_line};
 use crate::output::{Output, Tone};
 use crate::wrap::cells;
 
+/// Before each line of a table.
+const INDENT: usize = 2;
+
 /// The closing text of `result`, whose files are in `folder`.
 pub fn closing(result: &RunResult, folder: &Path, output: &Output) -> String {
     let text = summary(result, &folder.join("report.html"), output);
@@ -147,10 +150,12 @@ fn rules(rules: &[Rule], output: &Output, width: Option<usize>) -> String {
         .flat_map(|group| &group.rules)
         .copied()
         .collect();
-    let columns = Column::of(&["rule"], &["limit", "measured", "used"]);
-    let columns = columns.into_iter().chain([Column::words("outcome")]);
-    let table = Table::new(columns, shown.iter().map(|rule| row(rule, output)));
-    let lines = table.text_lines();
+    let fits = |line: &String| width.is_none_or(|width| INDENT + cells(line) <= width);
+    let mut lines = table(&shown, true, output);
+    if !lines.iter().all(fits) {
+        // Of all columns this one is missed least: it follows from the two before it.
+        lines = table(&shown, false, output);
+    }
     let mut text = format!("  {}\n", lines[0]);
     for (line, rule) in lines[1..].iter().zip(shown) {
         let remark = one_line(&rule.remark);
@@ -169,19 +174,28 @@ fn rules(rules: &[Rule], output: &Output, width: Option<usize>) -> String {
     text
 }
 
-fn row(rule: &Rule, output: &Output) -> Row {
-    let tone = match rule.outcome {
+/// The lines of a table of `rules`, with or without the share of its limit that each has used.
+fn table(rules: &[&Rule], with_used: bool, output: &Output) -> Vec<String> {
+    let used = with_used.then_some("used");
+    let figures: Vec<&str> = ["limit", "measured"].into_iter().chain(used).collect();
+    let columns = Column::of(&["rule"], &figures);
+    let columns = columns.into_iter().chain([Column::words("outcome")]);
+    let row = |rule: &&Rule| {
+        let figures = [rule.limit_in_words(), rule.measured_in_words()];
+        let used = with_used.then(|| rule.used_in_words());
+        let outcome = output.paint(tone(rule.outcome), &rule.outcome.to_string());
+        let figures = figures.into_iter().chain(used);
+        Row::new([rule.heading()].into_iter().chain(figures).chain([outcome]))
+    };
+    Table::new(columns, rules.iter().map(row)).text_lines()
+}
+
+fn tone(outcome: Outcome) -> Tone {
+    match outcome {
         Outcome::Ok => Tone::Good,
         Outcome::Failed => Tone::Bad,
         Outcome::NotMeasured | Outcome::Advisory => Tone::Doubt,
-    };
-    Row::new([
-        rule.heading(),
-        rule.limit_in_words(),
-        rule.measured_in_words(),
-        rule.used_in_words(),
-        output.paint(tone, &rule.outcome.to_string()),
-    ])
+    }
 }
 
 #[cfg(test)]
@@ -226,7 +240,9 @@ mod tests {
             let text = rules(&all, &Output::plain(), width);
             text.lines().map(str::to_owned).collect::<Vec<_>>()
         };
-        let [wide, narrow] = [rows(None), rows(Some(60))];
+        let table = table(&all.iter().collect::<Vec<_>>(), true, &Output::plain());
+        let whole = INDENT + table.iter().map(|line| cells(line)).max().unwrap();
+        let [wide, narrow] = [rows(None), rows(Some(whole))];
         assert_eq!((wide.len(), narrow.len()), (3, 4));
         assert_eq!(narrow[2], "      DB2; over the limit from minute 10 on");
         assert_eq!(wide[1], format!("{}   {}", narrow[1], narrow[2].trim()));
@@ -235,6 +251,9 @@ mod tests {
             format!("{}   of a database with\\na long name", narrow[3])
         );
         assert_eq!(rows(Some(200)), wide);
+        let narrower = rows(Some(whole - 1));
+        assert!(!narrower[0].contains("used") && narrower[0].ends_with("outcome"));
+        assert!(narrower.iter().all(|line| cells(line) < whole));
     }
 
     #[test]
