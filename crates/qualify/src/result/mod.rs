@@ -70,15 +70,8 @@ pub struct VolumeUse {
 
 /// The result of `run`.
 pub fn result(plan: &Plan, run: &TestRun, surroundings: &Surroundings) -> RunResult {
-    run.board.with(|meters| {
-        let assembly = Assembly {
-            plan,
-            run,
-            meters,
-            length: run.collected.as_ref().map_or(Span::ZERO, |c| c.length),
-        };
-        assembly.result(surroundings)
-    })
+    run.board
+        .with(|meters| Assembly::of(plan, run, meters).result(surroundings))
 }
 
 /// The result of a run of `plan` that began at `started` and has not ended: names, but no numbers. It is in the run folder from the
@@ -94,15 +87,8 @@ pub fn unfinished(plan: &Plan, started: Time, surroundings: &Surroundings) -> Ru
 
 /// What the rules say of `run`, which is still running.
 pub(crate) fn so_far(plan: &Plan, run: &TestRun) -> SoFar {
-    run.board.with(|meters| {
-        let assembly = Assembly {
-            plan,
-            run,
-            meters,
-            length: run.collected.as_ref().map_or(Span::ZERO, |c| c.length),
-        };
-        assembly.so_far()
-    })
+    run.board
+        .with(|meters| Assembly::of(plan, run, meters).so_far())
 }
 
 /// Why a run of `plan` will not qualify, however well it goes: what is known before it starts. Empty when nothing is.
@@ -113,10 +99,8 @@ pub fn foreseen(plan: &Plan, surroundings: &Surroundings) -> Vec<String> {
     };
     run.board.with(|meters| {
         let assembly = Assembly {
-            plan,
-            run: &run,
-            meters,
             length: plan.duration,
+            ..Assembly::of(plan, &run, meters)
         };
         obstacles(&Circumstances {
             headroom: true,
@@ -130,6 +114,18 @@ struct Assembly<'a> {
     run: &'a TestRun,
     meters: &'a Meters,
     length: Span,
+}
+
+impl<'a> Assembly<'a> {
+    fn of(plan: &'a Plan, run: &'a TestRun, meters: &'a Meters) -> Self {
+        let length = run.collected.as_ref().map_or(Span::ZERO, |c| c.length);
+        Self {
+            plan,
+            run,
+            meters,
+            length,
+        }
+    }
 }
 
 impl Assembly<'_> {

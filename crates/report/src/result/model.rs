@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::PagesNumbers;
+use crate::Cell;
 
 /// The model behind a run in virtual time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -157,6 +158,21 @@ pub struct GroupNumbers {
     pub service_ms: f64,
     /// Mean response time of a request in a drive, queueing included.
     pub response_ms: f64,
+}
+
+impl GroupNumbers {
+    /// Its numbers for a table, in the order of the fields from the utilisation on.
+    pub fn figures(&self) -> [Cell; 7] {
+        [
+            Cell::Share(self.utilisation),
+            self.front_per_s.into(),
+            self.back_reads_per_s.into(),
+            self.back_writes_per_s.into(),
+            self.queue.into(),
+            self.service_ms.into(),
+            self.response_ms.into(),
+        ]
+    }
 }
 
 /// One drive.

@@ -78,18 +78,10 @@ fn time_row(asked: &AskedNumbers) -> Row {
 fn groups(model: &Model) -> Table {
     let rows = model.arrays.iter().flat_map(|array| {
         array.groups.iter().map(|group| {
-            Row::new([
-                Cell::from(array.name.as_str()),
-                group.name.as_str().into(),
-                format!("{} over {} drives", group.level, group.drives).into(),
-                Cell::Share(group.utilisation),
-                group.front_per_s.into(),
-                group.back_reads_per_s.into(),
-                group.back_writes_per_s.into(),
-                group.queue.into(),
-                group.service_ms.into(),
-                group.response_ms.into(),
-            ])
+            let protection = format!("{} over {} drives", group.level, group.drives);
+            let names =
+                [&array.name, &group.name, &protection].map(|name| Cell::from(name.as_str()));
+            Row::new(names.into_iter().chain(group.figures()))
         })
     });
     let numbers = [

@@ -274,16 +274,7 @@ fn groups(model: &Model) -> Table {
             1 => group.name.clone(),
             _ => format!("{}, {}", array.name, group.name),
         };
-        Row::new([
-            Cell::from(name),
-            Cell::Share(group.utilisation),
-            group.front_per_s.into(),
-            group.back_reads_per_s.into(),
-            group.back_writes_per_s.into(),
-            group.queue.into(),
-            group.service_ms.into(),
-            group.response_ms.into(),
-        ])
+        Row::new([Cell::from(name)].into_iter().chain(group.figures()))
     });
     let columns = std::iter::once(Column::words("group")).chain(numbers.map(Column::numbers));
     Table::new(columns, rows)
