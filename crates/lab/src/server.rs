@@ -199,11 +199,16 @@ fn plan_of(scenario: &ModelledScenario, number: usize) -> Plan {
         instances: instances.collect(),
         twin: scenario.twin,
         copy_to,
-        // Zero is no run; this way it would take a seed near 2^64.
-        run: RunId(Mixer::new(plan.seed).key(!(number as u64))),
+        run: run_of(plan.seed, number),
         epoch_ms: EPOCH,
         ..plan
     }
+}
+
+/// The run of server `number`. The contents of its records follow from it, so equal seeds need equal ones in later versions, too. Zero
+/// would be no run.
+fn run_of(seed: u64, number: usize) -> RunId {
+    RunId(Mixer::new(seed).key(number as u64).max(1))
 }
 
 /// Why a prediction is no qualification, and how far others were wrong: the leave-one-out table of docs/models/twin.md.
@@ -283,5 +288,18 @@ mod tests {
         assert_eq!(reads(example), (IN_FLIGHT, IN_FLIGHT_RECOVERY));
         let said = example.replace("[profile]\n", "[profile]\nrecovery_reads = 20\n");
         assert_eq!(reads(&said), (20, 20));
+    }
+
+    #[test]
+    fn every_server_has_a_run_of_its_own() {
+        for seed in 0..100 {
+            let runs: Vec<u64> = (0..16).map(|number| run_of(seed, number).0).collect();
+            assert!(!runs.contains(&0), "seed {seed}");
+            let mut distinct = runs.clone();
+            distinct.sort_unstable();
+            distinct.dedup();
+            assert_eq!(distinct.len(), runs.len(), "seed {seed}");
+        }
+        assert_eq!(run_of(1, 0), RunId(Mixer::new(1).key(0)));
     }
 }
