@@ -79,6 +79,71 @@ pub struct Meters {
     pub corrected: Counter,
 }
 
+impl Meters {
+    /// Adds the totals of `other`, an engine with as many databases and logs.
+    pub fn absorb(&mut self, other: &Self) {
+        for (own, other) in self.databases.iter_mut().zip(&other.databases) {
+            own.absorb(other);
+        }
+        for (own, other) in self.logs.iter_mut().zip(&other.logs) {
+            own.absorb(other);
+        }
+        for (own, other) in [
+            (&mut self.page_fault_stalls, other.page_fault_stalls),
+            (&mut self.page_requests, other.page_requests),
+            (&mut self.page_hits, other.page_hits),
+            (&mut self.corrected, other.corrected),
+        ] {
+            own.carry(other.total());
+        }
+    }
+}
+
+impl DatabaseMeters {
+    fn absorb(&mut self, other: &Self) {
+        for (own, other) in [
+            (&mut self.reads, &other.reads),
+            (&mut self.writes, &other.writes),
+            (&mut self.maintenance, &other.maintenance),
+            (&mut self.backup, &other.backup),
+            (&mut self.growth, &other.growth),
+            (&mut self.syncs, &other.syncs),
+        ] {
+            own.absorb(other);
+        }
+        for (own, other) in [
+            (&mut self.blank, other.blank),
+            (&mut self.page_fault_stalls, other.page_fault_stalls),
+            (&mut self.growth_stalls, other.growth_stalls),
+            (&mut self.patched, other.patched),
+            (&mut self.unpatched, other.unpatched),
+            (&mut self.refused_copies, other.refused_copies),
+        ] {
+            own.carry(other.total());
+        }
+    }
+}
+
+impl LogMeters {
+    fn absorb(&mut self, other: &Self) {
+        for (own, other) in [
+            (&mut self.writes, &other.writes),
+            (&mut self.syncs, &other.syncs),
+            (&mut self.format, &other.format),
+            (&mut self.rolls, &other.rolls),
+            (&mut self.roll_waits, &other.roll_waits),
+            (&mut self.reads, &other.reads),
+            (&mut self.replication, &other.replication),
+        ] {
+            own.absorb(other);
+        }
+        self.reserves.carry(other.reserves.total());
+        for (own, other) in self.flushes.iter_mut().zip(&other.flushes) {
+            own.carry(other.total());
+        }
+    }
+}
+
 /// A shared handle of [`Meters`].
 #[derive(Debug, Default)]
 pub struct MeterBoard(RefCell<Meters>);

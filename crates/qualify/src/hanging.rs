@@ -72,6 +72,15 @@ pub struct Hung {
 }
 
 impl Hung {
+    /// Adds those of another test.
+    pub(crate) fn absorb(&mut self, other: Self) {
+        self.count += other.count;
+        self.longest = self.longest.max(other.longest);
+        if self.first.is_empty() {
+            self.first = other.first;
+        }
+    }
+
     fn add(&mut self, describe: impl FnOnce() -> String) {
         self.count += 1;
         if self.first.is_empty() {

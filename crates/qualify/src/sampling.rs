@@ -98,6 +98,7 @@ struct Watched {
 }
 
 /// The results of a collection, apart from the engine's own counters.
+#[derive(Debug)]
 pub struct Collected {
     /// When it began.
     pub begin: Time,

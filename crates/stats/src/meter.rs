@@ -73,6 +73,11 @@ impl Meter {
         self.closed.bytes += bytes;
     }
 
+    /// Adds the total of `other`.
+    pub fn absorb(&mut self, other: &Self) {
+        self.carry(other.latencies(), other.closed.bytes);
+    }
+
     /// The total of all closed intervals.
     pub fn total(&self) -> Reading {
         self.closed.reading()

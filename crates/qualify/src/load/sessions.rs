@@ -96,6 +96,18 @@ pub struct Log {
     pub found: Found,
 }
 
+impl Log {
+    /// Adds the counts and findings of other sessions.
+    pub(crate) fn absorb(&mut self, other: Self) {
+        self.committed += other.committed;
+        self.rolled_back += other.rolled_back;
+        self.findings = self.findings.and(other.findings);
+        self.errors += other.errors;
+        self.first_error = self.first_error.take().or(other.first_error);
+        self.found.absorb(&other.found);
+    }
+}
+
 /// When a session's operation is intended to begin, and the instance of its last one.
 #[derive(Clone, Copy, Debug, Default)]
 struct Intended {

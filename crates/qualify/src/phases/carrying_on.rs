@@ -11,9 +11,9 @@
 
 use std::rc::Rc;
 
-use brunt_report::Earlier;
 use brunt_report::result::Sample;
 use brunt_report::streams::{self, PAGE_FAULT_STALLS};
+use brunt_report::{Earlier, Stream};
 use brunt_stats::{Latencies, Meter, OperationLatencies};
 use brunt_units::{Span, Time};
 
@@ -38,6 +38,7 @@ impl TestRun {
     /// Adds what an interrupted run of `plan` has measured.
     pub fn carry(&mut self, plan: &Plan, earlier: Rc<Earlier>) {
         let stream = |name: &str, what: &str| earlier.streams.get(&streams::of(name, what));
+        let stalls = |found: Option<&Stream>| found.map_or(0, |found| found.total.count);
         let add = |name: &str, (what, meter): (&str, &mut Meter)| {
             if let Some(found) = stream(name, what) {
                 meter.carry(&found.latencies, found.total.bytes);
@@ -45,9 +46,8 @@ impl TestRun {
         };
         self.board.with(|meters| {
             for (meters, database) in meters.databases.iter_mut().zip(plan.databases()) {
-                let stalls = stream(&database.name, PAGE_FAULT_STALLS);
-                let stalls = stalls.map_or(0, |found| found.total.count);
-                meters.page_fault_stalls.carry(stalls);
+                let found = stream(&database.name, PAGE_FAULT_STALLS);
+                meters.page_fault_stalls.carry(stalls(found));
                 let streams = database_streams(meters).into_iter();
                 streams.for_each(|one| add(&database.name, one));
             }
@@ -55,9 +55,8 @@ impl TestRun {
                 let streams = log_streams(meters).into_iter();
                 streams.for_each(|one| add(&instance.name, one));
             }
-            let stalls = earlier.streams.get(PAGE_FAULT_STALLS);
-            let stalls = stalls.map_or(0, |found| found.total.count);
-            meters.page_fault_stalls.carry(stalls);
+            let found = earlier.streams.get(PAGE_FAULT_STALLS);
+            meters.page_fault_stalls.carry(stalls(found));
         });
         let before = collected(plan, &earlier);
         self.collected = Some(match self.collected.take() {
@@ -132,7 +131,7 @@ fn collected(plan: &Plan, earlier: &Earlier) -> Collected {
 
 impl Collected {
     /// Both collections as one, in which `next` begins where this one ends.
-    fn followed_by(mut self, next: Self) -> Self {
+    pub(crate) fn followed_by(mut self, next: Self) -> Self {
         let length_s = self.length.as_seconds();
         self.samples
             .extend(next.samples.into_iter().map(|sample| Sample {

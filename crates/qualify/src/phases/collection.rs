@@ -65,18 +65,21 @@ impl Director<'_> {
                 let live = watch.gauge.read(now, board, sampler.is_over());
                 self.tell(News::Testing(live));
             }
-            if now >= sampler.due() || (over && now > sampler.closed_at()) {
+            let closes = now >= sampler.due() || (over && now > sampler.closed_at());
+            if closes {
                 if over {
                     load.sessions.count_unfinished();
                 }
                 let operations = load.sessions.take_latencies();
                 let recorded = sampler.close(now, board, &operations, resident());
                 self.listener.recorded(&recorded);
-                let so_far = self.so_far(run, load, &sampler, &punctuality);
-                watch.gauge.judged(so_far);
             }
             if over {
                 break;
+            }
+            if closes {
+                let so_far = self.so_far(run, load, &sampler, &punctuality);
+                watch.gauge.judged(so_far);
             }
             self.tend(load);
             let next = sampler.due().min(end).min(now + TICK);

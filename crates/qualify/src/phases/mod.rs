@@ -9,7 +9,7 @@
 //! * [`run`] takes a test through all phases, [`simulation`] one with the twin. [`test_run`] is their output.
 //! * [`places`]: which files exist and what may be done with them; `unfinished`: the remains of an interrupted run.
 //! * [`creation`], [`sizing`]: new databases; `growth`: the limits of their growth.
-//! * `carrying_on`: one result of an interrupted run and the one that carries it on.
+//! * `carrying_on`: one result of an interrupted run and the one that carries it on; [`halves`]: of two that ran side by side.
 //! * `telling`: progress reports during long steps.
 
 pub(crate) mod backup;
@@ -17,6 +17,7 @@ mod carrying_on;
 mod collection;
 pub mod creation;
 pub(crate) mod growth;
+pub mod halves;
 pub mod places;
 pub mod run;
 pub mod simulation;
