@@ -14,6 +14,7 @@ use brunt_world::{Frame, Frames, Segment};
 use crate::error::PageFault;
 use crate::format::checksum::{self, Diagnosis};
 use crate::format::field::put_u32;
+use crate::format::log_file::{LOG_HEADER_BYTES, LogHeader};
 use crate::format::page::{FLAGS_AT, Page};
 use crate::format::stamp::Stamp;
 use crate::log::LogShape;
@@ -69,8 +70,16 @@ pub trait Content: 'static {
     fn blank(frames: &Frames, size: PageSize) -> Segment {
         Self::incoming(frames, size.bytes())
     }
-    /// The page that was read into `segment`.
+    /// The page, or piece of a file, that was read into `segment`.
     fn arrived(segment: Segment) -> Self::Page;
+    /// A write of `bytes` bytes that were read.
+    fn copied(read: &Self::Page, bytes: usize) -> Segment;
+    /// A write of adjacent pages; those that are `None` are blank.
+    fn gathered(frames: &Frames, pages: &[Option<Self::Page>], size: PageSize) -> Segment;
+    /// Whether two reads returned the same, as far as that can be told.
+    fn is_same(one: &Self::Page, other: &Self::Page) -> bool;
+    /// Whether a log file holds this generation, as far as that can be told.
+    fn holds_generation(file: &[u8], generation: u32) -> bool;
     /// A page of zeros.
     fn zeroed(frames: &Frames, size: PageSize) -> Self::Page;
     /// Checks the page read as page `number` of a file of `pages`. Corrects a flipped bit if `flips` says so. It must not
@@ -153,6 +162,29 @@ impl Content for Bytes {
             Segment::Fill(frame) => Rc::new(frame),
             Segment::Drain { .. } | Segment::Ghost(_) => unreachable!("pages are read into frames"),
         }
+    }
+
+    fn copied(read: &BytesPage, _: usize) -> Segment {
+        Segment::whole(read)
+    }
+
+    fn gathered(frames: &Frames, pages: &[Option<BytesPage>], size: PageSize) -> Segment {
+        let mut frame = frames.zeroed(pages.len() * size.bytes());
+        for (place, page) in frame.chunks_mut(size.bytes()).zip(pages) {
+            if let Some(page) = page {
+                place.copy_from_slice(page);
+            }
+        }
+        Segment::whole(&Rc::new(frame))
+    }
+
+    fn is_same(one: &BytesPage, other: &BytesPage) -> bool {
+        one[..] == other[..]
+    }
+
+    fn holds_generation(file: &[u8], generation: u32) -> bool {
+        let header = file.get(..LOG_HEADER_BYTES).map(LogHeader::read);
+        header.is_some_and(|header| header.is_ok_and(|header| header.generation == generation))
     }
 
     fn zeroed(frames: &Frames, size: PageSize) -> BytesPage {
@@ -253,6 +285,22 @@ impl Content for Ghost {
 
     fn arrived(_: Segment) -> u8 {
         0
+    }
+
+    fn copied(_: &u8, bytes: usize) -> Segment {
+        Segment::Ghost(bytes as u64)
+    }
+
+    fn gathered(_: &Frames, pages: &[Option<u8>], size: PageSize) -> Segment {
+        Segment::Ghost(pages.len() as u64 * size.bytes_u64())
+    }
+
+    fn is_same(_: &u8, _: &u8) -> bool {
+        true
+    }
+
+    fn holds_generation(_: &[u8], _: u32) -> bool {
+        true
     }
 
     fn zeroed(_: &Frames, _: PageSize) -> u8 {

@@ -4,9 +4,8 @@ use brunt_units::LogPosition;
 use brunt_world::{Class, VolumeError};
 
 use super::{Piece, Sink};
-use crate::content::{Bytes, Content};
+use crate::content::Content;
 use crate::error::EngineError;
-use crate::format::log_file::{LOG_HEADER_BYTES, LogHeader};
 use crate::instance::Instance;
 use crate::log::FlushReason;
 use crate::small_file::read_whole;
@@ -51,10 +50,10 @@ impl<C: Content> Drop for LogHold<C> {
 }
 
 /// Flushes the log and passes its generations from `first` on to the sink.
-pub(super) async fn read(
-    instance: &Instance<Bytes>,
+pub(super) async fn read<C: Content>(
+    instance: &Instance<C>,
     first: u32,
-    sink: &mut impl Sink<Bytes>,
+    sink: &mut impl Sink<C>,
 ) -> Result<(), EngineError> {
     let end = instance.log().tail();
     instance.log().flushed(end, FlushReason::Drain).await?;
@@ -66,15 +65,15 @@ pub(super) async fn read(
 }
 
 /// Reads a log file under any of its names: it may be renamed during the search.
-async fn read_generation(
-    instance: &Instance<Bytes>,
+async fn read_generation<C: Content>(
+    instance: &Instance<C>,
     generation: u32,
 ) -> Result<Vec<u8>, EngineError> {
     let files = instance.log().files();
     let archived = files.archived_path(generation);
     for path in [&archived, &files.current_path(), &archived] {
         match read_whole(&instance.0.world, Class::Backup, path).await {
-            Ok(bytes) if is_of(&bytes, generation) => return Ok(bytes),
+            Ok(bytes) if C::holds_generation(&bytes, generation) => return Ok(bytes),
             // The next generation has become current meanwhile.
             Ok(_) => {}
             Err(EngineError::Volume {
@@ -85,9 +84,4 @@ async fn read_generation(
         }
     }
     Err(EngineError::LogMissing(archived))
-}
-
-fn is_of(bytes: &[u8], generation: u32) -> bool {
-    let header = bytes.get(..LOG_HEADER_BYTES).map(LogHeader::read);
-    header.is_some_and(|header| header.is_ok_and(|header| header.generation == generation))
 }

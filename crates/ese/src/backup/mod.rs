@@ -20,7 +20,7 @@ mod pages;
 
 use brunt_units::PageNumber;
 
-use crate::content::{Bytes, Content};
+use crate::content::Content;
 use crate::error::EngineError;
 use crate::instance::Instance;
 pub use logs::LogHold;
@@ -90,11 +90,11 @@ impl<C: Content> Sink<C> for Discard {
 ///
 /// # Errors
 /// [`EngineError::Page`] when a page is bad, which makes the backup useless. Errors of reading, of the log and of the sink.
-pub async fn read(
-    instance: &Instance<Bytes>,
+pub async fn read<C: Content>(
+    instance: &Instance<C>,
     database: u8,
     reads: Reads,
-    sink: &mut impl Sink<Bytes>,
+    sink: &mut impl Sink<C>,
 ) -> Result<(), EngineError> {
     let hold = instance.hold_log();
     pages::read(instance, database, reads, sink).await?;
@@ -104,7 +104,7 @@ pub async fn read(
         .await
 }
 
-/// Reads a database as a backup does, without its log: the read load of a backup, for any content.
+/// Reads a database as a backup does, without its log: the read load of a backup.
 ///
 /// # Errors
 /// As [`read`].

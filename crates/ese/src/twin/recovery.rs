@@ -34,12 +34,14 @@ use crate::small_file::{name_error, read_whole};
 /// Log records per operation: changes of a record and of its index entry, and the commit.
 const RECORDS: u64 = 3;
 
-/// What an instance leaves behind without being closed.
+/// What an instance leaves behind without being closed, or what its backup holds.
 pub struct Left {
     databases: Vec<(DatabaseHeader, u32)>,
     signature: Signature,
     checkpoint: LogPosition,
     tail: LogPosition,
+    /// Whether the newest log file still has the name of the current one.
+    is_current: bool,
     /// The oldest unwritten change of each page.
     unwritten: BTreeMap<(u8, PageNumber), LogPosition>,
     journal: Journal,
@@ -69,12 +71,21 @@ impl Instance<Ghost> {
             signature: self.log().files().place().signature,
             checkpoint: self.0.checkpoint.get(),
             tail: self.log().tail(),
+            is_current: true,
             unwritten,
             journal,
         }
     }
 
-    /// First step of reopening an instance with the same `options` from what it has `left`.
+    /// What a backup of an instance without sessions holds. Each of its log files has the name of its generation.
+    pub fn backed_up(&self) -> Left {
+        Left {
+            is_current: false,
+            ..self.left(Journal::default())
+        }
+    }
+
+    /// First step of reopening an instance with the same `options` from what it, or a backup of it, has `left`.
     ///
     /// # Errors
     /// When a file cannot be opened, or the log cannot continue.
@@ -100,7 +111,9 @@ impl Instance<Ghost> {
             ..Beginning::default()
         };
         let (base, _) = Base::assemble(world, cache, options, beginning, found).await?;
-        base.files.left(left.tail.generation);
+        if left.is_current {
+            base.files.left(left.tail.generation);
+        }
         Ok(Reopening { base, left })
     }
 }

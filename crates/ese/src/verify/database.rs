@@ -19,7 +19,7 @@ use crate::format::page::{Page, PageFlags};
 use crate::format::space::Extent;
 
 /// CPU time to check a chunk: 256 KiB at 25 GB/s, the rate of page checksums on one core, rounded up.
-const CPU_PER_CHUNK: Span = Span::micros(11);
+pub const CPU_PER_CHUNK: Span = Span::micros(11);
 
 /// Verifies the database in `source`.
 pub(super) async fn verify(source: &Source, found: HeaderFound) -> FileReport {

@@ -57,7 +57,9 @@ use std::path::Path;
 
 use brunt_world::{IoError, VolumeError, World};
 
+pub use database::CPU_PER_CHUNK;
 pub use report::{Contradiction, Fault, FileKind, FileReport, Finding, LISTED_MAX, Note, Place};
+pub use source::{CHUNK_BYTES, READS_IN_FLIGHT};
 
 use self::source::Source;
 use crate::format::checkpoint_file::CHECKPOINT_FILE_TYPE;

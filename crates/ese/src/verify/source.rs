@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use brunt_world::{Class, FileId, Frame, Io, IoError, OpenMode, Ticket, VolumeError, World};
 
 /// Bytes per read of the stream, as in background maintenance and backup.
-pub(super) const CHUNK_BYTES: usize = 256 << 10;
+pub const CHUNK_BYTES: usize = 256 << 10;
 /// Reads in flight: enough to keep the device busy while a chunk is checked, few enough for any cache budget (2 MiB).
-const READS_IN_FLIGHT: usize = 8;
+pub const READS_IN_FLIGHT: usize = 8;
 /// Reads are multiples of this.
 const UNIT_BYTES: usize = 4096;
 

@@ -8,12 +8,14 @@
 //!
 //! * [`run`] takes a test through all phases, [`simulation`] one with the twin. [`test_run`] is their output.
 //! * [`places`]: which files exist and what may be done with them; `unfinished`: the remains of an interrupted run.
+//! * `checksum`: reading files of the twin.
 //! * [`creation`], [`sizing`]: new databases; `growth`: the limits of their growth.
 //! * `carrying_on`: one result of an interrupted run and the one that carries it on; [`halves`]: of two that ran side by side.
 //! * `telling`: progress reports during long steps.
 
 pub(crate) mod backup;
 mod carrying_on;
+pub(crate) mod checksum;
 mod collection;
 pub mod creation;
 pub(crate) mod growth;

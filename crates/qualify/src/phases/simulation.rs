@@ -1,19 +1,19 @@
 //! A test without content: the twin of the engine on modelled storage, in the same phases as any other test.
 //!
 //! It only leaves out steps that have nothing to do. Databases exist at once and records are not compared. After the test pages are
-//! read as a checksum does, to measure the rate, but not judged; of large databases only a part is read. A recovery replays what
-//! the twin has recorded of its log.
+//! read as a checksum does, to measure the rate, but not judged; of large databases only a part is read. A backup and its restore
+//! move as many bytes as with records. A recovery replays what the twin has recorded of its log.
 
 use std::cell::Cell;
 use std::rc::Rc;
 
-use brunt_ese::content::{Content, Ghost};
 use brunt_report::result::VerifiedFile;
-use brunt_units::{ByteSize, Span};
-use brunt_world::{Class, Io, Op, OpenMode, Segments, World};
+use brunt_units::{ByteSize, PageSize, Span};
+use brunt_world::World;
 
 use crate::error::RunError;
 use crate::kinds::Work;
+use crate::phases::checksum::Reader;
 use crate::phases::run::{Director, direct};
 use crate::phases::test_run::TestRun;
 use crate::plan::{DatabasePlan, Plan};
@@ -56,9 +56,6 @@ pub async fn simulate(
 
 impl Director<'_> {
     async fn simulate(&self, assume: impl FnOnce()) -> Result<TestRun, RunError> {
-        if self.plan.copy_to.is_some() {
-            return Err(RunError::NotModelled("restoring from copies"));
-        }
         if !self.plan.faults.is_empty() {
             return Err(RunError::NotModelled("a fault"));
         }
@@ -101,14 +98,13 @@ impl Director<'_> {
         let tasks: Vec<_> = databases
             .map(|(database, bytes)| {
                 let reader = Reader {
-                    world: world.clone(),
-                    bytes: read_of(bytes),
-                    page: self.plan.engine.page.bytes_u64(),
-                    in_flight: in_flight(self.plan),
+                    bytes: Some(read_of(bytes)),
                     read: Rc::clone(&read),
                     stop: self.stop.clone(),
+                    ..Reader::new(world, CHECKSUM_READ, in_flight(self.plan))
                 };
-                world.spawner.spawn(reader.run(database.clone()))
+                let checksum = checksum(reader, database.clone(), self.plan.engine.page);
+                world.spawner.spawn(checksum)
             })
             .collect();
         while tasks.iter().any(|task| !task.is_done()) {
@@ -140,50 +136,21 @@ fn in_flight(plan: &Plan) -> usize {
 }
 
 /// Reads a database from its beginning, up to its share.
-struct Reader {
-    world: World,
-    bytes: u64,
-    page: u64,
-    in_flight: usize,
-    /// Bytes read by all readers.
-    read: Rc<Cell<u64>>,
-    stop: Stop,
-}
-
-impl Reader {
-    async fn run(self, database: DatabasePlan) -> Result<VerifiedFile, RunError> {
-        let (world, path) = (&self.world, &database.path);
-        let begun = world.clock.now();
-        let file = world.volume.open(path, OpenMode::Read).await;
-        let file = file.map_err(RunError::name(path))?;
-        let mut coming = std::collections::VecDeque::new();
-        let mut at = 0;
-        while !self.stop.is_asked() {
-            while at < self.bytes && coming.len() < self.in_flight {
-                let piece = CHECKSUM_READ.min(self.bytes - at);
-                let room = usize::try_from(piece).expect("a piece is small");
-                let segments = Segments::from_buf([Ghost::incoming(&world.frames, room)]);
-                let io = Io::new(Class::Verify, Op::Read, file, at, segments);
-                coming.push_back(world.disk.submit(io));
-                at += piece;
-            }
-            let Some(ticket) = coming.pop_front() else {
-                break;
-            };
-            let done = ticket.await;
-            self.read.set(self.read.get() + CHECKSUM_READ);
-            done.result.map_err(RunError::read(path))?;
-        }
-        // It was only read.
-        let _ = world.volume.close(file).await;
-        Ok(VerifiedFile {
-            file: path.display().to_string(),
-            pages_seen: at.div_euclid(self.page),
-            pages_bad: 0,
-            pages_correctable: 0,
-            pages_wrong_number: 0,
-            bytes: at,
-            seconds: (world.clock.now() - begun).as_seconds(),
-        })
-    }
+async fn checksum(
+    reader: Reader,
+    database: DatabasePlan,
+    page: PageSize,
+) -> Result<VerifiedFile, RunError> {
+    let world = reader.world.clone();
+    let begun = world.clock.now();
+    let bytes = reader.read(&database.path).await?;
+    Ok(VerifiedFile {
+        file: database.path.display().to_string(),
+        pages_seen: bytes.div_euclid(page.bytes_u64()),
+        pages_bad: 0,
+        pages_correctable: 0,
+        pages_wrong_number: 0,
+        bytes,
+        seconds: (world.clock.now() - begun).as_seconds(),
+    })
 }

@@ -29,7 +29,7 @@ use brunt_world::{FileId, World};
 use crate::load::sessions::{Performed, Target};
 use crate::phases::test_run::Recovered;
 use crate::plan::Plan;
-use crate::progress::{Listener, Stop};
+use crate::progress::Listener;
 use crate::truth::oracle::Finding;
 
 /// Cost of reading one record on a modelled core.
@@ -39,6 +39,8 @@ const READ_COST: Span = Span::micros(5);
 pub trait Table: Sized + 'static {
     /// What its pages hold.
     type Content: Content;
+    /// What the files of a backup do not say about it.
+    type BackedUp;
 
     /// The number of its instance in the server.
     fn instance_number(&self) -> usize;
@@ -56,18 +58,6 @@ pub trait Table: Sized + 'static {
         operation: &Operation,
     ) -> impl Future<Output = Result<Option<Finding>, EngineError>>;
 
-    /// Reads the database number `at` of the plan as a backup does, and writes a backup of it if the plan says so.
-    ///
-    /// # Errors
-    /// When a page is bad, or a read or write fails.
-    fn back_up(
-        world: &World,
-        plan: &Plan,
-        server: &Server<Self>,
-        at: usize,
-        stop: &Stop,
-    ) -> impl Future<Output = Result<(), EngineError>>;
-
     /// Opens and recovers the databases of `left`, an abandoned server.
     ///
     /// # Errors
@@ -77,6 +67,26 @@ pub trait Table: Sized + 'static {
         plan: &Plan,
         listener: &dyn Listener,
         left: &Server<Self>,
+    ) -> impl Future<Output = Result<Server<Self>, EngineError>>;
+
+    /// What opening a backup of `server` needs to know. No session is running, and the server is still open.
+    fn backed_up(server: &Server<Self>) -> Self::BackedUp;
+
+    /// Reads the backup of a database and judges every page.
+    ///
+    /// # Errors
+    /// When it is damaged or cannot be read.
+    fn judge_copy(world: &World, path: &Path) -> impl Future<Output = Result<(), EngineError>>;
+
+    /// Opens and recovers databases whose files were replaced by those of a backup.
+    ///
+    /// # Errors
+    /// The first error of the engine.
+    fn open_restored(
+        world: &World,
+        plan: &Plan,
+        listener: &dyn Listener,
+        backed_up: Self::BackedUp,
     ) -> impl Future<Output = Result<Server<Self>, EngineError>>;
 
     /// Closes an instance; its databases then need no log.

@@ -1,6 +1,7 @@
 //! Databases of records: the bytes of every operation can be checked.
 
 use std::cell::{Ref, RefCell};
+use std::path::Path;
 
 use brunt_ese::content::Bytes;
 use brunt_ese::error::EngineError;
@@ -8,15 +9,15 @@ use brunt_ese::format::stamp::Signature;
 use brunt_ese::instance::Instance;
 use brunt_ese::instance::messages::{MessageTable, NewContent, ReadMessage};
 use brunt_ese::instance::transaction::Commit as EngineCommit;
+use brunt_ese::verify::verify;
 use brunt_workload::keys::Record;
 use brunt_workload::mix::{Commit, Kind};
 use brunt_workload::operations::Operation;
 use brunt_world::World;
 
 use super::{Server, Table};
-use crate::phases::backup;
 use crate::plan::Plan;
-use crate::progress::{Listener, Stop};
+use crate::progress::Listener;
 use crate::truth::oracle::{Finding, Oracle};
 use crate::truth::records::{Compared, Contents, Pads, StoredFields};
 use crate::truth::witness::{Change, Hearing};
@@ -41,6 +42,7 @@ impl Server {
 
 impl Table for Records {
     type Content = Bytes;
+    type BackedUp = ();
 
     fn instance_number(&self) -> usize {
         self.instance
@@ -62,16 +64,6 @@ impl Table for Records {
         }
     }
 
-    async fn back_up(
-        world: &World,
-        plan: &Plan,
-        server: &Server,
-        at: usize,
-        stop: &Stop,
-    ) -> Result<(), EngineError> {
-        backup::copy_or_read(world, plan, server, at, stop).await
-    }
-
     async fn reopen(
         world: &World,
         plan: &Plan,
@@ -79,6 +71,27 @@ impl Table for Records {
         left: &Server,
     ) -> Result<Server, EngineError> {
         Server::open(world, plan, listener, Some(left.oracles())).await
+    }
+
+    fn backed_up(_: &Server) {}
+
+    async fn judge_copy(world: &World, path: &Path) -> Result<(), EngineError> {
+        let what = match verify(world, path).await {
+            Ok(report) if report.pages_bad == 0 => return Ok(()),
+            Ok(_) => "the copy has bad pages; nothing was restored",
+            Err(_) => "the copy cannot be judged; nothing was restored",
+        };
+        let path = path.to_owned();
+        Err(EngineError::Damaged { path, what })
+    }
+
+    async fn open_restored(
+        world: &World,
+        plan: &Plan,
+        listener: &dyn Listener,
+        (): (),
+    ) -> Result<Server, EngineError> {
+        Server::open(world, plan, listener, None).await
     }
 
     async fn close(instance: Instance<Bytes>) -> Result<(), EngineError> {

@@ -1,16 +1,19 @@
 //! Databases without content: the engine's twin performing the same operations.
 //!
 //! They are created instantly whatever their size, and hold as many records as a bulk load would put into them. They cannot be
-//! compared, because they hold no data. Everything else in a test works as with records.
+//! compared, because they hold no data; a backup is read before it is restored, but not judged. Everything else in a test works
+//! as with records.
 
 use std::cell::RefCell;
+use std::path::Path;
 use std::rc::Rc;
 
 use brunt_ese::content::Ghost;
 use brunt_ese::error::EngineError;
 use brunt_ese::instance::Instance;
 use brunt_ese::instance::transaction::Commit as EngineCommit;
-use brunt_ese::twin::{Journal, Layout, Measure, TwinRecord, TwinTable};
+use brunt_ese::twin::{Journal, Layout, Left, Measure, TwinRecord, TwinTable};
+use brunt_ese::verify::{CHUNK_BYTES, CPU_PER_CHUNK, READS_IN_FLIGHT};
 use brunt_workload::keys::Population;
 use brunt_workload::mix::{Commit, Kind};
 use brunt_workload::operations::Operation;
@@ -19,10 +22,10 @@ use brunt_world::World;
 use super::opening::open_all;
 use super::{Server, Table};
 use crate::kinds::Work;
-use crate::phases::backup;
+use crate::phases::checksum::Reader;
 use crate::phases::sizing::{self, FILL_PERCENT};
 use crate::plan::{DatabasePlan, Plan};
-use crate::progress::{Listener, Stop};
+use crate::progress::Listener;
 use crate::truth::oracle::Finding;
 use crate::truth::records::{Contents, FOLDERS};
 
@@ -35,6 +38,7 @@ pub struct Twin {
 
 impl Table for Twin {
     type Content = Ghost;
+    type BackedUp = Vec<Left>;
 
     fn instance_number(&self) -> usize {
         self.instance
@@ -68,32 +72,65 @@ impl Table for Twin {
         Ok(None)
     }
 
-    async fn back_up(
-        _: &World,
-        plan: &Plan,
-        server: &Server<Self>,
-        at: usize,
-        stop: &Stop,
-    ) -> Result<(), EngineError> {
-        backup::read(plan, server, at, stop).await
-    }
-
     async fn reopen(
         world: &World,
         plan: &Plan,
         listener: &dyn Listener,
         left: &Server<Self>,
     ) -> Result<Server<Self>, EngineError> {
-        let mut server = Server::empty(world, plan);
-        let begin = async |index: usize| {
+        let of_instance = |(index, instance): (usize, &Instance<Ghost>)| {
             let own = left.databases.iter().find(|own| own.instance == index);
             let journal = own.map(|own| own.table.take_journal());
-            let left = left.instances[index].left(journal.unwrap_or_default());
+            instance.left(journal.unwrap_or_default())
+        };
+        let all = left.instances.iter().enumerate().map(of_instance);
+        Server::begin_again(world, plan, listener, all.collect()).await
+    }
+
+    fn backed_up(server: &Server<Self>) -> Vec<Left> {
+        server.instances.iter().map(Instance::backed_up).collect()
+    }
+
+    async fn judge_copy(world: &World, path: &Path) -> Result<(), EngineError> {
+        let reader = Reader {
+            cost: CPU_PER_CHUNK,
+            ..Reader::new(world, CHUNK_BYTES as u64, READS_IN_FLIGHT)
+        };
+        reader.read(path).await.map(drop)
+    }
+
+    async fn open_restored(
+        world: &World,
+        plan: &Plan,
+        listener: &dyn Listener,
+        backed_up: Vec<Left>,
+    ) -> Result<Server<Self>, EngineError> {
+        Server::begin_again(world, plan, listener, backed_up).await
+    }
+
+    async fn close(instance: Instance<Ghost>) -> Result<(), EngineError> {
+        instance.shut_down().await
+    }
+}
+
+impl Server<Twin> {
+    /// Opens and recovers what each instance has left.
+    async fn begin_again(
+        world: &World,
+        plan: &Plan,
+        listener: &dyn Listener,
+        left: Vec<Left>,
+    ) -> Result<Self, EngineError> {
+        let mut server = Self::empty(world, plan);
+        let instances = left.len();
+        let mut left = left.into_iter();
+        let begin = async |index: usize| {
             let options = plan.instance_options(index);
+            let left = left.next().expect("one for every instance");
             let opening = Instance::begin_reopening(world, &server.cache, options, left).await?;
             Ok((opening.replayed(), opening.finish()))
         };
-        let all = open_all(world, left.instances.len(), listener, begin).await;
+        let all = open_all(world, instances, listener, begin).await;
         for (index, opened) in all.into_iter().enumerate() {
             let opened = opened?;
             server.note_recovery(plan, index, &opened, listener);
@@ -105,12 +142,6 @@ impl Table for Twin {
         Ok(server)
     }
 
-    async fn close(instance: Instance<Ghost>) -> Result<(), EngineError> {
-        instance.shut_down().await
-    }
-}
-
-impl Server<Twin> {
     /// Creates and opens all databases of `plan`; returns them with their initial records.
     ///
     /// # Errors

@@ -3,15 +3,19 @@
 //! Both run the same test, with the mix, page size and thresholds of each version, on databases small enough to be made of bytes
 //! but many times larger than the cache. With `BRUNT_LONG=1` and `--nocapture` it prints the table of docs/models/twin.md.
 
-use crate::small::{Left, Small, plan};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use crate::small::{Left, Small, failed, outcome, plan};
 use brunt_ese::policy::preread::IN_FLIGHT_RECOVERY;
 use brunt_qualify::kinds::TestKind;
 use brunt_qualify::plan::{EnginePlan, LoadPlan, Plan};
-use brunt_qualify::rules::Ending;
-use brunt_report::result::Instance;
+use brunt_qualify::rules::{Ending, RuleId};
+use brunt_report::result::{Instance, Outcome};
 use brunt_units::{ByteSize, Span};
 use brunt_workload::profile::Version;
-use brunt_world::Op;
+use brunt_world::{Class, Op};
 
 /// How far figures may differ, as a share.
 const AGREE: f64 = 0.03;
@@ -191,4 +195,90 @@ fn a_recovery_takes_as_long() {
     assert!(share.abs() < 0.1, "{line}");
     assert!(logs.iter().chain(&same).all(|logs| *logs >= 180), "{line}");
     println!("{line}");
+}
+
+/// I/Os and bytes of each kind.
+type Counts = BTreeMap<(Class, Op), (u64, u64)>;
+
+/// Backs up and restores; returns what was left and the I/Os of backup, verification and recovery.
+fn restore(plan: &Plan, twin: bool) -> (Left, Counts) {
+    let counts = Rc::new(RefCell::new(Counts::new()));
+    let counting = Rc::clone(&counts);
+    let mut small = machine();
+    small.latency = Box::new(move |_, request| {
+        let mut counts = counting.borrow_mut();
+        let count = counts.entry((request.class, request.op)).or_default();
+        *count = (count.0 + 1, count.1 + request.length);
+        let moved = Span::nanos(2 * request.length);
+        match request.op {
+            Op::Read => Span::micros(500) + moved,
+            _ => Span::micros(200) + moved,
+        }
+    });
+    let left = match twin {
+        true => small.simulate(plan),
+        false => small.run(plan),
+    };
+    let mut counts = counts.take();
+    counts.retain(|(class, _), _| matches!(class, Class::Backup | Class::Verify));
+    (left, counts)
+}
+
+/// A backup is written, judged, put in the databases' place and recovered with the same I/Os, in the same time.
+#[test]
+fn a_restore_takes_as_long() {
+    let mut plan = server(Version::Exchange2007);
+    plan.kind = TestKind::DatabaseBackup;
+    plan.copy_to = Some("copies".into());
+    plan.read_files = false;
+    let figures = |twin| {
+        let (left, counts) = restore(&plan, twin);
+        let run = left.run.as_ref().unwrap();
+        assert_eq!(run.ending, Ending::Complete);
+        let result = left.result(&plan);
+        assert_eq!(failed(&result), Vec::<String>::new());
+        assert_eq!(outcome(&result, RuleId::DatabasesRestored), Outcome::Ok);
+        let logs = run.recoveries.iter().map(|recovered| recovered.logs);
+        assert_eq!(logs.collect::<Vec<_>>(), [1, 1]);
+        let (backups, restored) = (&result.storage.servers[0].backup, run.restored.unwrap());
+        // The engine has grown its files by an extension before the backup begins; the twin waits for the first insert.
+        let mebibytes = restored.bytes as f64 / f64::from(1 << 20);
+        let (judged, judged_bytes) = counts[&(Class::Verify, Op::Read)];
+        let mut figures = vec![
+            ("MiB restored", mebibytes, 0.04),
+            ("judging reads", judged as f64, AGREE),
+            (
+                "MiB judged",
+                judged_bytes as f64 / f64::from(1 << 20),
+                AGREE,
+            ),
+        ];
+        let mut rate = |name, rate| figures.push((name, rate, 0.01));
+        rate(
+            "backup, MiB/s",
+            backups.iter().map(|one| one.mb_per_s).sum(),
+        );
+        rate("copy, MiB/s", mebibytes / restored.copied.as_seconds());
+        rate("restore, MiB/s", mebibytes / restored.took.as_seconds());
+        let (reads, bytes_read) = counts[&(Class::Backup, Op::Read)];
+        let (writes, bytes_written) = counts[&(Class::Backup, Op::Write)];
+        rate("reads per MiB", reads as f64 / mebibytes);
+        rate("bytes read per MiB", bytes_read as f64 / mebibytes);
+        rate("writes per MiB", writes as f64 / mebibytes);
+        rate("bytes written per MiB", bytes_written as f64 / mebibytes);
+        figures
+    };
+    let mut apart = Vec::new();
+    for ((name, engine, most), (_, twin, _)) in figures(false).into_iter().zip(figures(true)) {
+        let share = twin / engine - 1.0;
+        let line = format!(
+            "{name:22} {engine:12.1} {twin:12.1} {:+.2} %",
+            share * 100.0
+        );
+        println!("{line}");
+        if share.abs() > most {
+            apart.push(line);
+        }
+    }
+    assert!(apart.is_empty(), "{apart:#?}");
 }

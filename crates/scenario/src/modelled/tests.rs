@@ -151,6 +151,29 @@ fn several_arrays_have_names_and_incidents_of_their_own() {
 }
 
 #[test]
+fn copies_need_room_where_they_are_written_and_where_they_are_restored() {
+    let copying = |text: &str, folder: &str| {
+        let kind = format!("kind = \"database-backup\"\ncopy_to = \"{folder}\"");
+        text.replacen("kind = \"performance\"", &kind, 1)
+    };
+    let one = |folder| copying(&EXAMPLE.replacen("\"40 GiB\"", "\"20 GiB\"", 2), folder);
+    parse(&one("/db2/copies"), &[]).unwrap();
+    let beside = refused(&copying(EXAMPLE, "/db1"));
+    let words = "databases and their copies of 160 GiB do not fit on LUN \"database 1\" of 120 GiB";
+    assert!(beside.contains(words), "{beside}");
+    let on_logs = refused(&one("/log1"));
+    let words = "databases and their copies of 20 GiB do not fit on LUN \"log 1\" of 12 GiB";
+    assert!(on_logs.contains(words), "{on_logs}");
+    let nowhere = refused(&one("/copies"));
+    assert!(nowhere.contains("/copies lies on no LUN"), "{nowhere}");
+    let thin = refused(&copying(POOL, "/log1").replacen("20 GiB", "40 GiB", 1));
+    assert!(
+        thin.contains("databases and their copies of 72 GiB lie on thin LUNs"),
+        "{thin}"
+    );
+}
+
+#[test]
 fn a_test_lies_on_pages_of_a_pool() {
     let scenario = parse(POOL, &[]).unwrap();
     let array = &scenario.arrays[0];

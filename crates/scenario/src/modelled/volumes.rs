@@ -7,6 +7,7 @@ use brunt_array::{PagedArray, System, SystemDesign};
 use brunt_units::ByteSize;
 use brunt_world::random::Streams;
 
+use super::super::instances::DatabasePlan;
 use super::super::model::Scenario;
 use super::super::nearest::nearest;
 use super::super::place::{Place, Placed, Refusal};
@@ -119,6 +120,25 @@ fn volume_of<'v>(volumes: &'v [VolumePlan], server: usize, path: &Path) -> Optio
         .max_by_key(|volume| volume.path.components().count())
 }
 
+/// Every database with the paths of its files: a backup and its restore need another one each.
+fn files(scenario: &Scenario) -> impl Iterator<Item = (&DatabasePlan, &Placed<PathBuf>)> {
+    let folder = scenario.test.copy_to.as_ref();
+    scenario.databases().flat_map(move |database| {
+        let own = std::iter::once(&database.path);
+        let copies = folder
+            .into_iter()
+            .flat_map(|folder| [folder, &database.path]);
+        own.chain(copies).map(move |path| (database, path))
+    })
+}
+
+fn what_lies_there(scenario: &Scenario) -> &'static str {
+    match scenario.test.copy_to {
+        Some(_) => "databases and their copies",
+        None => "databases",
+    }
+}
+
 /// Whether every file has a place, and every LUN room for its databases.
 fn check(
     scenario: &Scenario,
@@ -131,14 +151,15 @@ fn check(
         for instance in &scenario.instances {
             place(volumes, server, &instance.log)?;
         }
-        for database in scenario.databases() {
-            let volume = place(volumes, server, &database.path)?;
+        for (database, path) in files(scenario) {
+            let volume = place(volumes, server, path)?;
             let bytes = used.entry((volume.array, volume.lun)).or_default();
             *bytes = bytes.saturating_add(database.size.value.get());
             if *bytes > volume.bytes.get() {
                 let lun = arrays[volume.array].design.lun_names()[volume.lun];
                 let what = format!(
-                    "databases of {} do not fit on LUN \"{lun}\" of {}",
+                    "{} of {} do not fit on LUN \"{lun}\" of {}",
+                    what_lies_there(scenario),
                     ByteSize::bytes(*bytes),
                     volume.bytes
                 );
@@ -149,9 +170,6 @@ fn check(
                     .hint("make them smaller, or the LUN larger, and leave room to grow")
                     .for_want_of_room());
             }
-        }
-        if let Some(folder) = &scenario.test.copy_to {
-            place(volumes, server, folder)?;
         }
     }
     Ok(())
@@ -172,8 +190,8 @@ fn check_thin(
         };
         let (mut bytes, mut last) = (0_u64, None);
         for server in 0..servers {
-            for database in scenario.databases() {
-                let volume = place(volumes, server, &database.path)?;
+            for (database, path) in files(scenario) {
+                let volume = place(volumes, server, path)?;
                 if volume.array == number && pages.luns[volume.lun].is_thin {
                     bytes = bytes.saturating_add(database.size.value.get());
                     last = Some(&database.size.place);
@@ -183,7 +201,8 @@ fn check_thin(
         let room = built.pool().map(PagedArray::free_room).unwrap_or_default();
         if let Some(last) = last.filter(|_| bytes > room.get()) {
             let what = format!(
-                "databases of {} lie on thin LUNs, and the pool of \"{}\" has room for {room}",
+                "{} of {} lie on thin LUNs, and the pool of \"{}\" has room for {room}",
+                what_lies_there(scenario),
                 ByteSize::bytes(bytes),
                 array.name,
             );

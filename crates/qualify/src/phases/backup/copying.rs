@@ -6,14 +6,15 @@
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
 
 use brunt_ese::backup::{Piece, Sink};
-use brunt_ese::content::Bytes;
+use brunt_ese::content::Content;
 use brunt_ese::error::EngineError;
 use brunt_ese::format::log_file::log_file_name;
 use brunt_units::PageSize;
-use brunt_world::{Class, FileId, Frame, Io, IoError, OpenMode, Ticket, VolumeError, World};
+use brunt_world::{
+    Class, FileId, Io, IoError, Op, OpenMode, Segment, Segments, Ticket, VolumeError, World,
+};
 
 use super::{copy_path, database_name};
 use crate::error::RunError;
@@ -101,9 +102,9 @@ impl CopySink {
         })
     }
 
-    async fn append(&mut self, frame: Frame) -> Result<(), EngineError> {
-        let length = frame.len() as u64;
-        let io = Io::write(Class::Backup, self.file, self.at, &Rc::new(frame));
+    async fn append(&mut self, segment: Segment) -> Result<(), EngineError> {
+        let length = segment.length();
+        let io = write(self.file, self.at, segment);
         self.flying.push_back(self.world.disk.submit(io));
         self.at += length;
         while self.flying.len() > IN_FLIGHT {
@@ -132,38 +133,33 @@ impl CopySink {
     }
 
     /// Writes a small file beside it.
-    async fn put(&self, name: &str, bytes: &[u8]) -> Result<(), EngineError> {
+    async fn put<C: Content>(&self, name: &str, bytes: &[u8]) -> Result<(), EngineError> {
         let path = copy_path(&self.folder, self.instance, name);
-        write_file(&self.world, &making(&path), bytes).await?;
+        write_file::<C>(&self.world, &making(&path), bytes).await?;
         finish(&self.world, &path).await
     }
 }
 
-impl Sink<Bytes> for CopySink {
-    async fn take(&mut self, piece: Piece<'_, Bytes>) -> Result<(), EngineError> {
-        let size = self.page.bytes();
+impl<C: Content> Sink<C> for CopySink {
+    async fn take(&mut self, piece: Piece<'_, C>) -> Result<(), EngineError> {
+        let frames = &self.world.frames;
         match piece {
             Piece::Header(bytes) => {
-                let mut frame = self.world.frames.zeroed(2 * size);
-                for copy in frame.chunks_mut(size) {
-                    copy[..bytes.len()].copy_from_slice(bytes);
-                }
-                self.append(frame).await
+                let mut copy = bytes.to_vec();
+                copy.resize(self.page.bytes(), 0);
+                let both = C::outgoing(frames, &[&copy[..], &copy[..]].concat());
+                self.append(both).await
             }
             Piece::Pages(_, _) if self.stop.is_asked() => Err(EngineError::Stopped),
             Piece::Pages(_, pages) => {
-                let mut frame = self.world.frames.zeroed(pages.len() * size);
-                for (place, page) in frame.chunks_mut(size).zip(pages) {
-                    if let Some(page) = page {
-                        place.copy_from_slice(page);
-                    }
-                }
-                self.append(frame).await
+                let segment = C::gathered(frames, pages, self.page);
+                self.append(segment).await
             }
             Piece::Log { generation, bytes } => {
-                self.put(&log_file_name("edb", generation), bytes).await
+                let name = log_file_name("edb", generation);
+                self.put::<C>(&name, bytes).await
             }
-            Piece::Checkpoint(bytes) => self.put("edb.chk", bytes).await,
+            Piece::Checkpoint(bytes) => self.put::<C>("edb.chk", bytes).await,
         }
     }
 }
@@ -175,20 +171,27 @@ async fn finish(world: &World, path: &Path) -> Result<(), EngineError> {
 }
 
 /// Creates a durable file with these bytes.
-pub(super) async fn write_file(
+pub(super) async fn write_file<C: Content>(
     world: &World,
     path: &Path,
     bytes: &[u8],
 ) -> Result<(), EngineError> {
-    let length = bytes.len().next_multiple_of(4096).max(4096);
-    let file = create(world, path, length as u64).await?;
-    let mut frame = world.frames.zeroed(length);
-    frame[..bytes.len()].copy_from_slice(bytes);
-    let io = Io::write_through(Class::Backup, file, 0, &Rc::new(frame));
+    let segment = C::outgoing(&world.frames, bytes);
+    let file = create(world, path, segment.length()).await?;
+    let io = Io {
+        op: Op::WriteThrough,
+        ..write(file, 0, segment)
+    };
     let written = world.disk.submit(io).await;
     let closed = world.volume.close(file).await;
     written.result.map_err(file_error(path))?;
     closed.map_err(volume_error(path))
+}
+
+/// A write of a backup or a restore.
+pub(super) fn write(file: FileId, offset: u64, segment: Segment) -> Io {
+    let segments = Segments::from_buf([segment]);
+    Io::new(Class::Backup, Op::Write, file, offset, segments)
 }
 
 /// Creates a file of `length` zeros.
@@ -203,14 +206,14 @@ pub(super) async fn create(world: &World, path: &Path, length: u64) -> Result<Fi
     Ok(file)
 }
 
-pub(super) fn file_error(path: &Path) -> impl Fn(IoError) -> EngineError {
+pub(crate) fn file_error(path: &Path) -> impl Fn(IoError) -> EngineError {
     move |error| EngineError::File {
         path: path.to_owned(),
         error,
     }
 }
 
-pub(super) fn volume_error(path: &Path) -> impl Fn(VolumeError) -> EngineError {
+pub(crate) fn volume_error(path: &Path) -> impl Fn(VolumeError) -> EngineError {
     move |error| EngineError::Volume {
         path: path.to_owned(),
         error,

@@ -19,6 +19,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use brunt_ese::content::Bytes;
 use brunt_ese::error::EngineError;
 use brunt_ese::format::flush_map::path_beside;
 use brunt_world::{VolumeError, World};
@@ -129,7 +130,7 @@ impl Journal {
         instance: &InstancePlan,
     ) -> Result<(), EngineError> {
         let (unfinished, path) = (unfinished_path(instance), journal_path(instance));
-        write_file(world, &unfinished, &self.to_bytes()).await?;
+        write_file::<Bytes>(world, &unfinished, &self.to_bytes()).await?;
         let renamed = world.volume.rename(&unfinished, &path).await;
         renamed.map_err(volume_error(&path))?;
         sync_directory(world, &instance.log).await

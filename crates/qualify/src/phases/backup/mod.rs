@@ -7,6 +7,8 @@
 //!             --> every record compared, every page verified: as after any test
 //! ```
 //!
+//! With the twin nothing is compared, because nothing has content; files, I/Os and recovery are the same.
+//!
 //! No sessions run meanwhile. The version decides the size of a read: 128 KiB up to 2007, 256 KiB later. All databases of a log
 //! stream are restored together, because its log names them all.
 //!
@@ -85,11 +87,14 @@ impl Director<'_> {
         server: &Rc<Server<T>>,
     ) -> Result<(), RunError> {
         let copied = self.read_all(run, server).await;
+        let backed_up = T::backed_up(server);
         let closed = server.close().await;
         copied?;
         closed?;
         match &self.plan.copy_to {
-            Some(folder) if !self.stop.is_asked() => self.restore(run, folder).await,
+            Some(folder) if !self.stop.is_asked() => {
+                self.restore::<T>(run, folder, backed_up).await
+            }
             _ => Ok(()),
         }
     }
@@ -115,7 +120,7 @@ impl Director<'_> {
             let (plan, stop) = (self.plan.clone(), self.stop.clone());
             let read = async move {
                 let begun = world.clock.now();
-                T::back_up(&world, &plan, &server, at, &stop).await?;
+                copy_or_read(&world, &plan, &server, at, &stop).await?;
                 Ok(world.clock.now() - begun)
             };
             tasks.push((at, self.world.spawner.spawn(read)));
@@ -173,10 +178,10 @@ impl<C: Content> Sink<C> for UntilStopped {
 }
 
 /// Reads database number `at` of the plan, and writes a backup of it if the plan says so.
-pub(crate) async fn copy_or_read(
+async fn copy_or_read<T: Table>(
     world: &World,
     plan: &Plan,
-    server: &Server,
+    server: &Server<T>,
     at: usize,
     stop: &Stop,
 ) -> Result<(), EngineError> {
@@ -184,7 +189,8 @@ pub(crate) async fn copy_or_read(
     let (instance, database) = (server.instance_of(table), table.database());
     let reads = reads(plan.version);
     let Some(folder) = &plan.copy_to else {
-        return read(plan, server, at, stop).await;
+        let mut sink = UntilStopped(stop.clone());
+        return backup::read_pages(instance, database, reads, &mut sink).await;
     };
     let name = plan.databases().nth(at).expect("a database of the plan");
     let number = table.instance_number();
@@ -195,19 +201,6 @@ pub(crate) async fn copy_or_read(
         _ => backup::read_pages(instance, database, reads, &mut sink).await?,
     }
     sink.finish().await
-}
-
-/// Reads database number `at` of the plan and drops the pages.
-pub(crate) async fn read<T: Table>(
-    plan: &Plan,
-    server: &Server<T>,
-    at: usize,
-    stop: &Stop,
-) -> Result<(), EngineError> {
-    let table = &server.tables()[at];
-    let mut sink = UntilStopped(stop.clone());
-    let (instance, database) = (server.instance_of(table), table.database());
-    backup::read_pages(instance, database, reads(plan.version), &mut sink).await
 }
 
 fn read_so_far<T: Table>(server: &Server<T>) -> ByteSize {

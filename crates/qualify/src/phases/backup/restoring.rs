@@ -5,49 +5,43 @@
 //! [`super::journal`].
 
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
 
+use brunt_ese::content::Content;
 use brunt_ese::error::EngineError;
-use brunt_ese::verify::verify;
-use brunt_world::{Class, FileId, Frame, Io, IoError, OpenMode, World};
+use brunt_world::{Class, FileId, Io, IoError, Op, OpenMode, Segments, World};
 
-use super::copying::{create, file_error, volume_error};
+use super::copying::{create, file_error, volume_error, write};
 use super::journal::{self, Journal, copy_beside};
 use super::{copy_path, database_name};
 use crate::error::RunError;
 use crate::phases::run::Director;
 use crate::phases::test_run::{Restored, TestRun};
 use crate::plan::{InstancePlan, Plan};
-use crate::server::Server;
+use crate::server::{Server, Table};
 
 /// Bytes copied at a time.
 const CHUNK: u64 = 1 << 20;
 
 impl Director<'_> {
     /// Replaces the databases by the backup in `folder`, and recovers them.
-    pub(super) async fn restore(&self, run: &mut TestRun, folder: &Path) -> Result<(), RunError> {
+    pub(super) async fn restore<T: Table>(
+        &self,
+        run: &mut TestRun,
+        folder: &Path,
+        backed_up: T::BackedUp,
+    ) -> Result<(), RunError> {
         let (world, plan) = (self.world, self.plan);
         run.attempted = true;
         for path in copies(plan, folder) {
-            let damaged = |what| EngineError::Damaged {
-                path: path.clone(),
-                what,
-            };
-            match verify(world, &path).await {
-                Ok(report) if report.pages_bad == 0 => {}
-                Ok(_) => return Err(damaged("the copy has bad pages; nothing was restored").into()),
-                Err(_) => {
-                    return Err(damaged("the copy cannot be judged; nothing was restored").into());
-                }
-            }
+            T::judge_copy(world, &path).await?;
         }
-        self.note("the copies are whole; they are restored beside the databases".to_owned());
+        self.note("the copies are restored beside the databases".to_owned());
         let begun = self.now();
         let mut all = Vec::new();
         for (number, instance) in plan.instances.iter().enumerate() {
             all.push(pairs(world, folder, number, instance).await?);
         }
-        let laid_out = self.lay_out(&all).await;
+        let laid_out = self.lay_out::<T::Content>(&all).await;
         if laid_out.is_err() {
             for (_, target) in all.iter().flatten() {
                 // The first error is the one to report, and the next start removes what is left.
@@ -56,7 +50,7 @@ impl Director<'_> {
         }
         let bytes = laid_out?;
         let copied = self.now() - begun;
-        self.note("what was written is whole; it takes the databases' place".to_owned());
+        self.note("what was restored takes the databases' place".to_owned());
         for (instance, pairs) in plan.instances.iter().zip(&all) {
             let logs = pairs
                 .iter()
@@ -67,7 +61,7 @@ impl Director<'_> {
             journal.write(world, instance).await?;
             journal.carry_out(world, instance).await?;
         }
-        let server = Server::open(world, plan, self.listener, None).await?;
+        let server: Server<T> = T::open_restored(world, plan, self.listener, backed_up).await?;
         run.recoveries = server.recoveries().to_vec();
         server.close().await?;
         run.restored = Some(Restored {
@@ -84,12 +78,12 @@ impl Director<'_> {
     }
 
     /// Copies every file beside its target, durably, and compares it. Returns the number of bytes.
-    async fn lay_out(&self, all: &[Vec<(PathBuf, PathBuf)>]) -> Result<u64, RunError> {
+    async fn lay_out<C: Content>(&self, all: &[Vec<(PathBuf, PathBuf)>]) -> Result<u64, RunError> {
         let mut bytes = 0;
         for (instance, pairs) in self.plan.instances.iter().zip(all) {
             let mut tasks = Vec::new();
             for (from, target) in pairs {
-                let copying = copy(self.world.clone(), from.clone(), copy_beside(target));
+                let copying = copy::<C>(self.world.clone(), from.clone(), copy_beside(target));
                 tasks.push(self.world.spawner.spawn(copying));
             }
             let mut failed = None;
@@ -146,13 +140,13 @@ async fn pairs(
 }
 
 /// Copies a file durably and compares the result. Returns the number of bytes.
-async fn copy(world: World, from: PathBuf, to: PathBuf) -> Result<u64, EngineError> {
+async fn copy<C: Content>(world: World, from: PathBuf, to: PathBuf) -> Result<u64, EngineError> {
     let opened = world.volume.open(&from, OpenMode::Read).await;
     let source = opened.map_err(volume_error(&from))?;
     let length = world.volume.length(source).await;
     let length = length.map_err(volume_error(&from))?;
     let target = create(&world, &to, length).await?;
-    let copied = copy_bytes(&world, (source, &from), (target, &to), length).await;
+    let copied = copy_bytes::<C>(&world, (source, &from), (target, &to), length).await;
     for (file, path) in [(source, &from), (target, &to)] {
         let closed = world.volume.close(file).await;
         closed.map_err(volume_error(path))?;
@@ -163,7 +157,7 @@ async fn copy(world: World, from: PathBuf, to: PathBuf) -> Result<u64, EngineErr
 /// An open file and its path.
 type Named<'a> = (FileId, &'a Path);
 
-async fn copy_bytes(
+async fn copy_bytes<C: Content>(
     world: &World,
     (source, from): Named<'_>,
     (target, to): Named<'_>,
@@ -174,13 +168,13 @@ async fn copy_bytes(
     let mut writing = None;
     while at < length {
         let bytes = CHUNK.min(length - at);
-        let frame = read(world, source, at, bytes).await;
-        let frame = frame.map_err(file_error(from))?;
+        let piece = read::<C>(world, source, at, bytes).await;
+        let piece = piece.map_err(file_error(from))?;
         if let Some(before) = writing.take() {
             landed(before).await.map_err(file_error(to))?;
         }
-        let io = Io::write(Class::Backup, target, at, &Rc::new(frame));
-        writing = Some(world.disk.submit(io));
+        let segment = C::copied(&piece, memory(bytes));
+        writing = Some(world.disk.submit(write(target, at, segment)));
         at += bytes;
     }
     if let Some(last) = writing {
@@ -191,11 +185,11 @@ async fn copy_bytes(
     let mut at = 0;
     while at < length {
         let bytes = CHUNK.min(length - at);
-        let wanted = read(world, source, at, bytes).await;
+        let wanted = read::<C>(world, source, at, bytes).await;
         let wanted = wanted.map_err(file_error(from))?;
-        let written = read(world, target, at, bytes).await;
+        let written = read::<C>(world, target, at, bytes).await;
         let written = written.map_err(file_error(to))?;
-        if wanted[..] != written[..] {
+        if !C::is_same(&wanted, &written) {
             return Err(EngineError::Damaged {
                 path: to.to_owned(),
                 what: "it was read back otherwise than it was written; nothing was restored",
@@ -210,14 +204,19 @@ async fn landed(ticket: brunt_world::Ticket) -> Result<(), IoError> {
     ticket.await.result
 }
 
-async fn read(world: &World, file: FileId, at: u64, bytes: u64) -> Result<Frame, IoError> {
-    let frame = world
-        .frames
-        .take(usize::try_from(bytes).expect("a chunk is small"));
-    let done = world
-        .disk
-        .submit(Io::read(Class::Backup, file, at, frame))
-        .await;
+async fn read<C: Content>(
+    world: &World,
+    file: FileId,
+    at: u64,
+    bytes: u64,
+) -> Result<C::Page, IoError> {
+    let segments = Segments::from_buf([C::incoming(&world.frames, memory(bytes))]);
+    let io = Io::new(Class::Backup, Op::Read, file, at, segments);
+    let mut done = world.disk.submit(io).await;
     done.result?;
-    Ok(done.into_frame())
+    Ok(C::arrived(done.segments.remove(0)))
+}
+
+fn memory(bytes: u64) -> usize {
+    usize::try_from(bytes).expect("a chunk is small")
 }
