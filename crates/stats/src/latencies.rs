@@ -1,8 +1,11 @@
-//! A latency histogram in fixed memory.
+//! A latency histogram in little memory.
 //!
 //! **Precision.** Buckets are at most 1/128 of their value wide, so a percentile is at most 0.8 % too high and never too low.
-//! Count, sum (hence mean) and maximum are kept separately and are exact. Two significant digits instead of three make a histogram
-//! 37 KB instead of 270 KB, and a simulated group of servers has thousands.
+//! Count, sum (hence mean) and maximum are kept separately and are exact.
+//!
+//! **Memory.** A simulated group of servers has thousands of histograms, and most of them stay empty. One holds buckets up to the
+//! longest span recorded so far, with 32-bit counts: 1 KB when empty, 12 KB for up to a second, 19 KB for an hour. A count stops at
+//! 2^32 - 1, which is a hundred thousand I/Os per second for eleven hours in a single bucket.
 //!
 //! **Percentile rule.** The p-th percentile is the smallest recorded span such that at least p % of the recorded spans are no
 //! longer (nearest rank; no interpolation), rounded up to the end of its bucket but never past the maximum.
@@ -46,7 +49,7 @@ impl Percentile {
 /// A latency histogram. See the top of this file for precision, range and percentile rule.
 #[derive(Clone, Debug)]
 pub struct Latencies {
-    buckets: Histogram<u64>,
+    buckets: Histogram<u32>,
     sum_nanos: u128,
     max: Span,
 }
@@ -58,28 +61,33 @@ impl Default for Latencies {
 }
 
 impl Latencies {
-    /// An empty histogram. This is the only place that allocates.
+    /// An empty histogram.
     pub fn new() -> Self {
         Self {
-            buckets: Histogram::new_with_max(LONGEST, DIGITS).expect("the bounds are valid"),
+            buckets: Histogram::new(DIGITS).expect("the digits are valid"),
             sum_nanos: 0,
             max: Span::ZERO,
         }
     }
 
-    /// Records one span.
+    /// Records one span. Allocates only for a span longer than all before.
     #[inline]
     pub fn record(&mut self, span: Span) {
-        self.buckets.saturating_record(span.0);
+        self.count_in(span.0, 1);
         self.sum_nanos += u128::from(span.0);
         self.max = self.max.max(span);
+    }
+
+    fn count_in(&mut self, nanos: u64, count: u32) {
+        let recorded = self.buckets.record_n(nanos.min(LONGEST), count);
+        recorded.expect("the buckets grow as needed");
     }
 
     /// Adds everything recorded in `other`.
     pub fn merge(&mut self, other: &Self) {
         self.buckets
             .add(&other.buckets)
-            .expect("all histograms have the same bounds");
+            .expect("the buckets grow as needed");
         self.sum_nanos += other.sum_nanos;
         self.max = self.max.max(other.max);
     }
@@ -89,7 +97,7 @@ impl Latencies {
         for step in other.iter_recorded() {
             let (end, count) = (step.value_iterated_to(), step.count_since_last_iteration());
             let end = other.highest_equivalent(end);
-            self.buckets.saturating_record_n(end, count);
+            self.count_in(end, u32::try_from(count).unwrap_or(u32::MAX));
             self.sum_nanos += u128::from(end) * u128::from(count);
             self.max = self.max.max(Span(end));
         }
@@ -103,7 +111,9 @@ impl Latencies {
 
     /// Clears the histogram but keeps its memory.
     pub fn clear(&mut self) {
-        self.buckets.reset();
+        if self.count() > 0 {
+            self.buckets.reset();
+        }
         self.sum_nanos = 0;
         self.max = Span::ZERO;
     }
@@ -150,9 +160,15 @@ impl Latencies {
         })
     }
 
-    /// The underlying HdrHistogram, for its own formats.
-    pub(crate) fn as_hdr(&self) -> &Histogram<u64> {
-        &self.buckets
+    /// An HdrHistogram of the whole range, for its own formats.
+    pub(crate) fn to_hdr(&self) -> Histogram<u64> {
+        let mut whole = Histogram::new_with_max(LONGEST, DIGITS).expect("the bounds are valid");
+        for step in self.buckets.iter_recorded() {
+            whole
+                .record_n(step.value_iterated_to(), step.count_since_last_iteration())
+                .expect("no span is past the range");
+        }
+        whole
     }
 }
 
@@ -220,6 +236,23 @@ mod tests {
         merged.clear();
         assert_eq!(merged.count(), 0);
         assert_eq!(merged.buckets().count(), 0);
+    }
+
+    #[test]
+    fn buckets_reach_as_far_as_the_longest_span() {
+        let bytes = |latencies: &Latencies| 4 * latencies.buckets.distinct_values();
+        let mut short = Latencies::new();
+        assert!(bytes(&short) <= 1024);
+        short.record(Span::millis(900));
+        assert!(bytes(&short) <= 12 << 10);
+        let long = histogram(&[Span::seconds(7200), Span::micros(3)]);
+        assert!(bytes(&long) <= 19 << 10);
+        let mut either = long.clone();
+        either.merge(&short);
+        short.merge(&long);
+        assert!(short.buckets().eq(either.buckets()));
+        assert_eq!(short.buckets().count(), 3);
+        assert_eq!(short.to_hdr().len(), 3);
     }
 
     #[test]

@@ -1,6 +1,6 @@
-//! Fixed-memory histograms, counters and time series.
+//! Small histograms, counters and time series.
 //!
-//! Recording happens on every I/O, so it allocates nothing and costs a few nanoseconds. Everything else (closing an interval,
+//! Recording happens on every I/O, so it allocates almost nothing and costs a few nanoseconds. Everything else (closing an interval,
 //! reading a percentile, writing a log) happens every few seconds or at the end.
 //!
 //! * [`Latencies`]: a histogram of spans with exact count, mean and maximum.

@@ -54,7 +54,7 @@ impl LatencyLog {
             .begin_log_with(&mut self.text, &mut V2DeflateSerializer::new())
             .expect("memory takes every write")
             .write_histogram(
-                latencies.as_hdr(),
+                &latencies.to_hdr(),
                 Duration::from_nanos(begin.0),
                 Duration::from_nanos(length.0),
                 Some(tag),
