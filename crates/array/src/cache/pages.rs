@@ -15,13 +15,13 @@
 //! Invariant: old sectors are dirty or destaging.
 //! Invariant: dirty, destaging and filling pages are not in the LRU order; all others are.
 //! Invariant: a page is in its group's dirty order exactly when it has dirty sectors and none that are destaging.
+//!
+//! Pages are found through chains that begin in `heads` and go on in the pages themselves: a lookup touches one line of heads, which
+//! sixteen neighbouring pages share, and the page, which is wanted anyway.
+//!
+//! Invariant: a page is in the chain of its key exactly once, and no two pages have the same key.
 
 use std::collections::BTreeSet;
-use std::hash::BuildHasherDefault;
-
-use hashbrown::HashMap;
-
-use crate::group::locks::StripeHasher;
 
 /// Sectors of one page, as a set.
 pub(crate) type Sectors = u64;
@@ -60,6 +60,12 @@ impl std::hash::Hash for PageKey {
     }
 }
 
+/// A slot number plus one, or 0 for the end of a chain. Zeroes cost no memory until they are written.
+type Link = u32;
+
+/// Pages with adjacent numbers whose chains begin in one line of memory.
+const NEAR: usize = 16;
+
 const NONE: u32 = u32::MAX;
 /// In place of a newer page: this page is not in the LRU order.
 const OUTSIDE: u32 = u32::MAX - 1;
@@ -77,6 +83,8 @@ pub(crate) struct Page {
     pub(crate) old: Sectors,
     newer: u32,
     older: u32,
+    /// The next page of its chain.
+    next: Link,
     /// Whether a request waits for it.
     pub(crate) is_awaited: bool,
 }
@@ -101,7 +109,8 @@ impl Page {
 
 /// All pages.
 pub(crate) struct Pages {
-    index: HashMap<PageKey, u32, BuildHasherDefault<StripeHasher>>,
+    heads: Vec<Link>,
+    held: usize,
     slots: Vec<Page>,
     free: Vec<u32>,
     newest: u32,
@@ -119,7 +128,8 @@ impl Pages {
     /// Creates room for `most` pages of `groups` groups.
     pub(crate) fn new(groups: usize, most: usize) -> Self {
         Self {
-            index: HashMap::default(),
+            heads: vec![0; most.next_power_of_two().max(2 * NEAR)],
+            held: 0,
             slots: Vec::new(),
             free: Vec::new(),
             newest: NONE,
@@ -132,7 +142,23 @@ impl Pages {
     }
 
     pub(crate) fn find(&self, key: PageKey) -> Option<u32> {
-        self.index.get(&key).copied()
+        let mut link = self.heads[self.head_of(key)];
+        while let Some(slot) = link.checked_sub(1) {
+            let page = &self.slots[slot as usize];
+            if page.key == key {
+                return Some(slot);
+            }
+            link = page.next;
+        }
+        None
+    }
+
+    /// Where the chain of `key` begins: multiplicative hashing by 2^64 / golden ratio of all but the lowest bits.
+    fn head_of(&self, key: PageKey) -> usize {
+        let lines = self.heads.len().div_euclid(NEAR);
+        let (line, within) = (key.0 >> NEAR.ilog2(), key.0 % NEAR as u64);
+        let line = line.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - lines.ilog2());
+        usize::try_from(line * NEAR as u64 + within).expect("below the number of heads")
     }
 
     pub(crate) fn page(&self, slot: u32) -> &Page {
@@ -152,7 +178,7 @@ impl Pages {
     /// Pages held.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
-        self.index.len()
+        self.held
     }
 
     /// Finds or creates a page; the oldest clean page is evicted if there is no room.
@@ -161,6 +187,7 @@ impl Pages {
             return slot;
         }
         self.make_room(1);
+        let head = self.head_of(key);
         let page = Page {
             key,
             valid: 0,
@@ -170,6 +197,7 @@ impl Pages {
             old: 0,
             newer: OUTSIDE,
             older: NONE,
+            next: self.heads[head],
             is_awaited: false,
         };
         let slot = match self.free.pop() {
@@ -182,7 +210,8 @@ impl Pages {
                 u32::try_from(self.slots.len() - 1).expect("fewer than 2^32 pages")
             }
         };
-        self.index.insert(key, slot);
+        self.heads[head] = slot + 1;
+        self.held += 1;
         slot
     }
 
@@ -220,7 +249,7 @@ impl Pages {
             _ => {}
         }
         if is_clean {
-            if self.slots[slot as usize].valid == 0 || self.index.len() + self.olds > self.most {
+            if self.slots[slot as usize].valid == 0 || self.held + self.olds > self.most {
                 self.drop_page(slot);
             } else {
                 self.link(slot);
@@ -249,7 +278,7 @@ impl Pages {
 
     /// Evicts clean pages, oldest first, until there is room for `more`; false when that fails.
     fn make_room(&mut self, more: usize) -> bool {
-        while self.index.len() + self.olds + more > self.most {
+        while self.held + self.olds + more > self.most {
             if self.oldest == NONE {
                 return false;
             }
@@ -265,7 +294,19 @@ impl Pages {
     }
 
     fn drop_page(&mut self, slot: u32) {
-        self.index.remove(&self.slots[slot as usize].key);
+        let Page { key, next, .. } = self.slots[slot as usize];
+        let head = self.head_of(key);
+        let link = slot + 1;
+        if self.heads[head] == link {
+            self.heads[head] = next;
+        } else {
+            let mut before = self.heads[head] as usize - 1;
+            while self.slots[before].next != link {
+                before = self.slots[before].next as usize - 1;
+            }
+            self.slots[before].next = next;
+        }
+        self.held -= 1;
         self.free.push(slot);
     }
 
@@ -327,6 +368,25 @@ mod tests {
         assert!(pages.find(key(1)).is_none());
         assert!(pages.find(key(0)).is_some());
         assert_eq!(pages.len(), 3);
+    }
+
+    #[test]
+    fn pages_are_found_as_in_a_list() {
+        let mut random = brunt_world::random::Streams::new(3).named("pages");
+        let mut pages = Pages::new(2, 50);
+        let mut kept: Vec<PageKey> = Vec::new();
+        for _ in 0..20_000 {
+            let group = u32::try_from(random.below(2)).unwrap();
+            let key = PageKey::new(group, random.below(100) << (group * 40));
+            assert_eq!(pages.find(key).is_some(), kept.contains(&key));
+            let slot = pages.get_or_make(key);
+            pages.change(slot, |page| page.valid = 1);
+            kept.retain(|other| *other != key);
+            kept.push(key);
+            kept.drain(..kept.len().saturating_sub(50));
+            assert_eq!(pages.page(slot).key, key);
+        }
+        assert_eq!(pages.len(), 50);
     }
 
     #[test]
