@@ -242,15 +242,13 @@ impl<C: Content> State<C> {
     pub(super) fn evict_clean(&mut self, want: u32, cold: &mut Cold) {
         let mut chosen = Vec::with_capacity(want as usize);
         cold.early.resize_with(self.instances.len(), || None);
-        let (databases, instances) = (&self.databases, &self.instances);
-        let may_go = |frame, key: PageKey, last: LogPosition| {
+        let databases = &self.databases;
+        let may_go = |key: PageKey, last: LogPosition, is_dirty: bool| {
             let database = &databases[usize::from(key.database)];
-            let instance = usize::from(database.instance);
-            if instances[instance].dirty.position(frame).is_none() || last <= database.log.durable()
-            {
+            if !is_dirty || last <= database.log.durable() {
                 return true;
             }
-            let early = &mut cold.early[instance];
+            let early = &mut cold.early[usize::from(database.instance)];
             let end = early
                 .take()
                 .map_or(last, |(_, end): (Rc<dyn WriteAhead>, _)| last.max(end));

@@ -1,16 +1,15 @@
 //! The table of frames: their pages, pins and phases, and the index of pages.
 
 use std::collections::BTreeMap;
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::Hasher;
 
 use brunt_units::{LogPosition, Time};
 use brunt_world::World;
 use brunt_world::sync::Sign;
-use hashbrown::HashMap;
 
 use super::{CacheOptions, PageKey};
-use crate::content::Content;
-use crate::policy::replacement::{LruK, Replacement};
+use crate::content::{Content, Ghost};
+use crate::policy::replacement::{LruK, Replacement, Stamp};
 
 /// Evicted pages whose references are remembered. Source: as [`CacheOptions::new`].
 const HISTORY: u32 = 100_000;
@@ -28,20 +27,40 @@ pub(super) enum Phase {
     Writing,
 }
 
-/// One frame. An access needs most of its fields, and together they fit one cache line.
+/// A frame number plus one, or 0 for the end of a chain.
+type Link = u32;
+
+/// Adjacent pages whose chains begin in one line of memory.
+const NEAR: usize = 16;
+
+/// One frame. An access needs most of its fields, and together they fill one line of memory.
+#[repr(align(64))]
 struct Frame<P> {
     key: PageKey,
     /// One past the newest log record of the page.
     last: LogPosition,
+    /// The oldest unwritten change of the page; [`LogPosition::MAX`] when it is clean.
+    oldest: LogPosition,
+    stamp: Stamp,
     pins: u32,
+    /// The next frame of its chain.
+    next: Link,
     phase: Phase,
     page: Option<P>,
 }
 
+const _: () = assert!(
+    size_of::<Frame<<Ghost as Content>::Page>>() == 64,
+    "one line"
+);
+
 /// All frames of a cache, by number.
+///
+/// Pages are found through chains that begin in `heads` and go on in the frames. Invariant: a frame is in the chain of its key
+/// exactly when it is not free.
 pub(super) struct FrameTable<C: Content> {
     frames: Vec<Frame<C::Page>>,
-    index: HashMap<PageKey, u32, BuildHasherDefault<KeyHasher>>,
+    heads: Vec<Link>,
     free: Vec<u32>,
     replacement: Replacement,
     /// For frames with a read in flight: the signal for readers waiting for the page.
@@ -69,13 +88,16 @@ impl<C: Content> FrameTable<C> {
         let free = || Frame {
             key: nowhere,
             last: LogPosition::default(),
+            oldest: LogPosition::MAX,
+            stamp: Stamp::VACANT,
             pins: 0,
+            next: 0,
             phase: Phase::Free,
             page: None,
         };
         Self {
             frames: std::iter::repeat_with(free).take(count).collect(),
-            index: HashMap::default(),
+            heads: vec![0; count.next_power_of_two().max(2 * NEAR)],
             free: (0..options.frames).rev().collect(),
             replacement: Replacement::new(options.frames, lru_k),
             arrivals: BTreeMap::new(),
@@ -91,7 +113,24 @@ impl<C: Content> FrameTable<C> {
 
     /// The frame that holds or is about to hold a page.
     pub(super) fn find(&self, key: PageKey) -> Option<u32> {
-        self.index.get(&key).copied()
+        let mut link = self.heads[self.head_of(key)];
+        while let Some(frame) = link.checked_sub(1) {
+            let entry = &self.frames[frame as usize];
+            if entry.key == key {
+                return Some(frame);
+            }
+            link = entry.next;
+        }
+        None
+    }
+
+    /// Where the chain of `key` begins: multiplicative hashing by 2^64 / golden ratio of all but the lowest bits.
+    fn head_of(&self, key: PageKey) -> usize {
+        let lines = self.heads.len().div_euclid(NEAR);
+        let key = key.to_u64();
+        let (line, within) = (key >> NEAR.ilog2(), key % NEAR as u64);
+        let line = line.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - lines.ilog2());
+        usize::try_from(line * NEAR as u64 + within).expect("below the number of heads")
     }
 
     /// Free frames.
@@ -109,22 +148,23 @@ impl<C: Content> FrameTable<C> {
     ) -> Option<u32> {
         let frame = self.free.pop()?;
         self.changes += 1;
+        assert!(self.find(key).is_none(), "{key:?} is in two frames");
+        let head = self.head_of(key);
+        let next = std::mem::replace(&mut self.heads[head], frame + 1);
         let entry = &mut self.frames[frame as usize];
         debug_assert!(entry.phase == Phase::Free && entry.pins == 0);
         *entry = Frame {
             key,
             last: LogPosition::default(),
+            oldest: LogPosition::MAX,
+            stamp: Stamp::VACANT,
             pins: 1,
+            next,
             phase,
             page,
         };
-        let former = self.index.insert(key, frame);
-        assert!(former.is_none(), "{key:?} is in two frames");
-        self.replacement.admit(
-            frame,
-            u64::from(key.database) << 32 | u64::from(key.page.0),
-            now,
-        );
+        self.replacement
+            .admit(frame, &mut entry.stamp, key.to_u64(), now);
         Some(frame)
     }
 
@@ -137,11 +177,25 @@ impl<C: Content> FrameTable<C> {
     pub(super) fn vacate(&mut self, frame: u32) {
         let entry = &mut self.frames[frame as usize];
         assert!(entry.pins == 0, "an evicted page is not pinned");
-        self.index.remove(&entry.key);
         entry.page = None;
+        self.replacement.evict(&mut entry.stamp, entry.key.to_u64());
+        self.unchain(frame);
         self.set_phase(frame, Phase::Free);
-        self.replacement.evict(frame);
         self.free.push(frame);
+    }
+
+    fn unchain(&mut self, frame: u32) {
+        let Frame { key, next, .. } = self.frames[frame as usize];
+        let (head, link) = (self.head_of(key), frame + 1);
+        if self.heads[head] == link {
+            self.heads[head] = next;
+            return;
+        }
+        let mut before = self.heads[head] as usize - 1;
+        while self.frames[before].next != link {
+            before = self.frames[before].next as usize - 1;
+        }
+        self.frames[before].next = next;
     }
 
     pub(super) fn key(&self, frame: u32) -> PageKey {
@@ -197,15 +251,34 @@ impl<C: Content> FrameTable<C> {
         self.frames[frame as usize].last = end;
     }
 
+    /// The oldest unwritten change of the page; `None` when it is clean.
+    pub(super) fn oldest(&self, frame: u32) -> Option<LogPosition> {
+        let oldest = self.frames[frame as usize].oldest;
+        (oldest != LogPosition::MAX).then_some(oldest)
+    }
+
+    /// Sets the oldest unwritten change of the page, or that it is clean; returns the former one.
+    pub(super) fn set_oldest(
+        &mut self,
+        frame: u32,
+        oldest: Option<LogPosition>,
+    ) -> Option<LogPosition> {
+        let former = self.oldest(frame);
+        self.frames[frame as usize].oldest = oldest.unwrap_or(LogPosition::MAX);
+        former
+    }
+
     /// The page will be referenced soon.
     pub(super) fn promise(&mut self, frame: u32, now: Time) {
         self.changes += 1;
-        self.replacement.promise(frame, now);
+        let stamp = &mut self.frames[frame as usize].stamp;
+        self.replacement.promise(stamp, now);
     }
 
     pub(super) fn touch(&mut self, frame: u32, now: Time) {
         self.changes += 1;
-        self.replacement.touch(frame, now);
+        let stamp = &mut self.frames[frame as usize].stamp;
+        self.replacement.touch(stamp, now);
     }
 
     pub(super) fn page(&self, frame: u32) -> Option<&C::Page> {
@@ -216,21 +289,22 @@ impl<C: Content> FrameTable<C> {
         &mut self.frames[frame as usize].page
     }
 
-    /// The coldest frames that may be evicted: resident, not pinned, and accepted by `may_go`, given their page and its
-    /// newest log record.
+    /// The coldest frames that may be evicted: resident, not pinned, and accepted by `may_go`, given their page, its newest log
+    /// record and whether it is dirty.
     pub(super) fn coldest(
         &mut self,
         want: usize,
-        mut may_go: impl FnMut(u32, PageKey, LogPosition) -> bool,
+        mut may_go: impl FnMut(PageKey, LogPosition, bool) -> bool,
         out: &mut Vec<u32>,
     ) {
         let mut eligible = |frame: u32| {
             let entry = &self.frames[frame as usize];
             entry.phase == Phase::Resident
                 && entry.pins == 0
-                && may_go(frame, entry.key, entry.last)
+                && may_go(entry.key, entry.last, entry.oldest != LogPosition::MAX)
         };
-        self.replacement.coldest(want, &mut eligible, out);
+        let stamp_of = |frame: u32| self.frames[frame as usize].stamp;
+        self.replacement.coldest(want, stamp_of, &mut eligible, out);
     }
 }
 

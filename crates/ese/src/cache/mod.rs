@@ -70,6 +70,12 @@ pub struct PageKey {
     pub page: PageNumber,
 }
 
+impl PageKey {
+    fn to_u64(self) -> u64 {
+        u64::from(self.database) << 32 | u64::from(self.page.0)
+    }
+}
+
 /// Options of a cache.
 #[derive(Clone, Debug)]
 pub struct CacheOptions {
@@ -124,7 +130,7 @@ impl CacheOptions {
 
 /// State shared by the databases of one log stream.
 struct CachedInstance {
-    /// Dirty frames by their oldest log position.
+    /// Dirty frames by their oldest log position, which each frame also has.
     dirty: DirtyOrder,
     /// Whether the log is being flushed for pages to evict.
     hastening: bool,
@@ -240,7 +246,7 @@ impl<C: Content> Cache<C> {
         let mut state = self.0.state.borrow_mut();
         while state.instances.len() <= usize::from(new.instance) {
             state.instances.push(CachedInstance {
-                dirty: DirtyOrder::new(self.0.options.frames),
+                dirty: DirtyOrder::default(),
                 hastening: false,
                 write_ended: Event::new(self.0.world.spawner.tasks()),
             });
@@ -302,7 +308,8 @@ impl<C: Content> Cache<C> {
                 })
                 .expect("a changed page is resident");
             state.frames.set_last(frame, appended.end);
-            if order.position(frame).is_none() {
+            if state.frames.oldest(frame).is_none() {
+                state.frames.set_oldest(frame, Some(appended.start));
                 order.insert(frame, appended.start);
             }
             state.frames.touch(frame, now);
@@ -357,11 +364,8 @@ impl<C: Content> Cache<C> {
         database: u8,
     ) -> impl Iterator<Item = (PageNumber, LogPosition)> {
         let state = self.0.state.borrow();
-        let instance = state.databases[usize::from(database)].instance;
-        let order = &state.instances[usize::from(instance)].dirty;
-        let frames =
-            (0..self.0.options.frames).filter_map(|frame| Some((frame, order.position(frame)?)));
-        let own = frames.map(|(frame, oldest)| (state.frames.key(frame), oldest));
+        let own = (0..self.0.options.frames)
+            .filter_map(|frame| Some((state.frames.key(frame), state.frames.oldest(frame)?)));
         let own: Vec<_> = own
             .filter(|(key, _)| key.database == database)
             .map(|(key, oldest)| (key.page, oldest))

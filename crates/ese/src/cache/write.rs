@@ -193,6 +193,7 @@ impl<C: Content> Cache<C> {
         let mut frames = Vec::with_capacity(run.count as usize);
         for page in run.pages() {
             let frame = state.frames.find(PageKey { database, page })?;
+            let is_dirty = state.is_dirty(frame);
             let entry = &mut state.databases[usize::from(database)];
             let slot = state.frames.page_mut(frame).as_mut()?;
             // A clean page that only fills a gap keeps its type: no log record would inform recovery of a change. A newly
@@ -201,8 +202,6 @@ impl<C: Content> Cache<C> {
                 0 => entry.flush.flush_type(page),
                 known => known,
             };
-            let order = &state.instances[usize::from(entry.instance)].dirty;
-            let is_dirty = order.position(frame).is_some();
             let flush_type = if is_dirty {
                 next_flush_type(former)
             } else {
@@ -220,8 +219,8 @@ impl<C: Content> Cache<C> {
         let mut oldest = Vec::with_capacity(frames.len());
         for &frame in &frames {
             state.frames.set_phase(frame, Phase::Writing);
-            if let Some(position) = order.position(frame) {
-                order.remove(frame);
+            if let Some(position) = state.frames.set_oldest(frame, None) {
+                order.remove(frame, position);
                 oldest.push((frame, position));
             }
         }
@@ -286,9 +285,11 @@ impl<C: Content> Cache<C> {
             Err(error) => {
                 // The content of the disk is unknown: the pages stay dirty and hold the checkpoint.
                 let order = &mut state_ref.instances[instance].dirty;
-                for (frame, position) in &departure.oldest {
-                    order.remove(*frame);
-                    order.insert(*frame, *position);
+                for &(frame, position) in &departure.oldest {
+                    if let Some(newer) = state_ref.frames.set_oldest(frame, Some(position)) {
+                        order.remove(frame, newer);
+                    }
+                    order.insert(frame, position);
                 }
                 let (path, page) = (entry.path.clone(), departure.first);
                 state_ref.land(&departure);
@@ -323,11 +324,7 @@ impl CachedDatabase {
 
 impl<C: Content> State<C> {
     pub(super) fn is_dirty(&self, frame: u32) -> bool {
-        let instance = self.databases[usize::from(self.frames.key(frame).database)].instance;
-        self.instances[usize::from(instance)]
-            .dirty
-            .position(frame)
-            .is_some()
+        self.frames.oldest(frame).is_some()
     }
 
     /// Whether the page may be written now: it is not in flight, its log is durable, and recovery has not found it torn (a

@@ -5,69 +5,50 @@
 //! order: positions of different streams cannot be compared.
 //!
 //! Pages arrive nearly in order, but only nearly: a page changed while it is being written is filed when the write ends,
-//! under a position that is no longer the newest. Hence a heap and not a list.
+//! under a position that is no longer the newest. Hence a tree and not a list.
+
+use std::collections::BTreeSet;
 
 use brunt_units::LogPosition;
 
-use super::frame_heap::FrameHeap;
-
 /// The dirty pages of one log stream, oldest first; see the [module](self).
-#[derive(Debug)]
+///
+/// Each frame knows its own position, and a server has many log streams, so the order has the dirty frames only.
+#[derive(Debug, Default)]
 pub struct DirtyOrder {
-    order: FrameHeap,
+    order: BTreeSet<(LogPosition, u32)>,
 }
 
 impl DirtyOrder {
-    /// The order of a cache of `frames` frames, all clean.
-    pub fn new(frames: u32) -> Self {
-        Self {
-            order: FrameHeap::new(frames),
-        }
-    }
-
-    /// Records a change logged at `position` in the page in `frame`. If there are several, the oldest counts.
+    /// The page in `frame` has become dirty: its oldest unwritten change is logged at `position`.
     ///
-    /// O(log n) if the page was clean; O(1) if the position is not older than the known one.
+    /// # Panics
+    /// When it is known under that position.
     pub fn insert(&mut self, frame: u32, position: LogPosition) {
-        let key = to_key(position);
-        match self.order.key(frame) {
-            None => self.order.insert(frame, key),
-            Some(known) if key < known => self.order.lower(frame, key),
-            Some(_) => {}
-        }
+        let is_new = self.order.insert((position, frame));
+        assert!(is_new, "frame {frame} is dirty twice");
     }
 
-    /// The page in `frame` is clean or gone. Returns true if it was dirty. O(log n).
-    pub fn remove(&mut self, frame: u32) -> bool {
-        self.order.remove(frame)
-    }
-
-    /// Position of the oldest change in the page in `frame`; `None` when it is clean.
-    pub fn position(&self, frame: u32) -> Option<LogPosition> {
-        self.order.key(frame).map(to_position)
+    /// The page in `frame` is clean or gone.
+    ///
+    /// # Panics
+    /// When it was not inserted under `position`.
+    pub fn remove(&mut self, frame: u32, position: LogPosition) {
+        let was_dirty = self.order.remove(&(position, frame));
+        assert!(was_dirty, "frame {frame} is clean");
     }
 
     /// Position of the oldest change of all, which the checkpoint cannot pass.
     pub fn oldest(&self) -> Option<LogPosition> {
-        self.order.first().map(|(key, _)| to_position(key))
+        self.order.first().map(|(position, _)| *position)
     }
 
     /// Appends to `out` up to `limit` frames whose oldest change is before `position`, oldest first.
     ///
     /// They stay dirty until removed.
-    pub fn older_than(&mut self, position: LogPosition, limit: usize, out: &mut Vec<u32>) {
-        let end = out.len().saturating_add(limit);
-        let bound = to_key(position);
-        self.order.walk(
-            |_, filed| filed,
-            |frame, key| {
-                let wanted = key < bound && out.len() < end;
-                if wanted {
-                    out.push(frame);
-                }
-                wanted
-            },
-        );
+    pub fn older_than(&self, position: LogPosition, limit: usize, out: &mut Vec<u32>) {
+        let older = self.order.range(..(position, 0));
+        out.extend(older.take(limit).map(|(_, frame)| *frame));
     }
 
     /// Number of dirty pages.
@@ -77,22 +58,8 @@ impl DirtyOrder {
 
     /// Whether every page is clean.
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.order.is_empty()
     }
-}
-
-/// A position as an integer with the same order.
-fn to_key(position: LogPosition) -> u64 {
-    let LogPosition {
-        generation,
-        segment,
-        byte,
-    } = position;
-    u64::from(generation) << 32 | u64::from(segment) << 16 | u64::from(byte)
-}
-
-fn to_position(key: u64) -> LogPosition {
-    LogPosition::from_bytes(key.to_le_bytes())
 }
 
 #[cfg(test)]
@@ -112,18 +79,9 @@ mod tests {
     }
 
     #[test]
-    fn keys_order_like_positions() {
-        for number in 0..200 {
-            assert!(to_key(position(number)) < to_key(position(number + 1)));
-            assert_eq!(to_position(to_key(position(number))), position(number));
-        }
-        assert_eq!(to_position(to_key(LogPosition::MAX)), LogPosition::MAX);
-    }
-
-    #[test]
     fn agrees_with_a_sorted_map() {
         let mut random = Streams::new(5).named("dirty");
-        let mut dirty = DirtyOrder::new(30);
+        let mut dirty = DirtyOrder::default();
         let mut oracle = BTreeMap::<u32, LogPosition>::new();
         for step in 0..20_000 {
             let frame = u32::try_from(random.below(30)).unwrap();
@@ -133,11 +91,15 @@ mod tests {
             let at = position(40 + step - lag);
             match random.below(3) {
                 0 => {
-                    dirty.insert(frame, at);
-                    let known = oracle.entry(frame).or_insert(at);
-                    *known = at.min(*known);
+                    if let std::collections::btree_map::Entry::Vacant(clean) = oracle.entry(frame) {
+                        dirty.insert(frame, *clean.insert(at));
+                    }
                 }
-                1 => assert_eq!(dirty.remove(frame), oracle.remove(&frame).is_some()),
+                1 => {
+                    if let Some(position) = oracle.remove(&frame) {
+                        dirty.remove(frame, position);
+                    }
+                }
                 _ => {
                     let limit = random.below(8);
                     let mut out = Vec::new();
@@ -151,7 +113,6 @@ mod tests {
                 }
             }
             assert_eq!(dirty.oldest(), oracle.values().min().copied());
-            assert_eq!(dirty.position(frame), oracle.get(&frame).copied());
             assert_eq!(dirty.len(), oracle.len());
         }
     }

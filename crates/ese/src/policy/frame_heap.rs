@@ -22,9 +22,6 @@ use std::collections::BinaryHeap;
 /// Children of an entry: four entries of 16 bytes are a cache line.
 const ARITY: usize = 4;
 
-/// In `place`: the frame has no entry.
-const ABSENT: u32 = u32::MAX;
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Entry {
     key: u64,
@@ -40,45 +37,18 @@ pub(super) struct FrameHeap {
 }
 
 impl FrameHeap {
-    /// An empty heap for the frames below `frames`.
-    pub(super) fn new(frames: u32) -> Self {
-        assert!(
-            frames < ABSENT,
-            "{frames} frames leave no number for absence"
-        );
+    /// The frames below `frames`, all filed under `key`.
+    pub(super) fn new(frames: u32, key: u64) -> Self {
         Self {
-            entries: Vec::with_capacity(frames as usize),
-            place: vec![ABSENT; frames as usize],
+            entries: (0..frames).map(|frame| Entry { key, frame }).collect(),
+            place: (0..frames).collect(),
             frontier: BinaryHeap::new(),
         }
     }
 
-    /// Number of frames with an entry.
-    pub(super) fn len(&self) -> usize {
-        self.entries.len()
-    }
-
     /// The key a frame is filed under.
-    pub(super) fn key(&self, frame: u32) -> Option<u64> {
-        let at = self.place[frame as usize];
-        (at != ABSENT).then(|| self.entries[at as usize].key)
-    }
-
-    /// The smallest key and its frame.
-    pub(super) fn first(&self) -> Option<(u64, u32)> {
-        self.entries.first().map(|entry| (entry.key, entry.frame))
-    }
-
-    /// Adds a frame that has no entry.
-    pub(super) fn insert(&mut self, frame: u32, key: u64) {
-        assert!(
-            self.place[frame as usize] == ABSENT,
-            "frame {frame} twice in one heap"
-        );
-        let at = self.entries.len();
-        self.entries.push(Entry { key, frame });
-        self.place[frame as usize] = index(at);
-        self.rise(at);
+    pub(super) fn key(&self, frame: u32) -> u64 {
+        self.entries[self.place[frame as usize] as usize].key
     }
 
     /// Lowers a frame's key, or leaves it equal.
@@ -87,22 +57,6 @@ impl FrameHeap {
         assert!(key <= self.entries[at].key, "a key that grew in `lower`");
         self.entries[at].key = key;
         self.rise(at);
-    }
-
-    /// Removes a frame's entry; returns false if it had none.
-    pub(super) fn remove(&mut self, frame: u32) -> bool {
-        let at = std::mem::replace(&mut self.place[frame as usize], ABSENT);
-        if at == ABSENT {
-            return false;
-        }
-        let at = at as usize;
-        self.entries.swap_remove(at);
-        if let Some(moved) = self.entries.get(at) {
-            self.place[moved.frame as usize] = index(at);
-            self.sink(at);
-            self.rise(at);
-        }
-        true
     }
 
     /// Visits frames in ascending order of (true key, frame) until `visit` returns false.
@@ -175,7 +129,7 @@ impl FrameHeap {
 
 #[expect(
     clippy::cast_possible_truncation,
-    reason = "there are fewer entries than frames, and frames are u32"
+    reason = "there are as many entries as frames, and frames are u32"
 )]
 fn index(at: usize) -> u32 {
     at as u32
@@ -206,40 +160,25 @@ mod tests {
     #[test]
     fn walks_as_a_sorted_list_would() {
         let mut random = Streams::new(1).named("heap");
-        let mut heap = FrameHeap::new(FRAMES);
-        let mut oracle = BTreeMap::<u32, u64>::new();
+        let mut heap = FrameHeap::new(FRAMES, 99);
+        let mut oracle: BTreeMap<u32, u64> = (0..FRAMES).map(|frame| (frame, 99)).collect();
         for _ in 0..20_000 {
             #[expect(clippy::cast_possible_truncation, reason = "below FRAMES")]
             let frame = random.below(u64::from(FRAMES)) as u32;
-            match random.below(5) {
-                0 => assert_eq!(heap.remove(frame), oracle.remove(&frame).is_some()),
+            let key = oracle.get_mut(&frame).expect("every frame has one");
+            match random.below(3) {
+                // Only the true key grows; the heap does not know.
+                0 => *key += random.below(30),
                 1 => {
-                    // Only the true key grows; the heap does not know.
-                    if let Some(key) = oracle.get_mut(&frame) {
-                        *key += random.below(30);
-                    }
-                }
-                2 => {
-                    if let (Some(filed), Some(key)) = (heap.key(frame), oracle.get_mut(&frame)) {
-                        *key = random.below(filed + 1);
-                        heap.lower(frame, *key);
-                    }
-                }
-                3 => {
-                    if let std::collections::btree_map::Entry::Vacant(vacant) = oracle.entry(frame)
-                    {
-                        let key = *vacant.insert(random.below(100));
-                        heap.insert(frame, key);
-                    }
+                    *key = random.below(heap.key(frame) + 1);
+                    heap.lower(frame, *key);
                 }
                 _ => {
                     let mut sorted: Vec<_> = oracle.iter().map(|(f, k)| (*k, *f)).collect();
                     sorted.sort_unstable();
                     assert_eq!(ascending(&mut heap, &oracle), sorted);
-                    assert_eq!(heap.first(), sorted.first().copied());
                 }
             }
-            assert_eq!(heap.len(), oracle.len());
         }
     }
 }

@@ -20,8 +20,9 @@
 //! touch); O'Neil, O'Neil, Weikum, "The LRU-K page replacement algorithm", SIGMOD 1993, for the idea. ESE's index is
 //! approximate; ours is exact, with ties broken by frame number.
 //!
-//! A rank only grows while its page stays, so [`Replacement::touch`] changes one record of 32 bytes and leaves the order
-//! alone; [`Replacement::coldest`] corrects the entries it visits (see `frame_heap`).
+//! A rank only grows while its page stays, so [`Replacement::touch`] changes one [`Stamp`] and leaves the order alone;
+//! [`Replacement::coldest`] corrects the entries it visits (see `frame_heap`). The stamps are where the cache keeps the rest of
+//! each frame: an access to a page then touches one line of memory.
 
 use brunt_units::{Span, Time};
 
@@ -52,10 +53,9 @@ impl Default for LruK {
     }
 }
 
-/// One frame's page and its references. All four fields are used together, so they share half a cache line.
+/// The references of one frame's page.
 #[derive(Clone, Copy, Debug)]
-struct Stamp {
-    key: u64,
+pub struct Stamp {
     /// Start of the latest run.
     first: Time,
     /// Latest reference of that run.
@@ -69,7 +69,6 @@ struct Stamp {
 #[derive(Debug)]
 pub struct Replacement {
     parameters: LruK,
-    stamps: Vec<Stamp>,
     /// Every frame, filed under a current or former rank; vacant ones sink to the end when visited.
     order: FrameHeap,
     history: History,
@@ -78,30 +77,20 @@ pub struct Replacement {
 impl Replacement {
     /// The order of a cache of `frames` frames, all vacant.
     pub fn new(frames: u32, parameters: LruK) -> Self {
-        let mut order = FrameHeap::new(frames);
-        (0..frames).for_each(|frame| order.insert(frame, VACANT.0));
-        let nothing = Stamp {
-            key: 0,
-            first: Time::ZERO,
-            last: Time::ZERO,
-            rank: VACANT,
-        };
         Self {
             parameters,
-            stamps: vec![nothing; frames as usize],
-            order,
+            order: FrameHeap::new(frames, VACANT.0),
             history: History::new(parameters.history),
         }
     }
 
-    /// The page `key` enters the vacant `frame`. This counts as a reference.
+    /// The page `key` enters the vacant `frame`, whose stamp is given. This counts as a reference.
     ///
     /// Keys are permanent: a page has the same key each time it is admitted.
     ///
     /// # Panics
     /// When the frame is occupied.
-    pub fn admit(&mut self, frame: u32, key: u64, now: Time) {
-        let stamp = &mut self.stamps[frame as usize];
+    pub fn admit(&mut self, frame: u32, stamp: &mut Stamp, key: u64, now: Time) {
         assert!(stamp.rank == VACANT, "frame {frame} is occupied");
         let known = self.history.take(key);
         let known = known.filter(|past| past.rank + self.parameters.timeout >= now);
@@ -110,59 +99,56 @@ impl Replacement {
             rank: now,
         });
         *stamp = Stamp {
-            key,
             first,
             last: first,
             rank,
         };
         stamp.touch(self.parameters, now);
         let rank = stamp.rank.0;
-        if self.order.key(frame).is_some_and(|filed| rank < filed) {
+        if rank < self.order.key(frame) {
             self.order.lower(frame, rank);
         }
     }
 
-    /// The page in `frame` is referenced.
+    /// The page of a frame is referenced.
     ///
     /// # Panics
     /// When the frame is vacant.
-    pub fn touch(&mut self, frame: u32, now: Time) {
-        let stamp = &mut self.stamps[frame as usize];
-        assert!(stamp.rank != VACANT, "frame {frame} is vacant");
+    pub fn touch(&self, stamp: &mut Stamp, now: Time) {
+        assert!(stamp.rank != VACANT, "the frame is vacant");
         stamp.touch(self.parameters, now);
     }
 
-    /// The page in `frame` will be referenced soon: rank it as if used twice, so that it is not evicted first.
+    /// The page of a frame will be referenced soon: rank it as if used twice, so that it is not evicted first.
     ///
     /// # Panics
     /// When the frame is vacant.
-    pub fn promise(&mut self, frame: u32, now: Time) {
-        let stamp = &mut self.stamps[frame as usize];
-        assert!(stamp.rank != VACANT, "frame {frame} is vacant");
+    pub fn promise(&self, stamp: &mut Stamp, now: Time) {
+        assert!(stamp.rank != VACANT, "the frame is vacant");
         stamp.rank = stamp.rank.max(now + self.parameters.timeout);
     }
 
-    /// The page in `frame` is evicted and remembered.
+    /// The page `key` of a frame is evicted and remembered.
     ///
     /// # Panics
     /// When the frame is vacant.
-    pub fn evict(&mut self, frame: u32) {
-        let stamp = &mut self.stamps[frame as usize];
-        assert!(stamp.rank != VACANT, "frame {frame} is vacant");
+    pub fn evict(&mut self, stamp: &mut Stamp, key: u64) {
+        assert!(stamp.rank != VACANT, "the frame is vacant");
         let past = Past {
             first: stamp.first,
             rank: std::mem::replace(&mut stamp.rank, VACANT),
         };
-        self.history.remember(stamp.key, past);
+        self.history.remember(key, past);
     }
 
     /// Appends to `out` up to `want` occupied frames for which `eligible` is true, coldest first.
     ///
-    /// Frames are not removed from the order: those returned stay until [`Self::evict`], and those refused are checked
+    /// `stamp_of` has the stamps of all frames. Frames are not removed from the order: those returned stay until [`Self::evict`], and those refused are checked
     /// again next time.
     pub fn coldest(
         &mut self,
         want: usize,
+        stamp_of: impl Fn(u32) -> Stamp,
         eligible: &mut dyn FnMut(u32) -> bool,
         out: &mut Vec<u32>,
     ) {
@@ -170,9 +156,8 @@ impl Replacement {
         if want == 0 {
             return;
         }
-        let stamps = &self.stamps;
         self.order.walk(
-            |frame, _| stamps[frame as usize].rank.0,
+            |frame, _| stamp_of(frame).rank.0,
             |frame, rank| {
                 if rank == VACANT.0 {
                     return false;
@@ -187,6 +172,13 @@ impl Replacement {
 }
 
 impl Stamp {
+    /// The stamp of a vacant frame.
+    pub const VACANT: Self = Self {
+        first: Time::ZERO,
+        last: Time::ZERO,
+        rank: VACANT,
+    };
+
     fn touch(&mut self, parameters: LruK, now: Time) {
         if now <= self.last {
             return;
@@ -206,6 +198,52 @@ mod tests {
     use brunt_world::random::{Stream, Streams};
 
     use super::*;
+
+    /// Frames with nothing but their stamps.
+    struct Frames {
+        replacement: Replacement,
+        frames: Vec<(u64, Stamp)>,
+    }
+
+    impl Frames {
+        fn new(frames: u32, parameters: LruK) -> Self {
+            Self {
+                replacement: Replacement::new(frames, parameters),
+                frames: vec![(0, Stamp::VACANT); frames as usize],
+            }
+        }
+
+        fn admit(&mut self, frame: u32, key: u64, now: Time) {
+            let (held, stamp) = &mut self.frames[frame as usize];
+            *held = key;
+            self.replacement.admit(frame, stamp, key, now);
+        }
+
+        fn touch(&mut self, frame: u32, now: Time) {
+            self.replacement
+                .touch(&mut self.frames[frame as usize].1, now);
+        }
+
+        fn promise(&mut self, frame: u32, now: Time) {
+            self.replacement
+                .promise(&mut self.frames[frame as usize].1, now);
+        }
+
+        fn evict(&mut self, frame: u32) {
+            let (key, stamp) = &mut self.frames[frame as usize];
+            self.replacement.evict(stamp, *key);
+        }
+
+        fn coldest(
+            &mut self,
+            want: usize,
+            eligible: &mut dyn FnMut(u32) -> bool,
+            out: &mut Vec<u32>,
+        ) {
+            let stamp_of = |frame: u32| self.frames[frame as usize].1;
+            self.replacement.coldest(want, stamp_of, eligible, out);
+        }
+    }
 
     /// Keeps every run of every page and sorts on each request.
     struct Oracle {
@@ -271,7 +309,7 @@ mod tests {
 
     fn agree(seed: u64, frames: u32, pages: u64, parameters: LruK) {
         let mut random = Streams::new(seed).named("replacement");
-        let mut fast = Replacement::new(frames, parameters);
+        let mut fast = Frames::new(frames, parameters);
         let mut slow = Oracle {
             parameters,
             resident: BTreeMap::new(),
@@ -334,7 +372,7 @@ mod tests {
 
     #[test]
     fn what_was_read_ahead_stays_until_it_is_used() {
-        let mut cache = Replacement::new(4, LruK::default());
+        let mut cache = Frames::new(4, LruK::default());
         for frame in 0..3 {
             cache.admit(frame, u64::from(frame), second(1));
             cache.touch(frame, second(2));
@@ -357,7 +395,7 @@ mod tests {
 
     #[test]
     fn a_scan_does_not_push_out_what_is_used_twice() {
-        let mut cache = Replacement::new(100, LruK::default());
+        let mut cache = Frames::new(100, LruK::default());
         for frame in 0..50 {
             cache.admit(frame, u64::from(frame), second(1));
             cache.touch(frame, second(2));
@@ -372,7 +410,7 @@ mod tests {
 
     #[test]
     fn references_of_one_operation_count_once() {
-        let mut cache = Replacement::new(2, LruK::default());
+        let mut cache = Frames::new(2, LruK::default());
         let at = |millis: u64| Time::ZERO + Span::millis(millis);
         cache.admit(0, 10, at(1_000));
         (1..=127).for_each(|later| cache.touch(0, at(1_000 + later)));
@@ -390,7 +428,7 @@ mod tests {
     #[test]
     fn a_page_that_comes_back_soon_counts_as_used_twice() {
         for (back, order) in [(50, [1, 0]), (150, [0, 1])] {
-            let mut cache = Replacement::new(2, LruK::default());
+            let mut cache = Frames::new(2, LruK::default());
             cache.admit(0, 10, second(1));
             cache.evict(0);
             cache.admit(0, 10, second(back));
