@@ -6,7 +6,11 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
+import threading
+import time
 from pathlib import Path
+from typing import NamedTuple
 
 HOME = Path(__file__).resolve().parents[2]
 # Nothing measured here takes this long unless it hangs.
@@ -42,6 +46,36 @@ def run(command, accept=(0,)):
     if done.returncode not in accept:
         raise Failed(f"{shown(command)}: exit code {done.returncode}\n{done.stderr.strip()}")
     return done.stdout
+
+
+class Cost(NamedTuple):
+    """What a program used."""
+
+    wall_s: float
+    cpu_s: float
+    peak_mib: float
+
+
+def run_measured(command, accept=(0,)):
+    """Runs a command and returns its stdout and its cost."""
+    command = [str(word) for word in command]
+    began = time.monotonic()
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
+        process = subprocess.Popen(command, cwd=HOME, stdout=out, stderr=errors)
+        timer = threading.Timer(TIMEOUT_SECONDS, process.kill)
+        timer.start()
+        _, status, used = os.wait4(process.pid, 0)
+        timer.cancel()
+        wall = time.monotonic() - began
+        # The process has been waited for here, not by its object.
+        process.returncode = os.waitstatus_to_exitcode(status)
+        out.seek(0)
+        errors.seek(0)
+        if process.returncode not in accept:
+            told = errors.read().decode(errors="replace").strip()
+            raise Failed(f"{shown(command)}: exit code {process.returncode}\n{told}")
+        cost = Cost(wall, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
+        return out.read().decode(), cost
 
 
 def run_json(command, accept=(0,)):
