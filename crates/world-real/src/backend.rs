@@ -113,6 +113,44 @@ pub struct Backend {
     pub trims_ignored: u64,
 }
 
+impl Backend {
+    /// What two worlds of one process have together: the lesser of the ways to the kernel, and the sums.
+    #[must_use]
+    pub fn and(mut self, other: Self) -> Self {
+        if rank(other.kind) > rank(self.kind) {
+            (self.kind, self.task_run) = (other.kind, other.task_run);
+        }
+        for reason in other.refused {
+            if !self.refused.contains(&reason) {
+                self.refused.push(reason);
+            }
+        }
+        for (folder, (files, why)) in other.buffered_files {
+            let entry = self.buffered_files.entry(folder).or_default();
+            *entry = (entry.0 + files, why);
+        }
+        Self {
+            huge_page_bytes: self.huge_page_bytes.max(other.huge_page_bytes),
+            slabs: self.slabs + other.slabs,
+            slabs_registered: self.slabs_registered + other.slabs_registered,
+            direct_files: self.direct_files + other.direct_files,
+            direct_alignment: self.direct_alignment.max(other.direct_alignment),
+            allocations_unreserved: self.allocations_unreserved + other.allocations_unreserved,
+            trims_ignored: self.trims_ignored + other.trims_ignored,
+            ..self
+        }
+    }
+}
+
+/// The best way to the kernel comes first.
+fn rank(kind: Kind) -> u8 {
+    match kind {
+        Kind::Registered => 0,
+        Kind::Unregistered => 1,
+        Kind::Threads => 2,
+    }
+}
+
 /// The record while it grows. Clones share it.
 #[derive(Clone, Default)]
 pub(crate) struct Record(Rc<RefCell<Backend>>);
@@ -153,6 +191,21 @@ mod tests {
         assert_eq!("auto".parse(), Ok(Choice::Best));
         assert_eq!("threads".parse(), Ok(Choice::Only(Kind::Threads)));
         assert!("uring".parse::<Choice>().is_err());
+    }
+
+    #[test]
+    fn worlds_of_one_process_are_as_good_as_the_worst_of_them() {
+        let of = |kind, files| Backend {
+            kind,
+            refused: vec!["locked memory".to_owned()],
+            direct_files: files,
+            buffered_files: BTreeMap::from([(PathBuf::from("/b"), (1, "tmpfs".to_owned()))]),
+            ..Backend::default()
+        };
+        let both = of(Kind::Registered, 2).and(of(Kind::Unregistered, 3));
+        assert_eq!((both.kind, both.direct_files), (Kind::Unregistered, 5));
+        assert_eq!(both.refused, ["locked memory"]);
+        assert_eq!(both.buffered_files[&PathBuf::from("/b")].0, 2);
     }
 
     #[test]

@@ -16,18 +16,34 @@ use rustix::time::{ClockId, clock_gettime};
 /// page, that take a few microseconds each, some up to thirty.
 pub const YIELD_AFTER: Span = Span::micros(20);
 
+/// The point in time from which a clock counts. Clocks of several worlds that count from the same one show the same time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClockZero(u64);
+
+impl ClockZero {
+    /// Now.
+    pub fn now() -> Self {
+        Self(monotonic_nanos())
+    }
+
+    /// What a clock shows now that counts from there.
+    pub fn elapsed(self) -> Time {
+        Time(monotonic_nanos() - self.0)
+    }
+}
+
 /// The system's monotonic clock.
 pub struct OsClock {
-    zero: u64,
+    zero: ClockZero,
     tasks: Tasks,
     poll_began: Cell<Time>,
 }
 
 impl OsClock {
-    /// A clock at zero, for tasks of `tasks`.
-    pub(crate) fn new(tasks: &Tasks) -> Self {
+    /// A clock that counts from `zero`, for tasks of `tasks`.
+    pub(crate) fn new(tasks: &Tasks, zero: ClockZero) -> Self {
         Self {
-            zero: monotonic_nanos(),
+            zero,
             tasks: tasks.clone(),
             poll_began: Cell::new(Time::ZERO),
         }
@@ -48,7 +64,7 @@ impl OsClock {
 
 impl Clock for OsClock {
     fn now(&self) -> Time {
-        Time(monotonic_nanos() - self.zero)
+        self.zero.elapsed()
     }
 
     fn spend(&self, _cpu: Span) -> Spend {
@@ -71,8 +87,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn clocks_with_the_same_zero_show_the_same_time() {
+        let zero = ClockZero::now();
+        let [one, other] = [(); 2].map(|()| OsClock::new(&Tasks::default(), zero));
+        let (before, between, after) = (one.now(), other.now(), one.now());
+        assert!(before <= between && between <= after);
+    }
+
+    #[test]
     fn a_long_poll_yields_and_a_short_one_does_not() {
-        let clock = OsClock::new(&Tasks::default());
+        let clock = OsClock::new(&Tasks::default(), ClockZero::now());
         clock.begin_poll();
         let began = clock.now();
         while clock.now().since(began) <= YIELD_AFTER {

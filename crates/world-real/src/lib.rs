@@ -40,7 +40,7 @@ mod watches;
 mod world;
 
 pub use backend::{Access, Backend, Choice, ChoiceError, Kind, TaskRun};
-pub use clock::{OsClock, YIELD_AFTER};
+pub use clock::{ClockZero, OsClock, YIELD_AFTER};
 pub use lock::{FolderLock, LOCK_FILE, LockError};
 pub use reactor::RealReactor;
 pub use roots::Roots;

@@ -11,7 +11,7 @@ use brunt_world::{
 
 use crate::backend::{Backend, Choice, Kind, Record};
 use crate::bell::Bell;
-use crate::clock::OsClock;
+use crate::clock::{ClockZero, OsClock};
 use crate::disk::RealDisk;
 use crate::facts;
 use crate::flights::Flights;
@@ -41,10 +41,12 @@ pub struct Options {
     pub seed: u64,
     /// The folders in which files are created: no link below them is followed.
     pub roots: Roots,
+    /// When its clock was at zero.
+    pub zero: ClockZero,
 }
 
 impl Default for Options {
-    /// The best backend, direct I/O, 64 threads, slabs of [`SLAB_BYTES`], seed 0.
+    /// The best backend, direct I/O, 64 threads, slabs of [`SLAB_BYTES`], seed 0, a clock that counts from now.
     ///
     /// 64 threads: a page read for each of 32 sessions, plus the writes that cache and log have in flight.
     fn default() -> Self {
@@ -55,6 +57,7 @@ impl Default for Options {
             slab_bytes: SLAB_BYTES,
             seed: 0,
             roots: Roots::default(),
+            zero: ClockZero::now(),
         }
     }
 }
@@ -119,7 +122,7 @@ impl RealWorld {
         let tasks = Tasks::default();
         let tickets = Tickets::new(&tasks);
         let bell = Arc::new(Bell::new().map_err(io::Error::from)?);
-        let clock = Rc::new(OsClock::new(&tasks));
+        let clock = Rc::new(OsClock::new(&tasks, options.zero));
         let helper = Helper::start(&bell)?;
         let record = Record::default();
         let ring = choose(options, &bell, &record)?;
