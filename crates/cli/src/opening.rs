@@ -24,6 +24,7 @@ pub fn opening(scenario: &Scenario, backend: &str) -> String {
         ));
         label = "";
     }
+    lines.extend(shards(scenario));
     lines.push(format!("{:14}{}", "seed", scenario.test.seed));
     lines.extend(faults(scenario));
     lines.join("\n")
@@ -48,6 +49,19 @@ pub(crate) fn labelled(label: &str, lines: impl IntoIterator<Item = String>) -> 
         format!("{label:14}{line}")
     });
     labelled.collect()
+}
+
+/// How the work is divided, if it is.
+fn shards(scenario: &Scenario) -> Option<String> {
+    let shards = scenario.shards.value;
+    let each = scenario.instances.len().div_euclid(shards as usize) as u64;
+    let instances = counted(each, "instance");
+    (shards > 1).then(|| {
+        format!(
+            "{:14}{shards}, each with {instances} on a core of its own",
+            "shards"
+        )
+    })
 }
 
 /// The injected faults: such a run must not be taken for a test of the storage.

@@ -10,7 +10,7 @@ use brunt_units::Span;
 use crate::log::FlushReason;
 
 /// The I/O of one database.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct DatabaseMeters {
     /// Pages read for operations; a coalesced read counts once.
     pub reads: Meter,
@@ -40,7 +40,7 @@ pub struct DatabaseMeters {
 }
 
 /// The I/O of one log stream.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct LogMeters {
     /// Flushes of the log buffer, each until it is durable. This is the log write latency.
     pub writes: Meter,
@@ -63,7 +63,7 @@ pub struct LogMeters {
 }
 
 /// All counters of an engine.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Meters {
     /// By number of the database in the cache.
     pub databases: Vec<DatabaseMeters>,

@@ -9,6 +9,8 @@ use brunt_scenario::Scenario;
 
 /// Streams, rings, signals, the run folder, the machine's counters, and files that are open for a moment.
 const FIXED: u64 = 32;
+/// A ring, a bell, and files that are open for a moment.
+const PER_SHARD: u64 = 16;
 /// Its folder and lock, checkpoint, log files in use and being formatted.
 const PER_INSTANCE: u64 = 8;
 /// Its folder and lock, itself, its flush map.
@@ -31,7 +33,8 @@ pub struct TooFew {
 pub fn provide(scenario: &Scenario) -> Result<(), TooFew> {
     let instances = scenario.instances.len() as u64;
     let databases = scenario.databases().count() as u64;
-    at_least(FIXED + PER_INSTANCE * instances + PER_DATABASE * databases)
+    let shards = u64::from(scenario.shards.value);
+    at_least(FIXED + PER_SHARD * (shards - 1) + PER_INSTANCE * instances + PER_DATABASE * databases)
 }
 
 fn at_least(wanted: u64) -> Result<(), TooFew> {

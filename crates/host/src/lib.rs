@@ -12,6 +12,7 @@
 //! * [`folders`]: made where the scenario allows it, and locked.
 //! * [`plan`]: from the scenario to what is tested here and now.
 //! * [`surroundings`]: the machine, and the devices beneath the databases.
+//! * [`shards`]: the threads of a test that is shared among several.
 //! * [`recorder`]: the tables of the run folder, written by a thread of its own; `machine` is what it sees of the machine.
 //! * [`test_log`]: the words of the test log.
 //! * [`interrupted`]: a run that was interrupted, to be carried on.
@@ -28,6 +29,7 @@ mod machine;
 pub mod plan;
 pub mod preflight;
 pub mod recorder;
+pub mod shards;
 pub mod surroundings;
 pub mod test_log;
 pub mod witness;

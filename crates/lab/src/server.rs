@@ -197,6 +197,8 @@ fn plan_of(scenario: &ModelledScenario, number: usize) -> Plan {
     let copy_to = plan.copy_to.as_deref().map(path);
     Plan {
         instances: instances.collect(),
+        // A modelled server has no cores to divide.
+        shards: 1,
         twin: scenario.twin,
         copy_to,
         run: run_of(plan.seed, number),

@@ -14,6 +14,7 @@
 //! | [`load`] | sessions, the pace they keep, log shipping |
 //! | [`truth`] | what the databases must hold, and whether they do: records, oracle, survey, verification |
 //! | `server` | the engine of one server, real or modelled |
+//! | [`shards`] | parts of one test on threads of their own, joined |
 //! | [`rules`] | rules and verdict |
 //! | [`result`] | the result in its written form |
 //!
@@ -36,4 +37,5 @@ pub mod result;
 pub mod rules;
 pub mod sampling;
 pub mod server;
+pub mod shards;
 pub mod truth;

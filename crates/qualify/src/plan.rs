@@ -82,6 +82,8 @@ pub struct Plan {
     pub twin: TwinPlan,
     /// The cache of the storage itself, if the scenario states it.
     pub array_cache: Option<ByteSize>,
+    /// Threads that share the work; each has as many whole log streams as the others.
+    pub shards: u32,
     /// The log streams, at least one.
     pub instances: Vec<InstancePlan>,
     /// Injected faults, active once the databases are open; a test with faults never qualifies.
@@ -344,6 +346,7 @@ impl Plan {
             limits: Limits::of(profile, TestKind::Performance),
             twin: TwinPlan::default(),
             array_cache: None,
+            shards: 1,
             instances,
             faults: Vec::new(),
             carried: None,

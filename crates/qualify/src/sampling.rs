@@ -149,6 +149,11 @@ impl Sampler {
         }
     }
 
+    /// When the collection began.
+    pub(crate) fn begin(&self) -> Time {
+        self.begin
+    }
+
     /// When the running interval must be closed.
     pub fn due(&self) -> Time {
         self.series.due()

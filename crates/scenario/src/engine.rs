@@ -1,14 +1,17 @@
-//! `[engine]`: how I/O reaches the kernel.
+//! `[engine]`: how I/O reaches the kernel, and how many threads share the work.
 
 use std::fmt::{self, Write};
 
+use brunt_qualify::kinds::Work;
+use brunt_report::counted;
 use brunt_world_real::{Choice, Kind};
 
 use super::format::word;
-use super::place::Refusal;
+use super::model::Scenario;
+use super::place::{Placed, Refusal};
 use super::section::{self, Section};
 
-const KEYS: [&str; 1] = ["backend"];
+const KEYS: [&str; 2] = ["backend", "shards"];
 
 /// Words for ways to the kernel; the first is the default.
 const BACKENDS: [(&str, Choice); 4] = [
@@ -18,16 +21,63 @@ const BACKENDS: [(&str, Choice); 4] = [
     ("threads", Choice::Only(Kind::Threads)),
 ];
 
-/// Reads `[engine]`.
-pub(super) fn read(top: &mut Section) -> Result<Choice, Refusal> {
+/// Each takes a core; more than this are a slip.
+const SHARDS_MAX: u64 = 64;
+
+/// Reads `[engine]`: backend and shards.
+pub(super) fn read(top: &mut Section) -> Result<(Choice, Placed<u32>), Refusal> {
     let mut section = top.section("engine", &KEYS)?;
     let backend = section.read_or("backend", BACKENDS[0].1, |node| {
         section::choice(node, &BACKENDS)
     })?;
-    Ok(backend.value)
+    let shards = section.read_or("shards", 1, |node| {
+        let shards = section::integer(node, 1..=SHARDS_MAX)?;
+        Ok(u32::try_from(shards).expect("in range"))
+    })?;
+    Ok((backend.value, shards))
 }
 
 /// Writes `[engine]`.
-pub(super) fn write(backend: Choice, out: &mut String) -> fmt::Result {
-    writeln!(out, "\n[engine]\nbackend = {}", word(&BACKENDS, backend))
+pub(super) fn write(backend: Choice, shards: u32, out: &mut String) -> fmt::Result {
+    let backend = word(&BACKENDS, backend);
+    writeln!(out, "\n[engine]\nbackend = {backend}\nshards = {shards}")
+}
+
+/// Refuses shards that cannot share the work of `scenario` evenly.
+pub(super) fn check_shards(scenario: &Scenario) -> Result<(), Refusal> {
+    let Placed {
+        value: shards,
+        place,
+    } = &scenario.shards;
+    let instances = scenario.instances.len() as u64;
+    if *shards == 1 {
+        return Ok(());
+    }
+    let (what, way_out) = if scenario.test.kind.work() != Work::Load {
+        let kind = scenario.test.kind.word();
+        (format!("a {kind} test has one shard"), "shards = 1".into())
+    } else if scenario.tune().is_some() {
+        let what = "sessions are looked for in one shard";
+        let way_out = "shards = 1, or state sessions and target instead of looking for them";
+        (what.to_owned(), way_out.into())
+    } else if !instances.is_multiple_of(u64::from(*shards)) {
+        let even = (1..=SHARDS_MAX.min(instances)).filter(|count| instances.is_multiple_of(*count));
+        let even: Vec<String> = even.map(|count| count.to_string()).collect();
+        let what = format!(
+            "a shard has whole instances, and each as many as the others, but there {} {}",
+            if instances == 1 { "is" } else { "are" },
+            counted(instances, "instance")
+        );
+        (what, format!("possible here: {}", even.join(", ")))
+    } else if scenario.pool() < *shards {
+        let what = format!(
+            "every shard needs a session, but there {} {}",
+            if scenario.pool() == 1 { "is" } else { "are" },
+            counted(scenario.pool().into(), "session")
+        );
+        (what, "more sessions, or fewer shards".into())
+    } else {
+        return Ok(());
+    };
+    Err(place.refuse(what).hint(way_out))
 }

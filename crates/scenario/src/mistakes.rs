@@ -30,7 +30,8 @@ pub struct Checked<T> {
 const READS_MAX: usize = 200;
 
 /// Sections that are compared with other sections.
-const COMPARED: [&str; 8] = [
+const COMPARED: [&str; 9] = [
+    "engine",
     "mailboxes",
     "throughput",
     "instance",

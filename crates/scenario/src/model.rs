@@ -49,6 +49,8 @@ pub struct Scenario {
     pub array_cache: Option<ByteSize>,
     /// How I/O is to reach the kernel.
     pub backend: Choice,
+    /// Threads that share the instances in tests on real storage, at least one.
+    pub shards: Placed<u32>,
     /// The log streams and their databases, at least one.
     pub instances: Vec<InstancePlan>,
     /// What is to go wrong on purpose.
@@ -79,7 +81,7 @@ impl Scenario {
         let mailboxes = Mailboxes::read(&mut top, &mut test)?;
         let shares = Shares::read(&mut top, mailboxes.as_ref(), &test)?;
         let array_cache = storage::read(&mut top)?;
-        let backend = engine::read(&mut top)?;
+        let (backend, shards) = engine::read(&mut top)?;
         let share = shares.as_ref();
         let mut scenario = Self {
             name,
@@ -94,11 +96,13 @@ impl Scenario {
             throughput_percent: share.map(|shares| percent_of(shares.throughput.value)),
             array_cache,
             backend,
+            shards,
             instances: Vec::new(),
             faults: Vec::new(),
         };
         let has_capacity = shares.is_some_and(|shares| shares.has_capacity);
         scenario.read_instances(nodes, folder, has_capacity)?;
+        engine::check_shards(&scenario)?;
         let page = scenario.profile.engine.page;
         scenario.faults = read_faults(faults, &scenario.instances, page)?;
         Ok(scenario)
@@ -128,7 +132,7 @@ impl Scenario {
         limits::write(&self.limits, out)?;
         records::write(&self.profile.load.shape, out)?;
         storage::write(self.array_cache, out)?;
-        engine::write(self.backend, out)?;
+        engine::write(self.backend, self.shards.value, out)?;
         instances::write(&self.instances, out)?;
         write_faults(&self.faults, out)
     }
@@ -150,6 +154,7 @@ impl Scenario {
             load: self.profile.load,
             limits: self.limits,
             array_cache: self.array_cache,
+            shards: self.shards.value,
             faults: self.faults.clone(),
             ..Plan::new(self.profile.version, instances)
         })

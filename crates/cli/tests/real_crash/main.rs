@@ -8,6 +8,8 @@
 //!    files  ---> opened here: recovery ---> every record read ---> compared with what was before and with the journal
 //! ```
 //!
+//! Every other process works in two shards.
+//!
 //! A killed process leaves the caches of kernel and device full, so this does not try the storage: it tries that the program hands
 //! everything to the kernel before it acknowledges, and recovers what it finds. What must be durable is tried in
 //! `crates/testkit/tests/testkit/real_world.rs`.
@@ -53,8 +55,10 @@ fn brunt(folder: &Path, scenario: &str, arguments: &[&str]) -> Command {
 }
 
 /// Lets sessions work for a while, kills the program, and returns what it has told.
-fn live_and_die(folder: &Path, seed: u64, draw: &mut Stream) -> String {
-    let mut child: Child = brunt(folder, "crash.toml", &["--seed", &seed.to_string()])
+fn live_and_die(folder: &Path, shards: u64, draw: &mut Stream) -> String {
+    let seed = draw.below(1 << 40).to_string();
+    let shards = format!("--set=engine.shards={shards}");
+    let mut child: Child = brunt(folder, "crash.toml", &["--seed", &seed, &shards])
         .env("BRUNT_WITNESS", "/dev/stdout")
         .stdout(Stdio::piped())
         .spawn()
@@ -102,7 +106,8 @@ fn what_was_acknowledged_survives_a_kill() {
     let mut tally = Tally::default();
     let mut real = RealWorld::new(&Options::default()).unwrap();
     for crash in 0..crashes {
-        let told = live_and_die(home.path(), draw.below(1 << 40), &mut draw);
+        // One shard and two in turn.
+        let told = live_and_die(home.path(), 1 + crash.rem_euclid(2), &mut draw);
         for _ in 0..draw.below(3) {
             die_in_recovery(home.path(), &mut draw);
             tally.killed_again += 1;

@@ -15,6 +15,7 @@ use crate::progress::{News, SoFar};
 use crate::result::so_far;
 use crate::sampling::Sampler;
 use crate::server::{Server, Table};
+use crate::shards::joined::Sampled;
 
 /// What is watched between samples.
 struct Watch {
@@ -42,7 +43,9 @@ impl Director<'_> {
             self.tend(load);
         }
         self.foresee_growth(load)?;
-        let now = self.now();
+        let Some(now) = self.begin_with_shards(load).await else {
+            return Ok(());
+        };
         let length = plan.to_collect();
         let end = now + length;
         let page = plan.engine.page.bytes_u64();
@@ -71,6 +74,19 @@ impl Director<'_> {
                     load.sessions.count_unfinished();
                 }
                 let operations = load.sessions.take_latencies();
+                if let Some(shard) = self.shard {
+                    shard.sampled(Sampled {
+                        begin: sampler.begin(),
+                        at: now,
+                        is_last: over,
+                        meters: board.with(|meters| meters.clone()),
+                        operations: operations.clone(),
+                        cache_bytes: resident(),
+                        log: load.sessions.log(),
+                        hung: self.recorder.hung(),
+                        delays: punctuality.so_far(),
+                    });
+                }
                 let recorded = sampler.close(now, board, &operations, resident());
                 self.listener.recorded(&recorded);
             }
@@ -90,6 +106,23 @@ impl Director<'_> {
         run.collection_ended = Some(sampler.closed_at());
         run.collected = Some(sampler.collected());
         Ok(())
+    }
+
+    /// When the collection begins: now, or when all shards are warm. `None` when the test is over before.
+    async fn begin_with_shards<T: Table>(&self, load: &mut Load<T>) -> Option<Time> {
+        let Some(shard) = self.shard else {
+            return Some(self.now());
+        };
+        shard.arrive_warm(self.now());
+        while !self.is_over(load) {
+            if let Some(begin) = shard.begin() {
+                self.world.sleep_until(begin).await;
+                return Some(begin);
+            }
+            self.world.sleep(TICK).await;
+            self.tend(load);
+        }
+        None
     }
 
     /// What the rules say of the samples so far.

@@ -34,6 +34,7 @@ use crate::plan::Plan;
 use crate::progress::{Listener, News, Stop};
 use crate::rules::{Ending, RecordsVerified};
 use crate::server::{Server, Table};
+use crate::shards::{Border, Part, Shard};
 use crate::truth::integrity;
 use crate::truth::oracle::Oracle;
 use crate::truth::survey::survey;
@@ -59,10 +60,31 @@ pub async fn run(
     listener: &dyn Listener,
     stop: &Stop,
 ) -> Result<TestRun, RunError> {
-    direct(world, plan, listener, stop, async |director| {
+    direct(world, plan, listener, stop, None, async |director| {
         director.run().await
     })
     .await
+}
+
+/// Runs the `plan` of `shard` in `world`, whose clock is that of all shards. What is left of it is to be joined with the others.
+///
+/// # Errors
+/// [`RunError`] when no test was possible; the other shards are then stopped.
+pub async fn run_shard(
+    world: &World,
+    plan: &Plan,
+    shard: &Shard,
+    stop: &Stop,
+) -> Result<Part, RunError> {
+    let stop = &shard.or_failed(stop);
+    let run = direct(world, plan, shard, stop, Some(shard), async |director| {
+        director.run().await
+    })
+    .await;
+    if run.is_err() {
+        shard.fail();
+    }
+    run.map(Part::from)
 }
 
 /// Runs `work` with a director over `world`; its faults and a recorder of I/O in flight are in between.
@@ -71,6 +93,7 @@ pub(crate) async fn direct(
     plan: &Plan,
     listener: &dyn Listener,
     stop: &Stop,
+    shard: Option<&Shard>,
     work: impl AsyncFnOnce(&Director<'_>) -> Result<TestRun, RunError>,
 ) -> Result<TestRun, RunError> {
     let (world, injection) = Injection::before(world, plan);
@@ -82,6 +105,7 @@ pub(crate) async fn direct(
         plan,
         listener,
         stop,
+        shard,
     };
     work(&director).await
 }
@@ -94,6 +118,8 @@ pub(crate) struct Director<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) listener: &'a dyn Listener,
     pub(crate) stop: &'a Stop,
+    /// The way to the other shards, if there are others.
+    pub(crate) shard: Option<&'a Shard>,
 }
 
 /// An I/O hangs, and the pending work depends on it.
@@ -106,6 +132,7 @@ impl Director<'_> {
         let opened = self.unless_hung(self.open()).await;
         let (server, populations) = opened.map_err(|GaveUp| RunError::Hung(self.hung()))??;
         let mut run = TestRun::new(self.plan, started, &server);
+        self.meet(Border::Ready).await;
         self.wait_for_start().await;
         if let Some(note) = self.injection.release() {
             self.note(note);
@@ -136,6 +163,9 @@ impl Director<'_> {
             return Err(RunError::NothingToCarryOn(path.to_owned()));
         }
         self.tell(places::news(plan, &decisions));
+        if !self.meet(Border::Decided).await {
+            return Err(RunError::Stopped);
+        }
         self.put_in_order(&decisions).await?;
         creation::create(world, plan, &decisions, self.listener, self.stop).await?;
         if self.stop.is_asked() {
@@ -187,6 +217,16 @@ impl Director<'_> {
         Ok(())
     }
 
+    /// Waits until all shards have come to `border`. Returns `false` if it is stopped meanwhile.
+    async fn meet(&self, border: Border) -> bool {
+        let Some(shard) = self.shard else { return true };
+        shard.arrive(border);
+        while !shard.are_all_at(border) && !self.stop.is_asked() {
+            self.world.sleep(TICK).await;
+        }
+        !self.stop.is_asked()
+    }
+
     /// Waits for the common start of several hosts.
     pub(crate) async fn wait_for_start(&self) {
         let Some(at) = self.plan.start_at else { return };
@@ -225,6 +265,9 @@ impl Director<'_> {
         }
         if refused.is_none() && !self.is_over(&load) {
             refused = self.collect(run, server, &mut load).await.err();
+        }
+        if !run.is_collected(self.plan) {
+            self.shard.iter().for_each(|shard| shard.give_up());
         }
         let closed = self.shut_down(&load, server).await;
         run.last = server.file_sizes();
@@ -358,7 +401,8 @@ impl Director<'_> {
     }
 
     pub(crate) fn is_over<T: Table>(&self, load: &Load<T>) -> bool {
-        self.stop.is_asked() || load.is_over()
+        let gives_up = |shard: &Shard| shard.has_given_up();
+        self.stop.is_asked() || load.is_over() || self.shard.is_some_and(gives_up)
     }
 
     /// Regular care for running sessions: their pace and the growth of databases.

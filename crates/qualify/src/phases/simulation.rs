@@ -48,7 +48,7 @@ pub async fn simulate(
     stop: &Stop,
     assume: impl FnOnce(),
 ) -> Result<TestRun, RunError> {
-    direct(world, plan, listener, stop, async |director| {
+    direct(world, plan, listener, stop, None, async |director| {
         director.simulate(assume).await
     })
     .await

@@ -172,13 +172,17 @@ impl TestRun {
         self.tuning.as_ref().is_some_and(|t| t.is_contradictory)
     }
 
+    /// Whether the collection ran for its full length.
+    pub(crate) fn is_collected(&self, plan: &Plan) -> bool {
+        let collected = self.collected.as_ref();
+        collected.is_some_and(|collected| collected.length >= plan.to_collect())
+    }
+
     /// The ending of a test with errors: complete if it ran for its full length.
     pub(crate) fn broken_by_errors(&self, plan: &Plan) -> Ending {
-        let collected = self.collected.as_ref();
-        match (&self.log.first_error, collected) {
-            (_, Some(collected)) if collected.length >= plan.to_collect() => Ending::Complete,
-            (Some(error), _) => Ending::Broken(error.to_string()),
-            (None, _) => Ending::Complete,
+        match &self.log.first_error {
+            Some(error) if !self.is_collected(plan) => Ending::Broken(error.to_string()),
+            _ => Ending::Complete,
         }
     }
 

@@ -120,7 +120,8 @@ impl Assembly<'_> {
         };
         Tester {
             delay_p99: self.run.delays.percentile(Percentile::P99),
-            busy_percent: mean(host_counters::OWN_PROCESSOR),
+            busy_percent: mean(host_counters::OWN_PROCESSOR)
+                .map(|percent| percent / f64::from(self.plan.shards)),
             host_percent: mean(host_counters::PROCESSOR),
             steal_percent: mean(host_counters::STEAL),
             throttled_percent: mean(host_counters::THROTTLED),

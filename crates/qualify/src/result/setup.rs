@@ -60,6 +60,7 @@ impl Assembly<'_> {
             replace_percent: mix.percent(Kind::Replace),
             read_percent: mix.percent(Kind::Read),
             lazy_commit_percent: mix.lazy_percent(),
+            shards: plan.shards,
             background_maintenance: engine.background_maintenance,
             copies: plan.copies,
             circular_logging: engine.circular != Circular::Off,

@@ -164,8 +164,8 @@ fn host(tester: &Tester) -> Option<String> {
     };
     if let Some(percent) = over(RuleId::TesterProcessor) {
         return Some(format!(
-            "brunt used {percent:.0} % of the one core that it runs on: brunt was the limit, not the storage. Split the \
-             databases over several runs at the same time."
+            "brunt used {percent:.0} % of each core that it runs on: brunt was the limit, not the storage. Raise \
+             `shards` in [engine] to use more cores."
         ));
     }
     let busy = |tester: &Tester| {
@@ -272,7 +272,7 @@ mod tests {
             (|e| e.stalls_per_s = Some(35.0), Limiting::Cache,
              "Operations waited 35.0 times a second for a free page: the cache was the limit".to_owned()),
             (|e| e.tester.busy_percent = Some(97.0), Limiting::Host,
-             "brunt used 97 % of the one core that it runs on: brunt was the limit, not the storage.".to_owned()),
+             "brunt used 97 % of each core that it runs on: brunt was the limit, not the storage. Raise `shards`".to_owned()),
             (|e| e.tester.steal_percent = Some(12.0), Limiting::Host,
              "Other virtual machines took 12 % of the CPU time: the host held the test back.".to_owned()),
             (|e| { e.tester.host_percent = Some(99.0); e.tester.delay_p99 = Some(MS * 8); }, Limiting::Host,

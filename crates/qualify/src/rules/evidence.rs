@@ -75,6 +75,16 @@ pub struct FilesVerified {
     pub files: u64,
 }
 
+impl FilesVerified {
+    /// Adds the results of other files.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.seen += other.seen;
+        self.bad += other.bad;
+        self.correctable += other.correctable;
+        self.files += other.files;
+    }
+}
+
 /// Results of verifying records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecordsVerified {

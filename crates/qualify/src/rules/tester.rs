@@ -6,7 +6,7 @@
 //! | rule | limit | why |
 //! | --- | --- | --- |
 //! | delay p99 | 1 ms | a twentieth of the limit of an average read |
-//! | processor | 90 % of one core | one thread drives everything |
+//! | processor | 90 % of one core | one thread drives each shard |
 //! | steal, throttling | 5 %; 1 % of the time | the machine's time went elsewhere |
 //!
 //! The limits are our choice.
@@ -26,7 +26,7 @@ const THROTTLED_PERCENT: f64 = 1.0;
 pub struct Tester {
     /// p99 of how late tasks ran.
     pub delay_p99: Option<Span>,
-    /// Processor time of the thread that drives everything, in percent of a core.
+    /// Processor time of the program, in percent of one core for each shard.
     pub busy_percent: Option<f64>,
     /// Processor time in use by anything, in percent of the machine. No rule of its own: it explains the others.
     pub host_percent: Option<f64>,

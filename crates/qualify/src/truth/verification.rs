@@ -36,6 +36,23 @@ pub struct Files {
     pub read_only: bool,
 }
 
+impl Files {
+    /// Adds the results of other databases and logs.
+    pub(crate) fn absorb(&mut self, other: Self) {
+        // Databases stand before logs.
+        let (at, count) = (self.databases.files, other.databases.files);
+        let [at, count] = [at, count].map(|files| usize::try_from(files).expect("files in a list"));
+        let mut files = other.files;
+        let logs = files.split_off(count.min(files.len()));
+        self.files.splice(at..at, files);
+        self.files.extend(logs);
+        self.databases.add(&other.databases);
+        self.logs.add(&other.logs);
+        self.found.absorb(&other.found);
+        self.read_only |= other.read_only;
+    }
+}
+
 /// Verifies every database and every log of the plan; `None` when stopped.
 pub async fn files(
     world: &World,
@@ -171,4 +188,33 @@ async fn length(world: &World, path: &Path) -> u64 {
 /// The extents of populations at rest.
 pub fn extents(populations: &[Population]) -> Vec<Extent> {
     populations.iter().map(Population::extent).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_others_stand_beside_their_like() {
+        let of = |database: &str, log: &str| {
+            let sum = FilesVerified {
+                seen: 10,
+                files: 1,
+                ..FilesVerified::default()
+            };
+            Files {
+                files: [database, log]
+                    .map(|at| unreadable_file(Path::new(at)))
+                    .into(),
+                databases: sum,
+                logs: sum,
+                ..Files::default()
+            }
+        };
+        let mut all = of("1.edb", "1.log");
+        all.absorb(of("2.edb", "2.log"));
+        let names: Vec<&str> = all.files.iter().map(|file| file.file.as_str()).collect();
+        assert_eq!(names, ["1.edb", "2.edb", "1.log", "2.log"]);
+        assert_eq!((all.databases.seen, all.logs.files), (20, 2));
+    }
 }

@@ -46,6 +46,12 @@ impl Hearing {
         Self(Some(witness))
     }
 
+    /// The same witness for a part of the plan whose first log stream has the number `first` in the whole.
+    pub(crate) fn of_part(&self, first: usize) -> Self {
+        let witness = self.0.clone();
+        Self(witness.map(|witness| Arc::new(OfPart { witness, first }) as _))
+    }
+
     pub(crate) fn asked(&self, change: &Change) {
         if let Some(witness) = &self.0 {
             witness.asked(change);
@@ -56,6 +62,31 @@ impl Hearing {
         if let Some(witness) = &self.0 {
             witness.acknowledged(change);
         }
+    }
+}
+
+/// Tells a witness the numbers that log streams have in the whole plan.
+struct OfPart {
+    witness: Arc<dyn Witness>,
+    first: usize,
+}
+
+impl OfPart {
+    fn in_whole(&self, change: &Change) -> Change {
+        Change {
+            instance: self.first + change.instance,
+            ..*change
+        }
+    }
+}
+
+impl Witness for OfPart {
+    fn asked(&self, change: &Change) {
+        self.witness.asked(&self.in_whole(change));
+    }
+
+    fn acknowledged(&self, change: &Change) {
+        self.witness.acknowledged(&self.in_whole(change));
     }
 }
 

@@ -105,6 +105,17 @@ fn a_host_that_holds_the_program_back_is_named_and_does_not_qualify() {
     }
     let busy = told(OWN_PROCESSOR, 99.0);
     fails(&busy, RuleId::TesterProcessor, Outcome::Advisory);
+    let shards = Plan {
+        shards: 2,
+        ..plan.clone()
+    };
+    let spread = test.result_on(&shards, |surroundings| {
+        machine(&test, surroundings, 100, 1);
+        let mut host = surroundings.host.iter_mut();
+        let found = host.find(|counter| counter.counter == OWN_PROCESSOR);
+        *found.unwrap() = counter(OWN_PROCESSOR, 170.0);
+    });
+    assert_eq!(outcome(&spread, RuleId::TesterProcessor), Outcome::Ok);
     let stolen = told(STEAL, 12.0);
     fails(&stolen, RuleId::HostStolenTime, Outcome::Advisory);
     assert!(reasons(&stolen).contains("12.0 % of the processor time went to other machines"));

@@ -124,6 +124,7 @@ fn subtitle(result: &RunResult) -> String {
     parts.extend(setup.mailboxes.map(|count| counted(count, "mailbox")));
     parts.push(format!("{} profile", setup.profile));
     parts.push(counted(setup.sessions.into(), "session"));
+    parts.extend((setup.shards > 1).then(|| counted(setup.shards.into(), "shard")));
     let size = result
         .storage
         .database_bytes_initial

@@ -66,6 +66,9 @@ pub struct Setup {
     pub read_percent: u32,
     /// Share of commits that do not wait for the log.
     pub lazy_commit_percent: u32,
+    /// Threads that shared the work, each with whole log streams.
+    #[serde(default = "one")]
+    pub shards: u32,
     /// Whether databases were scanned in the background.
     pub background_maintenance: bool,
     /// Copies of each database; above one, logs are read for the other copies.
@@ -74,6 +77,10 @@ pub struct Setup {
     pub circular_logging: bool,
     /// The latency limits.
     pub limits: Limits,
+}
+
+fn one() -> u32 {
+    1
 }
 
 /// Latency limits.

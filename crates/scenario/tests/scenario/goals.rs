@@ -381,3 +381,40 @@ fn one_bracket_where_two_belong_is_explained() {
         "{said}"
     );
 }
+
+#[test]
+fn shards_share_the_instances_evenly_or_are_refused_with_a_way_out() {
+    assert_eq!(with(&[]).shards.value, 1);
+    let two = with(&["engine.shards=2"]);
+    assert_eq!((two.shards.value, two.plan().shards), (2, 2));
+    for (sets, wanted) in [
+        (
+            ["engine.shards=3", "test.sessions=9"],
+            "there are 2 instances\n  possible here: 1, 2",
+        ),
+        (
+            ["engine.shards=2", "test.sessions=1"],
+            "every shard needs a session, but there is 1 session\n  more sessions, or fewer shards",
+        ),
+        (
+            ["engine.shards=2", "test.kind=soft-recovery"],
+            "a soft-recovery test has one shard\n  shards = 1",
+        ),
+        (
+            ["engine.shards=2", "test.kind=database-backup"],
+            "a database-backup test has one shard\n  shards = 1",
+        ),
+        (
+            ["engine.shards=2", "test.tune=true"],
+            "sessions are looked for in one shard\n  shards = 1, or",
+        ),
+        (
+            ["engine.shards=2", "throughput.throughput_percent=80"],
+            "sessions are looked for in one shard\n  shards = 1, or",
+        ),
+    ] {
+        let said = refused(&sets);
+        assert!(said.contains(wanted), "{sets:?}: {said}");
+    }
+    assert!(refused(&["engine.shards=0"]).contains("engine.shards"));
+}

@@ -28,7 +28,7 @@ use brunt_host::folders::{self, PrepareError, Prepared};
 use brunt_host::interrupted::{Interrupted, InterruptedError};
 use brunt_host::recorder::Recorder;
 use brunt_host::surroundings::{self, DeviceCounts};
-use brunt_host::{handles, plan, test_log, witness};
+use brunt_host::{handles, plan, shards, test_log, witness};
 use brunt_qualify::error::RunError;
 use brunt_qualify::plan::Plan;
 use brunt_qualify::progress::{Listener, News, Stop};
@@ -36,7 +36,7 @@ use brunt_qualify::result::{Surroundings, foreseen, result, unfinished};
 use brunt_report::{
     FolderError, ReadError, Run, RunFolder, RunResult, Timestamp, host_counters, report_html,
 };
-use brunt_world_real::{RealWorld, StartError};
+use brunt_world_real::{Backend, RealWorld, StartError};
 
 use crate::closing::closing;
 use crate::exit::Exit;
@@ -204,13 +204,13 @@ fn test(
         None => plan,
     };
     let places = surroundings::places(&plan);
-    let backend = real.backend().kind.to_string();
-    output.talk(&opening(scenario, &backend));
-    let around = |counted: &DeviceCounts, real: &RealWorld| {
+    let backend = real.backend();
+    output.talk(&opening(scenario, &backend.kind.to_string()));
+    let around = |counted: &DeviceCounts, backend: &Backend| {
         let origin = version::origin(plan.seed, plan.run.to_string());
-        surroundings::surroundings(&plan, &places, counted, &real.backend(), origin)
+        surroundings::surroundings(&plan, &places, counted, backend, origin)
     };
-    let before = around(&DeviceCounts::new(), &real);
+    let before = around(&DeviceCounts::new(), &backend);
     let obstacles = foreseen(&plan, &before);
     output.talk(&qualifies(&obstacles));
     if args.require_qualified && !obstacles.is_empty() {
@@ -240,12 +240,15 @@ fn test(
     {
         watch.tell(begun, &News::Note { text });
     }
-    let run = {
+    let (run, backend) = if plan.shards > 1 {
+        shards::run(&plan, &options, &*watch, stop)?
+    } else {
         let (world, plan) = (real.world.clone(), plan.clone());
         let (watch, stop) = (Rc::clone(&watch), stop.clone());
-        real.executor.block_on(async move {
+        let run = real.executor.block_on(async move {
             brunt_qualify::phases::run::run(&world, &plan, &*watch, &stop).await
-        })
+        });
+        (run, real.backend())
     };
     let hangs = match &run {
         Ok(run) => run.hung.count > 0,
@@ -259,7 +262,7 @@ fn test(
         let surroundings = Surroundings {
             busiest: host_counters::busiest(&host),
             host,
-            ..around(&watch.device_counts(), &real)
+            ..around(&watch.device_counts(), &backend)
         };
         let result = result(&plan, &run, &surroundings);
         watch.log_all(run.ended, test_log::ending(&result));

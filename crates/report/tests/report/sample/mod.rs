@@ -375,6 +375,7 @@ fn setup() -> Setup {
         replace_percent: 5,
         read_percent: 35,
         lazy_commit_percent: 70,
+        shards: 1,
         background_maintenance: true,
         copies: 1,
         circular_logging: true,

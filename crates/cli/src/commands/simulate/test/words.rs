@@ -39,6 +39,12 @@ pub(in crate::commands::simulate) fn opening(
     };
     let goal = opening::goal(&scenario.scenario);
     lines.extend(goal.map(|goal| format!("{:14}{goal}{each}", "target")));
+    lines.extend((scenario.scenario.shards.value > 1).then(|| {
+        format!(
+            "{:14}not simulated: a modelled server has no cores to divide",
+            "shards"
+        )
+    }));
     for array in &scenario.arrays {
         let first = &array.design.arrays()[0];
         let groups: Vec<String> = first
