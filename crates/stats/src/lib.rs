@@ -8,9 +8,10 @@
 //! * [`Meter`]: one stream of I/O: latencies and bytes, of the running interval and in total.
 //! * [`Counter`]: an event counter, likewise.
 //! * [`Series`]: samples at fixed intervals.
-//! * [`Interval`]: the confidence interval of a mean.
+//! * [`Interval`]: the confidence interval of a mean; [`batch_means`]: that of a ratio, from samples that are alike.
 //! * [`LatencyLog`]: histograms in the text format of HdrHistogram's tools, and [`read_latency_log`].
 
+pub mod batch_means;
 mod counter;
 mod interval;
 mod latencies;

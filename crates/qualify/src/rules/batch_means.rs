@@ -7,6 +7,7 @@
 
 use brunt_report::result::Sample;
 use brunt_stats::Interval;
+use brunt_stats::batch_means::{Part, batches, ratio};
 
 const BATCHES: usize = 20;
 /// Shorter batches are alike, too.
@@ -14,21 +15,18 @@ const BATCH_MIN: usize = 8;
 
 /// The interval of the mean database I/O rate; nothing when there are too few samples.
 pub(super) fn io_rate(samples: &[Sample]) -> Option<Interval> {
-    let rates = samples
-        .iter()
-        .map(|sample| sample.database_reads.per_s + sample.database_writes.per_s);
+    let rates = samples.iter().map(|sample| Part {
+        sum: (sample.database_reads.per_s + sample.database_writes.per_s) * sample.length_s,
+        weight: sample.length_s,
+    });
     interval(&rates.collect::<Vec<_>>())
 }
 
-/// The last few values that fill no batch are left out.
-fn interval(values: &[f64]) -> Option<Interval> {
-    let size = values.len().div_euclid(BATCHES);
-    if size < BATCH_MIN {
+fn interval(samples: &[Part]) -> Option<Interval> {
+    if samples.len() < BATCHES * BATCH_MIN {
         return None;
     }
-    let batches = values.chunks_exact(size).take(BATCHES);
-    let means = batches.map(|batch| batch.iter().sum::<f64>() / size as f64);
-    Interval::of(&means.collect::<Vec<_>>())
+    ratio(&[batches(samples, BATCHES)])
 }
 
 #[cfg(test)]
@@ -38,14 +36,15 @@ mod tests {
     use super::*;
 
     /// Samples around 100, each like the one before by `like`.
-    fn steady(like: f64, seed: u64) -> Vec<f64> {
+    fn steady(like: f64, seed: u64) -> Vec<Part> {
         let mut draw = Streams::new(seed).named("steady");
         let mut normal =
             move || (0..12).map(|_| draw.below(1_000) as f64 / 1e3).sum::<f64>() - 5.994;
         let mut deviation = normal();
         let values = std::iter::repeat_with(|| {
             deviation = like * deviation + (1.0 - like * like).sqrt() * normal();
-            100.0 + 10.0 * deviation
+            let sum = 100.0 + 10.0 * deviation;
+            Part { sum, weight: 1.0 }
         });
         values.take(480).collect()
     }
@@ -72,8 +71,5 @@ mod tests {
         assert_eq!(interval(&values[..159]), None);
         assert!(interval(&values[..160]).is_some());
         assert_eq!(interval(&[]), None);
-        // Nine values stand alone at the end.
-        let most = interval(&values[..179]).unwrap();
-        assert_eq!(most, interval(&values[..160]).unwrap());
     }
 }
