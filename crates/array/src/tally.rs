@@ -43,6 +43,15 @@ impl Tally {
         }
     }
 
+    /// Adds the requests of another array of this design.
+    pub fn merge(&mut self, other: &Self) {
+        for (key, asked) in &other.luns {
+            let own = self.luns.entry(*key).or_default();
+            own.reads.merge(&asked.reads);
+            own.writes.merge(&asked.writes);
+        }
+    }
+
     /// When measurement began.
     pub fn since(&self) -> Time {
         self.since

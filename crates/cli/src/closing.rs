@@ -194,7 +194,7 @@ fn tone(outcome: Outcome) -> Tone {
     match outcome {
         Outcome::Ok => Tone::Good,
         Outcome::Failed => Tone::Bad,
-        Outcome::NotMeasured | Outcome::Advisory => Tone::Doubt,
+        Outcome::NotMeasured | Outcome::NotJudged | Outcome::Advisory => Tone::Doubt,
     }
 }
 

@@ -33,6 +33,33 @@ pub(crate) struct Reading {
     pub(crate) length: Span,
 }
 
+impl Reading {
+    /// Adds what was measured of the same array in another world. What pages hold, and what happened, stays that of this one.
+    pub(crate) fn join(&mut self, other: &Self) {
+        let (own, length) = (
+            self.length.as_seconds(),
+            (self.length + other.length).as_seconds(),
+        );
+        let share = if length > 0.0 { own / length } else { 1.0 };
+        let mean = |one: &mut f64, two: f64| *one = share * *one + (1.0 - share) * two;
+        for (one, two) in [
+            (&mut self.controllers, &other.controllers),
+            (&mut self.ports, &other.ports),
+        ] {
+            one.iter_mut()
+                .zip(two)
+                .for_each(|(one, two)| mean(one, *two));
+        }
+        mean(&mut self.between, other.between);
+        self.tally.merge(&other.tally);
+        for (one, two) in self.drives.iter_mut().zip(&other.drives) {
+            *one = one.followed_by(two);
+        }
+        self.cache = self.cache.zip(other.cache).map(|(one, two)| one.and(&two));
+        self.length += other.length;
+    }
+}
+
 /// Measurements of LUNs in pages.
 #[derive(Clone, Debug)]
 pub(crate) struct PagesReading {

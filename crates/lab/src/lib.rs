@@ -2,9 +2,11 @@
 //!
 //! ```text
 //!   scenario -> plan of each server ----------------> qualify, one task for each server --> results -> together
-//!            -> arrays -> devices of one virtual world --^      | listeners: caller's, gauge    -> model
+//!            -> arrays -> devices of a virtual world ----^      | listeners: caller's, gauge    -> model
+//!            -> the same with another seed, on another thread   | series of samples             -> precision
 //! ```
 //!
+//! * `part`: all servers in one world, with one seed; `halves`: two of them, until they know enough.
 //! * `storage`: the world, with the scenario's arrays under the servers' folders.
 //! * `server`: one server of it: plan, task, result.
 //! * `gauge`: measurements of the arrays while servers collect; `model`: the same as numbers of the result; `pages`: those of LUNs
@@ -21,10 +23,12 @@
 //! results, except for the running time.
 
 mod gauge;
+mod halves;
 mod headline;
 pub mod load;
 mod model;
 mod pages;
+mod part;
 mod points;
 pub mod search;
 mod server;
@@ -33,14 +37,14 @@ mod states;
 mod storage;
 
 use std::rc::Rc;
+use std::thread;
 use std::time::Instant;
 
 use brunt_array::SystemError;
 use brunt_qualify::error::RunError;
-use brunt_qualify::phases::test_run::TestRun;
 use brunt_qualify::plan::Plan;
 use brunt_qualify::progress::{Listener, Silence, Stop};
-use brunt_report::result::{Model, RunResult, StateNumbers};
+use brunt_report::result::{Model, Precision, RunResult, StateNumbers};
 use brunt_report::{Run, TogetherError, together};
 use brunt_scenario::ModelledScenario;
 use brunt_units::{ByteSize, Time};
@@ -51,9 +55,8 @@ pub use model::too_late;
 pub use pages::{group_name, numbers};
 pub use points::{Judged, Points, Tried};
 
-use gauge::Gauge;
-use server::Server;
-use storage::Storage;
+use halves::Exchange;
+use part::{Measured, Part, Second};
 
 /// The beginning of virtual time: 2000-01-01T00:00:00Z, in milliseconds from the Unix epoch.
 const EPOCH: u64 = 946_684_800_000;
@@ -142,6 +145,8 @@ pub struct Simulated {
     pub model: Model,
     /// The load by the state of the groups of drives; empty when all were whole throughout.
     pub states: Vec<StateNumbers>,
+    /// How well the figures are known, over all servers; `None` for a test without load, or a short one.
+    pub precision: Option<Precision>,
 }
 
 impl Simulated {
@@ -158,6 +163,7 @@ impl Simulated {
         });
         let mut result = together(runs.collect())?.result;
         result.storage.states = self.states;
+        result.storage.precision = self.precision;
         result.storage.details.model = Some(Box::new(self.model));
         Ok(result)
     }
@@ -167,8 +173,9 @@ impl Simulated {
 pub struct Lab<'a> {
     scenario: &'a ModelledScenario,
     options: Options,
-    storage: Storage,
-    servers: Vec<Server>,
+    /// One, or one of each half.
+    seeds: Vec<u64>,
+    first: Part,
     begun: Instant,
 }
 
@@ -183,27 +190,26 @@ impl<'a> Lab<'a> {
             reason = "the result says how long this machine took; nothing hangs on it"
         )]
         let begun = Instant::now();
+        let seeds = halves::seeds(scenario);
         if options.engine == Engine::Bytes {
-            has_room(scenario)?;
+            has_room(scenario, seeds.len() as u64)?;
         }
-        let numbers = 0..scenario.servers.len();
         Ok(Self {
-            storage: storage::build(scenario)?,
-            servers: numbers
-                .map(|at| Server::new(scenario, at, options.read_files))
-                .collect(),
+            first: Part::build(scenario, &options, &seeds, 0)?,
+            seeds,
             scenario,
             options,
             begun,
         })
     }
 
-    /// The plan of each server, in the scenario's order.
+    /// The plan of what is simulated of each server with the first seed, in the scenario's order.
     pub fn plans(&self) -> impl Iterator<Item = &Plan> {
-        self.servers.iter().map(|server| &server.plan)
+        self.first.servers.iter().map(|server| &server.part)
     }
 
-    /// Runs all servers in one world. Each of `listeners` receives the news of one server, in the scenario's order.
+    /// Runs all servers in one world for each seed, side by side. Each of `listeners` receives the news of one server with the first
+    /// seed, in the scenario's order, and the tables of both.
     ///
     /// # Errors
     /// [`LabError`] when no test was possible.
@@ -215,61 +221,64 @@ impl<'a> Lab<'a> {
         listeners: Vec<Rc<dyn Listener>>,
         stop: &Stop,
     ) -> Result<Simulated, LabError> {
-        assert_eq!(listeners.len(), self.servers.len(), "one for each server");
-        let gauge = Rc::new(Gauge::new(self.storage.arrays.clone()));
-        let runs = self.carry_out(listeners, &gauge, stop)?;
-        let readings = gauge.readings();
-        let (scenario, options) = (self.scenario, &self.options);
-        let arrays = model::arrays(scenario, &readings);
+        assert_eq!(
+            listeners.len(),
+            self.first.servers.len(),
+            "one for each server"
+        );
+        let mut measured = self.carry_out(&listeners, stop)?;
+        let (scenario, options, servers) = (self.scenario, &self.options, &self.first.servers);
+        let arrays = model::arrays(scenario, &measured.readings);
         let busiest = model::busiest(&arrays);
-        let mut servers = Vec::new();
-        let mut times = Vec::new();
-        for (server, run) in self.servers.iter().zip(&runs) {
-            times.push(session_time::of(&server.plan, run));
-            servers.push(ServerRun {
-                result: server.result(scenario, &options.program, busiest.clone(), run),
-                ended: run.ended,
-            });
-        }
+        let precision = measured.precision(scenario, servers, &self.seeds);
+        let runs = measured.runs.drain(..).zip(servers);
+        let (servers, times): (Vec<_>, Vec<_>) = runs
+            .map(|(run, server)| {
+                let time = session_time::of(&server.plan, &run);
+                let busiest = busiest.clone();
+                let result = server.result(scenario, &options.program, busiest, &run);
+                let ended = run.ended;
+                (ServerRun { result, ended }, time)
+            })
+            .unzip();
         let model = Model {
             engine: options.engine.word().to_owned(),
             scheduling: scheduling(scenario),
-            measured_s: gauge.measured().as_seconds(),
+            measured_s: measured.length.as_seconds(),
             wall_seconds: self.begun.elapsed().as_secs_f64(),
-            request_digest: format!("{:016x}", self.storage.digest(scenario).value()),
+            request_digest: format!("{:016x}", measured.digest.value()),
             sessions: session_time::mean(&times),
             arrays,
-            states: gauge.spans(),
+            states: measured.spans,
         };
         Ok(Simulated {
             servers,
             model,
-            states: gauge.states.numbers(),
+            states: measured.states,
+            precision,
         })
     }
 
-    /// One task for each server, all in one world.
     fn carry_out(
         &mut self,
-        listeners: Vec<Rc<dyn Listener>>,
-        gauge: &Rc<Gauge>,
+        listeners: &[Rc<dyn Listener>],
         stop: &Stop,
-    ) -> Result<Vec<TestRun>, RunError> {
-        let spawner = self.storage.world.world.spawner.clone();
-        let servers = self.servers.iter().zip(listeners);
-        let tasks = servers
-            .map(|(server, listener)| {
-                let (engine, gauge) = (self.options.engine, Rc::clone(gauge));
-                spawner.spawn(server.task(engine, &self.storage, listener, gauge, stop))
-            })
-            .collect::<Vec<_>>();
-        self.storage.world.executor.block_on(async move {
-            let mut runs = Vec::new();
-            for task in tasks {
-                runs.push(task.await);
-            }
-            runs.into_iter().collect()
-        })
+    ) -> Result<Measured, LabError> {
+        let (scenario, options, seeds) = (self.scenario, &self.options, &self.seeds[..]);
+        if seeds.len() == 1 {
+            return self.first.run(scenario, options, listeners, None, stop);
+        }
+        let (here, there) = Exchange::pair();
+        let (first, second) = thread::scope(|scope| {
+            let second = scope.spawn(move || Second::run(scenario, options, seeds, there, stop));
+            let first = self
+                .first
+                .run(scenario, options, listeners, Some(here), stop);
+            (first, second.join().expect("it does not panic"))
+        });
+        let mut measured = first?;
+        measured.join(second?, listeners);
+        Ok(measured)
     }
 }
 
@@ -289,10 +298,10 @@ pub fn predict(
 }
 
 /// Checks that this machine can hold every byte of the databases in memory.
-fn has_room(scenario: &ModelledScenario) -> Result<(), LabError> {
+fn has_room(scenario: &ModelledScenario, seeds: u64) -> Result<(), LabError> {
     let databases = scenario.scenario.databases();
     let each: u64 = databases.map(|database| database.size.value.get()).sum();
-    let needed = ByteSize::bytes(each.saturating_mul(scenario.servers.len() as u64));
+    let needed = ByteSize::bytes(each.saturating_mul(seeds * scenario.servers.len() as u64));
     match memory_available() {
         Some(there) if needed > there => Err(LabError::TooLarge { needed, there }),
         _ => Ok(()),

@@ -12,7 +12,7 @@ use brunt_qualify::progress::Stop;
 use brunt_report::result::{Bottleneck, Outcome, Rule, RunResult, Verdict};
 use brunt_scenario::{Document, Override, Refusal};
 
-use crate::{Headline, LabError, Options, predict};
+use crate::{Headline, LabError, Options, halves, predict};
 
 /// The result of a point.
 #[derive(Clone, Debug)]
@@ -94,11 +94,12 @@ impl Points<'_> {
         told: &(dyn Fn(usize) + Sync),
     ) -> Result<Vec<Option<Tried>>, LabError> {
         let cores = thread::available_parallelism().map_or(1, NonZero::get);
+        let workers = cores.div_ceil(self.threads(values)).min(values.len());
         let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let results = Mutex::new(vec![None; values.len()]);
         let failure = Mutex::new(None);
         thread::scope(|scope| {
-            for _ in 0..cores.min(values.len()) {
+            for _ in 0..workers {
                 scope.spawn(|| {
                     while let Some(at) = take(&next, values.len(), stop) {
                         match self.one(&values[at], stop) {
@@ -118,14 +119,31 @@ impl Points<'_> {
         Ok(results.into_inner().expect("no thread panicked"))
     }
 
+    /// Threads that simulate a point.
+    fn threads(&self, values: &[Override]) -> usize {
+        let mut overrides = self.overrides.to_vec();
+        overrides.extend(values.first().cloned());
+        let scenario = self.document.modelled_test(&overrides);
+        scenario.map_or(1, |scenario| halves::seeds(&scenario).len())
+    }
+
     fn one(&self, value: &Override, stop: &Stop) -> Result<Tried, LabError> {
         let mut overrides = self.overrides.to_vec();
         overrides.push(value.clone());
-        let scenario = match self.document.modelled_test(&overrides) {
+        let mut scenario = match self.document.modelled_test(&overrides) {
             Ok(scenario) => scenario,
             Err(refusal) => return Ok(Tried::Refused(refusal)),
         };
-        let result = predict(&scenario, self.options.clone(), stop)?;
+        let mut result = predict(&scenario, self.options.clone(), stop)?;
+        let stopped = |result: &RunResult| {
+            let precision = result.storage.precision.as_ref();
+            precision.is_some_and(|precision| precision.stopped_early)
+        };
+        if result.verdict == Verdict::Inconclusive && stopped(&result) {
+            // An extreme came near to its limit, and only the whole test can tell.
+            scenario.scenario.test.precision = None;
+            result = predict(&scenario, self.options.clone(), stop)?;
+        }
         Ok(Tried::Simulated(Box::new(Judged::of(result))))
     }
 }

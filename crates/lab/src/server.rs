@@ -23,6 +23,7 @@ use brunt_workload::keys::Mixer;
 use brunt_world::World;
 
 use crate::gauge::Gauge;
+use crate::halves::Series;
 use crate::storage::Storage;
 use crate::{EPOCH, Engine, Program};
 
@@ -30,19 +31,33 @@ use crate::{EPOCH, Engine, Program};
 pub(crate) struct Server {
     number: usize,
     name: String,
+    /// Of the whole test, for which it is judged.
     pub(crate) plan: Plan,
+    /// What is simulated of it: with several seeds, an equal part for each.
+    pub(crate) part: Plan,
 }
 
 impl Server {
-    /// Server number `number`; `read_files` says whether its files are read after the test.
-    pub(crate) fn new(scenario: &ModelledScenario, number: usize, read_files: bool) -> Self {
+    /// Server number `number` in a simulation with `seed`, one of `seeds`; `read_files` says whether its files are read after the
+    /// test.
+    pub(crate) fn new(
+        scenario: &ModelledScenario,
+        number: usize,
+        read_files: bool,
+        (seed, seeds): (u64, usize),
+    ) -> Self {
+        let plan = Plan {
+            read_files,
+            ..plan_of(scenario, number, seed)
+        };
         Self {
             number,
             name: scenario.servers[number].clone(),
-            plan: Plan {
-                read_files,
-                ..plan_of(scenario, number)
+            part: Plan {
+                duration: Span(plan.duration.0.div_euclid(seeds as u64)),
+                ..plan.clone()
             },
+            plan,
         }
     }
 
@@ -52,7 +67,7 @@ impl Server {
         engine: Engine,
         storage: &Storage,
         listener: Rc<dyn Listener>,
-        gauge: Rc<Gauge>,
+        (gauge, series): (Rc<Gauge>, Rc<Series>),
         stop: &Stop,
     ) -> impl Future<Output = Result<TestRun, RunError>> + 'static {
         let world = storage.world.world.clone();
@@ -66,18 +81,20 @@ impl Server {
                 array.device().assume_written();
             }
         };
-        let (number, plan, stop) = (self.number, self.plan.clone(), stop.clone());
+        let (number, plan, stop) = (self.number, self.part.clone(), stop.clone());
         async move {
             let ears = Ears {
                 server: number,
                 listener,
                 gauge: &gauge,
+                series: &series,
             };
             let run = match engine {
                 Engine::Twin => simulate(&world, &plan, &ears, &stop, assume).await,
                 Engine::Bytes => run(&world, &plan, &ears, &stop).await,
             };
             gauge.test_ended(world.clock.now());
+            series.ended();
             run
         }
     }
@@ -152,11 +169,12 @@ impl Server {
     }
 }
 
-/// The listeners of a server: the gauge on the arrays, and the caller's listener.
+/// The listeners of a server: the gauge on the arrays, the series of samples, and the caller's listener.
 struct Ears<'a> {
     server: usize,
     listener: Rc<dyn Listener>,
     gauge: &'a Gauge,
+    series: &'a Series,
 }
 
 /// How often servers report a running test: gathering its state four times a second would take a tenth of the time.
@@ -165,6 +183,9 @@ const TELL: Span = Span::seconds(5);
 impl Listener for Ears<'_> {
     fn tell(&self, at: Time, news: &News) {
         self.gauge.hear(at, news);
+        if matches!(news, News::CollectionEnded) {
+            self.series.ended();
+        }
         self.listener.tell(at, news);
     }
 
@@ -172,13 +193,18 @@ impl Listener for Ears<'_> {
         TELL
     }
 
+    fn has_enough(&self) -> bool {
+        self.series.is_enough()
+    }
+
     fn recorded(&self, recorded: &Recorded) {
         self.gauge.sampled(self.server, recorded);
         self.listener.recorded(recorded);
+        self.series.sampled(self.server, recorded);
     }
 }
 
-fn plan_of(scenario: &ModelledScenario, number: usize) -> Plan {
+fn plan_of(scenario: &ModelledScenario, number: usize, seed: u64) -> Plan {
     let mut plan = scenario.scenario.plan();
     plan.engine.recovery_reads.get_or_insert(IN_FLIGHT_RECOVERY);
     let path = |path: &Path| scenario.path_of(number, path);
@@ -201,7 +227,8 @@ fn plan_of(scenario: &ModelledScenario, number: usize) -> Plan {
         shards: 1,
         twin: scenario.twin,
         copy_to,
-        run: run_of(plan.seed, number),
+        seed,
+        run: run_of(seed, number),
         epoch_ms: EPOCH,
         ..plan
     }
@@ -285,7 +312,10 @@ mod tests {
             let document = Document::new("m.toml", text, Path::new(".")).unwrap();
             let scenario = document.modelled_test(&[]).unwrap();
             let real = scenario.scenario.plan().cache_options().recovery_reads;
-            (real, plan_of(&scenario, 0).cache_options().recovery_reads)
+            (
+                real,
+                plan_of(&scenario, 0, 1).cache_options().recovery_reads,
+            )
         };
         assert_eq!(reads(example), (IN_FLIGHT, IN_FLIGHT_RECOVERY));
         let said = example.replace("[profile]\n", "[profile]\nrecovery_reads = 20\n");

@@ -35,12 +35,11 @@ impl Storage {
     }
 }
 
-/// Builds the arrays of `scenario` and maps every folder to its LUN.
+/// Builds the arrays of `scenario` in a world of `seed`, and maps every folder to its LUN.
 ///
 /// # Errors
 /// [`SystemError`] when an array cannot be built; scenarios are checked before.
-pub(crate) fn build(scenario: &ModelledScenario) -> Result<Storage, SystemError> {
-    let seed = scenario.scenario.test.seed;
+pub(crate) fn build(scenario: &ModelledScenario, seed: u64) -> Result<Storage, SystemError> {
     let random = Streams::new(seed).part("array");
     let mut arrays = Vec::new();
     for (number, plan) in scenario.arrays.iter().enumerate() {

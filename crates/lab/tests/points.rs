@@ -109,3 +109,59 @@ fn a_test_has_the_same_verdict_whether_files_are_read_after_it_or_not() {
         assert_eq!(pages.remark, "not part of this test");
     }
 }
+
+/// A system so idle that an hour of it takes a moment.
+fn idle(more: &[&str]) -> RunResult {
+    let system = include_str!("../examples/small-system.toml");
+    let document = Document::new("small-system.toml", system, Path::new("/")).unwrap();
+    let sets = ["test.scheduling=pause 20", "test.min_warmup=10s"];
+    let sets = sets.iter().chain(more);
+    let sets: Vec<Override> = sets.map(|set| Override::of_set(set).unwrap()).collect();
+    let scenario = document.modelled_test(&sets).unwrap();
+    predict(&scenario, options(Engine::Twin, false), &Stop::default()).unwrap()
+}
+
+#[test]
+fn a_prediction_stops_when_it_knows_enough_and_is_the_same_again() {
+    let [one, again] = [(); 2].map(|()| idle(&["test.precision=20 %"]));
+    let precision = one.storage.precision.as_ref().unwrap();
+    assert!(precision.stopped_early, "{:?}", precision.lacked);
+    assert_eq!(precision.seeds.len(), 2);
+    assert!(precision.collected_s < precision.duration_s / 2.0);
+    assert_eq!(one.times.collection_s, precision.collected_s);
+    for figure in &precision.figures {
+        let [low, high] = [figure.interval.low, figure.interval.high];
+        assert!(
+            figure.of_seeds.iter().all(|one| (low..=high).contains(one)),
+            "{figure:?}"
+        );
+    }
+    assert_eq!(one.storage.precision, again.storage.precision);
+    let digest = |result: &RunResult| {
+        let model = result.storage.details.model.as_ref();
+        model.unwrap().request_digest.clone()
+    };
+    assert_eq!(digest(&one), digest(&again));
+    let is_unjudged = |rule: &&brunt_report::result::Rule| rule.outcome == Outcome::NotJudged;
+    assert_eq!(one.rules.iter().filter(is_unjudged).count(), 2);
+    let total = precision.figures[0].predicted;
+    let achieved = one.storage.achieved_iops.unwrap();
+    assert!(
+        (total / achieved - 1.0).abs() < 0.001,
+        "{total} and {achieved}"
+    );
+}
+
+#[test]
+fn a_complete_prediction_has_one_seed_and_says_why() {
+    let whole = idle(&["test.precision=none", "test.duration=20min"]);
+    let precision = whole.storage.precision.unwrap();
+    assert_eq!((precision.seeds.len(), precision.collected_s), (1, 1_200.0));
+    assert_eq!(
+        precision.lacked.as_deref(),
+        Some("the whole duration was asked for")
+    );
+    let is_unjudged = |rule: &brunt_report::result::Rule| rule.outcome == Outcome::NotJudged;
+    assert!(!whole.rules.iter().any(is_unjudged));
+    assert!(idle(&["test.duration=2min"]).storage.precision.is_none());
+}

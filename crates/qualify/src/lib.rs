@@ -18,7 +18,7 @@
 //! | [`rules`] | rules and verdict |
 //! | [`result`] | the result in its written form |
 //!
-//! Beside them: [`plan`] and [`goal`], the inputs; [`progress`], [`live`] and [`sampling`], the progress; `hanging`, [`injection`]
+//! Beside them: [`plan`] and [`goal`], the inputs; [`precision`], when a prediction knows enough; [`progress`], [`live`] and [`sampling`], the progress; `hanging`, [`injection`]
 //! and `naming`, layers between engine and world; [`error`], why a test cannot run.
 
 pub mod error;
@@ -32,6 +32,7 @@ pub mod load;
 mod naming;
 pub mod phases;
 pub mod plan;
+pub mod precision;
 pub mod progress;
 pub mod result;
 pub mod rules;

@@ -27,6 +27,7 @@ use brunt_world::fault::Fault;
 
 use crate::goal::{Growth, Target, Tune};
 use crate::kinds::TestKind;
+use crate::precision::Precision;
 use crate::truth::witness::Hearing;
 
 /// A test with every default resolved.
@@ -88,6 +89,8 @@ pub struct Plan {
     pub instances: Vec<InstancePlan>,
     /// Injected faults, active once the databases are open; a test with faults never qualifies.
     pub faults: Vec<Fault>,
+    /// How well a prediction must know its figures to stop early; `None`: it runs for its whole length. Tests on real storage do.
+    pub precision: Option<Precision>,
     /// What an interrupted run has done of this test, if it carries one on.
     pub carried: Option<Carried>,
     /// A witness of commits, in tests that kill the program.
@@ -349,6 +352,7 @@ impl Plan {
             shards: 1,
             instances,
             faults: Vec::new(),
+            precision: None,
             carried: None,
             hearing: Hearing::default(),
             read_files: true,

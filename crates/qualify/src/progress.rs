@@ -274,6 +274,11 @@ pub trait Listener {
         crate::phases::run::TELL
     }
 
+    /// Whether the figures are known well enough: then a prediction ends its collection with the running sample.
+    fn has_enough(&self) -> bool {
+        false
+    }
+
     /// Called with the rows of a closed sample. Must return soon as well. A listener without tables ignores them.
     fn recorded(&self, _: &Recorded) {}
 }

@@ -78,6 +78,35 @@ pub struct Recorded {
     pub whole: Arc<WholeLatencies>,
 }
 
+impl Recorded {
+    /// The same sample as one that began at `begin` of a collection that had begun before.
+    pub fn moved_to(&self, begin: Time) -> Self {
+        let at = format!("{:.3}", begin.since(Time::ZERO).as_seconds());
+        let rows = self.counters.lines().filter_map(|row| row.split_once(','));
+        let log = String::from_utf8_lossy(&self.latency_log);
+        // A row that holds several samples began with the first of them.
+        let back = |written: &str| {
+            let before = self.begin.since(Time::ZERO).as_seconds() - written.parse::<f64>().ok()?;
+            Some(format!(
+                "{:.3}",
+                begin.since(Time::ZERO).as_seconds() - before
+            ))
+        };
+        let lines = log.lines().filter_map(|line| {
+            let (tag, rest) = line.strip_prefix("Tag=")?.split_once(',')?;
+            let (written, rest) = rest.split_once(',')?;
+            Some(format!("Tag={tag},{},{rest}\n", back(written)?))
+        });
+        Self {
+            begin,
+            length: self.length,
+            counters: rows.map(|(_, rest)| format!("{at},{rest}\n")).collect(),
+            latency_log: lines.collect::<String>().into_bytes(),
+            whole: Arc::clone(&self.whole),
+        }
+    }
+}
+
 /// Latencies of the whole server in one sample.
 #[derive(Clone, Debug, Default)]
 pub struct WholeLatencies {
@@ -87,6 +116,8 @@ pub struct WholeLatencies {
     pub writes: Latencies,
     /// Log writes.
     pub log_writes: Latencies,
+    /// Bytes of both kinds of writes.
+    pub written: u64,
 }
 
 /// A stream with a limit on its samples.
@@ -258,6 +289,7 @@ impl Sampler {
             cache_bytes,
         };
         let latencies = WholeLatencies {
+            written: writes.bytes + log_writes.bytes,
             reads: reads.latencies,
             writes: writes.latencies,
             log_writes: log_writes.latencies,

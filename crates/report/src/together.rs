@@ -175,6 +175,7 @@ fn storage(runs: &[Run], verdict: Verdict) -> Storage {
         faults: tests().flat_map(|test| test.faults.clone()).collect(),
         // As the models that they come from.
         states: Vec::new(),
+        precision: None,
         servers: tests().flat_map(|test| test.servers.clone()).collect(),
         details: Details {
             tuning: None,

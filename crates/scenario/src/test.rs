@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use brunt_qualify::goal::{Growth, HEADROOM_PERCENT, Target};
 use brunt_qualify::kinds::{TestKind, Work};
 use brunt_qualify::plan::{LOGS, LoadPlan, Plan};
+use brunt_qualify::precision::Precision;
 use brunt_units::Span;
 use brunt_workload::session::Scheduling;
 
@@ -49,9 +50,11 @@ pub struct Test {
     pub copy_to: Option<Placed<PathBuf>>,
     /// Whether the slowest few decide.
     pub strict_tail: bool,
+    /// How well predictions must know their rates to stop early, as a share; nothing when they run for their whole length.
+    pub precision: Option<f64>,
 }
 
-const KEYS: [&str; 16] = [
+const KEYS: [&str; 17] = [
     "kind",
     "duration",
     "min_warmup",
@@ -68,12 +71,17 @@ const KEYS: [&str; 16] = [
     "logs",
     "copy_to",
     "strict_tail",
+    "precision",
 ];
 
 /// Words for growth; the first is the usual one.
 const GROWTHS: [(&str, Growth); 2] = [("balance", Growth::Balance), ("refuse", Growth::Refuse)];
 
 pub(super) const SESSIONS_MAX: u64 = 10_000;
+/// The word for predictions of the whole duration.
+const COMPLETE: &str = "none";
+/// In percent: less takes days, and more is no prediction.
+const PRECISIONS: std::ops::RangeInclusive<f64> = 0.1..=20.0;
 /// The largest number of TOML.
 const SEED_MAX: u64 = i64::MAX.unsigned_abs();
 /// Factors of ways to hold sessions back.
@@ -167,6 +175,12 @@ impl Test {
             return Err(refusal.hint("keep `operations_per_s` or `tune`"));
         }
         let strict_tail = section.read_or("strict_tail", false, section::switch)?;
+        let precision = section.read("precision", read_precision)?;
+        if let Some(wanted) = precision.as_ref().filter(|_| !kind.has_limits()) {
+            let what = "is for tests that run for a time; this one ends when its work is done";
+            return Err(wanted.place.refuse(what));
+        }
+        let precision = precision.map_or(Some(Precision::default().rates), |wanted| wanted.value);
         Ok(Self {
             kind,
             duration,
@@ -184,6 +198,7 @@ impl Test {
             logs: small(logs.value),
             copy_to,
             strict_tail: strict_tail.value,
+            precision,
         })
     }
 
@@ -210,7 +225,15 @@ impl Test {
         if let Some(folder) = &self.copy_to {
             writeln!(out, "copy_to = {}", path(&folder.value))?;
         }
-        writeln!(out, "strict_tail = {}", self.strict_tail)
+        writeln!(out, "strict_tail = {}", self.strict_tail)?;
+        let precision = match self.precision {
+            Some(share) => format!("{} %", share * 100.0),
+            None => COMPLETE.to_owned(),
+        };
+        match self.kind.has_limits() {
+            true => writeln!(out, "precision = {}", quoted(&precision)),
+            false => Ok(()),
+        }
     }
 
     /// `plan` of a test that does this.
@@ -227,6 +250,7 @@ impl Test {
             logs: self.logs,
             copy_to: self.copy_to.as_ref().map(|folder| folder.value.clone()),
             copies: self.copies,
+            precision: self.precision.map(Precision::of_rates),
             load: LoadPlan {
                 scheduling: paced.unwrap_or(self.scheduling),
                 ..plan.load
@@ -262,6 +286,23 @@ fn read_scheduling(node: &Node) -> Result<Scheduling, Refusal> {
         _ => Err(node.place.refuse("is no way to hold sessions back").hint(
             "\"none\", \"station 0.43\" (times a database write, one session of an instance at a time), or \"pause 1\" (times its active time)",
         )),
+    }
+}
+
+/// How well predictions must know their rates: `1 %`, or `none`.
+fn read_precision(node: &Node) -> Result<Option<f64>, Refusal> {
+    let text = section::text(node)?;
+    if text == COMPLETE {
+        return Ok(None);
+    }
+    let percent = text.strip_suffix('%').map(|number| number.trim().parse());
+    match percent {
+        Some(Ok(percent)) if PRECISIONS.contains(&percent) => Ok(Some(percent / 100.0)),
+        _ => Err(node.place.refuse("is no precision").hint(format!(
+            "\"1 %\", from {} to {} %, or {COMPLETE:?} to simulate the whole duration",
+            PRECISIONS.start(),
+            PRECISIONS.end()
+        ))),
     }
 }
 

@@ -46,7 +46,7 @@ impl CacheStats {
     }
 
     /// Combines two caches.
-    pub(crate) fn and(&self, other: &Self) -> Self {
+    pub fn and(&self, other: &Self) -> Self {
         Self {
             read_hits: self.read_hits + other.read_hits,
             read_misses: self.read_misses + other.read_misses,

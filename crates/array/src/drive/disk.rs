@@ -15,7 +15,7 @@
 //!
 //! Not modelled: errors and retries, thermal recalibration, reads that start in the middle of a track (zero-latency reads).
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use brunt_units::{Span, Time};
 
@@ -160,7 +160,7 @@ pub(crate) struct Service {
 
 /// The state of one hard disk.
 pub(crate) struct HardDisk {
-    pub(super) model: Rc<DiskModel>,
+    pub(super) model: Arc<DiskModel>,
     /// How far the spindle is ahead of the clock; less than a revolution.
     phase: u64,
     /// Cylinder and surface under the head.
@@ -172,13 +172,13 @@ pub(crate) struct HardDisk {
 
 impl HardDisk {
     /// `phase` sets the spindle's position at time zero.
-    pub(crate) fn new(model: &Rc<DiskModel>, phase: Span) -> Self {
+    pub(crate) fn new(model: &Arc<DiskModel>, phase: Span) -> Self {
         Self {
             phase: phase.0 % model.turn,
             track: (0, 0),
             since_overdue: OVERDUE_TURNS,
             cache: TrackCache::new(model.cache_segments, model.segment_sectors),
-            model: Rc::clone(model),
+            model: Arc::clone(model),
         }
     }
 

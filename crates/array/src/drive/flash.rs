@@ -19,7 +19,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use brunt_units::{Span, Time};
 
@@ -56,7 +56,7 @@ pub struct FlashFigures {
 
 /// The state of one solid-state drive.
 pub(crate) struct Flash {
-    figures: Rc<FlashFigures>,
+    figures: Arc<FlashFigures>,
     /// When each die is free.
     dies: Vec<Time>,
     /// Programs on each die since its last erase, times a thousand: cleaning adds fractions.
@@ -72,7 +72,7 @@ pub(crate) struct Flash {
 }
 
 impl Flash {
-    pub(super) fn new(figures: &Rc<FlashFigures>) -> Self {
+    pub(super) fn new(figures: &Arc<FlashFigures>) -> Self {
         Self {
             dies: vec![Time::ZERO; figures.dies as usize],
             programs: vec![0; figures.dies as usize],
@@ -81,7 +81,7 @@ impl Flash {
             interface: Busy::default(),
             last_written: 0,
             worked: Span::ZERO,
-            figures: Rc::clone(figures),
+            figures: Arc::clone(figures),
         }
     }
 
@@ -210,7 +210,7 @@ mod tests {
     use super::*;
 
     fn flash() -> Flash {
-        Flash::new(&Rc::new(FlashFigures {
+        Flash::new(&Arc::new(FlashFigures {
             sectors: 1 << 30,
             dies: 4,
             page_sectors: 16,

@@ -15,7 +15,6 @@ mod stats;
 mod track_cache;
 
 use std::collections::VecDeque;
-use std::rc::Rc;
 
 use brunt_units::{Span, Time};
 use brunt_world::random::Stream;
@@ -94,7 +93,7 @@ impl Drive {
         let (mechanism, tags) = match model.ready() {
             Ready::Disk(disk) => {
                 let phase = Span(stream.below(1 << 32));
-                let mechanism = Mechanism::Disk(HardDisk::new(&Rc::clone(disk), phase));
+                let mechanism = Mechanism::Disk(HardDisk::new(disk, phase));
                 (mechanism, disk.tags.max(1))
             }
             // Every request begins at once and waits for its die.

@@ -9,7 +9,7 @@
 //! Zones are given as a table, or derived from the sustained rates at both ends: sectors per track fall linearly from the
 //! outermost of `zone_count` zones to the innermost, and the capacity fixes how many cylinders there are.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use brunt_units::Span;
 use serde::Deserialize;
@@ -94,8 +94,8 @@ pub enum ModelError {
 /// A mechanism's model, shared by all drives of the model.
 #[derive(Clone)]
 pub(crate) enum Ready {
-    Disk(Rc<DiskModel>),
-    Flash(Rc<FlashFigures>),
+    Disk(Arc<DiskModel>),
+    Flash(Arc<FlashFigures>),
 }
 
 /// A drive model from which drives are made.
@@ -118,7 +118,7 @@ impl DriveModel {
         let (title, sectors, turn, ready) = match &sheet {
             Sheet::Disk(disk) => {
                 let figures = disk.figures()?;
-                let ready = Ready::Disk(Rc::new(DiskModel::new(&figures)?));
+                let ready = Ready::Disk(Arc::new(DiskModel::new(&figures)?));
                 (
                     &disk.title,
                     figures.shape.sectors,
@@ -129,7 +129,7 @@ impl DriveModel {
             Sheet::Flash(flash) => {
                 let figures = flash.figures()?;
                 let sectors = figures.sectors;
-                (&flash.title, sectors, None, Ready::Flash(Rc::new(figures)))
+                (&flash.title, sectors, None, Ready::Flash(Arc::new(figures)))
             }
         };
         Ok(Self {

@@ -81,6 +81,26 @@ impl DriveStats {
         self.response += response;
     }
 
+    /// These measurements and then those of `next`, a drive of another world.
+    pub fn followed_by(&self, next: &Self) -> Self {
+        let until = self.until + next.elapsed();
+        Self {
+            since: self.since,
+            until,
+            reads: self.reads + next.reads,
+            writes: self.writes + next.writes,
+            sectors: self.sectors + next.sectors,
+            ended: self.ended + next.ended,
+            busy: self.busy + next.busy,
+            response: self.response + next.response,
+            seek: self.seek + next.seek,
+            rotation: self.rotation + next.rotation,
+            transfer: self.transfer + next.transfer,
+            queue_ns: self.queue_ns + next.queue_ns,
+            serving_until: until,
+        }
+    }
+
     /// Measured time.
     pub fn elapsed(&self) -> Span {
         self.until - self.since

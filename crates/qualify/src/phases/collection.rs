@@ -47,7 +47,7 @@ impl Director<'_> {
             return Ok(());
         };
         let length = plan.to_collect();
-        let end = now + length;
+        let mut end = now + length;
         let page = plan.engine.page.bytes_u64();
         let resident = || u64::from(server.resident().0) * page;
         self.tell(News::CollectionStarted);
@@ -61,6 +61,11 @@ impl Director<'_> {
         load.sessions.begin_collection();
         loop {
             let now = self.now();
+            if !run.is_shortened && self.listener.has_enough() {
+                // Whole samples are comparable.
+                run.is_shortened = sampler.due() < end;
+                end = end.min(sampler.due());
+            }
             let over = now >= end || self.is_over(load) || self.is_stuck(&mut watch);
             // Before a sample is closed: then it is whole.
             if now >= watch.tell_at {

@@ -22,6 +22,7 @@ use crate::truth::found::Found;
 #[derive(Debug)]
 pub struct Half {
     ending: Ending,
+    is_shortened: bool,
     meters: Meters,
     collected: Option<Collected>,
     batches: Vec<u64>,
@@ -37,6 +38,7 @@ impl From<TestRun> for Half {
     fn from(run: TestRun) -> Self {
         Self {
             ending: run.ending,
+            is_shortened: run.is_shortened,
             meters: run.board.with(std::mem::take),
             collected: run.collected,
             batches: run.batches,
@@ -61,6 +63,7 @@ impl TestRun {
         if self.ending == Ending::Complete {
             self.ending = half.ending;
         }
+        self.is_shortened |= half.is_shortened;
         add(&mut self.batches, &half.batches);
         add(&mut self.operations, &half.operations);
         self.log.absorb(half.log);

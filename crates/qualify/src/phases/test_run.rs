@@ -74,6 +74,8 @@ pub struct TestRun {
     pub collected: Option<Collected>,
     /// When the collection ended.
     pub collection_ended: Option<Time>,
+    /// Whether the collection ended early because its figures were known well enough.
+    pub is_shortened: bool,
     /// The interrupted run that this one carries on; its measurements are in the others.
     pub carried: Option<Rc<Earlier>>,
     /// The engine's counters.
@@ -126,6 +128,7 @@ impl TestRun {
             tuning: None,
             collected: None,
             collection_ended: None,
+            is_shortened: false,
             carried: None,
             board: Rc::new(board),
             initial: Vec::new(),
@@ -172,10 +175,11 @@ impl TestRun {
         self.tuning.as_ref().is_some_and(|t| t.is_contradictory)
     }
 
-    /// Whether the collection ran for its full length.
+    /// Whether the collection ran for its full length, or for as long as was needed.
     pub(crate) fn is_collected(&self, plan: &Plan) -> bool {
         let collected = self.collected.as_ref();
-        collected.is_some_and(|collected| collected.length >= plan.to_collect())
+        let is_long = collected.is_some_and(|collected| collected.length >= plan.to_collect());
+        is_long || self.is_shortened
     }
 
     /// The ending of a test with errors: complete if it ran for its full length.

@@ -98,7 +98,7 @@ impl SoFar {
 
 fn gravity(outcome: Outcome) -> u8 {
     match outcome {
-        Outcome::NotMeasured => 0,
+        Outcome::NotMeasured | Outcome::NotJudged => 0,
         Outcome::Ok => 1,
         Outcome::Advisory => 2,
         Outcome::Failed => 3,

@@ -59,6 +59,7 @@ impl Assembly<'_> {
             achieved_io_per_s: collected.and_then(|_| per_second(io.sum())),
             target: run.target,
             tuning: run.tuning.clone(),
+            shortened: run.is_shortened.then_some((self.length, plan.duration)),
             sessions: self.sessions(),
             samples: collected.map_or_else(Vec::new, |c| c.samples.clone()),
             read_tails: self.tails(plan.databases().map(|d| &d.name), reads_of(meters)),

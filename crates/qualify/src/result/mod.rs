@@ -161,6 +161,7 @@ impl Assembly<'_> {
                 integrity: integrity(run.records, run.log.findings).map(in_result),
                 faults: self.faults(),
                 states: Vec::new(),
+                precision: None,
                 servers: vec![self.server(surroundings)],
                 details: Details {
                     sentence,

@@ -184,6 +184,8 @@ pub struct Evidence {
     pub tester: Tester,
     /// The trials of tuning, if there was any.
     pub tuning: Option<Tuning>,
+    /// Of a prediction that stopped early: how long it collected, and how long it was to.
+    pub shortened: Option<(Span, Span)>,
 }
 
 /// Work that had to be done a number of times.

@@ -14,6 +14,7 @@ mod explain;
 mod id;
 mod integrity;
 mod limits;
+mod shortened;
 mod stationary;
 mod tail;
 pub mod tester;
@@ -48,6 +49,9 @@ pub fn judge(kind: TestKind, evidence: &Evidence, limits: &Limits) -> Vec<Rule> 
     }
     rules.push(device::rule(&evidence.volumes));
     rules.extend(tester::rules(&evidence.tester));
+    if let Some((seen, planned)) = evidence.shortened {
+        shortened::unjudge(&mut rules, seen, planned);
+    }
     rules
 }
 

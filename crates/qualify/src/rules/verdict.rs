@@ -6,7 +6,7 @@ use brunt_report::decimals;
 use brunt_report::grouped;
 use brunt_report::result::{Bottleneck, Direction, Group, Outcome, Rule, Verdict};
 
-use super::{Evidence, RuleId};
+use super::{Evidence, RuleId, shortened};
 
 /// How the run ended, before its rules count.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +31,7 @@ pub fn verdict(ending: &Ending, rules: &[Rule]) -> Verdict {
         // A rule that failed without I/O failed all the same.
         Ending::Complete => match Verdict::of(rules) {
             Verdict::Pass if !without_io(rules).is_empty() => Verdict::Inconclusive,
+            Verdict::Pass if shortened::open(rules).is_some() => Verdict::Inconclusive,
             verdict => verdict,
         },
         Ending::Stopped => Verdict::Interrupted,
@@ -90,6 +91,9 @@ pub fn sentence(
             "The test is invalid ({rate}): something else than this storage was measured: {}.",
             failures(rules)
         ),
+        (Ending::Complete, Verdict::Inconclusive) if without_io(rules).is_empty() => {
+            shortened::sentence(rules, &rate)
+        }
         (Ending::Complete, Verdict::Inconclusive) => format!(
             "The test says nothing about this storage ({rate}): there was no I/O to measure for {}. Larger databases, a \
              smaller cache or a longer test will have some.",

@@ -44,7 +44,12 @@ impl<'a> RuleGroup<'a> {
             rules.filter(|rule| rule.outcome == outcome).count()
         };
         let all = self.rules.len();
-        let others = [Outcome::Failed, Outcome::Advisory, Outcome::NotMeasured];
+        let others = [
+            Outcome::Failed,
+            Outcome::Advisory,
+            Outcome::NotJudged,
+            Outcome::NotMeasured,
+        ];
         let others = others.map(|outcome| (count(outcome), outcome));
         let others = others.iter().filter(|(count, _)| *count > 0);
         let others: Vec<String> = others
@@ -61,7 +66,7 @@ fn urgency(rule: &Rule) -> u8 {
     match rule.outcome {
         Outcome::Failed => 0,
         Outcome::Advisory => 1,
-        Outcome::NotMeasured => 2,
+        Outcome::NotJudged | Outcome::NotMeasured => 2,
         Outcome::Ok => 3,
     }
 }

@@ -28,6 +28,7 @@ mod interval;
 mod io;
 mod model;
 mod pages;
+mod precision;
 mod rule;
 #[cfg(test)]
 mod schema;
@@ -55,6 +56,7 @@ pub use model::{
     Model, PartNumbers, SessionTime, StateSpan,
 };
 pub use pages::{MemberNumbers, PagesNumbers, RoomNumbers};
+pub use precision::{PreciseFigure, Precision};
 pub use rule::{Direction, Group, Outcome, Quantity, Rule, RuleName};
 pub use server::{Backup, HostCounter, Recovery, Server, ServerDetails, Watched};
 pub use setup::{Limits, Setup, Times};

@@ -22,6 +22,9 @@ pub enum Outcome {
     /// There was nothing to judge.
     #[serde(rename = "not measured")]
     NotMeasured,
+    /// A prediction stopped early, and the measured value grows with the length of a test: it is what was seen until then.
+    #[serde(rename = "not judged")]
+    NotJudged,
     /// The rule did not hold, but does not affect the verdict.
     Advisory,
 }
@@ -153,6 +156,7 @@ impl fmt::Display for Outcome {
             Self::Ok => "ok",
             Self::Failed => "failed",
             Self::NotMeasured => "not measured",
+            Self::NotJudged => "not judged",
             Self::Advisory => "advisory",
         })
     }

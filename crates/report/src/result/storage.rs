@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Bottleneck, Details, InjectedFault, Integrity, Server, StateNumbers};
+use super::{Bottleneck, Details, InjectedFault, Integrity, Precision, Server, StateNumbers};
 
 /// A test of storage.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -34,6 +34,9 @@ pub struct Storage {
     /// Simulated tests during which a group of drives was not whole: the load in each state, and of all samples (all).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub states: Vec<StateNumbers>,
+    /// Simulated tests: how well the figures are known; null for tests without load, short ones and those on real storage.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub precision: Option<Precision>,
     /// Each server.
     #[cfg_attr(test, schemars(length(min = 1)))]
     pub servers: Vec<Server>,

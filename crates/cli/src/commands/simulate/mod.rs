@@ -83,6 +83,10 @@ pub struct SimulateArgs {
     #[arg(long, value_name = "N")]
     pub seeds: Option<u64>,
 
+    /// Simulate the whole duration, however well the figures are known before (tests)
+    #[arg(long)]
+    pub complete: bool,
+
     /// Only check: print every mistake, or what would be simulated
     #[arg(long, conflicts_with_all = ["json", "sweep", "until_fail", "seeds"])]
     pub check: bool,
@@ -245,7 +249,9 @@ fn overrides(args: &SimulateArgs) -> Result<Vec<Override>, Refusal> {
         ("--seed", "test.seed", &args.seed),
         ("--sessions", "test.sessions", &args.sessions),
     ];
-    Override::all(&args.set, &flags)
+    let complete = args.complete.then(|| "none".to_owned());
+    let complete = ("--complete", "test.precision", &complete);
+    Override::all(&args.set, &[&flags[..], &[complete]].concat())
 }
 
 /// What it replaces in raw load.
@@ -255,6 +261,7 @@ fn load_overrides(args: &SimulateArgs) -> Result<Vec<Override>, Refusal> {
         ("--sweep", args.sweep.is_some()),
         ("--until-fail", args.until_fail),
         ("--seeds", args.seeds.is_some()),
+        ("--complete", args.complete),
     ] {
         if is_there {
             let what = "is for tests; this scenario has raw load";

@@ -98,7 +98,7 @@ fn class(outcome: Outcome) -> &'static str {
         Outcome::Ok => "ok",
         Outcome::Failed => "failed",
         Outcome::Advisory => "advisory",
-        Outcome::NotMeasured => "unmeasured",
+        Outcome::NotMeasured | Outcome::NotJudged => "unmeasured",
     }
 }
 

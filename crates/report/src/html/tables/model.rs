@@ -9,7 +9,13 @@ pub(super) fn model(result: &RunResult) -> Vec<Table> {
     let Some(model) = &result.storage.details.model else {
         return Vec::new();
     };
-    vec![
+    let precision = result.storage.precision.as_ref();
+    let precision = precision.map(|precision| {
+        let table = precision.table().titled("Precision of the prediction");
+        table.noted(&precision.in_words())
+    });
+    let mut tables: Vec<Table> = precision.into_iter().collect();
+    tables.extend([
         setting(model),
         time(model),
         groups(model),
@@ -18,7 +24,8 @@ pub(super) fn model(result: &RunResult) -> Vec<Table> {
         pages(model),
         happened(model),
         drives(model),
-    ]
+    ]);
+    tables
 }
 
 fn setting(model: &Model) -> Table {

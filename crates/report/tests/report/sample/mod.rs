@@ -58,6 +58,7 @@ pub(crate) fn run(passes: bool) -> Run {
             }),
             faults: Vec::new(),
             states: Vec::new(),
+            precision: None,
             servers: vec![server.result(length)],
             details: Details {
                 tuning: None,

@@ -27,12 +27,14 @@ pub(super) fn write(
         servers,
         model,
         states,
+        precision,
     } = simulated;
     let results: Vec<RunResult> = servers.into_iter().map(|server| server.result).collect();
     folder.write("scenario.toml", scenario.to_toml().as_bytes())?;
     let mut whole = match <[RunResult; 1]>::try_from(results) {
         Ok([mut only]) => {
             only.storage.states = states;
+            only.storage.precision = precision;
             only.storage.details.model = Some(Box::new(model));
             folder.write("result.json", only.to_json().as_bytes())?;
             return Ok(Run::read(folder.path())?);
@@ -40,6 +42,7 @@ pub(super) fn write(
         Err(results) => several(folder, scenario, &results)?,
     };
     whole.result.storage.states = states;
+    whole.result.storage.precision = precision;
     whole.result.storage.details.model = Some(Box::new(model));
     folder.write("result.json", whole.result.to_json().as_bytes())?;
     Ok(whole)

@@ -153,6 +153,10 @@ fn model(result: &RunResult) -> String {
     text.push_str(&pools(model));
     text.push_str(&happened(model));
     text.push_str(&not_reached(model));
+    if let Some(precision) = &result.storage.precision {
+        text.push_str(&format!("\n{:14}{}\n", "precision", precision.in_words()));
+        text.push_str(&precision.table().to_indented_text());
+    }
     let speed = model.measured_s / model.wall_seconds.max(f64::MIN_POSITIVE);
     text.push_str(&format!(
         "\n{:14}{} s of virtual time measured in {} s altogether ({} times as fast)",

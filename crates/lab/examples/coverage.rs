@@ -1,0 +1,83 @@
+//! How often the intervals of predictions hold the true value: `coverage [FROM TO]`, the seeds, 1 to 400 by default.
+//!
+//! Simulates `small-system.toml` with each seed under the stopping rule. The truth is one run that is a hundred times as long as these
+//! on average, without stopping. Prints a table for docs/models/precision.md.
+
+use std::error::Error;
+use std::io::{self, Write};
+use std::path::Path;
+
+use brunt_lab::{Engine, Options, Program, predict};
+use brunt_qualify::progress::Stop;
+use brunt_report::result::Precision;
+use brunt_scenario::{Document, Override};
+
+const SYSTEM: &str = include_str!("small-system.toml");
+/// Seed and length of the run that is the truth, relative to the others.
+const TRUTH: (u64, f64) = (1_000_000, 100.0);
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut seeds = std::env::args().skip(1).map(|number| number.parse::<u64>());
+    let from = seeds.next().transpose()?.unwrap_or(1);
+    let to = seeds.next().transpose()?.unwrap_or(400);
+    let document = Document::new("small-system.toml", SYSTEM, Path::new("/"))?;
+    let mut runs = Vec::new();
+    for seed in from..=to {
+        runs.push(known(&document, &[format!("test.seed={seed}")])?);
+    }
+    let count = runs.len() as f64;
+    let mean = runs.iter().map(|run| run.collected_s).sum::<f64>() / count;
+    let truth = known(
+        &document,
+        &[
+            format!("test.seed={}", TRUTH.0),
+            format!("test.duration={:.0}s", mean * TRUTH.1),
+            "test.precision=none".to_owned(),
+        ],
+    )?;
+    let early = runs.iter().filter(|run| run.stopped_early).count();
+    let mut out = io::stdout().lock();
+    writeln!(
+        out,
+        "{count} runs, {early} stopped early, {:.1} min on average\n",
+        mean / 60.0
+    )?;
+    writeln!(out, "| figure | true value | held | mean half-width |")?;
+    writeln!(out, "| --- | ---: | ---: | ---: |")?;
+    for (at, figure) in truth.figures.iter().enumerate() {
+        let own = || runs.iter().map(|run| &run.figures[at]);
+        let holds = |value: f64| {
+            let held = own().filter(|own| (own.interval.low..=own.interval.high).contains(&value));
+            held.count()
+        };
+        let widths: f64 = own()
+            .map(|own| (own.interval.high - own.predicted) / own.predicted)
+            .sum();
+        writeln!(
+            out,
+            "| {}, {} | {:.3} | {} | {:.2} % |",
+            figure.figure,
+            figure.unit,
+            figure.predicted,
+            holds(figure.predicted),
+            100.0 * widths / count,
+        )?;
+    }
+    Ok(())
+}
+
+fn known(document: &Document, sets: &[String]) -> Result<Precision, Box<dyn Error>> {
+    let sets = sets.iter().map(|set| Override::of_set(set));
+    let scenario = document.modelled_test(&sets.collect::<Result<Vec<_>, _>>()?)?;
+    let options = Options {
+        engine: Engine::Twin,
+        read_files: false,
+        program: Program {
+            version: String::new(),
+            commit: None,
+            command: String::new(),
+        },
+    };
+    let result = predict(&scenario, options, &Stop::default())?;
+    Ok(result.storage.precision.ok_or("it was too short")?)
+}
