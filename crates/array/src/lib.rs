@@ -23,6 +23,7 @@ mod group;
 mod incident;
 pub mod load;
 mod paged;
+mod pair;
 mod shared;
 mod slab;
 mod standing;
@@ -43,6 +44,7 @@ pub use incident::{Incident, Misplaced, Note, NoteKind, Priority, Scheduled};
 pub use paged::{
     BalanceDesign, LunRoom, PageStats, PagedArray, PagedDesign, PagedError, PagedLunDesign,
 };
+pub use pair::{Crossed, Exchange, PairLink, PairLinkDesign, PairLinkError};
 pub use shared::SharedArray;
 pub use standing::{Standing, Standings, Unfinished};
 pub use system::{Part, PartMut, Parts, System, SystemDesign, SystemError};
