@@ -11,7 +11,7 @@ use brunt_world::{Class, IoError, Op};
 use brunt_world_virtual::{Agenda, Device, Inode, Request, RequestId, SECTOR_BYTES};
 
 use crate::file_map::{FileMap, Full};
-use crate::system::{PartMut, System};
+use crate::system::System;
 use crate::{Extent, HostIo, Standings, Tally, Verb};
 
 /// A request of the world; `parts` of it are in flight in the array.
@@ -74,12 +74,8 @@ impl ArrayDevice {
     /// Treats all existing files as written in advance. Thin LUNs allocate no space for unwritten data and read it as zeros, and
     /// the files of tests without content are never written.
     pub fn assume_written(&mut self) {
-        for part in self.array.parts_mut() {
-            if let PartMut::Pool(pool) = part {
-                for (lun, files) in (0..).zip(&self.files) {
-                    pool.assume_written(lun, &files.in_use());
-                }
-            }
+        for (lun, files) in (0..).zip(&self.files) {
+            self.array.assume_written(lun, &files.in_use());
         }
     }
 

@@ -4,6 +4,8 @@ use std::fmt;
 
 use brunt_units::{ByteSize, Span, Time, grouped};
 
+use crate::pair::{PairIncident, PairNote};
+
 /// An event that the scenario schedules.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Incident {
@@ -37,6 +39,8 @@ pub enum Incident {
     LunRemoved(u32),
     /// An array joins the storage pool.
     MemberJoins(usize),
+    /// An incident of a pair: of its link, its destination or its groups.
+    Pair(PairIncident),
 }
 
 /// An incident with its time and target.
@@ -71,6 +75,15 @@ pub enum Misplaced {
     /// The incident requires a storage pool.
     #[error("only a storage pool has snapshots, members that join and LUNs that can be removed")]
     NoPool,
+    /// The incident requires a pair.
+    #[error("only a replicated array has a link, a destination and replication groups")]
+    NoPair,
+    /// A failsafe group is to be suspended.
+    #[error("a failsafe group cannot be suspended: its hosts would lose their LUNs")]
+    Failsafe,
+    /// A replicated LUN is to grow or to be removed.
+    #[error("a replicated LUN cannot grow or be removed")]
+    Replicated,
 }
 
 /// The share of time a group gives to rebuilding.
@@ -217,6 +230,8 @@ pub enum NoteKind {
         /// Number of pages, each way.
         pages: u32,
     },
+    /// An event log entry of a pair.
+    Pair(PairNote),
     /// An event log entry of a member.
     Member(usize, Box<NoteKind>),
     /// There is no drive to rebuild a lost drive onto.
@@ -341,6 +356,7 @@ impl fmt::Display for NoteKind {
                 "member {from} is slower than member {to}: {} change places",
                 pages_words(u64::from(*pages))
             ),
+            Self::Pair(what) => what.fmt(f),
             Self::Member(member, what) => write!(f, "member {member}: {what}"),
             Self::NoSpare { group, lost } => {
                 write!(

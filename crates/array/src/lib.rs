@@ -5,6 +5,7 @@
 //!
 //! * [`drive`]: mechanisms, their queues, and the library of models with a source for every figure.
 //! * [`ArrayDesign`]: the design of an array; [`Array`]: the array.
+//! * [`Pair`]: two systems, one of which replicates LUNs to the other over a link.
 //! * [`PagedArray`]: LUNs in pages over one or more arrays: storage pools, thin provisioning, snapshots, clones.
 //! * [`load`]: raw load on an array, and its results.
 //! * [`ArrayDevice`]: an array beneath the files of a virtual world, [`SharedArray`]: the same for two owners; [`Tally`]: requests
@@ -44,7 +45,11 @@ pub use incident::{Incident, Misplaced, Note, NoteKind, Priority, Scheduled};
 pub use paged::{
     BalanceDesign, LunRoom, PageStats, PagedArray, PagedDesign, PagedError, PagedLunDesign,
 };
-pub use pair::{Crossed, Exchange, PairLink, PairLinkDesign, PairLinkError};
+pub use pair::{
+    AtRisk, Control, Crossed, Exchange, GroupNote, GroupState, HistoryDesign, LogFill, Mode, Pair,
+    PairDesign, PairError, PairGroupDesign, PairIncident, PairLink, PairLinkDesign, PairLinkError,
+    PairNote, Phase, Replication, ResumePolicy,
+};
 pub use shared::SharedArray;
 pub use standing::{Standing, Standings, Unfinished};
 pub use system::{Part, PartMut, Parts, System, SystemDesign, SystemError};

@@ -117,8 +117,13 @@ impl<T> Slab<T> {
 
     /// The first entry, by slot, that satisfies `is_it`.
     pub(crate) fn find(&self, is_it: impl Fn(&T) -> bool) -> Option<Key> {
-        let mut entries = (0..).zip(&self.entries);
-        entries.find_map(|(slot, entry)| {
+        self.keys(is_it).next()
+    }
+
+    /// The entries that satisfy `is_it`, by slot.
+    pub(crate) fn keys(&self, is_it: impl Fn(&T) -> bool) -> impl Iterator<Item = Key> {
+        let entries = (0..).zip(&self.entries);
+        entries.filter_map(move |(slot, entry)| {
             let found = entry.value.as_ref().is_some_and(&is_it);
             found.then_some(Key {
                 slot,

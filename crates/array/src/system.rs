@@ -1,4 +1,4 @@
-//! A storage system as hosts see it: an array, or a storage pool over several.
+//! A storage system as hosts see it: an array, a storage pool over several, or a pair of these.
 //!
 //! [`System`] has the six methods that a world needs. All measurements come from a walk over the [`Part`]s, so a new kind of system
 //! only lists its parts to be measured like the others.
@@ -14,7 +14,8 @@ use crate::design::{ArrayDesign, DesignError, GroupDesign};
 use crate::drive::DriveStats;
 use crate::incident::{Misplaced, Note, NoteKind, Scheduled};
 use crate::paged::{PagedArray, PagedDesign, PagedError};
-use crate::{Array, Finished, HostIo, Standing, Unfinished};
+use crate::pair::{Pair, PairDesign, PairError, Replication};
+use crate::{Array, Extent, Finished, HostIo, Standing, Unfinished};
 
 /// The design of a [`System`].
 #[derive(Clone)]
@@ -23,6 +24,14 @@ pub enum SystemDesign {
     One(Box<ArrayDesign>),
     /// A storage pool over arrays.
     Paged(PagedDesign),
+    /// Two of these, one of which replicates to the other.
+    Pair(PairDesign),
+}
+
+impl From<PairDesign> for SystemDesign {
+    fn from(design: PairDesign) -> Self {
+        Self::Pair(design)
+    }
 }
 
 impl From<ArrayDesign> for SystemDesign {
@@ -46,17 +55,24 @@ pub enum SystemError {
     /// The storage pool cannot be built.
     #[error(transparent)]
     Paged(#[from] PagedError),
+    /// The pair cannot be built.
+    #[error(transparent)]
+    Pair(Box<PairError>),
     /// An incident cannot be scheduled.
     #[error("incident: {0}")]
     Incident(#[from] Misplaced),
 }
 
 impl SystemDesign {
-    /// The arrays; one or several.
-    pub fn arrays(&self) -> &[ArrayDesign] {
+    /// The arrays; one or several. Those of a pair's source come first.
+    pub fn arrays(&self) -> Vec<&ArrayDesign> {
         match self {
-            Self::One(design) => std::slice::from_ref(design),
-            Self::Paged(design) => &design.members,
+            Self::One(design) => vec![design],
+            Self::Paged(design) => design.members.iter().collect(),
+            Self::Pair(design) => {
+                let sides = [&design.source, &design.destination];
+                sides.iter().flat_map(|side| side.arrays()).collect()
+            }
         }
     }
 
@@ -65,6 +81,7 @@ impl SystemDesign {
         match self {
             Self::One(design) => design.luns.iter().map(|lun| lun.name.as_str()).collect(),
             Self::Paged(design) => design.luns.iter().map(|lun| lun.name.as_str()).collect(),
+            Self::Pair(design) => design.source.lun_names(),
         }
     }
 
@@ -91,6 +108,7 @@ impl SystemDesign {
         let mut system: Box<dyn System> = match self {
             Self::One(design) => Box::new(Array::new(design, streams)?),
             Self::Paged(design) => Box::new(PagedArray::new(design, streams)?),
+            Self::Pair(design) => Box::new(Pair::new(design, streams)?),
         };
         for incident in incidents {
             system.schedule(incident)?;
@@ -131,7 +149,10 @@ pub trait System {
     /// When its time is in the past.
     fn schedule(&mut self, incident: &Scheduled) -> Result<(), Misplaced>;
 
-    /// The parts; a pool comes before its members.
+    /// Treats `extents` of a LUN as already written, in no time; see [`crate::ArrayDevice::assume_written`].
+    fn assume_written(&mut self, _lun: u32, _extents: &[Extent]) {}
+
+    /// The parts; a pool comes before its members, a pair before its two sides.
     fn parts(&self) -> Parts<Part<'_>>;
 
     /// The same, for resetting their measurements.
@@ -144,9 +165,11 @@ pub type Parts<P> = SmallVec<[P; 2]>;
 /// A part of a system.
 #[derive(Clone, Copy)]
 pub enum Part<'s> {
+    /// The replication of a pair, without its two sides.
+    Pair(&'s Replication),
     /// A storage pool, without its members.
     Pool(&'s PagedArray),
-    /// An array, with its member number if it belongs to a pool.
+    /// An array, with its number if there are several: in a pool, or in a pair, where those of the source come first.
     Array(Option<usize>, &'s Array),
 }
 
@@ -220,6 +243,10 @@ impl System for PagedArray {
         self.schedule_incident(one)
     }
 
+    fn assume_written(&mut self, lun: u32, extents: &[Extent]) {
+        Self::assume_written(self, lun, extents);
+    }
+
     fn parts(&self) -> Parts<Part<'_>> {
         let members = self.members().iter().enumerate();
         let members = members.map(|(number, array)| Part::Array(Some(number), array));
@@ -235,6 +262,7 @@ impl dyn System + '_ {
     /// The current time.
     pub fn now(&self) -> Time {
         match self.parts()[0] {
+            Part::Pair(pair) => pair.now(),
             Part::Pool(pool) => pool.now(),
             Part::Array(_, array) => array.now(),
         }
@@ -243,7 +271,7 @@ impl dyn System + '_ {
     /// The arrays; one or several.
     pub fn arrays(&self) -> impl Iterator<Item = &Array> {
         self.parts().into_iter().filter_map(|part| match part {
-            Part::Pool(_) => None,
+            Part::Pair(_) | Part::Pool(_) => None,
             Part::Array(_, array) => Some(array),
         })
     }
@@ -252,8 +280,16 @@ impl dyn System + '_ {
     pub fn pool(&self) -> Option<&PagedArray> {
         self.parts().into_iter().find_map(|part| match part {
             Part::Pool(pool) => Some(pool),
-            Part::Array(..) => None,
+            Part::Pair(_) | Part::Array(..) => None,
         })
+    }
+
+    /// The replication, if this is a pair.
+    pub fn replication(&self) -> Option<&Replication> {
+        match self.parts().first() {
+            Some(Part::Pair(pair)) => Some(pair),
+            _ => None,
+        }
     }
 
     /// The event log, in order of time. Entries of pool members name the member.
@@ -261,6 +297,7 @@ impl dyn System + '_ {
         let mut notes = Vec::new();
         for part in self.parts() {
             match part {
+                Part::Pair(pair) => notes.extend_from_slice(pair.notes()),
                 Part::Pool(pool) => notes.extend_from_slice(pool.notes()),
                 Part::Array(None, array) => notes.extend_from_slice(array.notes()),
                 Part::Array(Some(member), array) => {
@@ -279,6 +316,7 @@ impl dyn System + '_ {
     pub(crate) fn notes_count(&self) -> usize {
         let parts = self.parts().into_iter();
         let counts = parts.map(|part| match part {
+            Part::Pair(pair) => pair.notes().len(),
             Part::Pool(pool) => pool.notes().len(),
             Part::Array(_, array) => array.notes().len(),
         });
@@ -294,7 +332,7 @@ impl dyn System + '_ {
     pub fn unfinished(&self) -> Vec<Unfinished> {
         let parts = self.parts().into_iter();
         let all = parts.flat_map(|part| match part {
-            Part::Pool(_) => Vec::new(),
+            Part::Pair(_) | Part::Pool(_) => Vec::new(),
             Part::Array(member, array) => {
                 let mut own = array.unfinished();
                 own.iter_mut().for_each(|one| one.member = member);

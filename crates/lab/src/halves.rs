@@ -194,8 +194,8 @@ fn lacks(plan: &Plan, halves: &[&[Moment]], servers: usize, marks: &[ByteSize]) 
 
 /// Bytes that an array's write cache takes from its low mark to its high one; nothing where it is flushed steadily.
 fn between_marks(array: &ArrayPlan) -> ByteSize {
-    let caches = array.design.arrays().iter();
-    let caches = caches.filter_map(|design| design.cache.as_ref());
+    let arrays = array.design.arrays().into_iter();
+    let caches = arrays.filter_map(|design| design.cache.as_ref());
     let swings = caches.filter(|cache| cache.marks.policy == FlushPolicy::Hysteresis);
     let between = swings.map(|cache| {
         let percent = u64::from(cache.marks.high - cache.marks.low);

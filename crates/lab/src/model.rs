@@ -170,16 +170,17 @@ fn groups(
     seconds: f64,
 ) -> Vec<GroupNumbers> {
     let groups = plan.design.groups().into_iter().enumerate();
-    let front = |number: usize| match (&plan.design, &reading.pages) {
-        (SystemDesign::One(design), _) => {
-            let own = design.luns.iter().zip(luns);
-            let own = own.filter(|(lun, _)| lun.group == number);
-            own.map(|(_, lun)| lun.reads_per_s + lun.writes_per_s).sum()
-        }
-        // A member has one group.
-        (SystemDesign::Paged(_), Some(pages)) => pages.stats.0.asked[number] as f64 / seconds,
-        (SystemDesign::Paged(_), None) => 0.0,
-    };
+    let asked = reading.pages.as_ref().map(|pages| &pages.stats.0.asked[..]);
+    let asked: Vec<f64> = asked
+        .unwrap_or_default()
+        .iter()
+        .map(|asked| *asked as f64 / seconds)
+        .collect();
+    let rates: Vec<(f64, f64)> = luns
+        .iter()
+        .map(|lun| (lun.reads_per_s, lun.writes_per_s))
+        .collect();
+    let front = |number: usize| front_rate(&plan.design, &asked, &rates, number);
     groups
         .map(|(number, (first, design))| {
             let drives = &reading.drives[first..];
@@ -191,6 +192,29 @@ fn groups(
             )
         })
         .collect()
+}
+
+/// Requests per second to group `number`: of hosts, who read and write each LUN at these `rates`, or of the pages that it holds.
+fn front_rate(design: &SystemDesign, asked: &[f64], rates: &[(f64, f64)], number: usize) -> f64 {
+    match design {
+        SystemDesign::One(design) => {
+            let own = design.luns.iter().zip(rates);
+            let own = own.filter(|(lun, _)| lun.group == number);
+            own.map(|(_, (reads, writes))| reads + writes).sum()
+        }
+        // A member has one group.
+        SystemDesign::Paged(_) => asked.get(number).copied().unwrap_or_default(),
+        SystemDesign::Pair(pair) => match number.checked_sub(pair.source.groups().len()) {
+            None => front_rate(&pair.source, asked, rates, number),
+            Some(number) => {
+                let mut replicas = vec![(0.0, 0.0); pair.destination.lun_names().len()];
+                for (lun, replica) in pair.groups.iter().flat_map(|group| &group.luns) {
+                    replicas[*replica as usize].1 = rates[*lun as usize].1;
+                }
+                front_rate(&pair.destination, &[], &replicas, number)
+            }
+        },
+    }
 }
 
 /// `drives` begins with those of the group's array; others may follow.

@@ -3,8 +3,18 @@
 use brunt_array::{GroupDesign, LunRoom, PageStats, SystemDesign};
 use brunt_report::result::{MemberNumbers, PagesNumbers, RoomNumbers};
 
-/// The name of the group of array number `member`; it includes the array if there are several.
+/// The name of group number `member` of all arrays; it includes the array if there are several.
 pub fn group_name(design: &SystemDesign, member: usize, group: &GroupDesign) -> String {
+    if let SystemDesign::Pair(pair) = design {
+        let at_source = pair.source.groups().len();
+        return match member.checked_sub(at_source) {
+            None => group_name(&pair.source, member, group),
+            Some(member) => {
+                let name = group_name(&pair.destination, member, group);
+                format!("{name} at the destination")
+            }
+        };
+    }
     match design.arrays().len() {
         1 => group.name.clone(),
         _ => format!("{} of member {member}", group.name),

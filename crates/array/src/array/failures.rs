@@ -58,6 +58,7 @@ impl<O: Observer> Array<O> {
             Incident::Snapshot(..) | Incident::LunRemoved(_) | Incident::MemberJoins(_) => {
                 Err(Misplaced::NoPool)
             }
+            Incident::Pair(_) => Err(Misplaced::NoPair),
         }
     }
 
@@ -100,7 +101,10 @@ impl<O: Observer> Array<O> {
             }
             Incident::BatteryLost => self.set_battery(false),
             Incident::BatteryReturns => self.set_battery(true),
-            Incident::Snapshot(..) | Incident::LunRemoved(_) | Incident::MemberJoins(_) => {
+            Incident::Snapshot(..)
+            | Incident::LunRemoved(_)
+            | Incident::MemberJoins(_)
+            | Incident::Pair(_) => {
                 unreachable!("an array does not take them")
             }
         }

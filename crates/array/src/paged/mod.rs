@@ -145,6 +145,7 @@ impl PagedArray {
         match one.incident {
             Incident::Snapshot(..) | Incident::LunRemoved(_) | Incident::LunGrows(..) => {}
             Incident::MemberJoins(member) => find(member)?,
+            Incident::Pair(_) => return Err(Misplaced::NoPair),
             _ => {
                 find(one.array)?;
                 let member = &mut self.members[one.array];

@@ -16,6 +16,7 @@ pub fn described(design: &SystemDesign) -> Option<String> {
     match design {
         SystemDesign::One(_) => None,
         SystemDesign::Paged(paged) => Some(words(paged)),
+        SystemDesign::Pair(pair) => described(&pair.source),
     }
 }
 

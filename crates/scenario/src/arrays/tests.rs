@@ -364,11 +364,8 @@ fn the_laws_of_queues_hold_in_every_example() {
         // Long enough for what is under way at both ends to weigh little.
         simulation.duration = simulation.duration.max(Span::seconds(30));
         let outcome = brunt_array::load::simulate(&simulation, |_| true).unwrap();
-        let models = simulation
-            .design
-            .arrays()
-            .iter()
-            .flat_map(|array| &array.drives);
+        let arrays = simulation.design.arrays().into_iter();
+        let models = arrays.flat_map(|array| &array.drives);
         for (number, (drive, model)) in outcome.drives.iter().zip(models).enumerate() {
             let requests = (drive.reads + drive.writes) as f64;
             if requests < 500.0 {

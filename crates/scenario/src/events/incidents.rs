@@ -46,6 +46,10 @@ fn read_one(
     luns: &mut Luns,
 ) -> Result<Scheduled, Refusal> {
     let word = entry.word;
+    let design = match design {
+        SystemDesign::Pair(pair) => &pair.source,
+        design => design,
+    };
     let mut one = One {
         section: entry.section,
         what: entry.what,
@@ -94,12 +98,13 @@ impl<'a> One<'a> {
         match self.design {
             SystemDesign::One(array) => array,
             SystemDesign::Paged(paged) => &paged.members[self.member],
+            SystemDesign::Pair(_) => unreachable!("the source of a pair is meant"),
         }
     }
 
     fn pages(&self) -> &'a PagedDesign {
         match self.design {
-            SystemDesign::One(_) => unreachable!("checked before"),
+            SystemDesign::One(_) | SystemDesign::Pair(_) => unreachable!("checked before"),
             SystemDesign::Paged(paged) => paged,
         }
     }
@@ -197,6 +202,7 @@ impl<'a> One<'a> {
         let before = match self.design {
             SystemDesign::One(array) => array.luns.get(lun as usize).map(|lun| lun.size),
             SystemDesign::Paged(paged) => paged.luns.get(lun as usize).map(|lun| lun.size),
+            SystemDesign::Pair(_) => None,
         };
         let size = match (size, before, self.design) {
             (Some(size), Some(before), _) if size.value <= before => {
@@ -205,7 +211,7 @@ impl<'a> One<'a> {
             }
             (Some(size), ..) => size.value,
             (None, _, SystemDesign::One(_)) => ByteSize::bytes(0),
-            (None, _, SystemDesign::Paged(_)) => {
+            (None, ..) => {
                 return Err(self.section.lacks("size", "size = \"2 TB\""));
             }
         };

@@ -1,0 +1,258 @@
+//! The destination is lost and returns: by link, by itself, or for a group that an operator suspends and resumes.
+
+use brunt_world::IoError;
+
+use super::Pair;
+use super::design::{Control, ResumePolicy};
+use super::group::{Phase, Waiting};
+use super::notes::{GroupNote, PairIncident, PairNote};
+use super::observer::{Move, Observer};
+use super::sending::About;
+use crate::slab::Key;
+use brunt_units::ByteSize;
+
+impl<O: Observer> Pair<O> {
+    pub(super) fn befall(&mut self, what: PairIncident) {
+        let was_up = self.state.link.is_up();
+        match what {
+            PairIncident::LinkLost | PairIncident::LinkReturns => {
+                let is_up = what == PairIncident::LinkReturns;
+                self.state.link.set_cut(!is_up);
+                self.state.note(PairNote::Link(is_up));
+                self.link_changed(was_up);
+            }
+            PairIncident::LinkPathLost(path) | PairIncident::LinkPathReturns(path) => {
+                let is_up = matches!(what, PairIncident::LinkPathReturns(_));
+                self.state.link.set_path(path, is_up);
+                self.state.note(PairNote::LinkPath(path, is_up));
+                self.link_changed(was_up);
+                if !is_up {
+                    self.begin_again(path);
+                }
+            }
+            PairIncident::DestinationLost => {
+                self.state.is_destination_up = false;
+                self.state.note(PairNote::Destination(false));
+                for group in 0..self.state.groups.len() {
+                    self.stop_receiver(group);
+                }
+                self.disconnect_all();
+            }
+            PairIncident::DestinationReturns => {
+                self.state.is_destination_up = true;
+                self.state.note(PairNote::Destination(true));
+                self.connect_all();
+            }
+            PairIncident::GroupSuspended(group) => {
+                self.state.groups[group].is_suspended = true;
+                self.state.note_group(group, GroupNote::Suspended);
+                self.disconnect(group);
+            }
+            PairIncident::GroupResumed { group, full_copy } => {
+                self.state.note_group(group, GroupNote::Resumed);
+                let own = &mut self.state.groups[group];
+                (own.is_suspended, own.is_broken) = (false, false);
+                if full_copy {
+                    own.demand_full_copy();
+                }
+                if full_copy && own.is_connected {
+                    let (now, lane) = (self.state.now, &mut self.state.lanes[group]);
+                    lane.apart_since.get_or_insert(now);
+                    self.state.resuming_since.get_or_insert(now);
+                    self.begin_copy(group);
+                    self.pump(group);
+                }
+                self.try_connect(group);
+            }
+        }
+    }
+
+    fn link_changed(&mut self, was_up: bool) {
+        match (was_up, self.state.link.is_up()) {
+            (true, false) => self.disconnect_all(),
+            (false, true) => self.connect_all(),
+            _ => {}
+        }
+    }
+
+    fn disconnect_all(&mut self) {
+        for group in 0..self.state.groups.len() {
+            self.disconnect(group);
+        }
+    }
+
+    /// Exchanges on a path that was lost begin again on another one.
+    fn begin_again(&mut self, path: usize) {
+        let lost: Vec<Key> = self
+            .messages
+            .keys(|message| message.exchange.path() == path)
+            .collect();
+        for key in lost {
+            let Some(message) = self.messages.remove(key) else {
+                continue;
+            };
+            let again = self.send(message.group, message.about);
+            if matches!(message.about, About::Hello { .. }) {
+                self.state.lanes[message.group].hello = again;
+            }
+        }
+    }
+
+    pub(super) fn stop_receiver(&mut self, group: usize) {
+        self.state.receivers[group].stop();
+        self.observe(group, Move::Stopped);
+    }
+
+    /// The group can no longer be replicated, until an operator resumes it.
+    pub(super) fn break_up(&mut self, group: usize, why: GroupNote) {
+        self.state.groups[group].is_broken = true;
+        self.state.note_group(group, why);
+        self.disconnect(group);
+    }
+
+    /// The destination is lost for the group.
+    pub(super) fn disconnect(&mut self, group: usize) {
+        let now = self.state.now;
+        let lost: Vec<Key> = self
+            .messages
+            .keys(|message| message.group == group)
+            .collect();
+        for key in lost {
+            self.messages.forget(key);
+        }
+        self.give_up_reading(group);
+        let lane = &mut self.state.lanes[group];
+        lane.turn += 1;
+        lane.hello = None;
+        lane.apart_since.get_or_insert(now);
+        let waiting = std::mem::take(&mut lane.waiting);
+        let room = self.state.room_of(group);
+        let own = &mut self.state.groups[group];
+        let before = own.phase;
+        let then = own.disconnect(now, room);
+        let phase = own.phase;
+        if phase != before {
+            match phase {
+                Phase::Locked => self.state.note_group(group, GroupNote::Locked),
+                Phase::Logging => self.state.note_group(group, GroupNote::Logging),
+                Phase::Overflowed if before != Phase::Copying => {
+                    self.state.note_group(group, GroupNote::LogOverflowed);
+                }
+                _ => {}
+            }
+        }
+        for key in waiting.into_values() {
+            match then {
+                Waiting::Fail => self.released(key, Err(IoError::Device)),
+                Waiting::Log => {
+                    self.write_log(group, key);
+                    self.released(key, Ok(()));
+                }
+                Waiting::Release => self.released(key, Ok(())),
+            }
+        }
+        self.look_at_log(group);
+        self.retry_held(group);
+    }
+
+    /// Asks the destination for every group that may resume.
+    pub(super) fn connect_all(&mut self) {
+        for group in 0..self.state.groups.len() {
+            self.try_connect(group);
+        }
+    }
+
+    /// Asks whether the destination is there, if the group may resume.
+    pub(super) fn try_connect(&mut self, group: usize) {
+        let now = self.state.now;
+        let own = &self.state.groups[group];
+        let is_stopped = own.is_suspended || own.is_broken || own.is_connected;
+        let is_there = self.state.link.is_up() && self.state.is_destination_up;
+        if is_stopped || !is_there || self.state.lanes[group].hello.is_some() {
+            return;
+        }
+        self.state.resuming_since.get_or_insert(now);
+        let may = match self.state.policy {
+            ResumePolicy::AllAtOnce => true,
+            ResumePolicy::NotBefore(at) => now >= at,
+            ResumePolicy::Staggered => {
+                let mut all = self.state.groups.iter().zip(&self.state.lanes);
+                !all.any(|(one, lane)| {
+                    lane.hello.is_some() || one.is_connected && one.phase != Phase::Normal
+                })
+            }
+        };
+        if may {
+            let base = self.state.groups[group].order.base();
+            let hello = self.send(group, About::Hello { base });
+            self.state.lanes[group].hello = hello;
+        }
+    }
+
+    /// The destination is there, goes on from `base`, and has every write before `done`.
+    pub(super) fn connected(&mut self, group: usize, base: u64, done: u64) {
+        self.state.lanes[group].hello = None;
+        if self.state.groups[group].order.base() != base {
+            // The log was given up meanwhile.
+            return self.try_connect(group);
+        }
+        let before = self.state.groups[group].phase;
+        let hosts = self.state.groups[group].connect(done);
+        debug_assert!(
+            hosts
+                .iter()
+                .all(|number| !self.state.lanes[group].waiting.contains_key(number))
+        );
+        let from = self.state.receivers[group].expects();
+        if self.state.is_next_control(Control::LoseTail) && self.state.groups[group].lose_tail(from)
+        {
+            self.state.strike();
+        }
+        if before == Phase::Locked {
+            self.state.note_group(group, GroupNote::Unlocked);
+        }
+        match self.state.groups[group].phase {
+            Phase::Merging => {
+                let used = self.state.log(group).used;
+                self.state.note_group(group, GroupNote::Merging(used));
+            }
+            Phase::Copying => self.begin_copy(group),
+            _ => self.in_step(group),
+        }
+        self.pump(group);
+        self.settle(group);
+    }
+
+    fn begin_copy(&mut self, group: usize) {
+        let left = ByteSize::bytes(self.state.groups[group].left_to_copy());
+        self.state.note_group(group, GroupNote::Copying(left));
+        self.observe(group, Move::CopyBegins);
+    }
+
+    /// Ends a replay or a full copy that is done.
+    pub(super) fn settle(&mut self, group: usize) {
+        let lane = &self.state.lanes[group];
+        let is_reading = !(lane.reserved.is_empty() && lane.reading.is_empty());
+        if self.state.groups[group].settle(is_reading) {
+            self.in_step(group);
+        }
+    }
+
+    fn in_step(&mut self, group: usize) {
+        let now = self.state.now;
+        let lane = &mut self.state.lanes[group];
+        lane.has_alarm = false;
+        let since = lane.apart_since.take().unwrap_or(now);
+        self.observe(group, Move::InStep);
+        self.state.note_group(group, GroupNote::Normal(now - since));
+        if self.state.is_in_step()
+            && let Some(since) = self.state.resuming_since.take()
+        {
+            let longest = self.state.longest_resumption.unwrap_or_default();
+            self.state.longest_resumption = Some(longest.max(now - since));
+        }
+        if self.state.policy == ResumePolicy::Staggered {
+            self.connect_all();
+        }
+    }
+}

@@ -1,0 +1,608 @@
+//! Pairs in small: times, states and refusals, one at a time. `truth` has what holds in any order of events.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::vec::Drain;
+
+use brunt_units::{ByteSize, Span, Time};
+use brunt_world::IoError;
+use brunt_world::random::{Stream, Streams};
+
+use super::ledger::Ledger;
+use super::*;
+use crate::SystemDesign;
+use crate::breakdown::Breakdown;
+use crate::drive::library;
+use crate::{ArrayDesign, Level, LunDesign, Verb};
+
+/// A store of LUNs that takes a drawn time for each request, in any order.
+pub(super) struct Store {
+    now: Time,
+    sectors: u64,
+    least: Span,
+    spread: Span,
+    stream: Stream,
+    under_way: BTreeMap<(Time, u64), (HostIo, Time)>,
+    count: u64,
+    pub(super) refuses: Rc<Cell<bool>>,
+    finished: Vec<Finished>,
+}
+
+impl Store {
+    pub(super) fn new(sectors: u64, least: Span, spread: Span, stream: Stream) -> Self {
+        Self {
+            now: Time::ZERO,
+            sectors,
+            least,
+            spread,
+            stream,
+            under_way: BTreeMap::new(),
+            count: 0,
+            refuses: Rc::default(),
+            finished: Vec::new(),
+        }
+    }
+}
+
+impl System for Store {
+    fn submit(&mut self, now: Time, io: HostIo) {
+        self.advance(now);
+        let at = now + self.least + Span::nanos(self.stream.below(self.spread.0 + 1));
+        self.count += 1;
+        self.under_way.insert((at, self.count), (io, now));
+    }
+
+    fn next_at(&self) -> Option<Time> {
+        self.under_way.first_key_value().map(|((at, _), _)| *at)
+    }
+
+    fn advance(&mut self, to: Time) {
+        while let Some(first) = self.under_way.first_entry()
+            && first.key().0 <= to
+        {
+            let ((at, _), (io, submitted_at)) = first.remove_entry();
+            let is_full = self.refuses.get() && io.verb == Verb::Write;
+            let result = match io.extent.end() <= self.sectors {
+                false => Err(IoError::PastEnd),
+                true if is_full => Err(IoError::NoSpace),
+                true => Ok(()),
+            };
+            self.finished.push(Finished {
+                tag: io.tag,
+                verb: io.verb,
+                submitted_at,
+                at,
+                result,
+                breakdown: Breakdown {
+                    transfer: at - submitted_at,
+                    ..Breakdown::default()
+                },
+            });
+        }
+        self.now = to;
+    }
+
+    fn finished(&mut self) -> Drain<'_, Finished> {
+        self.finished.drain(..)
+    }
+
+    fn lun_size(&self, _: u32) -> ByteSize {
+        ByteSize::bytes(self.sectors * 512)
+    }
+
+    fn schedule(&mut self, _: &Scheduled) -> Result<(), Misplaced> {
+        Err(Misplaced::NoPool)
+    }
+
+    fn parts(&self) -> Parts<Part<'_>> {
+        Parts::new()
+    }
+
+    fn parts_mut(&mut self) -> Parts<PartMut<'_>> {
+        Parts::new()
+    }
+}
+
+/// An array with these LUNs.
+pub(super) fn array(luns: &[(&str, ByteSize)]) -> ArrayDesign {
+    let model = library::find("cheetah-15k5-146-fc").unwrap();
+    let mut design = ArrayDesign::one_group(&model, 4, Level::Raid10);
+    let lun = |(name, size): &(&str, ByteSize)| LunDesign {
+        name: (*name).to_owned(),
+        group: 0,
+        size: *size,
+        owner: None,
+    };
+    design.luns = luns.iter().map(lun).collect();
+    design
+}
+
+pub(super) fn group(name: &str, luns: &[u32], mode: Mode, failsafe: bool) -> PairGroupDesign {
+    PairGroupDesign {
+        name: name.to_owned(),
+        luns: luns.iter().map(|lun| (*lun, *lun)).collect(),
+        mode,
+        failsafe,
+    }
+}
+
+/// A pair of arrays with two LUNs of 4 MiB in one group, and one of the source that is not replicated.
+pub(super) fn design(mode: Mode, failsafe: bool) -> PairDesign {
+    let size = ByteSize::mib(4);
+    let luns = [("data", size), ("log", size), ("history", size)];
+    PairDesign {
+        groups: vec![group("mail", &[0, 1], mode, failsafe)],
+        history: HistoryDesign {
+            initial: ByteSize::kib(64),
+            limit: ByteSize::kib(256),
+            ..HistoryDesign::default()
+        },
+        ..PairDesign::new(array(&luns).into(), array(&luns).into())
+    }
+}
+
+/// The pair over stores that take 1 ms for each request.
+fn watched(design: &PairDesign) -> Pair<Ledger> {
+    let store = |name| {
+        let stream = Streams::new(1).named(name);
+        Box::new(Store::new(8192, Span::millis(1), Span::ZERO, stream))
+    };
+    let streams = Streams::new(1);
+    Pair::over(design, store("source"), store("destination"), streams).unwrap()
+}
+
+pub(super) fn write(lun: u32, start: u64, sectors: u64) -> HostIo {
+    HostIo {
+        lun,
+        verb: Verb::Write,
+        extent: Extent::new(start, sectors),
+        tag: start,
+    }
+}
+
+fn at(millis: u64) -> Time {
+    Time::ZERO + Span::millis(millis)
+}
+
+fn incident<O: Observer>(pair: &mut Pair<O>, millis: u64, what: PairIncident) {
+    let one = Scheduled::new(at(millis), Incident::Pair(what));
+    pair.schedule(&one).unwrap();
+}
+
+/// Advances to `until`, and returns when and how each request ended.
+fn run<O: Observer>(pair: &mut Pair<O>, until: u64) -> Vec<(u64, Span, Result<(), IoError>)> {
+    pair.advance(at(until));
+    let done = pair.finished().map(|one| {
+        assert_eq!(one.breakdown.total(), one.at - one.submitted_at);
+        (one.tag, one.at.since(Time::ZERO), one.result)
+    });
+    done.collect()
+}
+
+fn notes<O: Observer>(pair: &Pair<O>) -> Vec<String> {
+    let notes = pair.replication().notes().iter();
+    notes
+        .map(|note| format!("{} {}", note.at.since(Time::ZERO), note.what))
+        .collect()
+}
+
+fn clean(pair: &Pair<Ledger>) {
+    assert_eq!(pair.observer.wrong, [] as [String; 0]);
+    assert!(pair.observer.is_same(0));
+}
+
+#[test]
+fn a_synchronous_write_takes_the_longer_of_both_ways() {
+    let mut design = design(Mode::Synchronous, true);
+    design.link.round_trip = Span::millis(5);
+    design.link.gateway = PairLinkDesign::FCIP_GATEWAYS;
+    let mut pair = watched(&design);
+    pair.submit(Time::ZERO, write(0, 0, 8));
+    pair.submit(Time::ZERO, write(2, 8, 8));
+    let done = run(&mut pair, 20);
+    // Two round trips, the gateways, and 1 ms of the destination; the other LUN is not replicated.
+    let expected = [
+        (8, Span::millis(1), Ok(())),
+        (0, Span::micros(10_000 + 1_125 + 1_000), Ok(())),
+    ];
+    assert_eq!(done, expected);
+    clean(&pair);
+}
+
+#[test]
+fn failsafe_takes_the_luns_away_until_the_link_returns() {
+    let mut design = design(Mode::Synchronous, true);
+    design.link.round_trip = Span::millis(5);
+    let mut pair = watched(&design);
+    incident(&mut pair, 3, PairIncident::LinkLost);
+    incident(&mut pair, 20, PairIncident::LinkReturns);
+    pair.submit(Time::ZERO, write(0, 0, 8));
+    assert_eq!(
+        run(&mut pair, 4),
+        [(0, Span::millis(3), Err(IoError::Device))]
+    );
+    pair.submit(at(10), write(0, 8, 8));
+    let read = HostIo {
+        verb: Verb::Read,
+        ..write(1, 16, 8)
+    };
+    pair.submit(at(10), read);
+    pair.submit(at(10), write(2, 24, 8));
+    let lost = Err(IoError::Device);
+    let ended = |millis| Span::millis(millis);
+    let expected = [
+        (8, ended(10), lost),
+        (16, ended(10), lost),
+        (24, ended(11), Ok(())),
+    ];
+    assert_eq!(run(&mut pair, 24), expected);
+    // One round trip to ask; then the first write, which the source has, is sent after all.
+    pair.submit(at(25), write(0, 32, 8));
+    assert_eq!(run(&mut pair, 60), [(32, ended(36), Ok(()))]);
+    assert_eq!(pair.observer.accepted(0), 2);
+    let expected = [
+        "3.00 ms link lost",
+        "3.00 ms mail: failsafe: hosts lose its LUNs",
+        "20.00 ms link is back",
+        "25.00 ms mail: hosts have its LUNs again",
+        "25.00 ms mail: both sides are in step, after 22.00 ms",
+    ];
+    assert_eq!(notes(&pair), expected);
+    clean(&pair);
+}
+
+#[test]
+fn without_failsafe_writes_go_into_the_log_which_is_replayed_in_order() {
+    let mut design = design(Mode::Synchronous, false);
+    design.link.round_trip = Span::millis(2);
+    design.outstanding = 1;
+    let mut pair = watched(&design);
+    incident(&mut pair, 1, PairIncident::LinkLost);
+    incident(&mut pair, 50, PairIncident::LinkReturns);
+    pair.submit(Time::ZERO, write(0, 0, 8));
+    for number in 1..5 {
+        pair.submit(at(number * 10), write(0, number * 8, 8));
+    }
+    let done = run(&mut pair, 49);
+    let ends: Vec<Span> = done.iter().map(|one| one.1).collect();
+    assert_eq!(
+        ends,
+        [1, 11, 21, 31, 41].map(Span::millis),
+        "as the source alone"
+    );
+    let state = pair.replication().group(0);
+    assert_eq!(
+        (state.phase, state.log.used),
+        (Phase::Logging, ByteSize::kib(20))
+    );
+    // 20 KiB in 39 ms since the first; 236 KiB are left.
+    let full_in = state.log.full_in.unwrap().as_millis();
+    assert!((full_in - 48.0 * 236.0 / 20.0).abs() < 1.0, "{full_in}");
+    let risk = AtRisk {
+        writes: 5,
+        bytes: 20 << 10,
+        since: Some(at(1)),
+    };
+    assert_eq!(state.at_risk, Some(risk));
+    // 2 ms to ask, then 5 ms for each of five; a write meanwhile appends, and waits for nothing.
+    pair.submit(at(60), write(0, 80, 8));
+    assert_eq!(run(&mut pair, 61), [(80, Span::millis(61), Ok(()))]);
+    assert_eq!(pair.replication().group(0).phase, Phase::Merging);
+    run(&mut pair, 81);
+    assert_eq!(pair.replication().group(0).phase, Phase::Merging);
+    run(&mut pair, 82);
+    let state = pair.replication().group(0);
+    assert_eq!((state.phase, state.log.used.get()), (Phase::Normal, 0));
+    assert_eq!(state.log_peak, ByteSize::kib(20));
+    assert_eq!(
+        pair.replication().longest_resumption(),
+        Some(Span::millis(32))
+    );
+    pair.submit(at(90), write(0, 80, 8));
+    assert_eq!(
+        run(&mut pair, 99),
+        [(80, Span::millis(95), Ok(()))],
+        "both again"
+    );
+    clean(&pair);
+}
+
+#[test]
+fn a_log_that_overflows_is_given_up_and_written_blocks_are_copied() {
+    let mut design = design(Mode::Synchronous, false);
+    design.link.round_trip = Span::millis(2);
+    let mut pair = watched(&design);
+    incident(&mut pair, 1, PairIncident::LinkLost);
+    incident(&mut pair, 500, PairIncident::LinkReturns);
+    // 9 writes of 32 KiB: the log holds 8 of them. They touch two blocks.
+    for number in 0..9 {
+        pair.submit(at(10 + number * 10), write(0, 2048 - 64 + number * 64, 64));
+    }
+    run(&mut pair, 400);
+    let state = pair.replication().group(0);
+    assert_eq!((state.phase, state.log.used.get()), (Phase::Overflowed, 0));
+    let risk = state.at_risk.unwrap();
+    assert_eq!(
+        (risk.writes, risk.bytes, risk.since),
+        (9, 9 << 15, Some(at(11)))
+    );
+    // Asked at 502; read within 1 ms; then two round trips and 1 ms at the destination.
+    run(&mut pair, 504);
+    let state = pair.replication().group(0);
+    assert_eq!((state.phase, state.at_risk), (Phase::Copying, None));
+    pair.submit(at(504), write(1, 0, 8));
+    assert_eq!(
+        run(&mut pair, 510),
+        [(0, Span::millis(509), Ok(()))],
+        "to both"
+    );
+    let state = pair.replication().group(0);
+    assert_eq!(
+        (state.phase, state.at_risk),
+        (Phase::Normal, Some(AtRisk::default()))
+    );
+    assert_eq!(state.copied.0, ByteSize::mib(2));
+    let expected = [
+        "1.00 ms link lost",
+        "1.00 ms mail: writes go into the write history log",
+        "70.00 ms mail: write history log has 224 KiB of 256 KiB, full in 8.57 ms",
+        "90.00 ms mail: write history log overflowed: a full copy is due",
+        "500.00 ms link is back",
+        "502.00 ms mail: full copy of 2 MiB: not crash-consistent until it ends",
+        "508.00 ms mail: both sides are in step, after 507.00 ms",
+    ];
+    assert_eq!(notes(&pair), expected);
+    assert_eq!(pair.observer.copies_ended, 1);
+    clean(&pair);
+}
+
+#[test]
+fn an_operator_may_choose_to_copy_everything() {
+    let mut design = design(Mode::Synchronous, false);
+    design.link.round_trip = Span::millis(2);
+    let mut pair = watched(&design);
+    incident(&mut pair, 1, PairIncident::GroupSuspended(0));
+    let resumed = PairIncident::GroupResumed {
+        group: 0,
+        full_copy: true,
+    };
+    incident(&mut pair, 20, resumed);
+    incident(&mut pair, 200, resumed);
+    pair.submit(at(5), write(0, 0, 8));
+    run(&mut pair, 100);
+    let copied = |pair: &Pair<Ledger>| pair.replication().group(0).copied.0;
+    assert_eq!(copied(&pair), ByteSize::mib(8), "both LUNs");
+    run(&mut pair, 201);
+    assert_eq!(pair.replication().group(0).phase, Phase::Copying, "at once");
+    run(&mut pair, 300);
+    assert_eq!(copied(&pair), ByteSize::mib(16));
+    assert_eq!(pair.observer.copies_ended, 2);
+    clean(&pair);
+}
+
+#[test]
+fn groups_resume_all_at_once_one_by_one_or_at_a_time() {
+    let resumed = |policy| {
+        let mut design = design(Mode::Synchronous, false);
+        design.resume = policy;
+        design.outstanding = 1;
+        design.groups = vec![
+            group("one", &[0], Mode::Synchronous, false),
+            group("other", &[1], Mode::Synchronous, false),
+        ];
+        let mut pair = watched(&design);
+        incident(&mut pair, 1, PairIncident::LinkLost);
+        incident(&mut pair, 10, PairIncident::LinkReturns);
+        for number in 0..10 {
+            pair.submit(at(2), write(0, number * 8, 8));
+            pair.submit(at(2), write(1, number * 8, 8));
+        }
+        run(&mut pair, 1_000);
+        clean(&pair);
+        notes(&pair)
+            .into_iter()
+            .filter_map(|note| note.split_once(": both").map(|(name, _)| name.to_owned()))
+            .collect::<Vec<_>>()
+    };
+    // Ten writes of 1 ms, one after the other.
+    let together = ["20.00 ms one", "20.00 ms other"];
+    assert_eq!(resumed(ResumePolicy::AllAtOnce), together);
+    let staggered = ["20.00 ms one", "30.00 ms other"];
+    assert_eq!(resumed(ResumePolicy::Staggered), staggered);
+    let later = ["110.00 ms one", "110.00 ms other"];
+    assert_eq!(resumed(ResumePolicy::NotBefore(at(100))), later);
+}
+
+#[test]
+fn asynchronous_writes_wait_for_the_source_alone() {
+    let mut design = design(Mode::Asynchronous, false);
+    design.link.round_trip = Span::millis(20);
+    let mut pair = watched(&design);
+    for number in 0..4 {
+        pair.submit(at(number), write(0, number * 8, 8));
+    }
+    let done = run(&mut pair, 10);
+    assert!(done.iter().all(|one| one.1 <= Span::millis(4)), "{done:?}");
+    let state = pair.replication().group(0);
+    assert_eq!(state.phase, Phase::Normal);
+    assert_eq!(state.at_risk.unwrap().writes, 4);
+    run(&mut pair, 100);
+    let state = pair.replication().group(0);
+    assert_eq!(
+        (state.at_risk.unwrap().writes, state.log.used.get()),
+        (0, 0)
+    );
+    clean(&pair);
+}
+
+#[test]
+fn the_log_costs_requests_where_it_lies_on_a_lun() {
+    let mut design = design(Mode::Synchronous, false);
+    design.history.lun = Some(2);
+    let mut pair = watched(&design);
+    incident(&mut pair, 1, PairIncident::LinkLost);
+    incident(&mut pair, 10, PairIncident::LinkReturns);
+    pair.submit(at(2), write(0, 0, 8));
+    assert_eq!(run(&mut pair, 5), [(0, Span::millis(3), Ok(()))]);
+    run(&mut pair, 11);
+    assert_eq!(
+        pair.replication().group(0).phase,
+        Phase::Merging,
+        "read first"
+    );
+    run(&mut pair, 12);
+    assert_eq!(pair.replication().group(0).phase, Phase::Normal);
+    clean(&pair);
+}
+
+#[test]
+fn a_destination_that_is_full_suspends_its_group() {
+    let design = design(Mode::Synchronous, false);
+    let stream = |name| Streams::new(1).named(name);
+    let store = |name| Store::new(8192, Span::millis(1), Span::ZERO, stream(name));
+    let destination = store("destination");
+    let refuses = destination.refuses.clone();
+    let (source, destination) = (Box::new(store("source")), Box::new(destination));
+    let mut pair: Pair<Ledger> = Pair::over(&design, source, destination, Streams::new(1)).unwrap();
+    refuses.set(true);
+    pair.submit(Time::ZERO, write(0, 0, 8));
+    assert_eq!(run(&mut pair, 10), [(0, Span::millis(1), Ok(()))]);
+    assert_eq!(pair.replication().group(0).phase, Phase::Logging);
+    refuses.set(false);
+    let resumed = PairIncident::GroupResumed {
+        group: 0,
+        full_copy: false,
+    };
+    incident(&mut pair, 20, resumed);
+    run(&mut pair, 30);
+    let expected = [
+        "1.00 ms mail: suspended: the destination refuses its writes",
+        "1.00 ms mail: writes go into the write history log",
+        "20.00 ms mail: resumed",
+        "20.00 ms mail: merging 4 KiB of write history",
+        "21.00 ms mail: both sides are in step, after 20.00 ms",
+    ];
+    assert_eq!(notes(&pair), expected);
+    clean(&pair);
+}
+
+#[test]
+fn parts_of_both_sides_are_measured_and_have_their_incidents() {
+    let design = design(Mode::Synchronous, true);
+    let drive = Scheduled {
+        array: 1,
+        ..Scheduled::new(at(5), Incident::DriveFails(2))
+    };
+    let mut system = SystemDesign::from(design.clone())
+        .build(Streams::new(1), &[drive])
+        .unwrap();
+    for number in 0..50 {
+        system.submit(at(number), write(0, number * 8, 8));
+    }
+    system.advance(at(1_000));
+    assert_eq!(
+        system.finished().filter(|one| one.result.is_ok()).count(),
+        50
+    );
+    assert_eq!(system.arrays().count(), 2);
+    let ios: Vec<u64> = system.arrays().map(crate::Array::device_ios).collect();
+    assert!(ios.iter().all(|ios| *ios >= 50), "{ios:?}");
+    let notes = system.notes();
+    assert_eq!(notes[0].what.to_string(), "member 1: drive 2 failed");
+    assert_eq!(system.replication().unwrap().group(0).phase, Phase::Normal);
+    let refused = |incident| {
+        let one = Scheduled::new(at(0), incident);
+        let built = SystemDesign::from(design.clone()).build(Streams::new(1), &[one]);
+        built.err().map(|error| error.to_string())
+    };
+    assert_eq!(refused(Incident::Pair(PairIncident::LinkLost)), None);
+    let missing = |what: &str| Some(format!("incident: there is no {what}"));
+    let path = Incident::Pair(PairIncident::LinkPathLost(1));
+    assert_eq!(refused(path), missing("path of the link 1"));
+    let suspended = |group| Incident::Pair(PairIncident::GroupSuspended(group));
+    assert_eq!(refused(suspended(1)), missing("replication group 1"));
+    assert!(refused(suspended(0)).unwrap().contains("failsafe group"));
+    let grows = Incident::LunGrows(0, ByteSize::gib(1));
+    assert!(refused(grows).unwrap().contains("replicated LUN"));
+    let alone = SystemDesign::from(array(&[("data", ByteSize::mib(4))]));
+    let lost = Scheduled::new(at(0), Incident::Pair(PairIncident::LinkLost));
+    let built = alone.build(Streams::new(1), &[lost]).err().unwrap();
+    assert!(built.to_string().contains("only a replicated array"));
+}
+
+#[test]
+fn pairs_that_cannot_be_are_refused() {
+    let refuse = |change: &dyn Fn(&mut PairDesign)| {
+        let mut design = design(Mode::Synchronous, false);
+        change(&mut design);
+        let built = Pair::new(&design, Streams::new(1));
+        built.err().map(|error| error.to_string())
+    };
+    let says = |change: &dyn Fn(&mut PairDesign), what: &str| {
+        let why = refuse(change).unwrap_or_default();
+        assert!(why.contains(what), "{why}");
+    };
+    assert_eq!(refuse(&|_| ()), None);
+    says(&|one| one.groups[0].luns.clear(), "has no LUNs");
+    says(
+        &|one| one.groups[0].luns[1].0 = 9,
+        "the source has no LUN 9",
+    );
+    says(
+        &|one| one.groups[0].luns[1].1 = 9,
+        "the destination has no LUN 9",
+    );
+    says(
+        &|one| one.groups[0].luns[1].0 = 0,
+        "LUN \"data\" of the source is replicated already",
+    );
+    says(
+        &|one| one.groups[0].luns[1].1 = 0,
+        "LUN \"data\" of the destination is replicated already",
+    );
+    says(
+        &|one| {
+            let again = group("again", &[1], Mode::Synchronous, false);
+            one.groups.push(again);
+        },
+        "\"again\": LUN \"log\" of the source is replicated already",
+    );
+    says(
+        &|one| *one.destination = array(&[("a", ByteSize::mib(4)), ("b", ByteSize::mib(3))]).into(),
+        "LUN \"log\" has 4 MiB, and its destination only 3 MiB",
+    );
+    says(
+        &|one| {
+            one.groups[0].mode = Mode::Asynchronous;
+            one.groups[0].failsafe = true;
+        },
+        "failsafe needs synchronous writes",
+    );
+    says(&|one| one.outstanding = 0, "at least one write");
+    says(
+        &|one| one.link.paths = 0,
+        "link: a link has at least one path",
+    );
+    says(&|one| one.history.lun = Some(7), "has no LUN 7");
+    says(&|one| one.history.lun = Some(1), "\"log\" is replicated");
+    says(
+        &|one| one.history.limit = ByteSize::kib(1),
+        "cannot be limited",
+    );
+    says(
+        &|one| one.history.room = ByteSize::kib(1),
+        "there is room for 1 KiB",
+    );
+    says(
+        &|one| {
+            one.history.lun = Some(2);
+            one.history.room = ByteSize::mib(5);
+        },
+        "\"history\" has 4 MiB",
+    );
+    says(
+        &|one| *one.source = design(Mode::Synchronous, false).into(),
+        "not of another pair",
+    );
+}
