@@ -83,7 +83,7 @@ pub struct VirtualOptions {
     pub cores: Cores,
     /// The initial files.
     pub store: Store,
-    /// Memory for I/O. Slabs are never given back, so share one pool between many worlds.
+    /// Memory for I/O. Worlds made one after the other may share a pool, to allocate less.
     pub frames: Frames,
     /// The devices, which determine latencies.
     pub devices: Vec<Box<dyn Device>>,
