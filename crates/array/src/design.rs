@@ -226,8 +226,12 @@ pub struct ControllerDesign {
     pub read: Span,
     /// Processor time for a write.
     pub write: Span,
-    /// Processor time for a request to a drive. It occupies a core and delays later work.
+    /// Processor time for a request to a drive, and at each end for a message to the other controller. It occupies a core and delays
+    /// later work.
     pub device_io: Span,
+    /// The rate at which a core passes over data, in bytes per second: to checksum what hosts write, to check what drives return, to
+    /// compute parities. Zero for unlimited.
+    pub memory_bytes_per_s: u64,
     /// Rate of the link between the controllers, in bytes per second; zero for unlimited.
     pub link_bytes_per_s: u64,
     /// Latency of the link, one way.
@@ -245,6 +249,7 @@ impl Default for ControllerDesign {
             read: Span::ZERO,
             write: Span::ZERO,
             device_io: Span::ZERO,
+            memory_bytes_per_s: 0,
             link_bytes_per_s: 0,
             link_latency: Span::ZERO,
             failover: Span::ZERO,

@@ -18,7 +18,7 @@ fn small() -> String {
         ("\"2min\"", "\"2s\""),
         (
             "\"64 MiB\"\ncache_max = \"256 MiB\"",
-            "\"4 MiB\"\ncache_max = \"8 MiB\"",
+            "\"6 MiB\"\ncache_max = \"12 MiB\"",
         ),
         ("size = \"15 MiB\"", "size = \"1 MiB\""),
         ("drive_size = \"8 GB\"", "drive_size = \"120 MB\""),

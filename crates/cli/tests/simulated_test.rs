@@ -16,8 +16,8 @@ const SMALL: [&str; 6] = [
     "--set=test.min_warmup=2s",
     "--set=instance.0.database_size=8MiB",
     "--set=instance.1.database_size=8MiB",
-    "--set=profile.cache_min=2MiB",
-    "--set=profile.cache_max=4MiB",
+    "--set=profile.cache_min=4MiB",
+    "--set=profile.cache_max=8MiB",
 ];
 
 fn simulate(folder: &Path, scenario: &str, out: &str, more: &[&str]) -> Output {

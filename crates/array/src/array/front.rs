@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!    host stack -> port -> controller's processor [-> other controller, when it is the owner]
-//!                                                 [-> mirrored to the other controller's cache, for a write]
+//!                                                 [-> mirrored to the other controller's cache and acknowledged, for a write]
 //!    ...
 //!    port -> host
 //! ```
@@ -129,21 +129,35 @@ impl Front {
         let (through, number) = (port.div_euclid(per_controller), port % per_controller);
         let (cost, data) = match verb {
             Verb::Read => (self.controller.read, 0),
-            Verb::Write => (self.controller.write, bytes),
+            Verb::Write => (self.controller.write + self.pass(bytes), bytes),
         };
+        let other = (0..self.controllers.len()).find(|one| mirrored && *one != lun.owner);
+        let other = other.filter(|_| verb == Verb::Write);
+        let message = self.controller.device_io;
         let from = now.max(lun.blocked_until);
         let sent = from + self.design.host_stack;
         let data_time = transfer(data, self.design.port_bytes_per_s);
         let entry = &mut self.controllers[through];
         entry.ports[number].requests += 1;
         let there = entry.ports[number].into.occupy(sent, data_time) + self.design.latency;
-        let mut ready = entry.cpu.occupy(there, cost);
+        let sends = |at: usize| {
+            if other.is_some() && at == lun.owner {
+                message
+            } else {
+                Span::ZERO
+            }
+        };
+        let mut ready = entry.cpu.occupy(there, cost + sends(through));
         if through != lun.owner {
             ready = self.cross(ready, bytes);
-            ready = self.controllers[lun.owner].cpu.occupy(ready, cost);
+            ready = self.controllers[lun.owner]
+                .cpu
+                .occupy(ready, cost + sends(lun.owner));
         }
-        if mirrored && verb == Verb::Write {
-            ready = self.cross(ready, bytes);
+        if let Some(other) = other {
+            // Occupies the other processor from the request's arrival on, so as not to reserve it for a time to come.
+            self.controllers[other].cpu.occupy(there, message);
+            ready = self.cross(ready, bytes) + message + self.controller.link_latency;
         }
         Some(Entry {
             is_in: true,
@@ -170,16 +184,29 @@ impl Front {
         port.out.occupy(now, time) + self.design.latency
     }
 
-    /// Charges a controller's processor for a request to a drive.
-    pub(super) fn asked_drive(&mut self, now: Time) {
-        if self.controller.device_io > Span::ZERO {
+    /// The processor time to pass over `bytes` once.
+    fn pass(&self, bytes: u64) -> Span {
+        transfer(bytes, self.controller.memory_bytes_per_s)
+    }
+
+    /// Charges a controller's processor for a request to a drive, which returns `read` bytes.
+    pub(super) fn asked_drive(&mut self, now: Time, read: u64) {
+        self.work(now, self.controller.device_io + self.pass(read));
+    }
+
+    /// Charges a controller's processor for parities computed from `bytes`.
+    pub(super) fn computed(&mut self, now: Time, bytes: u64) {
+        self.work(now, self.pass(bytes));
+    }
+
+    fn work(&mut self, now: Time, cost: Span) {
+        if cost > Span::ZERO {
             // Alternates between the controllers that are up; their load is alike.
             self.turn = self.turn.wrapping_add(1);
             let count = self.controllers.len();
             let mut turns = (0..count).map(|more| self.turn.wrapping_add(more) % count);
             if let Some(at) = turns.find(|at| self.controllers[*at].is_up) {
-                let cpu = &mut self.controllers[at].cpu;
-                cpu.occupy(now, self.controller.device_io);
+                self.controllers[at].cpu.occupy(now, cost);
             }
         }
     }
@@ -333,7 +360,7 @@ mod tests {
         let mut front = front(PathPolicy::Optimised);
         front.controller.device_io = Span::micros(10);
         front.controllers[0].is_up = false;
-        (0..4).for_each(|_| front.asked_drive(Time::ZERO));
+        (0..4).for_each(|_| front.asked_drive(Time::ZERO, 0));
         let (busy, _, _) = front.utilisations(Time::ZERO + Span::micros(80));
         assert_eq!(busy, [0.0, 0.5]);
     }

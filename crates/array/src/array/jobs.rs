@@ -184,6 +184,11 @@ impl<O: Observer> Array<O> {
                 _ => row.write(&job.extents, all_of_it),
             },
         };
+        let computed = plan
+            .as_ref()
+            .map_or(0, |plan| plan.computed(&row, &job.extents));
+        self.front
+            .computed(self.now, Extent::new(0, computed).bytes());
         match plan {
             Ok(Plan {
                 method,
@@ -275,8 +280,9 @@ impl<O: Observer> Array<O> {
             service: Service::default(),
         });
         self.device_ios += 1;
-        self.front.asked_drive(self.now);
         let extent = Extent::new(spot.sector, length);
+        let returned = if write { 0 } else { extent.bytes() };
+        self.front.asked_drive(self.now, returned);
         let drive = &mut self.drives[usize::from(spot.drive)];
         let begun = drive.submit(self.now, io, extent, write);
         self.device_begun(begun);

@@ -60,6 +60,31 @@ pub(crate) struct Plan {
     pub(crate) spared: usize,
 }
 
+impl Plan {
+    /// Sectors from which lost data or parities are computed: each input counts once for each result.
+    pub(crate) fn computed(&self, row: &Row<'_>, extents: &[Extent]) -> u64 {
+        let sum = |steps: &Steps| steps.iter().map(|step| step.within.length).sum::<u64>();
+        let is_parity = |step: &&Step| {
+            (0..row.shape.parities())
+                .any(|one| row.shape.parity_member(row.row, one) == step.member)
+        };
+        let parities = self.writes.iter().filter(is_parity);
+        let parities = parities.map(|step| step.within.length);
+        match self.method {
+            Method::Direct => 0,
+            Method::Reconstruct => sum(&self.reads),
+            Method::ReadModifyWrite => {
+                // Old and new data, and the old parity.
+                let data: u64 = extents.iter().map(|extent| extent.length).sum();
+                parities.map(|parity| 2 * data + parity).sum()
+            }
+            Method::FullStripe | Method::ReconstructWrite | Method::RebuildWrite => parities
+                .map(|parity| parity * u64::from(row.shape.data_strips()))
+                .sum(),
+        }
+    }
+}
+
 /// Too many members are lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Lost;

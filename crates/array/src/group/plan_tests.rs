@@ -1,9 +1,11 @@
 //! Plans executed with bytes: what is written must follow from what was read, and the data must stay readable after every loss that
 //! the shape survives.
 
+use brunt_units::ByteSize;
 use brunt_world::random::{Stream, Streams};
 
 use super::*;
+use crate::Level;
 
 /// Multiplication in GF(2^8) with the polynomial 0x11D.
 fn times(mut one: u8, mut other: u8) -> u8 {
@@ -386,4 +388,41 @@ fn what_is_at_hand_need_not_be_read() {
     };
     let old = lost.write(&one, |part| lacks(&held(0, 1), part)).unwrap();
     assert_eq!((old.method, old.reads.len()), (Method::ReadModifyWrite, 1));
+}
+
+#[test]
+fn each_input_of_each_parity_is_computed_with() {
+    let computed = |level: Level, drives: usize, lost: u32, extents: &[Extent]| {
+        let shape = level.shape(drives, ByteSize::kib(64)).unwrap();
+        let row = Row {
+            shape: &shape,
+            row: 0,
+            readable: ((1 << shape.width) - 1) & !lost,
+        };
+        let plan = row.write(extents, all_of_it).unwrap();
+        (plan.method, plan.computed(&row, extents))
+    };
+    let small = [Extent::new(0, 16)];
+    let full = [Extent::new(0, 4 * 128)];
+    assert_eq!(computed(Level::Raid10, 4, 0, &small), (Method::Direct, 0));
+    let raid5 = |extents| computed(Level::Raid5, 5, 0, extents);
+    assert_eq!(raid5(&small), (Method::ReadModifyWrite, 3 * 16));
+    assert_eq!(raid5(&full), (Method::FullStripe, 4 * 128));
+    assert_eq!(
+        raid5(&[Extent::new(0, 3 * 128)]),
+        (Method::ReconstructWrite, 4 * 128)
+    );
+    let raid6 = |extents| computed(Level::Raid6, 6, 0, extents);
+    assert_eq!(raid6(&small), (Method::ReadModifyWrite, 2 * 3 * 16));
+    assert_eq!(raid6(&full), (Method::FullStripe, 2 * 4 * 128));
+
+    let shape = Level::Raid5.shape(5, ByteSize::kib(64)).unwrap();
+    let lost = 1 << shape.data_member(0, 0);
+    let row = Row {
+        shape: &shape,
+        row: 0,
+        readable: 0b1_1111 & !lost,
+    };
+    let read = row.read(small[0], |_| 0).unwrap();
+    assert_eq!(read.computed(&row, &small), 4 * 16);
 }

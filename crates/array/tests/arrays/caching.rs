@@ -27,6 +27,7 @@ fn design(drives: u16, level: Level) -> ArrayDesign {
         read: Span::micros(100),
         write: Span::micros(150),
         device_io: Span::ZERO,
+        memory_bytes_per_s: 0,
         link_bytes_per_s: 200_000_000,
         link_latency: Span::micros(5),
         failover: Span::seconds(10),
@@ -94,9 +95,11 @@ const BETWEEN: u64 = 40_960;
 fn a_write_into_the_cache_and_a_hit_take_what_can_be_added_up() {
     let mut bench = Bench::new(&design(4, Level::Raid10));
     let write = bench.one(Verb::Write, 0, 16);
-    let expected = 20_000 + PORT + 10_000 + 150_000 + BETWEEN + 5_000 + 10_000;
+    // To the other controller and back.
+    let mirror = BETWEEN + 2 * 5_000;
+    let expected = 20_000 + PORT + 10_000 + 150_000 + mirror + 10_000;
     assert_eq!((write.at - write.submitted_at).0, expected);
-    assert_eq!(write.breakdown.controller.0, 150_000 + BETWEEN + 5_000);
+    assert_eq!(write.breakdown.controller.0, 150_000 + mirror);
     let hit = bench.one(Verb::Read, 0, 16);
     assert_eq!(
         (hit.at - hit.submitted_at).0,
@@ -110,6 +113,53 @@ fn a_write_into_the_cache_and_a_hit_take_what_can_be_added_up() {
         (1, 1, 1)
     );
     assert_eq!(stats.unwritten, 1);
+}
+
+/// Passing over 8 KiB once, at 1 GB/s.
+const PASS: u64 = 8_192;
+
+/// Processor time that the controllers spend on one write and what follows from it, in nanoseconds.
+fn spent_on_a_write(level: Level, change: impl FnOnce(&mut ArrayDesign)) -> (Finished, Vec<u64>) {
+    let mut design = design(if level == Level::Raid10 { 4 } else { 5 }, level);
+    design.controller.device_io = Span::micros(30);
+    design.controller.memory_bytes_per_s = 1_000_000_000;
+    change(&mut design);
+    let mut bench = Bench::new(&design);
+    let write = bench.one(Verb::Write, 0, 16);
+    bench.pass(Span::seconds(10) - (bench.array.now() - Time::ZERO));
+    let (shares, _, _) = bench.array.front_utilisations();
+    let spent = shares
+        .iter()
+        .map(|share| Span::from_seconds(share * 10.0).0);
+    (write, spent.collect())
+}
+
+#[test]
+fn a_mirrored_write_costs_both_controllers() {
+    let never = |design: &mut ArrayDesign| design.cache.as_mut().unwrap().idle_after = Span::ZERO;
+    let (write, spent) = spent_on_a_write(Level::Raid10, never);
+    assert_eq!(spent, [150_000 + PASS + 30_000, 30_000]);
+    let mirror = 2 * 30_000 + BETWEEN + 2 * 5_000;
+    assert_eq!(write.breakdown.controller.0, 150_000 + PASS + mirror);
+    let (write, spent) = spent_on_a_write(Level::Raid10, |design| {
+        never(design);
+        design.cache.as_mut().unwrap().mirrored = false;
+    });
+    assert_eq!(spent, [150_000 + PASS, 0]);
+    assert_eq!(write.breakdown.controller.0, 150_000 + PASS);
+}
+
+#[test]
+fn what_follows_from_a_write_costs_the_controllers_too() {
+    let host = 150_000 + PASS + 2 * 30_000;
+    let (_, mirrors) = spent_on_a_write(Level::Raid10, |_| {});
+    assert_eq!(mirrors.iter().sum::<u64>(), host + 2 * 30_000);
+    // Old data and parity are read and checked; with the new data they give the parity.
+    let (_, parity) = spent_on_a_write(Level::Raid5, |_| {});
+    assert_eq!(
+        parity.iter().sum::<u64>(),
+        host + 4 * 30_000 + 2 * PASS + 3 * PASS
+    );
 }
 
 #[test]

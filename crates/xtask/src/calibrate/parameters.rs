@@ -73,7 +73,7 @@ const fn station(name: &'static str, generation: &'static str, fitted: f64) -> P
     }
 }
 
-pub(crate) const PARAMETERS: [Parameter; 9] = [
+pub(crate) const PARAMETERS: [Parameter; 8] = [
     station("station factor, 2007", "2007", 0.345),
     station("station factor, 2013", "2013", 0.79),
     Parameter {
@@ -91,35 +91,28 @@ pub(crate) const PARAMETERS: [Parameter; 9] = [
         "write, CX3-20, us",
         "EMC CX3-20",
         "write",
-        [150.0, 310.0],
+        [150.0, 255.0],
         &["array.controller.write={}us"],
-    ),
-    controller(
-        "read, MD3820f, us",
-        "Dell MD3820f",
-        "read",
-        [100.0, 208.0],
-        &["array.controller.read={}us"],
     ),
     controller(
         "write, MD3820f, us",
         "Dell MD3820f",
         "write",
-        [150.0, 240.0],
+        [150.0, 152.0],
         &["array.controller.write={}us"],
     ),
     controller(
         "write to data, PS5000XV, us",
         "EqualLogic PS5000XV",
         "write",
-        [150.0, 215.0],
+        [150.0, 185.0],
         DATA_WRITE,
     ),
     controller(
         "write to logs, PS5000XV, us",
         "EqualLogic PS5000XV",
         "write",
-        [150.0, 280.0],
+        [150.0, 275.0],
         &["array.4.controller.write={}us"],
     ),
     Parameter {
