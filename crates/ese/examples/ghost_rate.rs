@@ -117,6 +117,7 @@ fn options() -> InstanceOptions {
         durability: Durability::WriteThrough,
         checkpoint_depth: ByteSize::mib(20),
         pacing: Pacing::TRICKLE,
+        format_chunk: None,
         circular: Circular::Reuse,
         growth_pages: 256,
         run: RunId(1),

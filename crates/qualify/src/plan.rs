@@ -125,6 +125,10 @@ pub struct TwinPlan {
     pub no_flush_maps: bool,
     /// What the log records of a change.
     pub log_records: LogRecords,
+    /// How much of a new log file is formatted at a time; `None` for what the version does.
+    pub log_format: Option<ByteSize>,
+    /// Checksum reads in flight of a database; `None` for a share of those of the server.
+    pub checksum_reads: Option<u32>,
 }
 
 /// Sizes and settings of the engine.
@@ -440,6 +444,7 @@ impl Plan {
                 CheckpointPacing::Burst => Pacing::BURST,
                 CheckpointPacing::Trickle => Pacing::TRICKLE,
             },
+            format_chunk: self.twin.log_format.map(ByteSize::get),
             circular: engine.circular,
             growth_pages: engine.extension_pages,
             run: self.run,

@@ -50,6 +50,7 @@ pub fn options(databases: usize, segment: usize) -> InstanceOptions {
         durability: Durability::WriteThrough,
         checkpoint_depth: ByteSize::kib(96),
         pacing: Pacing::TRICKLE,
+        format_chunk: None,
         circular: Circular::Reuse,
         growth_pages: 16,
         run: RUN,

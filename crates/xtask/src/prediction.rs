@@ -45,7 +45,11 @@ pub(crate) fn simulate(
     Ok(Prediction { result })
 }
 
-fn scenario(name: &str, set: &[String]) -> Result<ModelledScenario, String> {
+/// The scenario called `name`, with `set` replaced.
+///
+/// # Errors
+/// When it cannot be read or is refused.
+pub(crate) fn scenario(name: &str, set: &[String]) -> Result<ModelledScenario, String> {
     let path = scenarios().join(format!("{name}.toml"));
     let text = fs::read_to_string(&path);
     let text = text.map_err(|error| format!("cannot be read: {error}"))?;

@@ -56,6 +56,11 @@ impl Predictions {
         self.0.extend(made.into_inner().expect("nobody panicked"));
     }
 
+    /// How many have run.
+    pub(crate) fn count(&self) -> usize {
+        self.0.len()
+    }
+
     /// A completed prediction, or why it failed; `None` when it was not requested.
     pub(crate) fn get(&self, request: &Request) -> Option<Result<&Prediction, &TaskError>> {
         self.0.get(request).map(Result::as_ref)

@@ -201,6 +201,7 @@ impl Opening {
             durability: Durability::WriteThrough,
             checkpoint_depth: self.checkpoint_depth,
             pacing: Pacing::TRICKLE,
+            format_chunk: None,
             circular: self.circular,
             growth_pages: 256,
             run: RUN,

@@ -88,6 +88,8 @@ pub struct InstanceOptions {
     pub checkpoint_depth: ByteSize,
     /// Pacing of write-back.
     pub pacing: Pacing,
+    /// Bytes of a new log file formatted at a time, a multiple of 4,096; `None` for what the engine of this pacing did.
+    pub format_chunk: Option<u64>,
     /// Circular logging.
     pub circular: Circular,
     /// Smallest growth of a database, in pages.

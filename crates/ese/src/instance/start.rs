@@ -219,10 +219,10 @@ pub(crate) fn log_files<C: Content>(
         shape: options.log,
         page_size: options.page_size,
         signature: signature.unwrap_or_else(|| Signature::ours(random, created, options.run)),
-        format_chunk: match options.pacing {
+        format_chunk: options.format_chunk.unwrap_or(match options.pacing {
             Pacing::Burst { .. } => log_format::OLD_CHUNK_BYTES,
             Pacing::Trickle { .. } => log_format::CHUNK_BYTES,
-        },
+        }),
         epoch_ms: options.epoch_ms,
     };
     LogFiles::new(world, place, Rc::clone(cache.meters()))

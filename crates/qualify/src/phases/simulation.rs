@@ -132,6 +132,9 @@ impl Director<'_> {
 
 fn in_flight(plan: &Plan) -> usize {
     let (all, least, most) = CHECKSUM_IN_FLIGHT;
+    if let Some(reads) = plan.twin.checksum_reads {
+        return usize::try_from(reads).expect("few reads");
+    }
     all.div_euclid(plan.databases().count()).clamp(least, most)
 }
 

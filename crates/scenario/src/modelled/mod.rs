@@ -36,7 +36,17 @@ pub use arrays::ArrayPlan;
 pub use volumes::VolumePlan;
 
 /// Keys of `[twin]`.
-pub(super) const TWIN_KEYS: [&str; 3] = ["branch_pages", "flush_maps", "log_records"];
+pub(super) const TWIN_KEYS: [&str; 5] = [
+    "branch_pages",
+    "flush_maps",
+    "log_records",
+    "log_format",
+    "checksum_reads",
+];
+
+/// How much of a log file may be formatted at a time.
+const LOG_FORMAT: std::ops::RangeInclusive<u64> = 4 << 10..=1 << 20;
+const CHECKSUM_READS_MAX: u64 = 1_024;
 
 /// Whether the twin has branch pages in memory.
 const BRANCH_PAGES: [(&str, bool); 2] = [("read", false), ("memory", true)];
@@ -143,10 +153,22 @@ fn read_twin(node: Node) -> Result<TwinPlan, Refusal> {
     let log = twin.read_or("log_records", LogRecords::Ranges, |node| {
         section::choice(node, &LOG_RECORDS)
     })?;
+    let chunk = twin.read("log_format", |node| {
+        let size = section::size(node)?;
+        match LOG_FORMAT.contains(&size.get()) && size.get().is_multiple_of(4096) {
+            true => Ok(size),
+            false => Err(node.place.refuse("not a multiple of 4 KiB up to 1 MiB")),
+        }
+    })?;
+    let reads = twin.read("checksum_reads", |node| {
+        section::integer(node, 1..=CHECKSUM_READS_MAX)
+    })?;
     Ok(TwinPlan {
         branches_in_memory: branches.value,
         no_flush_maps: maps.value,
         log_records: log.value,
+        log_format: chunk.map(|chunk| chunk.value),
+        checksum_reads: reads.map(|reads| u32::try_from(reads.value).expect("in range")),
     })
 }
 

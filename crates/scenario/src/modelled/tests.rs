@@ -59,14 +59,18 @@ fn every_server_has_luns_and_folders_of_its_own() {
 fn what_the_twin_leaves_out_is_said_by_name() {
     let twin = |text: &str| parse(text, &[]).unwrap().twin;
     assert_eq!(twin(EXAMPLE), TwinPlan::default());
-    let part = "\n[twin]\nbranch_pages = \"memory\"\nflush_maps = \"none\"\nlog_records = \"nodes\"\n[profile]";
+    let part = "\n[twin]\nbranch_pages = \"memory\"\nflush_maps = \"none\"\nlog_records = \"nodes\"\nlog_format = \"512 KiB\"\nchecksum_reads = 8\n[profile]";
     let both = EXAMPLE.replacen("\n[profile]", part, 1);
     let left_out = TwinPlan {
         branches_in_memory: true,
         no_flush_maps: true,
         log_records: LogRecords::Nodes,
+        log_format: Some(ByteSize::kib(512)),
+        checksum_reads: Some(8),
     };
     assert_eq!(twin(&both), left_out);
+    let said = refused(&both.replace("512 KiB", "5 KiB"));
+    assert!(said.contains("not a multiple of 4 KiB"), "{said}");
     let said = refused(&both.replace("flush_maps = \"none\"", "flush_maps = \"non\""));
     assert!(said.contains("`flush_maps = \"non\"`"), "{said}");
     assert!(said.contains("did you mean \"none\"?"), "{said}");

@@ -1,11 +1,17 @@
-//! The parameters that may be fitted: few, each within its physically possible range.
+//! What was fitted: searched parameters, few, each within its physically possible range, and figures chosen by hand.
 //!
-//! At most three that apply to everything, two per generation of the tool, two per array. Nothing outside this table is fitted, and
-//! the scenarios mark what is.
+//! At most three that are searched apply to everything, two per generation of the tool, two per array. Nothing outside this table is
+//! fitted, and the scenarios mark what is. A system that is left out is predicted without any value that was chosen for it:
+//!
+//! * what other systems determine has the value that they were fitted to;
+//! * otherwise it has the mean of parameters of its kind that others determine;
+//! * otherwise what is assumed: what is printed, or the default of tool or array.
 
 /// The scope of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scope {
+    /// All tests.
+    All,
     /// All tests by tools for this version of Exchange.
     Generation(&'static str),
     /// All tests of this system.
@@ -14,7 +20,20 @@ pub(crate) enum Scope {
     Tool(&'static str),
 }
 
-/// Maximum number of parameters per scope.
+/// How a fit moves a parameter.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Moves {
+    /// In every round, up and down.
+    Always,
+    /// In the last round, up and down by this factor. Chosen by hand, on more than one system: the others choose again.
+    Once(f64),
+    /// In the last round, to every other choice.
+    Choices,
+    /// Never. Chosen by hand, on one system.
+    Never,
+}
+
+/// Maximum number of searched parameters per scope.
 #[cfg(test)]
 const MOST: usize = 2;
 
@@ -33,10 +52,19 @@ pub(crate) struct Parameter {
     pub(crate) reason: &'static str,
     /// Parameters of the same kind have the same meaning in other generations or arrays.
     pub(crate) kind: &'static str,
-    /// The scenario settings it replaces; `{}` stands for the value.
-    pub(crate) set: &'static [&'static str],
+    pub(crate) moves: Moves,
+    pub(crate) settings: Settings,
     /// Whether it must be a whole number.
     pub(crate) whole: bool,
+}
+
+/// What a value is in a scenario.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Settings {
+    /// The settings it replaces; `{}` stands for the value.
+    Number(&'static [&'static str]),
+    /// The settings of each choice; the value is its number.
+    Choice(&'static [&'static [&'static str]]),
 }
 
 const fn controller(
@@ -54,7 +82,8 @@ const fn controller(
         range: (20.0, 1000.0),
         reason: "20 us is a few thousand instructions; with 1 ms a processor would serve 1,000 I/Os a second",
         kind,
-        set,
+        moves: Moves::Always,
+        settings: Settings::Number(set),
         whole: true,
     }
 }
@@ -68,12 +97,78 @@ const fn station(name: &'static str, generation: &'static str, fitted: f64) -> P
         range: (0.05, 2.0),
         reason: "a share of a database write for each operation; sessions of published tests wait 30 to 50 % of their time",
         kind: "station",
-        set: &["test.scheduling=station {}"],
+        moves: Moves::Always,
+        settings: Settings::Number(&["test.scheduling=station {}"]),
         whole: false,
     }
 }
 
-pub(crate) const PARAMETERS: [Parameter; 8] = [
+/// Chosen by hand among `settings`; the value is the number of a choice.
+const fn choice(
+    name: &'static str,
+    scope: Scope,
+    [assumed, fitted]: [f64; 2],
+    moves: Moves,
+    settings: &'static [&'static [&'static str]],
+    reason: &'static str,
+) -> Parameter {
+    Parameter {
+        name,
+        scope,
+        assumed,
+        fitted,
+        range: (0.0, (settings.len() - 1) as f64),
+        reason,
+        // Only one of a kind: choices have no mean.
+        kind: name,
+        moves,
+        settings: Settings::Choice(settings),
+        whole: true,
+    }
+}
+
+const fn destages(
+    name: &'static str,
+    system: &'static str,
+    fitted: f64,
+    set: &'static [&'static str],
+) -> Parameter {
+    Parameter {
+        name,
+        scope: Scope::System(system),
+        // The default of a modelled array.
+        assumed: 4.0,
+        fitted,
+        range: (1.0, 16.0),
+        reason: "more than a few writes on a drive at a time only wait there",
+        kind: "destages",
+        moves: Moves::Never,
+        settings: Settings::Number(set),
+        whole: true,
+    }
+}
+
+const fn reads_again(
+    name: &'static str,
+    generation: &'static str,
+    fitted: f64,
+    moves: Moves,
+) -> Parameter {
+    Parameter {
+        name,
+        scope: Scope::Generation(generation),
+        assumed: 0.0,
+        fitted,
+        range: (0.0, 100.0),
+        reason: "a share of the reads; without it every read is of a record drawn anew",
+        kind: "reads again",
+        moves,
+        settings: Settings::Number(&["profile.reads_again_percent={}"]),
+        whole: true,
+    }
+}
+
+pub(crate) const PARAMETERS: [Parameter; 22] = [
     station("station factor, 2007", "2007", 0.345),
     station("station factor, 2013", "2013", 0.79),
     Parameter {
@@ -84,7 +179,8 @@ pub(crate) const PARAMETERS: [Parameter; 8] = [
         range: (70.0, 98.0),
         reason: "70 is printed; the log writes of this generation are four times fewer than that gives",
         kind: "lazy",
-        set: &["profile.lazy_percent={}"],
+        moves: Moves::Always,
+        settings: Settings::Number(&["profile.lazy_percent={}"]),
         whole: true,
     },
     controller(
@@ -123,9 +219,122 @@ pub(crate) const PARAMETERS: [Parameter; 8] = [
         range: (55.0, 80.0),
         reason: "55 is printed, of a version of the tool that no other system had; fewer log writes are than that gives",
         kind: "lazy of its version",
-        set: &["profile.lazy_percent={}"],
+        moves: Moves::Always,
+        settings: Settings::Number(&["profile.lazy_percent={}"]),
         whole: true,
     },
+    destages(
+        "destages, CX3-20",
+        "EMC CX3-20",
+        3.0,
+        &["array.cache.destages_per_drive={}"],
+    ),
+    destages(
+        "destages, MD3820f",
+        "Dell MD3820f",
+        2.0,
+        &["array.cache.destages_per_drive={}"],
+    ),
+    destages("destages, PS5000XV", "EqualLogic PS5000XV", 3.0, DESTAGES),
+    choice(
+        "cache shares, MD3820f",
+        Scope::System("Dell MD3820f"),
+        [1.0, 0.0],
+        Moves::Never,
+        &[
+            &["array.cache.write=6GiB", "array.cache.read=6GiB"],
+            &["array.cache.write=8GiB", "array.cache.read=4GiB"],
+        ],
+        "assumed of the other arrays: half of the memory to write, a quarter to read",
+    ),
+    choice(
+        "queue, CX3-20",
+        Scope::System("EMC CX3-20"),
+        [1.0, 0.0],
+        Moves::Never,
+        &[&["array.queue=elevator"], &["array.queue=sptf"]],
+        "the shortest positioning time first is the default of a modelled array",
+    ),
+    // The EqualLogic's scenario takes it over from here, so the CX3-20 is not predicted with that.
+    choice(
+        "host stack, CX3-20",
+        Scope::System("EMC CX3-20"),
+        [1.0, 0.0],
+        Moves::Never,
+        &[
+            &["array.front.host_stack=250us"],
+            &["array.front.host_stack=80us"],
+        ],
+        "80 us are the default of iSCSI",
+    ),
+    choice(
+        "branch pages",
+        Scope::All,
+        [1.0, 0.0],
+        Moves::Choices,
+        &[&["twin.branch_pages=memory"], &["twin.branch_pages=read"]],
+        "the engine reads them like all pages",
+    ),
+    choice(
+        "checkpoint writes, MD3820f",
+        Scope::System("Dell MD3820f"),
+        [1.0, 0.0],
+        Moves::Never,
+        &[
+            &["profile.checkpoint_writes=burst"],
+            &["profile.checkpoint_writes=trickle"],
+        ],
+        "the public source, and reports of 2010, show a trickle",
+    ),
+    reads_again("reads again, to 2007, %", "2007", 60.0, Moves::Once(1.5)),
+    reads_again("reads again, 2013, %", "2013", 20.0, Moves::Never),
+    Parameter {
+        name: "beside, %",
+        scope: Scope::All,
+        assumed: 0.0,
+        fitted: 30.0,
+        range: (0.0, 50.0),
+        reason: "a share of the records; each lies beside one other at most",
+        kind: "beside",
+        moves: Moves::Once(1.5),
+        settings: Settings::Number(&["records.beside_percent={}"]),
+        whole: true,
+    },
+    choice(
+        "log format, to 2007",
+        Scope::System("EMC CX3-20"),
+        [1.0, 0.0],
+        Moves::Never,
+        &[&["twin.log_format=32KiB"], &["twin.log_format=512KiB"]],
+        "the largest write of the public source, 512 KiB",
+    ),
+    choice(
+        "recovery reads",
+        Scope::System("EMC CX3-20"),
+        [1.0, 0.0],
+        Moves::Never,
+        &[
+            &["profile.recovery_reads=64"],
+            &["profile.recovery_reads=8"],
+        ],
+        "the engine on real storage, as the public source, has 8 for a database",
+    ),
+    choice(
+        "checksum reads, CX3-20",
+        Scope::System("EMC CX3-20"),
+        [1.0, 0.0],
+        Moves::Never,
+        &[&["twin.checksum_reads=64"], &["twin.checksum_reads=8"]],
+        "the EqualLogic's table of checksums shows 8 for a database",
+    ),
+];
+
+const DESTAGES: &[&str] = &[
+    "array.0.cache.destages_per_drive={}",
+    "array.1.cache.destages_per_drive={}",
+    "array.2.cache.destages_per_drive={}",
+    "array.3.cache.destages_per_drive={}",
+    "array.4.cache.destages_per_drive={}",
 ];
 
 /// The four arrays of the database group are alike; the fifth holds the logs.
@@ -140,6 +349,7 @@ impl Parameter {
     /// Whether it affects a test of `system` by a tool of `generation`.
     pub(crate) fn matters(&self, system: &str, generation: &str) -> bool {
         match self.scope {
+            Scope::All => true,
             Scope::Generation(own) => own == generation,
             Scope::System(own) | Scope::Tool(own) => own == system,
         }
@@ -156,9 +366,60 @@ impl Parameter {
 
     /// The scenario settings with the value filled in.
     pub(crate) fn set(&self, value: f64) -> impl Iterator<Item = String> + use<> {
-        let text = format!("{value}");
-        self.set.iter().map(move |set| set.replace("{}", &text))
+        let (settings, text) = match self.settings {
+            Settings::Number(settings) => (settings, format!("{value}")),
+            Settings::Choice(choices) => (choices[number(value)], String::new()),
+        };
+        settings.iter().map(move |set| set.replace("{}", &text))
     }
+
+    /// A value for a table.
+    pub(crate) fn shown(&self, value: f64) -> String {
+        match self.settings {
+            Settings::Number(_) => format!("{value}"),
+            Settings::Choice(choices) => worded(choices[number(value)]),
+        }
+    }
+
+    /// What it can be.
+    pub(crate) fn possibilities(&self) -> String {
+        match self.settings {
+            Settings::Number(_) => format!("{} to {}", self.range.0, self.range.1),
+            Settings::Choice(choices) => {
+                let words: Vec<String> = choices.iter().map(|choice| worded(choice)).collect();
+                words.join(" or ")
+            }
+        }
+    }
+
+    /// The values a fit tries besides `value` in a round with steps of this factor.
+    pub(crate) fn candidates(&self, value: f64, step: f64, is_last: bool) -> Vec<f64> {
+        let around = |step: f64| [value * step, value / step].map(|moved| self.possible(moved));
+        match (self.moves, self.settings) {
+            (Moves::Always, _) => around(step).to_vec(),
+            (Moves::Once(step), _) if is_last => around(step).to_vec(),
+            (Moves::Choices, Settings::Choice(choices)) if is_last => (0..choices.len())
+                .map(|choice| choice as f64)
+                .filter(|choice| *choice != value)
+                .collect(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// The values of settings.
+fn worded(settings: &[&str]) -> String {
+    let values = settings.iter().filter_map(|set| set.split('=').nth(1));
+    values.collect::<Vec<_>>().join(" + ")
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the number of a choice"
+)]
+fn number(choice: f64) -> usize {
+    choice as usize
 }
 
 #[cfg(test)]
@@ -169,7 +430,8 @@ mod tests {
     fn there_are_no_more_than_allowed_and_each_begins_within_its_range() {
         for one in &PARAMETERS {
             let same = PARAMETERS.iter().filter(|other| other.scope == one.scope);
-            assert!(same.count() <= MOST, "{:?}", one.scope);
+            let searched = same.filter(|other| other.moves == Moves::Always);
+            assert!(searched.count() <= MOST, "{:?}", one.scope);
             for value in [one.assumed, one.fitted] {
                 assert_eq!(one.possible(value), value, "{}", one.name);
             }
@@ -177,11 +439,17 @@ mod tests {
         }
     }
 
+    fn named(name: &str) -> Parameter {
+        let mut all = PARAMETERS.into_iter();
+        all.find(|one| one.name == name).unwrap()
+    }
+
     #[test]
     fn values_are_written_as_scenarios_take_them() {
-        let [station, .., write, _, _] = PARAMETERS;
+        let station = named("station factor, 2007");
         let set: Vec<String> = station.set(station.possible(0.43219)).collect();
         assert_eq!(set, ["test.scheduling=station 0.432"]);
+        let write = named("write to data, PS5000XV, us");
         assert_eq!(write.set(write.possible(5000.0)).count(), 4);
         assert_eq!(
             write.set(write.possible(5000.0)).next().unwrap(),
@@ -189,5 +457,17 @@ mod tests {
         );
         assert!(write.matters("EqualLogic PS5000XV", "2013"));
         assert!(!station.matters("EMC CX3-20", "2013"));
+        let shares: Vec<String> = named("cache shares, MD3820f").set(1.0).collect();
+        assert_eq!(shares, ["array.cache.write=8GiB", "array.cache.read=4GiB"]);
+    }
+
+    #[test]
+    fn what_one_system_decided_is_not_searched_and_choices_are_tried_once() {
+        let tried = |name: &str, value, is_last| named(name).candidates(value, 1.3, is_last);
+        assert_eq!(tried("station factor, 2007", 1.0, false), [1.3, 0.769]);
+        assert_eq!(tried("branch pages", 0.0, false), [0.0; 0]);
+        assert_eq!(tried("branch pages", 0.0, true), [1.0]);
+        assert_eq!(tried("reads again, to 2007, %", 60.0, true), [90.0, 40.0]);
+        assert_eq!(tried("queue, CX3-20", 0.0, true), [0.0; 0]);
     }
 }
