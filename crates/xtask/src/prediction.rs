@@ -9,7 +9,7 @@ use brunt_report::result::{Instance, IoNumbers, Server};
 use brunt_scenario::{Document, ModelledScenario, Override};
 
 use crate::TaskError;
-use crate::figures::Figures;
+use crate::figures::{Figure, Figures};
 use crate::published::{Counters, Published, Row, scenarios};
 
 /// A simulated test.
@@ -113,6 +113,14 @@ impl Prediction {
     pub(crate) fn utilisation(&self) -> Option<f64> {
         let model = self.result.storage.details.model.as_ref()?;
         model.busiest(|array| array.groups.iter().map(|group| group.utilisation).collect())
+    }
+
+    /// Half of the 95 % interval of `figure`, if the simulation was long enough for one.
+    pub(crate) fn half(&self, figure: &Figure) -> Option<f64> {
+        let precision = self.result.storage.precision.as_ref()?;
+        let mut all = precision.figures.iter();
+        let known = all.find(|known| known.figure == figure.interval)?;
+        Some(known.interval.high - known.predicted)
     }
 
     /// How sessions were held back.

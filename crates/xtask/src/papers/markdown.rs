@@ -27,6 +27,7 @@ How to read the tables:
   hides errors of the storage.
 * **Paced**: the published rate of I/Os per second. Errors of the storage show in the latencies.
 * **Error** is prediction over publication, minus one. Errors below the goals in the next table are **bold**.
+* **±** is half of the 95 % interval of a prediction: what chance explains. Where it is missing, the simulation was too short.
 * **Busy** is the mean utilisation of the busiest group of drives. Near saturation, 1 % of rate is 3 % of latency.
 * Neighbouring servers of one published group differ by 3 % in I/O and by 4 % in reads: no comparison is better than that.
 
@@ -47,7 +48,7 @@ pub(super) fn page(tests: &[Test], predictions: &Predictions, lengths: Lengths) 
     let mut text = HEAD.to_owned();
     writeln!(
         text,
-        "\nPredictions measure {} minutes of virtual time ({} for several servers together) after {} minutes in which array and cache settle; \
+        "\nPredictions measure at most {} minutes of virtual time ({} for several servers together) after {} minutes in which array and cache settle; \
         recoveries run to their end.\n\n## Tests available for fitting",
         lengths.minutes, lengths.group_minutes, lengths.settle
     )
@@ -108,17 +109,22 @@ fn figures(published: &Published, closed: &Prediction, paced: Option<&Prediction
     let at_rate = paced.map(|paced| paced.of(published, row));
     let rows = FIGURES.iter().filter_map(|figure| {
         let value = (figure.of)(&row.figures)?;
-        let cells = |predicted: Option<&Figures>| {
+        let cells = |simulated: Option<(&Prediction, &Figures)>| {
+            let predicted = simulated.map(|(_, figures)| figures);
             let value = predicted.and_then(figure.of);
+            // Formatting, which volumes count as log writes, has no interval.
+            let has_one = published.counters == Counters::Engine || figure.interval != "log writes";
+            let half = simulated.filter(|_| has_one);
+            let half = half.and_then(|(prediction, _)| prediction.half(figure));
             let error = predicted.and_then(|predicted| figure.error(&row.figures, predicted));
             let badness = predicted.and_then(|predicted| figure.badness(&row.figures, predicted));
-            [written(value), share(error, badness).into()]
+            [with_interval(value, half), share(error, badness).into()]
         };
         let own = [Cell::from(figure.name), written(Some(value))];
         let cells = own
             .into_iter()
-            .chain(cells(Some(&in_loop)))
-            .chain(cells(at_rate.as_ref()));
+            .chain(cells(Some((closed, &in_loop))))
+            .chain(cells(paced.zip(at_rate.as_ref())));
         Some(table::Row::new(cells))
     });
     let busy = |prediction: Option<&Prediction>| {
@@ -142,6 +148,14 @@ fn figures(published: &Published, closed: &Prediction, paced: Option<&Prediction
 /// A figure beneath others of its column that measure something else.
 fn written(figure: Option<f64>) -> Cell {
     figure.map(decimals).into()
+}
+
+/// A predicted figure with half of its interval, as far as it is known: `1,446 ± 12`.
+fn with_interval(figure: Option<f64>, half: Option<f64>) -> Cell {
+    match figure.zip(half) {
+        Some((figure, half)) => format!("{} ± {}", decimals(figure), decimals(half)).into(),
+        None => written(figure),
+    }
 }
 
 /// An error; a good one is highlighted.
@@ -261,6 +275,17 @@ mod tests {
         assert_eq!(share(Some(-0.25), Some(2.0)), "-25.0 %");
         assert_eq!(share(None, None), "-");
         assert_eq!(share(Some(f64::NAN), Some(100.0)), "-");
+    }
+
+    #[test]
+    fn intervals_stand_beside_figures_that_have_one() {
+        let row = table::Row::new([
+            with_interval(Some(1446.0), Some(12.3)),
+            with_interval(Some(1446.0), None),
+        ]);
+        let columns = ["closed loop", "paced"].map(Column::numbers);
+        let table = Table::new(columns, [row]).to_markdown();
+        assert!(table.contains("| 1,446 ± 12.3 | 1,446 |"), "{table}");
     }
 
     #[test]

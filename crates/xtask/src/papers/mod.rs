@@ -37,19 +37,20 @@ pub(crate) struct PapersArgs {
 /// Minutes of virtual time.
 ///
 /// An array works through its dirty cache once in five or ten minutes, from one end of its volumes to the other; shorter
-/// measurements depend on where it happened to be. The servers of a group are at different points, so their means need less time.
+/// measurements depend on where it happened to be. From 20 minutes on a prediction stops when it knows its figures to 1 %, and gives
+/// their intervals.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct Lengths {
     /// Minutes of virtual time for array and cache to settle
     #[arg(long, default_value_t = 10)]
     pub(crate) settle: u32,
 
-    /// Minutes of virtual time measured after that, with one server
-    #[arg(long, default_value_t = 30)]
+    /// Minutes of virtual time measured after that at most, with one server
+    #[arg(long, default_value_t = 120)]
     pub(crate) minutes: u32,
 
-    /// Minutes measured with several servers, each of which takes as many times longer to simulate
-    #[arg(long, default_value_t = 5)]
+    /// Minutes measured at most with several servers, each of which takes as many times longer to simulate
+    #[arg(long, default_value_t = 20)]
     pub(crate) group_minutes: u32,
 }
 
