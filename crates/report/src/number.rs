@@ -16,6 +16,14 @@ pub(crate) fn places(number: f64) -> usize {
     }
 }
 
+/// A number with at least this many decimals, and as many more as it takes not to look like a different `other`: 20.004 beside 20.
+pub(crate) fn apart(number: f64, other: f64, places: usize) -> String {
+    const MOST: usize = 6;
+    let is_clear =
+        |places: &usize| number == other || fixed(number, *places) != fixed(other, *places);
+    fixed(number, (places..MOST).find(is_clear).unwrap_or(MOST))
+}
+
 /// A number with this many decimals: `21,480.20`.
 pub(crate) fn fixed(number: f64, places: usize) -> String {
     if !number.is_finite() {
@@ -50,6 +58,14 @@ mod tests {
             ]
         );
         assert_eq!([f64::NAN, f64::INFINITY].map(decimals), ["-", "-"]);
+    }
+
+    #[test]
+    fn numbers_that_differ_look_different() {
+        let beside_20 = [20.0, 20.04, 20.004, 19.99, 24.2].map(|number| apart(number, 20.0, 1));
+        assert_eq!(beside_20, ["20.0", "20.04", "20.004", "19.99", "24.2"]);
+        assert_eq!(apart(20.0 + 1e-9, 20.0, 1), "20.000000");
+        assert_eq!(apart(f64::NAN, 20.0, 1), "-");
     }
 
     #[test]

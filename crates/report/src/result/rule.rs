@@ -8,7 +8,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::Interval;
-use crate::decimals;
+use crate::number::{apart, places};
 
 /// The outcome of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,6 +36,8 @@ pub struct Quantity {
     pub value: f64,
     /// How well it is known, where it is an estimate.
     pub interval: Option<Interval>,
+    /// A number that it must not look like when it differs: its limit.
+    pub limit: Option<f64>,
     /// The unit: `ms`, `/s`, `bad pages`; empty for a plain number.
     pub unit: String,
 }
@@ -130,6 +132,7 @@ impl Quantity {
         Self {
             value,
             interval: None,
+            limit: None,
             unit: unit.to_owned(),
         }
     }
@@ -141,7 +144,11 @@ impl fmt::Display for Quantity {
         let number = if self.value.fract() == 0.0 && self.value.abs() < 100.0 {
             format!("{:.0}", self.value)
         } else {
-            decimals(self.value)
+            apart(
+                self.value,
+                self.limit.unwrap_or(self.value),
+                places(self.value),
+            )
         };
         let known = self
             .interval
@@ -255,6 +262,7 @@ impl Rule {
             let interval = self.interval;
             Quantity {
                 interval,
+                limit: self.limit,
                 ..measured
             }
             .to_string()
@@ -275,7 +283,9 @@ impl Rule {
     /// That share for a table: `84 %`, or `-`.
     pub fn used_in_words(&self) -> String {
         let used = self.used_percent();
-        used.map_or("-".to_owned(), |percent| format!("{percent:.0} %"))
+        used.map_or("-".to_owned(), |percent| {
+            format!("{} %", apart(percent, 100.0, 0))
+        })
     }
 
     /// The measured value with the limit: `24.4 ms (limit 20 ms)`, `7,215 /s (minimum 57,000 /s)`.
@@ -358,12 +368,21 @@ mod tests {
     }
 
     #[test]
+    fn what_fails_does_not_look_like_its_limit() {
+        let said = |measured| Rule::at_most(READ, "ms", 20.0, Some(measured)).measured_and_limit();
+        assert_eq!(said(20.0), "20 ms (limit 20 ms)");
+        assert_eq!(said(20.004), "20.004 ms (limit 20 ms)");
+        assert_eq!(said(24.4), "24.4 ms (limit 20 ms)");
+    }
+
+    #[test]
     fn what_is_used_of_a_limit_grows_towards_it_from_either_side() {
         let most = |measured| Rule::at_most(READ, "ms", 20.0, measured).used_in_words();
         assert_eq!(
             [most(Some(5.0)), most(Some(24.0)), most(None)],
             ["25 %", "120 %", "-"]
         );
+        assert_eq!(most(Some(20.004)), "100.02 %");
         let least = |measured| Rule::at_least(READ, "/s", 95.0, Some(measured)).used_in_words();
         assert_eq!(
             [least(100.0), least(76.0), least(0.0)],
