@@ -201,7 +201,7 @@ fn flags(text: &str) -> impl Iterator<Item = &str> {
 
 #[test]
 fn every_key_and_drive_model_is_on_the_page_of_arrays() {
-    const SECTIONS: [(&str, &str); 13] = [
+    const SECTIONS: [(&str, &str); 16] = [
         ("two-servers", "array"),
         ("two-servers", "array.drives.0"),
         ("two-servers", "array.group.0"),
@@ -212,6 +212,9 @@ fn every_key_and_drive_model_is_on_the_page_of_arrays() {
         ("two-servers", "array.scan"),
         ("two-servers", "array.tier"),
         ("two-servers", "twin"),
+        ("arrays/two-sites", "link"),
+        ("arrays/two-sites", "replication"),
+        ("arrays/two-sites", "replication.group.0"),
         ("arrays/thin-snapshots", "array.pages"),
         ("arrays/thin-snapshots", "load.0"),
         ("arrays/thin-snapshots", "simulate"),

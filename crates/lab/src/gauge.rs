@@ -7,7 +7,10 @@
 use std::cell::RefCell;
 
 use brunt_array::drive::DriveStats;
-use brunt_array::{CacheStats, LunRoom, Note, PageStats, PagedArray, SharedArray, System, Tally};
+use brunt_array::{
+    CacheStats, LunRoom, Note, PageStats, PagedArray, Replication, ReplicationState, SharedArray,
+    System, Tally,
+};
 use brunt_qualify::progress::News;
 use brunt_qualify::sampling::Recorded;
 use brunt_report::result::StateSpan;
@@ -26,6 +29,8 @@ pub(crate) struct Reading {
     pub(crate) between: f64,
     /// Activity of pages, and how full members were at the beginning and the end; `None` for a single array.
     pub(crate) pages: Option<PagesReading>,
+    /// The replication at the end; `None` for an array that is not replicated.
+    pub(crate) replication: Option<ReplicationState>,
     pub(crate) notes: Vec<String>,
     pub(crate) events: Vec<Note>,
     /// When the measurement ended.
@@ -196,6 +201,7 @@ fn read(array: &SharedArray, used_before: Option<Vec<f64>>, length: Span) -> Rea
                 used,
             }
         }),
+        replication: array.replication().map(Replication::state),
         notes: notes(array),
         events: array.notes(),
         until: array.now(),

@@ -11,6 +11,7 @@ use brunt_units::{Span, Time};
 use brunt_world::Class;
 
 use crate::gauge::Reading;
+use crate::load::pairs;
 use crate::pages;
 use brunt_scenario::{ArrayPlan, ModelledScenario};
 
@@ -37,6 +38,7 @@ fn array(plan: &ArrayPlan, reading: &Reading) -> ArrayNumbers {
             let used = (&read.used_before[..], &read.used[..]);
             pages::numbers(&plan.design, &read.stats, used, seconds)
         }),
+        replication: reading.replication.as_ref().map(pairs::numbers),
         notes: reading.notes.clone(),
         not_reached: not_reached(plan, reading),
         events: reading.events.iter().map(event).collect(),

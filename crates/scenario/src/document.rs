@@ -35,7 +35,7 @@ pub enum Subject {
 use Subject::{Load, ModelledTest, Test};
 
 /// Every key at the top, and the subjects that have it.
-const SECTIONS: [(&str, &[Subject]); 21] = [
+const SECTIONS: [(&str, &[Subject]); 24] = [
     ("name", &[Test, ModelledTest, Load]),
     ("description", &[Test, ModelledTest, Load]),
     ("scratch", &[Test, ModelledTest]),
@@ -54,6 +54,9 @@ const SECTIONS: [(&str, &[Subject]); 21] = [
     ("twin", &[ModelledTest]),
     ("simulate", &[Load]),
     ("array", &[ModelledTest, Load]),
+    ("link", &[ModelledTest, Load]),
+    ("replication", &[ModelledTest, Load]),
+    ("replica", &[ModelledTest, Load]),
     ("volumes", &[ModelledTest]),
     ("load", &[Load]),
     ("incident", &[ModelledTest, Load]),

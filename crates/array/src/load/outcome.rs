@@ -7,8 +7,8 @@ use crate::drive::DriveStats;
 use crate::incident::Note;
 use crate::system::{System, SystemDesign};
 use crate::{
-    CacheStats, Finished, LunRoom, PageStats, PagedArray, Standing, Standings, TierStats,
-    Unfinished, Verb,
+    CacheStats, Finished, LunRoom, PageStats, PagedArray, Replication, ReplicationState, Standing,
+    Standings, TierStats, Unfinished, Verb,
 };
 
 /// Host reads or host writes.
@@ -135,6 +135,8 @@ pub struct Outcome {
     pub used: Vec<f64>,
     /// Page counters, and the LUNs at the end; `None` for a single array.
     pub pages: Option<(PageStats, Vec<LunRoom>)>,
+    /// The replication at the end; `None` for an array that is not replicated.
+    pub replication: Option<ReplicationState>,
     /// The event log, from the beginning.
     pub notes: Vec<Note>,
     /// Requests to drives since the beginning.
@@ -315,6 +317,7 @@ impl Measuring {
             used_before: self.used_before,
             used: used_shares(array),
             pages: array.pool().map(|pool| (pool.stats(), pool.lun_rooms())),
+            replication: array.replication().map(Replication::state),
             device_ios: array.device_ios(),
             drives,
         }

@@ -56,7 +56,7 @@ pub use notes::{GroupNote, PairIncident, PairNote};
 use observer::{Move, Observer};
 use requests::Request;
 use sending::Message;
-pub use state::{GroupState, Replication};
+pub use state::{GroupState, Replication, ReplicationState};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Event {

@@ -58,6 +58,19 @@ pub struct GroupState {
     pub copied: (ByteSize, ByteSize),
 }
 
+/// A pair's replication at a time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReplicationState {
+    /// Its groups.
+    pub groups: Vec<GroupState>,
+    /// As [`Replication::log_peak`].
+    pub log_peak: ByteSize,
+    /// As [`Replication::longest_resumption`].
+    pub longest_resumption: Option<Span>,
+    /// As [`PairLink::bytes_sent`].
+    pub link_bytes: u64,
+}
+
 /// The state of a pair's replication.
 pub struct Replication {
     pub(super) now: Time,
@@ -141,6 +154,16 @@ impl Replication {
     /// Number of groups.
     pub fn group_count(&self) -> usize {
         self.groups.len()
+    }
+
+    /// Everything that is reported of it, now.
+    pub fn state(&self) -> ReplicationState {
+        ReplicationState {
+            groups: (0..self.groups.len()).map(|one| self.group(one)).collect(),
+            log_peak: self.log_peak(),
+            longest_resumption: self.longest_resumption,
+            link_bytes: self.link.bytes_sent(),
+        }
     }
 
     /// A group's state now.

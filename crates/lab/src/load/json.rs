@@ -6,7 +6,7 @@ use brunt_stats::Percentile;
 use brunt_units::{Span, Time};
 use serde_json::{Map, Value, json};
 
-use super::words;
+use super::{pairs, words};
 use brunt_scenario::ArrayScenario;
 
 /// The whole result, on several lines.
@@ -29,6 +29,7 @@ pub fn json(scenario: &ArrayScenario, outcome: &Outcome) -> String {
         "cache": outcome.cache.as_ref().map(cache),
         "tier": outcome.tier.as_ref().map(tier),
         "pages": words::pages_of(scenario, outcome),
+        "replication": outcome.replication.as_ref().map(pairs::numbers),
         "intervals": intervals(outcome),
         "phases": phases(outcome),
         "notes": notes(outcome),

@@ -6,6 +6,7 @@ mod drives;
 mod json;
 mod page;
 pub mod pages;
+pub mod pairs;
 mod phases;
 mod words;
 

@@ -5,7 +5,11 @@ use brunt_report::result::PagesNumbers;
 
 /// How many arrays of a kind there are, in words before the words for one; nothing for a single one.
 pub fn times(design: &SystemDesign) -> String {
-    match design.arrays().len() {
+    let arrays = match design {
+        SystemDesign::Pair(pair) => pair.source.arrays(),
+        design => design.arrays(),
+    };
+    match arrays.len() {
         1 => String::new(),
         count => format!("{count} times "),
     }

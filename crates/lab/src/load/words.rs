@@ -1,13 +1,13 @@
 //! What a simulation says, on one screen where it can.
 
 use brunt_array::load::{Interval, Outcome, Side};
-use brunt_array::{ArrayDesign, Breakdown, GroupDesign};
+use brunt_array::{ArrayDesign, Breakdown, GroupDesign, SystemDesign};
 use brunt_report::result::PagesNumbers;
 use brunt_report::{Cell, Column, Row, Table, decimals, grouped};
 use brunt_stats::Percentile;
 use brunt_units::{Span, Time};
 
-use super::{drives, pages, phases};
+use super::{drives, pages, pairs, phases};
 use brunt_scenario::ArrayScenario;
 
 /// Where columns of a tier and of LUNs in pages stand, if there are such: before what happened.
@@ -20,10 +20,12 @@ pub(super) fn subject(scenario: &ArrayScenario) -> Vec<String> {
     let mut parts: Vec<String> = first.groups.iter().map(group_words).collect();
     let drives = models(first).into_iter();
     parts.extend(drives.map(|(count, title)| format!("{count} x {title}")));
-    if design.arrays().len() > 1 {
+    let is_pair = matches!(design, SystemDesign::Pair(_));
+    if design.arrays().len() > 1 && !is_pair {
         parts.push(format!("{} such arrays", design.arrays().len()));
     }
     parts.extend(pages::described(design));
+    parts.extend(pairs::described(design));
     parts.push(format!("{} of virtual time", scenario.simulation.duration));
     parts
 }
@@ -40,6 +42,7 @@ pub(super) fn tables(scenario: &ArrayScenario, outcome: &Outcome) -> Vec<Table> 
         cache(outcome),
         tier(outcome),
         room(scenario, outcome),
+        replication(outcome),
         vec![busiest(outcome)],
     ];
     let facts = facts.into_iter().flatten();
@@ -98,6 +101,9 @@ pub fn opening(scenario: &ArrayScenario, version: &str) -> String {
     if let Some(pages) = pages::described(&simulation.design) {
         text.push_str(&format!("\n{:14}{pages}", "LUNs"));
     }
+    if let Some(pair) = pairs::described(&simulation.design) {
+        text.push_str(&format!("\n{:14}{pair}", "replication"));
+    }
     let end = Time::ZERO + simulation.warm_up + simulation.duration;
     let times = simulation.incidents.iter().map(|incident| incident.at);
     if let Some(late) = crate::too_late(times, end) {
@@ -147,6 +153,7 @@ pub fn measured(scenario: &ArrayScenario, outcome: &Outcome) -> String {
     text.push_str(&lines_of(&cache(outcome)));
     text.push_str(&lines_of(&tier(outcome)));
     text.push_str(&lines_of(&room(scenario, outcome)));
+    text.push_str(&lines_of(&replication(outcome)));
     text.push_str(&notes(outcome));
     text.trim_end().to_owned()
 }
@@ -348,6 +355,14 @@ fn tier(outcome: &Outcome) -> Vec<Fact> {
 fn room(scenario: &ArrayScenario, outcome: &Outcome) -> Vec<Fact> {
     let pages = pages_of(scenario, outcome);
     pages.map_or_else(Vec::new, |pages| pages.told())
+}
+
+/// What became of the replication.
+fn replication(outcome: &Outcome) -> Vec<Fact> {
+    let state = outcome.replication.iter();
+    state
+        .map(|state| ("replication", pairs::numbers(state).told()))
+        .collect()
 }
 
 /// The same as numbers; nothing for one array.

@@ -29,6 +29,7 @@ mod io;
 mod model;
 mod pages;
 mod precision;
+mod replication;
 mod rule;
 #[cfg(test)]
 mod schema;
@@ -57,6 +58,7 @@ pub use model::{
 };
 pub use pages::{MemberNumbers, PagesNumbers, RoomNumbers};
 pub use precision::{PreciseFigure, Precision};
+pub use replication::{ReplicationGroup, ReplicationNumbers};
 pub use rule::{Direction, Group, Outcome, Quantity, Rule, RuleName};
 pub use server::{Backup, HostCounter, Recovery, Server, ServerDetails, Watched};
 pub use setup::{Limits, Setup, Times};

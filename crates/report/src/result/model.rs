@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::PagesNumbers;
+use super::{PagesNumbers, ReplicationNumbers};
 use crate::Cell;
 
 /// The model behind a run in virtual time.
@@ -88,6 +88,9 @@ pub struct ArrayNumbers {
     /// LUNs in pages; `None` without any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pages: Option<PagesNumbers>,
+    /// Its replication to another site; `None` for an array that is not replicated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replication: Option<ReplicationNumbers>,
     /// Its log of events, and what had not ended, in words.
     pub notes: Vec<String>,
     /// Says that incidents were scheduled for after the end; `None` without such incidents.

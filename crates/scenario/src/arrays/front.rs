@@ -91,7 +91,12 @@ fn table(array: &mut Section, key: &str, keys: &[&str]) -> Result<Option<Section
         .transpose()
 }
 
-fn count(section: &mut Section, key: &str, usual: u32, most: u64) -> Result<u32, Refusal> {
+pub(super) fn count(
+    section: &mut Section,
+    key: &str,
+    usual: u32,
+    most: u64,
+) -> Result<u32, Refusal> {
     let read = |node: &Node| section::integer(node, 1..=most);
     let number = section.read_or(key, u64::from(usual), read)?;
     Ok(u32::try_from(number.value).expect("in range"))
@@ -104,7 +109,7 @@ fn rate(section: &mut Section, key: &str, usual: u64) -> Result<u64, Refusal> {
 }
 
 /// A length of time; costs may be less than a millisecond.
-fn cost(node: &Node) -> Result<Span, Refusal> {
+pub(super) fn cost(node: &Node) -> Result<Span, Refusal> {
     if let Ok(text) = section::text(node)
         && let Some(number) = text.trim().strip_suffix("us")
         && let Ok(micros) = number.trim().parse::<f64>()

@@ -31,7 +31,7 @@ pub(super) const GROUP_KEYS: [&str; 13] = [
 ];
 pub(super) const LUN_KEYS: [&str; 5] = ["name", "each", "group", "size", "controller"];
 /// Stands for each name where several LUNs are alike.
-const EACH: &str = "{}";
+pub(super) const EACH: &str = "{}";
 const LEVELS: [&str; 7] = [
     "raid0", "raid1", "raid10", "raid5", "raid50", "raid6", "pool",
 ];
@@ -202,7 +202,7 @@ fn read_drive_size(
 }
 
 /// The names of `each`, if it is there; `name` has to tell them apart.
-fn read_each(section: &mut Section, name: &str) -> Result<Option<Vec<String>>, Refusal> {
+pub(super) fn read_each(section: &mut Section, name: &str) -> Result<Option<Vec<String>>, Refusal> {
     let each = section.read("each", |node| match &node.value {
         Value::List(nodes) if !nodes.is_empty() => nodes
             .iter()

@@ -4,6 +4,7 @@
 //! [simulate]                          how long
 //! [array]                             [[array.drives]] [[array.group]] [[array.lun]]
 //!                                     [array.front] [array.controller] [array.cache] [array.tier] [array.scan] [array.pages]
+//! [replication] [link] [replica]      a second array at another site
 //! [[load]]                            random, sequential, or a trace
 //! [[event]]                           what happens when
 //! ```
@@ -16,6 +17,7 @@ mod front;
 mod groups;
 mod load;
 mod pages;
+mod pair;
 mod tier;
 mod trace;
 
@@ -35,6 +37,7 @@ use super::tree::Node;
 /// What a scenario without an array lacks.
 pub(super) const EXAMPLE: &str = "[array] with [[array.drives]] and [[array.group]]";
 pub(super) use groups::find;
+pub(super) use pair::read as read_pair;
 
 const SIMULATE_KEYS: [&str; 4] = ["duration", "warm_up", "interval", "seed"];
 const ARRAY_KEYS: [&str; 11] = [
@@ -82,6 +85,7 @@ impl ArrayScenario {
             return Err(top.lacks("array", EXAMPLE));
         };
         let design = read_system(&mut array_section(node, &["pages"])?, folder)?;
+        let design = pair::read(&mut top, design, folder)?;
         let events = Events::take(&mut top)?.of_arrays()?;
         let streams = load::read(&mut top, &design.lun_names(), folder)?;
         let incidents = read_incidents(events, &design)?;
@@ -189,6 +193,8 @@ fn tables(section: &mut Section, key: &str) -> Result<Vec<Node>, Refusal> {
     node.map_or(Ok(Vec::new()), |node| section::tables(node, key))
 }
 
+#[cfg(test)]
+mod pair_tests;
 #[cfg(test)]
 mod template;
 #[cfg(test)]

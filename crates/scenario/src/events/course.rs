@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use brunt_array::{Incident, Scheduled};
+use brunt_array::{Incident, PairIncident, Scheduled};
 
 /// What can be away, with the member that it belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -13,6 +13,9 @@ enum Part {
     Controller(usize),
     Path(usize),
     Battery,
+    Link,
+    LinkPath(usize),
+    Destination,
 }
 
 /// The state of the parts of a system after some incidents.
@@ -55,10 +58,24 @@ impl Course {
             Incident::PathUp(number) => self.come_back(member, Part::Path(number)),
             Incident::BatteryLost => self.leave(member, Part::Battery),
             Incident::BatteryReturns => self.come_back(member, Part::Battery),
+            Incident::Pair(what) => self.follow_pair(what),
             Incident::MemberJoins(member) if !self.joined.insert(member) => {
                 Err(format!("member {member} has joined before"))
             }
             _ => Ok(()),
+        }
+    }
+
+    fn follow_pair(&mut self, what: PairIncident) -> Result<(), String> {
+        match what {
+            PairIncident::LinkLost => self.leave(0, Part::Link),
+            PairIncident::LinkReturns => self.come_back(0, Part::Link),
+            PairIncident::LinkPathLost(path) => self.leave(0, Part::LinkPath(path)),
+            PairIncident::LinkPathReturns(path) => self.come_back(0, Part::LinkPath(path)),
+            PairIncident::DestinationLost => self.leave(0, Part::Destination),
+            PairIncident::DestinationReturns => self.come_back(0, Part::Destination),
+            // A group that replicates may be copied all the same.
+            PairIncident::GroupSuspended(_) | PairIncident::GroupResumed { .. } => Ok(()),
         }
     }
 
@@ -70,6 +87,9 @@ impl Course {
                 Part::Controller(number) => format!("controller {number} has failed before"),
                 Part::Path(number) => format!("path {number} is down already"),
                 Part::Battery => "the battery is lost already".to_owned(),
+                Part::Link => "the link is lost already".to_owned(),
+                Part::LinkPath(number) => format!("path {number} of the link is lost already"),
+                Part::Destination => "the destination is lost already".to_owned(),
             }),
         }
     }
@@ -84,6 +104,9 @@ impl Course {
                 Part::Controller(number) => format!("controller {number} has not failed before"),
                 Part::Path(number) => format!("path {number} is not down then"),
                 Part::Battery => "the battery is there then".to_owned(),
+                Part::Link => "the link is there then".to_owned(),
+                Part::LinkPath(number) => format!("path {number} of the link is there then"),
+                Part::Destination => "the destination is there then".to_owned(),
             }),
         }
     }

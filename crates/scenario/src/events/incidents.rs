@@ -1,6 +1,9 @@
 //! Events of modelled arrays: scheduled failures, repairs and changes.
 
-use brunt_array::{ArrayDesign, Incident, Level, PagedDesign, Priority, Scheduled, SystemDesign};
+use brunt_array::{
+    ArrayDesign, Incident, Level, PagedDesign, PairDesign, PairIncident, Priority, Scheduled,
+    SystemDesign,
+};
 use brunt_units::{ByteSize, Time};
 
 use super::super::arrays::find;
@@ -46,14 +49,15 @@ fn read_one(
     luns: &mut Luns,
 ) -> Result<Scheduled, Refusal> {
     let word = entry.word;
-    let design = match design {
-        SystemDesign::Pair(pair) => &pair.source,
-        design => design,
+    let (design, pair) = match design {
+        SystemDesign::Pair(pair) => (&*pair.source, Some(pair)),
+        design => (design, None),
     };
     let mut one = One {
         section: entry.section,
         what: entry.what,
         design,
+        pair,
         member: 0,
         luns,
     };
@@ -66,7 +70,15 @@ fn read_one(
             one.member = which(&mut one.section, "member", paged.members.len())?;
             read
         }
-        (Event::Array(read) | Event::Pages(read) | Event::Lun(read), _) => read,
+        (Event::Pair(_), _) if pair.is_none() => {
+            let refusal = "is for a replicated array: there is no [replication]";
+            return Err(one.what.refuse(refusal));
+        }
+        (Event::Lun(_) | Event::Pages(_), _) if pair.is_some() => {
+            let refusal = "is not for a replicated array, whose LUNs stay as they are";
+            return Err(one.what.refuse(refusal));
+        }
+        (Event::Array(read) | Event::Pages(read) | Event::Lun(read) | Event::Pair(read), _) => read,
         (Event::Fault(_), _) => unreachable!("a fault is of a file"),
     };
     let incident = read(&mut one)?;
@@ -88,6 +100,8 @@ pub(super) struct One<'a> {
     /// Where the word stands.
     what: Place,
     design: &'a SystemDesign,
+    /// The pair of which that is the source.
+    pair: Option<&'a PairDesign>,
     member: usize,
     luns: &'a mut Luns,
 }
@@ -216,6 +230,44 @@ impl<'a> One<'a> {
             }
         };
         Ok(Incident::LunGrows(lun, size))
+    }
+
+    fn pair(&self) -> &'a PairDesign {
+        self.pair.expect("checked before")
+    }
+
+    pub(super) fn link_path(&mut self) -> Result<usize, Refusal> {
+        let paths = self.pair().link.paths;
+        which(&mut self.section, "path", paths)
+    }
+
+    pub(super) fn group_suspended(&mut self) -> Result<Incident, Refusal> {
+        let group = self.replication_group()?;
+        if self.pair().groups[group].failsafe {
+            return Err(self
+                .what
+                .refuse("is not for a failsafe group: its hosts would lose their LUNs"));
+        }
+        Ok(Incident::Pair(PairIncident::GroupSuspended(group)))
+    }
+
+    pub(super) fn group_resumed(&mut self) -> Result<Incident, Refusal> {
+        let group = self.replication_group()?;
+        let full_copy = self.section.read_or("full_copy", false, section::switch)?;
+        let full_copy = full_copy.value;
+        Ok(Incident::Pair(PairIncident::GroupResumed {
+            group,
+            full_copy,
+        }))
+    }
+
+    /// The replication group that is named; the first without a name.
+    fn replication_group(&mut self) -> Result<usize, Refusal> {
+        let groups = self.pair().groups.iter();
+        let names: Vec<&str> = groups.map(|group| group.name.as_str()).collect();
+        let section = &mut self.section;
+        let group = section.read_beside("group", |node| find(node, &names, "replication group"))?;
+        Ok(group.map_or(0, |group| group.value))
     }
 
     /// The group that is named; the first without a name.

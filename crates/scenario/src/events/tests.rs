@@ -90,6 +90,19 @@ const ON_PAGES: [(&str, &str); 4] = [
     ("drive fails", "member = 1\ndrive = 0"),
 ];
 
+/// The same on a replicated array.
+const ON_A_PAIR: [(&str, &str); 9] = [
+    ("link lost", ""),
+    ("link returns", ""),
+    ("link path lost", "path = 1"),
+    ("link path returns", "path = 1"),
+    ("destination lost", ""),
+    ("destination returns", ""),
+    ("group suspended", ""),
+    ("group resumed", "full_copy = true"),
+    ("drive fails", "drive = 0"),
+];
+
 fn document(text: &str) -> Document {
     Document::new("t.toml", text, Path::new("/")).unwrap()
 }
@@ -139,7 +152,13 @@ fn every_word_means_the_same_in_the_older_spelling() {
     let pages = LOAD
         .replace("[array]", "[array]\npages = { members = 2, later = 1 }")
         .replace("level = \"pool\"", "level = \"raid0\"");
-    for (text, events) in [(LOAD, &ON_LOAD[..]), (&pages, &ON_PAGES)] {
+    let pair = format!("{LOAD}[link]\nrtt = \"1ms\"\npaths = 2\n[replication]\n");
+    let all = [
+        (LOAD, &ON_LOAD[..]),
+        (&pages, &ON_PAGES),
+        (&pair, &ON_A_PAIR),
+    ];
+    for (text, events) in all {
         let read = on_load(text, &timeline("event", events)).unwrap();
         let older = on_load(text, &timeline("incident", events)).unwrap();
         assert_eq!(read, older);
@@ -287,6 +306,7 @@ fn every_word_is_explained() {
             Event::Array(_) => "an array",
             Event::Pages(_) => "LUNs in pages",
             Event::Lun(_) => "a LUN under raw load",
+            Event::Pair(_) => "a replicated array",
         };
         let keys: Vec<String> = word.keys().map(|key| format!("`{key}`")).collect();
         let row = format!("| `{}` | {place} | {} |", word.word, keys.join(", "));

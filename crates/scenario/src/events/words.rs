@@ -1,6 +1,9 @@
 //! The words of `what`: one row for each.
 
 use brunt_array::Incident;
+use brunt_array::PairIncident::{
+    DestinationLost, DestinationReturns, LinkLost, LinkPathLost, LinkPathReturns, LinkReturns,
+};
 use brunt_units::Span;
 use brunt_world::fault::FaultKind;
 
@@ -26,14 +29,16 @@ pub(super) enum Event {
     Pages(Read),
     /// Something on a LUN under raw load.
     Lun(Read),
+    /// Something on a replicated array.
+    Pair(Read),
 }
 
 /// Reads what happens on an array.
 type Read = fn(&mut One<'_>) -> Result<Incident, Refusal>;
 
-use Event::{Array, Fault, Lun, Pages};
+use Event::{Array, Fault, Lun, Pages, Pair};
 
-pub(super) const WORDS: [Word; 30] = [
+pub(super) const WORDS: [Word; 38] = [
     word("bit-flip", Fault(FaultKind::BitFlip), &[]),
     word("two-bit-flip", Fault(FaultKind::TwoBitFlip), &[]),
     word("zeroed", Fault(FaultKind::Zeroed), &[]),
@@ -120,7 +125,43 @@ pub(super) const WORDS: [Word; 30] = [
     word("snapshot", Pages(|one| one.snapshot()), &["lun", "name"]),
     word("remove lun", Pages(|one| one.remove_lun()), &["lun"]),
     word("member joins", Pages(|one| one.member_joins()), &["member"]),
+    word("link lost", Pair(|_| Ok(of_pair(LinkLost))), &[]),
+    word("link returns", Pair(|_| Ok(of_pair(LinkReturns))), &[]),
+    word(
+        "link path lost",
+        Pair(|one| Ok(of_pair(LinkPathLost(one.link_path()?)))),
+        &["path"],
+    ),
+    word(
+        "link path returns",
+        Pair(|one| Ok(of_pair(LinkPathReturns(one.link_path()?)))),
+        &["path"],
+    ),
+    word(
+        "destination lost",
+        Pair(|_| Ok(of_pair(DestinationLost))),
+        &[],
+    ),
+    word(
+        "destination returns",
+        Pair(|_| Ok(of_pair(DestinationReturns))),
+        &[],
+    ),
+    word(
+        "group suspended",
+        Pair(|one| one.group_suspended()),
+        &["group"],
+    ),
+    word(
+        "group resumed",
+        Pair(|one| one.group_resumed()),
+        &["group", "full_copy"],
+    ),
 ];
+
+const fn of_pair(what: brunt_array::PairIncident) -> Incident {
+    Incident::Pair(what)
+}
 
 const fn word(word: &'static str, event: Event, more: &'static [&'static str]) -> Word {
     Word { word, event, more }
@@ -137,7 +178,7 @@ impl Word {
             Fault(FaultKind::DroppedSync) => &["file", "after", "times"],
             Fault(_) => &["file", "page", "offset", "length", "after", "times"],
             Array(_) => &["at", "array", "member"],
-            Pages(_) | Lun(_) => &["at", "array"],
+            Pages(_) | Lun(_) | Pair(_) => &["at", "array"],
         };
         usual.iter().chain(self.more).copied()
     }

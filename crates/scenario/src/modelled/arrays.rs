@@ -8,7 +8,7 @@ use brunt_array::{Scheduled, SystemDesign};
 use super::super::arrays;
 use super::super::events::{self, Entry};
 use super::super::place::{Place, Refusal};
-use super::super::section;
+use super::super::section::{self, Section};
 use super::super::tree::{Node, Value};
 use super::toml_text;
 
@@ -29,6 +29,7 @@ const OWN_KEYS: [&str; 2] = ["name", "pages"];
 /// The arrays, and their events as they were written.
 pub(super) fn read(
     node: Node,
+    storage: &mut Section,
     events: Vec<Entry>,
     folder: &Path,
 ) -> Result<(Vec<ArrayPlan>, Vec<toml::Value>), Refusal> {
@@ -47,6 +48,12 @@ pub(super) fn read(
     for (number, mut node) in (1..).zip(nodes) {
         own.push(events::take_nested(&mut node)?);
         plans.push(read_one(node, number, several, folder)?);
+    }
+    if let [plan] = plans.as_mut_slice() {
+        plan.design = arrays::read_pair(storage, plan.design.clone(), folder)?;
+    } else if let Some(node) = storage.take("replication") {
+        let what = "is for a single array, and there are several";
+        return Err(node.place.refuse(what));
     }
     check_names(&plans, &place)?;
     for mut event in events {

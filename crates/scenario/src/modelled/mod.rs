@@ -7,6 +7,7 @@
 //!                                     `flush_maps = "none"`: no flush map is written; usually "written", as the engine does
 //!                                     `log_records = "nodes"`: the log names nodes, as that of Exchange; usually "ranges" of pages
 //! [array]                             as for raw load; [[array]] with a `name` when there are several
+//! [replication] [link] [replica]      a second array at another site, for a single [array]
 //! [[event]]                           what happens to the arrays when; `array` names one where there are several
 //! [volumes]                           which folder lies on which LUN
 //! "/db1" = "database 1"
@@ -109,7 +110,7 @@ impl ModelledScenario {
             None => TwinPlan::default(),
         };
         let array = storage.take("array").expect("a modelled test has one");
-        let (arrays, events) = arrays::read(array, incidents, folder)?;
+        let (arrays, events) = arrays::read(array, &mut storage, incidents, folder)?;
         if !events.is_empty() {
             written.insert("event".to_owned(), events.into());
         }

@@ -185,7 +185,11 @@ fn check_thin(
     built: &[Box<dyn System>],
 ) -> Result<(), Refusal> {
     for (number, (array, built)) in arrays.iter().zip(built).enumerate() {
-        let SystemDesign::Paged(pages) = &array.design else {
+        let design = match &array.design {
+            SystemDesign::Pair(pair) => &pair.source,
+            design => design,
+        };
+        let SystemDesign::Paged(pages) = design else {
             continue;
         };
         let (mut bytes, mut last) = (0_u64, None);

@@ -1,5 +1,7 @@
 //! What only a model knows; empty for runs on real storage.
 
+use brunt_units::ByteSize;
+
 use crate::decimals;
 use crate::result::{AskedNumbers, Model, PagesNumbers, RunResult};
 use crate::table::{Cell, Column, Row, Table};
@@ -22,6 +24,7 @@ pub(super) fn model(result: &RunResult) -> Vec<Table> {
         busy(model),
         luns(model),
         pages(model),
+        replication(model),
         happened(model),
         drives(model),
     ]);
@@ -175,6 +178,26 @@ fn pages(model: &Model) -> Table {
         false => &["What", "While it was measured"],
     };
     Table::new(Column::of(words, &[]), rows).titled("LUNs in pages")
+}
+
+/// Replication groups at the end; empty without any.
+fn replication(model: &Model) -> Table {
+    let arrays = model
+        .arrays
+        .iter()
+        .filter_map(|array| array.replication.as_ref());
+    let rows = arrays.flat_map(|replication| {
+        replication.groups.iter().map(|group| {
+            Row::new([
+                Cell::from(group.name.clone()),
+                group.state.clone().into(),
+                ByteSize::bytes(group.log_peak_bytes).to_string().into(),
+                group.at_risk_writes.into(),
+            ])
+        })
+    });
+    let numbers = ["Largest log", "Writes at risk"];
+    Table::new(Column::of(&["Group", "At the end"], &numbers), rows).titled("Replication")
 }
 
 /// Events of the arrays, from the beginning of the simulation.

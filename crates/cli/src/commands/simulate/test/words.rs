@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use brunt_lab::Engine;
-use brunt_lab::load::pages;
+use brunt_lab::load::{pages, pairs};
 use brunt_report::result::{
     AskedNumbers, IoNumbers, Model, Outcome, RunResult, Server, states_table,
 };
@@ -68,6 +68,8 @@ pub(in crate::commands::simulate) fn opening(
         ));
         let pages = pages::described(&array.design);
         lines.extend(pages.map(|pages| format!("{:14}{pages}", "LUNs")));
+        let pair = pairs::described(&array.design);
+        lines.extend(pair.map(|pair| format!("{:14}{pair}", "replication")));
     }
     let seed = scenario.scenario.test.seed;
     lines.push(format!("{:14}{}, seed {seed}\n", "engine", engine.word()));
@@ -219,9 +221,12 @@ fn states(result: &RunResult) -> String {
     }
 }
 
-/// What became of pages, on arrays that have LUNs in pages.
+/// What became of replication, and of pages on arrays that have LUNs in pages.
 fn pools(model: &Model) -> String {
     let mut text = String::new();
+    for replication in model.arrays.iter().flat_map(|array| &array.replication) {
+        text.push_str(&format!("\n{:14}{}\n", "replication", replication.told()));
+    }
     for array in &model.arrays {
         let Some(pages) = &array.pages else {
             continue;

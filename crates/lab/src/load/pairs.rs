@@ -1,0 +1,70 @@
+//! A replicated array: what is going to be simulated, and what became of it, for raw load and for tests alike.
+
+use brunt_array::{Mode, PairDesign, ReplicationState, SystemDesign};
+use brunt_report::result::{ReplicationGroup, ReplicationNumbers};
+use brunt_units::Span;
+
+/// How an array is replicated; nothing for one that is not.
+pub fn described(design: &SystemDesign) -> Option<String> {
+    let SystemDesign::Pair(pair) = design else {
+        return None;
+    };
+    let mut parts = vec![groups(pair)];
+    let link = &pair.link;
+    let mut way = format!("link of {} round trip", link.round_trip);
+    if link.gateway > Span::ZERO {
+        way.push_str(&format!(" and {} of gateways", link.gateway));
+    }
+    parts.push(way);
+    if link.bytes_per_second > 0 {
+        let rate = link.bytes_per_second as f64 / 1e6;
+        parts.push(format!("{rate:.1} MB/s a path"));
+    }
+    if link.paths > 1 {
+        parts.push(format!("{} paths", link.paths));
+    }
+    Some(parts.join("; "))
+}
+
+fn groups(pair: &PairDesign) -> String {
+    let of = |mode| pair.groups.iter().filter(|one| one.mode == mode).count();
+    let failsafe = pair.groups.iter().filter(|one| one.failsafe).count();
+    let modes = [
+        (of(Mode::Synchronous), "synchronous"),
+        (of(Mode::Asynchronous), "asynchronous"),
+    ];
+    let modes = modes.iter().filter(|(count, _)| *count > 0);
+    let modes: Vec<String> = modes
+        .map(|(count, mode)| format!("{count} {mode}"))
+        .collect();
+    let noun = if pair.groups.len() == 1 {
+        "group"
+    } else {
+        "groups"
+    };
+    let failsafe = match failsafe {
+        0 => "no failsafe".to_owned(),
+        all if all == pair.groups.len() => "failsafe".to_owned(),
+        some => format!("{some} with failsafe"),
+    };
+    format!("{} {noun}, {failsafe}", modes.join(", "))
+}
+
+/// What became of the replication, as numbers of a result.
+pub fn numbers(replication: &ReplicationState) -> ReplicationNumbers {
+    let groups = replication.groups.iter().map(|state| ReplicationGroup {
+        name: state.name.clone(),
+        state: state.phase.word().to_owned(),
+        log_bytes: state.log.used.get(),
+        log_peak_bytes: state.log_peak.get(),
+        at_risk_writes: state.at_risk.map(|risk| risk.writes),
+        at_risk_bytes: state.at_risk.map(|risk| risk.bytes),
+        copied_bytes: state.copied.0.get(),
+    });
+    ReplicationNumbers {
+        log_peak_bytes: replication.log_peak.get(),
+        resumption_s: replication.longest_resumption.map(Span::as_seconds),
+        link_bytes: replication.link_bytes,
+        groups: groups.collect(),
+    }
+}

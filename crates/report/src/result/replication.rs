@@ -1,0 +1,70 @@
+//! A replicated array: its groups at the end, and how full their logs were.
+
+use brunt_units::{ByteSize, Span, counted};
+use serde::{Deserialize, Serialize};
+
+/// The replication of an array.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ReplicationNumbers {
+    /// The most that the write history log of one group ever held.
+    pub log_peak_bytes: u64,
+    /// The longest time from the return of link or destination, or from a resumption, until the last group was in step; `None` when
+    /// that never ended, or the destination was never lost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resumption_s: Option<f64>,
+    /// Bytes of writes sent over the link.
+    pub link_bytes: u64,
+    /// The replication groups at the end.
+    pub groups: Vec<ReplicationGroup>,
+}
+
+/// A replication group at the end.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ReplicationGroup {
+    /// Its name in the scenario.
+    pub name: String,
+    /// Its state: `normal`, `locked`, `logging`, `log overflowed`, `merging` or `full copy`.
+    pub state: String,
+    /// What its write history log holds.
+    pub log_bytes: u64,
+    /// The most that it ever held.
+    pub log_peak_bytes: u64,
+    /// Acknowledged writes that the destination does not have; `None` while a full copy has left it inconsistent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_risk_writes: Option<u64>,
+    /// Their bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_risk_bytes: Option<u64>,
+    /// Bytes that full copies have brought.
+    pub copied_bytes: u64,
+}
+
+impl ReplicationNumbers {
+    /// What became of it, in words.
+    pub fn told(&self) -> String {
+        let peak = ByteSize::bytes(self.log_peak_bytes);
+        let log = match self.log_peak_bytes {
+            0 => "write history logs were not used".to_owned(),
+            _ => format!("largest write history log {peak}"),
+        };
+        let resumed = self.resumption_s.map(|seconds| {
+            let span = Span::from_seconds(seconds);
+            format!("in step {span} after the return")
+        });
+        let apart = self.groups.iter().filter(|one| one.state != "normal");
+        let apart = apart.map(|one| match (one.at_risk_writes, one.at_risk_bytes) {
+            (Some(writes), Some(bytes)) => {
+                let bytes = ByteSize::bytes(bytes);
+                format!(
+                    "{} ends {}: {} ({bytes}) at risk",
+                    one.name,
+                    one.state,
+                    counted(writes, "write")
+                )
+            }
+            _ => format!("{} ends in a full copy: replica inconsistent", one.name),
+        });
+        let parts = std::iter::once(log).chain(resumed).chain(apart);
+        parts.collect::<Vec<_>>().join("; ")
+    }
+}
