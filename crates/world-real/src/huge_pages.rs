@@ -4,6 +4,8 @@
 //! and on the memory itself. Most systems give huge pages only on request (`/sys/kernel/mm/transparent_hugepage/enabled` is
 //! `madvise`), and the C library requests them only if its environment says so at process start. So the program re-executes itself,
 //! in the same process, with that setting in its environment. Other C libraries ignore it.
+//!
+//! The library gives them only to its first heap. Other threads usually have heaps of their own, so all threads share the first.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -12,8 +14,9 @@ use std::process::Command;
 
 /// The environment variable read by the GNU C library.
 const TUNABLES: &str = "GLIBC_TUNABLES";
-/// The setting. Source: the manual of the GNU C Library, "Memory Allocation Tunables"; since version 2.35.
+/// The settings. Source: the manual of the GNU C Library, "Memory Allocation Tunables"; huge pages since version 2.35.
 const HUGE_PAGES: &str = "glibc.malloc.hugetlb";
+const HEAPS: &str = "glibc.malloc.arena_max";
 
 /// Re-executes the program with huge pages, unless the environment already sets them.
 ///
@@ -34,14 +37,20 @@ pub fn ask() {
 
 /// The new value of the variable, given its current value; `None` when that already sets huge pages.
 fn tunables(is_told: &OsStr) -> Option<OsString> {
-    if is_told.to_string_lossy().contains(HUGE_PAGES) {
+    let words = is_told.to_string_lossy();
+    if words.contains(HUGE_PAGES) {
         return None;
     }
     let mut tunables = is_told.to_owned();
-    if !tunables.is_empty() {
-        tunables.push(":");
+    for setting in [HUGE_PAGES, HEAPS] {
+        if words.contains(setting) {
+            continue;
+        }
+        if !tunables.is_empty() {
+            tunables.push(":");
+        }
+        tunables.push(format!("{setting}=1"));
     }
-    tunables.push(format!("{HUGE_PAGES}=1"));
     Some(tunables)
 }
 
@@ -52,7 +61,10 @@ mod tests {
     #[test]
     fn what_the_library_is_told_already_stays() {
         let told = |words: &str| tunables(OsStr::new(words));
-        assert_eq!(told(""), Some("glibc.malloc.hugetlb=1".into()));
+        assert_eq!(
+            told(""),
+            Some("glibc.malloc.hugetlb=1:glibc.malloc.arena_max=1".into())
+        );
         assert_eq!(
             told("glibc.malloc.arena_max=2"),
             Some("glibc.malloc.arena_max=2:glibc.malloc.hugetlb=1".into())

@@ -139,7 +139,7 @@ impl Quantity {
 }
 
 impl fmt::Display for Quantity {
-    /// Whole numbers without decimals, others with the decimals of [`decimals`].
+    /// Whole numbers without decimals, others with the decimals of [`crate::decimals`].
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let number = if self.value.fract() == 0.0 && self.value.abs() < 100.0 {
             format!("{:.0}", self.value)
