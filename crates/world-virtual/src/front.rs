@@ -17,6 +17,7 @@ use brunt_world::{Disk, Io, IoError, Tasks, Ticket, TicketId, Tickets};
 
 use crate::device::{Agenda, Device, Request, RequestId};
 use crate::events::{Event, Events};
+use crate::follower::Follower;
 use crate::handles::Handles;
 use crate::journal::{Action, Journal};
 use crate::landing::Landing;
@@ -44,6 +45,7 @@ pub(crate) struct State {
     pub(crate) mounts: Mounts,
     pub(crate) effects: Effects,
     pub(crate) journal: Option<Journal>,
+    pub(crate) follower: Option<Rc<RefCell<dyn Follower>>>,
     /// Digest of the completed requests of each volume.
     pub(crate) requests: Vec<RequestDigest>,
     devices: Vec<Box<dyn Device>>,
@@ -72,6 +74,7 @@ impl State {
             mounts,
             effects: Effects::default(),
             journal: None,
+            follower: None,
             requests,
             devices,
             flights: Vec::new(),
@@ -84,6 +87,13 @@ impl State {
     /// Adds an entry to the journal, if there is one.
     pub(crate) fn record<T>(&mut self, entry: impl FnOnce(&mut Journal) -> T) -> Option<T> {
         self.journal.as_mut().map(entry)
+    }
+
+    /// Tells the follower, if there is one.
+    pub(crate) fn follow(&self, tell: impl FnOnce(&mut dyn Follower)) {
+        if let Some(follower) = &self.follower {
+            tell(&mut *follower.borrow_mut());
+        }
     }
 
     /// A free slot for a flight.
@@ -115,7 +125,13 @@ impl State {
         self.devices[device as usize].resized(volume, file, bytes);
     }
 
-    fn forget(&mut self, inode: Inode) {
+    /// Whether an I/O on `inode` is in flight.
+    pub(crate) fn is_in_flight(&self, inode: Inode) -> bool {
+        let mut flights = self.flights.iter().flatten();
+        flights.any(|flight| flight.inode == inode)
+    }
+
+    pub(crate) fn forget(&mut self, inode: Inode) {
         let bytes = self.store.length(inode).expect("forgotten once");
         let volume = self.handles.volume(inode);
         self.mounts.shrink(volume, bytes);
@@ -150,7 +166,9 @@ impl Front {
             Event::Device { device, token } => {
                 self.events.mix(token);
                 let mut agenda = Agenda::new(&self.events, device);
-                self.state.borrow_mut().devices[device as usize].on_event(token, &mut agenda);
+                let state = &mut *self.state.borrow_mut();
+                state.devices[device as usize].on_event(token, &mut agenda);
+                state.follow(|follower| follower.look(&state.store));
             }
             Event::Answer(effect) => {
                 let state = &mut *self.state.borrow_mut();
@@ -207,6 +225,11 @@ impl Front {
             let action = Action::of(&io, inode)?;
             Some(journal.submitted(Some(action)))
         });
+        state.follow(|follower| {
+            if let Some(action) = Action::of(&io, inode) {
+                follower.submitted(&request, action);
+            }
+        });
         let coins = state.landing.coins(&mut state.stream);
         let mut flight = Flight {
             io,
@@ -221,6 +244,7 @@ impl Front {
         let device = state.mounts.device(volume);
         let mut agenda = Agenda::new(&self.events, device);
         state.devices[device as usize].submit(&request, &mut agenda);
+        state.follow(|follower| follower.look(&state.store));
     }
 }
 

@@ -84,6 +84,23 @@ impl Handles {
         file.holders == 0 && !file.named
     }
 
+    /// Files without a name that are still in use.
+    pub(crate) fn nameless(&self) -> Vec<Inode> {
+        let uses = (0..).map(Inode).zip(&self.uses);
+        let nameless = uses.filter(|(_, file)| file.holders > 0 && !file.named);
+        nameless.map(|(inode, _)| inode).collect()
+    }
+
+    /// Closes every handle to `inode`, which has no name.
+    pub(crate) fn expel(&mut self, inode: Inode) {
+        for handle in &mut self.open {
+            if handle.as_ref().is_some_and(|handle| handle.inode == inode) {
+                *handle = None;
+            }
+        }
+        self.uses[inode.0 as usize].holders = 0;
+    }
+
     pub(crate) fn open(&mut self, inode: Inode, writable: bool) -> FileId {
         self.hold(inode);
         self.open.push(Some(Handle { inode, writable }));

@@ -48,6 +48,11 @@ impl Mounts {
             .map(|(_, number)| number)
     }
 
+    /// The path of a volume.
+    pub(crate) fn path(&self, volume: u32) -> &Path {
+        &self.0[volume as usize].volume.path
+    }
+
     /// `path` relative to the volume's own.
     pub(crate) fn below<'p>(&self, volume: u32, path: &'p Path) -> &'p Path {
         let own = &self.0[volume as usize].volume.path;

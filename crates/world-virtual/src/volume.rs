@@ -156,6 +156,9 @@ impl Front {
         };
         let effect = move |state: &mut State| {
             let value = effect(state).map(|(value, action)| {
+                if let (Some(volume), Some(action)) = (volume, &action) {
+                    state.follow(|follower| follower.changed(volume, action));
+                }
                 if let (Some(number), Some(action)) = (number, action) {
                     state.record(|journal| journal.answered(number, action));
                 }

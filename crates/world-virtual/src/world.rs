@@ -13,8 +13,9 @@
 //! assert_eq!(now.0, 3_600_000_000_000);
 //! ```
 
+use std::cell::RefCell;
 use std::net::{IpAddr, Ipv4Addr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use brunt_units::Span;
@@ -28,7 +29,9 @@ use crate::front::{Front, State};
 use crate::journal::{Journal, Mark};
 use crate::mounts::Mounts;
 use crate::net::Network;
-use crate::{Cores, Digest, Landing, Link, LinkOptions, RequestDigest, Store, VirtualReactor};
+use crate::{
+    Cores, Digest, Follower, Landing, Link, LinkOptions, RequestDigest, Store, VirtualReactor,
+};
 
 /// A part of the file system with its own space and device.
 #[derive(Clone, Debug)]
@@ -176,7 +179,7 @@ impl VirtualWorld {
 /// The inside of a virtual world. A clone is another handle.
 #[derive(Clone)]
 pub struct Machine {
-    front: Rc<Front>,
+    pub(crate) front: Rc<Front>,
     clock: Rc<VirtualClock>,
     events: Events,
     pub(crate) network: Rc<Network>,
@@ -235,6 +238,20 @@ impl Machine {
     /// Ends the journal and returns it; `None` when none was started.
     pub fn stop_recording(&self) -> Option<Journal> {
         self.front.state.borrow_mut().journal.take()
+    }
+
+    /// Lets `follower` hear every change of the files from now on.
+    pub fn follow(&self, follower: Rc<RefCell<dyn Follower>>) {
+        self.front.state.borrow_mut().follower = Some(follower);
+    }
+
+    /// Replaces all files below `path` by those that `content` has below `from`, in no time. Handles to the former files become
+    /// invalid.
+    ///
+    /// # Panics
+    /// When an I/O on a former file is in flight, or when `content` does not fit.
+    pub fn replace_files(&self, path: &Path, content: &Store, from: &Path) {
+        self.front.state.borrow_mut().replace(path, content, from);
     }
 
     /// Adds a mark to the journal, if there is one.

@@ -85,6 +85,16 @@ impl Store {
         }
     }
 
+    /// A new file without a name with the content that `inode` has in `other`; they share it until one of the two changes.
+    ///
+    /// # Panics
+    /// When `other` has no such file.
+    pub fn adopt(&mut self, other: &Self, inode: Inode) -> Inode {
+        let file = self.new_file();
+        Rc::make_mut(&mut self.files).insert(file, Rc::clone(&other.files[&inode]));
+        file
+    }
+
     /// Names `inode` as `path`; a file with that name loses it.
     ///
     /// # Panics
