@@ -14,6 +14,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use brunt_qualify::truth::witness::{Change, Hearing, Witness};
+use brunt_units::Time;
 use brunt_workload::mix::{Commit, Kind};
 
 /// The variable that names the pipe.
@@ -59,11 +60,11 @@ impl Pipe {
 }
 
 impl Witness for Pipe {
-    fn asked(&self, change: &Change) {
+    fn asked(&self, _: Time, change: &Change) {
         self.write('?', change);
     }
 
-    fn acknowledged(&self, change: &Change) {
+    fn acknowledged(&self, _: Time, change: &Change) {
         self.write('!', change);
     }
 }

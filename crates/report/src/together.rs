@@ -153,6 +153,7 @@ fn result(runs: &[Run]) -> RunResult {
         times: times(runs),
         origin: origin(runs),
         storage: storage(runs, verdict),
+        drill: None,
     }
 }
 

@@ -35,7 +35,7 @@ mod urn;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use brunt_units::PageNumber;
+use brunt_units::{LogPosition, PageNumber};
 use brunt_world::World;
 use brunt_world::random::Stream;
 
@@ -214,7 +214,7 @@ impl TwinTable {
         self.descend(instance, record).await.map(drop)
     }
 
-    /// Inserts a record and commits.
+    /// Inserts a record and commits; `asked` hears where the commit ends in the log before it is waited for.
     ///
     /// # Errors
     /// When a page cannot be read, the log cannot be written, or the file cannot grow.
@@ -223,6 +223,7 @@ impl TwinTable {
         instance: &Instance<Ghost>,
         record: TwinRecord,
         commit: Commit,
+        asked: impl FnOnce(LogPosition),
     ) -> Result<(), EngineError> {
         instance.log().room().await?;
         let measure = &self.layout.measure;
@@ -251,10 +252,11 @@ impl TwinTable {
         bytes += self.enter(instance, record.number, &mut held).await?;
         let end = self.change(instance, held, bytes).end;
         self.grow_ahead(instance);
+        asked(end);
         finish(instance, end, commit).await
     }
 
-    /// Deletes a record, commits, and then removes it.
+    /// Deletes a record, commits, and then removes it; `asked` as for [`Self::insert`].
     ///
     /// # Errors
     /// When a page cannot be read or the log cannot be written.
@@ -263,11 +265,13 @@ impl TwinTable {
         instance: &Instance<Ghost>,
         record: TwinRecord,
         commit: Commit,
+        asked: impl FnOnce(LogPosition),
     ) -> Result<(), EngineError> {
         let measure = &self.layout.measure;
         let head = self.ends.borrow().head(record.number);
         let held = self.pages_of(instance, record, head).await?;
         let marked = self.change(instance, held, measure.delete_log(record.body));
+        asked(marked.end);
         finish(instance, marked.end, commit).await?;
         let mut held = self.pages_of(instance, record, head).await?;
         let behind = self.ends.borrow().behind_head(record.number);
@@ -285,7 +289,7 @@ impl TwinTable {
         Ok(())
     }
 
-    /// Replaces a record by one of the same size and commits.
+    /// Replaces a record by one of the same size and commits; `asked` as for [`Self::insert`].
     ///
     /// # Errors
     /// When a page cannot be read or the log cannot be written.
@@ -294,6 +298,7 @@ impl TwinTable {
         instance: &Instance<Ghost>,
         record: TwinRecord,
         commit: Commit,
+        asked: impl FnOnce(LogPosition),
     ) -> Result<(), EngineError> {
         instance.log().room().await?;
         let mut held = Held::default();
@@ -301,6 +306,7 @@ impl TwinTable {
         self.body_of(instance, record, &mut held).await?;
         let bytes = self.layout.measure.replace_log(record.body);
         let end = self.change(instance, held, bytes).end;
+        asked(end);
         finish(instance, end, commit).await
     }
 
@@ -357,7 +363,7 @@ impl TwinTable {
 /// Commits what was logged before `end`.
 async fn finish(
     instance: &Instance<Ghost>,
-    end: brunt_units::LogPosition,
+    end: LogPosition,
     commit: Commit,
 ) -> Result<(), EngineError> {
     match commit {

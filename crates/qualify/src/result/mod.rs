@@ -173,6 +173,7 @@ impl Assembly<'_> {
                 },
             },
             rules,
+            drill: None,
         }
     }
 

@@ -60,7 +60,7 @@ impl Table for Records {
         let instance = server.instance_of(self);
         match operation.kind {
             Kind::Read => self.read(instance, operation.record).await,
-            _ => self.change(instance, operation).await,
+            _ => self.change(server, instance, operation).await,
         }
     }
 
@@ -133,6 +133,7 @@ impl Records {
 
     async fn change(
         &self,
+        server: &Server,
         instance: &Instance<Bytes>,
         operation: &Operation,
     ) -> Result<Option<Finding>, EngineError> {
@@ -182,10 +183,12 @@ impl Records {
             number: record.number,
             version,
             commit: operation.commit,
+            end: None,
         };
-        self.hearing.asked(&change);
+        let now = || server.world.clock.now();
+        self.hearing.asked(now(), &change);
         transaction.commit(commit).await?;
-        self.hearing.acknowledged(&change);
+        self.hearing.acknowledged(now(), &change);
         let mut oracle = self.oracle.borrow_mut();
         match operation.kind {
             Kind::Insert => oracle.inserted(record),

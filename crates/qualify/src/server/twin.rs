@@ -28,12 +28,14 @@ use crate::plan::{DatabasePlan, Plan};
 use crate::progress::Listener;
 use crate::truth::oracle::Finding;
 use crate::truth::records::{Contents, FOLDERS};
+use crate::truth::witness::{Change, Hearing};
 
 /// One database of the twin.
 pub struct Twin {
     instance: usize,
     table: TwinTable,
     contents: Contents,
+    hearing: Hearing,
 }
 
 impl Table for Twin {
@@ -63,12 +65,27 @@ impl Table for Twin {
             Commit::Hard => EngineCommit::Hard,
             Commit::Lazy => EngineCommit::Lazy,
         };
+        let change = Change {
+            instance: self.instance,
+            database: self.database(),
+            kind: operation.kind,
+            number: operation.record.number,
+            version: 0,
+            commit: operation.commit,
+            end: None,
+        };
+        let now = || server.world.clock.now();
+        let asked = |end| {
+            let end = Some(end);
+            self.hearing.asked(now(), &Change { end, ..change });
+        };
         match operation.kind {
-            Kind::Insert => self.table.insert(instance, record, commit).await?,
-            Kind::Delete => self.table.delete(instance, record, commit).await?,
-            Kind::Replace => self.table.replace(instance, record, commit).await?,
-            Kind::Read => self.table.read(instance, record).await?,
+            Kind::Read => return self.table.read(instance, record).await.map(|()| None),
+            Kind::Insert => self.table.insert(instance, record, commit, asked).await?,
+            Kind::Delete => self.table.delete(instance, record, commit, asked).await?,
+            Kind::Replace => self.table.replace(instance, record, commit, asked).await?,
         }
+        self.hearing.acknowledged(now(), &change);
         Ok(None)
     }
 
@@ -174,6 +191,7 @@ impl Server<Twin> {
                     instance: index,
                     table,
                     contents,
+                    hearing: plan.hearing.clone(),
                 });
             }
             server.instances.push(opened);

@@ -9,6 +9,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use brunt_units::{LogPosition, Time};
 use brunt_workload::mix::{Commit, Kind};
 
 /// A change of one record, committed by itself.
@@ -26,14 +27,16 @@ pub struct Change {
     pub version: u32,
     /// Whether the commit is acknowledged only when durable.
     pub commit: Commit,
+    /// Where its commit ends in the log; known before it is asked for only without content.
+    pub end: Option<LogPosition>,
 }
 
 /// Observes commits.
 pub trait Witness: Send + Sync {
     /// Called just before a commit is requested.
-    fn asked(&self, change: &Change);
+    fn asked(&self, at: Time, change: &Change);
     /// Called when the commit has returned without an error.
-    fn acknowledged(&self, change: &Change);
+    fn acknowledged(&self, at: Time, change: &Change);
 }
 
 /// An optional witness. A clone refers to the same one.
@@ -52,15 +55,15 @@ impl Hearing {
         Self(witness.map(|witness| Arc::new(OfPart { witness, first }) as _))
     }
 
-    pub(crate) fn asked(&self, change: &Change) {
+    pub(crate) fn asked(&self, at: Time, change: &Change) {
         if let Some(witness) = &self.0 {
-            witness.asked(change);
+            witness.asked(at, change);
         }
     }
 
-    pub(crate) fn acknowledged(&self, change: &Change) {
+    pub(crate) fn acknowledged(&self, at: Time, change: &Change) {
         if let Some(witness) = &self.0 {
-            witness.acknowledged(change);
+            witness.acknowledged(at, change);
         }
     }
 }
@@ -81,12 +84,12 @@ impl OfPart {
 }
 
 impl Witness for OfPart {
-    fn asked(&self, change: &Change) {
-        self.witness.asked(&self.in_whole(change));
+    fn asked(&self, at: Time, change: &Change) {
+        self.witness.asked(at, &self.in_whole(change));
     }
 
-    fn acknowledged(&self, change: &Change) {
-        self.witness.acknowledged(&self.in_whole(change));
+    fn acknowledged(&self, at: Time, change: &Change) {
+        self.witness.acknowledged(at, &self.in_whole(change));
     }
 }
 

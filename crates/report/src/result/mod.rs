@@ -5,7 +5,8 @@
 //!   |-- verdict, reasons      the same for every kind of test
 //!   |-- rules[]               id, limit, measured, outcome
 //!   |-- times, origin
-//!   `-- storage               a test of storage; each further kind of test will have its own section
+//!   |-- drill                 a failover drill
+//!   `-- storage               a test of storage
 //!       |-- servers[]         one for each host
 //!       |   |-- instances[]   I/O of one log stream and its databases
 //!       |   |-- host[] checksum[] backup[] recovery[]
@@ -21,6 +22,7 @@
 
 mod bottleneck;
 mod details;
+mod drill;
 mod environment;
 mod groups;
 mod instance;
@@ -44,6 +46,10 @@ mod verification;
 
 pub use bottleneck::{Bottleneck, BusyPart, Limiting};
 pub use details::Details;
+pub use drill::{
+    Drill, DrillControl, DrillEvent, DrillFailover, DrillLoss, DrillPhase, DrillReplication,
+    DrillSample, DrillStep,
+};
 pub use environment::{Backend, Device, Durability, Machine, Origin, Volume, WriteCache};
 pub use groups::RuleGroup;
 pub use instance::{Counts, Instance, InstanceDetails, LatencySummary, Measured};
@@ -100,6 +106,9 @@ pub struct RunResult {
     pub origin: Origin,
     /// The results of a test of storage.
     pub storage: Storage,
+    /// The results of a failover drill; null for other tests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drill: Option<Drill>,
 }
 
 /// The world of a run.

@@ -67,6 +67,7 @@ pub(super) fn read(text: &str) -> Result<RunResult, serde_json::Error> {
         times: old.details.times,
         origin: old.details.origin,
         storage,
+        drill: None,
     })
 }
 

@@ -1,0 +1,441 @@
+//! Judges a drill: rules over what was found, and the outcome.
+//!
+//! A drill that finds nothing wrong proves little until the same checks have found what was made wrong: a control that stays green
+//! makes the whole drill inconclusive.
+
+use brunt_report::counted;
+use brunt_report::result::{Group, Outcome, Rule, RuleName, Verdict};
+use brunt_units::{ByteSize, Span, Time};
+
+use crate::cut::Broken;
+use crate::loss::Loss;
+
+/// A service level that operators commonly agree on, and that of HP's paper on Continuous Access EVA (May 2005).
+const RECOVERY_TIME: Span = Span::seconds(15 * 60);
+
+/// What a drill has to reach.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Objectives {
+    /// The longest time without service.
+    pub recovery_time: Span,
+    /// The oldest promised commit that may be lost; `None`: any may, and what is lost is only reported.
+    pub recovery_point: Option<Span>,
+}
+
+impl Objectives {
+    /// 15 minutes; and nothing lost where replication is synchronous throughout, otherwise no limit.
+    pub fn usual(is_synchronous: bool) -> Self {
+        Self {
+            recovery_time: RECOVERY_TIME,
+            recovery_point: is_synchronous.then_some(Span::ZERO),
+        }
+    }
+}
+
+/// What replication said would be lost, at the failure.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Said {
+    /// Acknowledged writes that the other side did not have.
+    pub writes: u64,
+    /// Their bytes.
+    pub bytes: ByteSize,
+    /// When the first of them was acknowledged.
+    pub since: Option<Time>,
+}
+
+/// What a failover led to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Survival {
+    /// What is lost, or why what was found is no beginning of what was committed.
+    pub loss: Result<Loss, Broken>,
+    /// What replication said.
+    pub said: Said,
+    /// From the failure to the first operation; `None` if there was none.
+    pub recovery_time: Option<Span>,
+    /// Why service could not be resumed.
+    pub refused: Option<String>,
+}
+
+/// Pages that were read at the side that does not serve.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Checksum {
+    /// Pages read.
+    pub pages: u64,
+    /// Bad ones.
+    pub bad: u64,
+}
+
+/// A control, and whether it was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Control {
+    /// Its name.
+    pub name: &'static str,
+    /// What the checks found; `None` when they found nothing.
+    pub found: Option<String>,
+    /// Whether there was anything to break.
+    pub struck: bool,
+}
+
+/// Everything that a drill found.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Evidence {
+    /// Every failover.
+    pub survivals: Vec<Survival>,
+    /// The checksum of the other side at the end; `None` when it was not read.
+    pub checksum: Option<Checksum>,
+    /// Records of the serving side that are not as committed, after the drill; `None` when they were not compared.
+    pub wrong_records: Option<u64>,
+    /// Whether both sides served without an order to do so.
+    pub both_served: bool,
+    /// Groups that were not in step at the end.
+    pub apart: Vec<String>,
+    /// Why the timeline did not come to its end.
+    pub unfinished: Option<String>,
+    /// The controls.
+    pub controls: Vec<Control>,
+}
+
+/// The rules of drills: id, group, title.
+pub const RULES: [RuleName; 9] = [
+    rule(
+        "drill-order",
+        Group::Integrity,
+        "survivor: no gap, no reorder",
+    ),
+    rule("drill-recovery-point", Group::Limits, "recovery point"),
+    rule(
+        "drill-as-reported",
+        Group::Integrity,
+        "lost no more than reported",
+    ),
+    rule("drill-recovery-time", Group::Limits, "recovery time"),
+    rule(
+        "drill-records",
+        Group::Integrity,
+        "records at the serving side",
+    ),
+    rule(
+        "drill-remote-checksum",
+        Group::Integrity,
+        "checksum of the other side",
+    ),
+    rule("drill-one-side", Group::Integrity, "only one side served"),
+    rule("drill-in-step", Group::Limits, "groups in step at the end"),
+    rule(
+        "drill-controls",
+        Group::FairTest,
+        "controls that were found",
+    ),
+];
+
+const fn rule(id: &'static str, group: Group, title: &'static str) -> RuleName {
+    RuleName { id, group, title }
+}
+
+fn named(id: &str) -> RuleName {
+    *RULES
+        .iter()
+        .find(|rule| rule.id == id)
+        .expect("it is listed")
+}
+
+impl Evidence {
+    /// The rules, judged.
+    pub fn rules(&self, wanted: &Objectives) -> Vec<Rule> {
+        let mut rules = Vec::new();
+        for survival in &self.survivals {
+            rules.extend(survival.rules(wanted));
+        }
+        if let Some(wrong) = self.wrong_records {
+            rules.push(none_of("drill-records", "wrong", wrong));
+        }
+        rules.push(match self.checksum {
+            Some(sum) => Rule {
+                remark: format!("of {}", counted(sum.pages, "page")),
+                ..none_of("drill-remote-checksum", "bad pages", sum.bad)
+            },
+            None => Rule {
+                remark: "the other side has no files to read".to_owned(),
+                ..Rule::not_measured(named("drill-remote-checksum"))
+            },
+        });
+        rules.push(none_of(
+            "drill-one-side",
+            "times both",
+            self.both_served.into(),
+        ));
+        rules.push(Rule {
+            remark: self.apart.join(", "),
+            ..none_of("drill-in-step", "apart", self.apart.len() as u64)
+        });
+        if !self.controls.is_empty() {
+            rules.push(self.control_rule());
+        }
+        rules
+    }
+
+    fn control_rule(&self) -> Rule {
+        let red = self
+            .controls
+            .iter()
+            .filter(|control| control.found.is_some());
+        let missed = self
+            .controls
+            .iter()
+            .filter(|control| control.found.is_none());
+        let missed: Vec<&str> = missed.map(|control| control.name).collect();
+        let remark = match missed.is_empty() {
+            true => String::new(),
+            false => format!("not found: {}", missed.join(", ")),
+        };
+        let (all, red) = (self.controls.len() as f64, red.count() as f64);
+        Rule {
+            remark,
+            ..Rule::at_least(named("drill-controls"), "red", all, Some(red))
+        }
+    }
+
+    /// The outcome by `rules`, and why, if it is no pass.
+    pub fn outcome(&self, rules: &[Rule]) -> (Verdict, Vec<String>) {
+        let mut why: Vec<String> = rules
+            .iter()
+            .filter(|rule| rule.outcome == Outcome::Failed && rule.group != Group::FairTest)
+            .map(|rule| match rule.remark.as_str() {
+                "" => rule.against_limit(),
+                remark => format!("{}: {remark}", rule.against_limit()),
+            })
+            .collect();
+        if !why.is_empty() {
+            return (Verdict::Fail, why);
+        }
+        why.extend(self.unfinished.clone());
+        let refused = self.survivals.iter();
+        why.extend(refused.filter_map(|survival| survival.refused.clone()));
+        for control in self
+            .controls
+            .iter()
+            .filter(|control| control.found.is_none())
+        {
+            why.push(match control.struck {
+                true => format!(
+                    "control \"{}\" was not found: the checks are blind to it",
+                    control.name
+                ),
+                false => format!("control \"{}\" found nothing to break", control.name),
+            });
+        }
+        match why.is_empty() {
+            true => (Verdict::Pass, why),
+            false => (Verdict::Inconclusive, why),
+        }
+    }
+}
+
+impl Survival {
+    fn rules(&self, wanted: &Objectives) -> Vec<Rule> {
+        let loss = match &self.loss {
+            Ok(loss) => loss,
+            Err(broken) => {
+                return vec![Rule {
+                    remark: broken.to_string(),
+                    ..none_of("drill-order", "broken logs", 1)
+                }];
+            }
+        };
+        let mut rules = vec![none_of("drill-order", "broken logs", 0)];
+        let point = named("drill-recovery-point");
+        let seconds = loss.age.as_seconds();
+        let lost = format!(
+            "{} lost, {}",
+            counted(loss.transactions, "acknowledged commit"),
+            counted(loss.records, "record")
+        );
+        let remark = if loss.is_nothing() {
+            String::new()
+        } else {
+            lost
+        };
+        rules.push(match wanted.recovery_point {
+            Some(most) if most == Span::ZERO => Rule {
+                remark,
+                ..none_of("drill-recovery-point", "commits lost", loss.transactions)
+            },
+            Some(most) => Rule {
+                remark,
+                ..Rule::at_most(point, "s", most.as_seconds(), Some(seconds))
+            },
+            None => Rule {
+                measured: Some(seconds),
+                unit: "s".to_owned(),
+                outcome: Outcome::Ok,
+                remark: if loss.is_nothing() {
+                    "nothing was lost".to_owned()
+                } else {
+                    remark
+                },
+                ..Rule::not_measured(point)
+            },
+        });
+        rules.push(self.as_reported(loss));
+        let time = self.recovery_time.map(Span::as_seconds);
+        let most = wanted.recovery_time.as_seconds();
+        rules.push(Rule {
+            remark: self.refused.clone().unwrap_or_default(),
+            ..Rule::at_most(named("drill-recovery-time"), "s", most, time)
+        });
+        rules
+    }
+
+    /// Nothing that is lost was acknowledged before the oldest write that replication said to be at risk.
+    fn as_reported(&self, loss: &Loss) -> Rule {
+        let older = match (loss.first_at, self.said.since) {
+            (None, _) => false,
+            (Some(_), None) => true,
+            // A commit is acknowledged after the write that carries it.
+            (Some(lost), Some(said)) => lost < said,
+        };
+        let said = self.said;
+        let remark = match older {
+            false => String::new(),
+            true => format!(
+                "{} lost, and replication said that {} ({}) were at risk",
+                counted(loss.transactions, "commit"),
+                counted(said.writes, "write"),
+                said.bytes
+            ),
+        };
+        Rule {
+            remark,
+            ..none_of("drill-as-reported", "beyond", older.into())
+        }
+    }
+}
+
+/// A rule that holds when there are none.
+fn none_of(id: &str, unit: &str, found: u64) -> Rule {
+    Rule::at_most(named(id), unit, 0.0, Some(found as f64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn survived() -> Survival {
+        Survival {
+            loss: Ok(Loss {
+                kept: 10,
+                ..Loss::default()
+            }),
+            said: Said::default(),
+            recovery_time: Some(Span::seconds(400)),
+            refused: None,
+        }
+    }
+
+    fn evidence(survival: Survival) -> Evidence {
+        Evidence {
+            survivals: vec![survival],
+            checksum: Some(Checksum { pages: 9, bad: 0 }),
+            controls: vec![Control {
+                name: "swap two writes",
+                found: Some("a gap".to_owned()),
+                struck: true,
+            }],
+            ..Evidence::default()
+        }
+    }
+
+    fn judged(evidence: &Evidence, is_synchronous: bool) -> (Verdict, Vec<String>) {
+        let rules = evidence.rules(&Objectives::usual(is_synchronous));
+        evidence.outcome(&rules)
+    }
+
+    fn lost(transactions: u64, said: Option<u64>) -> Survival {
+        let at = |seconds| Time::ZERO + Span::seconds(seconds);
+        Survival {
+            loss: Ok(Loss {
+                transactions,
+                records: transactions,
+                age: Span::seconds(3),
+                first_at: Some(at(7)),
+                ..Loss::default()
+            }),
+            said: Said {
+                writes: 5,
+                since: said.map(at),
+                ..Said::default()
+            },
+            ..survived()
+        }
+    }
+
+    #[test]
+    fn a_pass_needs_controls_that_are_red() {
+        let mut good = evidence(survived());
+        assert_eq!(judged(&good, true), (Verdict::Pass, vec![]));
+        good.controls[0].found = None;
+        let (verdict, why) = judged(&good, true);
+        assert_eq!(verdict, Verdict::Inconclusive);
+        assert_eq!(
+            why,
+            ["control \"swap two writes\" was not found: the checks are blind to it"]
+        );
+    }
+
+    #[test]
+    fn each_rule_can_fail() {
+        let failed = |evidence: Evidence, is_synchronous| {
+            let rules = evidence.rules(&Objectives::usual(is_synchronous));
+            let failed = rules.iter().filter(|rule| rule.outcome == Outcome::Failed);
+            failed
+                .map(|rule| rule.id.clone())
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
+        assert_eq!(failed(evidence(survived()), true), "");
+        assert_eq!(
+            failed(evidence(lost(2, Some(6))), true),
+            "drill-recovery-point"
+        );
+        assert_eq!(failed(evidence(lost(2, Some(6))), false), "");
+        assert_eq!(
+            failed(evidence(lost(2, Some(8))), false),
+            "drill-as-reported"
+        );
+        assert_eq!(failed(evidence(lost(2, None)), false), "drill-as-reported");
+        let slow = Survival {
+            recovery_time: Some(Span::seconds(901)),
+            ..survived()
+        };
+        assert_eq!(failed(evidence(slow), true), "drill-recovery-time");
+        let broken = Survival {
+            loss: Err(Broken::Never {
+                key: (0, 0, 1),
+                found: None,
+            }),
+            ..survived()
+        };
+        assert_eq!(failed(evidence(broken), true), "drill-order");
+        let with = |change: fn(&mut Evidence)| {
+            let mut evidence = evidence(survived());
+            change(&mut evidence);
+            failed(evidence, true)
+        };
+        assert_eq!(with(|one| one.wrong_records = Some(1)), "drill-records");
+        let bad = |one: &mut Evidence| one.checksum = Some(Checksum { pages: 9, bad: 1 });
+        assert_eq!(with(bad), "drill-remote-checksum");
+        assert_eq!(with(|one| one.both_served = true), "drill-one-side");
+        assert_eq!(
+            with(|one| one.apart = vec!["SG1".to_owned()]),
+            "drill-in-step"
+        );
+        assert_eq!(with(|one| one.controls[0].found = None), "drill-controls");
+    }
+
+    #[test]
+    fn a_drill_that_did_not_end_says_so() {
+        let mut early = evidence(survived());
+        early.unfinished = Some("stopped before the failover at 60 s".to_owned());
+        assert_eq!(judged(&early, true).0, Verdict::Inconclusive);
+    }
+}
