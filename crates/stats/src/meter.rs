@@ -94,17 +94,24 @@ impl Meter {
     }
 }
 
+impl Reading {
+    /// The reading of `latencies` with `bytes`.
+    pub fn of(latencies: &Latencies, bytes: u64) -> Self {
+        Self {
+            count: latencies.count(),
+            bytes,
+            mean: latencies.mean(),
+            p50: latencies.percentile(Percentile::P50),
+            p99: latencies.percentile(Percentile::P99),
+            p999: latencies.percentile(Percentile::P99_9),
+            max: latencies.max(),
+        }
+    }
+}
+
 impl Flow {
     fn reading(&self) -> Reading {
-        Reading {
-            count: self.latencies.count(),
-            bytes: self.bytes,
-            mean: self.latencies.mean(),
-            p50: self.latencies.percentile(Percentile::P50),
-            p99: self.latencies.percentile(Percentile::P99),
-            p999: self.latencies.percentile(Percentile::P99_9),
-            max: self.latencies.max(),
-        }
+        Reading::of(&self.latencies, self.bytes)
     }
 
     fn clear(&mut self) {

@@ -33,6 +33,21 @@ impl LogPosition {
         }
     }
 
+    /// A number that identifies it, in the same order.
+    pub fn to_mark(self) -> u64 {
+        u64::from(self.generation) << 32 | u64::from(self.segment) << 16 | u64::from(self.byte)
+    }
+
+    /// The inverse of [`Self::to_mark`].
+    pub fn from_mark(mark: u64) -> Self {
+        let [g0, g1, g2, g3, s0, s1, b0, b1] = mark.to_be_bytes();
+        Self {
+            generation: u32::from_be_bytes([g0, g1, g2, g3]),
+            segment: u16::from_be_bytes([s0, s1]),
+            byte: u16::from_be_bytes([b0, b1]),
+        }
+    }
+
     /// The eight bytes on disk: byte, segment, generation, each little-endian.
     pub fn to_bytes(self) -> [u8; 8] {
         let mut bytes = [0; 8];
@@ -89,5 +104,7 @@ mod tests {
         };
         assert_eq!(position.to_bytes(), [8, 7, 6, 5, 4, 3, 2, 1]);
         assert_eq!(LogPosition::from_bytes(position.to_bytes()), position);
+        assert_eq!(position.to_mark(), 0x0102_0304_0506_0708);
+        assert_eq!(LogPosition::from_mark(position.to_mark()), position);
     }
 }

@@ -212,6 +212,11 @@ impl Population {
         population
     }
 
+    /// The mixer of its keys.
+    pub fn mixer(&self) -> Mixer {
+        self.mixer
+    }
+
     /// The state to save. It is complete only at rest.
     ///
     /// # Panics

@@ -10,7 +10,8 @@
 
 use brunt_units::{LogPosition, Span, Time};
 use brunt_world::sync::Alarm;
-use brunt_world::{Class, FileId, Io, OpenMode, VolumeError};
+use brunt_world::{Class, FileId, Io, Op, OpenMode, VolumeError};
+use smallvec::smallvec;
 
 use super::{Base, Circular, Instance, database::Database};
 use crate::content::Content;
@@ -19,7 +20,7 @@ use crate::format::attachment::Attachment;
 use crate::format::checkpoint_file::{CHECKPOINT_BYTES, Checkpoint};
 use crate::log::files::SPARES_MAX;
 use crate::policy::checkpoint as policy;
-use crate::small_file::{file_error, name_error, write_through};
+use crate::small_file::{file_error, name_error};
 
 impl<C: Content> Instance<C> {
     /// Runs until the instance closes or fails.
@@ -195,8 +196,20 @@ impl<C: Content> Base<C> {
         for copy in [first, 1 - first] {
             let segment = C::outgoing(&self.world.frames, &bytes);
             let offset = copy * CHECKPOINT_BYTES as u64;
-            write_through(&self.world, Class::Metadata, file, offset, segment)
-                .await
+            // Its mark tells who follows the file without reading it.
+            let io = Io {
+                tag: position.to_mark(),
+                ..Io::new(
+                    Class::Metadata,
+                    Op::WriteThrough,
+                    file,
+                    offset,
+                    smallvec![segment],
+                )
+            };
+            let written = self.world.disk.submit(io).await;
+            written
+                .result
                 .map_err(file_error(&self.checkpoint_path()))?;
         }
         self.checkpoint.set(position);

@@ -357,24 +357,28 @@ impl<C: Content> Log<C> {
         let written = self.0.files.stamp();
         let segment = C::seal_log(&self.0.world.frames, chunk, shape, written);
         let offset = shape.segment_offset(start) as u64;
-        let written = self.write(offset, segment).await;
+        let until = shape.next_border(end);
+        let written = self.write(offset, segment, until).await;
         written.map_err(|error| EngineError::LogFailed {
             path: self.0.files.current_path(),
             offset,
             error,
         })?;
-        self.0
-            .files
-            .used(shape.segment_offset(shape.next_border(end)));
+        self.0.files.used(shape.segment_offset(until));
         let mut state = self.0.state.borrow_mut();
-        state.durable = shape.next_border(end);
+        state.durable = until;
         state.in_flight = 0;
         self.0.progress.notify();
         Ok(())
     }
 
-    /// Makes `segment` durable at `offset` of the current file.
-    async fn write(&self, offset: u64, segment: Segment) -> Result<(), IoError> {
+    /// Makes `segment` durable at `offset` of the current file: the log up to `until`, which is the request's mark.
+    async fn write(
+        &self,
+        offset: u64,
+        segment: Segment,
+        until: LogPosition,
+    ) -> Result<(), IoError> {
         let disk = &self.0.world.disk;
         let file = self.0.state.borrow().current.expect("it was rolled").file;
         let (bytes, number) = (segment.length(), self.0.number);
@@ -382,7 +386,10 @@ impl<C: Content> Log<C> {
             Durability::WriteThrough => Op::WriteThrough,
             Durability::WriteThenSync => Op::Write,
         };
-        let io = Io::new(Class::Log, op, file, offset, smallvec![segment]);
+        let io = Io {
+            tag: until.to_mark(),
+            ..Io::new(Class::Log, op, file, offset, smallvec![segment])
+        };
         let written = disk.submit(io).await;
         let (mut result, mut done_at) = (written.result, written.done_at);
         if result.is_ok() && op == Op::Write {

@@ -4,7 +4,7 @@
 //! log, and which pages it created: those are written without being read. The journal stores that, in a few bytes per page
 //! of a change, and only for tests that end with a recovery.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 
 use brunt_units::{LogPosition, PageNumber};
 
@@ -13,8 +13,10 @@ use crate::log::Appended;
 /// The changes of one instance, in the order of its log.
 #[derive(Debug, Default)]
 pub struct Journal {
-    changes: Vec<Change>,
-    pages: Vec<Touched>,
+    changes: VecDeque<Change>,
+    pages: VecDeque<Touched>,
+    /// Pages that were forgotten.
+    gone: usize,
     /// Pages created by a change, by database.
     begun: BTreeSet<(u8, PageNumber)>,
 }
@@ -23,7 +25,7 @@ pub struct Journal {
 struct Change {
     appended: Appended,
     database: u8,
-    /// Start of its pages; they end where those of the next start.
+    /// Start of its pages, those forgotten included; they end where those of the next start.
     first: usize,
 }
 
@@ -36,11 +38,11 @@ pub(crate) struct Touched {
 }
 
 /// A change as read by recovery.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Noted<'j> {
     pub(crate) appended: Appended,
     pub(crate) database: u8,
-    pub(crate) pages: &'j [Touched],
+    pub(crate) pages: std::collections::vec_deque::Iter<'j, Touched>,
 }
 
 impl Journal {
@@ -52,15 +54,27 @@ impl Journal {
         touched: &[PageNumber],
         loaded: PageNumber,
     ) {
-        self.changes.push(Change {
+        self.changes.push_back(Change {
             appended,
             database,
-            first: self.pages.len(),
+            first: self.gone + self.pages.len(),
         });
         for &page in touched {
             let is_fresh = page >= loaded && self.begun.insert((database, page));
-            self.pages.push(Touched { page, is_fresh });
+            self.pages.push_back(Touched { page, is_fresh });
         }
+    }
+
+    /// Forgets the changes before `position`, which no recovery will need.
+    pub fn forget_before(&mut self, position: LogPosition) {
+        let old = self
+            .changes
+            .partition_point(|change| change.appended.start < position);
+        self.changes.drain(..old);
+        let end = self.gone + self.pages.len();
+        let kept = self.changes.front().map_or(end, |first| first.first);
+        self.pages.drain(..kept - self.gone);
+        self.gone = kept;
     }
 
     /// The changes of `generation`, starting at `from`.
@@ -73,16 +87,16 @@ impl Journal {
         let first = self
             .changes
             .partition_point(|change| change.appended.start < from);
-        let changes = (first..).zip(&self.changes[first..]);
+        let changes = (first..).zip(self.changes.range(first..));
         changes
             .take_while(move |(_, change)| change.appended.start.generation == generation)
             .map(|(at, change)| {
                 let end = self.changes.get(at + 1);
-                let end = end.map_or(self.pages.len(), |next| next.first);
+                let end = end.map_or(self.pages.len(), |next| next.first - self.gone);
                 Noted {
                     appended: change.appended,
                     database: change.database,
-                    pages: &self.pages[change.first..end],
+                    pages: self.pages.range(change.first - self.gone..end),
                 }
             })
     }

@@ -51,7 +51,7 @@ pub use journal::Journal;
 use leaves::Leaves;
 pub use measure::{LogRecords, Measure};
 use pages::Held;
-pub use recovery::{Left, Reopening};
+pub use recovery::{Elsewhere, Left, Reopening};
 use supply::{Supply, Taker};
 
 /// Root and two space trees of each of the three trees.
@@ -186,6 +186,13 @@ impl TwinTable {
         Self {
             journal: Some(journal),
             ..self
+        }
+    }
+
+    /// Forgets recorded changes of its instance before `position`.
+    pub fn forget_before(&self, position: LogPosition) {
+        if let Some(journal) = &self.journal {
+            journal.borrow_mut().forget_before(position);
         }
     }
 

@@ -55,6 +55,34 @@ impl Left {
     }
 }
 
+/// What another site holds of a server's files.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Elsewhere {
+    /// The log there ends here.
+    pub durable: LogPosition,
+    /// What its checkpoint file says.
+    pub checkpoint: LogPosition,
+    /// Whether the newest log file there has the name of the current one.
+    pub is_current: bool,
+    /// Pages of which a write has not arrived, by database and first page.
+    pub missing: Vec<(u8, PageNumber)>,
+}
+
+impl Left {
+    /// The same as another site has it. Pages of which a write is missing there count as lacking every change since its checkpoint.
+    #[must_use]
+    pub fn elsewhere(mut self, site: Elsewhere) -> Self {
+        self.tail = site.durable;
+        self.checkpoint = site.checkpoint;
+        self.is_current = site.is_current;
+        for page in site.missing {
+            let oldest = self.unwritten.entry(page).or_insert(site.checkpoint);
+            *oldest = site.checkpoint.min(*oldest);
+        }
+        self
+    }
+}
+
 impl Instance<Ghost> {
     /// The state left after [`Instance::abandon`]; `journal` describes its log.
     pub fn left(&self, journal: Journal) -> Left {
@@ -183,7 +211,7 @@ impl Reopening {
             .cache
             .preread_batch(changes, Trust::Recovering, |change, out| {
                 let number = self.base.database(change.database).number;
-                out.extend(change.pages.iter().map(|touched| Changed {
+                out.extend(change.pages.clone().map(|touched| Changed {
                     page: (number, touched.page),
                     is_fresh: touched.is_fresh,
                 }));
@@ -195,7 +223,7 @@ impl Reopening {
         let (cache, number) = (&self.base.cache, self.base.database(change.database).number);
         let mut pins = Vec::with_capacity(change.pages.len());
         let mut behind = Vec::with_capacity(change.pages.len());
-        for touched in change.pages {
+        for touched in change.pages.clone() {
             pins.push(match touched.is_fresh {
                 true => cache.claim(number, touched.page).await?,
                 false => cache.fetch(number, touched.page, Trust::Recovering).await?,

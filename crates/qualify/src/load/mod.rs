@@ -45,6 +45,8 @@ pub(crate) struct Load<T: Table = Records> {
     pacer: Option<Pacer>,
     window: Span,
     mark: Mark,
+    /// The share of the pace that is wanted.
+    share: f64,
     /// Operations per second in the last window.
     rate: Option<f64>,
     reserve: Reserve,
@@ -74,6 +76,7 @@ impl<T: Table> Load<T> {
             pacer,
             window: WINDOW_MAX.min(Span(plan.sample_interval().0.div_euclid(3))),
             mark: mark(now, server.board(), 0),
+            share: 1.0,
             rate: None,
             reserve: Reserve::new(plan, &server.file_sizes()),
             outgrown: None,
@@ -111,6 +114,14 @@ impl<T: Table> Load<T> {
         self.pacer
     }
 
+    /// Paces sessions to `share` of their pace from now on.
+    pub(crate) fn pace_to(&mut self, share: f64) {
+        self.share = share;
+        if let Some(pacer) = self.pacer {
+            self.sessions.set_scheduling(paced(pacer, share));
+        }
+    }
+
     /// Operations that have ended.
     pub(crate) fn operations(&self) -> u64 {
         let log = self.sessions.log();
@@ -136,7 +147,7 @@ impl<T: Table> Load<T> {
         if let Some(pacer) = self.pacer.as_mut().filter(|_| next.ios >= self.mark.ios) {
             let operations = next.operations - self.mark.operations;
             pacer.observe(next.ios - self.mark.ios, operations);
-            self.sessions.set_scheduling(paced(*pacer));
+            self.sessions.set_scheduling(paced(*pacer, self.share));
         }
         self.mark = next;
     }
@@ -239,6 +250,7 @@ impl Begin {
         };
         let workload = Workload::new(shape, load.mix, populations, RECENT, streams)
             .reading_again(load.reads_again_percent);
+        let paced = |pacer| paced(pacer, 1.0);
         let scheduling = self.pacer.map_or(load.scheduling, paced);
         let scheduler = Scheduler::new(scheduling, instances, world.clock.now());
         let server = Rc::clone(server);
@@ -246,8 +258,10 @@ impl Begin {
     }
 }
 
-fn paced(pacer: Pacer) -> Scheduling {
-    Scheduling::Paced { rate: pacer.rate() }
+fn paced(pacer: Pacer, share: f64) -> Scheduling {
+    Scheduling::Paced {
+        rate: pacer.rate() * share,
+    }
 }
 
 fn mark(at: Time, board: &MeterBoard, operations: u64) -> Mark {

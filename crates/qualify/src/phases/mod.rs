@@ -22,6 +22,7 @@ pub(crate) mod growth;
 pub mod halves;
 pub mod places;
 pub mod run;
+pub mod serving;
 pub mod simulation;
 pub mod sizing;
 mod soft_recovery;

@@ -12,8 +12,9 @@ use brunt_ese::content::Ghost;
 use brunt_ese::error::EngineError;
 use brunt_ese::instance::Instance;
 use brunt_ese::instance::transaction::Commit as EngineCommit;
-use brunt_ese::twin::{Journal, Layout, Left, Measure, TwinRecord, TwinTable};
+use brunt_ese::twin::{Elsewhere, Journal, Layout, Left, Measure, TwinRecord, TwinTable};
 use brunt_ese::verify::{CHUNK_BYTES, CPU_PER_CHUNK, READS_IN_FLIGHT};
+use brunt_units::LogPosition;
 use brunt_workload::keys::Population;
 use brunt_workload::mix::{Commit, Kind};
 use brunt_workload::operations::Operation;
@@ -131,6 +132,38 @@ impl Table for Twin {
 }
 
 impl Server<Twin> {
+    /// Forgets recorded changes of instance `instance` before `position`: no recovery will need them.
+    pub fn forget_before(&self, instance: usize, position: LogPosition) {
+        let mut tables = self.databases.iter();
+        if let Some(table) = tables.find(|table| table.instance == instance) {
+            table.table.forget_before(position);
+        }
+    }
+
+    /// Opens and recovers at another site what `sites` say is there of each instance of a server that was killed. Its trees go on as
+    /// the server had them.
+    ///
+    /// # Errors
+    /// The first error of the engine.
+    pub async fn take_over(
+        self,
+        world: &World,
+        plan: &Plan,
+        listener: &dyn Listener,
+        sites: Vec<Elsewhere>,
+    ) -> Result<Self, EngineError> {
+        let instances = self.instances.iter().enumerate().zip(sites);
+        let left = instances.map(|((index, instance), site)| {
+            let own = self.databases.iter().find(|own| own.instance == index);
+            let journal = own.map(|own| own.table.take_journal());
+            instance.left(journal.unwrap_or_default()).elsewhere(site)
+        });
+        let left = left.collect();
+        let mut server = Self::begin_again(world, plan, listener, left).await?;
+        server.databases = self.databases;
+        Ok(server)
+    }
+
     /// Opens and recovers what each instance has left.
     async fn begin_again(
         world: &World,
@@ -178,7 +211,7 @@ impl Server<Twin> {
             let journal = Rc::new(RefCell::new(Journal::default()));
             for (number, layout) in (0..).zip(layouts) {
                 let mut table = TwinTable::new(world, &opened, number, layout);
-                if plan.kind.work() == Work::Replay {
+                if plan.kind.work() == Work::Replay || plan.hearing.is_there() {
                     table = table.noting(Rc::clone(&journal));
                 }
                 let signature = opened.databases()[usize::from(number)]

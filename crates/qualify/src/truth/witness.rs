@@ -55,6 +55,11 @@ impl Hearing {
         Self(witness.map(|witness| Arc::new(OfPart { witness, first }) as _))
     }
 
+    /// Whether there is one.
+    pub(crate) fn is_there(&self) -> bool {
+        self.0.is_some()
+    }
+
     pub(crate) fn asked(&self, at: Time, change: &Change) {
         if let Some(witness) = &self.0 {
             witness.asked(at, change);
