@@ -11,6 +11,7 @@ use brunt_world::{Class, IoError, Op};
 use brunt_world_virtual::{Agenda, Device, Inode, Request, RequestId, SECTOR_BYTES};
 
 use crate::file_map::{FileMap, Full};
+use crate::incident::{Misplaced, Scheduled};
 use crate::system::System;
 use crate::{Extent, HostIo, Standings, Tally, Verb};
 
@@ -77,6 +78,17 @@ impl ArrayDevice {
         for (lun, files) in (0..).zip(&self.files) {
             self.array.assume_written(lun, &files.in_use());
         }
+    }
+
+    /// Schedules an incident. The world has to [wake](brunt_world_virtual::Machine::wake) the device then.
+    ///
+    /// # Errors
+    /// [`Misplaced`] when the system lacks a part that the incident names.
+    ///
+    /// # Panics
+    /// When its time is in the past.
+    pub fn schedule(&mut self, incident: &Scheduled) -> Result<(), Misplaced> {
+        self.array.schedule(incident)
     }
 
     /// The storage system.

@@ -35,7 +35,7 @@ pub enum Subject {
 use Subject::{Load, ModelledTest, Test};
 
 /// Every key at the top, and the subjects that have it.
-const SECTIONS: [(&str, &[Subject]); 24] = [
+const SECTIONS: [(&str, &[Subject]); 25] = [
     ("name", &[Test, ModelledTest, Load]),
     ("description", &[Test, ModelledTest, Load]),
     ("scratch", &[Test, ModelledTest]),
@@ -57,6 +57,7 @@ const SECTIONS: [(&str, &[Subject]); 24] = [
     ("link", &[ModelledTest, Load]),
     ("replication", &[ModelledTest, Load]),
     ("replica", &[ModelledTest, Load]),
+    ("drill", &[ModelledTest]),
     ("volumes", &[ModelledTest]),
     ("load", &[Load]),
     ("incident", &[ModelledTest, Load]),

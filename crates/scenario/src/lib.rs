@@ -16,6 +16,7 @@
 mod arrays;
 mod capacity;
 mod document;
+mod drill;
 mod engine;
 mod events;
 mod format;
@@ -38,6 +39,7 @@ mod tree;
 
 pub use arrays::ArrayScenario;
 pub use document::{Document, Subject};
+pub use drill::Drill;
 pub use instances::{DatabasePlan, InstancePlan};
 pub use mailboxes::Mailboxes;
 pub use mistakes::Checked;

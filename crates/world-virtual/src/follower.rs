@@ -13,6 +13,9 @@ pub trait Follower {
     /// A write or trim goes to the device.
     fn submitted(&mut self, request: &Request, action: Action);
 
+    /// A write in slot `slot` has ended, and is in the files unless it failed.
+    fn ended(&mut self, slot: usize);
+
     /// A name or a length on `volume` has changed.
     fn changed(&mut self, volume: u32, action: &Action);
 

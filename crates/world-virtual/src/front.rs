@@ -186,6 +186,7 @@ impl Front {
             .expect("a request finishes once");
         state.free_flights.push(request.0);
         let result = result.and_then(|()| state.land(&mut flight));
+        state.follow(|follower| follower.ended(request.slot()));
         let now = self.events.now();
         flight.digest.mix(now.0 << 1 | u64::from(result.is_ok()));
         let volume = state.handles.volume(flight.inode);

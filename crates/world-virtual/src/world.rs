@@ -24,7 +24,7 @@ use brunt_world::{Clock, Executor, Frames, Spawner, Tasks, World};
 
 use crate::clock::VirtualClock;
 use crate::device::{Device, MemoryDevice};
-use crate::events::Events;
+use crate::events::{Event, Events};
 use crate::front::{Front, State};
 use crate::journal::{Journal, Mark};
 use crate::mounts::Mounts;
@@ -243,6 +243,12 @@ impl Machine {
     /// Lets `follower` hear every change of the files from now on.
     pub fn follow(&self, follower: Rc<RefCell<dyn Follower>>) {
         self.front.state.borrow_mut().follower = Some(follower);
+    }
+
+    /// Calls `device` back now, with token 0: something about it was changed from outside.
+    pub fn wake(&self, device: u32) {
+        let now = self.events.now();
+        self.events.set(now, Event::Device { device, token: 0 });
     }
 
     /// Replaces all files below `path` by those that `content` has below `from`, in no time. Handles to the former files become

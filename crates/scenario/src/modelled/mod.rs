@@ -8,6 +8,7 @@
 //!                                     `log_records = "nodes"`: the log names nodes, as that of Exchange; usually "ranges" of pages
 //! [array]                             as for raw load; [[array]] with a `name` when there are several
 //! [replication] [link] [replica]      a second array at another site, for a single [array]
+//! [drill]                             what a failover rehearsal has to reach
 //! [[event]]                           what happens to the arrays when; `array` names one where there are several
 //! [volumes]                           which folder lies on which LUN
 //! "/db1" = "database 1"
@@ -27,6 +28,7 @@ use std::path::Path;
 use brunt_qualify::plan::{LogRecords, TwinPlan};
 
 use super::document::{Top, is_of_storage};
+use super::drill::Drill;
 use super::events::Events;
 use super::model::Scenario;
 use super::place::Refusal;
@@ -71,6 +73,8 @@ pub struct ModelledScenario {
     pub servers: Vec<String>,
     /// What the twin leaves out.
     pub twin: TwinPlan,
+    /// What a drill has to reach.
+    pub drill: Drill,
     /// The arrays, at least one.
     pub arrays: Vec<ArrayPlan>,
     /// Where folders lie.
@@ -109,6 +113,7 @@ impl ModelledScenario {
             Some(node) => read_twin(node)?,
             None => TwinPlan::default(),
         };
+        let drill = super::drill::read(storage.take("drill"))?;
         let array = storage.take("array").expect("a modelled test has one");
         let (arrays, events) = arrays::read(array, &mut storage, incidents, folder)?;
         if !events.is_empty() {
@@ -119,6 +124,7 @@ impl ModelledScenario {
             scenario,
             servers,
             twin,
+            drill,
             arrays,
             volumes,
             storage: toml::to_string(&written).expect("it was TOML before"),

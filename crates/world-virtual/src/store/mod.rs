@@ -46,6 +46,21 @@ impl Store {
         self.clone()
     }
 
+    /// A copy of the files whose names `keep` accepts.
+    #[must_use]
+    pub fn part(&self, keep: impl Fn(&Path) -> bool) -> Self {
+        let names = self.names().filter(|(path, _)| keep(path));
+        let names: BTreeMap<PathBuf, Inode> =
+            names.map(|(path, inode)| (path.to_path_buf(), inode)).collect();
+        let files = names.values();
+        let files = files.map(|inode| (*inode, Rc::clone(&self.files[inode])));
+        Self {
+            files: Rc::new(files.collect()),
+            names: Rc::new(names),
+            next: self.next,
+        }
+    }
+
     /// Every name with its file, sorted.
     pub fn names(&self) -> impl Iterator<Item = (&Path, Inode)> {
         self.names
@@ -78,7 +93,7 @@ impl Store {
     }
 
     /// Adds an empty file with this number, if it does not exist.
-    pub(crate) fn insert_file(&mut self, inode: Inode) {
+    pub fn insert_file(&mut self, inode: Inode) {
         if !self.files.contains_key(&inode) {
             Rc::make_mut(&mut self.files).insert(inode, Rc::default());
             self.next = self.next.max(inode.0 + 1);

@@ -1,0 +1,368 @@
+//! The files of the side that does not serve, kept from what the pair says about every write.
+//!
+//! ```text
+//!   host writes --(Follower)--> content, by slot of the request
+//!   pair says:  accepted, number 17 of its group  --> waits under 17, after every change of a name before it
+//!               done 17                           --> into the files of the other side
+//!               full copy begins                  --> those of this side take their place; no state of it until in step
+//! ```
+//!
+//! A pair promises that the other side does the writes of a group in the order in which this side took them. That is checked here with
+//! every write: one that is done before an earlier one, or that is never done, is a [`Mirror::broken_order`].
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, VecDeque};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use brunt_array::{PairListener, PairMove};
+use brunt_units::{LogPosition, Time};
+use brunt_world::Class;
+use brunt_world_virtual::journal::{Action, Content, NameChange};
+use brunt_world_virtual::{Follower, Inode, Request, SECTOR_BYTES, Store};
+
+/// What a pair has said, by group.
+type Queue = Rc<RefCell<VecDeque<(usize, PairMove)>>>;
+
+/// Hears the pair, for a [`Mirror`].
+pub(crate) struct Ear(Queue);
+
+impl PairListener for Ear {
+    fn hear(&mut self, _: Time, group: usize, moved: PairMove) {
+        self.0.borrow_mut().push_back((group, moved));
+    }
+}
+
+/// A write of a host.
+struct Write {
+    file: Inode,
+    offset: u64,
+    content: Content,
+    class: Class,
+    mark: u64,
+    /// Bytes that the other side does not have.
+    left: Cell<u64>,
+    is_accepted: Cell<bool>,
+}
+
+impl Write {
+    fn put(&self, files: &mut Store) {
+        if files.length(self.file).is_none() {
+            // Its file was removed meanwhile.
+            return;
+        }
+        match &self.content {
+            Content::Bytes(bytes) => files.write(self.file, self.offset, bytes),
+            Content::Zeros(length) => files.write_zeros(self.file, self.offset, *length),
+        }
+    }
+}
+
+/// What the marks of a log's writes say of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct LogState {
+    /// The log ends here.
+    pub(crate) durable: LogPosition,
+    /// What its checkpoint file says.
+    pub(crate) checkpoint: LogPosition,
+    /// The file that was written last.
+    pub(crate) newest: Option<Inode>,
+}
+
+impl LogState {
+    fn see(&mut self, write: &Write) {
+        let position = LogPosition::from_mark(write.mark);
+        match write.class {
+            Class::Log => {
+                self.durable = position.max(self.durable);
+                self.newest = Some(write.file);
+            }
+            Class::Metadata if write.mark > 0 => self.checkpoint = position.max(self.checkpoint),
+            _ => {}
+        }
+    }
+}
+
+/// Logs by their folder.
+type Logs = BTreeMap<PathBuf, LogState>;
+
+/// A group of LUNs with one write order.
+#[derive(Default)]
+struct Group {
+    /// What the other side has.
+    files: Store,
+    logs: Logs,
+    /// The same with everything that was accepted.
+    accepted_logs: Logs,
+    /// Whether a full copy has left the other side inconsistent.
+    is_copying: bool,
+    /// Writes that the other side does not have, by their number.
+    pending: BTreeMap<u64, (Rc<Write>, u64)>,
+    /// Those of an order that was given up: the next full copy brings them, if the other side does not do them before.
+    given_up: BTreeMap<u64, (Rc<Write>, u64)>,
+    /// Changes of names, each after the writes before a number.
+    names: VecDeque<(u64, Action)>,
+    /// After the newest write.
+    next: u64,
+}
+
+/// The files of the other side.
+pub(crate) struct Mirror {
+    heard: Queue,
+    /// The group of each volume.
+    group_of: BTreeMap<u32, usize>,
+    /// The paths of the volumes of each group, of both sides.
+    roots: Vec<Vec<PathBuf>>,
+    groups: Vec<Group>,
+    /// Writes that were submitted, by slot.
+    slots: Vec<Option<Rc<Write>>>,
+    /// The folder of each file.
+    folders: BTreeMap<Inode, PathBuf>,
+    broken: Option<String>,
+}
+
+impl Mirror {
+    /// The mirror of `groups` groups, over volumes `(number, path, group)`, and the ear that the pair needs.
+    pub(crate) fn new(groups: usize, volumes: &[(u32, PathBuf, usize)]) -> (Self, Ear) {
+        let heard = Queue::default();
+        let mut roots = vec![Vec::new(); groups];
+        for (_, path, group) in volumes {
+            roots[*group].push(path.clone());
+        }
+        let mirror = Self {
+            heard: Rc::clone(&heard),
+            group_of: volumes.iter().map(|(number, _, group)| (*number, *group)).collect(),
+            roots,
+            groups: (0..groups).map(|_| Group::default()).collect(),
+            slots: Vec::new(),
+            folders: BTreeMap::new(),
+            broken: None,
+        };
+        (mirror, Ear(heard))
+    }
+
+    /// How the other side first departed from the order of writes; `None` as long as it keeps it.
+    pub(crate) fn broken_order(&self) -> Option<&str> {
+        self.broken.as_deref()
+    }
+
+    /// What the other side has of `group`; `None` while it is no state of this one.
+    pub(crate) fn files(&self, group: usize) -> Option<&Store> {
+        let own = &self.groups[group];
+        (!own.is_copying).then_some(&own.files)
+    }
+
+    /// The log in `folder` as the other side has it.
+    pub(crate) fn log(&self, folder: &Path) -> LogState {
+        let all = self.groups.iter();
+        let found = all.filter_map(|group| group.logs.get(folder)).next();
+        found.copied().unwrap_or_default()
+    }
+
+    /// Where the other side has `file`.
+    pub(crate) fn path_of(&self, file: Inode) -> Option<PathBuf> {
+        let all = self.groups.iter().flat_map(|group| group.files.names());
+        let found = all.filter(|(_, inode)| *inode == file).map(|(path, _)| path.to_path_buf());
+        found.last()
+    }
+
+    /// Parts of files of which a write has not arrived: file, offset, bytes.
+    pub(crate) fn missing(&self) -> impl Iterator<Item = (Inode, u64, u64)> {
+        let groups = self.groups.iter();
+        let all = groups.flat_map(|group| group.pending.values().chain(group.given_up.values()));
+        all.filter(|(write, _)| write.class != Class::Log)
+            .map(|(write, _)| (write.file, write.offset, write.content.length()))
+    }
+
+    /// The direction of `group` is reversed: what was this side holds the files of the other one only when both are in step again,
+    /// or at once if they are.
+    pub(crate) fn turn(&mut self, group: usize, files: &Store, is_in_step: bool) {
+        self.settle(files);
+        self.begin_copy(group, files);
+        self.groups[group].is_copying = !is_in_step;
+    }
+
+    /// Goes on with everything that the pair has said.
+    fn settle(&mut self, files: &Store) {
+        loop {
+            let next = self.heard.borrow_mut().pop_front();
+            let Some((group, moved)) = next else { return };
+            match moved {
+                PairMove::Accepted {
+                    tag,
+                    extent,
+                    number,
+                    ..
+                } => self.accepted(group, tag, extent.bytes(), number),
+                PairMove::Done { number } => self.done(group, number),
+                PairMove::CopyBegins => self.begin_copy(group, files),
+                PairMove::GivenUp => {
+                    let own = &mut self.groups[group];
+                    own.given_up.append(&mut own.pending);
+                }
+                PairMove::InStep => self.groups[group].is_copying = false,
+                _ => {}
+            }
+        }
+    }
+
+    fn accepted(&mut self, group: usize, tag: u64, bytes: u64, number: Option<u64>) {
+        let slot = usize::try_from(tag).expect("a slot");
+        let Some(write) = self.slots.get(slot).and_then(Option::clone) else {
+            return;
+        };
+        write.is_accepted.set(true);
+        let own = &mut self.groups[group];
+        if let Some(folder) = self.folders.get(&write.file) {
+            own.accepted_logs.entry(folder.clone()).or_default().see(&write);
+        }
+        let Some(number) = number else { return };
+        own.next = own.next.max(number + 1);
+        if own.pending.insert(number, (write, bytes)).is_some() {
+            let what = "a write has the number of one that the other side does not have";
+            self.broken.get_or_insert_with(|| what.to_owned());
+        }
+    }
+
+    fn done(&mut self, group: usize, number: u64) {
+        let own = &mut self.groups[group];
+        let earlier = own.pending.range(..number).count();
+        if earlier > 0 {
+            self.broken.get_or_insert_with(|| {
+                format!("a write is done at the other side before {earlier} earlier ones")
+            });
+        }
+        own.rename_before(number);
+        let waiting = own.pending.remove(&number);
+        if let Some((write, bytes)) = waiting.or_else(|| own.given_up.remove(&number)) {
+            write.left.set(write.left.get().saturating_sub(bytes));
+            if write.left.get() == 0 {
+                write.put(&mut own.files);
+                if let Some(folder) = self.folders.get(&write.file) {
+                    own.logs.entry(folder.clone()).or_default().see(&write);
+                }
+            }
+        }
+        own.rename_before(own.first_pending());
+    }
+
+    /// The files of this side take the place of those of the other one, with what is accepted and still under way.
+    fn begin_copy(&mut self, group: usize, files: &Store) {
+        let roots = &self.roots[group];
+        let mut copy = files.part(|path| roots.iter().any(|root| path.starts_with(root)));
+        for write in self.slots.iter().flatten() {
+            if write.is_accepted.get() {
+                write.put(&mut copy);
+            }
+        }
+        let own = &mut self.groups[group];
+        own.files = copy;
+        own.logs = own.accepted_logs.clone();
+        own.pending.clear();
+        own.given_up.clear();
+        own.names.clear();
+        own.is_copying = true;
+    }
+}
+
+impl Group {
+    fn first_pending(&self) -> u64 {
+        let first = self.given_up.keys().next().or(self.pending.keys().next());
+        first.copied().unwrap_or(self.next)
+    }
+
+    /// Names change that changed before write `number`.
+    fn rename_before(&mut self, number: u64) {
+        while let Some((after, _)) = self.names.front()
+            && *after <= number
+        {
+            let (_, action) = self.names.pop_front().expect("it is there");
+            change(&mut self.files, &action);
+        }
+    }
+}
+
+/// Changes a name or a length in `files`.
+fn change(files: &mut Store, action: &Action) {
+    let mut remove = |path: &Path| {
+        if let Some(inode) = files.unlink(path) {
+            files.drop_file(inode);
+        }
+    };
+    match action {
+        Action::Name(NameChange::Create { path, file }) => {
+            files.insert_file(*file);
+            files.link(path, *file);
+        }
+        Action::Name(NameChange::Rename { from, to, file }) => {
+            if files.length(*file).is_some() {
+                remove(to);
+                files.unlink(from);
+                files.link(to, *file);
+            }
+        }
+        Action::Name(NameChange::Remove { path, .. }) => remove(path),
+        Action::Length { file, to, .. } => {
+            if files.length(*file).is_some() {
+                files.set_length(*file, *to);
+            }
+        }
+        Action::Write { .. } | Action::Sync { .. } | Action::SyncDirectory { .. } => {}
+    }
+}
+
+impl Follower for Mirror {
+    fn submitted(&mut self, request: &Request, action: Action) {
+        let Action::Write {
+            file,
+            offset,
+            content,
+            ..
+        } = action
+        else {
+            return;
+        };
+        if !self.group_of.contains_key(&request.volume) {
+            return;
+        }
+        let slot = request.id.slot();
+        if self.slots.len() <= slot {
+            self.slots.resize_with(slot + 1, || None);
+        }
+        debug_assert!(content.length().is_multiple_of(SECTOR_BYTES));
+        self.slots[slot] = Some(Rc::new(Write {
+            file,
+            offset,
+            class: request.class,
+            mark: request.tag,
+            left: Cell::new(content.length()),
+            content,
+            is_accepted: Cell::new(false),
+        }));
+    }
+
+    fn ended(&mut self, slot: usize) {
+        if let Some(slot) = self.slots.get_mut(slot) {
+            *slot = None;
+        }
+    }
+
+    fn changed(&mut self, volume: u32, action: &Action) {
+        let Some(group) = self.group_of.get(&volume) else {
+            return;
+        };
+        if let Action::Name(NameChange::Create { path, file } | NameChange::Rename { to: path, file, .. }) =
+            action
+        {
+            let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
+            self.folders.insert(*file, folder);
+        }
+        let own = &mut self.groups[*group];
+        own.names.push_back((own.next, action.clone()));
+        own.rename_before(own.first_pending());
+    }
+
+    fn look(&mut self, files: &Store) {
+        self.settle(files);
+    }
+}
