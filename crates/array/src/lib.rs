@@ -48,7 +48,7 @@ pub use paged::{
 pub use pair::{
     AtRisk, Control, Crossed, Exchange, GroupNote, GroupState, HistoryDesign, LogFill, Mode, Pair,
     PairDesign, PairError, PairGroupDesign, PairIncident, PairLink, PairLinkDesign, PairLinkError,
-    PairNote, Phase, Replication, ReplicationState, ResumePolicy,
+    PairListener, PairMove, PairNote, Phase, Replication, ReplicationState, ResumePolicy,
 };
 pub use shared::SharedArray;
 pub use standing::{Standing, Standings, Unfinished};

@@ -14,7 +14,7 @@ use crate::design::{ArrayDesign, DesignError, GroupDesign};
 use crate::drive::DriveStats;
 use crate::incident::{Misplaced, Note, NoteKind, Scheduled};
 use crate::paged::{PagedArray, PagedDesign, PagedError};
-use crate::pair::{Pair, PairDesign, PairError, Replication};
+use crate::pair::{Pair, PairDesign, PairError, PairListener, Replication};
 use crate::{Array, Extent, Finished, HostIo, Standing, Unfinished};
 
 /// The design of a [`System`].
@@ -148,6 +148,15 @@ pub trait System {
     /// # Panics
     /// When its time is in the past.
     fn schedule(&mut self, incident: &Scheduled) -> Result<(), Misplaced>;
+
+    /// Tells `listener` of every replicated write from now on, instead of the one before it. Nobody listens at first, and that costs
+    /// nothing.
+    ///
+    /// # Errors
+    /// [`Misplaced::NoPair`] when nothing is replicated.
+    fn listen(&mut self, _listener: Box<dyn PairListener>) -> Result<(), Misplaced> {
+        Err(Misplaced::NoPair)
+    }
 
     /// Treats `extents` of a LUN as already written, in no time; see [`crate::ArrayDevice::assume_written`].
     fn assume_written(&mut self, _lun: u32, _extents: &[Extent]) {}

@@ -55,7 +55,9 @@ impl<O: Observer> Pair<O> {
                 if full_copy {
                     own.demand_full_copy();
                 }
-                if full_copy && own.is_connected {
+                let is_connected = own.is_connected;
+                self.look_at_order(group);
+                if full_copy && is_connected {
                     let (now, lane) = (self.state.now, &mut self.state.lanes[group]);
                     lane.apart_since.get_or_insert(now);
                     self.state.resuming_since.get_or_insert(now);
@@ -131,6 +133,7 @@ impl<O: Observer> Pair<O> {
         let before = own.phase;
         let then = own.disconnect(now, room);
         let phase = own.phase;
+        self.look_at_order(group);
         if phase != before {
             match phase {
                 Phase::Locked => self.state.note_group(group, GroupNote::Locked),
@@ -198,6 +201,7 @@ impl<O: Observer> Pair<O> {
         }
         let before = self.state.groups[group].phase;
         let hosts = self.state.groups[group].connect(done);
+        self.look_at_order(group);
         debug_assert!(
             hosts
                 .iter()

@@ -161,6 +161,8 @@ pub(super) struct Group {
     /// The numbers of the order that was given up.
     gone: std::ops::Range<u64>,
     pub(super) copied_bytes: u64,
+    /// Whether the order was given up, until somebody looks.
+    pub(super) has_given_up: bool,
 }
 
 impl Group {
@@ -190,6 +192,7 @@ impl Group {
             maybe: Vec::new(),
             gone: 0..0,
             copied_bytes: 0,
+            has_given_up: false,
         }
     }
 
@@ -243,6 +246,7 @@ impl Group {
     }
 
     fn give_up_order(&mut self) {
+        self.has_given_up = true;
         let first = if self.gone.is_empty() {
             self.order.base()
         } else {

@@ -31,6 +31,7 @@ fn write(content: &mut Content, place: Place, what: usize) {
 }
 
 struct Accepted {
+    tag: u64,
     place: Place,
     /// Its number in the pair's order, for as long as it is there.
     number: Option<u64>,
@@ -98,6 +99,17 @@ impl Ledger {
             .is_none_or(|own| own.source == own.destination && own.prefix == own.accepted.len())
     }
 
+    /// The request that each unit of the destination is from.
+    pub(super) fn destination(&self, group: usize) -> BTreeMap<(u16, u64), u64> {
+        let own = self.groups.get(&group).into_iter();
+        let all = own.flat_map(|own| {
+            own.destination
+                .iter()
+                .map(|(unit, which)| (*unit, own.accepted[*which].tag))
+        });
+        all.collect()
+    }
+
     pub(super) fn accepted(&self, group: usize) -> usize {
         self.groups
             .get(&group)
@@ -108,6 +120,7 @@ impl Ledger {
 impl Group {
     fn begin() -> Self {
         let nothing = Accepted {
+            tag: u64::MAX,
             place: Place {
                 lun: 0,
                 extent: crate::Extent::new(0, 0),
@@ -145,7 +158,9 @@ impl Group {
                 write,
                 number,
                 place,
-            } => self.accept(write, number, place),
+                tag,
+                ..
+            } => self.accept(write, number, place, tag),
             Move::AtSource {
                 write: number,
                 is_ok,
@@ -185,11 +200,12 @@ impl Group {
                 self.begun.insert(number, place);
                 Ok(())
             }
-            Move::Done { number } => self.done(number),
+            Move::Done { number, .. } => self.done(number),
             Move::Stopped => {
                 self.begun.clear();
                 Ok(())
             }
+            Move::GivenUp => Ok(()),
             Move::CopyBegins => {
                 self.is_copying = true;
                 self.copy_from = self.accepted.len();
@@ -204,9 +220,16 @@ impl Group {
         all.any(|one| one.lun == place.lun && one.extent.overlap(place.extent).is_some())
     }
 
-    fn accept(&mut self, write: u64, number: Option<u64>, place: Place) -> Result<(), String> {
+    fn accept(
+        &mut self,
+        write: u64,
+        number: Option<u64>,
+        place: Place,
+        tag: u64,
+    ) -> Result<(), String> {
         let which = self.accepted.len();
         self.accepted.push(Accepted {
+            tag,
             place,
             number,
             acknowledged_at: None,

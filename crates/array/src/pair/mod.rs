@@ -20,10 +20,13 @@ mod connection;
 mod copying;
 mod design;
 mod flights;
+#[cfg(test)]
+mod follower;
 mod group;
 #[cfg(test)]
 mod ledger;
 mod link;
+mod listener;
 mod notes;
 mod observer;
 mod order;
@@ -52,6 +55,7 @@ pub use design::{
 };
 pub use group::{AtRisk, LogFill, Phase};
 pub use link::{Crossed, Exchange, PairLink, PairLinkDesign, PairLinkError};
+pub use listener::{PairListener, PairMove};
 pub use notes::{GroupNote, PairIncident, PairNote};
 use observer::{Move, Observer};
 use requests::Request;
@@ -115,6 +119,7 @@ pub struct Pair<O: Observer = ()> {
     incidents: Vec<PairIncident>,
     finished: Vec<Finished>,
     observer: O,
+    listener: Option<Box<dyn PairListener>>,
 }
 
 impl Pair {
@@ -157,6 +162,7 @@ impl<O: Observer> Pair<O> {
             incidents: Vec::new(),
             finished: Vec::new(),
             observer: O::default(),
+            listener: None,
         };
         for outage in &design.link.outages {
             pair.plan(outage.start, PairIncident::LinkLost);
@@ -183,6 +189,16 @@ impl<O: Observer> Pair<O> {
     #[inline(always)]
     fn observe(&mut self, group: usize, moved: Move) {
         self.observer.see(self.state.now, group, moved);
+        if self.listener.is_some() {
+            self.tell(group, moved);
+        }
+    }
+
+    #[cold]
+    fn tell(&mut self, group: usize, moved: Move) {
+        if let (Some(listener), Some(told)) = (&mut self.listener, PairMove::of(moved)) {
+            listener.hear(self.state.now, group, told);
+        }
     }
 
     /// Asks one of the systems.
@@ -337,6 +353,11 @@ impl<O: Observer> System for Pair<O> {
             array: one.array - at_source,
             ..one.clone()
         })
+    }
+
+    fn listen(&mut self, listener: Box<dyn PairListener>) -> Result<(), Misplaced> {
+        self.listener = Some(listener);
+        Ok(())
     }
 
     fn assume_written(&mut self, lun: u32, extents: &[Extent]) {

@@ -27,6 +27,9 @@ pub(crate) enum Move {
     /// A host's write gets its place in the group's order, with its number if it goes to the destination.
     Accepted {
         write: u64,
+        /// The host's request.
+        tag: u64,
+        lun: u32,
         number: Option<u64>,
         place: Place,
     },
@@ -40,10 +43,12 @@ pub(crate) enum Move {
     CopyReady { number: u64, place: Place },
     /// The destination has begun a write.
     Began { number: u64, place: Place },
-    /// The destination has this write, and all before it.
-    Done { number: u64 },
+    /// The destination has this write, and all before it; by a control, with what was in `content` instead.
+    Done { number: u64, content: u64 },
     /// The destination has stopped; what it had begun is not done.
     Stopped,
+    /// The order so far was given up.
+    GivenUp,
     /// A full copy begins: the destination is inconsistent until it ends.
     CopyBegins,
     /// Both sides are in step, but for what is under way.

@@ -96,10 +96,13 @@ impl<O: Observer> Pair<O> {
         let io = request.io;
         self.state.lanes[group].flights.begin(place);
         let write = key.bits();
+        self.look_at_order(group);
         self.observe(
             group,
             Move::Accepted {
                 write,
+                tag: io.tag,
+                lun: io.lun,
                 number,
                 place,
             },
@@ -150,6 +153,13 @@ impl<O: Observer> Pair<O> {
             extent: Extent::new(start.min(sectors - length), length),
             tag: 0,
         })
+    }
+
+    /// Tells once that the order was given up.
+    pub(super) fn look_at_order(&mut self, group: usize) {
+        if std::mem::take(&mut self.state.groups[group].has_given_up) {
+            self.observe(group, Move::GivenUp);
+        }
     }
 
     /// Raises the alarm of a log, once until both sides are in step.

@@ -44,6 +44,7 @@ impl<O: Observer> Pair<O> {
                 && self.state.groups[group].order.swap_next(from)
             {
                 self.state.strike();
+                self.state.lanes[group].swapped = Some(number);
                 continue;
             }
             let log_at = self.state.groups[group].sent(&entry);
@@ -203,8 +204,14 @@ impl<O: Observer> Pair<O> {
     /// Counts what the destination has, and sends the status of it.
     fn answer(&mut self, group: usize) {
         while let Some((number, _)) = self.state.receivers[group].counted() {
-            if self.state.lanes[group].dropped != Some(number) {
-                self.observe(group, Move::Done { number });
+            let lane = &self.state.lanes[group];
+            let content = match lane.swapped {
+                Some(first) if number == first => first + 1,
+                Some(first) if number == first + 1 => first,
+                _ => number,
+            };
+            if lane.dropped != Some(number) {
+                self.observe(group, Move::Done { number, content });
             }
         }
         while let Some(key) = self.state.receivers[group].answer() {

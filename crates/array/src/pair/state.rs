@@ -36,6 +36,8 @@ pub(super) struct Lane {
     pub(super) hello: Option<Key>,
     /// A write that a control has dropped.
     pub(super) dropped: Option<u64>,
+    /// The first of two writes that a control has swapped.
+    pub(super) swapped: Option<u64>,
     pub(super) has_alarm: bool,
     /// Since when the sides have not been in step.
     pub(super) apart_since: Option<Time>,

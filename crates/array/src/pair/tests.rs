@@ -1,6 +1,6 @@
 //! Pairs in small: times, states and refusals, one at a time. `truth` has what holds in any order of events.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::vec::Drain;
@@ -355,6 +355,62 @@ fn a_log_that_overflows_is_given_up_and_written_blocks_are_copied() {
     assert_eq!(notes(&pair), expected);
     assert_eq!(pair.observer.copies_ended, 1);
     clean(&pair);
+}
+
+/// Keeps what it hears.
+#[derive(Clone, Default)]
+struct Heard(Rc<RefCell<Vec<(Span, PairMove)>>>);
+
+impl PairListener for Heard {
+    fn hear(&mut self, at: Time, _: usize, moved: PairMove) {
+        self.0.borrow_mut().push((at.since(Time::ZERO), moved));
+    }
+}
+
+#[test]
+fn a_listener_hears_what_becomes_of_each_request() {
+    let mut design = design(Mode::Synchronous, false);
+    design.link.round_trip = Span::millis(2);
+    design.history.limit = ByteSize::kib(64);
+    let mut pair = watched(&design);
+    let heard = Heard::default();
+    pair.listen(Box::new(heard.clone())).unwrap();
+    incident(&mut pair, 10, PairIncident::LinkLost);
+    incident(&mut pair, 50, PairIncident::LinkReturns);
+    pair.submit(Time::ZERO, write(0, 0, 8));
+    pair.submit(at(1), write(2, 8, 8));
+    pair.submit(at(20), write(1, 64, 64));
+    pair.submit(at(30), write(1, 128, 128));
+    run(&mut pair, 100);
+    let accepted = |tag, lun, length, number| PairMove::Accepted {
+        tag,
+        lun,
+        extent: Extent::new(tag, length),
+        number,
+    };
+    // LUN 2 is not replicated. The log is too small for the third write; the block of both has number 2.
+    let expected = [
+        (0, accepted(0, 0, 8, Some(0))),
+        (4, PairMove::Done { number: 0 }),
+        (20, accepted(64, 1, 64, Some(1))),
+        (30, PairMove::GivenUp),
+        (30, accepted(128, 1, 128, None)),
+        (52, PairMove::GivenUp),
+        (52, PairMove::CopyBegins),
+        (57, PairMove::Done { number: 2 }),
+        (58, PairMove::InStep),
+    ];
+    let heard = heard.0.borrow();
+    let millis = heard
+        .iter()
+        .map(|(at, moved)| (at.0.div_euclid(1_000_000), *moved));
+    assert_eq!(millis.collect::<Vec<_>>(), expected);
+    let alone = SystemDesign::from(array(&[("data", ByteSize::mib(4))]));
+    let mut alone = alone.build(Streams::new(1), &[]).unwrap();
+    assert_eq!(
+        alone.listen(Box::<Heard>::default()),
+        Err(Misplaced::NoPair)
+    );
 }
 
 #[test]

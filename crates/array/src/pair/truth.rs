@@ -10,6 +10,7 @@ use brunt_units::{ByteSize, Span, Time};
 use brunt_world::IoError;
 use brunt_world::random::{Stream, Streams};
 
+use super::follower::Follower;
 use super::ledger::{Ledger, UNIT};
 use super::tests::{Store, design, group, write};
 use super::*;
@@ -20,6 +21,7 @@ const SECTORS: u64 = 3 * 2048 + 512;
 
 struct Tester {
     pair: Pair<Ledger>,
+    follower: Option<Follower>,
     stream: Stream,
     is_failsafe: [bool; 2],
     destination_refuses: Rc<Cell<bool>>,
@@ -81,8 +83,15 @@ impl Tester {
         let destination_refuses = destination.refuses.clone();
         let source = Box::new(store(seed, "source", &mut stream));
         let pair = Pair::over(&design, source, Box::new(destination), Streams::new(seed));
+        let mut pair = pair.unwrap();
+        // It expects what a control breaks.
+        let follower = control.is_none().then(Follower::default);
+        if let Some(follower) = follower.clone() {
+            pair.listen(Box::new(follower)).unwrap();
+        }
         Self {
-            pair: pair.unwrap(),
+            pair,
+            follower,
             stream,
             is_failsafe,
             destination_refuses,
@@ -186,6 +195,13 @@ impl Tester {
             *self.seen.entry(state.phase.word()).or_default() += 1;
             let found = self.pair.observer.at_risk(number);
             assert_eq!(state.at_risk, found, "group {number} {}", state.phase);
+            let followed = self.follower.as_ref().map(|one| one.other(number));
+            if let Some(followed) = followed {
+                let lun = |place: u16| self.pair.state.lanes[number].luns[usize::from(place)].0;
+                let own = self.pair.observer.destination(number).into_iter();
+                let own = own.map(|((place, unit), tag)| ((lun(place), unit), tag));
+                assert_eq!(followed, found.map(|_| own.collect()), "group {number}");
+            }
             if is_failsafe && let Some(lost) = found {
                 assert_eq!(lost, AtRisk::default(), "group {number} has failsafe");
             }

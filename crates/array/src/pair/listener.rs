@@ -1,0 +1,92 @@
+//! What a pair tells of its writes, for those who keep the content of both sides.
+//!
+//! A pair has no bytes. A world that has them gives each host request a [`tag`](crate::HostIo::tag) and hears when the write of that
+//! tag reaches the other side. From this it keeps the other side's content by itself:
+//!
+//! * [`PairMove::Accepted`]: keep the write under its number, or under no number.
+//! * [`PairMove::Done`]: the other side has the write of this number now.
+//! * [`PairMove::CopyBegins`]: the other side is no state of this one, until the next `InStep`.
+//! * [`PairMove::InStep`]: the other side has every write that was accepted so far, but for those with a number above the last one done.
+//!
+//! Promises, for each group:
+//!
+//! * Numbers ascend, and no two writes share one. Blocks of full copies have numbers as well, so some belong to no write.
+//! * `Done` comes in ascending order and once for each number, also when a lost status makes the source send a write again. None is
+//!   left out, unless the order was given up in between.
+//! * Writes that share a sector are accepted in the order in which the serving side does them.
+//! * A host's acknowledgement comes after `Accepted`; that of a synchronous write which was not logged comes after its `Done`, too.
+//!
+//! An injected [`Control`](super::Control) breaks what it is for: a dropped write is never done, two swapped ones are done in the wrong
+//! order, and the numbers of a lost tail are given to later writes.
+
+use brunt_units::Time;
+
+use super::observer::Move;
+use crate::Extent;
+
+/// Hears what a pair does with writes. It only hears: it cannot change anything.
+pub trait PairListener {
+    /// Called when `moved` happens to the group with this number.
+    fn hear(&mut self, at: Time, group: usize, moved: PairMove);
+}
+
+/// What happens to the writes of a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PairMove {
+    /// A host's write gets its place in the group's order.
+    Accepted {
+        /// The tag of the host's request.
+        tag: u64,
+        /// The LUN, as in the request.
+        lun: u32,
+        /// The sectors, as in the request.
+        extent: Extent,
+        /// Its number; `None` when only its blocks are marked, for a full copy to bring.
+        number: Option<u64>,
+    },
+    /// The other side has the write with this number.
+    Done {
+        /// The number.
+        number: u64,
+    },
+    /// The other side has stopped: what it had received or begun, and what is not done, is forgotten there.
+    Stopped,
+    /// The order was given up, because the log was full or a full copy was lost or demanded. Writes accepted so far that are not done
+    /// come with the next full copy; those that the other side has received already may still be done before.
+    GivenUp,
+    /// A full copy begins: the other side is inconsistent until both are in step.
+    CopyBegins,
+    /// Both sides are in step, but for what is under way.
+    InStep,
+}
+
+impl PairMove {
+    /// What is told of `moved`, if anything.
+    pub(super) fn of(moved: Move) -> Option<Self> {
+        Some(match moved {
+            Move::Accepted {
+                tag,
+                lun,
+                place,
+                number,
+                ..
+            } => Self::Accepted {
+                tag,
+                lun,
+                extent: place.extent,
+                number,
+            },
+            Move::Done { content, .. } => Self::Done { number: content },
+            Move::Stopped => Self::Stopped,
+            Move::GivenUp => Self::GivenUp,
+            Move::CopyBegins => Self::CopyBegins,
+            Move::InStep => Self::InStep,
+            Move::AtSource { .. }
+            | Move::Acknowledged { .. }
+            | Move::CopyRead(_)
+            | Move::CopyReady { .. }
+            | Move::Began { .. } => return None,
+        })
+    }
+}
