@@ -81,8 +81,10 @@ pub enum Misplaced {
     /// A failsafe group is to be suspended.
     #[error("a failsafe group cannot be suspended: its hosts would lose their LUNs")]
     Failsafe,
-    /// A replicated LUN is to grow or to be removed.
-    #[error("a replicated LUN cannot grow or be removed")]
+    /// A replicated LUN is to grow or to be removed, or one is to get a snapshot.
+    #[error(
+        "a replicated array has no snapshots, and its replicated LUNs cannot grow or be removed"
+    )]
     Replicated,
 }
 

@@ -46,9 +46,10 @@ pub use paged::{
     BalanceDesign, LunRoom, PageStats, PagedArray, PagedDesign, PagedError, PagedLunDesign,
 };
 pub use pair::{
-    AtRisk, Control, Crossed, Exchange, GroupNote, GroupState, HistoryDesign, LogFill, Mode, Pair,
-    PairDesign, PairError, PairGroupDesign, PairIncident, PairLink, PairLinkDesign, PairLinkError,
-    PairListener, PairMove, PairNote, Phase, Replication, ReplicationState, ResumePolicy,
+    AtRisk, Control, Crossed, Exchange, Failover, GroupNote, GroupState, HistoryDesign, LogFill,
+    Loss, Mode, Obstacle, Pair, PairDesign, PairError, PairGroupDesign, PairIncident, PairLink,
+    PairLinkDesign, PairLinkError, PairListener, PairMove, PairNote, Phase, Replication,
+    ReplicationState, ResumePolicy, Site,
 };
 pub use shared::SharedArray;
 pub use standing::{Standing, Standings, Unfinished};

@@ -3,6 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::clean::CleanArgs;
+use crate::commands::drill::DrillArgs;
 use crate::commands::explain::ExplainArgs;
 use crate::commands::init::InitArgs;
 use crate::commands::models::ModelsArgs;
@@ -39,6 +40,8 @@ pub enum Command {
     Run(TestArgs),
     /// Predict a test on a modelled array, in virtual time
     Simulate(SimulateArgs),
+    /// Rehearse a failover of replicated arrays: what is lost, and how long users wait
+    Drill(DrillArgs),
     /// Rebuild the report of a run, or combine the runs of several hosts
     Report(ReportArgs),
     /// Check database and log files for damage

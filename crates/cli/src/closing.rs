@@ -95,7 +95,7 @@ fn faults(result: &RunResult, output: &Output) -> String {
     format!("{word}{}", faults.join("; "))
 }
 
-fn verdict_line(result: &RunResult, output: &Output) -> String {
+pub(crate) fn verdict_line(result: &RunResult, output: &Output) -> String {
     let word = result.headline();
     let tone = match result.verdict {
         Verdict::Pass if result.qualifies => Tone::Good,
@@ -127,7 +127,7 @@ fn verdict_line(result: &RunResult, output: &Output) -> String {
     }
 }
 
-fn failure(rule: &Rule) -> String {
+pub(crate) fn failure(rule: &Rule) -> String {
     let remark = match rule.remark.as_str() {
         "" => String::new(),
         remark => format!("; {remark}"),
@@ -138,7 +138,7 @@ fn failure(rule: &Rule) -> String {
 
 /// A row for each rule, and its remark behind it; one line for a group that is folded. Where `width` is too narrow for that, the remark stands below if the rule
 /// failed or doubts something, and is left to the report otherwise.
-fn rules(rules: &[Rule], output: &Output, width: Option<usize>) -> String {
+pub(crate) fn rules(rules: &[Rule], output: &Output, width: Option<usize>) -> String {
     if rules.is_empty() {
         // Of several servers only the rules that failed are listed.
         return String::new();

@@ -30,6 +30,10 @@ pub struct Cut {
 /// Why what was found is no beginning of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Broken {
+    /// The survivor could not be opened, or served nothing.
+    Unusable(String),
+    /// Writes reached the survivor in another order than that of the hosts.
+    Order(String),
     /// A record is in a state that it never had.
     Never {
         /// The record.
@@ -56,6 +60,7 @@ impl fmt::Display for Broken {
             format!("record {number} of database {database} of log {stream}")
         };
         match self {
+            Self::Unusable(why) | Self::Order(why) => f.write_str(why),
             Self::Never { key, found: None } => {
                 write!(f, "{} is gone, and was never deleted", record(key))
             }

@@ -83,12 +83,16 @@ pub struct Evidence {
     pub survivals: Vec<Survival>,
     /// The checksum of the other side at the end; `None` when it was not read.
     pub checksum: Option<Checksum>,
+    /// Why it was not read, where there was something to read.
+    pub unreadable: Option<String>,
     /// Records of the serving side that are not as committed, after the drill; `None` when they were not compared.
     pub wrong_records: Option<u64>,
     /// Whether both sides served without an order to do so.
     pub both_served: bool,
     /// Groups that were not in step at the end.
     pub apart: Vec<String>,
+    /// What kept the two sides apart at the end: a site or a link that did not come back.
+    pub kept_apart: Option<String>,
     /// Why the timeline did not come to its end.
     pub unfinished: Option<String>,
     /// The controls.
@@ -155,7 +159,10 @@ impl Evidence {
                 ..none_of("drill-remote-checksum", "bad pages", sum.bad)
             },
             None => Rule {
-                remark: "the other side has no files to read".to_owned(),
+                remark: self
+                    .unreadable
+                    .clone()
+                    .unwrap_or_else(|| "without content there is nothing to read".to_owned()),
                 ..Rule::not_measured(named("drill-remote-checksum"))
             },
         });
@@ -164,9 +171,15 @@ impl Evidence {
             "times both",
             self.both_served.into(),
         ));
-        rules.push(Rule {
-            remark: self.apart.join(", "),
-            ..none_of("drill-in-step", "apart", self.apart.len() as u64)
+        rules.push(match &self.kept_apart {
+            Some(why) => Rule {
+                remark: why.clone(),
+                ..Rule::not_measured(named("drill-in-step"))
+            },
+            None => Rule {
+                remark: self.apart.join(", "),
+                ..none_of("drill-in-step", "apart", self.apart.len() as u64)
+            },
         });
         if !self.controls.is_empty() {
             rules.push(self.control_rule());

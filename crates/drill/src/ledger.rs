@@ -107,6 +107,12 @@ impl Ledger {
         keys
     }
 
+    /// The version that each changed record has after all commits.
+    pub fn newest(&self) -> BTreeMap<Key, Option<u32>> {
+        let commits = self.logs.values().flatten();
+        commits.map(|one| (one.key, one.after)).collect()
+    }
+
     /// Commits asked for so far, those before the base included.
     pub fn count(&self) -> u64 {
         let here: usize = self.logs.values().map(Vec::len).sum();

@@ -56,6 +56,17 @@ impl Loss {
         loss
     }
 
+    /// Adds what another server lost by the same failure.
+    pub fn add(&mut self, other: &Self) {
+        self.transactions += other.transactions;
+        self.records += other.records;
+        self.age = self.age.max(other.age);
+        self.first_at = [self.first_at, other.first_at].into_iter().flatten().min();
+        self.lazy += other.lazy;
+        self.kept += other.kept;
+        self.newest_kept_at = self.newest_kept_at.max(other.newest_kept_at);
+    }
+
     /// Whether nothing that was promised is lost.
     pub fn is_nothing(&self) -> bool {
         self.transactions == 0

@@ -15,6 +15,7 @@
 //! * `session_time`: where the time of sessions went.
 //! * [`Points`]: one scenario with many values; [`search`]: the largest number of mailboxes that passes.
 //! * [`load`]: what is said of raw load on arrays, without mail servers.
+//! * [`drill()`]: failover rehearsals on a pair of arrays.
 //! * [`Headline`]: the figures that published tests print.
 //!
 //! The lab prints nothing, writes no file and knows no terminal: the caller supplies a [`Listener`] for each server.
@@ -22,6 +23,7 @@
 //! Time begins with the year 2000 in every simulation, and nothing of this machine enters it: equal scenarios and seeds give equal
 //! results, except for the running time.
 
+mod drill;
 mod gauge;
 mod halves;
 mod headline;
@@ -50,6 +52,7 @@ use brunt_scenario::ModelledScenario;
 use brunt_units::{ByteSize, Time};
 use brunt_world_real::facts::memory_available;
 
+pub use drill::{DrillError, DrillListener, DrillOptions, drill, engine_of};
 pub use headline::{Headline, LogFigures};
 pub use model::too_late;
 pub use pages::{group_name, numbers};

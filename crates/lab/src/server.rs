@@ -204,7 +204,7 @@ impl Listener for Ears<'_> {
     }
 }
 
-fn plan_of(scenario: &ModelledScenario, number: usize, seed: u64) -> Plan {
+pub(crate) fn plan_of(scenario: &ModelledScenario, number: usize, seed: u64) -> Plan {
     let mut plan = scenario.scenario.plan();
     plan.engine.recovery_reads.get_or_insert(IN_FLIGHT_RECOVERY);
     let path = |path: &Path| scenario.path_of(number, path);

@@ -8,7 +8,7 @@ use brunt_world_virtual::{Device, Digest, VirtualOptions, VirtualVolume, Virtual
 use brunt_scenario::ModelledScenario;
 
 /// The latency of an operation on names: a lookup in the file system's memory. Assumed; names change once for each log file.
-const NAMES_LATENCY: Span = Span::micros(50);
+pub(crate) const NAMES_LATENCY: Span = Span::micros(50);
 
 /// A world, and handles to its arrays.
 pub(crate) struct Storage {

@@ -83,7 +83,11 @@ pub(super) fn read(node: Option<Node>) -> Result<Drill, Refusal> {
         section::integer(node, 0..=100)
     })?;
     let point = section.read("recovery_point", section::span)?;
-    let mut span = |key, usual| section.read_or(key, usual, section::span).map(|one| one.value);
+    let mut span = |key, usual| {
+        section
+            .read_or(key, usual, section::span)
+            .map(|one| one.value)
+    };
     Ok(Drill {
         recovery_time: span("recovery_time", usual.recovery_time)?,
         recovery_point: point.map(|point| point.value),

@@ -212,9 +212,14 @@ impl Population {
         population
     }
 
-    /// The mixer of its keys.
-    pub fn mixer(&self) -> Mixer {
-        self.mixer
+    /// The same as a kill leaves it: no operation is in progress, and records that were being inserted or deleted count as live.
+    #[must_use]
+    pub fn left(&self) -> Self {
+        Self {
+            locked: Vec::new(),
+            search: self.low,
+            ..self.clone()
+        }
     }
 
     /// The state to save. It is complete only at rest.

@@ -7,6 +7,7 @@ use super::design::{Control, ResumePolicy};
 use super::group::{Phase, Waiting};
 use super::notes::{GroupNote, PairIncident, PairNote};
 use super::observer::{Move, Observer};
+use super::roles::{Obstacle, Site};
 use super::sending::About;
 use crate::slab::Key;
 use brunt_units::ByteSize;
@@ -30,18 +31,20 @@ impl<O: Observer> Pair<O> {
                     self.begin_again(path);
                 }
             }
-            PairIncident::DestinationLost => {
-                self.state.is_destination_up = false;
-                self.state.note(PairNote::Destination(false));
-                for group in 0..self.state.groups.len() {
-                    self.stop_receiver(group);
+            PairIncident::LinkFlaps { .. } => unreachable!("it was planned as single outages"),
+            PairIncident::SourceLost => self.lose(Site::Source),
+            PairIncident::SourceReturns => self.return_to_work(Site::Source),
+            PairIncident::DestinationLost => self.lose(Site::Destination),
+            PairIncident::DestinationReturns => self.return_to_work(Site::Destination),
+            PairIncident::FailOver { group, to, how } => {
+                for group in self.these(group) {
+                    self.fail_over(group, to, how);
                 }
-                self.disconnect_all();
             }
-            PairIncident::DestinationReturns => {
-                self.state.is_destination_up = true;
-                self.state.note(PairNote::Destination(true));
-                self.connect_all();
+            PairIncident::Keep { group, site } => {
+                for group in self.these(group) {
+                    self.keep(group, site);
+                }
             }
             PairIncident::GroupSuspended(group) => {
                 self.state.groups[group].is_suspended = true;
@@ -52,10 +55,10 @@ impl<O: Observer> Pair<O> {
                 self.state.note_group(group, GroupNote::Resumed);
                 let own = &mut self.state.groups[group];
                 (own.is_suspended, own.is_broken) = (false, false);
-                if full_copy {
+                if full_copy && own.phase != Phase::Split {
                     own.demand_full_copy();
                 }
-                let is_connected = own.is_connected;
+                let is_connected = own.is_connected && own.phase == Phase::Copying;
                 self.look_at_order(group);
                 if full_copy && is_connected {
                     let (now, lane) = (self.state.now, &mut self.state.lanes[group]);
@@ -67,6 +70,11 @@ impl<O: Observer> Pair<O> {
                 self.try_connect(group);
             }
         }
+    }
+
+    /// One group, or all.
+    fn these(&self, group: Option<usize>) -> std::ops::Range<usize> {
+        group.map_or(0..self.state.groups.len(), |one| one..one + 1)
     }
 
     fn link_changed(&mut self, was_up: bool) {
@@ -112,9 +120,8 @@ impl<O: Observer> Pair<O> {
         self.disconnect(group);
     }
 
-    /// The destination is lost for the group.
-    pub(super) fn disconnect(&mut self, group: usize) {
-        let now = self.state.now;
+    /// What is on its way for the group is lost.
+    pub(super) fn sever(&mut self, group: usize) {
         let lost: Vec<Key> = self
             .messages
             .keys(|message| message.group == group)
@@ -126,15 +133,28 @@ impl<O: Observer> Pair<O> {
         let lane = &mut self.state.lanes[group];
         lane.turn += 1;
         lane.hello = None;
-        lane.apart_since.get_or_insert(now);
+        lane.apart_since.get_or_insert(self.state.now);
+    }
+
+    /// The other site is lost for the group.
+    pub(super) fn disconnect(&mut self, group: usize) {
+        self.sever(group);
+        let now = self.state.now;
+        let lane = &mut self.state.lanes[group];
         let waiting = std::mem::take(&mut lane.waiting);
+        let own = &mut self.state.groups[group];
+        let is_there = self.state.is_up[own.roles.serving.index()];
+        if std::mem::take(&mut own.roles.is_draining) {
+            self.state
+                .note_group(group, GroupNote::DrainEnds(Obstacle::Apart));
+        }
         let room = self.state.room_of(group);
         let own = &mut self.state.groups[group];
         let before = own.phase;
         let then = own.disconnect(now, room);
         let phase = own.phase;
         self.look_at_order(group);
-        if phase != before {
+        if phase != before && is_there {
             match phase {
                 Phase::Locked => self.state.note_group(group, GroupNote::Locked),
                 Phase::Logging => self.state.note_group(group, GroupNote::Logging),
@@ -168,27 +188,38 @@ impl<O: Observer> Pair<O> {
     /// Asks whether the destination is there, if the group may resume.
     pub(super) fn try_connect(&mut self, group: usize) {
         let now = self.state.now;
-        let own = &self.state.groups[group];
-        let is_stopped = own.is_suspended || own.is_broken || own.is_connected;
-        let is_there = self.state.link.is_up() && self.state.is_destination_up;
-        if is_stopped || !is_there || self.state.lanes[group].hello.is_some() {
+        if !self.state.can_talk() {
             return;
         }
-        self.state.resuming_since.get_or_insert(now);
-        let may = match self.state.policy {
+        self.see_split(group);
+        let own = &self.state.groups[group];
+        let is_busy = own.is_connected || self.state.lanes[group].hello.is_some();
+        if is_busy || own.phase == Phase::Split {
+            return;
+        }
+        let must_ask = own.roles.must_ask;
+        let is_stopped = own.is_suspended || own.is_broken;
+        if !is_stopped {
+            self.state.resuming_since.get_or_insert(now);
+        }
+        if must_ask || !is_stopped && self.may_resume() {
+            let base = self.state.groups[group].order.base();
+            let hello = self.send(group, About::Hello { base });
+            self.state.lanes[group].hello = hello;
+        }
+    }
+
+    /// Whether one more group may resume.
+    fn may_resume(&self) -> bool {
+        match self.state.policy {
             ResumePolicy::AllAtOnce => true,
-            ResumePolicy::NotBefore(at) => now >= at,
+            ResumePolicy::NotBefore(at) => self.state.now >= at,
             ResumePolicy::Staggered => {
                 let mut all = self.state.groups.iter().zip(&self.state.lanes);
                 !all.any(|(one, lane)| {
                     lane.hello.is_some() || one.is_connected && one.phase != Phase::Normal
                 })
             }
-        };
-        if may {
-            let base = self.state.groups[group].order.base();
-            let hello = self.send(group, About::Hello { base });
-            self.state.lanes[group].hello = hello;
         }
     }
 
@@ -199,7 +230,19 @@ impl<O: Observer> Pair<O> {
             // The log was given up meanwhile.
             return self.try_connect(group);
         }
-        let before = self.state.groups[group].phase;
+        if self.promote_stale(group) {
+            return;
+        }
+        let own = &mut self.state.groups[group];
+        let is_stopped = own.is_suspended || own.is_broken;
+        let before = own.phase;
+        if std::mem::take(&mut own.roles.must_ask) {
+            let site = own.roles.serving;
+            self.state.note_group(group, GroupNote::Serves(site));
+            if is_stopped || !self.may_resume() {
+                return self.connect_all();
+            }
+        }
         let hosts = self.state.groups[group].connect(done);
         self.look_at_order(group);
         debug_assert!(

@@ -8,13 +8,14 @@ use brunt_world::IoError;
 use super::notes::GroupNote;
 use super::observer::{Move, Observer};
 use super::order::Place;
-use super::{Pair, Side, Sub};
+use super::roles::Site;
+use super::{Pair, Sub};
 use crate::{HostIo, Verb};
 
 impl<O: Observer> Pair<O> {
     /// Begins to read the blocks that may be read.
     pub(super) fn read_blocks(&mut self, group: usize) {
-        let most = self.state.outstanding;
+        let (most, site) = (self.state.outstanding, self.state.serving(group));
         loop {
             let lane = &self.state.lanes[group];
             let busy = lane.reserved.len() + lane.reading.len();
@@ -27,18 +28,19 @@ impl<O: Observer> Pair<O> {
         }
         let mut at = 0;
         while let Some(block) = self.state.lanes[group].reserved.get(at).copied() {
-            if self.state.lanes[group].flights.meets(block) {
+            if self.state.lanes[group].flights[site.index()].meets(block) {
                 at += 1;
                 continue;
             }
             let lane = &mut self.state.lanes[group];
             lane.reserved.remove(at);
-            lane.flights.begin(block);
+            lane.flights[site.index()].begin(block);
             lane.reading.push(block);
-            let (lun, _) = lane.luns[usize::from(block.lun)];
             let turn = lane.turn;
+            let lun = self.state.lun_at(site, group, block.lun);
             self.observe(group, Move::CopyRead(block));
             let what = Sub::CopyRead {
+                site,
                 group,
                 turn,
                 at: block,
@@ -49,20 +51,21 @@ impl<O: Observer> Pair<O> {
                 extent: block.extent,
                 tag: 0,
             };
-            self.ask(Side::Source, what, io);
+            self.ask(site, what, io);
         }
     }
 
     /// A block has been read.
     pub(super) fn copy_read(
         &mut self,
+        site: Site,
         group: usize,
         turn: u32,
         block: Place,
         result: Result<(), IoError>,
     ) {
         let lane = &mut self.state.lanes[group];
-        lane.flights.end(block);
+        lane.flights[site.index()].end(block);
         // When the destination was lost meanwhile, the block is marked again.
         if lane.turn == turn {
             lane.reading.retain(|one| *one != block);
@@ -79,6 +82,7 @@ impl<O: Observer> Pair<O> {
         }
         self.retry_held(group);
         self.pump(group);
+        self.try_reverse(group);
     }
 
     /// Gives up reading blocks: they have to be read again.

@@ -39,6 +39,8 @@ pub struct HistoryDesign {
     pub room: ByteSize,
     /// The LUN of the source that holds the logs. Without it, logging and replaying cost no requests.
     pub lun: Option<u32>,
+    /// The same at the destination, for groups that it serves.
+    pub replica_lun: Option<u32>,
     /// Share of its limit at which a log raises its alarm, in percent.
     pub alarm: u32,
 }
@@ -51,6 +53,7 @@ impl Default for HistoryDesign {
             limit: ByteSize::bytes(2_000_000_000_000),
             room: ByteSize::bytes(0),
             lun: None,
+            replica_lun: None,
             alarm: 80,
         }
     }
@@ -77,6 +80,8 @@ pub enum Control {
     SwapTwo,
     /// The younger half of what a log holds is missing when it is replayed.
     LoseTail,
+    /// After a failover, the site that returns serves again, without what was written meanwhile.
+    PromoteStale,
 }
 
 /// Two systems, one of which replicates LUNs to the other.

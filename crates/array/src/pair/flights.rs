@@ -29,6 +29,10 @@ impl Flights {
         self.0.remove(&(place.lun, place.extent.start));
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     pub(super) fn clear(&mut self) {
         self.0.clear();
     }

@@ -1,4 +1,4 @@
-//! A listener of tests that keeps the content of the other side from nothing but what it hears, as a world with bytes does.
+//! A listener of tests that keeps the content of both sites from nothing but what it hears, as a world with bytes does.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -8,9 +8,10 @@ use brunt_units::Time;
 
 use super::ledger::UNIT;
 use super::listener::{PairListener, PairMove};
+use super::roles::Site;
 use crate::Extent;
 
-/// The request that each unit of a LUN is from.
+/// The request that each unit is from, by the LUN of the source.
 pub(super) type Content = BTreeMap<(u32, u64), u64>;
 
 #[derive(Clone, Copy)]
@@ -30,49 +31,81 @@ impl Write {
 
 #[derive(Default)]
 struct Group {
-    /// The other side when both were last in step, and all writes accepted since that it may not have had then.
+    serving: Site,
+    sites: [Content; 2],
+    /// The order up to some write, and all writes after.
     base: Content,
     since: Vec<Write>,
-    other: Content,
     last_done: Option<u64>,
     is_copying: bool,
 }
 
 /// The contents of all groups; clones are the same.
-#[derive(Clone, Default)]
-pub(super) struct Follower(Rc<RefCell<BTreeMap<usize, Group>>>);
+#[derive(Clone)]
+pub(super) struct Follower {
+    groups: Rc<RefCell<BTreeMap<usize, Group>>>,
+    luns: u32,
+}
 
 impl Follower {
-    /// What the other side has; `None` while it is inconsistent.
-    pub(super) fn other(&self, group: usize) -> Option<Content> {
-        let mut groups = self.0.borrow_mut();
+    /// Of a source with this number of LUNs, each replicated to that of the same number.
+    pub(super) fn new(luns: u32) -> Self {
+        Self {
+            groups: Rc::default(),
+            luns,
+        }
+    }
+
+    /// What a site has; `None` while it is inconsistent.
+    pub(super) fn content(&self, group: usize, site: Site) -> Option<Content> {
+        let mut groups = self.groups.borrow_mut();
         let own = groups.entry(group).or_default();
-        (!own.is_copying).then(|| own.other.clone())
+        let is_consistent = site == own.serving || !own.is_copying;
+        is_consistent.then(|| own.sites[site.index()].clone())
+    }
+}
+
+impl Group {
+    /// The order is that of `site` from now on.
+    fn begin(&mut self, site: Site) {
+        self.serving = site;
+        self.base = self.sites[site.index()].clone();
+        self.since.clear();
+        self.is_copying = false;
     }
 }
 
 impl PairListener for Follower {
     fn hear(&mut self, _: Time, group: usize, moved: PairMove) {
-        let mut groups = self.0.borrow_mut();
+        let mut groups = self.groups.borrow_mut();
         let own = groups.entry(group).or_default();
+        let other = own.serving.other().index();
         match moved {
             PairMove::Accepted {
                 tag,
                 lun,
                 extent,
                 number,
-            } => own.since.push(Write {
-                tag,
-                lun,
-                extent,
-                number,
-            }),
+            } => {
+                let (site, lun) = match lun.checked_sub(self.luns) {
+                    None => (Site::Source, lun),
+                    Some(lun) => (Site::Destination, lun),
+                };
+                let write = Write {
+                    tag,
+                    lun,
+                    extent,
+                    number,
+                };
+                write.put(&mut own.sites[site.index()]);
+                own.since.push(write);
+            }
             PairMove::Done { number } => {
                 assert!(own.last_done < Some(number), "done in order, and once");
                 own.last_done = Some(number);
                 let write = own.since.iter().find(|one| one.number == Some(number));
-                if let Some(write) = write.copied() {
-                    write.put(&mut own.other);
+                if let Some(write) = write {
+                    write.put(&mut own.sites[other]);
                 }
             }
             PairMove::Stopped | PairMove::GivenUp => {}
@@ -86,8 +119,10 @@ impl PairListener for Follower {
                         write.put(&mut own.base);
                     }
                 }
-                own.other = own.base.clone();
+                own.sites[other] = own.base.clone();
             }
+            PairMove::FailedOver { to, .. } | PairMove::Parted { to } => own.begin(to),
+            PairMove::Kept { site } => own.begin(site),
         }
     }
 }

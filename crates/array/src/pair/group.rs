@@ -19,6 +19,7 @@ use brunt_units::{ByteSize, Span, Time};
 use super::blocks::{BLOCK_SECTORS, Blocks};
 use super::design::{HistoryDesign, Mode, PairGroupDesign};
 use super::order::{Entry, Kind, Order, Place};
+use super::roles::{Roles, Site};
 
 /// The state of a group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,6 +37,8 @@ pub enum Phase {
     Merging,
     /// A full copy runs.
     Copying,
+    /// Both sites serve, each with what it has; nothing is replicated.
+    Split,
 }
 
 impl Phase {
@@ -48,6 +51,7 @@ impl Phase {
             Self::Overflowed => "log overflowed",
             Self::Merging => "merging",
             Self::Copying => "full copy",
+            Self::Split => "split",
         }
     }
 }
@@ -58,10 +62,10 @@ impl fmt::Display for Phase {
     }
 }
 
-/// What would be lost if the source were lost now.
+/// What would be lost if the serving site were lost now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AtRisk {
-    /// Acknowledged writes that the destination does not have.
+    /// Acknowledged writes that the other site does not have.
     pub writes: u64,
     /// Their bytes.
     pub bytes: u64,
@@ -155,7 +159,7 @@ pub(super) struct Group {
     logged: u64,
     copies: u64,
     history: History,
-    dropped: AtRisk,
+    pub(super) dropped: AtRisk,
     /// Writes of an order that was given up which the destination may have, or which are not acknowledged yet.
     maybe: Vec<(u64, Entry)>,
     /// The numbers of the order that was given up.
@@ -163,6 +167,7 @@ pub(super) struct Group {
     pub(super) copied_bytes: u64,
     /// Whether the order was given up, until somebody looks.
     pub(super) has_given_up: bool,
+    pub(super) roles: Roles,
 }
 
 impl Group {
@@ -193,6 +198,7 @@ impl Group {
             gone: 0..0,
             copied_bytes: 0,
             has_given_up: false,
+            roles: Roles::new(),
         }
     }
 
@@ -200,7 +206,7 @@ impl Group {
     pub(super) fn accept(&mut self, now: Time, place: Place, room: u64) -> Accepted {
         let kind = match (self.phase, self.mode) {
             (Phase::Locked, _) => return Accepted::Refused,
-            (Phase::Overflowed, _) => {
+            (Phase::Overflowed | Phase::Split, _) => {
                 self.blocks.mark(place);
                 return Accepted::Marked;
             }
@@ -245,7 +251,7 @@ impl Group {
         self.phase = Phase::Overflowed;
     }
 
-    fn give_up_order(&mut self) {
+    pub(super) fn give_up_order(&mut self) {
         self.has_given_up = true;
         let first = if self.gone.is_empty() {
             self.order.base()
@@ -269,7 +275,18 @@ impl Group {
         self.empty_log();
     }
 
-    fn empty_log(&mut self) {
+    /// Forgets what was lost of an order that was given up.
+    pub(super) fn forget_lost(&mut self) {
+        self.dropped = AtRisk::default();
+        self.maybe.clear();
+        self.gone = 0..0;
+    }
+
+    pub(super) fn is_failsafe(&self) -> bool {
+        self.failsafe && !self.roles.is_waived
+    }
+
+    pub(super) fn empty_log(&mut self) {
         let log = &mut self.history;
         log.used = 0;
         log.allocated = self.initial;
@@ -283,20 +300,21 @@ impl Group {
         self.order.rewind();
         self.history.read = self.history.confirmed;
         match self.phase {
+            Phase::Split => Waiting::Release,
             Phase::Copying => {
                 self.give_up_order();
-                self.phase = if self.failsafe {
+                self.phase = if self.is_failsafe() {
                     Phase::Locked
                 } else {
                     Phase::Overflowed
                 };
-                if self.failsafe {
+                if self.is_failsafe() {
                     Waiting::Fail
                 } else {
                     Waiting::Release
                 }
             }
-            _ if self.failsafe && self.phase != Phase::Overflowed => {
+            _ if self.is_failsafe() && self.phase != Phase::Overflowed => {
                 self.phase = Phase::Locked;
                 Waiting::Fail
             }
@@ -338,7 +356,7 @@ impl Group {
         let is_copy = match self.phase {
             Phase::Overflowed => true,
             Phase::Locked => self.blocks.count() > 0,
-            _ => false,
+            _ => self.roles.is_divergent,
         };
         if is_copy {
             self.give_up_order();
@@ -350,6 +368,7 @@ impl Group {
             self.phase = Phase::Normal;
             self.blocks.clear();
             self.empty_log();
+            self.in_step();
         }
         done
     }
@@ -396,11 +415,10 @@ impl Group {
         if self.phase == Phase::Copying {
             self.is_consistent = true;
             self.generation += 1;
-            self.dropped = AtRisk::default();
-            self.maybe.clear();
-            self.gone = 0..0;
+            self.forget_lost();
         }
         self.phase = Phase::Normal;
+        self.in_step();
         if self.logged == 0 {
             self.blocks.clear();
             self.empty_log();
@@ -451,21 +469,25 @@ impl Group {
             self.phase = Phase::Copying;
         } else {
             self.give_up_order();
-            if self.phase != Phase::Locked {
+            if !matches!(self.phase, Phase::Locked | Phase::Split) {
                 self.phase = Phase::Overflowed;
             }
         }
         self.blocks.mark_all();
     }
 
-    /// The host of a write has its acknowledgement; `number` if it was in the order, and `generation` when it was accepted.
+    /// The host of a write at `site` has its acknowledgement; `number` if it was in the order, and `generation` when it was accepted.
     pub(super) fn acknowledged(
         &mut self,
+        site: Site,
         number: Option<u64>,
         bytes: u64,
         generation: u32,
         now: Time,
     ) {
+        if self.acknowledged_apart(site, number, bytes, generation, now) {
+            return;
+        }
         let Some(number) = number else {
             // A full copy since then has brought it.
             if generation == self.generation {
@@ -493,7 +515,8 @@ impl Group {
                 lost.add(entry.bytes(), entry.acknowledged_at);
             }
         }
-        self.is_consistent.then_some(lost)
+        let is_known = self.is_consistent && !self.roles.is_unknown && self.phase != Phase::Split;
+        is_known.then_some(lost)
     }
 
     /// What the log has taken of the room of all logs.

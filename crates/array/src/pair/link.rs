@@ -16,6 +16,8 @@ use brunt_units::{Span, Time};
 use brunt_world::random::Streams;
 use brunt_world_virtual::{Link, LinkOptions};
 
+use super::roles::Site;
+
 /// Light in fibre, per kilometre and direction.
 const PER_KILOMETRE: Span = Span::micros(5);
 
@@ -139,6 +141,8 @@ pub struct Exchange {
     crossing: u32,
     /// The crossing of the data.
     data: u32,
+    /// Whether it is the destination that sends.
+    is_reversed: bool,
 }
 
 impl Exchange {
@@ -227,23 +231,29 @@ impl PairLink {
         self.paths[path].is_up = is_up;
     }
 
-    /// Bytes of data sent to the destination, also in vain.
+    /// Bytes of data sent to the other site, also in vain.
     pub fn bytes_sent(&self) -> u64 {
         self.sent
     }
 
     /// Sends the first crossing of a write at `now` on the next path that is up; `None` when there is none. Returns when it arrives.
-    pub fn begin(&mut self, now: Time, bytes: u64) -> Option<(Exchange, Time)> {
+    pub fn begin(&mut self, now: Time, from: Site, bytes: u64) -> Option<(Exchange, Time)> {
         let round_trips = self.design.round_trips_per_write;
-        self.begin_with(now, bytes, round_trips)
+        self.begin_with(now, from, bytes, round_trips)
     }
 
     /// The same for a question and its answer, one round trip without data.
-    pub fn ask(&mut self, now: Time) -> Option<(Exchange, Time)> {
-        self.begin_with(now, 0, 1)
+    pub fn ask(&mut self, now: Time, from: Site) -> Option<(Exchange, Time)> {
+        self.begin_with(now, from, 0, 1)
     }
 
-    fn begin_with(&mut self, now: Time, bytes: u64, round_trips: u32) -> Option<(Exchange, Time)> {
+    fn begin_with(
+        &mut self,
+        now: Time,
+        from: Site,
+        bytes: u64,
+        round_trips: u32,
+    ) -> Option<(Exchange, Time)> {
         if self.is_cut {
             return None;
         }
@@ -257,6 +267,7 @@ impl PairLink {
             bytes,
             crossing: 0,
             data: 2 * (round_trips - 1),
+            is_reversed: from == Site::Destination,
         };
         let at = self.cross(now, &exchange);
         Some((exchange, at))
@@ -270,14 +281,18 @@ impl PairLink {
 
     fn cross(&mut self, now: Time, exchange: &Exchange) -> Time {
         let path = &mut self.paths[exchange.path];
+        let (forth, back) = match exchange.is_reversed {
+            false => (&mut path.forth, &mut path.back),
+            true => (&mut path.back, &mut path.forth),
+        };
         if exchange.crossing % 2 == 1 {
-            return path.back.send(now, 0).arrives;
+            return back.send(now, 0).arrives;
         }
         if exchange.crossing < exchange.data || exchange.bytes == 0 {
-            return path.forth.send(now, 0).arrives;
+            return forth.send(now, 0).arrives;
         }
         self.sent += exchange.bytes;
-        path.forth.send(now, exchange.bytes).arrives + self.design.gateway
+        forth.send(now, exchange.bytes).arrives + self.design.gateway
     }
 }
 
@@ -295,7 +310,7 @@ mod tests {
     fn statuses(link: &mut PairLink, count: usize, bytes: u64) -> Vec<Span> {
         let mut schedule = Schedule::default();
         for _ in 0..count {
-            let (exchange, at) = link.begin(Time::ZERO, bytes).unwrap();
+            let (exchange, at) = link.begin(Time::ZERO, Site::Source, bytes).unwrap();
             schedule.set(at, exchange);
         }
         let mut statuses = Vec::new();
@@ -356,12 +371,12 @@ mod tests {
             round_trips_per_write: 1,
             ..PairLinkDesign::default()
         });
-        let (mut first, arrives) = link.begin(Time::ZERO, 1_000).unwrap();
+        let (mut first, arrives) = link.begin(Time::ZERO, Site::Source, 1_000).unwrap();
         assert_eq!(
             (first.crossed(), arrives),
             (Crossed::Data, Time(1_000_000_000))
         );
-        let (_, next) = link.begin(Time::ZERO, 1_000).unwrap();
+        let (_, next) = link.begin(Time::ZERO, Site::Source, 1_000).unwrap();
         assert_eq!(next, Time(2_000_000_000));
         assert_eq!(link.go_on(arrives, &mut first), arrives);
         assert_eq!(first.crossed(), Crossed::Status);
@@ -376,7 +391,7 @@ mod tests {
         });
         let used = |link: &mut PairLink| {
             let next = |_| {
-                link.begin(Time::ZERO, 1)
+                link.begin(Time::ZERO, Site::Source, 1)
                     .map(|(exchange, _)| exchange.path())
             };
             (0..4).map(next).collect::<Vec<_>>()

@@ -22,6 +22,7 @@
 use brunt_units::Time;
 
 use super::observer::Move;
+use super::roles::{Failover, Site};
 use crate::Extent;
 
 /// Hears what a pair does with writes. It only hears: it cannot change anything.
@@ -59,6 +60,25 @@ pub enum PairMove {
     CopyBegins,
     /// Both sides are in step, but for what is under way.
     InStep,
+    /// This site serves from now on, and the former other side is this one. A new order begins; what it had not done of the old one is lost
+    /// unless the failover was planned. The site that served keeps everything that it accepted, until a full copy.
+    FailedOver {
+        /// The site.
+        to: Site,
+        /// How.
+        how: Failover,
+    },
+    /// This site serves as well, and what it had not done yet stays at the other one alone. Writes are accepted at both (the LUN says
+    /// where) and have no numbers.
+    Parted {
+        /// The site that was forced.
+        to: Site,
+    },
+    /// The split ends: this site serves alone, and a full copy brings what it has to the other one.
+    Kept {
+        /// The site.
+        site: Site,
+    },
 }
 
 impl PairMove {
@@ -82,6 +102,9 @@ impl PairMove {
             Move::GivenUp => Self::GivenUp,
             Move::CopyBegins => Self::CopyBegins,
             Move::InStep => Self::InStep,
+            Move::FailedOver { to, how, .. } => Self::FailedOver { to, how },
+            Move::Parted { to } => Self::Parted { to },
+            Move::Kept { site, .. } => Self::Kept { site },
             Move::AtSource { .. }
             | Move::Acknowledged { .. }
             | Move::CopyRead(_)

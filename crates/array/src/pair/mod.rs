@@ -8,7 +8,9 @@
 //! ```
 //!
 //! A group keeps one write order. Its states are in [`group`], which decides and asks for nothing; what is here carries that out.
-//! Hosts see the LUNs of the source. The destination does the writes of a group in their order ([`receiver`]).
+//! Hosts see the LUNs of both sites, those of the destination after those of the source, and use those of a group at the site that serves
+//! it ([`roles`]): the source at first. The other one does the writes of the group in their order ([`receiver`]). *Source* and
+//! *destination* are names of sites; comments that are older than failover say *source* for the site that serves.
 //!
 //! Invariant: the destination is a prefix of its group's order, and where a host was told that both systems have its write, they
 //! have; a full copy alone is exempt, and marked. The [`observer`] sees every write, and the ledger of tests checks this at each.
@@ -19,6 +21,7 @@ mod blocks;
 mod connection;
 mod copying;
 mod design;
+mod failover;
 mod flights;
 #[cfg(test)]
 mod follower;
@@ -32,6 +35,7 @@ mod observer;
 mod order;
 mod receiver;
 mod requests;
+mod roles;
 mod sending;
 mod state;
 #[cfg(test)]
@@ -59,6 +63,7 @@ pub use listener::{PairListener, PairMove};
 pub use notes::{GroupNote, PairIncident, PairNote};
 use observer::{Move, Observer};
 use requests::Request;
+pub use roles::{Failover, Loss, Obstacle, Site};
 use sending::Message;
 pub use state::{GroupState, Replication, ReplicationState};
 
@@ -89,6 +94,7 @@ enum Sub {
     },
     /// A block is read, to be copied.
     CopyRead {
+        site: Site,
         group: usize,
         turn: u32,
         at: order::Place,
@@ -99,12 +105,6 @@ enum Sub {
         number: u64,
         turn: u32,
     },
-}
-
-#[derive(Clone, Copy)]
-enum Side {
-    Source,
-    Destination,
 }
 
 /// Two systems, one of which replicates to the other.
@@ -180,6 +180,15 @@ impl<O: Observer> Pair<O> {
     }
 
     fn plan(&mut self, at: Time, incident: PairIncident) {
+        if let PairIncident::LinkFlaps { times, down, up } = incident {
+            let period = down + up;
+            for number in 0..u64::from(times) {
+                let lost = at + period * number;
+                self.plan(lost, PairIncident::LinkLost);
+                self.plan(lost + down, PairIncident::LinkReturns);
+            }
+            return;
+        }
         assert!(at >= self.state.now, "an incident before now");
         let number = u32::try_from(self.incidents.len()).expect("few incidents");
         self.incidents.push(incident);
@@ -202,11 +211,11 @@ impl<O: Observer> Pair<O> {
     }
 
     /// Asks one of the systems.
-    fn ask(&mut self, side: Side, what: Sub, mut io: HostIo) {
+    fn ask(&mut self, site: Site, what: Sub, mut io: HostIo) {
         io.tag = self.subs.insert(what).bits();
-        match side {
-            Side::Source => self.source.submit(self.state.now, io),
-            Side::Destination => self.destination.submit(self.state.now, io),
+        match site {
+            Site::Source => self.source.submit(self.state.now, io),
+            Site::Destination => self.destination.submit(self.state.now, io),
         }
     }
 
@@ -232,8 +241,13 @@ impl<O: Observer> Pair<O> {
                         number,
                         turn,
                     } => self.log_read(group, number, turn),
-                    Sub::CopyRead { group, turn, at } => {
-                        self.copy_read(group, turn, at, one.result);
+                    Sub::CopyRead {
+                        site,
+                        group,
+                        turn,
+                        at,
+                    } => {
+                        self.copy_read(site, group, turn, at, one.result);
                     }
                     Sub::Apply {
                         group,
@@ -296,7 +310,15 @@ impl<O: Observer> Pair<O> {
                 Err(Misplaced::Failsafe)
             }
             PairIncident::GroupSuspended(number)
-            | PairIncident::GroupResumed { group: number, .. } => group(number),
+            | PairIncident::GroupResumed { group: number, .. }
+            | PairIncident::FailOver {
+                group: Some(number),
+                ..
+            }
+            | PairIncident::Keep {
+                group: Some(number),
+                ..
+            } => group(number),
             _ => Ok(()),
         }
     }
@@ -330,7 +352,16 @@ impl<O: Observer> System for Pair<O> {
     }
 
     fn lun_size(&self, lun: u32) -> ByteSize {
-        self.source.lun_size(lun)
+        let (site, own) = self.state.site_of(lun);
+        match (site, self.state.of_lun[1].get(&own)) {
+            (Site::Source, _) => self.source.lun_size(own),
+            (Site::Destination, None) => self.destination.lun_size(own),
+            // A replica is as large as what it replicates.
+            (Site::Destination, Some((group, lun))) => {
+                self.source
+                    .lun_size(self.state.lun_at(Site::Source, *group, *lun))
+            }
+        }
     }
 
     fn schedule(&mut self, one: &Scheduled) -> Result<(), Misplaced> {
@@ -341,9 +372,14 @@ impl<O: Observer> System for Pair<O> {
         }
         let at_source = self.source.arrays().count();
         let is_at_source = one.array < at_source;
-        if let Incident::LunGrows(lun, _) | Incident::LunRemoved(lun) = one.incident
-            && self.state.is_replicated(lun, is_at_source)
-        {
+        let of_lun = &self.state.of_lun[usize::from(!is_at_source)];
+        let is_refused = match &one.incident {
+            Incident::LunGrows(lun, _) | Incident::LunRemoved(lun) => of_lun.contains_key(lun),
+            // It would need a number among those of the destination.
+            Incident::Snapshot(..) => true,
+            _ => false,
+        };
+        if is_refused {
             return Err(Misplaced::Replicated);
         }
         if is_at_source {
@@ -361,8 +397,13 @@ impl<O: Observer> System for Pair<O> {
     }
 
     fn assume_written(&mut self, lun: u32, extents: &[Extent]) {
-        self.source.assume_written(lun, extents);
+        let (site, own) = self.state.site_of(lun);
+        if site == Site::Destination {
+            return self.destination.assume_written(own, extents);
+        }
+        self.source.assume_written(own, extents);
         if let Some(replica) = self.state.replica_of(lun) {
+            let (_, replica) = self.state.site_of(replica);
             self.destination.assume_written(replica, extents);
         }
     }

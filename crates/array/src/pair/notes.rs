@@ -2,7 +2,10 @@
 
 use std::fmt;
 
-use brunt_units::{ByteSize, Span};
+use brunt_units::{ByteSize, Span, Time, grouped};
+
+use super::group::AtRisk;
+use super::roles::{Failover, Loss, Obstacle, Site};
 
 /// An event of a pair that the scenario schedules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,10 +18,39 @@ pub enum PairIncident {
     LinkPathLost(usize),
     /// It works again.
     LinkPathReturns(usize),
-    /// The system at the other site stops; it keeps what it has done.
+    /// The link is lost and returns, again and again.
+    LinkFlaps {
+        /// How often it is lost.
+        times: u32,
+        /// How long each time.
+        down: Span,
+        /// How long it works in between.
+        up: Span,
+    },
+    /// The storage of the source stops; it keeps what it has accepted. Together with [`PairIncident::LinkLost`], the site is lost.
+    SourceLost,
+    /// It works again. A site that served has to ask the other one before it serves again.
+    SourceReturns,
+    /// The storage of the destination stops; it keeps what it has done, and what it has accepted if it serves.
     DestinationLost,
-    /// It works again.
+    /// It works again, like the source.
     DestinationReturns,
+    /// A group, or all of them, are to be served by this site. What is in the way is noted, and nothing changes then.
+    FailOver {
+        /// The group; all by default.
+        group: Option<usize>,
+        /// The site.
+        to: Site,
+        /// With or without the site that serves now.
+        how: Failover,
+    },
+    /// After a split, what this site has is kept; the other one is overwritten.
+    Keep {
+        /// The group; all by default.
+        group: Option<usize>,
+        /// The site.
+        site: Site,
+    },
     /// A group stops replicating; its writes go into its log.
     GroupSuspended(usize),
     /// A group replicates again: its log is replayed, or everything is copied.
@@ -37,8 +69,8 @@ pub enum PairNote {
     Link(bool),
     /// A path of the link is lost (false) or works again.
     LinkPath(usize, bool),
-    /// The destination is lost (false) or works again.
-    Destination(bool),
+    /// The storage of a site is lost (false) or works again.
+    Storage(Site, bool),
     /// Something about a group, named as in the design.
     Group(String, GroupNote),
 }
@@ -77,6 +109,30 @@ pub enum GroupNote {
     Unreadable,
     /// Both sides are in step again, after so long without.
     Normal(Span),
+    /// A planned failover begins: hosts of this site lose its LUNs.
+    Draining(Site),
+    /// A planned failover is given up: hosts have the LUNs where they had them.
+    DrainEnds(Obstacle),
+    /// A planned failover has ended: this site serves.
+    Reversed(Site),
+    /// An unplanned failover.
+    TookOver(Loss),
+    /// Both sites serve: this one was forced to.
+    Parted(Site),
+    /// Both sites serve, and have found out; what source and destination have acknowledged since.
+    SplitSeen([Option<AtRisk>; 2]),
+    /// An operator has chosen a site after a split.
+    Kept(Loss),
+    /// This site serves again.
+    Serves(Site),
+    /// This site has returned and serves no hosts before it has asked the other one.
+    Unsure(Site),
+    /// This site has returned, while the other one serves.
+    Standby(Site),
+    /// The first request of a host at this site, which does not serve.
+    HostsRefused(Site),
+    /// An operator's order that cannot be carried out.
+    Stays(Obstacle),
 }
 
 impl fmt::Display for PairNote {
@@ -85,7 +141,7 @@ impl fmt::Display for PairNote {
         match self {
             Self::Link(is_up) => write!(f, "link {}", is(is_up)),
             Self::LinkPath(path, is_up) => write!(f, "path {path} of the link {}", is(is_up)),
-            Self::Destination(is_up) => write!(f, "destination {}", is(is_up)),
+            Self::Storage(site, is_up) => write!(f, "{site} {}", is(is_up)),
             Self::Group(name, what) => write!(f, "{name}: {what}"),
         }
     }
@@ -123,6 +179,65 @@ impl fmt::Display for GroupNote {
             Self::Refused => write!(f, "suspended: the destination refuses its writes"),
             Self::Unreadable => write!(f, "suspended: the source cannot read a block"),
             Self::Normal(after) => write!(f, "both sides are in step, after {after}"),
+            Self::Draining(site) => {
+                write!(f, "planned failover: hosts of the {site} lose its LUNs")
+            }
+            Self::DrainEnds(why) => write!(f, "planned failover given up: {why}"),
+            Self::Reversed(site) => write!(f, "the {site} serves, both sides are in step"),
+            Self::TookOver(loss) => {
+                write!(f, "the {} serves; {}", loss.to, lost(loss.lost, loss.at))
+            }
+            Self::Parted(site) => {
+                write!(f, "forced: the {site} serves, too; both sites change now")
+            }
+            Self::SplitSeen(beyond) => {
+                let [source, destination] = beyond.map(writes);
+                write!(
+                    f,
+                    "split: the source has {source} of its own, the destination {destination}; nothing is overwritten until one is chosen"
+                )
+            }
+            Self::Kept(loss) => {
+                let lost = lost(loss.lost, loss.at);
+                write!(f, "split ends, the {} is kept; {lost}", loss.to)
+            }
+            Self::Serves(site) => write!(f, "the {site} serves again"),
+            Self::Unsure(site) => write!(
+                f,
+                "the {site} serves no hosts: it has to ask the {} first",
+                site.other()
+            ),
+            Self::Standby(site) => write!(f, "the {site} stands by, the {} serves", site.other()),
+            Self::HostsRefused(site) => {
+                write!(f, "hosts of the {site} are refused: it does not serve")
+            }
+            Self::Stays(why) => write!(f, "no change: {why}"),
+        }
+    }
+}
+
+/// "3 writes".
+fn writes(risk: Option<AtRisk>) -> String {
+    match risk {
+        None => "an unknown number of writes".to_owned(),
+        Some(AtRisk { writes: 1, .. }) => "1 write".to_owned(),
+        Some(risk) => format!("{} writes", grouped(risk.writes)),
+    }
+}
+
+/// What was lost at `at`, in words.
+fn lost(risk: Option<AtRisk>, at: Time) -> String {
+    match risk {
+        None => "it is no state of the group".to_owned(),
+        Some(AtRisk { since: None, .. }) => "nothing acknowledged is lost".to_owned(),
+        Some(AtRisk {
+            bytes,
+            since: Some(since),
+            ..
+        }) => {
+            let age = at.since(since);
+            let bytes = ByteSize::bytes(bytes);
+            format!("{} lost, {bytes}, up to {age} old", writes(risk))
         }
     }
 }

@@ -4,7 +4,9 @@
 
 use brunt_units::Time;
 
+use super::group::AtRisk;
 use super::order::Place;
+use super::roles::{Failover, Site};
 
 /// Observes what a pair does with writes.
 pub(crate) trait Observer: Default {
@@ -30,11 +32,12 @@ pub(crate) enum Move {
         /// The host's request.
         tag: u64,
         lun: u32,
+        site: Site,
         number: Option<u64>,
         place: Place,
     },
-    /// The source has done a host's write, or has failed to.
-    AtSource { write: u64, is_ok: bool },
+    /// The serving site has done a host's write. One that fails there may be there or not; it goes to the other site all the same.
+    AtSource { write: u64 },
     /// A host has the acknowledgement; `both` when both systems are said to have the write.
     Acknowledged { write: u64, both: bool },
     /// A read of a block for a full copy begins.
@@ -53,4 +56,14 @@ pub(crate) enum Move {
     CopyBegins,
     /// Both sides are in step, but for what is under way.
     InStep,
+    /// The other site serves from now on, and is said to lack these acknowledged writes; `None` when it is no state of the group.
+    FailedOver {
+        to: Site,
+        how: Failover,
+        lost: Option<AtRisk>,
+    },
+    /// This site serves as well from now on.
+    Parted { to: Site },
+    /// After that, this site alone serves, and the other one is said to lose these.
+    Kept { site: Site, lost: Option<AtRisk> },
 }

@@ -52,6 +52,12 @@ impl Receiver {
         self.turn
     }
 
+    /// An order begins at `base`, of another source.
+    pub(super) fn restart(&mut self, base: u64) {
+        self.stop();
+        (self.next, self.has) = (base, base);
+    }
+
     /// The source goes on from `base`; what it gave up before never comes.
     pub(super) fn go_on_from(&mut self, base: u64) {
         self.received.clear();

@@ -8,38 +8,64 @@ use super::group::{Accepted, Phase};
 use super::notes::GroupNote;
 use super::observer::{Move, Observer};
 use super::order::Place;
-use super::{Pair, Side, Sub};
+use super::roles::Site;
+use super::{Pair, Sub};
 use crate::breakdown::Breakdown;
 use crate::slab::Key;
+use crate::system::System;
 use crate::{Extent, Finished, HostIo, Verb};
 
 /// A host's request in flight.
 pub(super) struct Request {
     io: HostIo,
+    site: Site,
     submitted_at: Time,
     /// When a write got its place in the order.
     accepted_at: Time,
     /// The group of a replicated write.
-    group: Option<usize>,
+    pub(super) group: Option<usize>,
     place: Place,
     /// Its number in the order.
     number: Option<u64>,
     generation: u32,
     parts: u32,
+    /// Whether the site has done it.
+    is_done_here: bool,
+    /// Whether its host has an answer already.
+    is_orphan: bool,
     /// Whether the acknowledgement says that both systems have it.
     both: bool,
     result: Result<(), IoError>,
     inside: Breakdown,
 }
 
+impl Request {
+    /// Whether a host waits for it at `site`.
+    pub(super) fn is_at(&self, site: Site) -> bool {
+        self.site == site && !self.is_orphan
+    }
+
+    /// The group of a replicated write, and its number in the order.
+    pub(super) fn place_in_order(&self) -> Option<(usize, Option<u64>)> {
+        self.group.map(|group| (group, self.number))
+    }
+
+    /// Whether the serving site has done it.
+    pub(super) fn is_at_source(&self) -> bool {
+        self.is_done_here
+    }
+}
+
 impl<O: Observer> Pair<O> {
     /// Begins a host's request.
     pub(super) fn begin(&mut self, io: HostIo) {
         let now = self.state.now;
-        let found = self.state.of_lun.get(&io.lun).copied();
+        let (site, own_lun) = self.state.site_of(io.lun);
+        let found = self.state.of_lun[site.index()].get(&own_lun).copied();
         let lun = found.map_or(0, |(_, lun)| lun);
         let key = self.requests.insert(Request {
             io,
+            site,
             submitted_at: now,
             accepted_at: now,
             group: None,
@@ -50,33 +76,40 @@ impl<O: Observer> Pair<O> {
             number: None,
             generation: 0,
             parts: 1,
+            is_done_here: false,
+            is_orphan: false,
             both: false,
             result: Ok(()),
             inside: Breakdown::default(),
         });
+        let here = HostIo { lun: own_lun, ..io };
         let Some((group, _)) = found else {
-            return self.ask(Side::Source, Sub::Plain(key), io);
+            return match self.state.is_up[site.index()] {
+                true => self.ask(site, Sub::Plain(key), here),
+                false => self.part_ended(key, Err(IoError::Device)),
+            };
         };
-        let size = self.source.lun_size(io.lun).get().div_euclid(512);
-        let is_write = io.verb == Verb::Write && io.extent.end() <= size && io.extent.length > 0;
-        if self.state.groups[group].phase == Phase::Locked {
-            self.part_ended(key, Err(IoError::Device));
-        } else if is_write {
+        let is_there = io.extent.end() <= self.lun_size(io.lun).get().div_euclid(512);
+        if !self.state.is_up[site.index()] || !self.state.groups[group].serves(site) {
+            self.refuse(group, key, site);
+        } else if !is_there {
+            self.part_ended(key, Err(IoError::PastEnd));
+        } else if io.verb == Verb::Write && io.extent.length > 0 {
             self.requests[key].group = Some(group);
             self.begin_write(group, key);
         } else {
-            self.ask(Side::Source, Sub::Plain(key), io);
+            self.ask(site, Sub::Plain(key), here);
         }
     }
 
     /// Begins a replicated write, or holds it until nothing that overlaps it is under way.
     fn begin_write(&mut self, group: usize, key: Key) {
         let now = self.state.now;
-        let place = self.requests[key].place;
+        let (place, site) = (self.requests[key].place, self.requests[key].site);
         let lane = &mut self.state.lanes[group];
         let is_reserved =
             |block: &Place| block.lun == place.lun && block.extent.overlap(place.extent).is_some();
-        if lane.flights.meets(place) || lane.reserved.iter().any(is_reserved) {
+        if lane.flights[site.index()].meets(place) || lane.reserved.iter().any(is_reserved) {
             return lane.held.push(key);
         }
         let room = self.state.room_of(group);
@@ -94,7 +127,7 @@ impl<O: Observer> Pair<O> {
         (request.number, request.generation) = (number, generation);
         request.accepted_at = now;
         let io = request.io;
-        self.state.lanes[group].flights.begin(place);
+        self.state.lanes[group].flights[site.index()].begin(place);
         let write = key.bits();
         self.look_at_order(group);
         self.observe(
@@ -103,6 +136,7 @@ impl<O: Observer> Pair<O> {
                 write,
                 tag: io.tag,
                 lun: io.lun,
+                site,
                 number,
                 place,
             },
@@ -119,7 +153,8 @@ impl<O: Observer> Pair<O> {
             }
             Accepted::Refused | Accepted::Marked => {}
         }
-        self.ask(Side::Source, Sub::Local(key), io);
+        let lun = self.state.lun_at(site, group, place.lun);
+        self.ask(site, Sub::Local(key), HostIo { lun, ..io });
         if is_overflow {
             self.state.note_group(group, GroupNote::LogOverflowed);
             if self.state.groups[group].is_connected {
@@ -136,14 +171,20 @@ impl<O: Observer> Pair<O> {
         let at = self.state.groups[group].logged_at(extent.bytes());
         if let Some(io) = self.log_io(group, Verb::Write, at, extent.length) {
             self.requests[key].parts += 1;
-            self.ask(Side::Source, Sub::Log(key), io);
+            let site = self.state.serving(group);
+            self.ask(site, Sub::Log(key), io);
         }
     }
 
     /// A request to the log: each group goes round its LUN from a place of its own.
     pub(super) fn log_io(&self, group: usize, verb: Verb, at: u64, length: u64) -> Option<HostIo> {
-        let lun = self.state.history.lun?;
-        let sectors = self.state.log_sectors;
+        let site = self.state.serving(group);
+        let history = &self.state.history;
+        let lun = match site {
+            Site::Source => history.lun?,
+            Site::Destination => history.replica_lun?,
+        };
+        let sectors = self.state.log_sectors[site.index()];
         let each = sectors.div_euclid(self.state.groups.len() as u64);
         let length = length.min(sectors);
         let start = (group as u64 * each + at.div_euclid(512)) % sectors;
@@ -192,6 +233,27 @@ impl<O: Observer> Pair<O> {
         self.part_ended(key, result);
     }
 
+    /// Answers the host with an error; `parts` of the request will never end.
+    pub(super) fn orphan(&mut self, key: Key, parts: u32) {
+        let now = self.state.now;
+        let request = &mut self.requests[key];
+        let mut breakdown = Breakdown::default();
+        breakdown.wait = now - request.submitted_at;
+        self.finished.push(Finished {
+            tag: request.io.tag,
+            verb: request.io.verb,
+            submitted_at: request.submitted_at,
+            at: now,
+            result: Err(IoError::Device),
+            breakdown,
+        });
+        request.is_orphan = true;
+        request.parts -= parts;
+        if request.parts == 0 {
+            self.requests.forget(key);
+        }
+    }
+
     pub(super) fn plain_ended(&mut self, key: Key, finished: &Finished) {
         self.requests[key].inside = finished.breakdown;
         self.part_ended(key, finished.result);
@@ -201,13 +263,17 @@ impl<O: Observer> Pair<O> {
     pub(super) fn at_source(&mut self, key: Key, finished: &Finished) {
         let request = &mut self.requests[key];
         request.inside = finished.breakdown;
+        request.is_done_here = true;
         let (place, group) = (request.place, request.group.expect("it is replicated"));
-        self.state.lanes[group].flights.end(place);
-        let (write, is_ok) = (key.bits(), finished.result.is_ok());
-        self.observe(group, Move::AtSource { write, is_ok });
+        let (site, is_orphan) = (request.site, request.is_orphan);
+        self.state.lanes[group].flights[site.index()].end(place);
+        if !is_orphan {
+            self.observe(group, Move::AtSource { write: key.bits() });
+        }
         self.part_ended(key, finished.result);
         self.read_blocks(group);
         self.retry_held(group);
+        self.try_reverse(group);
     }
 
     /// Ends one part of a request; the last one lets it out.
@@ -218,6 +284,9 @@ impl<O: Observer> Pair<O> {
         request.result = request.result.and(result);
         if request.parts > 0 {
             return;
+        }
+        if request.is_orphan {
+            return self.requests.forget(key);
         }
         let mut breakdown = request.inside;
         breakdown.wait += request.accepted_at - request.submitted_at;
@@ -238,7 +307,8 @@ impl<O: Observer> Pair<O> {
             let (write, both) = (key.bits(), request.both);
             let (number, generation) = (request.number, request.generation);
             let bytes = request.io.extent.bytes();
-            self.state.groups[group].acknowledged(number, bytes, generation, now);
+            let site = request.site;
+            self.state.groups[group].acknowledged(site, number, bytes, generation, now);
             self.observe(group, Move::Acknowledged { write, both });
         }
         self.requests.forget(key);

@@ -7,7 +7,7 @@ use super::link::{Crossed, Exchange};
 use super::notes::GroupNote;
 use super::observer::{Move, Observer};
 use super::order::{Kind, Place};
-use super::{Event, Pair, Side, Sub};
+use super::{Event, Pair, Sub};
 use crate::slab::Key;
 use crate::{HostIo, Verb};
 
@@ -58,7 +58,8 @@ impl<O: Observer> Pair<O> {
                         number,
                         turn,
                     };
-                    self.ask(Side::Source, what, io);
+                    let site = self.state.serving(group);
+                    self.ask(site, what, io);
                 }
                 None => self.send_write(group, number),
             }
@@ -86,10 +87,10 @@ impl<O: Observer> Pair<O> {
 
     /// Begins an exchange; the link is up.
     pub(super) fn send(&mut self, group: usize, about: About) -> Option<Key> {
-        let now = self.state.now;
+        let (now, from) = (self.state.now, self.state.serving(group));
         let (exchange, at) = match about {
-            About::Write { place, .. } => self.state.link.begin(now, place.extent.bytes())?,
-            About::Hello { .. } => self.state.link.ask(now)?,
+            About::Write { place, .. } => self.state.link.begin(now, from, place.extent.bytes())?,
+            About::Hello { .. } => self.state.link.ask(now, from)?,
         };
         let key = self.messages.insert(Message {
             group,
@@ -152,6 +153,7 @@ impl<O: Observer> Pair<O> {
             }
         }
         self.settle(group);
+        self.try_reverse(group);
     }
 
     /// The destination begins what it may.
@@ -165,7 +167,8 @@ impl<O: Observer> Pair<O> {
             }
             self.observe(group, Move::Began { number, place });
             let turn = self.state.receivers[group].turn();
-            let (_, lun) = self.state.lanes[group].luns[usize::from(place.lun)];
+            let other = self.state.serving(group).other();
+            let lun = self.state.lun_at(other, group, place.lun);
             let what = Sub::Apply {
                 group,
                 number,
@@ -177,7 +180,7 @@ impl<O: Observer> Pair<O> {
                 extent: place.extent,
                 tag: 0,
             };
-            self.ask(Side::Destination, what, io);
+            self.ask(other, what, io);
         }
         self.answer(group);
     }

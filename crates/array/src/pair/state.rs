@@ -12,6 +12,7 @@ use super::link::PairLink;
 use super::notes::{GroupNote, PairNote};
 use super::order::Place;
 use super::receiver::Receiver;
+use super::roles::{Loss, Site};
 use crate::incident::{Note, NoteKind};
 use crate::slab::Key;
 use crate::system::System;
@@ -21,8 +22,8 @@ use crate::system::System;
 pub(super) struct Lane {
     /// LUNs of the source and of the destination.
     pub(super) luns: Vec<(u32, u32)>,
-    /// Writes at the source, and blocks that are read.
-    pub(super) flights: Flights,
+    /// Writes at each site whose hosts wait for them, and blocks that are read there.
+    pub(super) flights: [Flights; 2],
     /// Writes that wait for what overlaps them.
     pub(super) held: Vec<Key>,
     /// Blocks to be read when no write to them is under way, and blocks that are read.
@@ -39,6 +40,10 @@ pub(super) struct Lane {
     /// The first of two writes that a control has swapped.
     pub(super) swapped: Option<u64>,
     pub(super) has_alarm: bool,
+    /// Whether hosts were refused at a site, since roles changed.
+    pub(super) has_refused: bool,
+    /// Requests of hosts that were refused at a site that does not serve.
+    pub(super) refused: u64,
     /// Since when the sides have not been in step.
     pub(super) apart_since: Option<Time>,
 }
@@ -54,10 +59,21 @@ pub struct GroupState {
     pub log: LogFill,
     /// The most that the log ever held.
     pub log_peak: ByteSize,
-    /// What would be lost with the source; `None` while a full copy has left the destination inconsistent.
+    /// The site that serves it; after a split, the one that was forced to.
+    pub serving: Site,
+    /// Whether hosts may use it there now: they may not while failsafe, a planned failover or the loss of the site keeps them away.
+    pub is_served: bool,
+    /// What would be lost with the serving site; `None` while a full copy has left the other one inconsistent, and after a split.
     pub at_risk: Option<AtRisk>,
     /// Bytes that a full copy has brought, and still has to bring at most.
     pub copied: (ByteSize, ByteSize),
+    /// What source and destination have acknowledged beyond the point where they parted, while both serve; `None` where a site is no
+    /// state of the group.
+    pub split: Option<[Option<AtRisk>; 2]>,
+    /// What each failover and each choice after a split has cost, in order.
+    pub losses: Vec<Loss>,
+    /// Requests of hosts that were refused, because their site does not serve the group.
+    pub refused: u64,
 }
 
 /// A pair's replication at a time.
@@ -77,17 +93,20 @@ pub struct ReplicationState {
 pub struct Replication {
     pub(super) now: Time,
     pub(super) link: PairLink,
-    pub(super) is_destination_up: bool,
+    /// Which site's storage is there.
+    pub(super) is_up: [bool; 2],
     pub(super) groups: Vec<Group>,
     pub(super) lanes: Vec<Lane>,
     pub(super) receivers: Vec<Receiver>,
-    /// The group of each replicated LUN of the source, and its number there.
-    pub(super) of_lun: BTreeMap<u32, (usize, u16)>,
+    /// The group of each replicated LUN of each site, and its number there.
+    pub(super) of_lun: [BTreeMap<u32, (usize, u16)>; 2],
+    /// LUNs of the source; those of the destination have the numbers after them.
+    pub(super) first_replica: u32,
     pub(super) history: HistoryDesign,
-    /// The room of all logs together.
-    room: u64,
-    /// The sectors of the LUN of the logs.
-    pub(super) log_sectors: u64,
+    /// The room of all logs together, at each site.
+    room: [u64; 2],
+    /// The sectors of the LUN of the logs, at each site.
+    pub(super) log_sectors: [u64; 2],
     pub(super) policy: ResumePolicy,
     pub(super) outstanding: u64,
     pub(super) controls: Vec<Control>,
@@ -110,7 +129,19 @@ impl Replication {
             return Err(PairError::NothingOutstanding);
         }
         let (of_lun, sizes) = check_groups(design, source, destination)?;
-        let (room, log_sectors) = check_history(design, source, &of_lun)?;
+        let names = [&design.source, &design.destination].map(|side| side.lun_names());
+        let first_replica = u32::try_from(names[0].len()).expect("few LUNs");
+        let history = &design.history;
+        let at_source = check_history(design, Site::Source, history.lun, source, &of_lun)?;
+        let at_destination = check_history(
+            design,
+            Site::Destination,
+            history.replica_lun,
+            destination,
+            &of_lun,
+        )?;
+        let room = [at_source.0, at_destination.0];
+        let log_sectors = [at_source.1, at_destination.1];
         let groups = design.groups.iter().zip(sizes);
         let groups = groups.map(|(group, sizes)| Group::new(group, &design.history, sizes));
         let lanes = design.groups.iter().map(|group| Lane {
@@ -120,11 +151,12 @@ impl Replication {
         Ok(Self {
             now: Time::ZERO,
             link,
-            is_destination_up: true,
+            is_up: [true; 2],
             groups: groups.collect(),
             lanes: lanes.collect(),
             receivers: design.groups.iter().map(|_| Receiver::default()).collect(),
             of_lun,
+            first_replica,
             history: design.history.clone(),
             room,
             log_sectors,
@@ -180,11 +212,16 @@ impl Replication {
             phase: group.phase,
             log: self.log(number),
             log_peak: ByteSize::bytes(group.peak()),
+            serving: group.roles.serving,
+            is_served: group.serves(group.roles.serving) && self.is_up[group.roles.serving.index()],
             at_risk: group.at_risk(done),
             copied: (
                 ByteSize::bytes(group.copied_bytes),
                 ByteSize::bytes(group.left_to_copy()),
             ),
+            split: group.roles.split.map(|split| split.beyond),
+            losses: group.roles.losses.clone(),
+            refused: self.lanes[number].refused,
         }
     }
 
@@ -218,22 +255,57 @@ impl Replication {
         &self.struck
     }
 
-    /// The LUN of the destination that replicates this one.
+    /// The LUN of the destination that replicates this one of the source, as hosts see it.
     pub fn replica_of(&self, lun: u32) -> Option<u32> {
-        let (group, number) = self.of_lun.get(&lun)?;
-        Some(self.lanes[*group].luns[usize::from(*number)].1)
+        let (group, number) = self.of_lun[0].get(&lun)?;
+        Some(self.first_replica + self.lanes[*group].luns[usize::from(*number)].1)
     }
 
-    pub(super) fn is_replicated(&self, lun: u32, is_at_source: bool) -> bool {
-        let mut luns = self.lanes.iter().flat_map(|lane| &lane.luns);
-        luns.any(|(source, replica)| lun == if is_at_source { *source } else { *replica })
+    /// The group of a LUN that is replicated, as hosts see it: of either site.
+    pub fn group_of(&self, lun: u32) -> Option<usize> {
+        let (site, lun) = self.site_of(lun);
+        let found = self.of_lun[site.index()].get(&lun)?;
+        Some(found.0)
+    }
+
+    /// The site of a LUN as hosts see it, and its number there.
+    pub fn site_of(&self, lun: u32) -> (Site, u32) {
+        match lun.checked_sub(self.first_replica) {
+            None => (Site::Source, lun),
+            Some(lun) => (Site::Destination, lun),
+        }
+    }
+
+    /// Whether the storage of a site is there.
+    pub fn is_up(&self, site: Site) -> bool {
+        self.is_up[site.index()]
+    }
+
+    /// The LUN of a group at a site.
+    pub(super) fn lun_at(&self, site: Site, group: usize, lun: u16) -> u32 {
+        let (source, replica) = self.lanes[group].luns[usize::from(lun)];
+        match site {
+            Site::Source => source,
+            Site::Destination => replica,
+        }
+    }
+
+    pub(super) fn serving(&self, group: usize) -> Site {
+        self.groups[group].roles.serving
+    }
+
+    /// Whether both sites are there and can talk.
+    pub(super) fn can_talk(&self) -> bool {
+        self.link.is_up() && self.is_up == [true; 2]
     }
 
     /// What the log of a group may grow to.
     pub(super) fn room_of(&self, number: usize) -> u64 {
         let group = &self.groups[number];
-        let taken: u64 = self.groups.iter().map(Group::allocated).sum();
-        let left = self.room.saturating_sub(taken);
+        let site = group.roles.serving;
+        let here = self.groups.iter().filter(|one| one.roles.serving == site);
+        let taken: u64 = here.map(Group::allocated).sum();
+        let left = self.room[site.index()].saturating_sub(taken);
         group.limit.min(group.allocated().saturating_add(left))
     }
 
@@ -260,7 +332,7 @@ impl Replication {
     }
 }
 
-type LunsAndSizes = (BTreeMap<u32, (usize, u16)>, Vec<Vec<u64>>);
+type LunsAndSizes = ([BTreeMap<u32, (usize, u16)>; 2], Vec<Vec<u64>>);
 
 /// The group of each LUN, and the sectors of every group's LUNs.
 fn check_groups(
@@ -269,8 +341,7 @@ fn check_groups(
     destination: &dyn System,
 ) -> Result<LunsAndSizes, PairError> {
     let (names, replicas) = (design.source.lun_names(), design.destination.lun_names());
-    let mut of_lun = BTreeMap::new();
-    let mut taken = Vec::new();
+    let mut of_lun = [const { BTreeMap::new() }; 2];
     let mut sizes = Vec::new();
     for (number, group) in design.groups.iter().enumerate() {
         let name = || group.name.clone();
@@ -293,13 +364,12 @@ fn check_groups(
             };
             let lun_name = find("source", &names, *lun)?;
             let replica_name = find("destination", &replicas, *replica)?;
-            if of_lun.insert(*lun, (number, place)).is_some() {
+            if of_lun[0].insert(*lun, (number, place)).is_some() {
                 return Err(twice("source", lun_name));
             }
-            if taken.contains(replica) {
+            if of_lun[1].insert(*replica, (number, place)).is_some() {
                 return Err(twice("destination", replica_name));
             }
-            taken.push(*replica);
             let (size, room) = (source.lun_size(*lun), destination.lun_size(*replica));
             if room < size {
                 return Err(PairError::TooSmall {
@@ -316,11 +386,13 @@ fn check_groups(
     Ok((of_lun, sizes))
 }
 
-/// The room of all logs, and the sectors of their LUN.
+/// The room of all logs at a site, and the sectors of their LUN.
 fn check_history(
     design: &PairDesign,
-    source: &dyn System,
-    of_lun: &BTreeMap<u32, (usize, u16)>,
+    site: Site,
+    lun: Option<u32>,
+    system: &dyn System,
+    of_lun: &[BTreeMap<u32, (usize, u16)>; 2],
 ) -> Result<(u64, u64), PairError> {
     let history = &design.history;
     let refuse = |why: String| Err(PairError::History(why));
@@ -329,15 +401,18 @@ fn check_history(
         room => room,
     };
     let mut sectors = 0;
-    if let Some(lun) = history.lun {
-        let names = design.source.lun_names();
-        let Some(name) = names.get(lun as usize) else {
-            return refuse(format!("the source has no LUN {lun}"));
+    if let Some(lun) = lun {
+        let names = match site {
+            Site::Source => design.source.lun_names(),
+            Site::Destination => design.destination.lun_names(),
         };
-        if of_lun.contains_key(&lun) {
+        let Some(name) = names.get(lun as usize) else {
+            return refuse(format!("the {site} has no LUN {lun}"));
+        };
+        if of_lun[site.index()].contains_key(&lun) {
             return refuse(format!("LUN \"{name}\" is replicated, it cannot hold them"));
         }
-        let size = source.lun_size(lun);
+        let size = system.lun_size(lun);
         if room != u64::MAX && history.room > size {
             return refuse(format!("LUN \"{name}\" has {size}, not {}", history.room));
         }

@@ -28,6 +28,8 @@ struct Tester {
     under_way: BTreeMap<u64, Verb>,
     next: u64,
     failed: u64,
+    /// Whether sites may change their roles.
+    has_roles: bool,
     /// Phases seen between events.
     seen: BTreeMap<&'static str, u32>,
 }
@@ -85,7 +87,7 @@ impl Tester {
         let pair = Pair::over(&design, source, Box::new(destination), Streams::new(seed));
         let mut pair = pair.unwrap();
         // It expects what a control breaks.
-        let follower = control.is_none().then(Follower::default);
+        let follower = control.is_none().then(|| Follower::new(3));
         if let Some(follower) = follower.clone() {
             pair.listen(Box::new(follower)).unwrap();
         }
@@ -98,6 +100,7 @@ impl Tester {
             under_way: BTreeMap::new(),
             next: 0,
             failed: 0,
+            has_roles: control.is_none(),
             seen: BTreeMap::new(),
         }
     }
@@ -108,7 +111,12 @@ impl Tester {
 
     /// A request of a host: places overlap, also those of requests under way, and some are hot.
     fn ask(&mut self) {
-        let lun = u32::try_from(self.stream.below(3)).unwrap();
+        let mut lun = u32::try_from(self.stream.below(3)).unwrap();
+        // Mostly where it is served.
+        let serving = self.pair.state.serving(usize::from(lun == 1));
+        if (serving == Site::Destination) != self.stream.percent(5) {
+            lun += 3;
+        }
         let places = [8, 100, SECTORS.div_euclid(UNIT)][self.draw(3)];
         let length = UNIT * (1 + self.stream.below(16));
         let start = (UNIT * self.stream.below(places)).min(SECTORS - length);
@@ -140,7 +148,10 @@ impl Tester {
         let path = self.draw(self.pair.state.link.design().paths);
         let group = self.draw(2);
         let resumed = |full_copy| PairIncident::GroupResumed { group, full_copy };
-        let (one, then) = match self.draw(11) {
+        let site = Site::ALL[self.draw(2)];
+        let all = (!self.stream.percent(20)).then_some(group);
+        let kinds = if self.has_roles { 19 } else { 11 };
+        let (one, then) = match self.draw(kinds) {
             // A link that flaps.
             0 => (PairIncident::LinkLost, Some(PairIncident::LinkReturns)),
             1 | 2 => (PairIncident::LinkLost, None),
@@ -153,6 +164,54 @@ impl Tester {
             ),
             8 => (PairIncident::GroupSuspended(group), None),
             9 => (resumed(false), None),
+            11 | 12 => {
+                let how = Failover::Planned;
+                let to = site;
+                (
+                    PairIncident::FailOver {
+                        group: all,
+                        to,
+                        how,
+                    },
+                    None,
+                )
+            }
+            13 => {
+                let how = Failover::Unplanned;
+                let to = site;
+                (
+                    PairIncident::FailOver {
+                        group: all,
+                        to,
+                        how,
+                    },
+                    None,
+                )
+            }
+            14 => {
+                let how = Failover::Forced;
+                let to = site;
+                (
+                    PairIncident::FailOver {
+                        group: all,
+                        to,
+                        how,
+                    },
+                    None,
+                )
+            }
+            // The source is lost, and mostly the destination takes over.
+            15 => (
+                PairIncident::SourceLost,
+                Some(PairIncident::FailOver {
+                    group: all,
+                    to: Site::Destination,
+                    how: Failover::Unplanned,
+                }),
+            ),
+            16 => (PairIncident::SourceReturns, None),
+            17 => (PairIncident::DestinationReturns, None),
+            18 => (PairIncident::Keep { group: all, site }, None),
             _ => {
                 let is_rare = self.stream.percent(30);
                 self.destination_refuses.set(self.stream.percent(10));
@@ -182,7 +241,7 @@ impl Tester {
             assert_eq!(one.breakdown.total(), one.at - one.submitted_at);
             assert!(self.under_way.remove(&one.tag).is_some(), "ended twice");
             if let Err(error) = one.result {
-                assert_eq!(error, IoError::Device);
+                assert!(matches!(error, IoError::Device | IoError::NoSpace));
                 self.failed += 1;
             }
         }
@@ -194,20 +253,32 @@ impl Tester {
             let state = self.pair.replication().group(number);
             *self.seen.entry(state.phase.word()).or_default() += 1;
             let found = self.pair.observer.at_risk(number);
+            let split = self.pair.observer.split(number);
+            assert_eq!(state.split, split, "group {number}");
+            let own = &self.pair.state.groups[number];
+            let unsafe_loss = state.losses.iter().find(|loss| {
+                let lost = loss.lost.unwrap_or_default();
+                loss.is_failsafe && lost.writes > 0
+            });
+            assert_eq!(unsafe_loss, None, "group {number} had failsafe");
             assert_eq!(state.at_risk, found, "group {number} {}", state.phase);
-            let followed = self.follower.as_ref().map(|one| one.other(number));
-            if let Some(followed) = followed {
-                let lun = |place: u16| self.pair.state.lanes[number].luns[usize::from(place)].0;
-                let own = self.pair.observer.destination(number).into_iter();
-                let own = own.map(|((place, unit), tag)| ((lun(place), unit), tag));
-                assert_eq!(followed, found.map(|_| own.collect()), "group {number}");
-            }
-            if is_failsafe && let Some(lost) = found {
-                assert_eq!(lost, AtRisk::default(), "group {number} has failsafe");
+            let other = state.serving.other();
+            let followed = self.follower.as_ref();
+            let followed = followed.and_then(|one| one.content(number, other));
+            if let Some(followed) = followed.filter(|_| split.is_none()) {
+                assert_eq!(followed, self.content(number, other), "group {number}");
             }
             let (log, limit) = (state.log.used, state.log.limit);
             assert!(log <= limit, "{log} of {limit}");
         }
+    }
+
+    /// What the ledger finds at a site, by the LUN of the source.
+    fn content(&self, group: usize, site: Site) -> BTreeMap<(u32, u64), u64> {
+        let luns = &self.pair.state.lanes[group].luns;
+        let own = self.pair.observer.content(group, site).into_iter();
+        own.map(|((lun, unit), tag)| ((luns[usize::from(lun)].0, unit), tag))
+            .collect()
     }
 
     fn run(&mut self) {
@@ -231,7 +302,14 @@ impl Tester {
             self.happen(PairIncident::LinkPathReturns(path));
         }
         self.happen(PairIncident::LinkReturns);
-        self.happen(PairIncident::DestinationReturns);
+        for site in [
+            PairIncident::DestinationReturns,
+            PairIncident::SourceReturns,
+        ] {
+            self.happen(site);
+        }
+        let site = Site::ALL[self.draw(2)];
+        self.happen(PairIncident::Keep { group: None, site });
         for group in 0..2 {
             self.pass(0);
             self.happen(PairIncident::GroupResumed {
@@ -252,7 +330,8 @@ impl Tester {
 #[test]
 fn the_destination_is_always_a_prefix_and_nothing_is_lost_that_is_not_reported() {
     let mut seen = BTreeMap::new();
-    let (mut failed, mut copies) = (0, 0);
+    let (mut failed, mut copies, mut lost) = (0, 0, 0);
+    let mut changes = [0; 5];
     for seed in 0..3_000 {
         let mut tester = Tester::new(seed, None);
         tester.run();
@@ -266,14 +345,24 @@ fn the_destination_is_always_a_prefix_and_nothing_is_lost_that_is_not_reported()
             assert!(pair.observer.is_same(group), "seed {seed}, group {group}");
             let state = pair.replication().group(group);
             assert_eq!((state.log.used.get(), state.copied.1.get()), (0, 0));
+            assert!(state.is_served, "seed {seed}, group {group}");
+            for site in Site::ALL {
+                let followed = tester.follower.as_ref().unwrap().content(group, site);
+                assert_eq!(followed, Some(tester.content(group, site)), "seed {seed}");
+            }
         }
         for (phase, count) in tester.seen {
             *seen.entry(phase).or_insert(0) += count;
         }
         failed += tester.failed;
         copies += pair.observer.copies_ended;
+        lost += pair.observer.lost;
+        let all = changes.iter_mut().zip(pair.observer.changes);
+        all.for_each(|(sum, own)| *sum += own);
     }
-    assert_eq!(seen.len(), 6, "every phase: {seen:?}");
+    assert!(changes.iter().all(|count| *count > 500), "{changes:?}");
+    assert!(lost > 1_000, "{lost}");
+    assert_eq!(seen.len(), 7, "every phase: {seen:?}");
     assert!(seen.values().all(|count| *count > 1_000), "{seen:?}");
     assert!(failed > 1_000 && copies > 1_000, "{failed} {copies}");
 }

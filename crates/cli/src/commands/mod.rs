@@ -1,6 +1,7 @@
 //! One file for each command.
 
 pub mod clean;
+pub mod drill;
 pub mod explain;
 pub mod init;
 pub mod models;

@@ -131,7 +131,10 @@ impl Mirror {
         }
         let mirror = Self {
             heard: Rc::clone(&heard),
-            group_of: volumes.iter().map(|(number, _, group)| (*number, *group)).collect(),
+            group_of: volumes
+                .iter()
+                .map(|(number, _, group)| (*number, *group))
+                .collect(),
             roots,
             groups: (0..groups).map(|_| Group::default()).collect(),
             slots: Vec::new(),
@@ -162,7 +165,9 @@ impl Mirror {
     /// Where the other side has `file`.
     pub(crate) fn path_of(&self, file: Inode) -> Option<PathBuf> {
         let all = self.groups.iter().flat_map(|group| group.files.names());
-        let found = all.filter(|(_, inode)| *inode == file).map(|(path, _)| path.to_path_buf());
+        let found = all
+            .filter(|(_, inode)| *inode == file)
+            .map(|(path, _)| path.to_path_buf());
         found.last()
     }
 
@@ -174,12 +179,24 @@ impl Mirror {
             .map(|(write, _)| (write.file, write.offset, write.content.length()))
     }
 
-    /// The direction of `group` is reversed: what was this side holds the files of the other one only when both are in step again,
-    /// or at once if they are.
-    pub(crate) fn turn(&mut self, group: usize, files: &Store, is_in_step: bool) {
-        self.settle(files);
-        self.begin_copy(group, files);
-        self.groups[group].is_copying = !is_in_step;
+    /// Sites change places: those of the volumes whose paths `serve` are followed from now on. What was this side holds their `files`
+    /// only when both are in step again, or at once if they are.
+    pub(crate) fn turn(&mut self, files: &Store, serve: impl Fn(&Path) -> bool, is_in_step: bool) {
+        self.heard.borrow_mut().clear();
+        self.slots.clear();
+        self.folders = files
+            .names()
+            .map(|(path, file)| (file, folder_of(path)))
+            .collect();
+        for (number, roots) in self.roots.iter().enumerate() {
+            let is_here =
+                |path: &Path| serve(path) && roots.iter().any(|root| path.starts_with(root));
+            self.groups[number] = Group {
+                files: files.part(is_here),
+                is_copying: !is_in_step,
+                ..Group::default()
+            };
+        }
     }
 
     /// Goes on with everything that the pair has said.
@@ -214,7 +231,10 @@ impl Mirror {
         write.is_accepted.set(true);
         let own = &mut self.groups[group];
         if let Some(folder) = self.folders.get(&write.file) {
-            own.accepted_logs.entry(folder.clone()).or_default().see(&write);
+            own.accepted_logs
+                .entry(folder.clone())
+                .or_default()
+                .see(&write);
         }
         let Some(number) = number else { return };
         own.next = own.next.max(number + 1);
@@ -248,7 +268,12 @@ impl Mirror {
 
     /// The files of this side take the place of those of the other one, with what is accepted and still under way.
     fn begin_copy(&mut self, group: usize, files: &Store) {
-        let roots = &self.roots[group];
+        // Names say which side serves: those of the other one are not followed.
+        let own = &self.groups[group].files;
+        let roots = self.roots[group].iter();
+        let roots: Vec<&PathBuf> = roots
+            .filter(|root| own.names().any(|(path, _)| path.starts_with(root)))
+            .collect();
         let mut copy = files.part(|path| roots.iter().any(|root| path.starts_with(root)));
         for write in self.slots.iter().flatten() {
             if write.is_accepted.get() {
@@ -263,6 +288,10 @@ impl Mirror {
         own.names.clear();
         own.is_copying = true;
     }
+}
+
+fn folder_of(path: &Path) -> PathBuf {
+    path.parent().unwrap_or(Path::new("")).to_path_buf()
 }
 
 impl Group {
@@ -284,7 +313,7 @@ impl Group {
 
 /// Changes a name or a length in `files`.
 fn change(files: &mut Store, action: &Action) {
-    let mut remove = |path: &Path| {
+    let remove = |files: &mut Store, path: &Path| {
         if let Some(inode) = files.unlink(path) {
             files.drop_file(inode);
         }
@@ -296,12 +325,12 @@ fn change(files: &mut Store, action: &Action) {
         }
         Action::Name(NameChange::Rename { from, to, file }) => {
             if files.length(*file).is_some() {
-                remove(to);
+                remove(files, to);
                 files.unlink(from);
                 files.link(to, *file);
             }
         }
-        Action::Name(NameChange::Remove { path, .. }) => remove(path),
+        Action::Name(NameChange::Remove { path, .. }) => remove(files, path),
         Action::Length { file, to, .. } => {
             if files.length(*file).is_some() {
                 files.set_length(*file, *to);
@@ -351,11 +380,11 @@ impl Follower for Mirror {
         let Some(group) = self.group_of.get(&volume) else {
             return;
         };
-        if let Action::Name(NameChange::Create { path, file } | NameChange::Rename { to: path, file, .. }) =
-            action
+        if let Action::Name(
+            NameChange::Create { path, file } | NameChange::Rename { to: path, file, .. },
+        ) = action
         {
-            let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
-            self.folders.insert(*file, folder);
+            self.folders.insert(*file, folder_of(path));
         }
         let own = &mut self.groups[*group];
         own.names.push_back((own.next, action.clone()));

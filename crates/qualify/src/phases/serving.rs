@@ -26,7 +26,6 @@ use crate::progress::{Listener, Stop};
 use crate::server::{Records, Server, Table};
 use crate::truth::oracle::Oracle;
 use crate::truth::survey::survey;
-use crate::truth::verification;
 
 /// Creates the databases of `plan` and opens them.
 ///
@@ -136,15 +135,11 @@ impl<T: Table> Serving<T> {
         })
     }
 
-    /// The records now, as far as their operations have ended.
+    /// The records now, as a kill would leave them.
     pub fn populations(&self) -> Vec<Population> {
         self.load.sessions.with_workload(|workload| {
-            let own = workload.populations();
-            let extents = verification::extents(own);
-            let mixers = own.iter().map(Population::mixer);
-            let all = mixers.zip(&extents);
-            all.map(|(mixer, extent)| Population::restore(mixer, extent))
-                .collect()
+            let own = workload.populations().iter();
+            own.map(Population::left).collect()
         })
     }
 

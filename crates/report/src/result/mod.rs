@@ -163,6 +163,7 @@ impl RunResult {
     pub fn headline(&self) -> String {
         let verdict = self.verdict.word().to_uppercase();
         match self.verdict {
+            _ if self.drill.is_some() => verdict,
             Verdict::Pass | Verdict::Fail if self.world == World::Virtual => {
                 format!("PREDICTED {verdict}")
             }

@@ -196,6 +196,7 @@ fn read_history(section: &mut Section, source: &SystemDesign) -> Result<HistoryD
             .read_or("log_room", usual.room, section::size)?
             .value,
         lun: lun.map(|lun| u32::try_from(lun.value).expect("few LUNs")),
+        replica_lun: None,
         alarm: usual.alarm,
     })
 }

@@ -75,7 +75,7 @@ impl Course {
             PairIncident::DestinationLost => self.leave(0, Part::Destination),
             PairIncident::DestinationReturns => self.come_back(0, Part::Destination),
             // A group that replicates may be copied all the same.
-            PairIncident::GroupSuspended(_) | PairIncident::GroupResumed { .. } => Ok(()),
+            _ => Ok(()),
         }
     }
 

@@ -241,6 +241,38 @@ impl<'a> One<'a> {
         which(&mut self.section, "path", paths)
     }
 
+    pub(super) fn failover(&mut self) -> Result<Incident, Refusal> {
+        let planned = self
+            .section
+            .read_or("planned", false, section::switch)?
+            .value;
+        let forced = self
+            .section
+            .read_or("forced", false, section::switch)?
+            .value;
+        let to = self
+            .section
+            .read_or("to", "destination".to_owned(), section::text)?
+            .value;
+        let to = if to == "source" {
+            brunt_array::Site::Source
+        } else {
+            brunt_array::Site::Destination
+        };
+        let how = if planned {
+            brunt_array::Failover::Planned
+        } else if forced {
+            brunt_array::Failover::Forced
+        } else {
+            brunt_array::Failover::Unplanned
+        };
+        Ok(Incident::Pair(brunt_array::PairIncident::FailOver {
+            group: None,
+            to,
+            how,
+        }))
+    }
+
     pub(super) fn group_suspended(&mut self) -> Result<Incident, Refusal> {
         let group = self.replication_group()?;
         if self.pair().groups[group].failsafe {

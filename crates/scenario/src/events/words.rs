@@ -38,7 +38,7 @@ type Read = fn(&mut One<'_>) -> Result<Incident, Refusal>;
 
 use Event::{Array, Fault, Lun, Pages, Pair};
 
-pub(super) const WORDS: [Word; 38] = [
+pub(super) const WORDS: [Word; 41] = [
     word("bit-flip", Fault(FaultKind::BitFlip), &[]),
     word("two-bit-flip", Fault(FaultKind::TwoBitFlip), &[]),
     word("zeroed", Fault(FaultKind::Zeroed), &[]),
@@ -146,6 +146,21 @@ pub(super) const WORDS: [Word; 38] = [
         "destination returns",
         Pair(|_| Ok(of_pair(DestinationReturns))),
         &[],
+    ),
+    word(
+        "source lost",
+        Pair(|_| Ok(of_pair(brunt_array::PairIncident::SourceLost))),
+        &[],
+    ),
+    word(
+        "source returns",
+        Pair(|_| Ok(of_pair(brunt_array::PairIncident::SourceReturns))),
+        &[],
+    ),
+    word(
+        "failover",
+        Pair(|one| one.failover()),
+        &["planned", "forced", "to"],
     ),
     word(
         "group suspended",

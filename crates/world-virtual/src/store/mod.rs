@@ -50,8 +50,9 @@ impl Store {
     #[must_use]
     pub fn part(&self, keep: impl Fn(&Path) -> bool) -> Self {
         let names = self.names().filter(|(path, _)| keep(path));
-        let names: BTreeMap<PathBuf, Inode> =
-            names.map(|(path, inode)| (path.to_path_buf(), inode)).collect();
+        let names: BTreeMap<PathBuf, Inode> = names
+            .map(|(path, inode)| (path.to_path_buf(), inode))
+            .collect();
         let files = names.values();
         let files = files.map(|inode| (*inode, Rc::clone(&self.files[inode])));
         Self {

@@ -13,7 +13,7 @@ mod kept;
 mod seeds;
 mod several;
 mod sweep;
-mod test;
+pub(super) mod test;
 mod until_fail;
 
 use std::io;
@@ -150,6 +150,9 @@ pub enum SimulateError {
     /// It did not come to a test.
     #[error(transparent)]
     Lab(#[from] LabError),
+    /// There was no drill.
+    #[error(transparent)]
+    Drill(brunt_lab::DrillError),
 }
 
 /// Simulates and says what came of it: [`Exit::Failed`] when data was lost.
@@ -234,7 +237,7 @@ fn verdict(outcome: &Outcome, output: &Output) -> String {
 }
 
 /// Reads the scenario at `path`.
-fn source(path: &Path) -> Result<Source, SimulateError> {
+pub(super) fn source(path: &Path) -> Result<Source, SimulateError> {
     let source = Source::read(path, &std::env::current_dir()?);
     Ok(source.map_err(|error| {
         let place = Place::file(&Source::name(path));

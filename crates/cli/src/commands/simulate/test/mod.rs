@@ -3,7 +3,7 @@
 //! * [`folder`]: what is left behind; [`words`]: what is said at the end.
 
 mod folder;
-pub(super) mod words;
+pub(in crate::commands) mod words;
 
 use std::rc::Rc;
 use std::time::SystemTime;

@@ -20,10 +20,7 @@ const GROUPS_SHOWN: usize = 12;
 const NOTES_SHOWN: usize = 20;
 
 /// The first lines: what is tested, on what.
-pub(in crate::commands::simulate) fn opening(
-    scenario: &ModelledScenario,
-    engine: Engine,
-) -> String {
+pub(in crate::commands) fn opening(scenario: &ModelledScenario, engine: Engine) -> String {
     let mut lines = vec![opening::first_line(&scenario.scenario)];
     if scenario.servers.len() > 1 {
         let names = scenario.servers.join(", ");

@@ -1,0 +1,324 @@
+//! `brunt drill`: what is lost when a site is lost, and how long do users wait?
+//!
+//! A scenario with [replication] and a timeline of [[event]]s is rehearsed in virtual time. The lab does the work; here is what is said
+//! and kept.
+
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::time::SystemTime;
+
+use brunt_lab::{DrillError, DrillListener, DrillOptions, drill, engine_of};
+use brunt_qualify::progress::Stop;
+use brunt_report::result::{Drill, Outcome, RunResult};
+use brunt_report::{Cell, Column, FolderError, Row, RunFolder, Table, counted, decimals};
+use brunt_scenario::{Document, ModelledScenario, Override, Refusal};
+use brunt_units::{ByteSize, Span};
+use clap::Args;
+
+use crate::closing::{failure, rules, verdict_again, verdict_line};
+use crate::commands::run::timestamp;
+use crate::commands::simulate::test::words;
+use crate::commands::simulate::{Engine, SimulateError, source};
+use crate::exit::Exit;
+use crate::interrupt::Interrupt;
+use crate::mistakes::Mistakes;
+use crate::output::Output;
+use crate::progress::Progress;
+use crate::version;
+
+/// Arguments of `drill`.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Examples:
+  brunt drill examples/two-sites.toml
+  brunt drill examples/two-sites.toml --asynchronous
+  brunt drill my-pair.toml --set link.rtt=5ms --json | jq .drill.rpo")]
+pub struct DrillArgs {
+    /// Scenario file (TOML), or - for stdin: mail servers on a replicated array, and a timeline of events
+    #[arg(value_name = "SCENARIO")]
+    pub scenario: PathBuf,
+
+    /// Replicate asynchronously, whatever the scenario says: writes do not wait for the other site
+    #[arg(long)]
+    pub asynchronous: bool,
+
+    /// What drives the storage; by default every byte where databases are small, else the twin
+    #[arg(long, value_enum)]
+    pub engine: Option<Engine>,
+
+    /// Leave out the drills on a replica that is broken on purpose
+    #[arg(long)]
+    pub no_controls: bool,
+
+    /// Random seed; equal seeds repeat a drill
+    #[arg(long, value_name = "N")]
+    pub seed: Option<String>,
+
+    /// Where to create the drill's folder
+    #[arg(long, value_name = "DIR", default_value = "runs")]
+    pub out: PathBuf,
+
+    /// Only check: print every mistake, or what would be rehearsed
+    #[arg(long, conflicts_with = "json")]
+    pub check: bool,
+
+    /// Override a value of the scenario, such as link.rtt=5ms; may be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+
+    /// Print the result as JSON on stdout
+    #[arg(long)]
+    pub json: bool,
+
+    /// Print only the result and errors
+    #[arg(long)]
+    pub quiet: bool,
+}
+
+/// Rehearses, and says what came of it.
+///
+/// # Errors
+/// [`SimulateError`] when nothing was rehearsed.
+pub fn run(args: &DrillArgs, output: &Output) -> Result<Exit, SimulateError> {
+    let source = source(&args.scenario)?;
+    let document = source.document()?;
+    let overrides = overrides(args)?;
+    let options = DrillOptions {
+        engine: args.engine.map(Into::into),
+        controls: !args.no_controls,
+        program: version::program(),
+    };
+    if args.check {
+        return check(&document, &overrides, &options, output);
+    }
+    let scenario = document.modelled_test(&overrides)?;
+    let interrupt = Interrupt::listen()?;
+    let stop = Stop::from(interrupt.flag());
+    output.talk(&opening(&scenario, &options));
+    let screen: Rc<dyn DrillListener> = Rc::new(Screen::new(output));
+    let result = drill(&scenario, &options, &screen, &stop)?;
+    let begun = timestamp(SystemTime::now());
+    let folder = RunFolder::create(&args.out, begun, &scenario.scenario.name)?;
+    keep(&folder, &scenario, &result)?;
+    if args.json {
+        output.data(result.to_json().trim_end());
+    } else {
+        output.talk("");
+        output.show(&closing(&result, &folder, output));
+    }
+    Ok(result.verdict.into())
+}
+
+fn overrides(args: &DrillArgs) -> Result<Vec<Override>, Refusal> {
+    let mode = args.asynchronous.then(|| "asynchronous".to_owned());
+    // Failsafe is for writes that wait for the other site.
+    let failsafe = args.asynchronous.then(|| "false".to_owned());
+    let flags = [
+        ("--seed", "test.seed", &args.seed),
+        ("--asynchronous", "replication.mode", &mode),
+        ("--asynchronous", "replication.failsafe", &failsafe),
+    ];
+    Override::all(&args.set, &flags)
+}
+
+fn check(
+    document: &Document,
+    overrides: &[Override],
+    options: &DrillOptions,
+    output: &Output,
+) -> Result<Exit, SimulateError> {
+    let checked = document.check_modelled_test(overrides);
+    let scenario = Mistakes::none_or(&checked.mistakes, checked.value)?;
+    output.show(opening(&scenario, options).trim_end());
+    Ok(Exit::Passed)
+}
+
+/// What is rehearsed, on what, and the timeline.
+fn opening(scenario: &ModelledScenario, options: &DrillOptions) -> String {
+    let first = words::opening(scenario, engine_of(scenario, options));
+    let incidents = scenario.arrays.iter().flat_map(|array| &array.incidents);
+    let lines = incidents.map(|one| {
+        format!(
+            "{:14}{:>9}  {:?}",
+            "",
+            Span(one.at.0).to_string(),
+            one.incident
+        )
+    });
+    let lines: Vec<String> = lines.collect();
+    let timeline = match lines.is_empty() {
+        true => format!(
+            "{:14}no [[event]]: nothing is lost, and nothing fails over",
+            "timeline"
+        ),
+        false => format!("timeline{}", &lines.join("\n")[8..]),
+    };
+    format!("{}\n{timeline}\n", first.trim_end())
+}
+
+/// Tells what happens while it is rehearsed.
+struct Screen {
+    output: Output,
+    progress: std::cell::RefCell<Option<Progress>>,
+}
+
+impl Screen {
+    fn new(output: &Output) -> Self {
+        Self {
+            progress: Some(output.progress("drill")).into(),
+            output: output.clone(),
+        }
+    }
+}
+
+impl DrillListener for Screen {
+    fn happened(&self, second: f64, what: &str) {
+        if let Some(mut progress) = self.progress.borrow_mut().take() {
+            progress.vanish();
+        }
+        let at = Span::from_seconds(second);
+        self.output.talk(&format!("{:>14}  {what}", at.to_string()));
+    }
+
+    fn progress(&self, second: f64, share: f64) {
+        let mut progress = self.progress.borrow_mut();
+        let progress = progress.get_or_insert_with(|| self.output.progress("drill"));
+        progress.show(share, || Span::from_seconds(second).to_string());
+    }
+
+    fn control(&self, name: &str) {
+        if let Some(mut progress) = self.progress.borrow_mut().take() {
+            progress.vanish();
+        }
+        self.output.talk(&format!("{:14}{name}", "control"));
+    }
+}
+
+fn keep(
+    folder: &RunFolder,
+    scenario: &ModelledScenario,
+    result: &RunResult,
+) -> Result<(), FolderError> {
+    folder.write("scenario.toml", scenario.to_toml().as_bytes())?;
+    folder.write("result.json", result.to_json().as_bytes())?;
+    let events = result.drill.iter().flat_map(|drill| &drill.events);
+    let events: String = events
+        .map(|event| format!("{:.3} {}\n", event.at_s, event.what))
+        .collect();
+    folder.write("events.log", events.as_bytes())?;
+    Ok(())
+}
+
+/// The last lines: verdict, what was lost, the steps, the controls, and where everything is.
+fn closing(result: &RunResult, folder: &RunFolder, output: &Output) -> String {
+    let Some(drill) = &result.drill else {
+        return verdict_line(result, output);
+    };
+    let again = folder.file("scenario.toml");
+    let parts = [
+        format!("{}{}", verdict_line(result, output), failed(result)),
+        lost(drill),
+        steps(drill),
+        phases(drill),
+        controls(drill),
+        rules(&result.rules, output, output.width()),
+        format!(
+            "{:14}{}\n{:14}brunt drill {}{}",
+            "result",
+            folder.file("result.json").display(),
+            "again",
+            again.display(),
+            verdict_again(result, output)
+        ),
+    ];
+    let parts = parts.into_iter().filter(|part| !part.is_empty());
+    parts.collect::<Vec<_>>().join("\n\n")
+}
+
+/// The rules that failed, a line each.
+fn failed(result: &RunResult) -> String {
+    let failed = result.rules.iter();
+    let failed = failed.filter(|rule| rule.outcome == Outcome::Failed);
+    failed.map(failure).collect()
+}
+
+fn lost(drill: &Drill) -> String {
+    let Some(rpo) = &drill.rpo else {
+        return String::new();
+    };
+    let lost = match rpo.transactions {
+        0 => "0: nothing that was acknowledged is lost".to_owned(),
+        _ => format!(
+            "{}, {}; the first {} before the failure",
+            counted(rpo.transactions, "commit"),
+            counted(rpo.records, "record"),
+            Span::from_seconds(rpo.seconds)
+        ),
+    };
+    let at_risk = match rpo.bytes {
+        0 => String::new(),
+        bytes => format!(
+            "\n{:14}{} of writes were not at the other site",
+            "",
+            ByteSize::bytes(bytes)
+        ),
+    };
+    let rto = drill.rto_s.map_or(String::new(), |seconds| {
+        format!("\n{:14}{}", "RTO", Span::from_seconds(seconds))
+    });
+    format!("{:14}{lost}{at_risk}{rto}", "RPO")
+}
+
+fn steps(drill: &Drill) -> String {
+    let rows = drill.steps.iter().map(|step| {
+        Row::new([
+            Cell::from(step.name.as_str()),
+            Cell::from(Span::from_seconds(step.seconds).to_string().as_str()),
+        ])
+    });
+    match drill.steps.is_empty() {
+        true => String::new(),
+        false => Table::new([Column::words("step"), Column::numbers("time")], rows).to_text(),
+    }
+}
+
+fn phases(drill: &Drill) -> String {
+    let columns = ["I/O /s", "read ms", "write ms", "log ms", "log worst ms"];
+    let figure = |value: Option<f64>| value.map_or("-".to_owned(), decimals);
+    let rows = drill.phases.iter().map(|phase| {
+        let from = Span::from_seconds(phase.from_s).to_string();
+        Row::new([
+            phase.name.clone(),
+            from,
+            decimals(phase.io_per_s),
+            figure(phase.read_ms),
+            figure(phase.write_ms),
+            figure(phase.log_ms),
+            figure(phase.log_worst_ms),
+            ByteSize::bytes(phase.log_bytes).to_string(),
+        ])
+    });
+    let columns = columns.into_iter().map(Column::numbers);
+    let all = [Column::words("load"), Column::numbers("from")]
+        .into_iter()
+        .chain(columns)
+        .chain([Column::numbers("history log")]);
+    Table::new(all, rows).to_text()
+}
+
+fn controls(drill: &Drill) -> String {
+    let rows = drill.controls.iter().map(|control| {
+        let red = if control.red { "red" } else { "NOT FOUND" };
+        Row::new([control.name.as_str(), red, control.found.as_str()])
+    });
+    match drill.controls.is_empty() {
+        true => String::new(),
+        false => Table::new(["control", "", "found"].map(Column::words), rows).to_text(),
+    }
+}
+
+impl From<DrillError> for SimulateError {
+    fn from(error: DrillError) -> Self {
+        Self::Drill(error)
+    }
+}

@@ -1,0 +1,346 @@
+//! A mail server in a drill: it serves at one site, is killed or stopped there, and serves at the other.
+
+use std::cell::{Cell, RefCell};
+use std::path::Path;
+use std::rc::Rc;
+
+use brunt_drill::{Base, Checksum, Found, Key, Ledger, Minutes};
+use brunt_ese::error::EngineError;
+use brunt_ese::twin::Elsewhere;
+use brunt_ese::verify::verify;
+use brunt_qualify::phases::serving::{Serving, create, serve_one};
+use brunt_qualify::plan::Plan;
+use brunt_qualify::progress::{Silence, Stop};
+use brunt_qualify::server::{Records, Server, Table, Twin};
+use brunt_qualify::truth::records::{Compared, Contents, StoredFields};
+use brunt_qualify::truth::survey::survey;
+use brunt_qualify::truth::witness::Hearing;
+use brunt_units::{LogPosition, PageNumber, Span};
+use brunt_workload::keys::{Population, Record};
+use brunt_world::World;
+use brunt_world_virtual::{Host, Store, VirtualOptions, VirtualWorld};
+
+use super::mirror::Mirror;
+use super::stage::{Scene, Site};
+
+/// An open server and its records.
+pub(crate) type Opened<T> = (Rc<Server<T>>, Vec<Population>);
+
+/// What a drill needs of an engine: the real one, or its twin.
+pub(crate) trait Cast: Table {
+    /// Whether there is something to read and to verify.
+    const HAS_CONTENT: bool;
+
+    /// Creates the databases of `plan` and opens them.
+    async fn create(world: World, plan: Plan) -> Result<Opened<Self>, String>;
+
+    /// Opens at another site what is there, after the server `former` was killed or stopped. Also returns the time of its replay.
+    async fn take_over(
+        world: World,
+        plan: Plan,
+        former: Opened<Self>,
+        sites: Vec<Elsewhere>,
+    ) -> Result<(Opened<Self>, Span), String>;
+
+    /// The records with `keys` as they are in `server`; nothing where there is no content.
+    async fn found(server: Rc<Server<Self>>, keys: Vec<Key>) -> Result<Found, String>;
+
+    /// The records of an open server, where only the files know them.
+    async fn records(
+        world: World,
+        server: Rc<Server<Self>>,
+        known: Vec<Population>,
+    ) -> Result<Vec<Population>, String>;
+}
+
+fn said(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}
+
+fn longest<T: Table>(server: &Server<T>) -> Span {
+    let replayed = server.recoveries().iter().filter(|one| one.logs > 0);
+    replayed.map(|one| one.took).max().unwrap_or_default()
+}
+
+impl Cast for Records {
+    const HAS_CONTENT: bool = true;
+
+    async fn create(world: World, plan: Plan) -> Result<Opened<Self>, String> {
+        let created = create(&world, &plan, &Silence, &Stop::default()).await;
+        created.map_err(said)
+    }
+
+    async fn take_over(
+        world: World,
+        plan: Plan,
+        former: Opened<Self>,
+        _: Vec<Elsewhere>,
+    ) -> Result<(Opened<Self>, Span), String> {
+        let opened = Server::open(&world, &plan, &Silence, None).await;
+        let server = Rc::new(opened.map_err(said)?);
+        let took = longest(&server);
+        Ok(((server, former.1), took))
+    }
+
+    async fn found(server: Rc<Server<Self>>, keys: Vec<Key>) -> Result<Found, String> {
+        let mut found = Found::new();
+        for key in keys {
+            let version = version(&server, key).await.map_err(said)?;
+            found.insert(key, version);
+        }
+        Ok(found)
+    }
+
+    async fn records(
+        world: World,
+        server: Rc<Server<Self>>,
+        _: Vec<Population>,
+    ) -> Result<Vec<Population>, String> {
+        survey(&world, &server, &Silence).await.map_err(said)
+    }
+}
+
+/// The version of a record; that of no record when its bytes are no version's.
+async fn version(server: &Server, key: Key) -> Result<Option<u32>, EngineError> {
+    let (stream, database, number) = key;
+    let mut tables = server.tables().iter();
+    let table = tables.find(|one| one.instance_number() == stream && one.database() == database);
+    let table = table.expect("the ledger names databases of the plan");
+    let record = table.contents().mixer().record(number);
+    let instance = server.instance_of(table);
+    let id = Contents::id(record);
+    let Some(message) = instance.read_message(table.messages(), id, true).await? else {
+        return Ok(None);
+    };
+    let stored = StoredFields::from(&message);
+    Ok(Some(match table.contents().compare(record, &stored) {
+        Compared::Version(version) => version,
+        Compared::Wrong => u32::MAX,
+    }))
+}
+
+impl Cast for Twin {
+    const HAS_CONTENT: bool = false;
+
+    async fn create(world: World, plan: Plan) -> Result<Opened<Self>, String> {
+        let (server, populations) = Server::make(&world, &plan).await.map_err(said)?;
+        Ok((Rc::new(server), populations))
+    }
+
+    async fn take_over(
+        world: World,
+        plan: Plan,
+        (former, populations): Opened<Self>,
+        sites: Vec<Elsewhere>,
+    ) -> Result<(Opened<Self>, Span), String> {
+        let Ok(former) = Rc::try_unwrap(former) else {
+            return Err("the server is still in use".to_owned());
+        };
+        let taken = former.take_over(&world, &plan, &Silence, sites).await;
+        let server = Rc::new(taken.map_err(said)?);
+        let took = longest(&server);
+        Ok(((server, populations), took))
+    }
+
+    async fn found(_: Rc<Server<Self>>, _: Vec<Key>) -> Result<Found, String> {
+        Ok(Found::new())
+    }
+
+    async fn records(
+        _: World,
+        _: Rc<Server<Self>>,
+        known: Vec<Population>,
+    ) -> Result<Vec<Population>, String> {
+        Ok(known)
+    }
+}
+
+/// A mail server.
+pub(crate) struct Actor<T: Cast> {
+    pub(crate) number: usize,
+    pub(crate) name: String,
+    plans: [Plan; 2],
+    pub(crate) minutes: Minutes,
+    pub(crate) site: Cell<Site>,
+    host: RefCell<Option<Host>>,
+    pub(crate) serving: RefCell<Option<Serving<T>>>,
+    /// What it was before it ended.
+    former: RefCell<Option<Opened<T>>>,
+}
+
+impl<T: Cast> Actor<T> {
+    /// Server number `number`, with its plan at each site.
+    pub(crate) fn new(number: usize, name: &str, plans: [Plan; 2]) -> Self {
+        let minutes = Minutes::default();
+        let hearing = Hearing::of(std::sync::Arc::new(minutes.clone()));
+        Self {
+            number,
+            name: name.to_owned(),
+            plans: plans.map(|plan| Plan {
+                hearing: hearing.clone(),
+                ..plan
+            }),
+            minutes,
+            site: Cell::new(Site::First),
+            host: RefCell::default(),
+            serving: RefCell::default(),
+            former: RefCell::default(),
+        }
+    }
+
+    pub(crate) fn plan(&self, site: Site) -> &Plan {
+        &self.plans[match site {
+            Site::First => 0,
+            Site::Second => 1,
+        }]
+    }
+
+    /// Starts its host at `site`, and returns the world of that.
+    pub(crate) fn boot(&self, scene: &Scene, site: Site) -> World {
+        let host = scene.host(site, self.number, &self.name);
+        let world = World {
+            random: host.world().random.part(&self.name),
+            ..host.world().clone()
+        };
+        self.site.set(site);
+        *self.host.borrow_mut() = Some(host);
+        world
+    }
+
+    /// Opens its ledger for the records that were created.
+    pub(crate) fn open_ledger(&self, populations: &[Population]) {
+        let databases = self.plans[0].instances.iter().enumerate();
+        let names = databases.flat_map(|(stream, instance)| {
+            let databases = instance.databases.iter();
+            (0_u8..)
+                .zip(databases)
+                .map(move |(number, _)| (stream, number))
+        });
+        let counts = populations.iter().map(Population::len);
+        *self.minutes.ledger() = Ledger::new(Base::created(names.zip(counts)));
+    }
+
+    /// Lets sessions work on what was opened.
+    pub(crate) fn serve(&self, world: &World, (server, populations): Opened<T>) {
+        let plan = self.plan(self.site.get());
+        *self.serving.borrow_mut() = Some(Serving::begin(world, plan, &server, populations));
+    }
+
+    /// Kills its host.
+    pub(crate) fn kill(&self) {
+        if let Some(host) = self.host.borrow_mut().take() {
+            host.lose_power();
+        }
+        self.retire();
+    }
+
+    /// Keeps what it was.
+    fn retire(&self) {
+        if let Some(serving) = self.serving.borrow_mut().take() {
+            let populations = serving.populations();
+            *self.former.borrow_mut() = Some((serving.into_server(), populations));
+        }
+    }
+
+    /// Ends its sessions and closes it. Its host is switched off then.
+    ///
+    /// # Errors
+    /// The first error of the engine, in words.
+    pub(crate) async fn stop(&self) -> Result<(), String> {
+        let serving = self.serving.borrow_mut().take();
+        if let Some(serving) = serving {
+            let stopped = serving.stop().await;
+            *self.serving.borrow_mut() = Some(serving);
+            stopped.map_err(said)?;
+        }
+        self.kill();
+        Ok(())
+    }
+
+    /// What it was before it was killed or stopped.
+    pub(crate) fn former(&self) -> Option<Opened<T>> {
+        self.former.borrow_mut().take()
+    }
+
+    /// What `mirror` has of each of its logs.
+    pub(crate) fn elsewhere(&self, mirror: &Mirror, former: &Server<T>) -> Vec<Elsewhere> {
+        let from = self.plan(self.site.get());
+        let page = from.engine.page.bytes_u64();
+        let mut all: Vec<Elsewhere> = Vec::new();
+        for (instance, plan) in former.instances().iter().zip(&from.instances) {
+            let log = mirror.log(&plan.log);
+            let newest = log.newest.and_then(|file| mirror.path_of(file));
+            all.push(Elsewhere {
+                durable: log.durable,
+                checkpoint: log.checkpoint,
+                is_current: newest.is_none_or(|path| path == instance.log().files().current_path()),
+                missing: Vec::new(),
+            });
+        }
+        for (file, offset, bytes) in mirror.missing() {
+            let Some(path) = mirror.path_of(file) else {
+                continue;
+            };
+            for (stream, instance) in from.instances.iter().enumerate() {
+                let databases = (0_u8..).zip(&instance.databases);
+                for (number, _) in databases.filter(|(_, one)| one.path == path) {
+                    let first = offset.div_euclid(page);
+                    let pages = first.max(2)..first + bytes.div_ceil(page);
+                    // Page 1 comes after two pages of header.
+                    let pages = pages.map(|at| u32::try_from(at - 1).expect("a page number"));
+                    let pages = pages.map(|at| (number, PageNumber(at)));
+                    all[stream].missing.extend(pages);
+                }
+            }
+        }
+        all
+    }
+
+    /// Where the logs of a ledger without content end at the other side.
+    pub(crate) fn ends(sites: &[Elsewhere]) -> impl Fn(usize) -> LogPosition {
+        let ends: Vec<LogPosition> = sites.iter().map(|site| site.durable).collect();
+        move |stream| ends.get(stream).copied().unwrap_or_default()
+    }
+
+    /// Serves one operation on `server`, as soon as it can.
+    ///
+    /// # Errors
+    /// When it cannot, in words.
+    pub(crate) async fn first_operation(
+        server: Rc<Server<T>>,
+        plan: Plan,
+        record: Option<Record>,
+    ) -> Result<(), String> {
+        let Some(record) = record else {
+            return Err("the first database has no record".to_owned());
+        };
+        serve_one(&server, &plan, 0, record).await.map_err(said)
+    }
+}
+
+/// Verifies every page of the databases of `plans` in `files`, whose paths are those of the plans.
+pub(crate) fn checksum(files: &Store, plans: &[&Plan]) -> Result<Checksum, String> {
+    let options = VirtualOptions {
+        store: files.fork(),
+        ..VirtualOptions::new(1)
+    };
+    let mut made = VirtualWorld::new(options);
+    let world = made.world.clone();
+    let paths = plans.iter().flat_map(|plan| plan.databases());
+    let paths: Vec<_> = paths.map(|database| database.path.clone()).collect();
+    made.executor.block_on(async move {
+        let mut sum = Checksum::default();
+        for path in &paths {
+            let report = verify(&world, path)
+                .await
+                .map_err(|error| named(path, &error))?;
+            sum.pages += report.pages_seen;
+            sum.bad += report.pages_bad;
+        }
+        Ok(sum)
+    })
+}
+
+fn named(path: &Path, error: &dyn std::fmt::Display) -> String {
+    format!("{}: {error}", path.display())
+}

@@ -1,0 +1,233 @@
+//! Takes a drill through its timeline: load, what happens to the storage, failovers step by step, and the load afterwards.
+//!
+//! Time passes in [`Conductor::pass`] alone: it tends the sessions, closes samples and notes what the pair reports. Work of servers
+//! runs in tasks of their hosts meanwhile.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use brunt_array::{NoteKind, Scheduled};
+use brunt_drill::{Evidence, Said};
+use brunt_qualify::phases::serving::TICK;
+use brunt_qualify::progress::Stop;
+use brunt_scenario::Drill;
+use brunt_units::{ByteSize, Span, Time};
+use brunt_world::Task;
+
+use super::actor::{Actor, Cast};
+use super::samples::Course;
+use super::stage::{Scene, Site};
+use super::{DrillListener, FailoverDone};
+
+/// What is asked of a drill.
+pub(super) struct Script {
+    pub(super) drill: Drill,
+    /// In order of their times.
+    pub(super) timeline: Vec<Scheduled>,
+    /// The load before the timeline begins.
+    pub(super) warm_up: Span,
+    /// The load goes on for at most this long after the last event.
+    pub(super) patience: Span,
+}
+
+/// A drill under way.
+pub(super) struct Conductor<T: Cast> {
+    pub(super) scene: Scene,
+    pub(super) script: Script,
+    pub(super) actors: Vec<Actor<T>>,
+    pub(super) listener: Rc<dyn DrillListener>,
+    pub(super) stop: Stop,
+    pub(super) course: Course,
+    pub(super) evidence: RefCell<Evidence>,
+    pub(super) failovers: RefCell<Vec<FailoverDone>>,
+    pub(super) site: Cell<Site>,
+    /// When users lost service, and what replication said then; nothing while they have it.
+    pub(super) lost: Cell<Option<(Time, Said)>>,
+    notes_seen: Cell<usize>,
+    end: Cell<Time>,
+}
+
+impl<T: Cast> Conductor<T> {
+    pub(super) fn new(
+        scene: Scene,
+        script: Script,
+        actors: Vec<Actor<T>>,
+        listener: Rc<dyn DrillListener>,
+        stop: Stop,
+    ) -> Self {
+        Self {
+            scene,
+            script,
+            actors,
+            listener,
+            stop,
+            course: Course::default(),
+            evidence: RefCell::default(),
+            failovers: RefCell::default(),
+            site: Cell::new(Site::First),
+            lost: Cell::default(),
+            notes_seen: Cell::new(0),
+            end: Cell::default(),
+        }
+    }
+
+    /// Runs the drill.
+    ///
+    /// # Errors
+    /// Why there was none, in words.
+    pub(super) async fn run(&self) -> Result<(), String> {
+        self.open().await?;
+        self.pass(self.scene.now() + self.script.warm_up).await;
+        self.drop_samples();
+        let begun = self.scene.now();
+        self.course.begin(begun);
+        let last = self
+            .script
+            .timeline
+            .last()
+            .map_or(Span::ZERO, |one| Span(one.at.0));
+        self.end.set(begun + last + self.script.patience);
+        for one in &self.script.timeline {
+            self.pass(begun + Span(one.at.0)).await;
+            if self.stop.is_asked() {
+                return self.give_up(format!("stopped before the event at {}", Span(one.at.0)));
+            }
+            let at = Scheduled {
+                at: self.scene.now(),
+                ..one.clone()
+            };
+            self.perform(&at).await?;
+        }
+        let can_wait = || self.scene.now() < self.end.get() && !self.stop.is_asked();
+        while self.scene.keeps_apart().is_none() && !self.scene.apart().is_empty() && can_wait() {
+            self.pass(self.scene.now() + Span::seconds(1)).await;
+        }
+        self.pass(self.scene.now() + self.script.drill.after).await;
+        if self.stop.is_asked() {
+            return self.give_up("stopped after the last event".to_owned());
+        }
+        self.close().await
+    }
+
+    fn give_up(&self, why: String) -> Result<(), String> {
+        self.evidence.borrow_mut().unfinished = Some(why);
+        Ok(())
+    }
+
+    /// Creates the databases of all servers and lets sessions work on them.
+    async fn open(&self) -> Result<(), String> {
+        let mut tasks = Vec::new();
+        for actor in &self.actors {
+            let world = actor.boot(&self.scene, Site::First);
+            let task = T::create(world.clone(), actor.plan(Site::First).clone());
+            tasks.push((actor, world.clone(), world.spawner.spawn(task)));
+        }
+        let mut opened = Vec::new();
+        for (actor, world, task) in tasks {
+            opened.push((actor, world, task.await?));
+        }
+        self.scene.array.device().assume_written();
+        for (actor, world, created) in opened {
+            actor.open_ledger(&created.1);
+            actor.serve(&world, created);
+        }
+        Ok(())
+    }
+
+    /// Lets time pass until `until`.
+    pub(super) async fn pass(&self, until: Time) {
+        while self.scene.now() < until && !self.stop.is_asked() {
+            let next = until.min(self.scene.now() + TICK);
+            self.scene.world.sleep_until(next).await;
+            self.look();
+        }
+    }
+
+    /// Lets time pass until `task` has ended.
+    pub(super) async fn during<R: 'static>(&self, task: Task<R>) -> Option<R> {
+        while !task.is_done() {
+            if self.stop.is_asked() || self.scene.now() > self.end.get() + HANGS {
+                return None;
+            }
+            self.scene.world.sleep(TICK).await;
+            self.look();
+        }
+        Some(task.await)
+    }
+
+    /// Tends the sessions, closes a sample that is due, and notes what the pair reports.
+    fn look(&self) {
+        let now = self.scene.now();
+        for actor in &self.actors {
+            if let Some(serving) = actor.serving.borrow_mut().as_mut() {
+                let _ = serving.tend();
+            }
+        }
+        if self.lost.get().is_none() && !self.scene.serves(self.site.get()) {
+            self.lose_service(self.site.get());
+        }
+        if now.since(self.course.closed_at()) >= self.script.drill.sample {
+            self.close_sample();
+        }
+    }
+
+    /// Forgets what was measured so far.
+    fn drop_samples(&self) {
+        for actor in &self.actors {
+            if let Some(serving) = actor.serving.borrow().as_ref() {
+                let _ = serving.interval();
+            }
+        }
+        self.course.samples.borrow_mut().clear();
+    }
+
+    pub(super) fn close_sample(&self) {
+        let now = self.scene.now();
+        let intervals: Vec<_> = self
+            .actors
+            .iter()
+            .filter_map(|actor| Some(actor.serving.borrow().as_ref()?.interval()))
+            .collect();
+        self.course
+            .close(now, &intervals, &self.scene.replication());
+        self.hear_pair();
+        let total = self.end.get().since(Time::ZERO).as_seconds();
+        let share = now.since(Time::ZERO).as_seconds() / total.max(1.0);
+        self.listener
+            .progress(self.course.second(now), share.min(1.0));
+    }
+
+    /// Notes what the pair has reported since the last look, and reduces the load while logs are merged.
+    pub(super) fn hear_pair(&self) {
+        let notes = {
+            let device = self.scene.array.device();
+            device.array().notes()
+        };
+        for note in notes.iter().skip(self.notes_seen.get()) {
+            if matches!(note.what, NoteKind::Pair(_)) {
+                self.tell(note.at, note.what.to_string());
+            }
+        }
+        self.notes_seen.set(notes.len());
+    }
+
+    pub(super) fn tell(&self, at: Time, what: String) {
+        self.listener.happened(self.course.second(at), &what);
+        self.course.happened(at, what);
+    }
+
+    /// What replication says would be lost now.
+    pub(super) fn said(&self) -> Said {
+        let mut said = Said::default();
+        for group in self.scene.replication().groups {
+            let Some(risk) = group.at_risk else { continue };
+            said.writes += risk.writes;
+            said.bytes = ByteSize::bytes(said.bytes.get() + risk.bytes);
+            said.since = [said.since, risk.since].into_iter().flatten().min();
+        }
+        said
+    }
+}
+
+/// Work that takes longer than this after the end hangs.
+const HANGS: Span = Span::seconds(24 * 3600);

@@ -1,0 +1,184 @@
+//! Failover rehearsals in virtual time: mail servers on a pair of arrays, a timeline, and what became of everything acknowledged.
+//!
+//! ```text
+//!   stage      two sites: hosts, volumes, the pair            mirror    the files of the side that does not serve
+//!   actor      a mail server, at one site or the other        samples   what is seen over time
+//!   conductor  lets time pass and tends everything            procedure the steps of a failover
+//!   controls   the same on a replica that is broken           roles     which side serves
+//! ```
+//!
+//! With the engine itself (`bytes`) the survivor is read record by record. With its twin, which has no content, what survives follows
+//! from where its logs end at the other side.
+
+mod actor;
+mod conductor;
+mod controls;
+mod mirror;
+mod outcome;
+mod procedure;
+mod roles;
+mod samples;
+mod stage;
+
+use std::rc::Rc;
+
+use brunt_array::{Control, SystemError};
+use brunt_drill::Evidence;
+use brunt_qualify::progress::Stop;
+use brunt_qualify::server::{Records, Twin};
+use brunt_report::result::{DrillLoss, DrillStep, RunResult};
+use brunt_scenario::ModelledScenario;
+use brunt_units::{ByteSize, Span, Time};
+
+use actor::{Actor, Cast};
+use conductor::{Conductor, Script};
+use samples::Course;
+use stage::{Site, Stage, pair_of, plan_at};
+
+use crate::{Engine, Program};
+
+/// How a scenario is rehearsed.
+#[derive(Clone, Debug)]
+pub struct DrillOptions {
+    /// The engine; `None`: the engine itself where its databases are small, otherwise its twin.
+    pub engine: Option<Engine>,
+    /// Whether the replica is broken on purpose, too.
+    pub controls: bool,
+    /// The program.
+    pub program: Program,
+}
+
+/// Why there was no drill.
+#[derive(Debug, thiserror::Error)]
+pub enum DrillError {
+    /// The scenario replicates nothing.
+    #[error(
+        "there is nothing to rehearse: the scenario has no [replication]\n  examples/two-sites.toml has one, with its [link] and a timeline"
+    )]
+    NoPair,
+    /// An array cannot be built.
+    #[error(transparent)]
+    Arrays(#[from] SystemError),
+    /// It could not be carried through.
+    #[error("{0}")]
+    Broken(String),
+}
+
+/// Hears of a drill while it runs.
+pub trait DrillListener {
+    /// `what` happened, `second` seconds after the beginning.
+    fn happened(&self, second: f64, what: &str);
+
+    /// The drill has come to `second`, which is this share of its longest course.
+    fn progress(&self, second: f64, share: f64);
+
+    /// The control called `name` begins.
+    fn control(&self, name: &str);
+}
+
+/// A failover that was carried through.
+#[derive(Clone, Debug)]
+struct FailoverDone {
+    kind: String,
+    at: Time,
+    loss: DrillLoss,
+    took: Span,
+    steps: Vec<DrillStep>,
+}
+
+/// What a course of a drill led to.
+struct Rehearsed {
+    evidence: Evidence,
+    failovers: Vec<FailoverDone>,
+    course: Course,
+    replication: brunt_array::ReplicationState,
+    /// Whether the control has broken something.
+    struck: bool,
+}
+
+/// Databases up to this size, all together, are rehearsed with every byte.
+const BYTES_MAX: ByteSize = ByteSize::bytes(1 << 30);
+
+/// The engine that rehearses `scenario`.
+pub fn engine_of(scenario: &ModelledScenario, options: &DrillOptions) -> Engine {
+    options.engine.unwrap_or_else(|| {
+        let databases = scenario.scenario.databases();
+        let each: u64 = databases.map(|database| database.size.value.get()).sum();
+        match each.saturating_mul(scenario.servers.len() as u64) <= BYTES_MAX.get() {
+            true => Engine::Bytes,
+            false => Engine::Twin,
+        }
+    })
+}
+
+/// Rehearses `scenario`.
+///
+/// # Errors
+/// [`DrillError`] when there was no drill.
+pub fn drill(
+    scenario: &ModelledScenario,
+    options: &DrillOptions,
+    listener: &Rc<dyn DrillListener>,
+    stop: &Stop,
+) -> Result<RunResult, DrillError> {
+    pair_of(scenario)?;
+    let engine = engine_of(scenario, options);
+    let script = Script {
+        drill: scenario.drill,
+        timeline: scenario.arrays[0].incidents.clone(),
+        warm_up: scenario.scenario.plan().warm_up_min,
+        patience: scenario.scenario.plan().duration,
+    };
+    let mut rehearsed = rehearse(scenario, engine, script, None, listener, stop)?;
+    if options.controls && scenario.drill.controls && !stop.is_asked() {
+        rehearsed.evidence.controls = controls::all(scenario, engine, listener, stop)?;
+    }
+    Ok(outcome::result(scenario, options, engine, rehearsed))
+}
+
+/// One course of `script`; `control` breaks the replica.
+fn rehearse(
+    scenario: &ModelledScenario,
+    engine: Engine,
+    script: Script,
+    control: Option<Control>,
+    listener: &Rc<dyn DrillListener>,
+    stop: &Stop,
+) -> Result<Rehearsed, DrillError> {
+    match engine {
+        Engine::Bytes => course::<Records>(scenario, script, control, listener, stop),
+        Engine::Twin => course::<Twin>(scenario, script, control, listener, stop),
+    }
+}
+
+fn course<T: Cast>(
+    scenario: &ModelledScenario,
+    script: Script,
+    control: Option<Control>,
+    listener: &Rc<dyn DrillListener>,
+    stop: &Stop,
+) -> Result<Rehearsed, DrillError> {
+    let seed = scenario.scenario.test.seed;
+    let mut stage = Stage::build(scenario, seed, control)?;
+    let actors = scenario.servers.iter().enumerate().map(|(number, name)| {
+        let plans = [Site::First, Site::Second].map(|site| plan_at(scenario, site, number, seed));
+        Actor::<T>::new(number, name, plans)
+    });
+    let conductor = Conductor::new(
+        stage.scene(),
+        script,
+        actors.collect(),
+        Rc::clone(listener),
+        stop.clone(),
+    );
+    let rehearsed = stage.made.executor.block_on(async move {
+        conductor.run().await.map(|()| Rehearsed {
+            evidence: conductor.evidence.take(),
+            failovers: conductor.failovers.take(),
+            replication: conductor.scene.replication(),
+            struck: conductor.scene.struck(),
+            course: conductor.course,
+        })
+    });
+    rehearsed.map_err(DrillError::Broken)
+}

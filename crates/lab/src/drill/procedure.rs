@@ -1,0 +1,399 @@
+//! The steps of a failover, as an operator and the hosts go through them.
+//!
+//! ```text
+//!   failure -> decision -> storage failover -> host rescan -> log replay -> mount -> first operation
+//!                          operator            hosts          the engine
+//! ```
+//!
+//! A planned failover begins with a clean shutdown and has no replay. What is lost is read after the survivor has recovered, and after
+//! its first operation: reading takes time that users do not wait for.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use brunt_array::{Failover, Scheduled};
+use brunt_drill::{Broken, Checksum, Cut, Loss, Said, Survival};
+use brunt_ese::twin::Elsewhere;
+use brunt_qualify::server::Server;
+use brunt_report::result::{DrillLoss, DrillStep};
+use brunt_units::{Span, Time};
+use brunt_world::World;
+
+use super::FailoverDone;
+use super::actor::{Actor, Cast, Opened, checksum};
+use super::conductor::Conductor;
+use super::roles::Cue;
+use super::stage::Site;
+
+/// How long a pair may take to change sides: a planned failover drains its logs.
+const PATIENCE: Span = Span::seconds(24 * 3600);
+
+/// Steps so far, each with its end.
+struct Steps {
+    begun: Time,
+    all: Vec<(&'static str, Time)>,
+}
+
+impl Steps {
+    fn new(begun: Time) -> Self {
+        Self {
+            begun,
+            all: Vec::new(),
+        }
+    }
+
+    fn ended(&mut self, name: &'static str, at: Time) {
+        self.all.push((name, at));
+    }
+
+    fn lengths(&self) -> Vec<DrillStep> {
+        let begins = std::iter::once(self.begun).chain(self.all.iter().map(|(_, end)| *end));
+        let steps = self.all.iter().zip(begins);
+        steps
+            .map(|((name, end), begin)| DrillStep {
+                name: (*name).to_owned(),
+                seconds: end.since(begin).as_seconds(),
+            })
+            .collect()
+    }
+}
+
+impl<T: Cast> Conductor<T> {
+    /// Lets an event of the timeline happen.
+    pub(super) async fn perform(&self, one: &Scheduled) -> Result<(), String> {
+        let now = self.scene.now();
+        match Cue::of(&one.incident) {
+            Cue::Lost(site) => {
+                self.lose_service(site);
+                self.scene
+                    .schedule(one)
+                    .map_err(|error| error.to_string())?;
+                self.course.phase(now, &format!("{} lost", site.word()));
+                Ok(())
+            }
+            Cue::FailOver { to, how } => self.fail_over(to, how).await,
+            Cue::Storage(phase) => {
+                self.scene
+                    .schedule(one)
+                    .map_err(|error| error.to_string())?;
+                if let Some(phase) = phase {
+                    self.course.phase(now, phase);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Users lose service, if they had it at `site`.
+    pub(super) fn lose_service(&self, site: Site) {
+        if self.site.get() == site && self.lost.get().is_none() {
+            self.lost.set(Some((self.scene.now(), self.said())));
+            self.close_sample();
+        }
+    }
+
+    /// Everything fails over to `to`.
+    async fn fail_over(&self, to: Site, how: Failover) -> Result<(), String> {
+        let (from, now) = (to.other(), self.scene.now());
+        let is_planned = how == Failover::Planned;
+        let name = match (is_planned, to) {
+            (false, _) => "unplanned failover",
+            (true, Site::Second) => "planned failover",
+            (true, Site::First) => "failback",
+        };
+        let (failed_at, said) = self.lost.get().unwrap_or_else(|| (now, self.said()));
+        let said = if is_planned { Said::default() } else { said };
+        self.tell(now, format!("{name} to the {} begins", to.word()));
+        self.close_sample();
+        self.lost.set(Some((failed_at, said)));
+        let mut steps = Steps::new(failed_at);
+        match is_planned {
+            true => {
+                for actor in &self.actors {
+                    actor.stop().await?;
+                }
+                steps.ended("shutdown", self.scene.now());
+            }
+            false => {
+                steps.ended("decision", now);
+                // Whatever still runs at the other site must not write any more.
+                self.actors.iter().for_each(Actor::kill);
+            }
+        }
+        self.pass(self.scene.now() + self.script.drill.storage_failover)
+            .await;
+        self.scene.fail_over(to, how)?;
+        let asked_at = self.scene.now();
+        while !self.scene.serves(to)
+            && self.scene.now() < asked_at + PATIENCE
+            && !self.stop.is_asked()
+        {
+            self.pass(self.scene.now() + Span::millis(50)).await;
+        }
+        if !self.scene.serves(to) {
+            self.hear_pair();
+            let why = format!("the {} does not serve", to.word());
+            return self.refused(name, failed_at, said, why);
+        }
+        steps.ended("storage failover", self.scene.now());
+        let formers: Vec<Opened<T>> = self
+            .actors
+            .iter()
+            .map(|actor| actor.former().ok_or("a server was never open"))
+            .collect::<Result<_, _>>()?;
+        let sites: Vec<Vec<Elsewhere>> = {
+            let mirror = self.scene.mirror.borrow();
+            let pairs = self.actors.iter().zip(&formers);
+            pairs
+                .map(|(actor, (former, _))| actor.elsewhere(&mirror, former))
+                .collect()
+        };
+        let is_in_step = is_planned && self.scene.is_up(from);
+        if let Err(why) = self.scene.present(from, to, is_in_step) {
+            return self.refused(name, failed_at, said, why);
+        }
+        self.site.set(to);
+        self.take_over(name, to, said, steps, (formers, sites))
+            .await
+    }
+
+    fn refused(&self, name: &str, at: Time, said: Said, why: String) -> Result<(), String> {
+        let text = format!("{name} is refused: {why}");
+        self.tell(self.scene.now(), text.clone());
+        self.evidence.borrow_mut().survivals.push(Survival {
+            loss: Ok(Loss::default()),
+            said,
+            recovery_time: None,
+            refused: Some(text),
+        });
+        self.lost.set(Some((at, said)));
+        Ok(())
+    }
+
+    /// The storage serves at the other site: hosts find it, servers recover and serve.
+    async fn take_over(
+        &self,
+        name: &str,
+        to: Site,
+        said: Said,
+        mut steps: Steps,
+        (formers, sites): (Vec<Opened<T>>, Vec<Vec<Elsewhere>>),
+    ) -> Result<(), String> {
+        let failed_at = steps.begun;
+        self.pass(self.scene.now() + self.script.drill.host_rescan)
+            .await;
+        steps.ended("host rescan", self.scene.now());
+
+        let begun = self.scene.now();
+        let mut tasks = Vec::new();
+        for ((actor, former), site) in self.actors.iter().zip(formers).zip(&sites) {
+            let world = actor.boot(&self.scene, to);
+            let plan = actor.plan(to).clone();
+            let task = T::take_over(world.clone(), plan, former, site.clone());
+            tasks.push((actor, world.clone(), world.spawner.spawn(task)));
+        }
+        let mut opened: Vec<(&Actor<T>, World, Opened<T>)> = Vec::new();
+        let mut replay = Span::ZERO;
+        for (actor, world, task) in tasks {
+            match self.during(task).await {
+                Some(Ok((open, took))) => {
+                    replay = replay.max(took);
+                    opened.push((actor, world, open));
+                }
+                Some(Err(why)) => {
+                    let why = format!("{} cannot recover: {why}", actor.name);
+                    return self.broken(name, failed_at, said, why);
+                }
+                None => {
+                    return self.broken(name, failed_at, said, "recovery did not end".to_owned());
+                }
+            }
+        }
+        let mounted = self.scene.now();
+        steps.ended("log replay", (begun + replay).min(mounted));
+        steps.ended("mount", mounted);
+        for (actor, world, (server, populations)) in &opened {
+            let record = populations.first().and_then(|all| all.records().next());
+            let plan = actor.plan(to).clone();
+            let first = Actor::<T>::first_operation(Rc::clone(server), plan, record);
+            match self.during(world.spawner.spawn(first)).await {
+                Some(Ok(())) => {}
+                Some(Err(why)) => return self.broken(name, failed_at, said, why),
+                None => {
+                    return self.broken(
+                        name,
+                        failed_at,
+                        said,
+                        "no operation was served".to_owned(),
+                    );
+                }
+            }
+        }
+        steps.ended("first operation", self.scene.now());
+        let took = self.scene.now().since(failed_at);
+        self.lost.set(None);
+        self.tell(
+            self.scene.now(),
+            format!("the {} serves, after {took}", to.word()),
+        );
+        self.course
+            .phase(self.scene.now(), &format!("after the {name}"));
+
+        let loss = self.loss(&opened, &sites, failed_at).await?;
+        let told = *loss.as_ref().unwrap_or(&Loss::default());
+        self.failovers.borrow_mut().push(FailoverDone {
+            kind: name.to_owned(),
+            at: failed_at,
+            loss: DrillLoss {
+                records: told.records,
+                transactions: told.transactions,
+                bytes: said.bytes.get(),
+                seconds: told.age.as_seconds(),
+                lazy: told.lazy,
+                kept: told.kept,
+            },
+            took,
+            steps: steps.lengths(),
+        });
+        self.evidence.borrow_mut().survivals.push(Survival {
+            loss,
+            said,
+            recovery_time: Some(took),
+            refused: None,
+        });
+        for (actor, world, (server, populations)) in opened {
+            let known = T::records(world.clone(), Rc::clone(&server), populations);
+            let Some(populations) = self.during(world.spawner.spawn(known)).await else {
+                return Ok(());
+            };
+            actor.serve(&world, (server, populations?));
+        }
+        Ok(())
+    }
+
+    fn broken(&self, name: &str, at: Time, said: Said, why: String) -> Result<(), String> {
+        self.tell(self.scene.now(), format!("{name}: {why}"));
+        self.evidence.borrow_mut().survivals.push(Survival {
+            loss: Err(Broken::Unusable(why)),
+            said,
+            recovery_time: None,
+            refused: None,
+        });
+        self.lost.set(Some((at, said)));
+        Ok(())
+    }
+
+    /// What is lost of the ledgers of all servers, which then go on from what is kept.
+    async fn loss(
+        &self,
+        opened: &[(&Actor<T>, World, Opened<T>)],
+        sites: &[Vec<Elsewhere>],
+        failed_at: Time,
+    ) -> Result<Result<Loss, Broken>, String> {
+        let mut all = Loss::default();
+        let mut broken = self
+            .scene
+            .mirror
+            .borrow()
+            .broken_order()
+            .map(|what| Broken::Order(what.to_owned()));
+        for ((actor, world, (server, _)), site) in opened.iter().zip(sites) {
+            let keys = match T::HAS_CONTENT {
+                true => actor.minutes.ledger().keys(),
+                false => Vec::new(),
+            };
+            let found = T::found(Rc::clone(server), keys);
+            let Some(found) = self.during(world.spawner.spawn(found)).await else {
+                return Err("reading the survivor did not end".to_owned());
+            };
+            let found = found?;
+            let mut ledger = actor.minutes.ledger();
+            let cut = match T::HAS_CONTENT {
+                true => Cut::of(&ledger, &found),
+                false => Ok(Cut::at(&ledger, Actor::<T>::ends(site))),
+            };
+            match cut {
+                Ok(cut) => {
+                    all.add(&Loss::of(&ledger, &cut, failed_at));
+                    ledger.settle(&cut.kept);
+                }
+                Err(why) => {
+                    broken.get_or_insert(why);
+                }
+            }
+        }
+        Ok(broken.map_or(Ok(all), Err))
+    }
+
+    /// Ends the drill: servers are closed, both sides come into step, and the side that does not serve is read.
+    pub(super) async fn close(&self) -> Result<(), String> {
+        self.close_sample();
+        if T::HAS_CONTENT && self.lost.get().is_none() {
+            let wrong = self.wrong_records().await?;
+            self.evidence.borrow_mut().wrong_records = Some(wrong);
+        }
+        let ended = Rc::new(Cell::new(true));
+        for actor in &self.actors {
+            if let Err(why) = actor.stop().await {
+                self.tell(
+                    self.scene.now(),
+                    format!("{} cannot be closed: {why}", actor.name),
+                );
+                ended.set(false);
+            }
+        }
+        // What the shutdown has written arrives.
+        self.pass(self.scene.now() + Span::seconds(1)).await;
+        let mut evidence = self.evidence.borrow_mut();
+        evidence.kept_apart = self.scene.keeps_apart();
+        evidence.apart = self.scene.apart();
+        if T::HAS_CONTENT && ended.get() {
+            match self.checksum_of_other_side() {
+                Ok(sum) => evidence.checksum = Some(sum),
+                Err(why) => evidence.unreadable = Some(why),
+            }
+        }
+        Ok(())
+    }
+
+    /// Records of the serving side that are not as committed.
+    async fn wrong_records(&self) -> Result<u64, String> {
+        let mut wrong = 0;
+        for actor in &self.actors {
+            let server: Option<Rc<Server<T>>> = {
+                let serving = actor.serving.borrow();
+                serving.as_ref().map(|serving| Rc::clone(serving.server()))
+            };
+            let Some(server) = server else { continue };
+            let serving = actor.serving.borrow_mut().take();
+            if let Some(serving) = serving {
+                serving.suspend().await;
+                *actor.serving.borrow_mut() = Some(serving);
+            }
+            let keys = actor.minutes.ledger().keys();
+            let found = T::found(server, keys);
+            let Some(found) = self.during(self.scene.world.spawner.spawn(found)).await else {
+                return Err("comparing records did not end".to_owned());
+            };
+            let ledger = actor.minutes.ledger();
+            let now = ledger.newest();
+            wrong += found?
+                .iter()
+                .filter(|(key, version)| now.get(key) != Some(version))
+                .count() as u64;
+        }
+        Ok(wrong)
+    }
+
+    fn checksum_of_other_side(&self) -> Result<Checksum, String> {
+        let here = self.site.get();
+        if let Some(apart) = self.scene.keeps_apart() {
+            return Err(apart);
+        }
+        let mirror = self.scene.mirror.borrow();
+        let files = self.scene.other_files(&mirror, here);
+        let files = files.ok_or("the other side is in the middle of a full copy")?;
+        let plans: Vec<_> = self.actors.iter().map(|actor| actor.plan(here)).collect();
+        checksum(&files, &plans)
+    }
+}

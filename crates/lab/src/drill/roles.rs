@@ -1,0 +1,153 @@
+//! Which side serves, and what of the timeline concerns hosts as well.
+
+use brunt_array::{Failover, Incident, PairIncident, Replication, Site as Side};
+use brunt_world_virtual::Store;
+
+use super::mirror::Mirror;
+use super::stage::{Scene, Site};
+
+/// What an event of the timeline asks of a drill.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Cue {
+    /// The storage of a site is lost, and whatever hosts are there can do nothing without it.
+    Lost(Site),
+    /// Everything is to be served by a site.
+    FailOver {
+        /// The site.
+        to: Site,
+        /// With or without the other one.
+        how: Failover,
+    },
+    /// Something happens to storage or link alone; the phase that begins with it.
+    Storage(Option<&'static str>),
+}
+
+impl Site {
+    fn of(side: Side) -> Self {
+        match side {
+            Side::Source => Self::First,
+            Side::Destination => Self::Second,
+        }
+    }
+
+    fn side(self) -> Side {
+        match self {
+            Self::First => Side::Source,
+            Self::Second => Side::Destination,
+        }
+    }
+}
+
+impl Cue {
+    pub(super) fn of(incident: &Incident) -> Self {
+        let Incident::Pair(what) = incident else {
+            return Self::Storage(None);
+        };
+        match *what {
+            PairIncident::SourceLost => Self::Lost(Site::First),
+            PairIncident::DestinationLost => Self::Lost(Site::Second),
+            PairIncident::FailOver { to, how, .. } => Self::FailOver {
+                to: Site::of(to),
+                how,
+            },
+            PairIncident::LinkLost => Self::Storage(Some("link lost")),
+            PairIncident::LinkReturns => Self::Storage(Some("link back")),
+            PairIncident::LinkFlaps { .. } => Self::Storage(Some("link flaps")),
+            PairIncident::SourceReturns | PairIncident::DestinationReturns => {
+                Self::Storage(Some("storage back"))
+            }
+            _ => Self::Storage(None),
+        }
+    }
+}
+
+/// The loss of the first site and the failover to the second.
+pub(super) fn loss_and_failover() -> [PairIncident; 2] {
+    let failover = PairIncident::FailOver {
+        group: None,
+        to: Side::Destination,
+        how: Failover::Unplanned,
+    };
+    [PairIncident::SourceLost, failover]
+}
+
+impl Scene {
+    /// Whether an injected fault has struck.
+    pub(super) fn struck(&self) -> bool {
+        let device = self.array.device();
+        let replication = device.array().replication();
+        replication.is_some_and(|pair| !pair.struck().is_empty())
+    }
+
+    /// Asks for everything to be served by `to`.
+    ///
+    /// # Errors
+    /// What is in the way, in words.
+    pub(super) fn fail_over(&self, to: Site, how: Failover) -> Result<(), String> {
+        let what = PairIncident::FailOver {
+            group: None,
+            to: to.side(),
+            how,
+        };
+        self.strike(what).map_err(|error| error.to_string())
+    }
+
+    /// Whether `site` serves all groups.
+    pub(super) fn serves(&self, site: Site) -> bool {
+        let groups = self.replication().groups;
+        let mut groups = groups.iter();
+        groups.all(|group| group.serving == site.side() && group.is_served)
+    }
+
+    /// What keeps the two sides from coming into step; nothing when they can.
+    pub(super) fn keeps_apart(&self) -> Option<String> {
+        let device = self.array.device();
+        let pair = device.array().replication().expect("it is a pair");
+        if !pair.link().is_up() {
+            return Some("the link is lost".to_owned());
+        }
+        let lost = [Site::First, Site::Second]
+            .into_iter()
+            .find(|site| !pair.is_up(site.side()));
+        lost.map(|site| format!("the {} is lost", site.word()))
+    }
+
+    /// Whether the storage of `site` works.
+    pub(super) fn is_up(&self, site: Site) -> bool {
+        let device = self.array.device();
+        let replication: Option<&Replication> = device.array().replication();
+        replication.is_some_and(|pair| pair.is_up(site.side()))
+    }
+
+    /// The files that the pair has brought from `from` become those of `to`.
+    ///
+    /// # Errors
+    /// When there are none that belong together.
+    pub(super) fn present(&self, from: Site, to: Site, is_in_step: bool) -> Result<(), String> {
+        let mut mirror = self.mirror.borrow_mut();
+        for volume in self.volumes.iter() {
+            let Some(files) = mirror.files(volume.group) else {
+                return Err(format!("the {} is in the middle of a full copy", to.word()));
+            };
+            let (here, there) = (from.path(&volume.path), to.path(&volume.path));
+            self.machine.replace_files(&there, files, &here);
+        }
+        let now = self.machine.store();
+        mirror.turn(&now, |path| to.holds(path), is_in_step);
+        Ok(())
+    }
+
+    /// The files of the side that does not serve while `here` does, with the names that `here` has; nothing while it is inconsistent.
+    pub(super) fn other_files(&self, mirror: &Mirror, here: Site) -> Option<Store> {
+        let mut all = Store::new();
+        for volume in self.volumes.iter() {
+            let files = mirror.files(volume.group)?;
+            let root = here.path(&volume.path);
+            for (path, inode) in files.names().filter(|(path, _)| path.starts_with(&root)) {
+                let file = all.adopt(files, inode);
+                all.link(path, file);
+            }
+        }
+        Some(all)
+    }
+}

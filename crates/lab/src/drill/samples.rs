@@ -1,0 +1,193 @@
+//! What a drill sees over time: samples of load and replication, what happened, and the phases between.
+
+use std::cell::{Cell, RefCell};
+
+use brunt_array::ReplicationState;
+use brunt_qualify::phases::serving::Interval;
+use brunt_report::result::{DrillEvent, DrillPhase, DrillSample};
+use brunt_stats::Reading;
+use brunt_units::{Span, Time};
+
+/// Samples and events of a drill.
+#[derive(Default)]
+pub(crate) struct Course {
+    begun: Cell<Time>,
+    closed_at: Cell<Time>,
+    pub(crate) samples: RefCell<Vec<DrillSample>>,
+    events: RefCell<Vec<DrillEvent>>,
+    /// Where phases begin, with their names.
+    borders: RefCell<Vec<(f64, String)>>,
+}
+
+impl Course {
+    /// Begins at `now`.
+    pub(crate) fn begin(&self, now: Time) {
+        self.begun.set(now);
+        self.closed_at.set(now);
+        self.borders.borrow_mut().push((0.0, "before".to_owned()));
+    }
+
+    /// Seconds from the beginning to `at`.
+    pub(crate) fn second(&self, at: Time) -> f64 {
+        at.since(self.begun.get()).as_seconds()
+    }
+
+    pub(crate) fn closed_at(&self) -> Time {
+        self.closed_at.get()
+    }
+
+    /// Notes that `what` happened at `at`.
+    pub(crate) fn happened(&self, at: Time, what: String) {
+        let at_s = self.second(at);
+        self.events.borrow_mut().push(DrillEvent { at_s, what });
+    }
+
+    /// A phase called `name` begins at `at`.
+    pub(crate) fn phase(&self, at: Time, name: &str) {
+        let at = self.second(at);
+        self.borders.borrow_mut().push((at, name.to_owned()));
+    }
+
+    /// Closes a sample at `now`.
+    pub(crate) fn close(&self, now: Time, load: &[Interval], replication: &ReplicationState) {
+        let length = now.since(self.closed_at.get());
+        if length == Span::ZERO {
+            return;
+        }
+        self.closed_at.set(now);
+        let (reads, read_ms) = sum(load.iter().map(|one| &one.reads));
+        let (writes, write_ms) = sum(load.iter().map(|one| &one.writes));
+        let (log_writes, log_ms) = sum(load.iter().map(|one| &one.log_writes));
+        let groups = &replication.groups;
+        let at_risk = groups
+            .iter()
+            .map(|group| group.at_risk.map(|risk| risk.writes));
+        let full = groups.iter().filter_map(|group| group.log.full_in);
+        self.samples.borrow_mut().push(DrillSample {
+            at_s: self.second(now),
+            length_s: length.as_seconds(),
+            reads,
+            read_ms,
+            writes,
+            write_ms,
+            log_writes,
+            log_ms,
+            log_bytes: groups.iter().map(|group| group.log.used.get()).sum(),
+            at_risk_writes: at_risk.sum(),
+            full_in_s: full.min().map(Span::as_seconds),
+        });
+    }
+
+    /// What happened, in order.
+    pub(crate) fn events(&self) -> Vec<DrillEvent> {
+        let mut events = self.events.borrow().clone();
+        events.sort_by(|one, other| one.at_s.total_cmp(&other.at_s));
+        events
+    }
+
+    /// The load in each phase: of the samples that lie in it.
+    pub(crate) fn phases(&self) -> Vec<DrillPhase> {
+        let samples = self.samples.borrow();
+        let borders = self.borders.borrow();
+        let ends = borders
+            .iter()
+            .skip(1)
+            .map(|(at, _)| *at)
+            .chain([f64::INFINITY]);
+        let phases = borders.iter().zip(ends).map(|((from, name), to)| {
+            let inside = |sample: &&DrillSample| {
+                sample.at_s - sample.length_s >= from - 1e-9 && sample.at_s <= to + 1e-9
+            };
+            phase(name, *from, samples.iter().filter(inside))
+        });
+        phases.flatten().collect()
+    }
+}
+
+/// The number of I/Os, and their mean latency.
+fn sum<'r>(readings: impl Iterator<Item = &'r Reading>) -> (u64, Option<f64>) {
+    let (mut count, mut total) = (0, 0.0);
+    for reading in readings {
+        count += reading.count;
+        total += reading.mean.unwrap_or_default().as_millis() * reading.count as f64;
+    }
+    (count, (count > 0).then(|| total / count as f64))
+}
+
+fn phase<'s>(
+    name: &str,
+    from: f64,
+    samples: impl Iterator<Item = &'s DrillSample> + Clone,
+) -> Option<DrillPhase> {
+    let to = samples.clone().map(|sample| sample.at_s).reduce(f64::max)?;
+    let seconds: f64 = samples.clone().map(|sample| sample.length_s).sum();
+    let mean = |of: fn(&DrillSample) -> (u64, Option<f64>)| {
+        let (count, total) =
+            samples
+                .clone()
+                .map(of)
+                .fold((0, 0.0), |(count, total), (more, ms)| {
+                    (count + more, total + ms.unwrap_or_default() * more as f64)
+                });
+        (count > 0).then(|| total / count as f64)
+    };
+    let ios: u64 = samples
+        .clone()
+        .map(|sample| sample.reads + sample.writes)
+        .sum();
+    Some(DrillPhase {
+        name: name.to_owned(),
+        from_s: from,
+        to_s: to,
+        io_per_s: ios as f64 / seconds,
+        read_ms: mean(|sample| (sample.reads, sample.read_ms)),
+        write_ms: mean(|sample| (sample.writes, sample.write_ms)),
+        log_ms: mean(|sample| (sample.log_writes, sample.log_ms)),
+        log_worst_ms: samples
+            .clone()
+            .filter_map(|sample| sample.log_ms)
+            .reduce(f64::max),
+        log_bytes: samples
+            .map(|sample| sample.log_bytes)
+            .max()
+            .unwrap_or_default(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn phases_hold_whole_samples_only() {
+        let course = Course::default();
+        let at = |seconds| Time::ZERO + Span::seconds(seconds);
+        course.begin(at(100));
+        for (second, reads, read_ms) in [
+            (10, 100, 4.0),
+            (20, 300, 8.0),
+            (30, 200, 1.0),
+            (40, 10, 9.0),
+        ] {
+            course.samples.borrow_mut().push(DrillSample {
+                at_s: f64::from(second),
+                length_s: 10.0,
+                reads,
+                read_ms: Some(read_ms),
+                ..DrillSample::default()
+            });
+        }
+        course.phase(at(125), "link lost");
+        let phases = course.phases();
+        assert_eq!(phases.len(), 2);
+        assert_eq!(
+            (phases[0].name.as_str(), phases[0].io_per_s),
+            ("before", 20.0)
+        );
+        assert_eq!(phases[0].read_ms, Some(7.0));
+        assert_eq!(
+            (phases[1].from_s, phases[1].to_s, phases[1].io_per_s),
+            (25.0, 40.0, 1.0)
+        );
+    }
+}
