@@ -244,6 +244,10 @@ impl<O: Observer> Pair<O> {
             }
         }
         let hosts = self.state.groups[group].connect(done);
+        if self.state.groups[group].phase == Phase::Copying {
+            let base = self.state.groups[group].order.base();
+            self.state.receivers[group].go_on_from(base);
+        }
         self.look_at_order(group);
         debug_assert!(
             hosts

@@ -120,6 +120,7 @@ impl<O: Observer> Pair<O> {
         } else {
             self.observe(group, Move::FailedOver { to, how, lost });
         }
+        self.retry_held(group);
         self.try_connect(group);
     }
 
@@ -169,6 +170,7 @@ impl<O: Observer> Pair<O> {
         let lost = loss.lost;
         self.observe(group, Move::Kept { site, lost });
         self.state.note_group(group, GroupNote::Kept(loss));
+        self.retry_held(group);
         self.try_connect(group);
     }
 
@@ -205,6 +207,7 @@ impl<O: Observer> Pair<O> {
         self.begin_order(group);
         let how = Failover::Unplanned;
         self.observe(group, Move::FailedOver { to, how, lost });
+        self.retry_held(group);
         self.try_connect(group);
         true
     }

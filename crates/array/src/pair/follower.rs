@@ -38,6 +38,8 @@ struct Group {
     since: Vec<Write>,
     last_done: Option<u64>,
     is_copying: bool,
+    /// Whether a site was forced to serve in the middle of a full copy: nobody can say what it has.
+    is_mixed: bool,
 }
 
 /// The contents of all groups; clones are the same.
@@ -61,6 +63,7 @@ impl Follower {
         let mut groups = self.groups.borrow_mut();
         let own = groups.entry(group).or_default();
         let is_consistent = site == own.serving || !own.is_copying;
+        let is_consistent = is_consistent && !own.is_mixed;
         is_consistent.then(|| own.sites[site.index()].clone())
     }
 }
@@ -71,7 +74,7 @@ impl Group {
         self.serving = site;
         self.base = self.sites[site.index()].clone();
         self.since.clear();
-        self.is_copying = false;
+        self.is_mixed |= std::mem::take(&mut self.is_copying);
     }
 }
 

@@ -71,6 +71,8 @@ struct Group {
     /// Writes of the serving site before the full copy began.
     copy_from: usize,
     is_split: bool,
+    /// Whether the other site has writes that are not of this order.
+    is_apart: bool,
     /// Whether what a site has beyond the other one cannot be said: it was overwritten half-way.
     is_unknown: [bool; 2],
 }
@@ -141,7 +143,7 @@ impl Ledger {
     pub(super) fn is_same(&self, group: usize) -> bool {
         self.groups.get(&group).is_none_or(|own| {
             let [one, other] = &own.held;
-            one.content == other.content && own.common() == own.held[0].list.len()
+            one.content == other.content && one.list == other.list
         })
     }
 
@@ -201,6 +203,9 @@ impl Group {
     /// How many writes both sites have in common, from the first.
     fn common(&self) -> usize {
         let [one, other] = &self.held;
+        if !self.is_apart {
+            return self.held[self.serving.other().index()].list.len();
+        }
         if one.list.first() != other.list.first() {
             return 0;
         }
@@ -213,8 +218,10 @@ impl Group {
         let to = from.other();
         let mut lost = AtRisk::default();
         let list = &self.held[from.index()].list;
-        let theirs: BTreeSet<usize> = self.held[to.index()].list.iter().copied().collect();
-        for which in &list[self.common()..] {
+        let common = self.common();
+        let theirs = self.held[to.index()].list.iter().skip(common);
+        let theirs: BTreeSet<usize> = theirs.copied().collect();
+        for which in &list[common..] {
             let one = &self.accepted[*which];
             if let Some(at) = one.acknowledged_at.filter(|_| !theirs.contains(which)) {
                 lost.writes += 1;
@@ -290,12 +297,12 @@ impl Group {
             Move::FailedOver { to, how, lost } => self.fail_over(to, how, lost),
             Move::Parted { to } => {
                 let result = self.change(to, Failover::Forced);
-                self.is_split = true;
+                (self.is_split, self.is_apart) = (true, true);
                 result
             }
             Move::Kept { site, lost } => {
                 let found = self.lost(site.other());
-                self.serving = site;
+                (self.serving, self.is_apart) = (site, true);
                 self.is_split = false;
                 match lost == found {
                     true => Ok(()),
@@ -326,12 +333,15 @@ impl Group {
     /// The order is that of `to` from now on.
     fn change(&mut self, to: Site, how: Failover) -> Result<(), String> {
         let is_prefix = self.common() == self.held[to.index()].list.len();
+        // What had everything is the other one now, and a prefix as well.
+        self.is_apart |= self.held[0].list.len() != self.held[1].list.len();
         if self.serving == to {
             return Err("a site fails over to itself".to_owned());
         }
         self.serving = to;
         if std::mem::take(&mut self.is_copying) {
             // It is no state of the group: something new begins.
+            self.is_apart = true;
             let mixture = self.nothing();
             self.is_unknown[to.other().index()] = true;
             self.is_unknown[to.index()] = false;
@@ -414,8 +424,8 @@ impl Group {
         if self.is_copying {
             return Ok(());
         }
-        let common = self.common();
-        if common != self.other().list.len() || self.serving().list.get(common) != Some(&which) {
+        let next = self.other().list.len();
+        if self.is_apart || self.serving().list.get(next) != Some(&which) {
             return Err(format!("write {which} is done before earlier ones"));
         }
         self.other().list.push(which);
@@ -426,11 +436,12 @@ impl Group {
     fn in_step(&mut self) -> Result<(), String> {
         self.is_unknown = [false; 2];
         if !self.is_copying {
-            return match self.common() == self.other().list.len() {
-                true => Ok(()),
-                false => Err("in step, and one has writes of its own".to_owned()),
+            return match self.is_apart {
+                false => Ok(()),
+                true => Err("in step, and one has writes of its own".to_owned()),
             };
         }
+        self.is_apart = false;
         let list = self.serving().list.clone();
         let is_on_its_way = |which: &usize| {
             let number = self.accepted[*which].number;

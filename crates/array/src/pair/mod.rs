@@ -35,6 +35,8 @@ mod observer;
 mod order;
 mod receiver;
 mod requests;
+#[cfg(test)]
+mod role_tests;
 mod roles;
 mod sending;
 mod state;

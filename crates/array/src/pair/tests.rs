@@ -143,7 +143,7 @@ pub(super) fn design(mode: Mode, failsafe: bool) -> PairDesign {
 }
 
 /// The pair over stores that take 1 ms for each request.
-fn watched(design: &PairDesign) -> Pair<Ledger> {
+pub(super) fn watched(design: &PairDesign) -> Pair<Ledger> {
     let store = |name| {
         let stream = Streams::new(1).named(name);
         Box::new(Store::new(8192, Span::millis(1), Span::ZERO, stream))
@@ -161,17 +161,20 @@ pub(super) fn write(lun: u32, start: u64, sectors: u64) -> HostIo {
     }
 }
 
-fn at(millis: u64) -> Time {
+pub(super) fn at(millis: u64) -> Time {
     Time::ZERO + Span::millis(millis)
 }
 
-fn incident<O: Observer>(pair: &mut Pair<O>, millis: u64, what: PairIncident) {
+pub(super) fn incident<O: Observer>(pair: &mut Pair<O>, millis: u64, what: PairIncident) {
     let one = Scheduled::new(at(millis), Incident::Pair(what));
     pair.schedule(&one).unwrap();
 }
 
 /// Advances to `until`, and returns when and how each request ended.
-fn run<O: Observer>(pair: &mut Pair<O>, until: u64) -> Vec<(u64, Span, Result<(), IoError>)> {
+pub(super) fn run<O: Observer>(
+    pair: &mut Pair<O>,
+    until: u64,
+) -> Vec<(u64, Span, Result<(), IoError>)> {
     pair.advance(at(until));
     let done = pair.finished().map(|one| {
         assert_eq!(one.breakdown.total(), one.at - one.submitted_at);
@@ -180,14 +183,14 @@ fn run<O: Observer>(pair: &mut Pair<O>, until: u64) -> Vec<(u64, Span, Result<()
     done.collect()
 }
 
-fn notes<O: Observer>(pair: &Pair<O>) -> Vec<String> {
+pub(super) fn notes<O: Observer>(pair: &Pair<O>) -> Vec<String> {
     let notes = pair.replication().notes().iter();
     notes
         .map(|note| format!("{} {}", note.at.since(Time::ZERO), note.what))
         .collect()
 }
 
-fn clean(pair: &Pair<Ledger>) {
+pub(super) fn clean(pair: &Pair<Ledger>) {
     assert_eq!(pair.observer.wrong, [] as [String; 0]);
     assert!(pair.observer.is_same(0));
 }

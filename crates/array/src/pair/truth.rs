@@ -1,6 +1,7 @@
-//! Under any order of writes, flapping links, lost paths, deaths of the destination, suspensions, overflows and full copies: the
-//! destination is a prefix of each group's order, a group with failsafe loses nothing acknowledged, one without exactly what is
-//! reported, and both sides are the same in the end. With a fault injected, the ledger finds it.
+//! Under any order of writes, flapping links, lost paths, deaths and returns of both sites, failovers planned, unplanned and forced, splits
+//! and choices, suspensions, overflows and full copies: the site that does not serve is a prefix of each group's order, a group with
+//! failsafe loses nothing acknowledged, one without exactly what is reported, and both sides are the same in the end. With a fault
+//! injected, the ledger finds it.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -262,6 +263,12 @@ impl Tester {
             });
             assert_eq!(unsafe_loss, None, "group {number} had failsafe");
             assert_eq!(state.at_risk, found, "group {number} {}", state.phase);
+            if is_failsafe
+                && !own.roles.is_waived
+                && let Some(lost) = found
+            {
+                assert_eq!(lost, AtRisk::default(), "group {number} has failsafe");
+            }
             let other = state.serving.other();
             let followed = self.follower.as_ref();
             let followed = followed.and_then(|one| one.content(number, other));
@@ -332,6 +339,7 @@ fn the_destination_is_always_a_prefix_and_nothing_is_lost_that_is_not_reported()
     let mut seen = BTreeMap::new();
     let (mut failed, mut copies, mut lost) = (0, 0, 0);
     let mut changes = [0; 5];
+    let mut compared = 0;
     for seed in 0..3_000 {
         let mut tester = Tester::new(seed, None);
         tester.run();
@@ -340,7 +348,17 @@ fn the_destination_is_always_a_prefix_and_nothing_is_lost_that_is_not_reported()
         let pair = &tester.pair;
         assert_eq!(pair.observer.wrong, [] as [String; 0], "seed {seed}");
         assert!(tester.under_way.is_empty(), "seed {seed}");
-        assert!(pair.replication().is_in_step(), "seed {seed}");
+        let state = pair.replication().state();
+        assert!(
+            pair.replication().is_in_step(),
+            "seed {seed} {state:?} {:?}",
+            pair.replication()
+                .notes()
+                .iter()
+                .map(|n| n.what.to_string())
+                .collect::<Vec<_>>()
+                .join("\n")
+        );
         for group in 0..2 {
             assert!(pair.observer.is_same(group), "seed {seed}, group {group}");
             let state = pair.replication().group(group);
@@ -348,7 +366,10 @@ fn the_destination_is_always_a_prefix_and_nothing_is_lost_that_is_not_reported()
             assert!(state.is_served, "seed {seed}, group {group}");
             for site in Site::ALL {
                 let followed = tester.follower.as_ref().unwrap().content(group, site);
-                assert_eq!(followed, Some(tester.content(group, site)), "seed {seed}");
+                if let Some(followed) = followed {
+                    compared += 1;
+                    assert_eq!(followed, tester.content(group, site), "seed {seed}");
+                }
             }
         }
         for (phase, count) in tester.seen {
@@ -360,15 +381,15 @@ fn the_destination_is_always_a_prefix_and_nothing_is_lost_that_is_not_reported()
         let all = changes.iter_mut().zip(pair.observer.changes);
         all.for_each(|(sum, own)| *sum += own);
     }
-    assert!(changes.iter().all(|count| *count > 500), "{changes:?}");
-    assert!(lost > 1_000, "{lost}");
+    assert!(changes.iter().all(|count| *count > 300), "{changes:?}");
+    assert!(lost > 1_000 && compared > 6_000, "{lost} {compared}");
     assert_eq!(seen.len(), 7, "every phase: {seen:?}");
     assert!(seen.values().all(|count| *count > 1_000), "{seen:?}");
     assert!(failed > 1_000 && copies > 1_000, "{failed} {copies}");
 }
 
-/// How many seeds of 300 the control struck, and how many of these the ledger found.
-fn struck_and_found(control: Control) -> (u32, u32) {
+/// How many seeds of 300 the control struck, and how many of these the ledger found; `trouble` comes now and then.
+fn struck_and_found(control: Control, trouble: fn(&mut Tester)) -> (u32, u32) {
     let (mut struck, mut found) = (0, 0);
     for seed in 0..300 {
         let mut tester = Tester::new(seed, Some(control));
@@ -376,10 +397,7 @@ fn struck_and_found(control: Control) -> (u32, u32) {
             tester.ask();
             tester.pass(2_000);
             if tester.stream.percent(10) {
-                tester.happen(PairIncident::LinkLost);
-                tester.ask();
-                tester.pass(5_000);
-                tester.happen(PairIncident::LinkReturns);
+                trouble(&mut tester);
             }
         }
         tester.end();
@@ -395,23 +413,60 @@ fn struck_and_found(control: Control) -> (u32, u32) {
     (struck, found)
 }
 
+fn lose_the_link(tester: &mut Tester) {
+    tester.happen(PairIncident::LinkLost);
+    tester.ask();
+    tester.pass(5_000);
+    tester.happen(PairIncident::LinkReturns);
+}
+
+/// The site that serves is lost, the other one takes over, and the first one returns.
+fn lose_the_site(tester: &mut Tester) {
+    let serving = tester.pair.state.serving(0);
+    let (lost, returns) = match serving {
+        Site::Source => (PairIncident::SourceLost, PairIncident::SourceReturns),
+        Site::Destination => (
+            PairIncident::DestinationLost,
+            PairIncident::DestinationReturns,
+        ),
+    };
+    tester.happen(lost);
+    tester.happen(PairIncident::FailOver {
+        group: None,
+        to: serving.other(),
+        how: Failover::Unplanned,
+    });
+    for _ in 0..3 {
+        tester.ask();
+        tester.pass(5_000);
+    }
+    tester.happen(returns);
+}
+
+#[test]
+fn a_stale_site_that_serves_turns_the_ledger_red() {
+    let (struck, found) = struck_and_found(Control::PromoteStale, lose_the_site);
+    assert!(struck > 200, "{struck}");
+    assert_eq!(found, struck);
+}
+
 #[test]
 fn a_dropped_write_turns_the_ledger_red() {
-    let (struck, found) = struck_and_found(Control::DropOne);
+    let (struck, found) = struck_and_found(Control::DropOne, lose_the_link);
     assert!(struck > 250, "{struck}");
     assert_eq!(found, struck);
 }
 
 #[test]
 fn two_swapped_writes_turn_the_ledger_red() {
-    let (struck, found) = struck_and_found(Control::SwapTwo);
+    let (struck, found) = struck_and_found(Control::SwapTwo, lose_the_link);
     assert!(struck > 100, "{struck}");
     assert_eq!(found, struck);
 }
 
 #[test]
 fn a_log_without_its_tail_turns_the_ledger_red() {
-    let (struck, found) = struck_and_found(Control::LoseTail);
+    let (struck, found) = struck_and_found(Control::LoseTail, lose_the_link);
     assert!(struck > 100, "{struck}");
     assert_eq!(found, struck);
 }

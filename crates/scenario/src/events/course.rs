@@ -4,7 +4,9 @@
 
 use std::collections::BTreeSet;
 
-use brunt_array::{Incident, PairIncident, Scheduled};
+use brunt_array::{Incident, PairIncident, Scheduled, SystemDesign};
+
+use super::sites::Sites;
 
 /// What can be away, with the member that it belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -13,9 +15,7 @@ enum Part {
     Controller(usize),
     Path(usize),
     Battery,
-    Link,
     LinkPath(usize),
-    Destination,
 }
 
 /// The state of the parts of a system after some incidents.
@@ -24,9 +24,22 @@ pub(super) struct Course {
     away: BTreeSet<(usize, Part)>,
     slow: BTreeSet<(usize, u16)>,
     joined: BTreeSet<usize>,
+    sites: Sites,
 }
 
 impl Course {
+    /// That of a system where nothing has happened.
+    pub(super) fn of(design: &SystemDesign) -> Self {
+        let sites = match design {
+            SystemDesign::Pair(pair) => Sites::of(pair),
+            _ => Sites::default(),
+        };
+        Self {
+            sites,
+            ..Self::default()
+        }
+    }
+
     /// `incident` comes next.
     ///
     /// # Errors
@@ -58,23 +71,14 @@ impl Course {
             Incident::PathUp(number) => self.come_back(member, Part::Path(number)),
             Incident::BatteryLost => self.leave(member, Part::Battery),
             Incident::BatteryReturns => self.come_back(member, Part::Battery),
-            Incident::Pair(what) => self.follow_pair(what),
+            Incident::Pair(PairIncident::LinkPathLost(path)) => self.leave(0, Part::LinkPath(path)),
+            Incident::Pair(PairIncident::LinkPathReturns(path)) => {
+                self.come_back(0, Part::LinkPath(path))
+            }
+            Incident::Pair(what) => self.sites.follow(next.at, what),
             Incident::MemberJoins(member) if !self.joined.insert(member) => {
                 Err(format!("member {member} has joined before"))
             }
-            _ => Ok(()),
-        }
-    }
-
-    fn follow_pair(&mut self, what: PairIncident) -> Result<(), String> {
-        match what {
-            PairIncident::LinkLost => self.leave(0, Part::Link),
-            PairIncident::LinkReturns => self.come_back(0, Part::Link),
-            PairIncident::LinkPathLost(path) => self.leave(0, Part::LinkPath(path)),
-            PairIncident::LinkPathReturns(path) => self.come_back(0, Part::LinkPath(path)),
-            PairIncident::DestinationLost => self.leave(0, Part::Destination),
-            PairIncident::DestinationReturns => self.come_back(0, Part::Destination),
-            // A group that replicates may be copied all the same.
             _ => Ok(()),
         }
     }
@@ -87,9 +91,7 @@ impl Course {
                 Part::Controller(number) => format!("controller {number} has failed before"),
                 Part::Path(number) => format!("path {number} is down already"),
                 Part::Battery => "the battery is lost already".to_owned(),
-                Part::Link => "the link is lost already".to_owned(),
                 Part::LinkPath(number) => format!("path {number} of the link is lost already"),
-                Part::Destination => "the destination is lost already".to_owned(),
             }),
         }
     }
@@ -104,9 +106,7 @@ impl Course {
                 Part::Controller(number) => format!("controller {number} has not failed before"),
                 Part::Path(number) => format!("path {number} is not down then"),
                 Part::Battery => "the battery is there then".to_owned(),
-                Part::Link => "the link is there then".to_owned(),
                 Part::LinkPath(number) => format!("path {number} of the link is there then"),
-                Part::Destination => "the destination is there then".to_owned(),
             }),
         }
     }

@@ -1,17 +1,20 @@
 //! Events of modelled arrays: scheduled failures, repairs and changes.
 
 use brunt_array::{
-    ArrayDesign, Incident, Level, PagedDesign, PairDesign, PairIncident, Priority, Scheduled,
-    SystemDesign,
+    ArrayDesign, Failover, Incident, Level, PagedDesign, PairDesign, PairIncident, Priority,
+    Scheduled, Site, SystemDesign,
 };
-use brunt_units::{ByteSize, Time};
+use brunt_units::{ByteSize, Span, Time};
 
 use super::super::arrays::find;
 use super::super::place::{Place, Placed, Refusal};
 use super::super::section::{self, Section};
+use super::super::tree::Node;
 use super::course::Course;
 use super::{Entry, Event};
 
+/// A link that is lost more often than this is a lost link.
+const FLAPS_MAX: u64 = 1_000;
 /// A drive so much slower does nothing in the time of a simulation.
 const TIMES_MAX: f64 = 1e6;
 
@@ -28,12 +31,15 @@ pub(crate) fn read(entries: Vec<Entry>, design: &SystemDesign) -> Result<Vec<Sch
     timed.sort_by_key(|(at, _)| *at);
     let names = design.lun_names().into_iter().map(str::to_owned);
     let mut luns = Luns(names.map(Some).collect());
-    let mut course = Course::default();
+    let mut course = Course::of(design);
     let all = timed.into_iter().map(|(at, entry)| {
         let place = entry.what.clone();
         let scheduled = read_one(at, entry, design, &mut luns)?;
         let can_be = course.follow(&scheduled);
-        can_be.map_err(|why| place.refuse(why))?;
+        can_be.map_err(|why| match why.split_once('\n') {
+            Some((why, hint)) => place.refuse(why).hint(hint),
+            None => place.refuse(why),
+        })?;
         Ok(scheduled)
     });
     all.collect()
@@ -49,12 +55,16 @@ fn read_one(
     luns: &mut Luns,
 ) -> Result<Scheduled, Refusal> {
     let word = entry.word;
-    let (design, pair) = match design {
-        SystemDesign::Pair(pair) => (&*pair.source, Some(pair)),
-        design => (design, None),
+    let mut section = entry.section;
+    let (design, pair, first) = match design {
+        SystemDesign::Pair(pair) => match section.read("site", site)?.map(|site| site.value) {
+            Some(Site::Destination) => (&*pair.destination, Some(pair), pair.source.arrays().len()),
+            _ => (&*pair.source, Some(pair), 0),
+        },
+        design => (design, None, 0),
     };
     let mut one = One {
-        section: entry.section,
+        section,
         what: entry.what,
         design,
         pair,
@@ -88,7 +98,7 @@ fn read_one(
         ))),
         None => Ok(Scheduled {
             at,
-            array: one.member,
+            array: first + one.member,
             incident,
         }),
     }
@@ -241,36 +251,60 @@ impl<'a> One<'a> {
         which(&mut self.section, "path", paths)
     }
 
+    pub(super) fn link_flaps(&mut self) -> Result<Incident, Refusal> {
+        let section = &mut self.section;
+        let times = section.read("times", |node| section::integer(node, 1..=FLAPS_MAX))?;
+        let times = times.ok_or_else(|| section.lacks("times", "times = 10"))?;
+        let mut span = |key, example| {
+            let read = |node: &Node| match section::span(node)? {
+                Span::ZERO => Err(node.place.refuse("is no time at all")),
+                span => Ok(span),
+            };
+            let span = section.read(key, read)?;
+            span.ok_or_else(|| section.lacks(key, example))
+        };
+        let down = span("down", "down = \"5s\"")?.value;
+        let up = span("up", "up = \"20s\"")?.value;
+        let times = u32::try_from(times.value).expect("in range");
+        Ok(Incident::Pair(PairIncident::LinkFlaps { times, down, up }))
+    }
+
+    /// To the destination; unplanned, as after a disaster.
     pub(super) fn failover(&mut self) -> Result<Incident, Refusal> {
-        let planned = self
-            .section
-            .read_or("planned", false, section::switch)?
-            .value;
-        let forced = self
-            .section
-            .read_or("forced", false, section::switch)?
-            .value;
-        let to = self
-            .section
-            .read_or("to", "destination".to_owned(), section::text)?
-            .value;
-        let to = if to == "source" {
-            brunt_array::Site::Source
-        } else {
-            brunt_array::Site::Destination
+        let to = self.section.read("to", site)?;
+        let to = to.map_or(Site::Destination, |to| to.value);
+        self.fail_over(to, false)
+    }
+
+    /// To the source, planned.
+    pub(super) fn failback(&mut self) -> Result<Incident, Refusal> {
+        self.fail_over(Site::Source, true)
+    }
+
+    fn fail_over(&mut self, to: Site, is_planned: bool) -> Result<Incident, Refusal> {
+        let group = self.these_groups()?;
+        let section = &mut self.section;
+        let planned = section.read("planned", section::switch)?;
+        let forced = section.read_or("forced", false, section::switch)?;
+        let how = match (planned.as_ref().map(|one| one.value), forced.value) {
+            (Some(true), true) => {
+                let why = "is for a failover that is not planned";
+                return Err(forced.place.refuse(why).hint("drop `planned = true`"));
+            }
+            (_, true) => Failover::Forced,
+            (Some(true), _) => Failover::Planned,
+            (None, _) if is_planned => Failover::Planned,
+            _ => Failover::Unplanned,
         };
-        let how = if planned {
-            brunt_array::Failover::Planned
-        } else if forced {
-            brunt_array::Failover::Forced
-        } else {
-            brunt_array::Failover::Unplanned
-        };
-        Ok(Incident::Pair(brunt_array::PairIncident::FailOver {
-            group: None,
-            to,
-            how,
-        }))
+        Ok(Incident::Pair(PairIncident::FailOver { group, to, how }))
+    }
+
+    pub(super) fn split_ends(&mut self) -> Result<Incident, Refusal> {
+        let group = self.these_groups()?;
+        let keep = self.section.read("keep", site)?;
+        let keep = keep.ok_or_else(|| self.section.lacks("keep", "keep = \"destination\""))?;
+        let site = keep.value;
+        Ok(Incident::Pair(PairIncident::Keep { group, site }))
     }
 
     pub(super) fn group_suspended(&mut self) -> Result<Incident, Refusal> {
@@ -295,11 +329,16 @@ impl<'a> One<'a> {
 
     /// The replication group that is named; the first without a name.
     fn replication_group(&mut self) -> Result<usize, Refusal> {
+        Ok(self.these_groups()?.unwrap_or(0))
+    }
+
+    /// The replication group that is named; nothing without a name, for all.
+    fn these_groups(&mut self) -> Result<Option<usize>, Refusal> {
         let groups = self.pair().groups.iter();
         let names: Vec<&str> = groups.map(|group| group.name.as_str()).collect();
         let section = &mut self.section;
         let group = section.read_beside("group", |node| find(node, &names, "replication group"))?;
-        Ok(group.map_or(0, |group| group.value))
+        Ok(group.map(|group| group.value))
     }
 
     /// The group that is named; the first without a name.
@@ -328,6 +367,12 @@ impl<'a> One<'a> {
             (None, None) => Err(section.place().refuse("no LUN is left then")),
         }
     }
+}
+
+/// A site of a pair.
+fn site(node: &Node) -> Result<Site, Refusal> {
+    let sites = Site::ALL.map(|site| (site.word(), site));
+    section::choice(node, &sites)
 }
 
 fn at_least_one(times: &Placed<f64>) -> Result<f64, Refusal> {

@@ -21,6 +21,7 @@
 mod course;
 mod faults;
 mod incidents;
+mod sites;
 mod words;
 
 use brunt_units::Time;

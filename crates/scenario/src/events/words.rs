@@ -3,6 +3,7 @@
 use brunt_array::Incident;
 use brunt_array::PairIncident::{
     DestinationLost, DestinationReturns, LinkLost, LinkPathLost, LinkPathReturns, LinkReturns,
+    SourceLost, SourceReturns,
 };
 use brunt_units::Span;
 use brunt_world::fault::FaultKind;
@@ -38,7 +39,7 @@ type Read = fn(&mut One<'_>) -> Result<Incident, Refusal>;
 
 use Event::{Array, Fault, Lun, Pages, Pair};
 
-pub(super) const WORDS: [Word; 41] = [
+pub(super) const WORDS: [Word; 44] = [
     word("bit-flip", Fault(FaultKind::BitFlip), &[]),
     word("two-bit-flip", Fault(FaultKind::TwoBitFlip), &[]),
     word("zeroed", Fault(FaultKind::Zeroed), &[]),
@@ -128,6 +129,11 @@ pub(super) const WORDS: [Word; 41] = [
     word("link lost", Pair(|_| Ok(of_pair(LinkLost))), &[]),
     word("link returns", Pair(|_| Ok(of_pair(LinkReturns))), &[]),
     word(
+        "link flaps",
+        Pair(|one| one.link_flaps()),
+        &["times", "down", "up"],
+    ),
+    word(
         "link path lost",
         Pair(|one| Ok(of_pair(LinkPathLost(one.link_path()?)))),
         &["path"],
@@ -147,20 +153,22 @@ pub(super) const WORDS: [Word; 41] = [
         Pair(|_| Ok(of_pair(DestinationReturns))),
         &[],
     ),
-    word(
-        "source lost",
-        Pair(|_| Ok(of_pair(brunt_array::PairIncident::SourceLost))),
-        &[],
-    ),
-    word(
-        "source returns",
-        Pair(|_| Ok(of_pair(brunt_array::PairIncident::SourceReturns))),
-        &[],
-    ),
+    word("source lost", Pair(|_| Ok(of_pair(SourceLost))), &[]),
+    word("source returns", Pair(|_| Ok(of_pair(SourceReturns))), &[]),
     word(
         "failover",
         Pair(|one| one.failover()),
-        &["planned", "forced", "to"],
+        &["group", "to", "planned", "forced"],
+    ),
+    word(
+        "failback",
+        Pair(|one| one.failback()),
+        &["group", "planned", "forced"],
+    ),
+    word(
+        "split ends",
+        Pair(|one| one.split_ends()),
+        &["group", "keep"],
     ),
     word(
         "group suspended",
@@ -192,7 +200,7 @@ impl Word {
         let usual: &[&str] = match self.event {
             Fault(FaultKind::DroppedSync) => &["file", "after", "times"],
             Fault(_) => &["file", "page", "offset", "length", "after", "times"],
-            Array(_) => &["at", "array", "member"],
+            Array(_) => &["at", "array", "site", "member"],
             Pages(_) | Lun(_) | Pair(_) => &["at", "array"],
         };
         usual.iter().chain(self.more).copied()
