@@ -73,6 +73,8 @@ pub struct Ledger {
     logs: BTreeMap<usize, Vec<Commit>>,
     /// Commits that came before, in all logs.
     settled: u64,
+    /// Promised ones of them that were forgotten since the last failover, and when the newest was acknowledged.
+    forgotten: (u64, Option<Time>),
 }
 
 impl Ledger {
@@ -97,6 +99,11 @@ impl Ledger {
     /// The commits of a log, in its order.
     pub fn commits(&self, stream: usize) -> &[Commit] {
         self.logs.get(&stream).map_or(&[], Vec::as_slice)
+    }
+
+    /// Promised commits that were forgotten because they could no longer be lost, and when the newest was acknowledged.
+    pub fn forgotten(&self) -> (u64, Option<Time>) {
+        self.forgotten
     }
 
     /// All records that were changed, in order.
@@ -151,12 +158,17 @@ impl Ledger {
         let gone = log.drain(..old.saturating_sub(1));
         self.settled += gone.len() as u64;
         for one in gone {
+            if one.is_promised() {
+                self.forgotten.0 += 1;
+                self.forgotten.1 = self.forgotten.1.max(one.acknowledged_at);
+            }
             self.base.changed.insert(one.key, one.after);
         }
     }
 
     /// The survivor goes on from the first `kept` commits of each log: they become the base, and the others never were.
     pub fn settle(&mut self, kept: &BTreeMap<usize, usize>) {
+        self.forgotten = (0, None);
         for (stream, commits) in std::mem::take(&mut self.logs) {
             let here = kept.get(&stream).copied().unwrap_or(0);
             self.settled += here as u64;

@@ -29,7 +29,12 @@ pub struct Loss {
 impl Loss {
     /// The loss of `ledger` at `cut`, when the failure came at `failed_at`.
     pub fn of(ledger: &Ledger, cut: &Cut, failed_at: Time) -> Self {
-        let mut loss = Self::default();
+        let (kept, newest_kept_at) = ledger.forgotten();
+        let mut loss = Self {
+            kept,
+            newest_kept_at,
+            ..Self::default()
+        };
         let mut records = BTreeSet::new();
         for stream in ledger.streams() {
             let commits = ledger.commits(stream);

@@ -237,8 +237,10 @@ impl<O: Observer> Pair<O> {
     pub(super) fn orphan(&mut self, key: Key, parts: u32) {
         let now = self.state.now;
         let request = &mut self.requests[key];
-        let mut breakdown = Breakdown::default();
-        breakdown.wait = now - request.submitted_at;
+        let breakdown = Breakdown {
+            wait: now - request.submitted_at,
+            ..Breakdown::default()
+        };
         self.finished.push(Finished {
             tag: request.io.tag,
             verb: request.io.verb,

@@ -136,22 +136,15 @@ fn check(
 /// What is rehearsed, on what, and the timeline.
 fn opening(scenario: &ModelledScenario, options: &DrillOptions) -> String {
     let first = words::opening(scenario, engine_of(scenario, options));
-    let incidents = scenario.arrays.iter().flat_map(|array| &array.incidents);
-    let lines = incidents.map(|one| {
-        format!(
-            "{:14}{:>9}  {:?}",
-            "",
-            Span(one.at.0).to_string(),
-            one.incident
-        )
-    });
+    let events = scenario.timeline().into_iter();
+    let lines = events.map(|(at, what)| format!("{:14}{at:>8}  {what}", ""));
     let lines: Vec<String> = lines.collect();
     let timeline = match lines.is_empty() {
         true => format!(
             "{:14}no [[event]]: nothing is lost, and nothing fails over",
             "timeline"
         ),
-        false => format!("timeline{}", &lines.join("\n")[8..]),
+        false => format!("timeline{}", &lines.join("\n")["timeline".len()..]),
     };
     format!("{}\n{timeline}\n", first.trim_end())
 }

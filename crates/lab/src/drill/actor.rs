@@ -42,6 +42,9 @@ pub(crate) trait Cast: Table {
         sites: Vec<Elsewhere>,
     ) -> Result<(Opened<Self>, Span), String>;
 
+    /// Forgets what no recovery of instance `stream` from `checkpoint` needs.
+    fn forget(server: &Server<Self>, stream: usize, checkpoint: LogPosition);
+
     /// The records with `keys` as they are in `server`; nothing where there is no content.
     async fn found(server: Rc<Server<Self>>, keys: Vec<Key>) -> Result<Found, String>;
 
@@ -81,6 +84,8 @@ impl Cast for Records {
         let took = longest(&server);
         Ok(((server, former.1), took))
     }
+
+    fn forget(_: &Server<Self>, _: usize, _: LogPosition) {}
 
     async fn found(server: Rc<Server<Self>>, keys: Vec<Key>) -> Result<Found, String> {
         let mut found = Found::new();
@@ -140,6 +145,10 @@ impl Cast for Twin {
         let server = Rc::new(taken.map_err(said)?);
         let took = longest(&server);
         Ok(((server, populations), took))
+    }
+
+    fn forget(server: &Server<Self>, stream: usize, checkpoint: LogPosition) {
+        server.forget_before(stream, checkpoint);
     }
 
     async fn found(_: Rc<Server<Self>>, _: Vec<Key>) -> Result<Found, String> {
@@ -224,6 +233,35 @@ impl<T: Cast> Actor<T> {
     pub(crate) fn serve(&self, world: &World, (server, populations): Opened<T>) {
         let plan = self.plan(self.site.get());
         *self.serving.borrow_mut() = Some(Serving::begin(world, plan, &server, populations));
+    }
+
+    /// Paces its load to `percent` of what it is; 0 suspends it.
+    pub(crate) async fn pace_to(&self, percent: u32) {
+        let serving = self.serving.borrow_mut().take();
+        let Some(mut serving) = serving else { return };
+        if serving.is_suspended() {
+            serving.resume();
+        }
+        match percent {
+            0 => serving.suspend().await,
+            some => serving.pace_to(f64::from(some) / 100.0),
+        }
+        *self.serving.borrow_mut() = Some(serving);
+    }
+
+    /// Forgets what `mirror` has: it can no longer be lost, and no recovery needs it.
+    pub(crate) fn forget(&self, mirror: &Mirror) {
+        let plan = self.plan(self.site.get());
+        let serving = self.serving.borrow();
+        let Some(serving) = serving.as_ref() else {
+            return;
+        };
+        let mut ledger = self.minutes.ledger();
+        for (stream, instance) in plan.instances.iter().enumerate() {
+            let log = mirror.log(&instance.log);
+            ledger.forget_before(stream, log.durable);
+            T::forget(serving.server(), stream, log.checkpoint);
+        }
     }
 
     /// Kills its host.

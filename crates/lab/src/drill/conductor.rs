@@ -44,6 +44,8 @@ pub(super) struct Conductor<T: Cast> {
     /// When users lost service, and what replication said then; nothing while they have it.
     pub(super) lost: Cell<Option<(Time, Said)>>,
     notes_seen: Cell<usize>,
+    /// The share of the load that is wanted now, in percent.
+    share: Cell<u32>,
     end: Cell<Time>,
 }
 
@@ -67,6 +69,7 @@ impl<T: Cast> Conductor<T> {
             site: Cell::new(Site::First),
             lost: Cell::default(),
             notes_seen: Cell::new(0),
+            share: Cell::new(100),
             end: Cell::default(),
         }
     }
@@ -140,6 +143,7 @@ impl<T: Cast> Conductor<T> {
             let next = until.min(self.scene.now() + TICK);
             self.scene.world.sleep_until(next).await;
             self.look();
+            self.pace().await;
         }
     }
 
@@ -191,13 +195,40 @@ impl<T: Cast> Conductor<T> {
         self.course
             .close(now, &intervals, &self.scene.replication());
         self.hear_pair();
+        self.forget();
         let total = self.end.get().since(Time::ZERO).as_seconds();
         let share = now.since(Time::ZERO).as_seconds() / total.max(1.0);
         self.listener
             .progress(self.course.second(now), share.min(1.0));
     }
 
-    /// Notes what the pair has reported since the last look, and reduces the load while logs are merged.
+    /// Reduces the load while logs are merged, and gives it back afterwards.
+    async fn pace(&self) {
+        let wanted = match self.scene.is_merging() {
+            true => self.script.drill.merge_load_percent,
+            false => 100,
+        };
+        if self.share.replace(wanted) == wanted {
+            return;
+        }
+        self.tell(self.scene.now(), format!("load at {wanted} %"));
+        for actor in &self.actors {
+            actor.pace_to(wanted).await;
+        }
+    }
+
+    /// What can no longer be lost need not be remembered.
+    fn forget(&self) {
+        if T::HAS_CONTENT || self.lost.get().is_some() {
+            return;
+        }
+        let mirror = self.scene.mirror.borrow();
+        for actor in &self.actors {
+            actor.forget(&mirror);
+        }
+    }
+
+    /// Notes what the pair has reported since the last look.
     pub(super) fn hear_pair(&self) {
         let notes = {
             let device = self.scene.array.device();

@@ -95,7 +95,7 @@ fn one(
     let mut end = LOST + BACK;
     if fault.is_some() {
         timeline.push(at(end, link(PairIncident::LinkReturns)));
-        end = end + THEN;
+        end += THEN;
     }
     for incident in roles::loss_and_failover() {
         timeline.push(at(end, Incident::Pair(incident)));

@@ -25,6 +25,9 @@ use super::conductor::Conductor;
 use super::roles::Cue;
 use super::stage::Site;
 
+/// The phase in which users have no service.
+const NO_SERVICE: &str = "no service";
+
 /// How long a pair may take to change sides: a planned failover drains its logs.
 const PATIENCE: Span = Span::seconds(24 * 3600);
 
@@ -68,7 +71,6 @@ impl<T: Cast> Conductor<T> {
                 self.scene
                     .schedule(one)
                     .map_err(|error| error.to_string())?;
-                self.course.phase(now, &format!("{} lost", site.word()));
                 Ok(())
             }
             Cue::FailOver { to, how } => self.fail_over(to, how).await,
@@ -87,8 +89,10 @@ impl<T: Cast> Conductor<T> {
     /// Users lose service, if they had it at `site`.
     pub(super) fn lose_service(&self, site: Site) {
         if self.site.get() == site && self.lost.get().is_none() {
-            self.lost.set(Some((self.scene.now(), self.said())));
+            let now = self.scene.now();
+            self.lost.set(Some((now, self.said())));
             self.close_sample();
+            self.course.phase(now, NO_SERVICE);
         }
     }
 
@@ -105,7 +109,9 @@ impl<T: Cast> Conductor<T> {
         let said = if is_planned { Said::default() } else { said };
         self.tell(now, format!("{name} to the {} begins", to.word()));
         self.close_sample();
-        self.lost.set(Some((failed_at, said)));
+        if self.lost.replace(Some((failed_at, said))).is_none() {
+            self.course.phase(now, NO_SERVICE);
+        }
         let mut steps = Steps::new(failed_at);
         match is_planned {
             true => {

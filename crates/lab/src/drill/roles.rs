@@ -1,6 +1,6 @@
 //! Which side serves, and what of the timeline concerns hosts as well.
 
-use brunt_array::{Failover, Incident, PairIncident, Replication, Site as Side};
+use brunt_array::{Failover, Incident, PairIncident, Phase, Replication, Site as Side};
 use brunt_world_virtual::Store;
 
 use super::mirror::Mirror;
@@ -72,6 +72,13 @@ pub(super) fn loss_and_failover() -> [PairIncident; 2] {
 }
 
 impl Scene {
+    /// Whether a group replays its log or is copied.
+    pub(super) fn is_merging(&self) -> bool {
+        let groups = self.replication().groups;
+        let mut groups = groups.iter();
+        groups.any(|group| matches!(group.phase, Phase::Merging | Phase::Copying))
+    }
+
     /// Whether an injected fault has struck.
     pub(super) fn struck(&self) -> bool {
         let device = self.array.device();

@@ -112,6 +112,11 @@ impl<T: Table> Serving<T> {
         self.load.sessions.stop().await;
     }
 
+    /// Whether no session works.
+    pub fn is_suspended(&self) -> bool {
+        self.load.sessions.is_over()
+    }
+
     /// Lets sessions work again after [`Self::suspend`].
     pub fn resume(&mut self) {
         let pacer = self.load.pacer();

@@ -138,6 +138,36 @@ impl ModelledScenario {
         format!("{top}{}\n{tables}", self.scenario.to_toml())
     }
 
+    /// What happens when, as it was written.
+    pub fn timeline(&self) -> Vec<(String, String)> {
+        let written: toml::Table = self.storage.parse().expect("it was TOML before");
+        let events = written.get("event").and_then(toml::Value::as_array);
+        let events = events
+            .into_iter()
+            .flatten()
+            .filter_map(toml::Value::as_table);
+        let words = events.map(|event| {
+            let text = |key: &str| {
+                event
+                    .get(key)
+                    .map(|value| value.to_string().replace('"', ""))
+            };
+            let more = event
+                .iter()
+                .filter(|(key, _)| *key != "at" && *key != "what");
+            let more: Vec<String> = more
+                .map(|(key, value)| format!("{key} = {value}").replace('"', ""))
+                .collect();
+            let what = text("what").unwrap_or_default();
+            let what = match more.is_empty() {
+                true => what,
+                false => format!("{what} ({})", more.join(", ")),
+            };
+            (text("at").unwrap_or_default(), what)
+        });
+        words.collect()
+    }
+
     /// The folder of `path` as `server` has it: with several servers, each has a root of its own.
     pub fn path_of(&self, server: usize, path: &Path) -> std::path::PathBuf {
         if self.servers.len() == 1 {

@@ -42,6 +42,7 @@ pub(crate) fn run(passes: bool) -> Run {
             seed: 7,
             run_id: "8d1f3c5ab2e94706".to_owned(),
         },
+        drill: None,
         storage: Storage {
             test: "performance".to_owned(),
             achieved_iops: Some(server.transactional_per_s(length)),

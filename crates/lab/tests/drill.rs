@@ -1,0 +1,225 @@
+//! Whole drills, small: what is lost, what users wait for, and that the checks see.
+
+use std::path::Path;
+use std::rc::Rc;
+
+use brunt_lab::{DrillListener, DrillOptions, Engine, Program, drill};
+use brunt_qualify::progress::Stop;
+use brunt_report::RunResult;
+use brunt_report::result::{Drill, Outcome, Verdict};
+use brunt_scenario::{Document, Override};
+
+const EXAMPLE: &str = include_str!("../../../examples/two-sites.toml");
+
+/// The example, made small enough for a test.
+const SMALL: [&str; 8] = [
+    "test.min_warmup=1s",
+    "test.duration=60s",
+    "instance.0.database_size=4MiB",
+    "instance.1.database_size=4MiB",
+    "drill.storage_failover=2s",
+    "drill.host_rescan=1s",
+    "drill.sample=1s",
+    "drill.after=3s",
+];
+
+struct Deaf;
+
+impl DrillListener for Deaf {
+    fn happened(&self, _: f64, _: &str) {}
+    fn progress(&self, _: f64, _: f64) {}
+    fn control(&self, _: &str) {}
+}
+
+/// Rehearses the example with `events` instead of its own.
+fn rehearsed(engine: Engine, controls: bool, events: &str, more: &[&str]) -> RunResult {
+    let (before, _) = EXAMPLE.split_once("[[event]]").unwrap();
+    let text = format!("{before}{events}");
+    let document = Document::new("two-sites.toml", &text, Path::new("/")).unwrap();
+    let all = SMALL.iter().chain(more);
+    let overrides: Vec<Override> = all.map(|set| Override::of_set(set).unwrap()).collect();
+    let scenario = document.modelled_test(&overrides).unwrap();
+    let options = DrillOptions {
+        engine: Some(engine),
+        controls,
+        program: Program {
+            version: "0".to_owned(),
+            commit: None,
+            command: String::new(),
+        },
+    };
+    let deaf: Rc<dyn DrillListener> = Rc::new(Deaf);
+    drill(&scenario, &options, &deaf, &Stop::default()).unwrap()
+}
+
+fn section(result: &RunResult) -> &Drill {
+    result.drill.as_ref().unwrap()
+}
+
+fn event(at: &str, what: &str) -> String {
+    format!("[[event]]\nat = \"{at}\"\nwhat = {what}\n")
+}
+
+/// The link is lost, then the site; the other one takes over.
+fn disaster() -> String {
+    [
+        event("3s", "\"link lost\""),
+        event("5s", "\"source lost\""),
+        event("6s", "\"failover\""),
+    ]
+    .concat()
+}
+
+const ASYNCHRONOUS: [&str; 2] = [
+    "replication.mode=asynchronous",
+    "replication.failsafe=false",
+];
+
+fn outcome(result: &RunResult, id: &str) -> Vec<Outcome> {
+    let own = result.rules.iter().filter(|rule| rule.id == id);
+    own.map(|rule| rule.outcome).collect()
+}
+
+#[test]
+fn nothing_acknowledged_is_lost_where_writes_wait_for_both_sites() {
+    for engine in [Engine::Bytes, Engine::Twin] {
+        let result = rehearsed(engine, true, &disaster(), &[]);
+        assert_eq!(
+            result.verdict,
+            Verdict::Pass,
+            "{engine:?}: {:?}",
+            result.reasons
+        );
+        let drill = section(&result);
+        let rpo = drill.rpo.unwrap();
+        assert_eq!((rpo.transactions, rpo.records), (0, 0));
+        assert!(rpo.kept > 0, "{engine:?}: nothing was committed");
+        let sum: f64 = drill.steps.iter().map(|step| step.seconds).sum();
+        let rto = drill.rto_s.unwrap();
+        assert!((sum - rto).abs() < 1e-6, "{sum} {rto}");
+        // From the loss of the link, which takes the LUNs away, to the failover, and the two steps of operators.
+        assert!((6.0..12.0).contains(&rto), "{rto}");
+        assert_eq!(drill.controls.len(), 4);
+        for control in &drill.controls {
+            assert!(
+                control.red,
+                "{engine:?}: {}: {}",
+                control.name, control.found
+            );
+        }
+    }
+}
+
+#[test]
+fn without_waiting_it_says_exactly_what_is_lost() {
+    for engine in [Engine::Bytes, Engine::Twin] {
+        let result = rehearsed(engine, false, &disaster(), &ASYNCHRONOUS);
+        let rpo = section(&result).rpo.unwrap();
+        assert!(rpo.transactions > 10, "{engine:?}: {rpo:?}");
+        assert!(rpo.records > 0 && rpo.records <= rpo.transactions);
+        assert!(rpo.bytes > 0);
+        // Everything since the link was lost, and nothing older.
+        assert!((1.0..2.1).contains(&rpo.seconds), "{engine:?}: {rpo:?}");
+        assert_eq!(outcome(&result, "drill-as-reported"), [Outcome::Ok]);
+        assert_eq!(outcome(&result, "drill-order"), [Outcome::Ok]);
+        assert_eq!(result.verdict, Verdict::Pass, "{:?}", result.reasons);
+        let strict = [&ASYNCHRONOUS[..], &["drill.recovery_point=1s"]].concat();
+        let result = rehearsed(engine, false, &disaster(), &strict);
+        assert_eq!(result.verdict, Verdict::Fail);
+        assert_eq!(outcome(&result, "drill-recovery-point"), [Outcome::Failed]);
+    }
+}
+
+#[test]
+fn there_and_back_in_good_order_keeps_every_record() {
+    let events = [
+        event("3s", "\"failover\"\nplanned = true"),
+        event("12s", "\"failover\"\nplanned = true\nto = \"source\""),
+    ]
+    .concat();
+    let result = rehearsed(Engine::Bytes, false, &events, &[]);
+    assert_eq!(result.verdict, Verdict::Pass, "{:?}", result.reasons);
+    let kinds: Vec<&str> = section(&result)
+        .failovers
+        .iter()
+        .map(|one| one.kind.as_str())
+        .collect();
+    assert_eq!(kinds, ["planned failover", "failback"]);
+    for id in ["drill-records", "drill-remote-checksum", "drill-in-step"] {
+        assert_eq!(outcome(&result, id), [Outcome::Ok], "{id}");
+    }
+    let replay = section(&result)
+        .steps
+        .iter()
+        .find(|step| step.name == "log replay")
+        .unwrap();
+    assert_eq!(replay.seconds, 0.0, "a closed database needs no log");
+}
+
+#[test]
+fn a_site_that_returns_comes_into_step_and_serves_again() {
+    let events = [
+        event("3s", "\"source lost\""),
+        event("4s", "\"failover\""),
+        event("12s", "\"source returns\""),
+        event("20s", "\"failover\"\nplanned = true\nto = \"source\""),
+    ]
+    .concat();
+    let result = rehearsed(
+        Engine::Bytes,
+        false,
+        &events,
+        &["replication.failsafe=false"],
+    );
+    assert_eq!(result.verdict, Verdict::Pass, "{:?}", result.reasons);
+    assert!(section(&result).replication.whl_peak_bytes > 0);
+    assert!(section(&result).replication.merge_s.is_some());
+    assert_eq!(outcome(&result, "drill-remote-checksum"), [Outcome::Ok]);
+}
+
+#[test]
+fn an_outage_alone_is_a_merge() {
+    let events = [
+        event("3s", "\"link lost\""),
+        event("8s", "\"link returns\""),
+    ]
+    .concat();
+    let suspended = ["replication.failsafe=false", "drill.merge_load_percent=0"];
+    for (more, is_suspended) in [(&suspended[..1], false), (&suspended[..], true)] {
+        let result = rehearsed(Engine::Twin, false, &events, more);
+        assert_eq!(result.verdict, Verdict::Pass, "{:?}", result.reasons);
+        let drill = section(&result);
+        assert_eq!((drill.rpo, drill.rto_s), (None, None));
+        assert!(drill.replication.merge_s.unwrap() > 0.0);
+        let told = drill.events.iter().any(|event| event.what == "load at 0 %");
+        assert_eq!(told, is_suspended);
+        assert_eq!(outcome(&result, "drill-in-step"), [Outcome::Ok]);
+    }
+}
+
+#[test]
+fn a_survivor_that_takes_too_long_fails() {
+    let slow = ["drill.recovery_time=5s"];
+    let result = rehearsed(Engine::Twin, false, &disaster(), &slow);
+    assert_eq!(outcome(&result, "drill-recovery-time"), [Outcome::Failed]);
+    assert_eq!(result.verdict, Verdict::Fail);
+}
+
+#[test]
+fn equal_seeds_give_equal_drills() {
+    let once = |seed: &str| {
+        rehearsed(
+            Engine::Bytes,
+            false,
+            &disaster(),
+            &[&ASYNCHRONOUS[..], &[seed]].concat(),
+        )
+    };
+    let (one, same, other) = (
+        once("test.seed=5"),
+        once("test.seed=5"),
+        once("test.seed=6"),
+    );
+    assert_eq!(one.to_json(), same.to_json());
+    assert_ne!(section(&one).samples, section(&other).samples);
+}
