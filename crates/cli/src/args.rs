@@ -10,6 +10,7 @@ use crate::commands::models::ModelsArgs;
 use crate::commands::prove::ProveArgs;
 use crate::commands::report::ReportArgs;
 use crate::commands::simulate::SimulateArgs;
+use crate::commands::size::SizeArgs;
 use crate::commands::verify::VerifyArgs;
 use crate::test_args::TestArgs;
 use crate::version;
@@ -42,6 +43,8 @@ pub enum Command {
     Simulate(SimulateArgs),
     /// Rehearse a failover of replicated arrays: what is lost, and how long users wait
     Drill(DrillArgs),
+    /// Say how much storage an organisation needs, and write a scenario of it
+    Size(SizeArgs),
     /// Rebuild the report of a run, or combine the runs of several hosts
     Report(ReportArgs),
     /// Check database and log files for damage

@@ -6,6 +6,7 @@
 //! * [`output`]: everything it says; [`progress`]: how far it is; [`wrap`]: lines that fit a terminal; [`opening`] and [`closing`]: the first and the
 //!   last lines of a run.
 //! * [`mistakes`]: everything that is wrong with a scenario; [`outlook`]: what a run of it would do.
+//! * [`new_file`]: files that a command writes for its user.
 //! * [`exit`]: how it ends; [`interrupt`]: how it is stopped.
 //! * [`version`]: which program this is.
 
@@ -15,6 +16,7 @@ pub mod commands;
 pub mod exit;
 pub mod interrupt;
 pub mod mistakes;
+pub mod new_file;
 pub mod opening;
 pub mod outlook;
 pub mod output;
@@ -59,6 +61,7 @@ pub fn main() -> ExitCode {
         Command::Explain(args) => carry_out(false, |output| commands::explain::run(args, output)),
         Command::Clean(args) => carry_out(args.quiet, |output| commands::clean::run(args, output)),
         Command::Models(args) => carry_out(false, |output| commands::models::run(args, output)),
+        Command::Size(args) => carry_out(args.quiet, |output| commands::size::run(args, output)),
         Command::Init(args) => carry_out(args.quiet, |output| commands::init::run(args, output)),
     };
     let exit = result.unwrap_or_else(|problem| {

@@ -156,6 +156,11 @@ fn an_array_can_be_described_as_the_page_says() {
 }
 
 #[test]
+fn an_organisation_is_sized_as_the_page_says() {
+    follow("size.md", &Scratch::new());
+}
+
+#[test]
 fn scripts_find_what_the_page_promises() {
     let scratch = Scratch::with_volumes();
     let tutorial = fs::read_to_string(root().join("docs/qualify.md")).unwrap();
@@ -171,7 +176,8 @@ fn scripts_find_what_the_page_promises() {
 fn every_flag_that_a_page_names_exists() {
     let scratch = Scratch::new();
     let commands = [
-        "run", "init", "clean", "simulate", "report", "verify", "prove", "explain", "models",
+        "run", "init", "clean", "simulate", "size", "report", "verify", "prove", "explain",
+        "models",
     ];
     let help = commands.map(|command| {
         let output = scratch.run(&format!("brunt {command} --help"));
@@ -182,6 +188,7 @@ fn every_flag_that_a_page_names_exists() {
         "qualify",
         "jetstress",
         "describe-an-array",
+        "size",
         "scripts",
         "faq",
     ] {

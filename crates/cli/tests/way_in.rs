@@ -399,3 +399,36 @@ fn the_array_that_init_writes_simulates() {
         said(&output.stderr)
     );
 }
+
+const ORG: &str = "[profile]\nversion = \"exchange-2016\"\n[org]\nservers = 2\ncopies = 2\nfailures = 1\n\
+    [mailboxes]\ncount = 400\nquota = \"200 MiB\"\nmessages_per_day = 100\n\
+    [storage]\ndrive = \"savvio-10k6-900-sas\"\nlevel = \"raid10\"\ngroup_drives = 4\n";
+
+#[test]
+fn a_sized_design_is_written_whole_and_once_and_is_simulated() {
+    let home = TempDir::new().unwrap();
+    fs::write(home.path().join("org.toml"), ORG).unwrap();
+    let size = |more: &[&str]| brunt(home.path(), &[&["size", "org.toml"], more].concat());
+    let written = size(&["--write", "design.toml"]);
+    assert!(written.status.success(), "{written:?}");
+    let talk = said(&written.stderr);
+    assert!(talk.contains("brunt simulate design.toml --set 'event=[{"), "{talk}");
+    let names = |home: &Path| listing(home).len();
+    assert_eq!(names(home.path()), 2);
+    let again = size(&["--write", "design.toml"]);
+    assert_eq!(again.status.code(), Some(2));
+    assert!(said(&again.stderr).contains("is left alone"));
+    assert!(size(&["--write", "design.toml", "--force"]).status.success());
+    // A wrong organisation writes nothing.
+    let wrong = size(&["--write", "other.toml", "--set", "mailboxes.count=0"]);
+    assert_eq!(wrong.status.code(), Some(2));
+    assert_eq!(names(home.path()), 2);
+    let event = "event=[{ at = \"40s\", what = \"drive fails\", drive = 0 }]";
+    let simulated = brunt(
+        home.path(),
+        &["simulate", "design.toml", "--duration", "20s", "--set", "test.min_warmup=30s", "--set", event],
+    );
+    let shown = said(&simulated.stdout);
+    assert!(matches!(simulated.status.code(), Some(0 | 1)), "{shown}{}", said(&simulated.stderr));
+    assert!(shown.contains("drive 0 of databases 1 fails") || shown.contains("rebuild"), "{shown}");
+}

@@ -208,6 +208,10 @@ pub fn scenario(bytes: &[u8]) {
             document.load(&[]).is_ok(),
             document.check_load(&[]).mistakes,
         ),
+        Subject::Organisation => (
+            document.organisation(&[], &[]).is_ok(),
+            document.check_organisation(&[], &[]).mistakes,
+        ),
     };
     assert_eq!(mistakes.is_empty(), is_read, "{mistakes:?}");
     if let Ok(scenario) = document.test(&[]) {

@@ -5,6 +5,7 @@
 //! | `[test]`, `[[instance]]` | a test on real storage |
 //! | the same, and `[array]` | a test on modelled arrays |
 //! | `[[load]]` or `[simulate]`, and `[array]` | raw load on a modelled array |
+//! | `[org]`, `[[tier]]` | an organisation to be sized |
 //!
 //! [`SECTIONS`] says which section belongs to which of them; one that does not belong is refused.
 
@@ -16,6 +17,7 @@ use super::events::Events;
 use super::mistakes::{self, Checked};
 use super::model::Scenario;
 use super::modelled::ModelledScenario;
+use super::org::{FigureKey, Organisation};
 use super::overrides::Override;
 use super::place::{Cause, Place, Refusal};
 use super::section::{self, Section};
@@ -30,30 +32,32 @@ pub enum Subject {
     ModelledTest,
     /// Raw load on a modelled array.
     Load,
+    /// An organisation to be sized.
+    Organisation,
 }
 
-use Subject::{Load, ModelledTest, Test};
+use Subject::{Load, ModelledTest, Organisation as Org, Test};
 
 /// Every key at the top, and the subjects that have it.
-const SECTIONS: [(&str, &[Subject]); 25] = [
-    ("name", &[Test, ModelledTest, Load]),
-    ("description", &[Test, ModelledTest, Load]),
+const SECTIONS: [(&str, &[Subject]); 30] = [
+    ("name", &[Test, ModelledTest, Load, Org]),
+    ("description", &[Test, ModelledTest, Load, Org]),
     ("scratch", &[Test, ModelledTest]),
     ("servers", &[ModelledTest]),
     ("test", &[Test, ModelledTest]),
-    ("profile", &[Test, ModelledTest]),
+    ("profile", &[Test, ModelledTest, Org]),
     ("limits", &[Test, ModelledTest]),
     ("records", &[Test, ModelledTest]),
-    ("mailboxes", &[Test, ModelledTest]),
+    ("mailboxes", &[Test, ModelledTest, Org]),
     ("throughput", &[Test, ModelledTest]),
-    ("storage", &[Test, ModelledTest]),
+    ("storage", &[Test, ModelledTest, Org]),
     ("engine", &[Test, ModelledTest]),
     ("instance", &[Test, ModelledTest]),
     ("event", &[Test, ModelledTest, Load]),
     ("faults", &[Test, ModelledTest]),
     ("twin", &[ModelledTest]),
     ("simulate", &[Load]),
-    ("array", &[ModelledTest, Load]),
+    ("array", &[ModelledTest, Load, Org]),
     ("link", &[ModelledTest, Load]),
     ("replication", &[ModelledTest, Load]),
     ("replica", &[ModelledTest, Load]),
@@ -61,6 +65,11 @@ const SECTIONS: [(&str, &[Subject]); 25] = [
     ("volumes", &[ModelledTest]),
     ("load", &[Load]),
     ("incident", &[ModelledTest, Load]),
+    ("org", &[Org]),
+    ("tier", &[Org]),
+    ("figures", &[Org]),
+    ("search", &[Org]),
+    ("price", &[Org]),
 ];
 
 impl Subject {
@@ -69,6 +78,7 @@ impl Subject {
         let has = |key| root.entries().iter().any(|(own, _)| own == key);
         let is_test = has("test") || has("instance");
         match has("array") {
+            _ if has("org") || has("tier") => Org,
             _ if has("load") => Load,
             true if is_test => ModelledTest,
             is_array if !is_test && (is_array || has("simulate")) => Load,
@@ -89,6 +99,7 @@ impl fmt::Display for Subject {
             Test => "a test on real storage",
             ModelledTest => "a test on modelled arrays",
             Load => "raw load on a modelled array",
+            Org => "an organisation to be sized",
         })
     }
 }
@@ -180,6 +191,31 @@ impl Document {
         ArrayScenario::read(top, &self.folder)
     }
 
+    /// The organisation that it describes, with `overrides` in their order. `known` are the figures that it can give.
+    ///
+    /// # Errors
+    /// As [`Self::test`].
+    pub fn organisation(
+        &self,
+        overrides: &[Override],
+        known: &[FigureKey],
+    ) -> Result<Organisation, Refusal> {
+        self.read(overrides, Org, |document, top| {
+            Organisation::read(top, &document.folder, known)
+        })
+    }
+
+    /// The same with every mistake instead of the first. Call it for a document of that [`Subject`].
+    pub fn check_organisation(
+        &self,
+        overrides: &[Override],
+        known: &[FigureKey],
+    ) -> Checked<Organisation> {
+        self.check(overrides, Org, |document, top| {
+            Organisation::read(top, &document.folder, known)
+        })
+    }
+
     fn read<T>(
         &self,
         overrides: &[Override],
@@ -237,6 +273,15 @@ impl Document {
                 .refuse("the scenario lacks `array`")
                 .hint(format!("for example: {}", arrays::EXAMPLE))
                 .hint("storage of this machine is tested by `brunt run`"),
+            (_, Org) => place
+                .refuse("describes an organisation to be sized, not a test")
+                .hint(format!(
+                    "to size it: brunt size {} --write design.toml",
+                    self.file
+                )),
+            (Org, _) => place
+                .refuse("the scenario lacks `org`")
+                .hint("for example: [org] with servers = 4; examples/org.toml has every section"),
             (_, subject) => place.refuse(format!("describes {subject}, not {wanted}")),
         }
     }
@@ -257,6 +302,10 @@ fn check_fit(root: &Node, subject: Subject) -> Result<(), Refusal> {
             Test if of.contains(&ModelledTest) => {
                 refusal.hint("modelled arrays are for `brunt simulate`, and need a table [array]")
             }
+            Org => {
+                refusal.hint("an organisation has [org], [mailboxes] or [[tier]], and [storage]")
+            }
+            _ if *of == [Org] => refusal.hint("that is for `brunt size`, and needs a table [org]"),
             _ => refusal.hint("keep [test] and [[instance]], or [simulate] and [[load]]"),
         });
     }
@@ -299,6 +348,8 @@ mod tests {
             ("[simulate]", Load),
             ("[[load]]", Load),
             ("[array]\n[[load]]\n[test]", Load),
+            ("[org]\n[array]", Org),
+            ("[[tier]]", Org),
         ] {
             assert_eq!(document(text).subject(), subject, "{text}");
         }
@@ -312,6 +363,7 @@ mod tests {
                 Test => document.test(&[]).err(),
                 ModelledTest => document.modelled_test(&[]).err(),
                 Load => document.load(&[]).err(),
+                Org => document.organisation(&[], &[]).err(),
             };
             refusal.unwrap().to_string()
         };

@@ -27,6 +27,7 @@ mod mistakes;
 mod model;
 mod modelled;
 mod nearest;
+mod org;
 mod overrides;
 mod place;
 mod profile;
@@ -45,6 +46,10 @@ pub use mailboxes::Mailboxes;
 pub use mistakes::Checked;
 pub use model::Scenario;
 pub use modelled::{ArrayPlan, ModelledScenario, VolumePlan};
+pub use org::{
+    BlockPlan, FigureKey, GroupPlan, LogPlace, Organisation, Prices, Quantity, SearchPlan,
+    StoragePlan, Tier,
+};
 pub use overrides::Override;
 pub use place::{Place, Placed, Refusal};
 pub use profile::Profile;

@@ -30,7 +30,7 @@ pub struct Checked<T> {
 const READS_MAX: usize = 200;
 
 /// Sections that are compared with other sections.
-const COMPARED: [&str; 9] = [
+const COMPARED: [&str; 10] = [
     "engine",
     "mailboxes",
     "throughput",
@@ -40,10 +40,11 @@ const COMPARED: [&str; 9] = [
     "incident",
     "volumes",
     "load",
+    "tier",
 ];
 
 /// Tables that stand in for missing ones.
-const TABLES: [(&str, &str); 6] = [
+const TABLES: [(&str, &str); 8] = [
     (
         "instance",
         "[[instance]]\nlog = \"/log\"\ndatabases = [\"/db/one.edb\"]\ndatabase_size = \"512 MiB\"",
@@ -58,6 +59,11 @@ const TABLES: [(&str, &str); 6] = [
     ),
     ("group", "group = [{ level = \"raid0\", drives = 1 }]"),
     ("simulate", "[simulate]\nduration = \"60s\""),
+    ("org", "[org]\nservers = 256"),
+    (
+        "mailboxes",
+        "[mailboxes]\ncount = 1\nquota = \"1 GiB\"\nmessages_per_day = 1",
+    ),
     (
         "load",
         "[[load]]\nkind = \"random\"\nsize = \"8 KiB\"\noutstanding = 1",
@@ -349,6 +355,7 @@ mod tests {
             Subject::Test => document.check_test(&set).mistakes,
             Subject::ModelledTest => document.check_modelled_test(&set).mistakes,
             Subject::Load => document.check_load(&set).mistakes,
+            Subject::Organisation => document.check_organisation(&set, &[]).mistakes,
         };
         let line = |mistake: &Refusal| match mistake.place().number() {
             Some(line) => format!("{line}: {}", mistake.what()),

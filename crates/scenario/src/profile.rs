@@ -272,7 +272,7 @@ fn check_log_holds(log_file: &Placed<ByteSize>, page: PageSize) -> Result<(), Re
 }
 
 /// The year alone will do, as a text or a number.
-fn read_version(node: &Node) -> Result<Version, Refusal> {
+pub(super) fn read_version(node: &Node) -> Result<Version, Refusal> {
     let text = match &node.value {
         Value::Integer(year) => year.to_string(),
         _ => section::text(node)?,

@@ -8,12 +8,13 @@ use toml::de::{DeTable, DeValue};
 use super::place::{Place, Refusal};
 
 /// Tables that there may be several of.
-pub(super) const LISTS: [&str; 8] = [
+pub(super) const LISTS: [&str; 9] = [
     "instance",
     "event",
     "faults",
     "incident",
     "load",
+    "tier",
     "array.drives",
     "array.group",
     "array.lun",

@@ -9,4 +9,5 @@ pub mod prove;
 pub mod report;
 pub mod run;
 pub mod simulate;
+pub mod size;
 pub mod verify;

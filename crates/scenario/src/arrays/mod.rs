@@ -187,6 +187,17 @@ fn read_array(section: &mut Section, folder: &Path) -> Result<ArrayDesign, Refus
     Ok(design)
 }
 
+/// Reads of an array what its drives do not decide, only to refuse what is wrong.
+pub(super) fn read_front_tables(node: Node) -> Result<(), Refusal> {
+    let section = &mut array_section(node, &[])?;
+    drives::read_policy(section)?;
+    front::read_front(section)?;
+    front::read_controller(section)?;
+    front::read_cache(section)?;
+    front::read_scan(section)?;
+    Ok(())
+}
+
 /// The tables of the list `key`; none without the key.
 fn tables(section: &mut Section, key: &str) -> Result<Vec<Node>, Refusal> {
     let node = section.take(key);

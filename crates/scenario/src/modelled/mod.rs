@@ -35,6 +35,8 @@ use super::place::Refusal;
 use super::section::{self, Section};
 use super::tree::{Node, Value};
 
+pub(super) use toml_text::table;
+
 pub use arrays::ArrayPlan;
 pub use volumes::VolumePlan;
 

@@ -33,7 +33,7 @@ pub(super) fn event(event: &Entry, array: Option<&String>) -> toml::Value {
     table.into()
 }
 
-fn table(entries: &[(String, Node)], folder: &Path) -> toml::Table {
+pub(in super::super) fn table(entries: &[(String, Node)], folder: &Path) -> toml::Table {
     let entries = entries.iter();
     entries
         .map(|(key, node)| (key.clone(), value(key, node, folder)))

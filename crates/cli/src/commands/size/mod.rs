@@ -1,0 +1,201 @@
+//! `brunt size`: how much storage an organisation needs, and a scenario of it.
+//!
+//! | asked for | printed or written |
+//! | --- | --- |
+//! | nothing | verdict, tables, limits |
+//! | `--explain` | every figure with formula, inputs, source and certainty |
+//! | `--json`, `--csv` | the same for programs |
+//! | `--write` | the design as a scenario, for `simulate` or, where storage is real, for `run` |
+//!
+//! Nothing is written unless all of it can be.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use brunt_scenario::{Document, Organisation, Override, Place, Refusal, Subject};
+use brunt_sizing::{DesignError, Sizing, export, keys, size, words};
+use clap::Args;
+
+use crate::exit::Exit;
+use crate::mistakes::Mistakes;
+use crate::new_file::{self, NewFileError};
+use crate::opening::labelled;
+use crate::output::{Output, Tone};
+use crate::source::Source;
+
+/// Arguments of `size`.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Examples:
+  brunt size examples/org.toml
+  brunt size examples/org.toml --explain | less
+  brunt size examples/org.toml --set org.copies=3 --set storage.level=raid5 --set storage.group_drives=5
+  brunt size examples/org.toml --write design.toml && brunt simulate design.toml
+  brunt simulate design.toml --set 'event=[{ at = \"10min\", what = \"drive fails\", drive = 0 }]'")]
+pub struct SizeArgs {
+    /// Organisation (TOML), or - for stdin: mailboxes, servers, copies, storage
+    #[arg(value_name = "ORG")]
+    pub org: PathBuf,
+
+    /// Write the design as a scenario, for `simulate` or, where [storage] names folders, for `run`; - for stdout
+    #[arg(long, value_name = "FILE")]
+    pub write: Option<PathBuf>,
+
+    /// Let --write replace a file
+    #[arg(long, requires = "write")]
+    pub force: bool,
+
+    /// Print every figure with its formula, inputs, source and certainty
+    #[arg(long, conflicts_with_all = ["json", "csv"])]
+    pub explain: bool,
+
+    /// Override a value of the organisation, such as org.copies=3; may be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+
+    /// Print everything as JSON on stdout
+    #[arg(long, conflicts_with = "csv")]
+    pub json: bool,
+
+    /// Print every figure as CSV on stdout
+    #[arg(long)]
+    pub csv: bool,
+
+    /// Print only the result and errors
+    #[arg(long)]
+    pub quiet: bool,
+}
+
+/// Why there is no size, or no scenario of it.
+#[derive(Debug, thiserror::Error)]
+pub enum SizeError {
+    /// The organisation is wrong.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// The organisation is wrong, in everything that is said.
+    #[error(transparent)]
+    Mistakes(#[from] Mistakes),
+    /// There is no scenario of it.
+    #[error("{0}")]
+    Design(#[from] DesignError),
+    /// The scenario cannot be written.
+    #[error(transparent)]
+    File(#[from] NewFileError),
+    /// The working folder cannot be had.
+    #[error("{0}")]
+    System(#[from] io::Error),
+}
+
+/// Sizes the organisation: [`Exit::Failed`] when it does not keep to a limit.
+///
+/// # Errors
+/// [`SizeError`] when there is no size, or when the design cannot be written.
+pub fn run(args: &SizeArgs, output: &Output) -> Result<Exit, SizeError> {
+    let org = organisation(args)?;
+    let sizing = size(&org);
+    let written = match &args.write {
+        Some(path) => Some((path, design(args, &sizing)?)),
+        None => None,
+    };
+    if let Some((path, text)) = &written {
+        new_file::write(path, text, args.force)?;
+    }
+    match (args.json, args.csv) {
+        (true, _) => output.data(&pretty(&export::json(&sizing))),
+        (_, true) => output.data(export::csv(&sizing).trim_end()),
+        _ if is_stdout(args.write.as_deref()) => output.data(written.expect("it was").1.trim_end()),
+        _ if args.explain => output.show(&words::explanation(&sizing)),
+        _ => output.show(&told(&sizing, output)),
+    }
+    if let Some(path) = args.write.as_deref().filter(|path| !is_stdout(Some(path))) {
+        output.talk(&then(path, &org));
+    }
+    Ok(match sizing.holds() {
+        true => Exit::Passed,
+        false => Exit::Failed,
+    })
+}
+
+fn is_stdout(path: Option<&Path>) -> bool {
+    path.is_some_and(new_file::is_stdout)
+}
+
+/// The organisation, with everything that is wrong with it at once.
+fn organisation(args: &SizeArgs) -> Result<Organisation, SizeError> {
+    let source = Source::read(&args.org, &std::env::current_dir()?).map_err(|error| {
+        let refusal =
+            Place::file(&Source::name(&args.org)).refuse(format!("cannot be read: {error}"));
+        refusal.hint("examples/org.toml is one to begin with")
+    })?;
+    let document = source.document()?;
+    let overrides = Override::all(&args.set, &[])?;
+    if document.subject() != Subject::Organisation {
+        return Ok(document.organisation(&overrides, &keys())?);
+    }
+    let checked = document.check_organisation(&overrides, &keys());
+    Ok(Mistakes::none_or(&checked.mistakes, checked.value)?)
+}
+
+/// The design, which can be read again.
+fn design(args: &SizeArgs, sizing: &Sizing<'_>) -> Result<String, SizeError> {
+    let text = sizing.scenario(&Source::name(&args.org))?;
+    let document = Document::new("the design", &text, Path::new("/"))?;
+    match document.subject() {
+        Subject::ModelledTest => {
+            let checked = document.check_modelled_test(&[]);
+            Mistakes::none_or(&checked.mistakes, checked.value)?;
+        }
+        _ => {
+            let checked = document.check_test(&[]);
+            Mistakes::none_or(&checked.mistakes, checked.value)?;
+        }
+    }
+    Ok(text)
+}
+
+/// Everything for people, the verdict first.
+fn told(sizing: &Sizing<'_>, output: &Output) -> String {
+    let (word, sentence) = words::verdict(sizing);
+    let tone = match sizing.holds() {
+        true => Tone::Good,
+        false => Tone::Bad,
+    };
+    let mut text = format!(
+        "{}{sentence}\n{}\n",
+        output.paint(tone, &format!("{word:14}")),
+        words::head(sizing)
+    );
+    for (label, remark) in words::remarks(sizing) {
+        text += &format!("{}\n", labelled(label, [remark]).join("\n"));
+    }
+    let tables = [
+        Some(words::demand(sizing)),
+        words::block(sizing),
+        Some(words::server(sizing)),
+        Some(words::limits(sizing)),
+    ];
+    for table in tables.into_iter().flatten() {
+        text += &format!("\n{}", table.to_indented_text());
+    }
+    text.trim_end().to_owned()
+}
+
+/// What to do with the design.
+fn then(path: &Path, org: &Organisation) -> String {
+    let path = path.display();
+    let written = format!("\nwrote {path}");
+    match org.storage.luns.is_empty() {
+        true => format!(
+            "{written}\n\n{:14}brunt simulate {path}\n{:14}brunt simulate {path} --set 'event=[{{ at = \"10min\", what = \"drive fails\", drive = 0 }}]'",
+            "worst hour", "rebuilding"
+        ),
+        false => format!(
+            "{written}\n\n{:14}brunt run {path} --check\n{:14}brunt run {path}",
+            "then", ""
+        ),
+    }
+}
+
+fn pretty(value: &serde_json::Value) -> String {
+    serde_json::to_string_pretty(value).expect("numbers and texts can be written")
+}

@@ -1,0 +1,81 @@
+//! `[figures]`: what is known better than the calculator knows it.
+
+use super::super::place::{Placed, Refusal};
+use super::super::section::{self, Section};
+use super::super::tree::Node;
+use super::by_itself;
+
+/// A figure that can be given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FigureKey {
+    /// Its key.
+    pub name: &'static str,
+    /// What it is a number of.
+    pub quantity: Quantity,
+}
+
+/// What a figure is a number of, and so how it is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quantity {
+    /// A plain number, zero or more.
+    Number,
+    /// A share of something that cannot be more than all of it.
+    Share,
+    /// A percentage that may be more than 100.
+    Percent,
+    /// Bytes, written as a size.
+    Bytes,
+    /// Bytes per second, written as the size that passes in a second.
+    Rate,
+    /// Seconds, written as a length of time.
+    Seconds,
+    /// Days, written as a number.
+    Days,
+}
+
+/// Ten times everything; more is a slip.
+const PERCENT_MAX: f64 = 1_000.0;
+/// Longer than anybody keeps mail.
+const DAYS_MAX: f64 = 3_650.0;
+/// Nothing that is counted here comes near.
+const NUMBER_MAX: f64 = 1e12;
+
+/// Reads `[figures]`.
+pub(super) fn read(
+    top: &mut Section,
+    known: &[FigureKey],
+) -> Result<Vec<(&'static str, Placed<f64>)>, Refusal> {
+    let Some(node) = top.take("figures") else {
+        return Ok(Vec::new());
+    };
+    let names: Vec<&str> = known.iter().map(|key| key.name).collect();
+    let mut section = Section::new(node, "[figures]", &names).map_err(|refusal| {
+        refusal.hint("`brunt size ORG --explain` shows every figure by its name")
+    })?;
+    let mut figures = Vec::new();
+    for key in known {
+        let value = section.read(key.name, |node| value(node, key.quantity))?;
+        figures.extend(value.map(|value| (key.name, value)));
+    }
+    Ok(figures)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "sizes here are far below 2^53")]
+fn value(node: &Node, quantity: Quantity) -> Result<f64, Refusal> {
+    match quantity {
+        Quantity::Number => up_to(node, NUMBER_MAX),
+        Quantity::Share => up_to(node, 100.0),
+        Quantity::Percent => up_to(node, PERCENT_MAX),
+        Quantity::Days => up_to(node, DAYS_MAX),
+        Quantity::Bytes | Quantity::Rate => Ok(section::size(node)?.get() as f64),
+        Quantity::Seconds => Ok(section::span(node)?.as_seconds()),
+    }
+}
+
+/// A number from zero to `most`.
+pub(super) fn up_to(node: &Node, most: f64) -> Result<f64, Refusal> {
+    match section::not_negative(node)? {
+        number if number <= most => Ok(number),
+        _ => Err(by_itself(node.place.refuse(format!("is more than {most}")))),
+    }
+}

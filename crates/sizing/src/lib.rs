@@ -1,0 +1,116 @@
+//! How much storage does an organisation need? Figures, each with its formula, source and certainty, and the design that follows.
+//!
+//! ```text
+//!   organisation -> users (a sheet for each tier) -> roles -> block (drives) -> findings
+//!                        constants: what is known of the version                   |
+//!                                                     words, export: for people, for programs
+//!                                                     design: a scenario for `simulate` or `run`
+//!                                                     search: many blocks, by price or by drives
+//! ```
+//!
+//! * [`sheet`]: a figure is written down with the formula that made it, so an explanation cannot differ from the calculation.
+//! * [`catalog`]: what each figure is called, its unit, and the source of its formula.
+//! * `constants`: what is known before anything is calculated, by version.
+//! * `users`, `roles`, `block`: the formulas.
+//!
+//! Everything here is pure. A spreadsheet does the same, but nobody can test one.
+
+pub mod block;
+pub mod catalog;
+mod constants;
+mod design;
+pub mod export;
+mod findings;
+mod roles;
+pub mod sheet;
+mod users;
+pub mod words;
+
+use brunt_scenario::{BlockPlan, Organisation};
+
+use constants::Era;
+use sheet::Sheet;
+
+pub use catalog::keys;
+pub use design::DesignError;
+pub use findings::Finding;
+
+/// What an organisation asks for, whatever it lies on.
+#[derive(Clone, Debug)]
+pub struct Demand<'o> {
+    org: &'o Organisation,
+    tiers: Vec<(String, Sheet)>,
+    sheet: Sheet,
+}
+
+/// What an organisation needs.
+#[derive(Clone, Debug)]
+pub struct Sizing<'o> {
+    /// Whose size it is.
+    pub org: &'o Organisation,
+    /// The drives that it was sized on, if any.
+    pub block: Option<BlockPlan>,
+    /// The figures of each kind of users, by its name.
+    pub tiers: Vec<(String, Sheet)>,
+    /// All other figures.
+    pub sheet: Sheet,
+    /// The limits that it has to keep to.
+    pub findings: Vec<Finding>,
+}
+
+impl<'o> Demand<'o> {
+    /// The demand of `org`.
+    pub fn new(org: &'o Organisation) -> Self {
+        let era = Era::from(org.version);
+        let given = org
+            .figures
+            .iter()
+            .map(|(name, figure)| (*name, figure.value));
+        let mut base = Sheet::new(given.collect());
+        for (name, figure) in constants::known(era, org.copies.value) {
+            base.know(name, figure);
+        }
+        let usual =
+            constants::known(era, org.copies.value).find(|(name, _)| *name == "message_bytes");
+        base.know(
+            "message_bytes_usual",
+            usual.expect("every version knows it").1,
+        );
+        let tiers = org.tiers.iter();
+        let tiers = tiers.map(|tier| (tier.name.clone(), users::sheet(tier, era, &base)));
+        let tiers: Vec<_> = tiers.collect();
+        let mut sheet = base;
+        roles::totals(org, &tiers, &mut sheet);
+        roles::databases(org, &mut sheet);
+        roles::storage(&mut sheet);
+        roles::servers(&mut sheet);
+        Self { org, tiers, sheet }
+    }
+
+    /// The size on drives of `block`, or without any.
+    pub fn on(&self, block: Option<&BlockPlan>) -> Sizing<'o> {
+        let mut sheet = self.sheet.clone();
+        if let Some(block) = block {
+            block::block(self.org, block, &mut sheet);
+        }
+        Sizing {
+            org: self.org,
+            block: block.cloned(),
+            tiers: self.tiers.clone(),
+            findings: findings::findings(self.org, &sheet),
+            sheet,
+        }
+    }
+}
+
+/// The size of `org` on the drives that it names.
+pub fn size(org: &Organisation) -> Sizing<'_> {
+    Demand::new(org).on(org.storage.block.as_ref())
+}
+
+impl Sizing<'_> {
+    /// Whether it keeps to every limit.
+    pub fn holds(&self) -> bool {
+        self.findings.iter().all(|finding| finding.holds)
+    }
+}
