@@ -2,6 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
+use crate::commands::check::CheckArgs;
 use crate::commands::clean::CleanArgs;
 use crate::commands::drill::DrillArgs;
 use crate::commands::explain::ExplainArgs;
@@ -45,6 +46,8 @@ pub enum Command {
     Drill(DrillArgs),
     /// Say how much storage an organisation needs, and write a scenario of it
     Size(SizeArgs),
+    /// Judge a scenario, and the machine that it is for, by best-practice rules
+    Check(CheckArgs),
     /// Rebuild the report of a run, or combine the runs of several hosts
     Report(ReportArgs),
     /// Check database and log files for damage

@@ -61,6 +61,7 @@ pub fn main() -> ExitCode {
         Command::Explain(args) => carry_out(false, |output| commands::explain::run(args, output)),
         Command::Clean(args) => carry_out(args.quiet, |output| commands::clean::run(args, output)),
         Command::Models(args) => carry_out(false, |output| commands::models::run(args, output)),
+        Command::Check(args) => carry_out(false, |output| commands::check::run(args, output)),
         Command::Size(args) => carry_out(args.quiet, |output| commands::size::run(args, output)),
         Command::Init(args) => carry_out(args.quiet, |output| commands::init::run(args, output)),
     };

@@ -8,6 +8,7 @@
 //!
 //! * [`preflight`]: paths and room, before anything is written; [`handles`]: open files.
 //! * [`advice`]: what could be better, though nothing stands in the way.
+//! * [`configuration`]: how machine, volumes and devices are set up, for a review.
 //! * [`consent`]: what only the person at the machine can allow.
 //! * [`folders`]: made where the scenario allows it, and locked.
 //! * [`plan`]: from the scenario to what is tested here and now.
@@ -21,6 +22,7 @@
 //! It prints nothing: the program hands in a listener, and an agent would, too.
 
 pub mod advice;
+pub mod configuration;
 pub mod consent;
 pub mod folders;
 pub mod handles;

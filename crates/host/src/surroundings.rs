@@ -57,6 +57,14 @@ impl Used {
         device.unwrap_or_else(|| "unknown device".to_owned())
     }
 
+    pub(crate) fn place(&self) -> &Place {
+        &self.place
+    }
+
+    pub(crate) fn bytes(&self) -> Option<ByteSize> {
+        self.bytes
+    }
+
     pub(crate) fn mount(&self) -> PathBuf {
         self.place.mount_point.clone().unwrap_or_default()
     }

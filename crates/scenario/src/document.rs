@@ -39,7 +39,7 @@ pub enum Subject {
 use Subject::{Load, ModelledTest, Organisation as Org, Test};
 
 /// Every key at the top, and the subjects that have it.
-const SECTIONS: [(&str, &[Subject]); 30] = [
+const SECTIONS: [(&str, &[Subject]); 31] = [
     ("name", &[Test, ModelledTest, Load, Org]),
     ("description", &[Test, ModelledTest, Load, Org]),
     ("scratch", &[Test, ModelledTest]),
@@ -51,6 +51,7 @@ const SECTIONS: [(&str, &[Subject]); 30] = [
     ("mailboxes", &[Test, ModelledTest, Org]),
     ("throughput", &[Test, ModelledTest]),
     ("storage", &[Test, ModelledTest, Org]),
+    ("site", &[Test, ModelledTest]),
     ("engine", &[Test, ModelledTest]),
     ("instance", &[Test, ModelledTest]),
     ("event", &[Test, ModelledTest, Load]),

@@ -33,6 +33,7 @@ mod place;
 mod profile;
 mod records;
 mod section;
+mod site;
 mod storage;
 mod test;
 mod throughput;
@@ -53,6 +54,7 @@ pub use org::{
 pub use overrides::Override;
 pub use place::{Place, Placed, Refusal};
 pub use profile::Profile;
+pub use site::Site;
 pub use test::Test;
 
 /// The demo: what is run when no scenario is named.

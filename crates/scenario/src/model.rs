@@ -18,6 +18,7 @@ use super::mailboxes::Mailboxes;
 use super::place::{Placed, Refusal};
 use super::profile::Profile;
 use super::section;
+use super::site::Site;
 use super::test::Test;
 use super::throughput::{self, Shares};
 use super::{engine, limits, records, storage};
@@ -47,6 +48,8 @@ pub struct Scenario {
     pub throughput_percent: Option<u32>,
     /// How much the storage itself caches, if that is known.
     pub array_cache: Option<ByteSize>,
+    /// What is known of the site.
+    pub site: Site,
     /// How I/O is to reach the kernel.
     pub backend: Choice,
     /// Threads that share the instances in tests on real storage, at least one.
@@ -82,6 +85,7 @@ impl Scenario {
         let shares = Shares::read(&mut top, mailboxes.as_ref(), &test)?;
         let array_cache = storage::read(&mut top)?;
         let (backend, shards) = engine::read(&mut top)?;
+        let site = Site::read(&mut top)?;
         let share = shares.as_ref();
         let mut scenario = Self {
             name,
@@ -95,6 +99,7 @@ impl Scenario {
             sized_percent: None,
             throughput_percent: share.map(|shares| percent_of(shares.throughput.value)),
             array_cache,
+            site,
             backend,
             shards,
             instances: Vec::new(),
@@ -133,6 +138,7 @@ impl Scenario {
         records::write(&self.profile.load.shape, out)?;
         storage::write(self.array_cache, out)?;
         engine::write(self.backend, self.shards.value, out)?;
+        self.site.write(out)?;
         instances::write(&self.instances, out)?;
         write_faults(&self.faults, out)
     }

@@ -5,7 +5,6 @@
 //!                        constants: what is known of the version                   |
 //!                                                     words, export: for people, for programs
 //!                                                     design: a scenario for `simulate` or `run`
-//!                                                     search: many blocks, by price or by drives
 //! ```
 //!
 //! * [`sheet`]: a figure is written down with the formula that made it, so an explanation cannot differ from the calculation.
@@ -27,6 +26,7 @@ mod users;
 pub mod words;
 
 use brunt_scenario::{BlockPlan, Organisation};
+use brunt_workload::profile::Version;
 
 use constants::Era;
 use sheet::Sheet;
@@ -113,4 +113,12 @@ impl Sizing<'_> {
     pub fn holds(&self) -> bool {
         self.findings.iter().all(|finding| finding.holds)
     }
+}
+
+/// What is known of `version` with this many copies of a database, by the figure's name.
+pub fn known(version: Version, copies: u64, name: &str) -> Option<f64> {
+    let mut known = constants::known(version.into(), copies);
+    known
+        .find(|(own, _)| *own == name)
+        .map(|(_, figure)| figure.value)
 }

@@ -10,6 +10,7 @@ use std::str::FromStr;
 use brunt_units::ByteSize;
 
 mod block_device;
+mod disk_settings;
 mod diskstats;
 mod host;
 mod limits;
@@ -19,8 +20,10 @@ mod process;
 mod room;
 mod stack;
 mod temperature;
+mod tuning;
 
 pub use block_device::{BlockDevice, Made, WriteCache};
+pub use disk_settings::{DiskSettings, Transport, disk_settings};
 pub use diskstats::{DiskCounters, disk_counters};
 pub use host::{Host, host};
 pub use limits::{GroupLimits, group_limits};
@@ -32,6 +35,7 @@ pub use process::{ProcessUse, huge_page_memory, process_use};
 pub use room::{Room, bytes_there, room};
 pub use stack::{Stack, stack};
 pub use temperature::temperatures;
+pub use tuning::{Swap, Tuning, tuning};
 
 /// The trimmed text of a small file, if it is readable and not empty.
 fn text(path: &Path) -> Option<String> {

@@ -1,7 +1,10 @@
-//! `brunt explain`: what a rule measures, why its limit is what it is, what usually breaks it, and what to try.
+//! `brunt explain`: what a rule measures, why its limit is what it is, what usually breaks it, and what to try. Rules of a verdict and
+//! of best practice alike.
 
 use std::convert::Infallible;
 
+use brunt_check::rules::{self, Rule};
+use brunt_check::words;
 use brunt_qualify::rules::RuleId;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -15,20 +18,47 @@ use crate::output::Output;
 Examples:
   brunt explain                         list all rules
   brunt explain log-write-average       by its id, as in result.json
+  brunt explain log-beside-database     a best-practice rule of `brunt check`
   brunt explain \"tail, operation p99\"   by its title, as in reports")]
 pub struct ExplainArgs {
     /// The rule's id or title; without it, list all rules
-    #[arg(value_parser = rules(), hide_possible_values = true)]
-    pub rule: Option<RuleId>,
+    #[arg(value_parser = parser(), hide_possible_values = true)]
+    pub rule: Option<Explained>,
 }
 
-fn rules() -> impl TypedValueParser<Value = RuleId> {
-    let values =
+/// A rule that can be explained.
+#[derive(Clone, Copy)]
+pub enum Explained {
+    /// One that decides a verdict.
+    OfVerdict(RuleId),
+    /// One of best practice.
+    OfPractice(&'static Rule),
+}
+
+impl std::fmt::Debug for Explained {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::OfVerdict(rule) => rule.name().id,
+            Self::OfPractice(rule) => rule.id,
+        })
+    }
+}
+
+fn parser() -> impl TypedValueParser<Value = Explained> {
+    let verdict =
         RuleId::ALL.map(|rule| PossibleValue::new(rule.name().id).alias(rule.name().title));
+    let practice = rules::all().map(|rule| PossibleValue::new(rule.id).alias(rule.title));
+    let values: Vec<PossibleValue> = verdict.into_iter().chain(practice).collect();
     PossibleValuesParser::new(values).map(|word| {
-        let is_it = |rule: &RuleId| [rule.name().id, rule.name().title].contains(&word.as_str());
-        let found = RuleId::ALL.into_iter().find(is_it);
-        found.expect("one of the possible values")
+        let is_it = |id: &str, title: &str| [id, title].contains(&word.as_str());
+        let verdict = RuleId::ALL
+            .into_iter()
+            .find(|rule| is_it(rule.name().id, rule.name().title));
+        let practice = || rules::all().find(|rule| is_it(rule.id, rule.title));
+        let found = verdict.map(Explained::OfVerdict);
+        found
+            .or_else(|| practice().map(Explained::OfPractice))
+            .expect("one of the possible values")
     })
 }
 
@@ -38,8 +68,12 @@ fn rules() -> impl TypedValueParser<Value = RuleId> {
 /// None.
 pub fn run(args: &ExplainArgs, output: &Output) -> Result<Exit, Infallible> {
     match args.rule {
-        Some(rule) => output.show(&text(rule)),
-        None => output.show(&list()),
+        Some(Explained::OfVerdict(rule)) => output.show(&text(rule)),
+        Some(Explained::OfPractice(rule)) => output.show(&words::explanation(rule)),
+        None => output.show(&format!(
+            "{}\n\nbrunt check --list shows the rules of best practice",
+            list()
+        )),
     }
     Ok(Exit::Passed)
 }

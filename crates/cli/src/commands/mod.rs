@@ -1,5 +1,6 @@
 //! One file for each command.
 
+pub mod check;
 pub mod clean;
 pub mod drill;
 pub mod explain;
