@@ -412,13 +412,20 @@ fn a_sized_design_is_written_whole_and_once_and_is_simulated() {
     let written = size(&["--write", "design.toml"]);
     assert!(written.status.success(), "{written:?}");
     let talk = said(&written.stderr);
-    assert!(talk.contains("brunt simulate design.toml --set 'event=[{"), "{talk}");
+    assert!(
+        talk.contains("brunt simulate design.toml --set 'event=[{"),
+        "{talk}"
+    );
     let names = |home: &Path| listing(home).len();
     assert_eq!(names(home.path()), 2);
     let again = size(&["--write", "design.toml"]);
     assert_eq!(again.status.code(), Some(2));
     assert!(said(&again.stderr).contains("is left alone"));
-    assert!(size(&["--write", "design.toml", "--force"]).status.success());
+    assert!(
+        size(&["--write", "design.toml", "--force"])
+            .status
+            .success()
+    );
     // A wrong organisation writes nothing.
     let wrong = size(&["--write", "other.toml", "--set", "mailboxes.count=0"]);
     assert_eq!(wrong.status.code(), Some(2));
@@ -426,9 +433,57 @@ fn a_sized_design_is_written_whole_and_once_and_is_simulated() {
     let event = "event=[{ at = \"40s\", what = \"drive fails\", drive = 0 }]";
     let simulated = brunt(
         home.path(),
-        &["simulate", "design.toml", "--duration", "20s", "--set", "test.min_warmup=30s", "--set", event],
+        &[
+            "simulate",
+            "design.toml",
+            "--duration",
+            "20s",
+            "--set",
+            "test.min_warmup=30s",
+            "--set",
+            event,
+        ],
     );
     let shown = said(&simulated.stdout);
-    assert!(matches!(simulated.status.code(), Some(0 | 1)), "{shown}{}", said(&simulated.stderr));
-    assert!(shown.contains("drive 0 of databases 1 fails") || shown.contains("rebuild"), "{shown}");
+    assert!(
+        matches!(simulated.status.code(), Some(0 | 1)),
+        "{shown}{}",
+        said(&simulated.stderr)
+    );
+    assert!(
+        shown.contains("drive 0 of databases 1 fails") || shown.contains("rebuild"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn what_a_search_finds_passes_a_simulation_and_is_written() {
+    let home = TempDir::new().unwrap();
+    let (org, _) = ORG.split_once("[storage]").unwrap();
+    let text = format!(
+        "{org}[search]\ndrives = [\"savvio-10k6-900-sas\"]\nlevels = [\"raid10\"]\ngroup_max = 4\n"
+    );
+    fs::write(home.path().join("org.toml"), text).unwrap();
+    let output = brunt(
+        home.path(),
+        &[
+            "size",
+            "org.toml",
+            "--search",
+            "--write",
+            "design.toml",
+            "--json",
+        ],
+    );
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output.stderr));
+    let result: serde_json::Value = serde_json::from_str(&said(&output.stdout)).unwrap();
+    let best = &result["search"]["candidates"][0];
+    assert_eq!(best["simulated"]["passed"], true, "{best}");
+    assert!(
+        best["simulated"]["read_ms"].as_f64().unwrap() > 1.0,
+        "{best}"
+    );
+    assert_eq!(best["drives"], result["storage"]["drives"]);
+    let design = fs::read_to_string(home.path().join("design.toml")).unwrap();
+    assert!(design.contains("savvio-10k6-900-sas"));
 }

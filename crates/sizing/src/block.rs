@@ -13,7 +13,7 @@
 //!
 //! Source: EMC CX4-960, 80,000 users, Exchange 2010 (H6918.1).
 
-use brunt_array::drive::{DriveModel, library};
+use brunt_array::drive::DriveModel;
 use brunt_array::{Level, preservation_drives};
 use brunt_scenario::{BlockPlan, GroupPlan, LogPlace, Organisation, StoragePlan};
 use brunt_workload::profile::{Certainty, Figure};
@@ -93,10 +93,9 @@ pub fn data_drives(group: GroupPlan) -> f64 {
     }
 }
 
-/// Puts the drives of `plan` on `sheet`.
-pub(crate) fn block(org: &Organisation, plan: &BlockPlan, sheet: &mut Sheet) {
-    let model = library::find(plan.drive.value).expect("it is of the library");
-    inputs(&org.storage, plan, &model, sheet);
+/// Puts the drives of `plan`, which are of `model`, on `sheet`.
+pub(crate) fn block(org: &Organisation, plan: &BlockPlan, model: &DriveModel, sheet: &mut Sheet) {
+    inputs(&org.storage, plan, model, sheet);
     figure!(sheet, group_bytes = group_data_drives * drive_bytes; group_data_drives, drive_bytes);
     figure!(sheet, block_databases = active_per_server * 1.0; active_per_server);
     figure!(sheet, blocks_per_server = ceil(copies_per_server / block_databases); copies_per_server, block_databases);
@@ -199,6 +198,7 @@ fn spares(storage: &StoragePlan, plan: &BlockPlan, sheet: &mut Sheet) {
 
 #[cfg(test)]
 mod tests {
+    use brunt_array::drive::library;
     use brunt_array::{ArrayDesign, SystemDesign};
     use brunt_world::random::Streams;
 

@@ -5,6 +5,7 @@
 //!                        constants: what is known of the version                   |
 //!                                                     words, export: for people, for programs
 //!                                                     design: a scenario for `simulate` or `run`
+//!                                                     search: many blocks, by price or by drives
 //! ```
 //!
 //! * [`sheet`]: a figure is written down with the formula that made it, so an explanation cannot differ from the calculation.
@@ -21,10 +22,12 @@ mod design;
 pub mod export;
 mod findings;
 mod roles;
+pub mod search;
 pub mod sheet;
 mod users;
 pub mod words;
 
+use brunt_array::drive::library;
 use brunt_scenario::{BlockPlan, Organisation};
 use brunt_workload::profile::Version;
 
@@ -91,7 +94,8 @@ impl<'o> Demand<'o> {
     pub fn on(&self, block: Option<&BlockPlan>) -> Sizing<'o> {
         let mut sheet = self.sheet.clone();
         if let Some(block) = block {
-            block::block(self.org, block, &mut sheet);
+            let model = library::find(block.drive.value).expect("it is of the library");
+            block::block(self.org, block, &model, &mut sheet);
         }
         Sizing {
             org: self.org,

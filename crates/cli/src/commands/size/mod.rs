@@ -5,13 +5,17 @@
 //! | nothing | verdict, tables, limits |
 //! | `--explain` | every figure with formula, inputs, source and certainty |
 //! | `--json`, `--csv` | the same for programs |
+//! | `--search` | the best drives and groups, the first that passes a simulation |
 //! | `--write` | the design as a scenario, for `simulate` or, where storage is real, for `run` |
 //!
 //! Nothing is written unless all of it can be.
 
+mod search;
+
 use std::io;
 use std::path::{Path, PathBuf};
 
+use brunt_lab::LabError;
 use brunt_scenario::{Document, Organisation, Override, Place, Refusal, Subject};
 use brunt_sizing::{DesignError, Sizing, export, keys, size, words};
 use clap::Args;
@@ -22,6 +26,8 @@ use crate::new_file::{self, NewFileError};
 use crate::opening::labelled;
 use crate::output::{Output, Tone};
 use crate::source::Source;
+use search::Searched;
+use serde_json::json;
 
 /// Arguments of `size`.
 #[derive(Args, Clone, Debug)]
@@ -30,6 +36,7 @@ Examples:
   brunt size examples/org.toml
   brunt size examples/org.toml --explain | less
   brunt size examples/org.toml --set org.copies=3 --set storage.level=raid5 --set storage.group_drives=5
+  brunt size examples/org-search.toml --search
   brunt size examples/org.toml --write design.toml && brunt simulate design.toml
   brunt simulate design.toml --set 'event=[{ at = \"10min\", what = \"drive fails\", drive = 0 }]'")]
 pub struct SizeArgs {
@@ -44,6 +51,14 @@ pub struct SizeArgs {
     /// Let --write replace a file
     #[arg(long, requires = "write")]
     pub force: bool,
+
+    /// Find drives and groups: the cheapest by [price], or the fewest drives, that also pass a simulation
+    #[arg(long)]
+    pub search: bool,
+
+    /// Do not simulate what a search finds
+    #[arg(long, requires = "search")]
+    pub no_simulation: bool,
 
     /// Print every figure with its formula, inputs, source and certainty
     #[arg(long, conflicts_with_all = ["json", "csv"])]
@@ -78,6 +93,15 @@ pub enum SizeError {
     /// There is no scenario of it.
     #[error("{0}")]
     Design(#[from] DesignError),
+    /// A search has nothing to choose.
+    #[error("{0}")]
+    Search(String),
+    /// What a search found cannot be simulated.
+    #[error(transparent)]
+    Lab(#[from] LabError),
+    /// It was stopped.
+    #[error("stopped, and nothing was written")]
+    Stopped,
     /// The scenario cannot be written.
     #[error(transparent)]
     File(#[from] NewFileError),
@@ -91,7 +115,29 @@ pub enum SizeError {
 /// # Errors
 /// [`SizeError`] when there is no size, or when the design cannot be written.
 pub fn run(args: &SizeArgs, output: &Output) -> Result<Exit, SizeError> {
-    let org = organisation(args)?;
+    let mut org = organisation(args)?;
+    let searched = match args.search {
+        true => Some(searched(args, &org, output)?),
+        false => None,
+    };
+    if let Some(searched) = &searched {
+        match searched.chosen() {
+            Some(chosen) => org = chosen.applied(&org),
+            None => {
+                match args.json {
+                    true => output.data(&pretty(
+                        &json!({ "verdict": "nothing found", "search": searched.json() }),
+                    )),
+                    false => output.show(&format!(
+                        "{:14}no design holds\n{}",
+                        output.paint(Tone::Bad, "NOTHING FOUND"),
+                        searched.text()
+                    )),
+                }
+                return Ok(Exit::Failed);
+            }
+        }
+    }
     let sizing = size(&org);
     let written = match &args.write {
         Some(path) => Some((path, design(args, &sizing)?)),
@@ -101,11 +147,17 @@ pub fn run(args: &SizeArgs, output: &Output) -> Result<Exit, SizeError> {
         new_file::write(path, text, args.force)?;
     }
     match (args.json, args.csv) {
-        (true, _) => output.data(&pretty(&export::json(&sizing))),
+        (true, _) => {
+            let mut json = export::json(&sizing);
+            if let (Some(searched), Some(object)) = (&searched, json.as_object_mut()) {
+                object.insert("search".to_owned(), searched.json());
+            }
+            output.data(&pretty(&json));
+        }
         (_, true) => output.data(export::csv(&sizing).trim_end()),
         _ if is_stdout(args.write.as_deref()) => output.data(written.expect("it was").1.trim_end()),
         _ if args.explain => output.show(&words::explanation(&sizing)),
-        _ => output.show(&told(&sizing, output)),
+        _ => output.show(&told(&sizing, searched.as_ref(), output)),
     }
     if let Some(path) = args.write.as_deref().filter(|path| !is_stdout(Some(path))) {
         output.talk(&then(path, &org));
@@ -114,6 +166,15 @@ pub fn run(args: &SizeArgs, output: &Output) -> Result<Exit, SizeError> {
         true => Exit::Passed,
         false => Exit::Failed,
     })
+}
+
+/// What a search finds for `org`.
+fn searched(args: &SizeArgs, org: &Organisation, output: &Output) -> Result<Searched, SizeError> {
+    if !org.storage.luns.is_empty() {
+        let what = "[storage] names folders, so there are no drives to choose\n  leave `luns` out, or `--search`";
+        return Err(SizeError::Search(what.to_owned()));
+    }
+    Searched::new(org, args.no_simulation, output)
 }
 
 fn is_stdout(path: Option<&Path>) -> bool {
@@ -154,7 +215,7 @@ fn design(args: &SizeArgs, sizing: &Sizing<'_>) -> Result<String, SizeError> {
 }
 
 /// Everything for people, the verdict first.
-fn told(sizing: &Sizing<'_>, output: &Output) -> String {
+fn told(sizing: &Sizing<'_>, searched: Option<&Searched>, output: &Output) -> String {
     let (word, sentence) = words::verdict(sizing);
     let tone = match sizing.holds() {
         true => Tone::Good,
@@ -167,6 +228,9 @@ fn told(sizing: &Sizing<'_>, output: &Output) -> String {
     );
     for (label, remark) in words::remarks(sizing) {
         text += &format!("{}\n", labelled(label, [remark]).join("\n"));
+    }
+    if let Some(searched) = searched {
+        text += &format!("{}\n", searched.text());
     }
     let tables = [
         Some(words::demand(sizing)),
