@@ -640,12 +640,27 @@ pub fn meaning(name: &str) -> &'static Meaning {
     found.unwrap_or_else(|| panic!("`{name}` has no meaning"))
 }
 
+/// Figures that something is divided by.
+const DIVISORS: [&str; 10] = [
+    "io_per_message",
+    "message_bytes",
+    "log_bytes",
+    "database_bytes_max",
+    "restore_bytes_per_s",
+    "megacycles_per_core",
+    "processor_percent_max",
+    "on_disk_percent",
+    "server_cores",
+    "databases_max",
+];
+
 /// Figures that an organisation can give.
 pub fn keys() -> Vec<FigureKey> {
     let names = constants::names().chain(constants::UNKNOWN);
     let all = names.map(|name| FigureKey {
         name,
         quantity: quantity(name),
+        is_divisor: DIVISORS.contains(&name),
     });
     all.collect()
 }
@@ -653,9 +668,8 @@ pub fn keys() -> Vec<FigureKey> {
 fn quantity(name: &str) -> Quantity {
     match (name, meaning(name).unit) {
         // All of something, and no more.
-        ("read_percent" | "free_percent" | "message_body_percent" | "processor_percent_max", _) => {
-            Quantity::Share
-        }
+        ("free_percent", _) => Quantity::Part,
+        ("read_percent" | "message_body_percent" | "processor_percent_max", _) => Quantity::Share,
         ("peak_hour_percent" | "moves_percent" | "queued_percent", _) => Quantity::Share,
         (_, Percent) => Quantity::Percent,
         (_, Bytes) => Quantity::Bytes,

@@ -23,7 +23,9 @@ use crate::sheet::{floor, whole};
 
 const MIB: f64 = 1_048_576.0;
 /// Drives are numbered up to here.
-const DRIVES_MAX: u64 = 4096;
+const DRIVES_MAX: f64 = 4096.0;
+/// A scenario has no more log streams.
+const DATABASES_MAX: u64 = 200;
 /// A scenario has no more.
 const SESSIONS_MAX: f64 = 10_000.0;
 /// Two, so that one waits while the other reads.
@@ -50,6 +52,13 @@ impl Sizing<'_> {
     /// [`DesignError`] when there are neither drives nor folders, or when it is too large to be modelled.
     pub fn scenario(&self, source: &str) -> Result<String, DesignError> {
         let storage = &self.org.storage;
+        let databases = self.sheet.count("copies_per_server");
+        if databases > DATABASES_MAX {
+            return Err(DesignError(format!(
+                "{} database copies on a server are too many for a scenario: at most {DATABASES_MAX}\n  more `servers`, or fewer `databases`",
+                grouped(databases)
+            )));
+        }
         match (&self.block, storage.luns.is_empty()) {
             (_, false) => Ok(self.on_folders(source)),
             (Some(block), true) => self.on_drives(block, source),
@@ -82,15 +91,16 @@ impl Sizing<'_> {
 
     /// A test of a modelled array.
     fn on_drives(&self, block: &BlockPlan, source: &str) -> Result<String, DesignError> {
-        let servers = self.sheet.count("array_servers");
-        let drives = servers * self.sheet.count("drives_per_server") + self.sheet.count("spares");
+        let get = |name: &str| self.sheet.get(name);
+        let drives = get("array_servers") * get("drives_per_server") + get("spares");
         if drives > DRIVES_MAX {
             return Err(DesignError(format!(
                 "an array of {} drives is too large to be modelled: at most {}\n  let fewer `servers` share an array ([storage])",
-                grouped(drives),
-                grouped(DRIVES_MAX)
+                grouped(whole(drives)),
+                grouped(whole(DRIVES_MAX))
             )));
         }
+        let (servers, drives) = (self.sheet.count("array_servers"), whole(drives));
         let mut text = self.head(source, "simulate");
         let names: Vec<Value> = (1..=servers).map(|at| format!("MAIL{at}").into()).collect();
         if servers > 1 {

@@ -54,7 +54,7 @@ pub(crate) fn databases(org: &Organisation, sheet: &mut Sheet) {
         content_bytes, growth_percent, overhead_percent);
     figure!(sheet, restore_all_s = data_bytes / restore_bytes_per_s + logs_per_day * backup_days * replay_s_per_log;
         data_bytes, restore_bytes_per_s, logs_per_day, backup_days, replay_s_per_log);
-    figure!(sheet, databases_for_size = ceil(data_bytes / database_bytes_max); data_bytes, database_bytes_max);
+    figure!(sheet, databases_for_size = max(1.0, ceil(data_bytes / database_bytes_max)); data_bytes, database_bytes_max);
     if let Some(objective) = &org.restore_within {
         sheet.write("restore_within_s", objective.value.as_seconds());
         figure!(sheet, databases_for_restore = ceil(restore_all_s / restore_within_s); restore_all_s, restore_within_s);

@@ -212,7 +212,7 @@ fn arrays_alike(subject: &Subject<'_>) -> Measured {
         return Err("there is one array".into());
     }
     let others = others.iter().map(|array| {
-        let word = differs(&first.design.arrays()[0], &array.design.arrays()[0]);
+        let word = differs(first.design.arrays()[0], array.design.arrays()[0]);
         Item::new(&array.name, word.unwrap_or("like the first"))
     });
     Ok(others.collect())

@@ -12,6 +12,8 @@ pub struct FigureKey {
     pub name: &'static str,
     /// What it is a number of.
     pub quantity: Quantity,
+    /// Whether something is divided by it, so that it cannot be zero.
+    pub is_divisor: bool,
 }
 
 /// What a figure is a number of, and so how it is written.
@@ -21,6 +23,8 @@ pub enum Quantity {
     Number,
     /// A share of something that cannot be more than all of it.
     Share,
+    /// A share of something that leaves at least a twentieth of it.
+    Part,
     /// A percentage that may be more than 100.
     Percent,
     /// Bytes, written as a size.
@@ -33,6 +37,8 @@ pub enum Quantity {
     Days,
 }
 
+/// What is left has to do for all the rest.
+const PART_MAX: f64 = 95.0;
 /// Ten times everything; more is a slip.
 const PERCENT_MAX: f64 = 1_000.0;
 /// Longer than anybody keeps mail.
@@ -54,7 +60,10 @@ pub(super) fn read(
     })?;
     let mut figures = Vec::new();
     for key in known {
-        let value = section.read(key.name, |node| value(node, key.quantity))?;
+        let value = section.read(key.name, |node| match value(node, key.quantity)? {
+            0.0 if key.is_divisor => Err(node.place.refuse("is not above zero")),
+            value => Ok(value),
+        })?;
         figures.extend(value.map(|value| (key.name, value)));
     }
     Ok(figures)
@@ -65,6 +74,7 @@ fn value(node: &Node, quantity: Quantity) -> Result<f64, Refusal> {
     match quantity {
         Quantity::Number => up_to(node, NUMBER_MAX),
         Quantity::Share => up_to(node, 100.0),
+        Quantity::Part => up_to(node, PART_MAX),
         Quantity::Percent => up_to(node, PERCENT_MAX),
         Quantity::Days => up_to(node, DAYS_MAX),
         Quantity::Bytes | Quantity::Rate => Ok(section::size(node)?.get() as f64),

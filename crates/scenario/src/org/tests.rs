@@ -8,11 +8,13 @@ use crate::{Document, Override};
 const KNOWN: [FigureKey; 2] = [
     FigureKey {
         name: "free_percent",
-        quantity: Quantity::Share,
+        quantity: Quantity::Part,
+        is_divisor: false,
     },
     FigureKey {
         name: "log_bytes",
         quantity: Quantity::Bytes,
+        is_divisor: true,
     },
 ];
 
@@ -69,7 +71,7 @@ fn every_mistake_is_named_at_once() {
             "11: there is no such drive model",
             "15: unknown key `spares` in [array]",
             "17: not between 1 and 100",
-            "19: is more than 100",
+            "19: is more than 95",
             "20: unknown key `fre_percent` in [figures]",
         ]
     );
@@ -131,4 +133,10 @@ fn a_group_has_to_be_possible() {
     );
     let logs = GOOD.replace("logs = \"swapped\"", "log_level = \"raid1\"");
     assert_eq!(said(&logs), ["17: lacks `log_drives`"]);
+}
+
+#[test]
+fn nothing_is_divided_by_zero() {
+    let zero = GOOD.replace("free_percent = 5", "log_bytes = \"0 B\"");
+    assert_eq!(said(&zero), ["25: is not above zero"]);
 }

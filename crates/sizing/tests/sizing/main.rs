@@ -4,6 +4,7 @@ mod cx3_20;
 mod cx4_960;
 mod explained;
 mod md3820f;
+mod odd;
 mod searching;
 mod versions;
 
