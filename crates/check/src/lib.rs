@@ -10,7 +10,7 @@
 //! pure function of a [`Subject`]: a scenario and, for real storage, what `host` found on this machine. A rule that cannot be
 //! judged says why.
 //!
-//! * [`rules`]: the table, a file for each group; [`judge`]: from values to judgements; [`words`]: lists and tables.
+//! * [`rules`]: the table, a file for each group; [`mod@judge`]: from values to judgements; [`words`]: lists and tables.
 //!
 //! It is a crate of its own because it needs `host` for the configuration of the machine and `sizing` for its limits; neither of
 //! them needs it.

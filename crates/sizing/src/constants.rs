@@ -1,20 +1,49 @@
 //! What is known of each version before anything is calculated. Data, with a source and a certainty for each figure.
-//!
-//! | name | what |
-//! | --- | --- |
-//! | EXDOC | Microsoft's Exchange documentation, storage configuration and sizing pages for 2013, 2016 and 2019 |
-//! | EMC 2010 | EMC CX4-960, 80,000 users, Exchange 2010, H6918.1 |
-//! | EMC 2007 | EMC CX3-20, 700 users, Exchange 2007, ESRP-Storage 2.0 |
-//! | Dell 2008 | Dell EqualLogic PS5000XV, 90,000 users, Exchange 2007, ESRP-Storage 2.1 |
-//! | Dell 2015 | Dell PowerVault MD3820f, 500 users, Exchange 2013, ESRP-Storage 4.0; its calculator, worked backwards |
-//! | slipstick | slipstick.com on the I/O of Exchange 2007, September 2008 |
-//! | techcommunity | Microsoft's "Transaction Log Space is Critical", November 2011 |
-//! | design tables | Microsoft's mailbox design tables, as they are widely quoted |
-//! | SizingChecker | the public script `SizingChecker.ps1` 1.0, which follows Microsoft's "Sizing Exchange 2013" |
+//! [`SOURCES`] says what their names stand for.
 
 use brunt_workload::profile::{Certainty, Figure, Version};
 
 use self::Era::{E2003, E2007, E2010, E2013, E2016, E2019};
+
+/// What the names of sources stand for.
+pub(crate) const SOURCES: [(&str, &str); 9] = [
+    (
+        "EXDOC",
+        "Microsoft's Exchange documentation, storage configuration and sizing, 2013 to 2019",
+    ),
+    (
+        "EMC 2010",
+        "EMC CX4-960, 80,000 users, Exchange 2010, H6918.1",
+    ),
+    (
+        "EMC 2007",
+        "EMC CX3-20, 700 users, Exchange 2007, ESRP-Storage 2.0",
+    ),
+    (
+        "Dell 2008",
+        "Dell EqualLogic PS5000XV, 90,000 users, Exchange 2007, ESRP-Storage 2.1",
+    ),
+    (
+        "Dell 2015",
+        "Dell PowerVault MD3820f, 500 users, Exchange 2013, ESRP-Storage 4.0; its calculator, worked backwards",
+    ),
+    (
+        "slipstick",
+        "slipstick.com on the I/O of Exchange 2007, September 2008",
+    ),
+    (
+        "techcommunity",
+        "Microsoft's \"Transaction Log Space is Critical\", November 2011",
+    ),
+    (
+        "design tables",
+        "Microsoft's mailbox design tables, as they are widely quoted",
+    ),
+    (
+        "SizingChecker",
+        "the public script SizingChecker.ps1 1.0, which follows Microsoft's \"Sizing Exchange 2013\"",
+    ),
+];
 
 /// Versions whose figures are alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -6,6 +6,7 @@ use brunt_report::{Cell, Column, Row, Table};
 
 use crate::Sizing;
 use crate::catalog::meaning;
+use crate::constants::SOURCES;
 use crate::sheet::{Entry, Origin};
 use crate::words::{certainty, decides, entries, formula_text, input_value, verdict};
 
@@ -48,6 +49,11 @@ pub fn json(sizing: &Sizing<'_>) -> Value {
     }
     object.insert("limits".to_owned(), limits.collect());
     object.insert("figures".to_owned(), figures.collect());
+    let sources = SOURCES.map(|(name, what)| (name.to_owned(), what.into()));
+    object.insert(
+        "sources".to_owned(),
+        Value::Object(sources.into_iter().collect()),
+    );
     json
 }
 

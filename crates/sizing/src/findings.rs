@@ -146,9 +146,9 @@ pub(crate) fn size(bytes: f64) -> String {
 /// Seconds for people.
 pub(crate) fn time(seconds: f64) -> String {
     if seconds < 1.0 {
-        return format!("{seconds:.2} s");
+        return format!("{seconds:.3} s");
     }
-    if seconds > 48.0 * 3600.0 {
+    if seconds > 30.0 * 86_400.0 {
         return counted(whole((seconds / 86_400.0).round()), "day");
     }
     let rounded = match seconds {

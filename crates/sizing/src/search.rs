@@ -229,14 +229,14 @@ impl Candidate {
         match self.block.logs {
             LogPlace::Beside => "beside",
             LogPlace::Swapped => "swapped",
-            LogPlace::Own(_) => "on pairs",
+            LogPlace::Own(_) => "pairs",
         }
     }
 
     /// It in a few words.
     pub fn words(&self) -> String {
         format!(
-            "{} of {} {}, logs {}",
+            "{} of {} {}, logs: {}",
             self.block.group.word(),
             self.block.group.drives,
             self.block.drive.value,

@@ -5,6 +5,7 @@ use brunt_scenario::LogPlace;
 use brunt_workload::profile::Certainty;
 
 use crate::catalog::{FIGURES, Unit, meaning};
+use crate::constants::SOURCES;
 use crate::findings::{size, time};
 use crate::sheet::{Entry, Origin, Sheet, whole};
 use crate::{Finding, Sizing};
@@ -17,16 +18,24 @@ pub fn value(name: &str, value: f64) -> String {
     match meaning(name).unit {
         Unit::Count => grouped(whole(value)),
         Unit::Number | Unit::Megacycles if value.fract() == 0.0 => grouped(whole(value)),
-        // Figures of a message or a mailbox are small.
-        Unit::Number | Unit::Megacycles | Unit::Io if value < 0.1 => {
-            format!("{value:.5}").trim_end_matches('0').to_owned()
-        }
-        Unit::Number | Unit::Megacycles | Unit::Io => decimals(value),
+        Unit::Number | Unit::Megacycles | Unit::Io => few_digits(value),
         Unit::Percent => format!("{} %", (value * 100.0).round() / 100.0),
         Unit::Bytes => size(value),
         Unit::Rate => format!("{}/s", megabytes(value)),
         Unit::Seconds => time(value),
         Unit::Days => counted(whole(value), "day"),
+    }
+}
+
+/// Figures of a message or a mailbox are small, and their last digits count.
+fn few_digits(value: f64) -> String {
+    match value {
+        large if large >= 10.0 => decimals(large),
+        small => {
+            let places = if small < 0.01 { 6 } else { 4 };
+            let text = format!("{small:.places$}");
+            text.trim_end_matches('0').trim_end_matches('.').to_owned()
+        }
     }
 }
 
@@ -507,6 +516,10 @@ pub fn explanation(sizing: &Sizing<'_>) -> String {
                 lines.push(format!("    with {}", inputs.join(", ")));
             }
         }
+    }
+    lines.push("\nSources".to_owned());
+    for (name, what) in SOURCES {
+        lines.push(format!("{name:INDENT$}{what}"));
     }
     lines.join("\n")
 }

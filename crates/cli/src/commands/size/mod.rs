@@ -44,7 +44,7 @@ pub struct SizeArgs {
     #[arg(value_name = "ORG")]
     pub org: PathBuf,
 
-    /// Write the design as a scenario, for `simulate` or, where [storage] names folders, for `run`; - for stdout
+    /// Write the design as a scenario, for `simulate` or, with `luns`, for `run`; - for stdout
     #[arg(long, value_name = "FILE")]
     pub write: Option<PathBuf>,
 
@@ -52,7 +52,7 @@ pub struct SizeArgs {
     #[arg(long, requires = "write")]
     pub force: bool,
 
-    /// Find drives and groups: the cheapest by [price], or the fewest drives, that also pass a simulation
+    /// Find drives and groups: the cheapest, or without prices the fewest drives, that pass a simulation
     #[arg(long)]
     pub search: bool,
 

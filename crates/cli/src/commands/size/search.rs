@@ -143,7 +143,7 @@ impl Searched {
             );
             Row::new(cells)
         });
-        let mut columns = Column::of(&["drive", "group", "logs"], &["databases", "drives"]);
+        let mut columns = Column::of(&["drive", "group", "logs"], &["DBs", "drives"]);
         if has_price {
             columns.push(Column::numbers("price"));
         }
