@@ -14,7 +14,8 @@
 //! * [`plan`]: from the scenario to what is tested here and now.
 //! * [`surroundings`]: the machine, and the devices beneath the databases.
 //! * [`shards`]: the threads of a test that is shared among several.
-//! * [`recorder`]: the tables of the run folder, written by a thread of its own; `machine` is what it sees of the machine.
+//! * [`recorder`]: the tables of the run folder, written by a thread of its own; `machine` is what it sees of the machine,
+//!   and `yardstick` how fast its processor is.
 //! * [`test_log`]: the words of the test log.
 //! * [`interrupted`]: a run that was interrupted, to be carried on.
 //! * [`witness`]: the journal of commits for a test that kills the program.
@@ -35,3 +36,4 @@ pub mod shards;
 pub mod surroundings;
 pub mod test_log;
 pub mod witness;
+mod yardstick;

@@ -14,9 +14,12 @@ use brunt_world_real::facts::{
     self, DiskCounters, Pressure, ProcessUse, ProcessorTimes, disk_counters,
 };
 
+use crate::yardstick::Yardstick;
+
 /// Looks at the machine and remembers what it saw.
 pub(crate) struct MachineWatch {
     devices: Vec<String>,
+    yardstick: Yardstick,
     last: Look,
     watched: BTreeMap<String, Watched>,
 }
@@ -39,6 +42,7 @@ impl MachineWatch {
         let last = Look::now(&devices);
         Self {
             devices,
+            yardstick: Yardstick::new(),
             last,
             watched: BTreeMap::new(),
         }
@@ -55,6 +59,7 @@ impl MachineWatch {
         let now = Look::now(&self.devices);
         let mut values = now.since(&self.last, length.as_seconds());
         values.extend(standing());
+        values.push((names::CHECKSUM_SPEED.to_owned(), self.yardstick.gb_per_s()));
         self.last = now;
         let mut rows = Counters::new();
         for (name, value) in values {
@@ -155,6 +160,7 @@ fn standing() -> Vec<(String, f64)> {
             names::AVAILABLE_MEMORY,
             facts::memory_available().map(mebibytes),
         ),
+        (names::FREQUENCY, facts::frequency_mhz()),
         (names::PROCESSOR_LIMIT, limits.processors),
         (names::MEMORY_LIMIT, limits.memory.map(mebibytes)),
     ];
@@ -222,6 +228,7 @@ mod tests {
         watch.begin();
         let rows = watch.sample(Time::ZERO, Span::seconds(1));
         assert!(rows.contains(",host: Available MBytes,,,"), "{rows}");
+        assert!(rows.contains(",host: checksum speed (GB/s),,,"), "{rows}");
         let memory = watch.counters();
         let memory = memory.iter().find(|c| c.counter == names::AVAILABLE_MEMORY);
         assert!(memory.unwrap().avg > Some(1.0));

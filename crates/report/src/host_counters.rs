@@ -33,6 +33,11 @@ pub const PRESSURE_MEMORY: &str = "pressure memory (%)";
 /// Time in which a task waited for I/O.
 pub const PRESSURE_IO: &str = "pressure I/O (%)";
 
+/// How fast one core checksums a page in its cache, in 10⁹ bytes per second: work that no storage can touch.
+pub const CHECKSUM_SPEED: &str = "checksum speed (GB/s)";
+/// Mean clock rate of the processors; virtual machines rarely report it.
+pub const FREQUENCY: &str = "CPU frequency (MHz)";
+
 /// Counters that Jetstress shows and only Windows has.
 pub const WINDOWS_ONLY: [&str; 4] = [
     "Free System Page Table Entries",

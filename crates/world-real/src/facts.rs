@@ -12,6 +12,7 @@ use brunt_units::ByteSize;
 mod block_device;
 mod disk_settings;
 mod diskstats;
+mod frequency;
 mod host;
 mod limits;
 mod load;
@@ -25,6 +26,7 @@ mod tuning;
 pub use block_device::{BlockDevice, Made, WriteCache};
 pub use disk_settings::{DiskSettings, Transport, disk_settings};
 pub use diskstats::{DiskCounters, disk_counters};
+pub use frequency::frequency_mhz;
 pub use host::{Host, host};
 pub use limits::{GroupLimits, group_limits};
 pub use load::{
