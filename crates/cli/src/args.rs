@@ -5,6 +5,7 @@ use clap::{Parser, Subcommand};
 use crate::commands::check::CheckArgs;
 use crate::commands::clean::CleanArgs;
 use crate::commands::drill::DrillArgs;
+use crate::commands::compare::CompareArgs;
 use crate::commands::explain::ExplainArgs;
 use crate::commands::init::InitArgs;
 use crate::commands::models::ModelsArgs;
@@ -50,6 +51,8 @@ pub enum Command {
     Check(CheckArgs),
     /// Rebuild the report of a run, or combine the runs of several hosts
     Report(ReportArgs),
+    /// Say which of two sides of runs is better, or where a series of runs changes
+    Compare(CompareArgs),
     /// Check database and log files for damage
     Verify(VerifyArgs),
     /// Crash and recover the engine thousands of times in virtual time, and check that nothing is lost

@@ -54,6 +54,9 @@ pub fn main() -> ExitCode {
         Command::Report(args) => {
             carry_out(args.quiet, |output| commands::report::run(args, output))
         }
+        Command::Compare(args) => {
+            carry_out(args.quiet, |output| commands::compare::run(args, output))
+        }
         Command::Verify(args) => {
             carry_out(args.quiet, |output| commands::verify::run(args, output))
         }

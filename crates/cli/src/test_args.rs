@@ -24,6 +24,7 @@ Examples:
   brunt run my-storage.toml --tune               how many sessions does it take?
   brunt run my-storage.toml --set profile.cache_max=64MiB --out /var/tmp/runs
   brunt run my-storage.toml --json | jq .verdict
+  brunt run --ab now.toml new.toml               is the second better? In turns, on this storage
   brunt run --resume runs/2026-11-21-181503-mail    carry on a run that was killed
 
 Ctrl-C ends a run in order, with a report; a second Ctrl-C, at least a second later, kills it.")]
@@ -75,6 +76,10 @@ pub struct TestArgs {
     #[arg(long, value_name = "RUN", conflicts_with_all = ["scenario", "duration", "seed", "sessions", "tune", "strict_tail", "new", "check", "set"])]
     pub resume: Option<PathBuf>,
 
+    /// Two scenarios on the same storage, in turns, and whether B is better
+    #[command(flatten)]
+    pub ab: Option<AbArgs>,
+
     /// Override a value of the scenario, such as profile.cache_max=64MiB; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
@@ -86,6 +91,42 @@ pub struct TestArgs {
     /// Print only the result and errors
     #[arg(long)]
     pub quiet: bool,
+}
+
+/// Arguments of a test of two scenarios in turns.
+#[derive(Args, Clone, Debug)]
+pub struct AbArgs {
+    /// Test two scenarios in turns (A B B A) on the same storage, and say whether B is better
+    #[arg(long, num_args = 2, value_names = ["A", "B"], required = false, conflicts_with_all = ["scenario", "resume", "start_at", "tune"])]
+    pub ab: Vec<PathBuf>,
+
+    /// With --ab: how often A B B A; six pairs by default
+    #[arg(long, value_name = "N", requires = "ab", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub rounds: u32,
+
+    /// With --ab: the smallest difference that matters
+    #[arg(long, value_name = "PERCENT", requires = "ab", default_value = "3%", value_parser = share)]
+    pub smallest: f64,
+
+    /// With --ab: test scenarios that ask for different work all the same
+    #[arg(long, requires = "ab")]
+    pub allow_differences: bool,
+
+    /// With --ab: exit with 0 when B is not worse, 1 when it is, and 2 when nobody can tell
+    #[arg(long, requires = "ab")]
+    pub gate: bool,
+}
+
+/// A share from text: `3%`, `3 %`, `0.5`.
+pub(crate) fn share(text: &str) -> Result<f64, String> {
+    let number = text.trim().trim_end_matches('%').trim_end();
+    let percent: f64 = number
+        .parse()
+        .map_err(|_| "is not a percentage, such as 3%".to_owned())?;
+    match (0.01..=100.0).contains(&percent) {
+        true => Ok(percent / 100.0),
+        false => Err("is not between 0.01 and 100 %".to_owned()),
+    }
 }
 
 impl TestArgs {
@@ -224,6 +265,13 @@ mod tests {
                 .value
                 .starts_with("/somewhere/brunt-demo")
         );
+    }
+
+    #[test]
+    fn a_share_is_a_percentage() {
+        let shares = ["3%", "0.5 %", "10"].map(|text| share(text).unwrap());
+        assert_eq!(shares, [0.03, 0.005, 0.1]);
+        assert!(share("0%").is_err() && share("x").is_err() && share("nan").is_err());
     }
 
     #[test]

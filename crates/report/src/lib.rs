@@ -12,8 +12,9 @@
 //!
 //! The three tables in the middle are written while the run goes on, so there is a report even when the host dies. [`RunFolder`]
 //! finds a free name, [`Run::read`] reads a run back, and [`report_html`] depends on a [`Run`] alone. [`together`] combines the
-//! runs of several hosts into one.
+//! runs of several hosts into one; [`compare`] says which of two sides of runs is better.
 
+pub mod compare;
 mod counters;
 mod earlier;
 pub mod event;
@@ -25,6 +26,8 @@ mod rebuilt;
 pub mod recorded;
 pub mod result;
 mod run;
+#[cfg(test)]
+mod schema;
 mod side_by_side;
 pub mod streams;
 pub mod table;
@@ -39,8 +42,8 @@ pub use earlier::{Earlier, EarlierError, Stream};
 pub use event::Event;
 pub use folder::{FolderError, RunFolder};
 pub use html::{
-    StorageInterval, StoragePage, SweepFigures, SweepPage, SweepPoint, report_html,
-    side_by_side_html, storage_html, sweep_html,
+    StorageInterval, StoragePage, SweepFigures, SweepPage, SweepPoint, comparison_html,
+    history_html, report_html, side_by_side_html, storage_html, sweep_html,
 };
 pub use number::{counted, decimals, grouped};
 pub use result::RunResult;

@@ -3,6 +3,7 @@
 pub mod check;
 pub mod clean;
 pub mod drill;
+pub mod compare;
 pub mod explain;
 pub mod init;
 pub mod models;

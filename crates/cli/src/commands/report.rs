@@ -139,7 +139,8 @@ fn list(
     Ok(Exit::Passed)
 }
 
-fn read(run: &Path) -> Result<Run, ReportError> {
+/// The run in a folder.
+pub(crate) fn read(run: &Path) -> Result<Run, ReportError> {
     Run::read(run).map_err(|error| match (&error, newest_below(run)) {
         (ReadError::NoRun(_), Some(newest)) => ReportError::Above(run.to_owned(), newest),
         _ => error.into(),
@@ -153,7 +154,8 @@ fn newest_below(folder: &Path) -> Option<PathBuf> {
     runs.filter(|run| run.join("result.json").is_file()).max()
 }
 
-fn write(path: &Path, html: &str) -> Result<(), ReportError> {
+/// Writes a page of brunt.
+pub(crate) fn write(path: &Path, html: &str) -> Result<(), ReportError> {
     write_report(path, html).map_err(|error| {
         let path = path.to_owned();
         match error.kind() {

@@ -11,6 +11,7 @@
 //!
 //! The templates escape every text from a user. Only the pictures are inserted as they are; [`plot`] escapes their texts.
 
+mod compare;
 mod escape;
 mod jetstress;
 mod page;
@@ -21,6 +22,7 @@ mod storage;
 mod sweep;
 mod tables;
 
+pub use compare::{comparison_html, history_html};
 pub(crate) use escape::escape;
 pub use side_by_side::side_by_side_html;
 pub use storage::{StorageInterval, StoragePage, storage_html};

@@ -33,8 +33,6 @@ mod pages;
 mod precision;
 mod replication;
 mod rule;
-#[cfg(test)]
-mod schema;
 mod server;
 mod setup;
 mod state;

@@ -1,5 +1,6 @@
 //! Tests of the public interface, in one program: one file for each subject.
 
+mod compare;
 mod damaged_folder;
 mod interrupted;
 mod jetstress_readers;

@@ -17,10 +17,11 @@
 //! A second Ctrl-C ends the program at once; see [`crate::interrupt`]. The databases are then recovered by the next run, and
 //! `brunt report` shows what was recorded, and `--resume` carries the test on.
 
+mod ab;
 mod watch;
 
 use std::env;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -33,6 +34,7 @@ use brunt_qualify::error::RunError;
 use brunt_qualify::plan::Plan;
 use brunt_qualify::progress::{Listener, News, Stop};
 use brunt_qualify::result::{Surroundings, foreseen, result, unfinished};
+use brunt_report::compare::CompareError;
 use brunt_report::{
     FolderError, ReadError, Run, RunFolder, RunResult, Timestamp, host_counters, report_html,
 };
@@ -84,6 +86,9 @@ pub enum RunCommandError {
     /// It did not come to a test.
     #[error(transparent)]
     Test(#[from] RunError),
+    /// Two scenarios cannot be compared.
+    #[error(transparent)]
+    Compare(#[from] CompareError),
     /// The working folder or a signal cannot be had.
     #[error("{0}")]
     System(#[from] std::io::Error),
@@ -94,6 +99,9 @@ pub enum RunCommandError {
 /// # Errors
 /// [`RunCommandError`] when it did not come to a test; a test that broke has a result.
 pub fn run(args: &TestArgs, output: &Output) -> Result<Exit, RunCommandError> {
+    if let Some(ab) = &args.ab {
+        return ab::run(args, ab, output);
+    }
     let interrupted = args.resume.as_deref().map(Interrupted::read).transpose()?;
     let scenario = args.runnable(&env::current_dir()?)?;
     handles::provide(&scenario)?;
@@ -104,15 +112,50 @@ pub fn run(args: &TestArgs, output: &Output) -> Result<Exit, RunCommandError> {
     }
     // Until here there is nothing to end in order, and a signal ends the program.
     let interrupt = Interrupt::listen()?;
+    let interrupted = interrupted.as_ref();
+    let Some(outcome) = once(args, &scenario, interrupted, &interrupt, start, output)? else {
+        return Ok(Exit::Interrupted);
+    };
+    let result = outcome.result;
+    if args.json {
+        output.data(result.to_json().trim_end());
+    } else {
+        output.talk("");
+        output.show(&closing(&result, &outcome.folder, output));
+    }
+    outcome.written?;
+    Ok(match Exit::from(result.verdict) {
+        Exit::Passed if args.require_qualified && !result.qualifies => Exit::Failed,
+        exit => exit,
+    })
+}
+
+/// What came of a run.
+struct Outcome {
+    result: RunResult,
+    folder: PathBuf,
+    /// Whether the folder has it.
+    written: Result<(), RunCommandError>,
+}
+
+/// Carries out one run; `None` when it was stopped before it began.
+fn once(
+    args: &TestArgs,
+    scenario: &Scenario,
+    interrupted: Option<&Interrupted>,
+    interrupt: &Interrupt,
+    start: Option<Timestamp>,
+    output: &Output,
+) -> Result<Option<Outcome>, RunCommandError> {
     let stop = Stop::from(interrupt.flag());
-    let prepared = folders::prepare(&scenario)?;
+    let prepared = folders::prepare(scenario)?;
     let begun = SystemTime::now();
     let folder = RunFolder::create(&args.out, timestamp(begun), &scenario.name)?;
     interrupt.set_farewell(farewell(folder.path()));
     let asked = Asked {
         args,
-        scenario: &scenario,
-        interrupted: interrupted.as_ref(),
+        scenario,
+        interrupted,
         begun,
         start,
     };
@@ -121,21 +164,15 @@ pub fn run(args: &TestArgs, output: &Output) -> Result<Exit, RunCommandError> {
         Err(error) => {
             // Nothing was tested: as if there had been no run.
             folder.discard();
-            return stopped(error, output);
+            stopped(error, output)?;
+            return Ok(None);
         }
     };
-    let written = write(&result, &folder);
-    if args.json {
-        output.data(result.to_json().trim_end());
-    } else {
-        output.talk("");
-        output.show(&closing(&result, folder.path(), output));
-    }
-    written?;
-    Ok(match Exit::from(result.verdict) {
-        Exit::Passed if args.require_qualified && !result.qualifies => Exit::Failed,
-        exit => exit,
-    })
+    Ok(Some(Outcome {
+        written: write(&result, &folder),
+        result,
+        folder: folder.path().to_owned(),
+    }))
 }
 
 /// Says what a run would do.
@@ -159,11 +196,11 @@ fn farewell(folder: &Path) -> String {
 }
 
 /// Being stopped before there was a test is no error.
-fn stopped(error: RunCommandError, output: &Output) -> Result<Exit, RunCommandError> {
+fn stopped(error: RunCommandError, output: &Output) -> Result<(), RunCommandError> {
     match error {
         RunCommandError::Test(RunError::Stopped) => {
             output.talk("stopped before the test began; what was begun has been removed");
-            Ok(Exit::Interrupted)
+            Ok(())
         }
         error => Err(error),
     }

@@ -46,6 +46,12 @@ impl Pictures {
             note,
         }
     }
+
+    /// The same with another picture before them.
+    pub(super) fn after(mut self, title: &'static str, html: String) -> Self {
+        self.drawn.insert(0, Picture { title, html });
+        self
+    }
 }
 
 /// What is drawn.
@@ -196,21 +202,21 @@ impl Load<'_> {
     }
 }
 
-fn highest(curves: &[Curve]) -> f64 {
+pub(super) fn highest(curves: &[Curve]) -> f64 {
     let all = curves.iter().flat_map(|curve| &curve.points);
     all.map(|(_, y)| *y)
         .filter(|y| y.is_finite())
         .fold(0.0, f64::max)
 }
 
-fn lowest(curves: &[Curve]) -> f64 {
+pub(super) fn lowest(curves: &[Curve]) -> f64 {
     let all = curves.iter().flat_map(|curve| &curve.points);
     all.map(|(_, y)| *y)
         .filter(|y| *y > 0.0)
         .fold(f64::INFINITY, f64::min)
 }
 
-fn middle(sample: &Sample) -> f64 {
+pub(super) fn middle(sample: &Sample) -> f64 {
     sample.begin_s + sample.length_s / 2.0
 }
 
@@ -278,7 +284,7 @@ fn spread(run: &Run) -> Plot {
 }
 
 /// The share of the I/Os in each step (a tenth of a decade), drawn as a staircase.
-fn steps(distribution: &Distribution) -> Vec<(f64, f64)> {
+pub(super) fn steps(distribution: &Distribution) -> Vec<(f64, f64)> {
     let total: u64 = distribution.buckets.iter().map(|bucket| bucket.count).sum();
     let mut shares = BTreeMap::<i32, f64>::new();
     for bucket in &distribution.buckets {

@@ -156,7 +156,7 @@ fn counted(last: f64) -> impl Iterator<Item = f64> {
 }
 
 /// The smallest of 1, 2, 5, 10 (times any power of ten) that is not below `step`.
-fn round_step(step: f64) -> f64 {
+pub(super) fn round_step(step: f64) -> f64 {
     let power = 10_f64.powf(step.log10().floor());
     let digit = [1.0, 2.0, 5.0]
         .into_iter()

@@ -14,6 +14,7 @@
 //! axis, makes a gap in the curve.
 
 mod axis;
+mod intervals;
 mod limit;
 mod readings;
 mod svg;
@@ -23,6 +24,7 @@ mod words;
 use std::fmt::Write;
 
 pub(super) use self::axis::Axis;
+pub(super) use self::intervals::{Span, intervals};
 pub(super) use self::limit::Limit;
 use self::svg::{label, line};
 pub(super) use self::timeline::{Band, Moment, Timeline};

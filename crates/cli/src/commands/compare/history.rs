@@ -1,0 +1,69 @@
+//! `--history`: where a series of runs changes.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use brunt_report::compare::{History, history};
+use brunt_report::{Run, history_html, one_line};
+
+use super::{CompareArgs, CompareCommandError};
+use crate::commands::report::write;
+use crate::exit::Exit;
+use crate::output::Output;
+
+/// Looks at the runs in `folder`.
+///
+/// # Errors
+/// [`CompareCommandError`] when there are too few.
+pub(super) fn run(
+    folder: &Path,
+    args: &CompareArgs,
+    output: &Output,
+) -> Result<Exit, CompareCommandError> {
+    let (mut runs, mut left_out) = (Vec::new(), Vec::new());
+    for path in inside(folder)? {
+        match Run::read(&path) {
+            Ok(run) => runs.push((path.display().to_string(), run)),
+            Err(error) => left_out.push(error.to_string()),
+        }
+    }
+    let history = history(&folder.display().to_string(), runs, left_out)?;
+    if let Some(path) = &args.html {
+        write(path, &history_html(&history))?;
+    }
+    match args.json {
+        true => output.data(history.to_json().trim_end()),
+        false => output.show(&words(&history, args.html.as_deref())),
+    }
+    Ok(Exit::Passed)
+}
+
+/// The run folders in `folder`, by name.
+fn inside(folder: &Path) -> Result<Vec<PathBuf>, CompareCommandError> {
+    let refused = |source| CompareCommandError::Folder {
+        path: folder.to_owned(),
+        source,
+    };
+    let entries = fs::read_dir(folder).map_err(refused)?;
+    let paths: Result<Vec<PathBuf>, _> = entries.map(|e| e.map(|e| e.path())).collect();
+    let mut paths = paths.map_err(refused)?;
+    paths.retain(|path| path.join("result.json").is_file());
+    paths.sort();
+    Ok(paths)
+}
+
+fn words(history: &History, page: Option<&Path>) -> String {
+    let mut text = String::new();
+    for why in &history.left_out {
+        text.push_str(&format!("{:14}{}\n", "left out", one_line(why)));
+    }
+    text.push_str(&format!("{:14}{}\n", "history", history.sentence));
+    let table = history.table();
+    if !table.is_empty() {
+        text.push_str(&format!("\n{}", table.to_indented_text()));
+    }
+    if let Some(path) = page {
+        text.push_str(&format!("\n{:14}{}", "page", path.display()));
+    }
+    text.trim_end().to_owned()
+}

@@ -1,0 +1,281 @@
+//! The pages of a comparison and of a history: the sentence, the pictures of both sides in one another, the tables.
+
+use serde::Serialize;
+
+use super::page::rendered;
+use super::pictures::{Pictures, highest, lowest, middle, steps};
+use super::plot::{Axis, Curve, Plot, Span, Timeline, intervals};
+use crate::Run;
+use crate::compare::{Answer, Comparison, FIGURES, History};
+use crate::result::{Flow, Sample};
+use crate::table::Table;
+
+/// Two curves in one another are read only where they are quiet.
+const POINTS_MAX: usize = 120;
+
+const TEMPLATE: &str = include_str!("compare.html");
+
+#[derive(Serialize)]
+struct Page<'a> {
+    /// What stands above the title.
+    program: &'static str,
+    verdict: String,
+    colour: &'static str,
+    name: String,
+    sentence: &'a str,
+    notes: Vec<String>,
+    first: Table,
+    pictures: Pictures,
+    tables: Vec<Table>,
+}
+
+/// The page of `comparison`, whose runs are those of `a` and `b`.
+pub fn comparison_html(
+    comparison: &Comparison,
+    a: &[(String, Run)],
+    b: &[(String, Run)],
+) -> String {
+    let verdict = comparison.verdict.word();
+    let name = format!("{} and {}", side(&comparison.a), side(&comparison.b));
+    let page = Page {
+        program: "comparison",
+        verdict: format!("B is {verdict}").replace("B is cannot", "Cannot"),
+        colour: match comparison.verdict {
+            Answer::Better => "pass",
+            Answer::Worse => "fail",
+            Answer::CannotTell => "",
+        },
+        name: name.clone(),
+        sentence: &comparison.sentence,
+        notes: vec![format!(
+            "A change counts when its interval excludes zero and reaches beyond {} %. All intervals together hold the true values in 95 of 100 comparisons.",
+            crate::compare::plain(comparison.smallest_difference_percent)
+        )],
+        first: comparison.table(),
+        pictures: pictures(comparison, a, b),
+        tables: vec![
+            comparison.details(),
+            comparison.controls_table(),
+            comparison.differences_table(),
+            comparison.runs_table(),
+        ],
+    };
+    let title = format!("{}: {name} (brunt)", page.verdict);
+    rendered(TEMPLATE, &title, &title, &page)
+}
+
+/// The scenarios of a side.
+fn side(runs: &[crate::compare::Compared]) -> String {
+    let mut names: Vec<&str> = runs.iter().map(|run| run.scenario.as_str()).collect();
+    names.dedup();
+    names.join(", ")
+}
+
+fn pictures(comparison: &Comparison, a: &[(String, Run)], b: &[(String, Run)]) -> Pictures {
+    let spans = comparison.figures.iter().map(|figure| {
+        let percent = |ratio: f64| 100.0 * (ratio - 1.0);
+        let (word, class) = match figure.verdict {
+            Answer::Better => ("better", "better"),
+            Answer::Worse => ("worse", "worse"),
+            Answer::CannotTell => ("", ""),
+        };
+        Span {
+            name: figure.title.clone(),
+            low: percent(figure.interval.low),
+            at: percent(figure.ratio),
+            high: percent(figure.interval.high),
+            word,
+            class,
+        }
+    });
+    let spans: Vec<Span> = spans.collect();
+    let smallest = comparison.smallest_difference_percent;
+    const TITLE: &str = "Change from A to B";
+    let plots = [
+        rates(a, b),
+        latencies("Database read latency", a, b, |sample| {
+            &sample.database_reads
+        }),
+        latencies("Log write latency", a, b, |sample| &sample.log_writes),
+        spread(a, b),
+    ];
+    let each = a[0].1.samples.len().div_ceil(POINTS_MAX);
+    let thinned = (each > 1).then(|| format!("Each point stands for {each} samples."));
+    let several =
+        (a.len() > 1).then(|| format!("Curves are means of the {} runs of a side.", a.len()));
+    let note: Vec<String> = thinned.into_iter().chain(several).collect();
+    let note = note.join(" ");
+    Pictures::new(&plots, note).after(TITLE, intervals(TITLE, &spans, smallest))
+}
+
+/// A number over time: the mean over the runs of a side, as far as all of them go, several samples to a point.
+fn curve(
+    name: &'static str,
+    runs: &[(String, Run)],
+    number: impl Fn(&Sample) -> Option<f64>,
+) -> Curve {
+    let series = runs.iter().map(|(_, run)| {
+        let each = run.samples.len().div_ceil(POINTS_MAX).max(1);
+        let points = run.samples.chunks(each).filter_map(|samples| {
+            let (first, others) = samples.split_first()?;
+            Some(others.iter().fold(*first, |all, next| all.then(next)))
+        });
+        points.collect()
+    });
+    let series: Vec<Vec<Sample>> = series.collect();
+    let length = series.iter().map(Vec::len).min().unwrap_or(0);
+    let point = |at: usize| {
+        let values: Option<Vec<f64>> = series.iter().map(|samples| number(&samples[at])).collect();
+        let mean = values.map_or(f64::NAN, |v| v.iter().sum::<f64>() / v.len() as f64);
+        (middle(&series[0][at]), mean)
+    };
+    Curve {
+        name,
+        points: (0..length).map(point).collect(),
+        filled: false,
+    }
+}
+
+fn over_time(title: &'static str, y: Axis, curves: Vec<Curve>) -> Plot {
+    let ends = curves.iter().flat_map(|curve| curve.points.last());
+    let length = ends.map(|(x, _)| *x).fold(0.0, f64::max);
+    Plot {
+        timeline: Timeline::default(),
+        ..Plot::new(title, Axis::time(length), y, curves)
+    }
+}
+
+fn rates(a: &[(String, Run)], b: &[(String, Run)]) -> Plot {
+    let rate = |sample: &Sample| Some(sample.database_reads.per_s + sample.database_writes.per_s);
+    let curves = vec![curve("A", a, rate), curve("B", b, rate)];
+    let y = Axis::from_zero(highest(&curves), "per second");
+    over_time("Database I/Os per second", y, curves)
+}
+
+fn latencies(
+    title: &'static str,
+    a: &[(String, Run)],
+    b: &[(String, Run)],
+    flow: fn(&Sample) -> &Flow,
+) -> Plot {
+    let mean = |sample: &Sample| flow(sample).latency_ms_mean;
+    let p99 = |sample: &Sample| flow(sample).latency_ms_p99;
+    let curves = vec![
+        curve("A, mean", a, mean),
+        curve("B, mean", b, mean),
+        curve("A, p99", a, p99),
+        curve("B, p99", b, p99),
+    ];
+    let y = Axis::powers(lowest(&curves), highest(&curves), "ms");
+    over_time(title, y, curves)
+}
+
+/// The distribution of read latencies; of several runs, that of the first of each side.
+fn spread(a: &[(String, Run)], b: &[(String, Run)]) -> Plot {
+    let curve = |name, runs: &[(String, Run)]| {
+        let all = &runs[0].1.result.storage.details.distributions;
+        let found = all.iter().find(|one| one.name == "database read");
+        Curve {
+            name,
+            points: found.map(steps).unwrap_or_default(),
+            filled: false,
+        }
+    };
+    let (first_a, first_b) = match a.len() {
+        1 => ("A", "B"),
+        _ => ("A, first run", "B, first run"),
+    };
+    let curves = vec![curve(first_a, a), curve(first_b, b)];
+    let places = || {
+        curves
+            .iter()
+            .flat_map(|curve| &curve.points)
+            .map(|(x, _)| *x)
+    };
+    let x = Axis::powers(
+        places().fold(f64::INFINITY, f64::min),
+        places().fold(0.0, f64::max),
+        "ms",
+    );
+    let y = Axis::from_zero(highest(&curves), "% of I/Os");
+    Plot {
+        is_stairs: true,
+        ..Plot::new("Database read latency distribution", x, y, curves)
+    }
+}
+
+/// The page of `history`.
+pub fn history_html(history: &History) -> String {
+    let changes: usize = history
+        .figures
+        .iter()
+        .map(|figure| figure.changes.len())
+        .sum();
+    let titles: Vec<&'static str> = FIGURES.iter().map(|figure| figure.title).collect();
+    let plots = history.figures.iter().filter_map(|figure| {
+        let title = titles.iter().find(|title| **title == figure.title)?;
+        Some(over_runs(title, figure))
+    });
+    let plots: Vec<Plot> = plots.collect();
+    let left_out = history
+        .left_out
+        .iter()
+        .map(|why| format!("Left out: {why}"));
+    let page = Page {
+        program: "history",
+        verdict: String::new(),
+        colour: if changes == 0 { "pass" } else { "" },
+        name: format!(
+            "History of {}",
+            crate::counted(history.runs.len() as u64, "run")
+        ),
+        sentence: &history.sentence,
+        notes: left_out.collect(),
+        first: history.table(),
+        pictures: Pictures::new(
+            &plots,
+            "Steps are the means between two changes.".to_owned(),
+        ),
+        tables: vec![history.runs_table()],
+    };
+    let title = format!("{} (brunt)", page.name);
+    rendered(TEMPLATE, &title, &title, &page)
+}
+
+/// A figure by run, and its level between two changes.
+fn over_runs(title: &'static str, figure: &crate::compare::HistoryFigure) -> Plot {
+    let values = figure.values.iter().enumerate();
+    let points = values.map(|(at, value)| (at as f64 + 1.0, *value));
+    let level = |at: usize| {
+        let before = figure
+            .changes
+            .iter()
+            .rev()
+            .find(|change| change.at <= at as u64);
+        let first = figure.changes.first().map(|change| change.before);
+        before.map(|change| change.after).or(first)
+    };
+    let mean =
+        figure.values.iter().map(|value| value.ln()).sum::<f64>() / figure.values.len() as f64;
+    let levels =
+        (0..figure.values.len()).map(|at| (at as f64 + 1.0, level(at).unwrap_or(mean.exp())));
+    let curves = vec![
+        Curve {
+            name: "run",
+            points: points.collect(),
+            filled: false,
+        },
+        Curve {
+            name: "mean",
+            points: levels.collect(),
+            filled: false,
+        },
+    ];
+    let unit = match figure.unit.as_str() {
+        "/s" => "per second",
+        unit => unit,
+    };
+    let x = Axis::from_zero(figure.values.len() as f64, "run, oldest first");
+    let y = Axis::from_zero(highest(&curves), unit);
+    Plot::new(title, x, y, curves)
+}

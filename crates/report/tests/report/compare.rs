@@ -1,0 +1,332 @@
+//! Comparisons and histories of made-up runs.
+
+use brunt_report::compare::{Answer, CompareError, Comparison, Options, compare, history};
+use brunt_report::host_counters::{CHECKSUM_SPEED, STEAL};
+use brunt_report::result::{Flow, HostCounter, Sample, Verdict};
+use brunt_report::{Run, comparison_html, history_html};
+use serde_json::Value;
+
+use crate::sample;
+
+/// Random numbers around zero, most within one.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self) -> f64 {
+        let mut unit = || {
+            self.0 = self
+                .0
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (self.0 >> 11) as f64 / (1_u64 << 53) as f64
+        };
+        (0..12).map(|_| unit()).sum::<f64>() - 6.0
+    }
+}
+
+/// A run of `count` samples whose reads take `times` as long as 4 ms.
+fn run(seed: u64, count: u32, times: f64) -> (String, Run) {
+    let mut dice = Dice(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+    let mut flow = |per_s: f64, ms: f64| {
+        let ms = ms * (1.0 + 0.03 * dice.roll());
+        Flow {
+            per_s: per_s * (1.0 + 0.02 * dice.roll()),
+            latency_ms_mean: Some(ms),
+            latency_ms_p99: Some(3.0 * ms * (1.0 + 0.03 * dice.roll())),
+            ..Flow::default()
+        }
+    };
+    let mut run = sample::run(true);
+    let samples = (0..count).map(|at| Sample {
+        begin_s: 15.0 * f64::from(at),
+        length_s: 15.0,
+        database_reads: flow(200.0, 4.0 * times),
+        database_writes: flow(100.0, 5.0),
+        log_writes: flow(50.0, 0.5),
+        ..Sample::default()
+    });
+    run.samples = samples.collect();
+    run.result.times.collection_s = 15.0 * f64::from(count);
+    run.result.times.started = run.result.times.started.after(3_600 * seed);
+    (format!("runs/{seed}"), run)
+}
+
+fn answer(a: (String, Run), b: (String, Run)) -> Comparison {
+    compare(&[a], &[b], &Options::default()).unwrap()
+}
+
+fn figure(comparison: &Comparison, id: &str) -> Answer {
+    let found = comparison.figures.iter().find(|figure| figure.id == id);
+    found.unwrap().verdict
+}
+
+#[test]
+fn slower_reads_are_worse_and_faster_ones_better() {
+    let worse = answer(run(1, 240, 1.0), run(2, 240, 1.06));
+    assert_eq!(worse.verdict, Answer::Worse, "{}", worse.sentence);
+    assert_eq!(figure(&worse, "database-read"), Answer::Worse);
+    assert_eq!(figure(&worse, "log-write"), Answer::CannotTell);
+    assert!(!worse.not_worse);
+    assert!(
+        worse.sentence.starts_with("B is worse than A: read +"),
+        "{}",
+        worse.sentence
+    );
+    let read = &worse.figures[1];
+    assert!(
+        (read.interval.low..read.interval.high).contains(&1.06),
+        "{read:?}"
+    );
+    assert!(read.cliffs_delta > 0.6, "{read:?}");
+    let better = answer(run(2, 240, 1.06), run(1, 240, 1.0));
+    assert_eq!((better.verdict, better.not_worse), (Answer::Better, true));
+}
+
+#[test]
+fn equal_sides_have_no_answer_and_a_gate_lets_them_pass() {
+    let long = answer(run(1, 480, 1.0), run(2, 480, 1.0));
+    assert_eq!((long.verdict, long.not_worse), (Answer::CannotTell, true));
+    assert_eq!(long.sentence, "No figure differs by 3 % or more.");
+    let short = answer(run(1, 10, 1.0), run(2, 10, 1.0));
+    assert_eq!(
+        (short.verdict, short.not_worse),
+        (Answer::CannotTell, false)
+    );
+    assert!(
+        short.sentence.contains("could be missed"),
+        "{}",
+        short.sentence
+    );
+    let needs = short
+        .figures
+        .iter()
+        .filter_map(|figure| figure.needs_s)
+        .fold(0.0, f64::max);
+    assert!(needs > 150.0, "{short:?}");
+}
+
+#[test]
+fn what_became_better_and_worse_is_named_without_an_order() {
+    let mut b = run(2, 240, 1.1);
+    for sample in &mut b.1.samples {
+        sample.database_reads.per_s *= 1.1;
+        sample.database_writes.per_s *= 1.1;
+    }
+    let mixed = answer(run(1, 240, 1.0), b);
+    assert_eq!(
+        (mixed.verdict, mixed.not_worse),
+        (Answer::CannotTell, false)
+    );
+    assert!(
+        mixed.sentence.starts_with("B is better in I/O +")
+            && mixed.sentence.contains("and worse in read +"),
+        "{}",
+        mixed.sentence
+    );
+}
+
+#[test]
+fn a_machine_that_changed_leaves_no_verdict() {
+    let with = |mut run: (String, Run), counter: &str, value: f64| {
+        let host = &mut run.1.result.storage.servers[0].host;
+        host.retain(|one| one.counter != counter);
+        host.push(HostCounter::over(counter, [(value, 1.0)]));
+        run
+    };
+    let both = |counter, a, b| {
+        let (a, b) = (
+            with(run(1, 240, 1.0), counter, a),
+            with(run(2, 240, 1.3), counter, b),
+        );
+        answer(a, b)
+    };
+    let slower = both(CHECKSUM_SPEED, 40.0, 37.0);
+    assert_eq!(
+        (slower.verdict, slower.not_worse),
+        (Answer::CannotTell, false)
+    );
+    assert!(
+        slower
+            .sentence
+            .contains("(checksum speed (GB/s): 40.0 and 37.0)"),
+        "{}",
+        slower.sentence
+    );
+    assert_eq!(both(CHECKSUM_SPEED, 40.0, 38.5).verdict, Answer::Worse);
+    assert_eq!(both(STEAL, 0.5, 1.6).verdict, Answer::CannotTell);
+    assert_eq!(both(STEAL, 0.5, 1.4).verdict, Answer::Worse);
+}
+
+#[test]
+fn pairs_are_judged_together() {
+    let side = |first: u64, times: f64| -> Vec<_> {
+        (0..6).map(|at| run(first + 2 * at, 10, times)).collect()
+    };
+    let (a, b) = (side(1, 1.0), side(2, 1.12));
+    let comparison = compare(&a, &b, &Options::default()).unwrap();
+    assert_eq!(
+        figure(&comparison, "database-read"),
+        Answer::Worse,
+        "{}",
+        comparison.sentence
+    );
+    let same = compare(&a, &side(20, 1.0), &Options::default()).unwrap();
+    assert_eq!(same.verdict, Answer::CannotTell);
+    assert!(same.figures.iter().all(|figure| figure.needs_s.is_none()));
+    assert_eq!(
+        compare(&a, &b[1..], &Options::default()),
+        Err(CompareError::Sides(6, 5))
+    );
+}
+
+#[test]
+fn runs_that_are_not_whole_or_did_other_work_are_refused() {
+    let refused = |change: fn(&mut Run)| {
+        let mut other = run(2, 240, 1.0);
+        change(&mut other.1);
+        let error = compare(&[run(1, 240, 1.0)], &[other], &Options::default());
+        error.unwrap_err().to_string()
+    };
+    let said = refused(|run| run.result.times.ended = None);
+    assert!(said.starts_with("runs/2: has not ended"), "{said}");
+    let said = refused(|run| run.result.verdict = Verdict::Interrupted);
+    assert!(
+        said.starts_with("runs/2: its verdict is interrupted"),
+        "{said}"
+    );
+    let said = refused(|run| run.result.storage.test = "soft-recovery".to_owned());
+    assert!(
+        said.starts_with("runs/2: is a soft-recovery test"),
+        "{said}"
+    );
+    let said = refused(|run| run.samples.truncate(7));
+    assert!(said.contains("has 7 samples, and 8 are needed"), "{said}");
+    let said = refused(|run| {
+        run.result.storage.details.setup.sessions = 99;
+        run.result.times.collection_s *= 2.0;
+        run.result.origin.version = "9.9.9".to_owned();
+    });
+    let wanted = "runs/1 and runs/2 do different work:\n  brunt: 0.1.0 and 9.9.9\n";
+    assert!(said.starts_with(wanted), "{said}");
+    assert!(
+        said.contains("\n  sessions: ") && said.contains("\n  measured: 3600 s and 7200 s\n"),
+        "{said}"
+    );
+    assert!(
+        said.ends_with("--allow-differences compares them all the same"),
+        "{said}"
+    );
+}
+
+#[test]
+fn other_settings_are_named() {
+    let mut other = run(2, 240, 1.0);
+    other.1.result.storage.details.setup.cache_bytes_max *= 2;
+    other.1.result.storage.details.setup.sessions = 99;
+    let options = Options {
+        allow_differences: true,
+        ..Options::default()
+    };
+    let comparison = compare(&[run(1, 240, 1.0)], &[other], &options).unwrap();
+    let named: Vec<&str> = comparison
+        .differences
+        .iter()
+        .map(|one| one.what.as_str())
+        .collect();
+    assert_eq!(named, ["sessions", "cache"]);
+}
+
+fn keeps_to(schema: &str, json: &str) {
+    let (schema, json): (Value, Value) = (
+        serde_json::from_str(schema).unwrap(),
+        serde_json::from_str(json).unwrap(),
+    );
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let faults: Vec<_> = validator
+        .iter_errors(&json)
+        .map(|error| error.to_string())
+        .collect();
+    assert_eq!(faults, [""; 0]);
+}
+
+#[test]
+fn a_comparison_has_json_and_a_page() {
+    let (mut a, b) = (run(1, 240, 1.0), run(2, 240, 1.06));
+    a.0 = "runs/<a>".to_owned();
+    let (a, b) = ([a], [b]);
+    let comparison = compare(&a, &b, &Options::default()).unwrap();
+    let json = comparison.to_json();
+    keeps_to(
+        include_str!("../../../../docs/comparison.schema.json"),
+        &json,
+    );
+    assert!(
+        json.contains("\"verdict\": \"worse\"") && json.contains("\"verdict\": \"cannot tell\"")
+    );
+    let page = comparison_html(&comparison, &a, &b);
+    for part in [
+        "<span class=\"verdict\">B is worse</span>",
+        "<figcaption>Change from A to B</figcaption>",
+        "aria-label=\"Change from A to B: I/O ",
+        "aria-label=\"Database read latency: A, mean ",
+        "data-name=\"B, p99\"",
+        "runs/&lt;a&gt;",
+        "Each point stands for 2 samples.",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+    assert_eq!(page.matches("role=\"img\"").count(), 5);
+    assert!(!page.contains("NaN"));
+    let lines = comparison.table().to_indented_text();
+    assert!(
+        lines.lines().all(|line| line.chars().count() <= 80),
+        "{lines}"
+    );
+}
+
+#[test]
+fn a_history_names_the_run_and_the_size_of_a_change() {
+    let mut runs: Vec<(String, Run)> = (1..=20)
+        .map(|seed| run(seed, 40, if seed > 12 { 1.2 } else { 1.0 }))
+        .collect();
+    runs[3].1.result.verdict = Verdict::Interrupted;
+    runs[4].1.result.storage.details.setup.sessions = 99;
+    runs.reverse();
+    let found = history("runs", runs, Vec::new()).unwrap();
+    assert_eq!((found.runs.len(), found.left_out.len()), (18, 2));
+    let read = found
+        .figures
+        .iter()
+        .find(|figure| figure.id == "database-read")
+        .unwrap();
+    let [change] = &read.changes[..] else {
+        panic!("one change: {read:?}")
+    };
+    assert_eq!((change.at, change.run.as_str()), (10, "runs/13"));
+    assert!(
+        (change.interval.low..change.interval.high).contains(&1.2),
+        "{change:?}"
+    );
+    let steady = found
+        .figures
+        .iter()
+        .find(|figure| figure.id == "log-write")
+        .unwrap();
+    assert!(steady.changes.is_empty(), "{steady:?}");
+    assert_eq!(found.sentence, "18 runs, and a change at one of them.");
+    keeps_to(
+        include_str!("../../../../docs/history.schema.json"),
+        &found.to_json(),
+    );
+    let page = history_html(&found);
+    assert!(
+        page.contains("<figcaption>read</figcaption>")
+            && page.contains("Left out: runs/4: its verdict")
+    );
+    let few = (1..=5).map(|seed| run(seed, 40, 1.0)).collect();
+    let said = history("runs", few, Vec::new()).unwrap_err().to_string();
+    assert_eq!(
+        said,
+        "runs: has 5 runs that can be compared, and a history needs 6"
+    );
+}
