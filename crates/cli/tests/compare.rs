@@ -8,7 +8,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 const SYSTEM: &str = include_str!("../../lab/examples/small-system.toml");
-/// What is simulated in these tests: five minutes after one.
+/// What is simulated in these tests: ten samples.
 const SHORT: [&str; 3] = [
     "--set=test.min_warmup=1min",
     "--duration=5min",
@@ -117,10 +117,7 @@ fn a_slower_array_is_worse_and_a_gate_says_so() {
         );
     };
     let twice = format!("{}/.", text(&a));
-    error(
-        &[text(&a), &twice],
-        &format!("{}: is given twice", text(&a)),
-    );
+    error(&[text(&a), &twice], &format!("{twice}: is given twice"));
     error(
         &[text(&a)],
         "one run is named, and a comparison takes two\n",
@@ -213,6 +210,7 @@ fn two_scenarios_take_turns_on_the_same_storage() {
     assert!(text(folder).ends_with("-my-storage-vs-new"));
     assert!(folder.join("report.html").is_file());
     // Other work is refused before anything is tested.
+    fs::remove_dir_all(home.join("brunt-scratch")).unwrap();
     fs::write(
         home.join("new.toml"),
         now.replace("sessions = 8", "sessions = 9"),

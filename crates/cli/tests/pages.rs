@@ -183,8 +183,8 @@ fn scripts_find_what_the_page_promises() {
 fn every_flag_that_a_page_names_exists() {
     let scratch = Scratch::new();
     let commands = [
-        "run", "init", "clean", "simulate", "size", "check", "report", "verify", "prove",
-        "explain", "models",
+        "run", "init", "clean", "simulate", "drill", "size", "check", "compare", "report", "verify",
+        "prove", "explain", "models",
     ];
     let help = commands.map(|command| {
         let output = scratch.run(&format!("brunt {command} --help"));
@@ -198,6 +198,8 @@ fn every_flag_that_a_page_names_exists() {
         "size",
         "check",
         "scripts",
+        "compare",
+        "dr",
         "faq",
     ] {
         let text = fs::read_to_string(root().join("docs").join(page).with_extension("md")).unwrap();
@@ -216,7 +218,7 @@ fn flags(text: &str) -> impl Iterator<Item = &str> {
 
 #[test]
 fn every_key_and_drive_model_is_on_the_page_of_arrays() {
-    const SECTIONS: [(&str, &str); 16] = [
+    const SECTIONS: [(&str, &str); 17] = [
         ("two-servers", "array"),
         ("two-servers", "array.drives.0"),
         ("two-servers", "array.group.0"),
@@ -230,6 +232,7 @@ fn every_key_and_drive_model_is_on_the_page_of_arrays() {
         ("arrays/two-sites", "link"),
         ("arrays/two-sites", "replication"),
         ("arrays/two-sites", "replication.group.0"),
+        ("two-sites", "drill"),
         ("arrays/thin-snapshots", "array.pages"),
         ("arrays/thin-snapshots", "load.0"),
         ("arrays/thin-snapshots", "simulate"),

@@ -53,7 +53,9 @@ fn simulated(
 ) -> Result<[(String, Run); 1], Box<dyn Error>> {
     let seed = format!("test.seed={seed}");
     let duration = format!("test.duration={minutes}min");
-    let sets = ["test.precision=none", &duration, &seed].into_iter().chain(more);
+    let sets = ["test.precision=none", &duration, &seed]
+        .into_iter()
+        .chain(more);
     let sets: Result<Vec<_>, _> = sets.map(Override::of_set).collect();
     let scenario = document.modelled_test(&sets?)?;
     let options = Options {

@@ -72,8 +72,8 @@ impl Default for Drill {
     }
 }
 
-/// Reads `[drill]`.
-pub(super) fn read(node: Option<Node>) -> Result<Drill, Refusal> {
+/// Reads `[drill]`; `is_paced` says whether the load has a pace to reduce.
+pub(super) fn read(node: Option<Node>, is_paced: bool) -> Result<Drill, Refusal> {
     let usual = Drill::default();
     let Some(node) = node else {
         return Ok(usual);
@@ -82,6 +82,10 @@ pub(super) fn read(node: Option<Node>) -> Result<Drill, Refusal> {
     let share = section.read_or("merge_load_percent", 100, |node| {
         section::integer(node, 0..=100)
     })?;
+    if !is_paced && !matches!(share.value, 0 | 100) {
+        let refusal = share.place.refuse("needs a load with a pace");
+        return Err(refusal.hint("test.target_io_per_s, or 0 to suspend the load"));
+    }
     let point = section.read("recovery_point", section::span)?;
     let mut span = |key, usual| {
         section

@@ -18,6 +18,10 @@ pub(super) enum Cue {
         /// With or without the other one.
         how: Failover,
     },
+    /// After a split, what a site has is kept.
+    Keep(Site),
+    /// A drill does not do that; why.
+    Refused(&'static str),
     /// Something happens to storage or link alone; the phase that begins with it.
     Storage(Option<&'static str>),
 }
@@ -46,6 +50,10 @@ impl Cue {
         match *what {
             PairIncident::SourceLost => Self::Lost(Site::First),
             PairIncident::DestinationLost => Self::Lost(Site::Second),
+            PairIncident::FailOver { group: Some(_), .. } => {
+                Self::Refused("a drill fails every group over: leave `group` out")
+            }
+            PairIncident::Keep { site, .. } => Self::Keep(Site::of(site)),
             PairIncident::FailOver { to, how, .. } => Self::FailOver {
                 to: Site::of(to),
                 how,

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::figure::{FIGURES, Figure};
 use super::sameness::{CompareError, is_whole, work_differs};
-use super::words::{from_to, percent, plain};
+use super::words::{from_to, percent};
 use crate::result::Interval;
 use crate::table::{Cell, Column, Row, Table};
 use crate::{Run, Timestamp, counted, decimals};
@@ -227,7 +227,7 @@ impl History {
     pub fn table(&self) -> Table {
         let columns = Column::of(
             &["from run", "figure"],
-            &["before", "after", "change", "95 %", "chance"],
+            &["before", "after", "change", "95 %"],
         );
         let mut rows: Vec<(u64, Row)> = Vec::new();
         for figure in &self.figures {
@@ -239,7 +239,6 @@ impl History {
                     decimals(change.after),
                     percent(change.ratio),
                     from_to(&change.interval),
-                    format!("{} %", plain(100.0 * change.chance)),
                 ];
                 rows.push((change.at, Row::new(cells)));
             }

@@ -89,6 +89,11 @@ pub(super) fn run(args: &TestArgs, ab: &AbArgs, output: &Output) -> Result<Exit,
         output.talk("stopped before there was a pair of runs to compare");
         return Ok(stopped.unwrap_or(Exit::NoAnswer));
     }
+    // Databases may have grown since. Nothing is refused for what was only found out by testing; it is named.
+    let options = Options {
+        allow_differences: true,
+        ..options
+    };
     let comparison = compare(&a.runs, &b.runs, &options)?;
     let name = format!("{}-vs-{}", a.scenario.name, b.scenario.name);
     let folder = RunFolder::create(&args.out, begun, &name)?;
