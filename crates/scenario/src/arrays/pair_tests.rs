@@ -192,6 +192,28 @@ lun = [{ name = \"history\", size = \"512 MiB\" }]
     says(&format!("{one}{small}"), "its destination only 512 MiB");
     let event = |what: &str| format!("{pair}[[event]]\nat = \"1s\"\nwhat = \"{what}\"\n");
     says(&event("link returns"), "the link is there then");
+    says(
+        &format!("{}to = \"source\"", event("failover")),
+        "the source serves already",
+    );
+    says(
+        &format!("{}planned = true\nforced = true", event("failover")),
+        "is for a failover that is not planned",
+    );
+    let lost = format!("{}[[event]]\nat = \"2s\"\n", event("link lost"));
+    says(
+        &format!("{lost}what = \"failover\""),
+        "forced = true lets both serve",
+    );
+    says(&event("split ends"), "lacks `keep`");
+    let flaps = format!("{}times = 0", event("link flaps"));
+    says(&flaps, "0");
+    says(
+        &format!("{}times = 3\ndown = \"0s\"", event("link flaps")),
+        "no time at all",
+    );
+    let drive = format!("{}drive = 9\nsite = \"destination\"", event("drive fails"));
+    says(&drive, "numbered from 0 to 3");
     says(&event("lun grows"), "whose LUNs stay as they are");
     says(
         &format!("{pair}failsafe = true\n[[event]]\nat = \"1s\"\nwhat = \"group suspended\""),

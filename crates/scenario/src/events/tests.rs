@@ -91,16 +91,25 @@ const ON_PAGES: [(&str, &str); 4] = [
 ];
 
 /// The same on a replicated array.
-const ON_A_PAIR: [(&str, &str); 9] = [
+const ON_A_PAIR: [(&str, &str); 18] = [
     ("link lost", ""),
     ("link returns", ""),
+    ("link flaps", "times = 2\ndown = \"100ms\"\nup = \"100ms\""),
     ("link path lost", "path = 1"),
     ("link path returns", "path = 1"),
     ("destination lost", ""),
     ("destination returns", ""),
     ("group suspended", ""),
     ("group resumed", "full_copy = true"),
-    ("drive fails", "drive = 0"),
+    ("source lost", ""),
+    ("failover", "group = \"all LUNs\""),
+    ("source returns", ""),
+    ("failback", ""),
+    ("link lost", ""),
+    ("failover", "forced = true"),
+    ("link returns", ""),
+    ("split ends", "keep = \"source\""),
+    ("drive fails", "site = \"destination\"\ndrive = 0"),
 ];
 
 fn document(text: &str) -> Document {
@@ -189,13 +198,13 @@ fn a_word_has_its_own_keys() {
     };
     assert_eq!(
         fails("file = \"one.edb\""),
-        "`file` is not for what = \"drive fails\"\n  its keys are at, array, member, drive"
+        "`file` is not for what = \"drive fails\"\n  its keys are at, array, site, member, drive"
     );
     assert_eq!(
         fails("drive = 3"),
         "lacks `at`\n  for example: at = \"20s\""
     );
-    for key in ["member = 0", "array = \"a\""] {
+    for key in ["member = 0", "array = \"a\"", "site = \"destination\""] {
         let said = fails(&format!("at = \"1s\"\ndrive = 3\n{key}"));
         assert!(
             said.ends_with("chooses one of several, and there is only one"),
