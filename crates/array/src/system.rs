@@ -76,13 +76,23 @@ impl SystemDesign {
         }
     }
 
-    /// The names of the LUNs that hosts see, in order.
+    /// The names of the LUNs that hosts see, in order; of a pair, those of its source.
     pub fn lun_names(&self) -> Vec<&str> {
         match self {
             Self::One(design) => design.luns.iter().map(|lun| lun.name.as_str()).collect(),
             Self::Paged(design) => design.luns.iter().map(|lun| lun.name.as_str()).collect(),
             Self::Pair(design) => design.source.lun_names(),
         }
+    }
+
+    /// The names of all LUNs by their number in [`System`]: those of a pair's destination come after those of its source.
+    pub fn all_lun_names(&self) -> Vec<String> {
+        let mut names: Vec<String> = self.lun_names().into_iter().map(str::to_owned).collect();
+        if let Self::Pair(pair) = self {
+            let replicas = pair.destination.lun_names().into_iter();
+            names.extend(replicas.map(|name| format!("{name} at the destination")));
+        }
+        names
     }
 
     /// All groups of all arrays, each with the system-wide number of its array's first drive.

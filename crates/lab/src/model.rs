@@ -146,16 +146,26 @@ fn one_purpose(what: String, side: &Side, seconds: f64) -> AskedNumbers {
 }
 
 fn luns(plan: &ArrayPlan, reading: &Reading, seconds: f64) -> Vec<LunNumbers> {
-    let names = plan.design.lun_names();
+    let names = plan.design.all_lun_names();
+    let usual = plan.design.lun_names().len();
     let mut sums = vec![Asked::default(); names.len()];
     for (lun, _, asked) in reading.tally.luns() {
         let sum = &mut sums[lun as usize];
         sum.reads.merge(&asked.reads);
         sum.writes.merge(&asked.writes);
     }
-    let luns = names.into_iter().zip(&sums);
+    // Those of a replica only after a failover.
+    let is_used = |sum: &Asked| {
+        let all = [&sum.reads.latencies, &sum.writes.latencies];
+        all.iter().any(|latencies| latencies.count() > 0)
+    };
+    let shown = match sums[usual..].iter().any(is_used) {
+        true => sums.len(),
+        false => usual,
+    };
+    let luns = names.into_iter().zip(&sums[..shown]);
     luns.map(|(name, sum)| LunNumbers {
-        name: name.to_owned(),
+        name,
         reads_per_s: sum.reads.latencies.count() as f64 / seconds,
         writes_per_s: sum.writes.latencies.count() as f64 / seconds,
         read_ms_mean: sum.reads.latencies.mean().map(Span::as_millis),
@@ -212,6 +222,11 @@ fn front_rate(design: &SystemDesign, asked: &[f64], rates: &[(f64, f64)], number
                 let mut replicas = vec![(0.0, 0.0); pair.destination.lun_names().len()];
                 for (lun, replica) in pair.groups.iter().flat_map(|group| &group.luns) {
                     replicas[*replica as usize].1 = rates[*lun as usize].1;
+                }
+                // Hosts use them after a failover.
+                let own = rates.iter().skip(pair.source.lun_names().len());
+                for (sum, (reads, writes)) in replicas.iter_mut().zip(own) {
+                    *sum = (sum.0 + reads, sum.1 + writes);
                 }
                 front_rate(&pair.destination, &[], &replicas, number)
             }

@@ -1,6 +1,6 @@
 //! A replicated array: what is going to be simulated, and what became of it, for raw load and for tests alike.
 
-use brunt_array::{Mode, PairDesign, ReplicationState, SystemDesign};
+use brunt_array::{AtRisk, Loss, Mode, PairDesign, ReplicationState, Site, SystemDesign};
 use brunt_report::result::{ReplicationGroup, ReplicationNumbers};
 use brunt_units::Span;
 
@@ -50,6 +50,13 @@ fn groups(pair: &PairDesign) -> String {
     format!("{} {noun}, {failsafe}", modes.join(", "))
 }
 
+/// What failovers have lost together; nothing without any, and where that cannot be said.
+fn lost(losses: &[Loss], of: fn(AtRisk) -> u64) -> Option<u64> {
+    let all: Option<Vec<u64>> = losses.iter().map(|loss| loss.lost.map(of)).collect();
+    all.filter(|all| !all.is_empty())
+        .map(|all| all.iter().sum())
+}
+
 /// What became of the replication, as numbers of a result.
 pub fn numbers(replication: &ReplicationState) -> ReplicationNumbers {
     let groups = replication.groups.iter().map(|state| ReplicationGroup {
@@ -60,6 +67,9 @@ pub fn numbers(replication: &ReplicationState) -> ReplicationNumbers {
         at_risk_writes: state.at_risk.map(|risk| risk.writes),
         at_risk_bytes: state.at_risk.map(|risk| risk.bytes),
         copied_bytes: state.copied.0.get(),
+        serving: (state.serving != Site::Source).then(|| state.serving.word().to_owned()),
+        lost_writes: lost(&state.losses, |lost| lost.writes),
+        lost_bytes: lost(&state.losses, |lost| lost.bytes),
     });
     ReplicationNumbers {
         log_peak_bytes: replication.log_peak.get(),

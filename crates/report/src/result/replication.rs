@@ -23,7 +23,7 @@ pub struct ReplicationNumbers {
 pub struct ReplicationGroup {
     /// Its name in the scenario.
     pub name: String,
-    /// Its state: `normal`, `locked`, `logging`, `log overflowed`, `merging` or `full copy`.
+    /// Its state: `normal`, `locked`, `logging`, `log overflowed`, `merging`, `full copy` or `split`.
     pub state: String,
     /// What its write history log holds.
     pub log_bytes: u64,
@@ -37,6 +37,15 @@ pub struct ReplicationGroup {
     pub at_risk_bytes: Option<u64>,
     /// Bytes that full copies have brought.
     pub copied_bytes: u64,
+    /// The site that serves it, unless that is the source.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub serving: Option<String>,
+    /// Acknowledged writes that failovers have lost, where any were not planned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost_writes: Option<u64>,
+    /// Their bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost_bytes: Option<u64>,
 }
 
 impl ReplicationNumbers {
@@ -62,9 +71,22 @@ impl ReplicationNumbers {
                     counted(writes, "write")
                 )
             }
+            _ if one.state == "split" => format!("{} ends split: both sites serve", one.name),
             _ => format!("{} ends in a full copy: replica inconsistent", one.name),
         });
+        let moved = self.groups.iter().filter_map(|one| {
+            let serving = one.serving.as_ref()?;
+            Some(format!("{} ends at the {serving}", one.name))
+        });
+        let lost = self.groups.iter().filter_map(|one| {
+            let (writes, bytes) = (one.lost_writes?, ByteSize::bytes(one.lost_bytes?));
+            Some(match writes {
+                0 => format!("{}: failover lost nothing", one.name),
+                _ => format!("{}: failover lost {} ({bytes})", one.name, counted(writes, "write")),
+            })
+        });
         let parts = std::iter::once(log).chain(resumed).chain(apart);
+        let parts = parts.chain(moved).chain(lost);
         parts.collect::<Vec<_>>().join("; ")
     }
 }

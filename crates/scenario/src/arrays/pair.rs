@@ -104,7 +104,7 @@ pub(crate) fn read(
     design.link = link;
     design.outstanding = count(&mut section, "outstanding", design.outstanding, 10_000)?;
     design.resume = read_resume(&mut section)?;
-    design.history = read_history(&mut section, &design.source)?;
+    design.history = read_history(&mut section, &design)?;
     let places = read_groups(&mut section, &mut design)?;
     if let Err(error) = Pair::new(&design, Streams::new(1)) {
         let blamed = match &error {
@@ -177,7 +177,7 @@ fn read_resume(section: &mut Section) -> Result<ResumePolicy, Refusal> {
     }
 }
 
-fn read_history(section: &mut Section, source: &SystemDesign) -> Result<HistoryDesign, Refusal> {
+fn read_history(section: &mut Section, pair: &PairDesign) -> Result<HistoryDesign, Refusal> {
     let usual = HistoryDesign::default();
     let limit = section.read("log_limit", section::size)?;
     let initial = section.read("log_initial", section::size)?;
@@ -187,8 +187,14 @@ fn read_history(section: &mut Section, source: &SystemDesign) -> Result<HistoryD
         (None, Some(limit)) => usual.initial.min(limit.value),
         (None, None) => usual.initial,
     };
-    let names = source.lun_names();
+    let names = pair.source.lun_names();
     let lun = section.read_beside("log_lun", |node| super::find(node, &names, "LUN"))?;
+    // The destination logs on its LUN of the same name, if it has one.
+    let replicas = pair.destination.lun_names();
+    let replica_lun = lun.as_ref().and_then(|lun| {
+        let mut replicas = replicas.iter();
+        replicas.position(|name| *name == names[lun.value])
+    });
     Ok(HistoryDesign {
         initial,
         limit: limit.map_or(usual.limit, |limit| limit.value),
@@ -196,7 +202,7 @@ fn read_history(section: &mut Section, source: &SystemDesign) -> Result<HistoryD
             .read_or("log_room", usual.room, section::size)?
             .value,
         lun: lun.map(|lun| u32::try_from(lun.value).expect("few LUNs")),
-        replica_lun: None,
+        replica_lun: replica_lun.map(|lun| u32::try_from(lun).expect("few LUNs")),
         alarm: usual.alarm,
     })
 }
