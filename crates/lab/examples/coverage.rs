@@ -1,7 +1,7 @@
 //! How often the intervals of predictions hold the true value: `coverage [FROM TO]`, the seeds, 1 to 400 by default.
 //!
 //! Simulates `small-system.toml` with each seed under the stopping rule. The truth is one run that is a hundred times as long as these
-//! on average, without stopping. Prints a table for docs/models/precision.md.
+//! on average, without stopping. Prints a table for docs/models/precision.md, and on stderr each run as it ends.
 
 use std::error::Error;
 use std::io::{self, Write};
@@ -23,7 +23,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let document = Document::new("small-system.toml", SYSTEM, Path::new("/"))?;
     let mut runs = Vec::new();
     for seed in from..=to {
-        runs.push(known(&document, &[format!("test.seed={seed}")])?);
+        let run = known(&document, &[format!("test.seed={seed}")])?;
+        eprintln!("{}", line(seed, &run));
+        runs.push(run);
     }
     let count = runs.len() as f64;
     let mean = runs.iter().map(|run| run.collected_s).sum::<f64>() / count;
@@ -35,6 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             "test.precision=none".to_owned(),
         ],
     )?;
+    eprintln!("{}", line(TRUTH.0, &truth));
     let early = runs.iter().filter(|run| run.stopped_early).count();
     let mut out = io::stdout().lock();
     writeln!(
@@ -64,6 +67,15 @@ fn main() -> Result<(), Box<dyn Error>> {
         )?;
     }
     Ok(())
+}
+
+/// Seed, seconds, and each figure with the half-width of its interval.
+fn line(seed: u64, run: &Precision) -> String {
+    let figures = run.figures.iter().map(|figure| {
+        let half = figure.interval.high - figure.predicted;
+        format!(" {:.5}+-{half:.5}", figure.predicted)
+    });
+    format!("{seed} {:.0}{}", run.collected_s, figures.collect::<String>())
 }
 
 fn known(document: &Document, sets: &[String]) -> Result<Precision, Box<dyn Error>> {
