@@ -4,8 +4,8 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::check::CheckArgs;
 use crate::commands::clean::CleanArgs;
-use crate::commands::drill::DrillArgs;
 use crate::commands::compare::CompareArgs;
+use crate::commands::drill::DrillArgs;
 use crate::commands::explain::ExplainArgs;
 use crate::commands::init::InitArgs;
 use crate::commands::models::ModelsArgs;

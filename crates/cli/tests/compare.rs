@@ -9,11 +9,7 @@ use tempfile::TempDir;
 
 const SYSTEM: &str = include_str!("../../lab/examples/small-system.toml");
 /// What is simulated in these tests: ten samples.
-const SHORT: [&str; 3] = [
-    "--set=test.min_warmup=1min",
-    "--duration=5min",
-    "--complete",
-];
+const SHORT: [&str; 3] = ["--set=test.min_warmup=10s", "--duration=150s", "--complete"];
 /// The scenario of `brunt init`, small enough for a test.
 const SMALL: [&str; 6] = [
     "--set=profile.cache_min=4MiB",

@@ -138,15 +138,16 @@ impl Ledger {
         });
     }
 
-    /// A commit is acknowledged at `at`.
-    ///
-    /// # Panics
-    /// When it was not asked for.
+    /// A commit is acknowledged at `at`, unless it was forgotten before.
     pub fn acknowledged(&mut self, at: Time, change: &Change) {
         let key = (change.instance, change.database, change.number);
         let log = self.logs.get_mut(&change.instance);
         let asked = log.and_then(|log| log.iter_mut().rev().find(|one| one.key == key));
-        asked.expect("it was asked for").acknowledged_at = Some(at);
+        match asked {
+            Some(asked) => asked.acknowledged_at = Some(at),
+            None if change.commit == Durability::Hard => self.count_forgotten(at),
+            None => {}
+        }
     }
 
     /// Forgets the commits of `stream` that end before `position`: they can no longer be lost. The newest one is kept.
@@ -155,15 +156,19 @@ impl Ledger {
             return;
         };
         let old = log.partition_point(|one| one.end.is_some_and(|end| end <= position));
-        let gone = log.drain(..old.saturating_sub(1));
+        let gone: Vec<Commit> = log.drain(..old.saturating_sub(1)).collect();
         self.settled += gone.len() as u64;
         for one in gone {
-            if one.is_promised() {
-                self.forgotten.0 += 1;
-                self.forgotten.1 = self.forgotten.1.max(one.acknowledged_at);
+            if let Some(at) = one.acknowledged_at.filter(|_| one.is_hard) {
+                self.count_forgotten(at);
             }
             self.base.changed.insert(one.key, one.after);
         }
+    }
+
+    fn count_forgotten(&mut self, acknowledged_at: Time) {
+        self.forgotten.0 += 1;
+        self.forgotten.1 = self.forgotten.1.max(Some(acknowledged_at));
     }
 
     /// The survivor goes on from the first `kept` commits of each log: they become the base, and the others never were.

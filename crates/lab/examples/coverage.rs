@@ -75,7 +75,11 @@ fn line(seed: u64, run: &Precision) -> String {
         let half = figure.interval.high - figure.predicted;
         format!(" {:.5}+-{half:.5}", figure.predicted)
     });
-    format!("{seed} {:.0}{}", run.collected_s, figures.collect::<String>())
+    format!(
+        "{seed} {:.0}{}",
+        run.collected_s,
+        figures.collect::<String>()
+    )
 }
 
 fn known(document: &Document, sets: &[String]) -> Result<Precision, Box<dyn Error>> {

@@ -1,23 +1,28 @@
-//! What a pair tells of its writes, for those who keep the content of both sides.
+//! What a pair tells of its writes, for those who keep the content of both sites.
 //!
 //! A pair has no bytes. A world that has them gives each host request a [`tag`](crate::HostIo::tag) and hears when the write of that
-//! tag reaches the other side. From this it keeps the other side's content by itself:
+//! tag reaches the other site. From this it keeps the content of both by itself:
 //!
-//! * [`PairMove::Accepted`]: keep the write under its number, or under no number.
-//! * [`PairMove::Done`]: the other side has the write of this number now.
-//! * [`PairMove::CopyBegins`]: the other side is no state of this one, until the next `InStep`.
-//! * [`PairMove::InStep`]: the other side has every write that was accepted so far, but for those with a number above the last one done.
+//! * [`PairMove::Accepted`]: the site of the LUN has the write; keep it under its number, or under no number.
+//! * [`PairMove::Done`]: the other site has the write of this number now.
+//! * [`PairMove::CopyBegins`]: the other site is no state of this one, until the next `InStep`.
+//! * [`PairMove::InStep`]: the other site has what this one had when its order began, and every write that was accepted since, but for
+//!   those with a number above the last one done.
+//! * [`PairMove::FailedOver`], [`PairMove::Parted`], [`PairMove::Kept`]: the order of another site begins, with what that has. The site
+//!   that served keeps all that it accepted until a full copy, also what its hosts have no acknowledgement for.
 //!
 //! Promises, for each group:
 //!
-//! * Numbers ascend, and no two writes share one. Blocks of full copies have numbers as well, so some belong to no write.
-//! * `Done` comes in ascending order and once for each number, also when a lost status makes the source send a write again. None is
-//!   left out, unless the order was given up in between.
-//! * Writes that share a sector are accepted in the order in which the serving side does them.
+//! * Numbers ascend, also over failovers, and no two writes share one. Blocks of full copies have numbers as well, so some belong to no
+//!   write.
+//! * `Done` comes in ascending order and once for each number, also when a lost status makes a write go out again. None is left out,
+//!   unless the order was given up or ended in between.
+//! * Writes that share a sector are accepted in the order in which the site does them.
 //! * A host's acknowledgement comes after `Accepted`; that of a synchronous write which was not logged comes after its `Done`, too.
+//! * Without a force, no site begins an order between `CopyBegins` and `InStep`. What one has that was forced to, nobody can say.
 //!
 //! An injected [`Control`](super::Control) breaks what it is for: a dropped write is never done, two swapped ones are done in the wrong
-//! order, and the numbers of a lost tail are given to later writes.
+//! order, the numbers of a lost tail are given to later writes, and a stale site begins an order.
 
 use brunt_units::Time;
 

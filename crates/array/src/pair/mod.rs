@@ -8,9 +8,9 @@
 //! ```
 //!
 //! A group keeps one write order. Its states are in [`group`], which decides and asks for nothing; what is here carries that out.
-//! Hosts see the LUNs of both sites, those of the destination after those of the source, and use those of a group at the site that serves
-//! it ([`roles`]): the source at first. The other one does the writes of the group in their order ([`receiver`]). *Source* and
-//! *destination* are names of sites; comments that are older than failover say *source* for the site that serves.
+//! Hosts see the LUNs of both sites, those of the destination after those of the source, and use those of a group at the site that
+//! serves it ([`roles`]): the source at first. The other site does the writes of the group in their order ([`receiver`]). What is said
+//! here of source and destination of a group holds for the site that serves it and for the other one.
 //!
 //! Invariant: the destination is a prefix of its group's order, and where a host was told that both systems have its write, they
 //! have; a full copy alone is exempt, and marked. The [`observer`] sees every write, and the ledger of tests checks this at each.

@@ -244,6 +244,28 @@ impl Replication {
         self.longest_resumption
     }
 
+    /// The name of a group.
+    ///
+    /// # Panics
+    /// When there is no such group.
+    pub fn name(&self, number: usize) -> &str {
+        &self.groups[number].name
+    }
+
+    /// The state of a group.
+    ///
+    /// # Panics
+    /// When there is no such group.
+    pub fn phase(&self, number: usize) -> Phase {
+        self.groups[number].phase
+    }
+
+    /// Whether hosts may use every group at `site` now.
+    pub fn is_served_by(&self, site: Site) -> bool {
+        let mut groups = self.groups.iter();
+        self.is_up[site.index()] && groups.all(|own| own.roles.serving == site && own.serves(site))
+    }
+
     /// Whether every group is in step with the destination.
     pub fn is_in_step(&self) -> bool {
         let mut groups = self.groups.iter();

@@ -2,8 +2,8 @@
 
 pub mod check;
 pub mod clean;
-pub mod drill;
 pub mod compare;
+pub mod drill;
 pub mod explain;
 pub mod init;
 pub mod models;

@@ -46,6 +46,8 @@ pub(super) struct Conductor<T: Cast> {
     notes_seen: Cell<usize>,
     /// The share of the load that is wanted now, in percent.
     share: Cell<u32>,
+    /// How long the timeline takes, with the load after it.
+    expected: Cell<Span>,
     end: Cell<Time>,
 }
 
@@ -70,6 +72,7 @@ impl<T: Cast> Conductor<T> {
             lost: Cell::default(),
             notes_seen: Cell::new(0),
             share: Cell::new(100),
+            expected: Cell::new(Span::seconds(1)),
             end: Cell::default(),
         }
     }
@@ -89,6 +92,7 @@ impl<T: Cast> Conductor<T> {
             .timeline
             .last()
             .map_or(Span::ZERO, |one| Span(one.at.0));
+        self.expected.set(last + self.script.drill.after);
         self.end.set(begun + last + self.script.patience);
         for one in &self.script.timeline {
             self.pass(begun + Span(one.at.0)).await;
@@ -153,7 +157,7 @@ impl<T: Cast> Conductor<T> {
             if self.stop.is_asked() || self.scene.now() > self.end.get() + HANGS {
                 return None;
             }
-            self.scene.world.sleep(TICK).await;
+            self.scene.world.sleep(STEP).await;
             self.look();
         }
         Some(task.await)
@@ -196,10 +200,11 @@ impl<T: Cast> Conductor<T> {
             .close(now, &intervals, &self.scene.replication());
         self.hear_pair();
         self.forget();
-        let total = self.end.get().since(Time::ZERO).as_seconds();
-        let share = now.since(Time::ZERO).as_seconds() / total.max(1.0);
-        self.listener
-            .progress(self.course.second(now), share.min(1.0));
+        let second = self.course.second(now);
+        let share = second / self.expected.get().as_seconds();
+        if self.end.get() > Time::ZERO {
+            self.listener.progress(second, share.min(1.0));
+        }
     }
 
     /// Reduces the load while logs are merged, and gives it back afterwards.
@@ -259,6 +264,9 @@ impl<T: Cast> Conductor<T> {
         said
     }
 }
+
+/// How exactly the end of work is seen.
+const STEP: Span = Span::millis(1);
 
 /// Work that takes longer than this after the end hangs.
 const HANGS: Span = Span::seconds(24 * 3600);

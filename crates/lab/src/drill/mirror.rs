@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use brunt_array::{PairListener, PairMove};
-use brunt_units::{LogPosition, Time};
+use brunt_units::{LogPosition, Time, counted};
 use brunt_world::Class;
 use brunt_world_virtual::journal::{Action, Content, NameChange};
 use brunt_world_virtual::{Follower, Inode, Request, SECTOR_BYTES, Store};
@@ -249,7 +249,10 @@ impl Mirror {
         let earlier = own.pending.range(..number).count();
         if earlier > 0 {
             self.broken.get_or_insert_with(|| {
-                format!("a write is done at the other side before {earlier} earlier ones")
+                format!(
+                    "a write is done at the other side before {}",
+                    counted(earlier as u64, "earlier one")
+                )
             });
         }
         own.rename_before(number);

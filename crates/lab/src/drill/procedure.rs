@@ -73,9 +73,11 @@ impl<T: Cast> Conductor<T> {
                     .map_err(|error| error.to_string())?;
                 Ok(())
             }
-            Cue::FailOver { to, .. } if to == self.site.get() => {
-                Err(format!("failover at {}: the {} serves already", Span(one.at.0), to.word()))
-            }
+            Cue::FailOver { to, .. } if to == self.site.get() => Err(format!(
+                "failover at {}: the {} serves already",
+                Span(one.at.0),
+                to.word()
+            )),
             Cue::FailOver { to, how } => self.fail_over(to, how).await,
             Cue::Refused(why) => Err(why.to_owned()),
             Cue::Keep(site) if site != self.site.get() => Err(format!(

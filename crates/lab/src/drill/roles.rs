@@ -80,18 +80,23 @@ pub(super) fn loss_and_failover() -> [PairIncident; 2] {
 }
 
 impl Scene {
+    /// Asks the replication.
+    pub(super) fn of_pair<R>(&self, ask: impl FnOnce(&Replication) -> R) -> R {
+        let device = self.array.device();
+        ask(device.array().replication().expect("it is a pair"))
+    }
+
     /// Whether a group replays its log or is copied.
     pub(super) fn is_merging(&self) -> bool {
-        let groups = self.replication().groups;
-        let mut groups = groups.iter();
-        groups.any(|group| matches!(group.phase, Phase::Merging | Phase::Copying))
+        self.of_pair(|pair| {
+            let mut phases = (0..pair.group_count()).map(|group| pair.phase(group));
+            phases.any(|phase| matches!(phase, Phase::Merging | Phase::Copying))
+        })
     }
 
     /// Whether an injected fault has struck.
     pub(super) fn struck(&self) -> bool {
-        let device = self.array.device();
-        let replication = device.array().replication();
-        replication.is_some_and(|pair| !pair.struck().is_empty())
+        self.of_pair(|pair| !pair.struck().is_empty())
     }
 
     /// Asks for everything to be served by `to`.
@@ -109,29 +114,25 @@ impl Scene {
 
     /// Whether `site` serves all groups.
     pub(super) fn serves(&self, site: Site) -> bool {
-        let groups = self.replication().groups;
-        let mut groups = groups.iter();
-        groups.all(|group| group.serving == site.side() && group.is_served)
+        self.of_pair(|pair| pair.is_served_by(site.side()))
     }
 
     /// What keeps the two sides from coming into step; nothing when they can.
     pub(super) fn keeps_apart(&self) -> Option<String> {
-        let device = self.array.device();
-        let pair = device.array().replication().expect("it is a pair");
-        if !pair.link().is_up() {
-            return Some("the link is lost".to_owned());
-        }
-        let lost = [Site::First, Site::Second]
-            .into_iter()
-            .find(|site| !pair.is_up(site.side()));
-        lost.map(|site| format!("the {} is lost", site.word()))
+        self.of_pair(|pair| {
+            if !pair.link().is_up() {
+                return Some("the link is lost".to_owned());
+            }
+            let sites = [Site::First, Site::Second].into_iter();
+            let mut lost = sites.filter(|site| !pair.is_up(site.side()));
+            lost.next()
+                .map(|site| format!("the {} is lost", site.word()))
+        })
     }
 
     /// Whether the storage of `site` works.
     pub(super) fn is_up(&self, site: Site) -> bool {
-        let device = self.array.device();
-        let replication: Option<&Replication> = device.array().replication();
-        replication.is_some_and(|pair| pair.is_up(site.side()))
+        self.of_pair(|pair| pair.is_up(site.side()))
     }
 
     /// The files that the pair has brought from `from` become those of `to`.

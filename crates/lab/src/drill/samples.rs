@@ -89,6 +89,14 @@ impl Course {
     pub(crate) fn phases(&self) -> Vec<DrillPhase> {
         let samples = self.samples.borrow();
         let borders = self.borders.borrow();
+        // What is over at once is no phase.
+        let next = borders.iter().skip(1).map(|(at, _)| *at);
+        let next = next.chain([f64::INFINITY]);
+        let lasting = borders
+            .iter()
+            .zip(next)
+            .filter(|((from, _), to)| to - from >= 1.0);
+        let borders: Vec<(f64, String)> = lasting.map(|(border, _)| border.clone()).collect();
         let ends = borders
             .iter()
             .skip(1)

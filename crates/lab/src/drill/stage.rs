@@ -237,18 +237,17 @@ impl Scene {
         Ok(())
     }
 
-    /// The replication now.
+    /// The replication now. It counts every write that waits, so it is not for every moment.
     pub(crate) fn replication(&self) -> ReplicationState {
-        let device = self.array.device();
-        let state = device.array().replication().map(Replication::state);
-        state.expect("it is a pair")
+        self.of_pair(Replication::state)
     }
 
     /// The names of the groups that are not in step.
     pub(crate) fn apart(&self) -> Vec<String> {
-        let groups = self.replication().groups.into_iter();
-        let apart = groups.filter(|group| group.phase != Phase::Normal);
-        apart.map(|group| group.name).collect()
+        self.of_pair(|pair| {
+            let apart = (0..pair.group_count()).filter(|group| pair.phase(*group) != Phase::Normal);
+            apart.map(|group| pair.name(group).to_owned()).collect()
+        })
     }
 }
 

@@ -82,7 +82,11 @@ impl ReplicationNumbers {
             let (writes, bytes) = (one.lost_writes?, ByteSize::bytes(one.lost_bytes?));
             Some(match writes {
                 0 => format!("{}: failover lost nothing", one.name),
-                _ => format!("{}: failover lost {} ({bytes})", one.name, counted(writes, "write")),
+                _ => format!(
+                    "{}: failover lost {} ({bytes})",
+                    one.name,
+                    counted(writes, "write")
+                ),
             })
         });
         let parts = std::iter::once(log).chain(resumed).chain(apart);

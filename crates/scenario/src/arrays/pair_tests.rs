@@ -47,7 +47,10 @@ fn all_luns_are_one_group_and_the_replica_is_like_the_array() {
     };
     assert_eq!(group.luns, [(0, 0), (1, 1), (2, 2), (3, 3)], "not the log");
     assert_eq!((group.mode, group.failsafe), (Mode::Synchronous, false));
-    assert_eq!((pair.history.lun, pair.history.replica_lun), (Some(4), Some(4)));
+    assert_eq!(
+        (pair.history.lun, pair.history.replica_lun),
+        (Some(4), Some(4))
+    );
     assert_eq!(pair.source.lun_names(), pair.destination.lun_names());
     assert_eq!(read("").err().unwrap(), "no pair");
 }

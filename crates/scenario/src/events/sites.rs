@@ -157,7 +157,9 @@ impl Sites {
         }
         // A source with failsafe serves no hosts without its link, if it is in force.
         group.is_split = is_alive && !group.is_failsafe;
-        group.serving = Some(to);
+        // Where it was not known which site served, both may now.
+        let may_be_split = group.serving.is_none() && how == Failover::Forced && self.is_link_lost;
+        group.serving = (!may_be_split).then_some(to);
         Ok(())
     }
 

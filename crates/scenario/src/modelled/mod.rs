@@ -115,7 +115,10 @@ impl ModelledScenario {
             Some(node) => read_twin(node)?,
             None => TwinPlan::default(),
         };
-        let drill = super::drill::read(storage.take("drill"), scenario.test.target_io_per_s.is_some())?;
+        let drill = super::drill::read(
+            storage.take("drill"),
+            scenario.test.target_io_per_s.is_some(),
+        )?;
         let array = storage.take("array").expect("a modelled test has one");
         let (arrays, events) = arrays::read(array, &mut storage, incidents, folder)?;
         if !events.is_empty() {
