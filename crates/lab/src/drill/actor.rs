@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::path::Path;
 use std::rc::Rc;
 
+use brunt_array::Site;
 use brunt_drill::{Base, Checksum, Found, Key, Ledger, Minutes};
 use brunt_ese::error::EngineError;
 use brunt_ese::twin::Elsewhere;
@@ -21,7 +22,7 @@ use brunt_world::World;
 use brunt_world_virtual::{Host, Store, VirtualOptions, VirtualWorld};
 
 use super::mirror::Mirror;
-use super::stage::{Scene, Site};
+use super::stage::Scene;
 
 /// An open server and its records.
 pub(crate) type Opened<T> = (Rc<Server<T>>, Vec<Population>);
@@ -190,7 +191,7 @@ impl<T: Cast> Actor<T> {
                 ..plan
             }),
             minutes,
-            site: Cell::new(Site::First),
+            site: Cell::new(Site::Source),
             host: RefCell::default(),
             serving: RefCell::default(),
             former: RefCell::default(),
@@ -199,8 +200,8 @@ impl<T: Cast> Actor<T> {
 
     pub(crate) fn plan(&self, site: Site) -> &Plan {
         &self.plans[match site {
-            Site::First => 0,
-            Site::Second => 1,
+            Site::Source => 0,
+            Site::Destination => 1,
         }]
     }
 

@@ -6,7 +6,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use brunt_array::{NoteKind, Scheduled};
+use brunt_array::{NoteKind, Scheduled, Site};
 use brunt_drill::{Evidence, Said};
 use brunt_qualify::phases::serving::TICK;
 use brunt_qualify::progress::Stop;
@@ -16,7 +16,7 @@ use brunt_world::Task;
 
 use super::actor::{Actor, Cast};
 use super::samples::Course;
-use super::stage::{Scene, Site};
+use super::stage::Scene;
 use super::{DrillListener, FailoverDone};
 
 /// What is asked of a drill.
@@ -68,7 +68,7 @@ impl<T: Cast> Conductor<T> {
             course: Course::default(),
             evidence: RefCell::default(),
             failovers: RefCell::default(),
-            site: Cell::new(Site::First),
+            site: Cell::new(Site::Source),
             lost: Cell::default(),
             notes_seen: Cell::new(0),
             share: Cell::new(100),
@@ -125,8 +125,8 @@ impl<T: Cast> Conductor<T> {
     async fn open(&self) -> Result<(), String> {
         let mut tasks = Vec::new();
         for actor in &self.actors {
-            let world = actor.boot(&self.scene, Site::First);
-            let task = T::create(world.clone(), actor.plan(Site::First).clone());
+            let world = actor.boot(&self.scene, Site::Source);
+            let task = T::create(world.clone(), actor.plan(Site::Source).clone());
             tasks.push((actor, world.clone(), world.spawner.spawn(task)));
         }
         let mut opened = Vec::new();

@@ -22,7 +22,7 @@ mod stage;
 
 use std::rc::Rc;
 
-use brunt_array::{Control, SystemError};
+use brunt_array::{Control, Site, SystemError};
 use brunt_drill::Evidence;
 use brunt_qualify::progress::Stop;
 use brunt_qualify::server::{Records, Twin};
@@ -33,7 +33,7 @@ use brunt_units::{ByteSize, Span, Time};
 use actor::{Actor, Cast};
 use conductor::{Conductor, Script};
 use samples::Course;
-use stage::{Site, Stage, pair_of, plan_at};
+use stage::{Stage, pair_of, plan_at};
 
 use crate::{Engine, Program};
 
@@ -161,7 +161,8 @@ fn course<T: Cast>(
     let seed = scenario.scenario.test.seed;
     let mut stage = Stage::build(scenario, seed, control)?;
     let actors = scenario.servers.iter().enumerate().map(|(number, name)| {
-        let plans = [Site::First, Site::Second].map(|site| plan_at(scenario, site, number, seed));
+        let plans =
+            [Site::Source, Site::Destination].map(|site| plan_at(scenario, site, number, seed));
         Actor::<T>::new(number, name, plans)
     });
     let conductor = Conductor::new(

@@ -11,7 +11,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use brunt_array::{Failover, Scheduled};
+use brunt_array::{Failover, Scheduled, Site};
 use brunt_drill::{Broken, Checksum, Cut, Loss, Said, Survival};
 use brunt_ese::twin::Elsewhere;
 use brunt_qualify::server::Server;
@@ -23,7 +23,6 @@ use super::FailoverDone;
 use super::actor::{Actor, Cast, Opened, checksum};
 use super::conductor::Conductor;
 use super::roles::Cue;
-use super::stage::Site;
 
 /// The phase in which users have no service.
 const NO_SERVICE: &str = "no service";
@@ -113,8 +112,8 @@ impl<T: Cast> Conductor<T> {
         let is_planned = how == Failover::Planned;
         let name = match (is_planned, to) {
             (false, _) => "unplanned failover",
-            (true, Site::Second) => "planned failover",
-            (true, Site::First) => "failback",
+            (true, Site::Destination) => "planned failover",
+            (true, Site::Source) => "failback",
         };
         let (failed_at, said) = self.lost.get().unwrap_or_else(|| (now, self.said()));
         let said = if is_planned { Said::default() } else { said };

@@ -1,10 +1,10 @@
 //! Which side serves, and what of the timeline concerns hosts as well.
 
-use brunt_array::{Failover, Incident, PairIncident, Phase, Replication, Site as Side};
+use brunt_array::{Failover, Incident, PairIncident, Phase, Replication, Site};
 use brunt_world_virtual::Store;
 
 use super::mirror::Mirror;
-use super::stage::{Scene, Site};
+use super::stage::{Scene, is_at, path_at};
 
 /// What an event of the timeline asks of a drill.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,38 +26,19 @@ pub(super) enum Cue {
     Storage(Option<&'static str>),
 }
 
-impl Site {
-    fn of(side: Side) -> Self {
-        match side {
-            Side::Source => Self::First,
-            Side::Destination => Self::Second,
-        }
-    }
-
-    fn side(self) -> Side {
-        match self {
-            Self::First => Side::Source,
-            Self::Second => Side::Destination,
-        }
-    }
-}
-
 impl Cue {
     pub(super) fn of(incident: &Incident) -> Self {
         let Incident::Pair(what) = incident else {
             return Self::Storage(None);
         };
         match *what {
-            PairIncident::SourceLost => Self::Lost(Site::First),
-            PairIncident::DestinationLost => Self::Lost(Site::Second),
+            PairIncident::SourceLost => Self::Lost(Site::Source),
+            PairIncident::DestinationLost => Self::Lost(Site::Destination),
             PairIncident::FailOver { group: Some(_), .. } => {
                 Self::Refused("a drill fails every group over: leave `group` out")
             }
-            PairIncident::Keep { site, .. } => Self::Keep(Site::of(site)),
-            PairIncident::FailOver { to, how, .. } => Self::FailOver {
-                to: Site::of(to),
-                how,
-            },
+            PairIncident::Keep { site, .. } => Self::Keep(site),
+            PairIncident::FailOver { to, how, .. } => Self::FailOver { to, how },
             PairIncident::LinkLost => Self::Storage(Some("link lost")),
             PairIncident::LinkReturns => Self::Storage(Some("link back")),
             PairIncident::LinkFlaps { .. } => Self::Storage(Some("link flaps")),
@@ -69,11 +50,11 @@ impl Cue {
     }
 }
 
-/// The loss of the first site and the failover to the second.
+/// The loss of the source and the failover to the destination.
 pub(super) fn loss_and_failover() -> [PairIncident; 2] {
     let failover = PairIncident::FailOver {
         group: None,
-        to: Side::Destination,
+        to: Site::Destination,
         how: Failover::Unplanned,
     };
     [PairIncident::SourceLost, failover]
@@ -106,7 +87,7 @@ impl Scene {
     pub(super) fn fail_over(&self, to: Site, how: Failover) -> Result<(), String> {
         let what = PairIncident::FailOver {
             group: None,
-            to: to.side(),
+            to,
             how,
         };
         self.strike(what).map_err(|error| error.to_string())
@@ -114,7 +95,7 @@ impl Scene {
 
     /// Whether `site` serves all groups.
     pub(super) fn serves(&self, site: Site) -> bool {
-        self.of_pair(|pair| pair.is_served_by(site.side()))
+        self.of_pair(|pair| pair.is_served_by(site))
     }
 
     /// What keeps the two sides from coming into step; nothing when they can.
@@ -123,8 +104,8 @@ impl Scene {
             if !pair.link().is_up() {
                 return Some("the link is lost".to_owned());
             }
-            let sites = [Site::First, Site::Second].into_iter();
-            let mut lost = sites.filter(|site| !pair.is_up(site.side()));
+            let sites = [Site::Source, Site::Destination].into_iter();
+            let mut lost = sites.filter(|site| !pair.is_up(*site));
             lost.next()
                 .map(|site| format!("the {} is lost", site.word()))
         })
@@ -132,7 +113,7 @@ impl Scene {
 
     /// Whether the storage of `site` works.
     pub(super) fn is_up(&self, site: Site) -> bool {
-        self.of_pair(|pair| pair.is_up(site.side()))
+        self.of_pair(|pair| pair.is_up(site))
     }
 
     /// The files that the pair has brought from `from` become those of `to`.
@@ -145,11 +126,11 @@ impl Scene {
             let Some(files) = mirror.files(volume.group) else {
                 return Err(format!("the {} is in the middle of a full copy", to.word()));
             };
-            let (here, there) = (from.path(&volume.path), to.path(&volume.path));
+            let (here, there) = (path_at(from, &volume.path), path_at(to, &volume.path));
             self.machine.replace_files(&there, files, &here);
         }
         let now = self.machine.store();
-        mirror.turn(&now, |path| to.holds(path), is_in_step);
+        mirror.turn(&now, |path| is_at(to, path), is_in_step);
         Ok(())
     }
 
@@ -158,7 +139,7 @@ impl Scene {
         let mut all = Store::new();
         for volume in self.volumes.iter() {
             let files = mirror.files(volume.group)?;
-            let root = here.path(&volume.path);
+            let root = path_at(here, &volume.path);
             for (path, inode) in files.names().filter(|(path, _)| path.starts_with(&root)) {
                 let file = all.adopt(files, inode);
                 all.link(path, file);

@@ -1,11 +1,11 @@
 //! The world of a drill: two sites with their hosts, the pair between them, and the files of both.
 //!
 //! ```text
-//!   /db1 ...             volumes of the first site,  on LUNs of [array]
-//!   /other-site/db1 ...  volumes of the second site, on the LUNs of the replica that hold their copies
+//!   /db1 ...             volumes of the source,       on LUNs of [array]
+//!   /other-site/db1 ...  volumes of the destination,  on the LUNs of the replica that hold their copies
 //! ```
 //!
-//! Hosts of the second site begin to exist when it takes over.
+//! Hosts of the destination begin to exist when it takes over.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use std::rc::Rc;
 
 use brunt_array::{
     ArrayDevice, Control, Incident, Misplaced, PairDesign, PairIncident, Phase, Replication,
-    ReplicationState, Scheduled, SharedArray, SystemDesign,
+    ReplicationState, Scheduled, SharedArray, Site, SystemDesign,
 };
 use brunt_qualify::plan::{DatabasePlan, InstancePlan, Plan};
 use brunt_scenario::ModelledScenario;
@@ -30,55 +30,30 @@ use super::mirror::Mirror;
 use crate::server::plan_of;
 use crate::storage::NAMES_LATENCY;
 
-/// Where the second site has its volumes.
+/// Where the destination has its volumes.
 const OTHER_SITE: &str = "/other-site";
 
-/// A site.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Site {
-    /// That of `[array]`.
-    First,
-    /// That of `[replica]`.
-    Second,
+/// `path` as `site` has it.
+pub(crate) fn path_at(site: Site, path: &Path) -> PathBuf {
+    match site {
+        Site::Source => path.to_owned(),
+        Site::Destination => Path::new(OTHER_SITE).join(path.strip_prefix("/").unwrap_or(path)),
+    }
 }
 
-impl Site {
-    pub(crate) fn other(self) -> Self {
-        match self {
-            Self::First => Self::Second,
-            Self::Second => Self::First,
-        }
-    }
+/// Whether `path` is one of `site`.
+pub(crate) fn is_at(site: Site, path: &Path) -> bool {
+    path.starts_with(OTHER_SITE) == (site == Site::Destination)
+}
 
-    /// `path` as the site has it.
-    pub(crate) fn path(self, path: &Path) -> PathBuf {
-        match self {
-            Self::First => path.to_owned(),
-            Self::Second => Path::new(OTHER_SITE).join(path.strip_prefix("/").unwrap_or(path)),
-        }
-    }
-
-    /// Whether `path` is one of the site.
-    pub(crate) fn holds(self, path: &Path) -> bool {
-        path.starts_with(OTHER_SITE) == (self == Self::Second)
-    }
-
-    /// Its name in reports.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Self::First => "first site",
-            Self::Second => "second site",
-        }
-    }
-
-    fn address(self, server: usize) -> std::net::IpAddr {
-        let server = u8::try_from(server % 250).expect("below 250") + 1;
-        let site = match self {
-            Self::First => 1,
-            Self::Second => 2,
-        };
-        [10, 0, site, server].into()
-    }
+/// The address of server number `server` at `site`.
+fn address(site: Site, server: usize) -> std::net::IpAddr {
+    let server = u8::try_from(server % 250).expect("below 250") + 1;
+    let site = match site {
+        Site::Source => 1,
+        Site::Destination => 2,
+    };
+    [10, 0, site, server].into()
 }
 
 /// The pair of `scenario`.
@@ -137,20 +112,20 @@ impl Stage {
         let mut system = SystemDesign::from(design.clone()).build(streams, &[])?;
         let small = |number: usize| u32::try_from(number).expect("few volumes and LUNs");
         let (mut volumes, mut luns, mut replicated, mut heard) = (vec![], vec![], vec![], vec![]);
-        for site in [Site::First, Site::Second] {
+        for site in [Site::Source, Site::Destination] {
             for volume in &scenario.volumes {
                 let own = scenario.path_of(volume.server, &volume.path);
                 let replica = replicas.get(&small(volume.lun)).copied();
                 let lun = match (site, replica) {
-                    (Site::First, _) => small(volume.lun),
-                    (Site::Second, Some((_, replica))) => small(luns_at_first) + replica,
-                    (Site::Second, None) => continue,
+                    (Site::Source, _) => small(volume.lun),
+                    (Site::Destination, Some((_, replica))) => small(luns_at_first) + replica,
+                    (Site::Destination, None) => continue,
                 };
                 let number = small(volumes.len());
-                let path = site.path(&own);
+                let path = path_at(site, &own);
                 if let Some((group, _)) = replica {
                     heard.push((number, path.clone(), group));
-                    if site == Site::First {
+                    if site == Site::Source {
                         replicated.push(Replicated { path: own, group });
                     }
                 }
@@ -211,7 +186,7 @@ impl Scene {
 
     /// A host for server number `number` at `site`.
     pub(crate) fn host(&self, site: Site, number: usize, name: &str) -> Host {
-        let address = site.address(number);
+        let address = address(site, number);
         Host::new(&self.machine, &self.world, name, address, Cores::default())
     }
 
@@ -256,12 +231,12 @@ pub(crate) fn plan_at(scenario: &ModelledScenario, site: Site, number: usize, se
     let plan = plan_of(scenario, number, seed);
     let instances = plan.instances.iter().map(|instance| InstancePlan {
         name: instance.name.clone(),
-        log: site.path(&instance.log),
+        log: path_at(site, &instance.log),
         databases: instance
             .databases
             .iter()
             .map(|database| DatabasePlan {
-                path: site.path(&database.path),
+                path: path_at(site, &database.path),
                 ..database.clone()
             })
             .collect(),
