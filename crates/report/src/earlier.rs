@@ -65,6 +65,9 @@ pub enum EarlierError {
     /// It has ended.
     #[error("{}: was not interrupted, its verdict is {}\n  to run it again: brunt run {}", .0.display(), .1, .0.join("scenario.toml").display())]
     Ended(PathBuf, Verdict),
+    /// It is a drill, which records nothing until it is over.
+    #[error("{}: is a drill, which is not carried on\n  to rehearse it again: brunt drill {}", .0.display(), .0.join("scenario.toml").display())]
+    Drill(PathBuf),
     /// Nothing that counts was recorded.
     #[error("{}: was interrupted before it had recorded two samples, so there is nothing to carry on\n  to run it again: brunt run {}", .0.display(), .0.join("scenario.toml").display())]
     NotBegun(PathBuf),
@@ -85,6 +88,9 @@ impl Earlier {
         };
         let result = RunResult::from_json(&text);
         let result = result.map_err(|source| ReadError::Result { path, source })?;
+        if result.drill.is_some() {
+            return Err(EarlierError::Drill(folder.to_owned()));
+        }
         if result.is_finished() && result.verdict != Verdict::Interrupted {
             return Err(EarlierError::Ended(folder.to_owned(), result.verdict));
         }

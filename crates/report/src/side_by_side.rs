@@ -1,11 +1,16 @@
-//! Runs that are not one test, side by side: a row each, and no totals.
+//! Runs that are not one test, side by side: a row each, and no totals. Drills have what they lost and how long users waited.
+
+use brunt_units::Span;
 
 use crate::Run;
-use crate::result::IoNumbers;
+use crate::result::{Drill, IoNumbers};
 use crate::table::{Cell, Column, Row, Table};
 
 /// A row for each of `runs`, each with its label.
 pub fn side_by_side(runs: &[(String, Run)]) -> Table {
+    if runs.iter().all(|(_, run)| run.result.drill.is_some()) {
+        return drills(runs);
+    }
     let words = ["run", "server", "began", "test", "verdict"].map(Column::words);
     let numbers = ["I/O /s", "target", "read ms", "log ms"].map(Column::numbers);
     let rows = runs.iter().map(|(name, run)| row(name, run));
@@ -34,5 +39,40 @@ fn row(name: &str, run: &Run) -> Row {
         result.storage.target_iops.into(),
         reads.latency_ms_mean.into(),
         logs.latency_ms_mean.into(),
+    ])
+}
+
+fn drills(runs: &[(String, Run)]) -> Table {
+    let words = ["run", "scenario", "verdict", "failover"].map(Column::words);
+    let numbers = [
+        "commits lost",
+        "records",
+        "first lost",
+        "users waited",
+        "controls red",
+        "history log",
+    ];
+    let rows = runs
+        .iter()
+        .filter_map(|(name, run)| Some(of_drill(name, run, run.result.drill.as_ref()?)));
+    Table::new(words.into_iter().chain(numbers.map(Column::numbers)), rows)
+}
+
+/// The last failover of a drill, as in its report.
+fn of_drill(name: &str, run: &Run, drill: &Drill) -> Row {
+    let span = |seconds| Cell::from(Span::from_seconds(seconds).to_string());
+    let red = drill.controls.iter().filter(|control| control.red).count();
+    let lost = drill.rpo.filter(|rpo| rpo.transactions > 0);
+    Row::new([
+        name.into(),
+        run.result.scenario.as_str().into(),
+        run.result.verdict.to_string().into(),
+        drill.failovers.last().map(|one| one.kind.as_str()).into(),
+        drill.rpo.map(|rpo| rpo.transactions).into(),
+        drill.rpo.map(|rpo| rpo.records).into(),
+        lost.map_or(Cell::Nothing, |rpo| span(rpo.seconds)),
+        drill.rto_s.map_or(Cell::Nothing, span),
+        format!("{red} of {}", drill.controls.len()).into(),
+        Cell::Bytes(drill.replication.whl_peak_bytes),
     ])
 }

@@ -28,6 +28,9 @@ pub enum TogetherError {
     /// One is real and another is virtual.
     #[error("a run on real storage and one on modelled storage cannot be added up")]
     Worlds,
+    /// They are drills.
+    #[error("each drill is a rehearsal of its own")]
+    Drills,
     /// A run is given twice.
     #[error("run {0} is named twice")]
     Twice(String),
@@ -82,6 +85,9 @@ pub fn are_one_test(runs: &[Run]) -> Result<(), TogetherError> {
         if !seen.insert(id) {
             return Err(TogetherError::Twice(id.clone()));
         }
+    }
+    if runs.len() > 1 && first.drill.is_some() {
+        return Err(TogetherError::Drills);
     }
     let mut servers = BTreeSet::new();
     for server in runs.iter().flat_map(|run| &run.result.storage.servers) {

@@ -7,6 +7,7 @@ for (const svg of document.querySelectorAll('svg[data-x]')) {
   const places = numbers.map(x => +left + share(x) * (right - left));
   const curves = [...svg.querySelectorAll('[data-values]')].map(path => ({
     name: path.dataset.name, colour: path.classList[1], values: path.dataset.values.split(' '),
+    unit: path.dataset.unit ?? svg.dataset.yUnit,
   }));
   const line = document.createElementNS(svg.namespaceURI, 'line');
   line.setAttribute('class', 'crosshair');
@@ -32,12 +33,12 @@ for (const svg of document.querySelectorAll('svg[data-x]')) {
     at = Math.max(0, Math.min(places.length - 1, index));
     box.replaceChildren();
     add('b', where(numbers[at]), box);
-    for (const { name, colour, values } of curves) {
+    for (const { name, colour, values, unit } of curves) {
       if (values[at] === '-') continue;
       const row = add('span', `${name} `, box);
       row.className = colour;
       add('b', values[at], row);
-      row.append(` ${svg.dataset.yUnit}`);
+      row.append(` ${unit}`);
     }
     line.setAttribute('x1', places[at]);
     line.setAttribute('x2', places[at]);

@@ -12,6 +12,7 @@
 //! The templates escape every text from a user. Only the pictures are inserted as they are; [`plot`] escapes their texts.
 
 mod compare;
+mod drill;
 mod escape;
 mod jetstress;
 mod page;
@@ -78,6 +79,9 @@ struct Figure {
 /// The report on `run`, as HTML.
 pub fn report_html(run: &Run) -> String {
     let result = &run.result;
+    if let Some(drill) = &result.drill {
+        return drill::drill_html(run, drill);
+    }
     let page = Page {
         name: &result.scenario,
         verdict: result.headline(),

@@ -9,8 +9,12 @@ use super::escape;
 const HEAD: &str = include_str!("head.html");
 const PICTURES: &str = include_str!("pictures.html");
 /// The only script of a page; pages are complete without it.
-const SCRIPT: &str = include_str!("crosshair.js");
-const STYLE: &str = concat!(include_str!("style.css"), include_str!("plot.css"));
+pub(super) const SCRIPT: &str = include_str!("crosshair.js");
+const STYLE: &str = concat!(
+    include_str!("style.css"),
+    include_str!("plot.css"),
+    include_str!("drill/drill.css")
+);
 
 #[derive(Serialize)]
 struct Whole<'a, P> {

@@ -2,6 +2,7 @@
 
 mod compare;
 mod damaged_folder;
+mod drill;
 mod interrupted;
 mod jetstress_readers;
 mod report_html;

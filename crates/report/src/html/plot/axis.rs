@@ -75,6 +75,12 @@ impl Axis {
         }
     }
 
+    /// The same axis of time, counted from the beginning of `what`.
+    pub(in crate::html) fn of(mut self, what: &str) -> Self {
+        self.unit = self.unit.replace("the collection", what);
+        self
+    }
+
     /// Powers of ten that enclose `lowest` and `highest`, with a mark at each.
     pub(in crate::html) fn powers(lowest: f64, highest: f64, unit: &str) -> Self {
         let low = lowest.clamp(1e-6, 1e9).log10().floor();
@@ -122,8 +128,13 @@ impl Axis {
         format!("{scale} {} {}", self.from, self.to)
     }
 
+    /// Whether `value` lies beyond the end.
+    pub(super) fn is_above(&self, value: f64) -> bool {
+        value > self.to
+    }
+
     /// The position of `value` between the ends, 0 to 1; `None` when it has none.
-    fn share(&self, value: f64) -> Option<f64> {
+    pub(super) fn share(&self, value: f64) -> Option<f64> {
         let share = match self.scale {
             Linear | Time => (value - self.from) / (self.to - self.from),
             Log => (value / self.from).log10() / (self.to / self.from).log10(),

@@ -16,6 +16,7 @@
 mod axis;
 mod intervals;
 mod limit;
+mod panels;
 mod readings;
 mod svg;
 mod timeline;
@@ -26,6 +27,7 @@ use std::fmt::Write;
 pub(super) use self::axis::Axis;
 pub(super) use self::intervals::{Span, intervals};
 pub(super) use self::limit::Limit;
+pub(super) use self::panels::{Panel, Panels, letter};
 use self::svg::{label, line};
 pub(super) use self::timeline::{Band, Moment, Timeline};
 pub(super) use self::words::clock;

@@ -64,7 +64,7 @@ pub(super) fn of_curve(curve: &Curve, at: &[f64], is_stairs: bool) -> String {
 }
 
 /// As people read it; latencies of fast storage need more decimals than other numbers.
-fn shown(value: f64) -> String {
+pub(super) fn shown(value: f64) -> String {
     match value.abs() {
         small if small > 0.0 && small < 0.995 => rounded(value),
         _ => decimals(value),
@@ -72,7 +72,7 @@ fn shown(value: f64) -> String {
 }
 
 /// With three digits at least, four of large numbers, and without zeros at the end.
-fn rounded(value: f64) -> String {
+pub(super) fn rounded(value: f64) -> String {
     let digits = match value.abs() {
         0.0 => 0,
         size if size >= 100.0 => 1,

@@ -5,8 +5,10 @@ use crate::decimals;
 
 /// The title, the range and the mean of each curve, the limits, and what is marked.
 pub(super) fn equivalent(plot: &Plot) -> String {
-    let words = if plot.is_stairs { peak } else { range };
-    let curves = plot.curves.iter().filter_map(|curve| words(curve, plot));
+    let curves = plot.curves.iter().filter_map(|curve| match plot.is_stairs {
+        true => peak(curve, plot),
+        false => range(curve, &plot.y.unit),
+    });
     let limits = plot.limits.iter().map(|limit| limit.name.clone());
     let marks = plot.marks.iter().map(|mark| mark.name.clone());
     let events = plot.timeline.events.iter();
@@ -26,7 +28,7 @@ pub(in crate::html) fn clock(seconds: f64) -> String {
 }
 
 /// `read, mean: 0.20 to 3.10, mean 0.91 ms`; nothing for a curve without points.
-fn range(curve: &Curve, plot: &Plot) -> Option<String> {
+pub(super) fn range(curve: &Curve, unit: &str) -> Option<String> {
     let values = || {
         curve
             .points
@@ -37,7 +39,6 @@ fn range(curve: &Curve, plot: &Plot) -> Option<String> {
     let (least, most) = (values().reduce(f64::min)?, values().reduce(f64::max)?);
     let mean = values().sum::<f64>() / values().count() as f64;
     let [least, most, mean] = [least, most, mean].map(decimals);
-    let unit = &plot.y.unit;
     Some(format!(
         "{} {least} to {most}, mean {mean} {unit}",
         curve.name
