@@ -3,14 +3,16 @@
 //! A scenario with [replication] and a timeline of [[event]]s is rehearsed in virtual time. The lab does the work; here is what is said
 //! and kept.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::SystemTime;
 
 use brunt_lab::{DrillError, DrillListener, DrillOptions, drill, engine_of};
 use brunt_qualify::progress::Stop;
-use brunt_report::result::{Drill, Outcome, RunResult};
-use brunt_report::{Cell, Column, FolderError, Row, RunFolder, Table, counted, decimals};
+use brunt_report::result::{Drill, DrillEvent, Outcome, RunResult};
+use brunt_report::{
+    Cell, Column, Event, FolderError, Row, Run, RunFolder, Table, counted, decimals, report_html,
+};
 use brunt_scenario::{Document, ModelledScenario, Override, Refusal};
 use brunt_units::{ByteSize, Span};
 use clap::Args;
@@ -104,7 +106,17 @@ pub fn run(args: &DrillArgs, output: &Output) -> Result<Exit, SimulateError> {
         output.data(result.to_json().trim_end());
     } else {
         output.talk("");
-        output.show(&closing(&result, &folder, output));
+        let paths = ["report.html", "scenario.toml"].map(|name| folder.file(name));
+        let drill = result.drill.iter();
+        let text = drill.map(|drill| {
+            closing(
+                &result,
+                drill,
+                paths.each_ref().map(PathBuf::as_path),
+                output,
+            )
+        });
+        output.show(&text.collect::<String>());
     }
     Ok(result.verdict.into())
 }
@@ -187,27 +199,57 @@ impl DrillListener for Screen {
     }
 }
 
+/// Writes the files of the drill. Nothing stays of a folder that cannot be filled; `result.json` is the last, so where it is, all are.
 fn keep(
     folder: &RunFolder,
     scenario: &ModelledScenario,
     result: &RunResult,
 ) -> Result<(), FolderError> {
-    folder.write("scenario.toml", scenario.to_toml().as_bytes())?;
-    folder.write("result.json", result.to_json().as_bytes())?;
-    let events = result.drill.iter().flat_map(|drill| &drill.events);
-    let events: String = events
-        .map(|event| format!("{:.3} {}\n", event.at_s, event.what))
+    let run = run_of(scenario, result);
+    let events: String = run
+        .events
+        .iter()
+        .map(|event| format!("{event}\n"))
         .collect();
-    folder.write("events.log", events.as_bytes())?;
-    Ok(())
+    let files = [
+        ("scenario.toml", run.scenario.clone()),
+        ("events.log", events),
+        ("report.html", report_html(&run)),
+        ("result.json", result.to_json()),
+    ];
+    let mut written = files
+        .iter()
+        .map(|(name, text)| folder.write(name, text.as_bytes()));
+    let kept = written.try_for_each(|file| file);
+    if kept.is_err() {
+        folder.clone().discard();
+    }
+    kept
+}
+
+/// What its folder says of a drill.
+fn run_of(scenario: &ModelledScenario, result: &RunResult) -> Run {
+    let events = result.drill.iter().flat_map(|drill| &drill.events);
+    let begun = result.times.started;
+    let event = |event: &DrillEvent| Event {
+        at: begun.after(Span::from_seconds(event.at_s).0.div_euclid(1_000_000_000)),
+        text: event.what.clone(),
+    };
+    Run {
+        result: result.clone(),
+        scenario: scenario.to_toml(),
+        events: events.map(event).collect(),
+        samples: Vec::new(),
+    }
 }
 
 /// The last lines: verdict, what was lost, the steps, the controls, and where everything is.
-fn closing(result: &RunResult, folder: &RunFolder, output: &Output) -> String {
-    let Some(drill) = &result.drill else {
-        return verdict_line(result, output);
-    };
-    let again = folder.file("scenario.toml");
+pub(super) fn closing(
+    result: &RunResult,
+    drill: &Drill,
+    [report, scenario]: [&Path; 2],
+    output: &Output,
+) -> String {
     let parts = [
         format!("{}{}", verdict_line(result, output), failed(result)),
         lost(drill),
@@ -217,10 +259,10 @@ fn closing(result: &RunResult, folder: &RunFolder, output: &Output) -> String {
         rules(&result.rules, output, output.width()),
         format!(
             "{:14}{}\n{:14}brunt drill {}{}",
-            "result",
-            folder.file("result.json").display(),
+            "report",
+            report.display(),
             "again",
-            again.display(),
+            scenario.display(),
             verdict_again(result, output)
         ),
     ];

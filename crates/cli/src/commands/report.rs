@@ -17,6 +17,7 @@ use clap::Args;
 use serde_json::json;
 
 use crate::closing::{resume, summary, verdict_again};
+use crate::commands::drill;
 use crate::exit::Exit;
 use crate::output::Output;
 
@@ -99,6 +100,17 @@ pub fn run(args: &ReportArgs, output: &Output) -> Result<Exit, ReportError> {
     write(&path, &report_html(&run))?;
     if args.json {
         output.data(run.result.to_json().trim_end());
+    } else if let ([only], Some(drill)) = (args.runs.as_slice(), &run.result.drill) {
+        let scenario = match only.is_dir() {
+            true => only.join("scenario.toml"),
+            false => only.with_file_name("scenario.toml"),
+        };
+        output.show(&drill::closing(
+            &run.result,
+            drill,
+            [&path, &scenario],
+            output,
+        ));
     } else {
         let text = summary(&run.result, &path, output);
         let resume = match args.runs.as_slice() {
