@@ -107,17 +107,16 @@ fn table(out: &mut impl Write, title: &str, all: &[Comparison]) -> io::Result<()
     for (at, figure) in all[0].figures.iter().enumerate() {
         let own = || all.iter().map(|one| &one.figures[at]);
         let count = |answer| own().filter(|figure| figure.verdict == answer).count();
-        let mean = |of: fn(&brunt_report::compare::ComparedFigure) -> f64| {
-            own().map(of).sum::<f64>() / all.len() as f64
-        };
+        let ratio = own().map(|figure| figure.ratio.ln()).sum::<f64>() / all.len() as f64;
+        let finds = own().filter_map(|figure| figure.finds_percent).sum::<f64>() / all.len() as f64;
         writeln!(
             out,
             "| {} | {:.4} | {} | {} | {:.1} % |",
             figure.id,
-            mean(|figure| figure.ratio.ln()).exp(),
+            ratio.exp(),
             count(Answer::Better),
             count(Answer::Worse),
-            mean(|figure| figure.finds_percent),
+            finds,
         )?;
     }
     Ok(())

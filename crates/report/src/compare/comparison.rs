@@ -7,7 +7,7 @@
 //!       [----|----.----|----]     |     cannot tell: too short
 //! ```
 
-use brunt_stats::{Pair, cliffs_delta, differences};
+use brunt_stats::{Pair, Track, cliffs_delta, differences};
 use brunt_world::random::Streams;
 use serde::Serialize;
 
@@ -127,21 +127,22 @@ pub struct ComparedFigure {
     pub b: f64,
     /// B / A.
     pub ratio: f64,
-    /// Where the true ratio lies; the intervals of all figures hold together.
-    pub interval: Interval,
+    /// Where the true ratio lies; the intervals of all figures hold together. Null for a p99 of a single pair: it differs from run to run
+    /// by more than it varies within one.
+    pub interval: Option<Interval>,
     /// Cliff's delta of the samples: how much more often one of B is larger than one of A than smaller, -1 to 1.
     pub cliffs_delta: f64,
     /// Whether the interval excludes every difference that matters.
     pub no_difference: bool,
-    /// The smallest difference that this comparison finds in four of five cases, in percent.
-    pub finds_percent: f64,
+    /// The smallest difference that this comparison finds in four of five cases, in percent; null without an interval.
+    pub finds_percent: Option<f64>,
     /// How long each run of a single pair must measure to find the smallest difference that matters in four of five cases, in seconds;
     /// null where there is an answer, or with several pairs.
     pub needs_s: Option<f64>,
     /// How many pairs like these it takes; null where there is an answer, or with one pair, or when more than a thousand.
     pub needs_pairs: Option<u64>,
-    /// Samples in a block of the bootstrap.
-    pub block_samples: u64,
+    /// Samples in a block of the bootstrap; null without an interval.
+    pub block_samples: Option<u64>,
 }
 
 /// A property in which runs differ.
@@ -236,94 +237,120 @@ fn compared((name, run): &(String, Run)) -> Compared {
 }
 
 fn figures(a: &[&Run], b: &[&Run], options: &Options, moved: bool) -> Vec<ComparedFigure> {
-    let tracks = |run: &Run| FIGURES.iter().map(|f| f.track(&run.samples)).collect();
-    let pairs = a.iter().zip(b).map(|(a, b)| Pair {
-        a: tracks(a),
-        b: tracks(b),
+    let tracks = |run: &&Run| FIGURES.iter().map(|f| f.track(&run.samples)).collect();
+    let sides: [Vec<Vec<Option<Track>>>; 2] = [a, b].map(|side| side.iter().map(tracks).collect());
+    let is_judged = |figure: &Figure| figure.is_mean() || a.len() > 1;
+    let judged = |tracks: &Vec<Option<Track>>| {
+        let tracks = tracks.iter().zip(&FIGURES);
+        let judged = tracks.map(|(track, figure)| track.clone().filter(|_| is_judged(figure)));
+        judged.collect()
+    };
+    let pairs = sides[0].iter().zip(&sides[1]).map(|(a, b)| Pair {
+        a: judged(a),
+        b: judged(b),
     });
-    let pairs: Vec<Pair> = pairs.collect();
     let mut stream = Streams::new(SEED).named("compare");
-    let found = differences(&pairs, &mut |bound| stream.below(bound));
+    let found = differences(&pairs.collect::<Vec<_>>(), &mut |bound| stream.below(bound));
     let figures = FIGURES.iter().zip(found).enumerate();
     let figures = figures.filter_map(|(at, (figure, difference))| {
-        let side = |of: fn(&Pair) -> &Vec<Option<brunt_stats::Track>>| {
-            let logs = pairs.iter().filter_map(|pair| of(pair)[at].as_ref());
-            logs.map(|track| track.log).sum::<f64>() / pairs.len() as f64
+        let log = |side: &Vec<Vec<Option<Track>>>| {
+            let logs: Option<Vec<f64>> =
+                side.iter().map(|run| Some(run[at].as_ref()?.log)).collect();
+            Some(logs?.iter().sum::<f64>() / side.len() as f64)
         };
-        let sides = [side(|pair| &pair.a), side(|pair| &pair.b)].map(f64::exp);
-        Some(compared_figure(
-            figure,
-            difference?,
-            sides,
-            a,
-            b,
-            options,
-            moved,
-        ))
+        let logs = [log(&sides[0])?, log(&sides[1])?];
+        let figure = ComparedFigure::new(figure, logs, a, b);
+        Some(match difference {
+            Some(difference) => figure.judged(&difference, a, b, options, moved),
+            None => figure,
+        })
     });
     figures.collect()
 }
 
-fn compared_figure(
-    figure: &Figure,
-    difference: brunt_stats::Difference,
-    sides: [f64; 2],
-    runs_a: &[&Run],
-    runs_b: &[&Run],
-    options: &Options,
-    moved: bool,
-) -> ComparedFigure {
-    let (low, high) = (
-        difference.log - difference.half,
-        difference.log + difference.half,
-    );
-    let smallest = options.smallest.ln_1p();
-    let matters = high > smallest || low < -smallest;
-    let verdict = match (low > 0.0 || high < 0.0) && matters && !moved {
-        true if (difference.log > 0.0) == figure.more_is_better() => Answer::Better,
-        true => Answer::Worse,
-        false => Answer::CannotTell,
-    };
-    let needs = verdict == Answer::CannotTell && matters && !moved;
-    let pairs = runs_a.len();
-    let shortest = runs_a
-        .iter()
-        .chain(runs_b)
-        .map(|run| run.result.times.collection_s);
-    let shortest = shortest.fold(f64::INFINITY, f64::min);
-    let values = |run: &&Run| -> Vec<f64> {
-        let samples = run.samples.iter();
-        samples
-            .filter_map(|sample: &Sample| figure.value(sample))
-            .collect()
-    };
-    let deltas = runs_a.iter().zip(runs_b);
-    let deltas = deltas.filter_map(|(a, b)| cliffs_delta(&values(a), &values(b)));
-    ComparedFigure {
-        id: figure.id.to_owned(),
-        title: figure.title.to_owned(),
-        unit: figure.unit.to_owned(),
-        decides: figure.decides,
-        verdict,
-        a: sides[0],
-        b: sides[1],
-        ratio: difference.log.exp(),
-        interval: Interval {
-            low: low.exp(),
-            high: high.exp(),
-            confidence: brunt_stats::CONFIDENCE,
-        },
-        cliffs_delta: deltas.sum::<f64>() / pairs as f64,
-        no_difference: !matters,
-        finds_percent: 100.0 * difference.found_from().exp_m1(),
-        needs_s: (needs && pairs == 1).then(|| shortest * difference.times_as_long(smallest)),
-        needs_pairs: match needs && pairs > 1 {
-            true => difference
-                .pairs_needed(smallest, pairs, PAIRS_MAX)
-                .map(|pairs| pairs as u64),
-            false => None,
-        },
-        block_samples: difference.block as u64,
+impl ComparedFigure {
+    /// A figure whose logarithms on both sides are `logs`, without an answer.
+    fn new(figure: &Figure, logs: [f64; 2], a: &[&Run], b: &[&Run]) -> Self {
+        let values = |run: &&Run| -> Vec<f64> {
+            let samples = run.samples.iter();
+            samples
+                .filter_map(|sample: &Sample| figure.value(sample))
+                .collect()
+        };
+        let deltas = a.iter().zip(b);
+        let deltas = deltas.filter_map(|(a, b)| cliffs_delta(&values(a), &values(b)));
+        Self {
+            id: figure.id.to_owned(),
+            title: figure.title.to_owned(),
+            unit: figure.unit.to_owned(),
+            decides: figure.decides,
+            verdict: Answer::CannotTell,
+            a: logs[0].exp(),
+            b: logs[1].exp(),
+            ratio: (logs[1] - logs[0]).exp(),
+            interval: None,
+            cliffs_delta: deltas.sum::<f64>() / a.len() as f64,
+            no_difference: false,
+            finds_percent: None,
+            needs_s: None,
+            needs_pairs: None,
+            block_samples: None,
+        }
+    }
+
+    /// The same with an answer.
+    fn judged(
+        self,
+        difference: &brunt_stats::Difference,
+        a: &[&Run],
+        b: &[&Run],
+        options: &Options,
+        moved: bool,
+    ) -> Self {
+        let (low, high) = (
+            difference.log - difference.half,
+            difference.log + difference.half,
+        );
+        let smallest = options.smallest.ln_1p();
+        let matters = high > smallest || low < -smallest;
+        let more_is_better = self.known().is_some_and(Figure::more_is_better);
+        let verdict = match (low > 0.0 || high < 0.0) && matters && !moved {
+            true if (difference.log > 0.0) == more_is_better => Answer::Better,
+            true => Answer::Worse,
+            false => Answer::CannotTell,
+        };
+        let needs = verdict == Answer::CannotTell && matters && !moved;
+        let lengths = a.iter().chain(b).map(|run| run.result.times.collection_s);
+        let shortest = lengths.fold(f64::INFINITY, f64::min);
+        let pairs = a.len();
+        let needed = || difference.pairs_needed(smallest, pairs, PAIRS_MAX);
+        Self {
+            verdict,
+            interval: Some(Interval {
+                low: low.exp(),
+                high: high.exp(),
+                confidence: brunt_stats::CONFIDENCE,
+            }),
+            no_difference: !matters,
+            finds_percent: Some(100.0 * difference.found_from().exp_m1()),
+            needs_s: (needs && pairs == 1).then(|| shortest * difference.times_as_long(smallest)),
+            needs_pairs: (needs && pairs > 1)
+                .then(needed)
+                .flatten()
+                .map(|count| count as u64),
+            block_samples: Some(difference.block as u64),
+            ..self
+        }
+    }
+
+    /// What it is a figure of.
+    fn known(&self) -> Option<&'static Figure> {
+        FIGURES.iter().find(|figure| figure.id == self.id)
+    }
+
+    /// Whether it is a rate or a mean.
+    pub(super) fn is_mean(&self) -> bool {
+        self.known().is_some_and(Figure::is_mean)
     }
 }
 
@@ -337,16 +364,16 @@ impl Comparison {
             (false, true) => Answer::Worse,
             _ => Answer::CannotTell,
         };
+        let smallest = 1.0 + self.smallest_difference_percent / 100.0;
         let mean_holds = |figure: &ComparedFigure| {
-            let known = FIGURES.iter().find(|known| known.id == figure.id);
-            known.is_none_or(|known| {
-                let smallest = 1.0 + self.smallest_difference_percent / 100.0;
-                let holds = match known.more_is_better() {
-                    true => figure.interval.low > 1.0 / smallest,
-                    false => figure.interval.high < smallest,
-                };
-                holds || !known.is_mean()
-            })
+            let more_is_better = figure.known().is_some_and(Figure::more_is_better);
+            let holds = figure
+                .interval
+                .is_some_and(|interval| match more_is_better {
+                    true => interval.low > 1.0 / smallest,
+                    false => interval.high < smallest,
+                });
+            holds || !figure.is_mean()
         };
         let holds = !worse && self.deciding().all(mean_holds);
         let measured = self.deciding().next().is_some();

@@ -83,7 +83,8 @@ impl Figure {
         self.kind == Kind::Rate
     }
 
-    /// Whether it is a rate or a mean: well enough known to say that it has *not* become worse.
+    /// Whether it is a rate or a mean. A p99 depends on a handful of I/Os, and on how often they come in a run: equal simulations of 40
+    /// minutes differed in it by more than it varied within them, in 29 of 200 comparisons.
     pub(crate) fn is_mean(&self) -> bool {
         self.kind != Kind::P99
     }

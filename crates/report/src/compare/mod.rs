@@ -28,5 +28,5 @@ pub use controls::Control;
 pub use history::{Change, HISTORY_SCHEMA, History, HistoryFigure, HistoryRun, history};
 pub use sameness::{CompareError, work_differs};
 
-pub(crate) use figure::{FIGURES, Figure};
+pub(crate) use figure::FIGURES;
 pub(crate) use words::plain;

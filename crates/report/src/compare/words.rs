@@ -1,7 +1,6 @@
 //! A comparison in words: the sentence, and its tables.
 
 use super::comparison::{Answer, ComparedFigure, Comparison};
-use super::figure::FIGURES;
 use crate::result::Interval;
 use crate::table::{Cell, Column, Row, Table};
 use crate::{counted, decimals};
@@ -28,7 +27,7 @@ impl ComparedFigure {
 
     /// The interval of the change: `-9.0 to -5.1 %`.
     pub fn within(&self) -> String {
-        from_to(&self.interval)
+        self.interval.as_ref().map_or("-".to_owned(), from_to)
     }
 
     /// The answer, and what would tell: `worse`, `cannot tell: 3 h`, `cannot tell: < 3 %`.
@@ -40,6 +39,7 @@ impl ComparedFigure {
             (None, None) if self.verdict == Answer::CannotTell && self.no_difference => {
                 format!("{word}: < {} %", plain(smallest_percent))
             }
+            (None, None) if self.interval.is_none() => format!("{word}: pairs"),
             (None, None) => word.to_owned(),
         }
     }
@@ -125,22 +125,23 @@ impl Comparison {
         if self.deciding().next().is_none() {
             return "There is no figure that both sides have.".to_owned();
         }
-        let open: Vec<&ComparedFigure> = self
-            .deciding()
-            .filter(|figure| !figure.no_difference)
-            .collect();
+        let is_judged = |figure: &&ComparedFigure| figure.interval.is_some();
+        let judged = || self.deciding().filter(is_judged);
+        let open: Vec<&ComparedFigure> = judged().filter(|figure| !figure.no_difference).collect();
         if open.is_empty() {
-            return format!("No figure differs by {smallest} % or more.");
+            let what = if judged().count() == self.deciding().count() {
+                "figure"
+            } else {
+                "mean"
+            };
+            return format!("No {what} differs by {smallest} % or more.");
         }
         let widest = open
             .iter()
-            .max_by(|a, b| a.finds_percent.total_cmp(&b.finds_percent));
-        let widest = widest.map_or(String::new(), |figure| {
-            format!(
-                " ({}: from {} %)",
-                figure.title,
-                decimals(figure.finds_percent)
-            )
+            .filter_map(|figure| Some((figure, figure.finds_percent?)))
+            .max_by(|one, other| one.1.total_cmp(&other.1));
+        let widest = widest.map_or(String::new(), |(figure, from)| {
+            format!(" ({}: from {} %)", figure.title, decimals(from))
         });
         let needs = self.needs_in_words();
         format!("No difference is shown, and one of {smallest} % could be missed{widest}.{needs}")
@@ -149,11 +150,7 @@ impl Comparison {
     /// How long would tell, of those figures that are not too noisy to say so.
     fn needs_in_words(&self) -> String {
         let smallest = plain(self.smallest_difference_percent);
-        let is_mean = |figure: &&ComparedFigure| {
-            let known = FIGURES.iter().find(|known| known.id == figure.id);
-            known.is_some_and(super::Figure::is_mean)
-        };
-        let means = || self.deciding().filter(is_mean);
+        let means = || self.deciding().filter(|figure| figure.is_mean());
         let seconds = means().filter_map(|figure| figure.needs_s).reduce(f64::max);
         let pairs = means().filter_map(|figure| figure.needs_pairs).max();
         let what = match (seconds, pairs) {
@@ -199,7 +196,11 @@ impl Comparison {
                     brunt_stats::effect_in_words(figure.cliffs_delta)
                 )
                 .into(),
-                format!("{} %", decimals(figure.finds_percent)).into(),
+                Cell::from(
+                    figure
+                        .finds_percent
+                        .map(|from| format!("{} %", decimals(from))),
+                ),
                 figure.block_samples.into(),
             ])
         });

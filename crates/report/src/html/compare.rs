@@ -72,21 +72,22 @@ fn side(runs: &[crate::compare::Compared]) -> String {
 }
 
 fn pictures(comparison: &Comparison, a: &[(String, Run)], b: &[(String, Run)]) -> Pictures {
-    let spans = comparison.figures.iter().map(|figure| {
+    let spans = comparison.figures.iter().filter_map(|figure| {
+        let interval = figure.interval?;
         let percent = |ratio: f64| 100.0 * (ratio - 1.0);
         let (word, class) = match figure.verdict {
             Answer::Better => ("better", "better"),
             Answer::Worse => ("worse", "worse"),
             Answer::CannotTell => ("", ""),
         };
-        Span {
+        Some(Span {
             name: figure.title.clone(),
-            low: percent(figure.interval.low),
+            low: percent(interval.low),
             at: percent(figure.ratio),
-            high: percent(figure.interval.high),
+            high: percent(interval.high),
             word,
             class,
-        }
+        })
     });
     let spans: Vec<Span> = spans.collect();
     let smallest = comparison.smallest_difference_percent;

@@ -73,11 +73,15 @@ fn slower_reads_are_worse_and_faster_ones_better() {
         worse.sentence
     );
     let read = &worse.figures[1];
-    assert!(
-        (read.interval.low..read.interval.high).contains(&1.06),
-        "{read:?}"
-    );
+    let interval = read.interval.unwrap();
+    assert!((interval.low..interval.high).contains(&1.06), "{read:?}");
     assert!(read.cliffs_delta > 0.6, "{read:?}");
+    let p99 = &worse.figures[4];
+    assert_eq!(
+        (p99.verdict, p99.interval),
+        (Answer::CannotTell, None),
+        "one pair says nothing of it"
+    );
     let better = answer(run(2, 240, 1.06), run(1, 240, 1.0));
     assert_eq!((better.verdict, better.not_worse), (Answer::Better, true));
 }
@@ -86,7 +90,7 @@ fn slower_reads_are_worse_and_faster_ones_better() {
 fn equal_sides_have_no_answer_and_a_gate_lets_them_pass() {
     let long = answer(run(1, 480, 1.0), run(2, 480, 1.0));
     assert_eq!((long.verdict, long.not_worse), (Answer::CannotTell, true));
-    assert_eq!(long.sentence, "No figure differs by 3 % or more.");
+    assert_eq!(long.sentence, "No mean differs by 3 % or more.");
     let short = answer(run(1, 10, 1.0), run(2, 10, 1.0));
     assert_eq!(
         (short.verdict, short.not_worse),
@@ -170,6 +174,7 @@ fn pairs_are_judged_together() {
         "{}",
         comparison.sentence
     );
+    assert_eq!(figure(&comparison, "database-read-p99"), Answer::Worse);
     let same = compare(&a, &side(20, 1.0), &Options::default()).unwrap();
     assert_eq!(same.verdict, Answer::CannotTell);
     assert!(same.figures.iter().all(|figure| figure.needs_s.is_none()));
