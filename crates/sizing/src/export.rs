@@ -8,7 +8,8 @@ use crate::Sizing;
 use crate::catalog::meaning;
 use crate::constants::SOURCES;
 use crate::sheet::{Entry, Origin};
-use crate::words::{certainty, decides, entries, formula_text, input_value, verdict};
+use crate::explain::{certainty, entries, formula_text, input_value};
+use crate::words::{decides, verdict};
 
 /// The version of the JSON.
 pub const SCHEMA_VERSION: u32 = 1;

@@ -3,7 +3,7 @@
 //! ```text
 //!   organisation -> users (a sheet for each tier) -> roles -> block (drives) -> findings
 //!                        constants: what is known of the version                   |
-//!                                                     words, export: for people, for programs
+//!                                                     words, explain, export: for people, for programs
 //!                                                     design: a scenario for `simulate` or `run`
 //!                                                     search: many blocks, by price or by drives
 //! ```
@@ -19,6 +19,7 @@ pub mod block;
 pub mod catalog;
 mod constants;
 mod design;
+pub mod explain;
 pub mod export;
 mod findings;
 mod roles;

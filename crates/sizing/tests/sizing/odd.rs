@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use brunt_scenario::{Document, Override};
-use brunt_sizing::{export, keys, size, words};
+use brunt_sizing::{explain, export, keys, size, words};
 
 const ORG: &str = "[profile]\nversion = 2016\n[org]\nservers = 3\ncopies = 2\nfailures = 1\n\
     [mailboxes]\ncount = 1000\nquota = \"1 GiB\"\nmessages_per_day = 100\n\
@@ -29,7 +29,7 @@ fn is_sized(sets: &[&str]) -> bool {
         );
     }
     let told =
-        words::explanation(&sizing) + &words::head(&sizing) + &words::demand(&sizing).to_text();
+        explain::explanation(&sizing) + &words::head(&sizing) + &words::demand(&sizing).to_text();
     assert!(
         !told.contains("NaN") && !told.contains("inf "),
         "{sets:?}: {told}"

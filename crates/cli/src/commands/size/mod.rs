@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 use brunt_lab::LabError;
 use brunt_scenario::{Document, Organisation, Override, Place, Refusal, Subject};
-use brunt_sizing::{DesignError, Sizing, export, keys, size, words};
+use brunt_sizing::{DesignError, Sizing, explain, export, keys, size, words};
 use clap::Args;
 
 use crate::exit::Exit;
@@ -156,7 +156,7 @@ pub fn run(args: &SizeArgs, output: &Output) -> Result<Exit, SizeError> {
         }
         (_, true) => output.data(export::csv(&sizing).trim_end()),
         _ if is_stdout(args.write.as_deref()) => output.data(written.expect("it was").1.trim_end()),
-        _ if args.explain => output.show(&words::explanation(&sizing)),
+        _ if args.explain => output.show(&explain::explanation(&sizing)),
         _ => output.show(&told(&sizing, searched.as_ref(), output)),
     }
     if let Some(path) = args.write.as_deref().filter(|path| !is_stdout(Some(path))) {
