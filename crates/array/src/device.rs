@@ -4,8 +4,6 @@
 //! table given to [`ArrayDevice::new`]. The array keeps its own event heap and asks the world to call back at its next event, once
 //! per time, so both process events in the same order.
 
-use std::collections::BTreeMap;
-
 use brunt_units::Time;
 use brunt_world::{Class, IoError, Op};
 use brunt_world_virtual::{Agenda, Device, Inode, Request, RequestId, SECTOR_BYTES};
@@ -27,8 +25,8 @@ struct Under {
 /// A [`System`] as a [`Device`].
 pub struct ArrayDevice {
     array: Box<dyn System>,
-    /// The LUN of each volume.
-    luns: BTreeMap<u32, u32>,
+    /// The LUN of each volume of the world; of some of them, if there are other devices.
+    luns: Vec<Option<u32>>,
     files: Vec<FileMap>,
     under: Vec<Option<Under>>,
     /// The earliest time at which the world will call back.
@@ -47,7 +45,7 @@ impl ArrayDevice {
         let most = luns.iter().map(|(_, lun)| lun + 1).max().unwrap_or(0);
         Self {
             files: (0..most).map(|lun| FileMap::new(sectors(lun))).collect(),
-            luns: luns.iter().copied().collect(),
+            luns: by_volume(luns),
             standings: Standings::begin(&*array),
             array,
             under: Vec::new(),
@@ -97,7 +95,7 @@ impl ArrayDevice {
     }
 
     fn lun(&self, volume: u32) -> u32 {
-        *self.luns.get(&volume).expect("every volume lies on a LUN")
+        self.luns[volume as usize].expect("every volume lies on a LUN")
     }
 
     /// Delivers finished requests, schedules the next call, and keeps the standing.
@@ -167,6 +165,15 @@ impl ArrayDevice {
         }
         self.look(agenda);
     }
+}
+
+fn by_volume(pairs: &[(u32, u32)]) -> Vec<Option<u32>> {
+    let volumes = pairs.iter().map(|(volume, _)| volume + 1);
+    let mut luns = vec![None; volumes.max().unwrap_or(0) as usize];
+    for (volume, lun) in pairs {
+        luns[*volume as usize] = Some(*lun);
+    }
+    luns
 }
 
 impl Device for ArrayDevice {

@@ -171,6 +171,16 @@ pub trait System {
     /// Treats `extents` of a LUN as already written, in no time; see [`crate::ArrayDevice::assume_written`].
     fn assume_written(&mut self, _lun: u32, _extents: &[Extent]) {}
 
+    /// Number of entries in the event log.
+    fn notes_count(&self) -> usize {
+        let counts = self.parts().into_iter().map(|part| match part {
+            Part::Pair(pair) => pair.notes().len(),
+            Part::Pool(pool) => pool.notes().len(),
+            Part::Array(_, array) => array.notes().len(),
+        });
+        counts.sum()
+    }
+
     /// The parts; a pool comes before its members, a pair before its two sides.
     fn parts(&self) -> Parts<Part<'_>>;
 
@@ -226,6 +236,11 @@ impl System for Array {
             0 => self.schedule_incident(one.at, one.incident.clone()),
             other => Err(Misplaced::Part("array", other)),
         }
+    }
+
+    // Asked after every event.
+    fn notes_count(&self) -> usize {
+        self.notes().len()
     }
 
     fn parts(&self) -> Parts<Part<'_>> {
@@ -329,17 +344,6 @@ impl dyn System + '_ {
         }
         notes.sort_by_key(|note| note.at);
         notes
-    }
-
-    /// Number of entries in the event log.
-    pub(crate) fn notes_count(&self) -> usize {
-        let parts = self.parts().into_iter();
-        let counts = parts.map(|part| match part {
-            Part::Pair(pair) => pair.notes().len(),
-            Part::Pool(pool) => pool.notes().len(),
-            Part::Array(_, array) => array.notes().len(),
-        });
-        counts.sum()
     }
 
     /// The standing of the worst group of all arrays; see [`Array::standing`].

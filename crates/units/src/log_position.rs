@@ -1,12 +1,13 @@
 //! The position of a log record in a log stream: ESE's LGPOS.
 
+use std::cmp::Ordering;
 use std::fmt;
 
 /// A position in a log stream: generation, segment within the file, byte within the segment.
 ///
 /// Positions are ordered by generation, then segment, then byte, which is the order in which records were appended. The default is
 /// before every record.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct LogPosition {
     /// Log generation, from 1; 0 in a null position.
     pub generation: u32,
@@ -14,6 +15,19 @@ pub struct LogPosition {
     pub segment: u16,
     /// Byte within the segment.
     pub byte: u16,
+}
+
+impl PartialOrd for LogPosition {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for LogPosition {
+    /// As one number: trees of dirty pages compare positions at every step.
+    fn cmp(&self, other: &Self) -> Ordering {
+        u64::from_le_bytes(self.to_bytes()).cmp(&u64::from_le_bytes(other.to_bytes()))
+    }
 }
 
 impl LogPosition {
