@@ -22,6 +22,8 @@ mod folder;
 pub mod host_counters;
 mod html;
 mod number;
+mod pictures;
+pub mod plot;
 mod rebuilt;
 pub mod recorded;
 pub mod result;
@@ -46,6 +48,7 @@ pub use html::{
     history_html, report_html, side_by_side_html, storage_html, sweep_html,
 };
 pub use number::{counted, decimals, grouped};
+pub use pictures::Pictures;
 pub use result::RunResult;
 pub use run::{ReadError, Run};
 pub use side_by_side::side_by_side;

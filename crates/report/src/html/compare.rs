@@ -3,10 +3,10 @@
 use serde::Serialize;
 
 use super::page::rendered;
-use super::pictures::{Pictures, highest, lowest, middle, steps};
-use super::plot::{Axis, Curve, Plot, Span, Timeline, intervals};
 use crate::Run;
 use crate::compare::{Answer, Comparison, FIGURES, History};
+use crate::pictures::{Pictures, highest, lowest, middle, steps};
+use crate::plot::{Axis, Curve, Plot, Span, Timeline, intervals};
 use crate::result::{Flow, Sample};
 use crate::table::Table;
 
@@ -92,7 +92,7 @@ fn pictures(comparison: &Comparison, a: &[(String, Run)], b: &[(String, Run)]) -
     let spans: Vec<Span> = spans.collect();
     let smallest = comparison.smallest_difference_percent;
     const TITLE: &str = "Change from A to B";
-    let plots = [
+    let plots = vec![
         rates(a, b),
         latencies("Database read latency", a, b, |sample| {
             &sample.database_reads
@@ -106,7 +106,7 @@ fn pictures(comparison: &Comparison, a: &[(String, Run)], b: &[(String, Run)]) -
         (a.len() > 1).then(|| format!("Curves are means of the {} runs of a side.", a.len()));
     let note: Vec<String> = thinned.into_iter().chain(several).collect();
     let note = note.join(" ");
-    Pictures::new(&plots, note).after(TITLE, intervals(TITLE, &spans, smallest))
+    Pictures::new(plots, note).after(TITLE, intervals(TITLE, &spans, smallest))
 }
 
 /// A number over time: the mean over the runs of a side, as far as all of them go, several samples to a point.
@@ -234,7 +234,7 @@ pub fn history_html(history: &History) -> String {
         notes: left_out.collect(),
         first: history.table(),
         pictures: Pictures::new(
-            &plots,
+            plots,
             "Steps are the means between two changes.".to_owned(),
         ),
         tables: vec![history.runs_table()],

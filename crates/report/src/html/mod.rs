@@ -9,15 +9,13 @@
 //! the `xExchJetstress` resource of xExchange). Tables of pairs have a hidden head, so that the third row of the second table is
 //! the initial size, as the first of these scripts expects.
 //!
-//! The templates escape every text from a user. Only the pictures are inserted as they are; [`plot`] escapes their texts.
+//! The templates escape every text from a user. Only the pictures are inserted as they are; [`crate::plot`] escapes their texts.
 
 mod compare;
 mod drill;
 mod escape;
 mod jetstress;
 mod page;
-mod pictures;
-mod plot;
 mod side_by_side;
 mod storage;
 mod sweep;
@@ -33,10 +31,10 @@ use brunt_units::ByteSize;
 use serde::Serialize;
 
 use crate::result::{IoNumbers, Quantity, RunResult, Verdict, World, states_table};
+use crate::pictures::Pictures;
 use crate::table::{Cell, Column, Row, Table};
 use crate::{Event, Run, counted, decimals, grouped};
 use page::rendered;
-use pictures::Pictures;
 
 /// The line of `head.html` that identifies our reports.
 pub(crate) const GENERATOR: &str = r#"<meta name="generator" content="brunt">"#;
@@ -99,7 +97,7 @@ pub fn report_html(run: &Run) -> String {
         figures: figures(result),
         servers: tables::servers(result),
         rules: tables::rules(result),
-        pictures: pictures::all(run),
+        pictures: Pictures::of(run),
         states: states_table(&result.storage.states)
             .titled("By the state of the groups")
             .noted("A sample counts for the worst state that any group of drives had in it."),

@@ -5,9 +5,9 @@
 use serde::Serialize;
 
 use super::page::rendered;
-use super::pictures::Pictures;
-use super::pictures::happened::limited;
-use super::plot::{Axis, Band, Curve, Moment, Plot, Timeline};
+use crate::pictures::Pictures;
+use crate::pictures::happened::limited;
+use crate::plot::{Axis, Band, Curve, Moment, Plot, Timeline};
 use crate::table::Table;
 
 const TEMPLATE: &str = include_str!("storage.html");
@@ -80,7 +80,7 @@ struct Shown<'a> {
 
 /// The page as a self-contained file.
 pub fn storage_html(page: &StoragePage<'_>) -> String {
-    let plots = [rates(page), reads(page), writes(page), shares(page)];
+    let plots = vec![rates(page), reads(page), writes(page), shares(page)];
     let shown = Shown {
         name: page.name,
         verdict: if page.is_lost { "LOST" } else { "DONE" },
@@ -88,7 +88,7 @@ pub fn storage_html(page: &StoragePage<'_>) -> String {
         sentence: &page.sentence,
         subtitle: &page.subtitle,
         figures: &page.figures,
-        pictures: Pictures::new(&plots, String::new()),
+        pictures: Pictures::new(plots, String::new()),
         tables: &page.tables,
         command: &page.command,
         scenario: page.scenario,

@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use super::page::rendered;
-use super::pictures::Pictures;
-use super::plot::{Axis, Curve, Limit, Plot};
+use crate::pictures::Pictures;
+use crate::plot::{Axis, Curve, Limit, Plot};
 use crate::result::Quantity;
 use crate::table::{Cell, Column, Row, Table};
 
@@ -78,7 +78,7 @@ pub fn sweep_html(page: &SweepPage<'_>) -> String {
         key: page.key,
         sentence: page.sentence.lines().map(str::trim).collect(),
         subtitle: &page.subtitle,
-        pictures: Pictures::new(&[rates(page), latencies(page)], String::new()),
+        pictures: Pictures::new(vec![rates(page), latencies(page)], String::new()),
         table: table(page.key, &page.points).titled("Results"),
         command: &page.command,
         scenario: page.scenario,

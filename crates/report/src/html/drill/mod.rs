@@ -10,7 +10,7 @@ use brunt_units::Span;
 
 use self::steps::Steps;
 use super::page::{self, rendered};
-use super::plot::{clock, letter};
+use crate::plot::{clock, letter};
 use super::tables;
 use crate::result::{Drill, RunResult, Verdict, World};
 use crate::table::{Cell, Column, Row, Table};
@@ -331,7 +331,7 @@ fn controls(drill: &Drill) -> Table {
 }
 
 /// Every event, with its number in the picture.
-fn events(drill: &Drill, moments: &[(super::plot::Moment, usize)]) -> Table {
+fn events(drill: &Drill, moments: &[(crate::plot::Moment, usize)]) -> Table {
     let numbers = (1_u64..).zip(moments);
     let numbers = numbers.flat_map(|(number, (_, count))| std::iter::repeat_n(number, *count));
     let rows = drill.events.iter().zip(numbers).map(|(event, number)| {

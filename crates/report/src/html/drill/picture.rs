@@ -2,7 +2,7 @@
 
 use brunt_units::Span;
 
-use crate::html::plot::{Axis, Band, Curve, Moment, Panel, Panels};
+use crate::plot::{Axis, Band, Curve, Moment, Panel, Panels};
 use crate::result::{Drill, DrillEvent, DrillSample};
 
 /// More samples than this are drawn together: there are no more pixels.

@@ -6,16 +6,16 @@
 //!                log limit 10 ms        one name for limits at the same value
 //! ```
 
-use super::svg::{label, line, width_of};
-use super::{Axis, BOTTOM, LEFT, RIGHT, TOP};
+use super::shape::{label, line, width_of};
+use super::{Anchor, Axis, BOTTOM, LEFT, Look, RIGHT, Shape, TOP};
 
 /// A value that should not be exceeded.
 #[derive(Clone, Debug)]
-pub(in crate::html) struct Limit {
-    pub(in crate::html) name: String,
-    pub(in crate::html) at: f64,
+pub(crate) struct Limit {
+    pub(crate) name: String,
+    pub(crate) at: f64,
     /// Whether it is a value of the x axis.
-    pub(in crate::html) upright: bool,
+    pub(crate) upright: bool,
 }
 
 /// Between a line and its name.
@@ -24,30 +24,30 @@ const GAP: f64 = 5.0;
 const ROW: f64 = 19.0;
 
 /// Draws all limits of a picture.
-pub(super) fn draw(svg: &mut String, limits: &[Limit], x: &Axis, y: &Axis) {
+pub(super) fn draw(shapes: &mut Vec<Shape>, limits: &[Limit], x: &Axis, y: &Axis) {
     let (upright, level): (Vec<&Limit>, Vec<&Limit>) =
         limits.iter().partition(|limit| limit.upright);
     for (number, (at, name)) in by_value(&level).iter().rev().enumerate() {
         let Some(y) = y.y(*at) else { continue };
-        line(svg, "limit", [LEFT, y, RIGHT, y]);
+        line(shapes, Look::Limit, [LEFT, y, RIGHT, y]);
         let below = if number == 0 && y > TOP + ROW {
             -GAP
         } else {
             ROW - GAP
         };
-        label(svg, "limit", "end", [RIGHT - GAP, y + below], name);
+        label(shapes, Look::Limit, Anchor::End, [RIGHT - GAP, y + below], name);
     }
     // The first row of names is above the picture.
     let first = TOP - GAP;
     let mut left = first;
     for (number, (at, name)) in by_value(&upright).iter().rev().enumerate() {
         let Some(x) = x.x(*at) else { continue };
-        line(svg, "limit", [x, TOP, x, BOTTOM]);
+        line(shapes, Look::Limit, [x, TOP, x, BOTTOM]);
         // The largest is named to the right of its line if there is room, the others to the left, one below the other.
         if number == 0 && x + GAP + width_of(name) <= RIGHT {
-            label(svg, "limit", "start", [x + GAP, first], name);
+            label(shapes, Look::Limit, Anchor::Start, [x + GAP, first], name);
         } else {
-            label(svg, "limit", "end", [x - GAP, left], name);
+            label(shapes, Look::Limit, Anchor::End, [x - GAP, left], name);
             left += ROW;
         }
     }
@@ -78,65 +78,57 @@ mod tests {
         }
     }
 
-    fn drawn(limits: &[Limit]) -> String {
-        let mut svg = String::new();
+    fn drawn(limits: &[Limit]) -> Vec<Shape> {
+        let mut shapes = Vec::new();
         let axis = || Axis::powers(0.01, 100.0, "ms");
-        draw(&mut svg, limits, &axis(), &axis());
-        svg
+        draw(&mut shapes, limits, &axis(), &axis());
+        shapes
     }
 
-    /// The place of each text: anchor, x and y.
-    fn places(svg: &str) -> Vec<(String, f64, f64)> {
-        let texts = svg.split("<text ").skip(1);
-        let attribute = |text: &str, name: &str| {
-            let (_, rest) = text.split_once(&format!("{name}=\"")).unwrap();
-            rest.split('"').next().unwrap().to_owned()
+    fn lines(shapes: &[Shape]) -> usize {
+        let is_line = |shape: &&Shape| matches!(shape, Shape::Line(..));
+        shapes.iter().filter(is_line).count()
+    }
+
+    /// The texts and their places.
+    fn texts(shapes: &[Shape]) -> Vec<(Anchor, f64, &str)> {
+        let text = |shape| match shape {
+            &Shape::Text(_, anchor, [_, y], ref text) => Some((anchor, y, text.as_str())),
+            _ => None,
         };
-        let number = |text: &str, name: &str| attribute(text, name).parse().unwrap();
-        texts
-            .map(|text| {
-                (
-                    attribute(text, "anchor"),
-                    number(text, "x"),
-                    number(text, "y"),
-                )
-            })
-            .collect()
+        shapes.iter().filter_map(text).collect()
     }
 
     #[test]
     fn two_limits_have_their_names_on_either_side() {
-        let svg = drawn(&[limit("read", 20.0, false), limit("log", 10.0, false)]);
-        assert_eq!(svg.matches("<line").count(), 2);
-        let [(_, _, read), (_, _, log)] = &places(&svg)[..] else {
-            panic!("two names: {svg}")
+        let shapes = drawn(&[limit("read", 20.0, false), limit("log", 10.0, false)]);
+        assert_eq!(lines(&shapes), 2);
+        let [(_, read, _), (_, log, _)] = texts(&shapes)[..] else {
+            panic!("two names: {shapes:?}")
         };
-        assert!(log - read > 2.0 * ROW - 2.0 * GAP, "{svg}");
+        assert!(log - read > 2.0 * ROW - 2.0 * GAP, "{shapes:?}");
     }
 
     #[test]
     fn limits_at_one_value_share_a_line() {
-        let svg = drawn(&[limit("read", 20.0, false), limit("log", 20.0, false)]);
-        assert_eq!(svg.matches("<line").count(), 1);
-        assert!(svg.contains(">read, log<"), "{svg}");
+        let shapes = drawn(&[limit("read", 20.0, false), limit("log", 20.0, false)]);
+        assert_eq!(lines(&shapes), 1);
+        assert_eq!(texts(&shapes)[0].2, "read, log");
     }
 
     #[test]
     fn upright_limits_near_the_edge_are_named_in_rows_inside() {
-        let svg = drawn(&[
+        let shapes = drawn(&[
             limit("read limit 20 ms", 20.0, true),
             limit("log limit 10 ms", 10.0, true),
         ]);
-        let [(one, _, upper), (other, _, lower)] = &places(&svg)[..] else {
-            panic!("two names: {svg}")
+        let [(one, upper, _), (other, lower, _)] = texts(&shapes)[..] else {
+            panic!("two names: {shapes:?}")
         };
-        assert_eq!((one.as_str(), other.as_str()), ("end", "end"));
-        assert!(lower - upper >= ROW, "{svg}");
-        let svg = drawn(&[limit("read", 0.2, true), limit("log", 0.1, true)]);
-        let anchors: Vec<_> = places(&svg)
-            .into_iter()
-            .map(|(anchor, ..)| anchor)
-            .collect();
-        assert_eq!(anchors, ["start", "end"]);
+        assert_eq!((one, other), (Anchor::End, Anchor::End));
+        assert!(lower - upper >= ROW, "{shapes:?}");
+        let shapes = drawn(&[limit("read", 0.2, true), limit("log", 0.1, true)]);
+        let anchors: Vec<_> = texts(&shapes).iter().map(|text| text.0).collect();
+        assert_eq!(anchors, [Anchor::Start, Anchor::End]);
     }
 }

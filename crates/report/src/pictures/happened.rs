@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::Run;
 use crate::event::{COLLECTION_ENDS, COLLECTION_STARTS};
-use crate::html::plot::{Band, Moment, Timeline};
+use crate::plot::{Band, Moment, Timeline};
 
 /// More events than this are in the test log only.
 const EVENTS_MAX: usize = 20;
@@ -41,7 +41,7 @@ pub(super) fn timeline(run: &Run, length_s: f64) -> (Timeline, usize) {
 }
 
 /// `timeline` in order, with the first events only, and the number of the others.
-pub(in crate::html) fn limited(mut timeline: Timeline) -> (Timeline, usize) {
+pub(crate) fn limited(mut timeline: Timeline) -> (Timeline, usize) {
     let events = &mut timeline.events;
     events.sort_by(|one, other| one.at_s.total_cmp(&other.at_s));
     let more = events.len().saturating_sub(EVENTS_MAX);

@@ -10,18 +10,18 @@
 use std::fmt::Write;
 
 use super::svg::{label, line, rectangle};
-use crate::html::escape::escape;
+use crate::html::escape;
 
 /// The interval of one figure, in percent.
 #[derive(Clone, Debug)]
-pub(in crate::html) struct Span {
-    pub(in crate::html) name: String,
-    pub(in crate::html) low: f64,
-    pub(in crate::html) at: f64,
-    pub(in crate::html) high: f64,
+pub(crate) struct Span {
+    pub(crate) name: String,
+    pub(crate) low: f64,
+    pub(crate) at: f64,
+    pub(crate) high: f64,
     /// What is said of it: a CSS class, and a word at its end.
-    pub(in crate::html) word: &'static str,
-    pub(in crate::html) class: &'static str,
+    pub(crate) word: &'static str,
+    pub(crate) class: &'static str,
 }
 
 const WIDTH: f64 = 560.0;
@@ -33,7 +33,7 @@ const ROW: f64 = 22.0;
 const END: f64 = 4.0;
 
 /// The picture of `spans`, with a band of `smallest` percent on either side of zero.
-pub(in crate::html) fn intervals(title: &str, spans: &[Span], smallest: f64) -> String {
+pub(crate) fn intervals(title: &str, spans: &[Span], smallest: f64) -> String {
     let reach = reach(spans, smallest);
     let x = |percent: f64| {
         let share = (percent / reach).clamp(-1.0, 1.0);

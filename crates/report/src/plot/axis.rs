@@ -17,7 +17,7 @@ enum Scale {
 
 /// One axis.
 #[derive(Clone, Debug)]
-pub(in crate::html) struct Axis {
+pub(crate) struct Axis {
     scale: Scale,
     from: f64,
     to: f64,
@@ -28,7 +28,7 @@ pub(in crate::html) struct Axis {
 
 impl Axis {
     /// From zero to a little above `highest`, with four to eight marks at round numbers.
-    pub(in crate::html) fn from_zero(highest: f64, unit: &str) -> Self {
+    pub(crate) fn from_zero(highest: f64, unit: &str) -> Self {
         let highest = if highest > 0.0 { highest } else { 1.0 };
         let step = round_step(highest / 5.0);
         let steps = (highest * 1.02 / step).ceil();
@@ -48,7 +48,7 @@ impl Axis {
     }
 
     /// From zero to `seconds` of the collection, marked in seconds, minutes or hours.
-    pub(in crate::html) fn time(seconds: f64) -> Self {
+    pub(crate) fn time(seconds: f64) -> Self {
         const STEPS: [f64; 19] = [
             1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 900.0, 1200.0, 1800.0,
             3600.0, 7200.0, 10_800.0, 14_400.0, 21_600.0, 43_200.0,
@@ -82,7 +82,7 @@ impl Axis {
     }
 
     /// Powers of ten that enclose `lowest` and `highest`, with a mark at each.
-    pub(in crate::html) fn powers(lowest: f64, highest: f64, unit: &str) -> Self {
+    pub(crate) fn powers(lowest: f64, highest: f64, unit: &str) -> Self {
         let low = lowest.clamp(1e-6, 1e9).log10().floor();
         let high = highest.clamp(1e-6, 1e9).log10().ceil().max(low + 1.0);
         let marks = counted(high - low).map(|at| 10_f64.powf(low + at));
@@ -103,7 +103,7 @@ impl Axis {
     }
 
     /// The same axis, where lesser values than its first are drawn there.
-    pub(in crate::html) fn open_below(mut self) -> Self {
+    pub(crate) fn open_below(mut self) -> Self {
         if let Some((_, text)) = self.marks.first_mut() {
             *text = format!("\u{2264} {text}");
         }

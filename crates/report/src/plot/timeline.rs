@@ -6,31 +6,31 @@
 //!   │           ▒▒▒▒▒▒▒            │   │││
 //! ```
 
-use super::svg::{label, line, rectangle, width_of};
-use super::{Axis, BOTTOM, LEFT, RIGHT, TOP};
+use super::shape::{label, line, rectangle, width_of};
+use super::{Anchor, Axis, BOTTOM, LEFT, Look, RIGHT, Shape, TOP};
 
 /// Events and states, for all pictures with the same axis of time.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(in crate::html) struct Timeline {
+pub(crate) struct Timeline {
     /// In the order of time.
-    pub(in crate::html) events: Vec<Moment>,
-    pub(in crate::html) states: Vec<Band>,
+    pub(crate) events: Vec<Moment>,
+    pub(crate) states: Vec<Band>,
 }
 
 /// An event.
 #[derive(Clone, Debug, PartialEq)]
-pub(in crate::html) struct Moment {
+pub(crate) struct Moment {
     /// Seconds on the axis of time.
-    pub(in crate::html) at_s: f64,
-    pub(in crate::html) text: String,
+    pub(crate) at_s: f64,
+    pub(crate) text: String,
 }
 
 /// A state that lasts.
 #[derive(Clone, Debug, PartialEq)]
-pub(in crate::html) struct Band {
-    pub(in crate::html) from_s: f64,
-    pub(in crate::html) until_s: f64,
-    pub(in crate::html) text: String,
+pub(crate) struct Band {
+    pub(crate) from_s: f64,
+    pub(crate) until_s: f64,
+    pub(crate) text: String,
 }
 
 /// Between a line and its text, and between two texts.
@@ -38,7 +38,7 @@ const GAP: f64 = 4.0;
 
 impl Timeline {
     /// Whether events have numbers in the pictures, because their texts do not fit on `x`.
-    pub(in crate::html) fn is_numbered(&self, x: &Axis) -> bool {
+    pub(crate) fn is_numbered(&self, x: &Axis) -> bool {
         let places: Vec<f64> = self.events.iter().filter_map(|e| x.x(e.at_s)).collect();
         let ends = places.iter().skip(1).chain([&RIGHT]);
         let mut rooms = places.iter().zip(ends).zip(&self.events);
@@ -46,29 +46,29 @@ impl Timeline {
     }
 
     /// Draws the states, which lie below everything else.
-    pub(super) fn draw_states(&self, svg: &mut String, x: &Axis) {
+    pub(super) fn draw_states(&self, shapes: &mut Vec<Shape>, x: &Axis) {
         for state in &self.states {
             let (Some(from), Some(until)) = (x.x(state.from_s), x.x(state.until_s)) else {
                 continue;
             };
-            rectangle(svg, "state", [from, TOP, until, BOTTOM]);
+            rectangle(shapes, Look::State, [from, TOP, until, BOTTOM]);
             if from + GAP + width_of(&state.text) <= until {
-                label(svg, "", "start", [from + GAP, BOTTOM - 6.0], &state.text);
+                label(shapes, Look::Label, Anchor::Start, [from + GAP, BOTTOM - 6.0], &state.text);
             }
         }
     }
 
     /// Draws the events.
-    pub(super) fn draw_events(&self, svg: &mut String, x: &Axis) {
+    pub(super) fn draw_events(&self, shapes: &mut Vec<Shape>, x: &Axis) {
         for at in self.events.iter().filter_map(|event| x.x(event.at_s)) {
-            line(svg, "event", [at, TOP - 3.0, at, BOTTOM]);
+            line(shapes, Look::Event, [at, TOP - 3.0, at, BOTTOM]);
         }
         let texts = match self.is_numbered(x) {
             true => self.numbers(x),
             false => self.words(x),
         };
         for (at, text) in texts {
-            label(svg, "event", "start", [at, TOP - 6.0], &text);
+            label(shapes, Look::Event, Anchor::Start, [at, TOP - 6.0], &text);
         }
     }
 
@@ -120,19 +120,25 @@ mod tests {
     }
 
     fn texts(timeline: &Timeline) -> Vec<String> {
-        let mut svg = String::new();
-        timeline.draw_events(&mut svg, &Axis::time(100.0));
-        assert_eq!(svg.matches("<line").count(), timeline.events.len());
-        let texts = svg.split("<text").skip(1);
-        texts
-            .map(|text| text.split(['>', '<']).nth(1).unwrap().to_owned())
-            .collect()
+        let mut shapes = Vec::new();
+        timeline.draw_events(&mut shapes, &Axis::time(100.0));
+        let lines = shapes.iter().filter(|s| matches!(s, Shape::Line(..)));
+        assert_eq!(lines.count(), timeline.events.len());
+        written(shapes)
+    }
+
+    fn written(shapes: Vec<Shape>) -> Vec<String> {
+        let text = |shape| match shape {
+            Shape::Text(.., text) => Some(text),
+            _ => None,
+        };
+        shapes.into_iter().filter_map(text).collect()
     }
 
     #[test]
     fn a_few_short_texts_stand_at_their_lines() {
         let few = timeline(&[(10.0, "drive 2 failed"), (60.0, "drive 2 <is> back")]);
-        assert_eq!(texts(&few), ["drive 2 failed", "drive 2 &lt;is&gt; back"]);
+        assert_eq!(texts(&few), ["drive 2 failed", "drive 2 <is> back"]);
         let at_the_end = timeline(&[(95.0, "drive 2 failed")]);
         assert_eq!(texts(&at_the_end), ["1"]);
     }
@@ -161,9 +167,10 @@ mod tests {
             events: Vec::new(),
             states: vec![band(0.0, 40.0), band(60.0, 62.0)],
         };
-        let mut svg = String::new();
-        states.draw_states(&mut svg, &Axis::time(100.0));
-        assert_eq!(svg.matches("<rect").count(), 2);
-        assert_eq!(svg.matches("rebuilding").count(), 1);
+        let mut shapes = Vec::new();
+        states.draw_states(&mut shapes, &Axis::time(100.0));
+        let bands = shapes.iter().filter(|s| matches!(s, Shape::Rectangle(..)));
+        assert_eq!(bands.count(), 2);
+        assert_eq!(written(shapes), ["rebuilding"]);
     }
 }

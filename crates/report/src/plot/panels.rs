@@ -17,30 +17,30 @@ use std::fmt::Write;
 
 use super::svg::{label, line, rectangle};
 use super::{Axis, Band, Curve, LONE, Moment, readings, words};
-use crate::html::escape::escape;
+use crate::html::escape;
 
 /// Panels with one axis of time.
 #[derive(Clone, Debug)]
-pub(in crate::html) struct Panels {
-    pub(in crate::html) title: &'static str,
-    pub(in crate::html) x: Axis,
-    pub(in crate::html) panels: Vec<Panel>,
+pub(crate) struct Panels {
+    pub(crate) title: &'static str,
+    pub(crate) x: Axis,
+    pub(crate) panels: Vec<Panel>,
     /// One after the other.
-    pub(in crate::html) phases: Vec<Band>,
-    pub(in crate::html) outages: Vec<Band>,
+    pub(crate) phases: Vec<Band>,
+    pub(crate) outages: Vec<Band>,
     /// In the order of time.
-    pub(in crate::html) events: Vec<Moment>,
+    pub(crate) events: Vec<Moment>,
 }
 
 /// One panel. Its curves have points at the same places as those of all panels.
 #[derive(Clone, Debug)]
-pub(in crate::html) struct Panel {
-    pub(in crate::html) title: &'static str,
-    pub(in crate::html) y: Axis,
+pub(crate) struct Panel {
+    pub(crate) title: &'static str,
+    pub(crate) y: Axis,
     /// Curves, each with the number of its colour.
-    pub(in crate::html) curves: Vec<(Curve, usize)>,
+    pub(crate) curves: Vec<(Curve, usize)>,
     /// Where there is no value, and why.
-    pub(in crate::html) absent: Vec<Band>,
+    pub(crate) absent: Vec<Band>,
 }
 
 /// The measures of a drawing.
@@ -91,12 +91,12 @@ const KEY: f64 = 22.0;
 
 impl Panels {
     /// Both drawings.
-    pub(in crate::html) fn to_html(&self) -> String {
+    pub(crate) fn to_html(&self) -> String {
         [WIDE, NARROW].map(|form| self.draw(&form)).concat()
     }
 
     /// Whether the wide drawing has only numbers for its events.
-    pub(in crate::html) fn is_numbered(&self) -> bool {
+    pub(crate) fn is_numbered(&self) -> bool {
         self.events_in_words(&WIDE).is_none()
     }
 
@@ -524,7 +524,7 @@ impl Panel {
 }
 
 /// `A` to `Z`, then `A1` and so on: the sign of a phase.
-pub(in crate::html) fn letter(number: usize) -> String {
+pub(crate) fn letter(number: usize) -> String {
     let (round, at) = (number.div_euclid(26), number % 26);
     let sign = char::from(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ"[at]);
     match round {

@@ -18,7 +18,7 @@ pub(super) fn equivalent(plot: &Plot) -> String {
 }
 
 /// A time since the beginning: `2:05 min`, `1:02:05 h`.
-pub(in crate::html) fn clock(seconds: f64) -> String {
+pub(crate) fn clock(seconds: f64) -> String {
     let (minutes, seconds) = (seconds.div_euclid(60.0), seconds.rem_euclid(60.0).floor());
     let (hours, minutes) = (minutes.div_euclid(60.0), minutes.rem_euclid(60.0));
     match hours > 0.0 {

@@ -7,7 +7,7 @@
 
 use super::{BOTTOM, Curve, LEFT, Plot, RIGHT, TOP};
 use crate::decimals;
-use crate::html::escape::escape;
+use crate::html::escape;
 
 /// More values of a curve than this are thinned out: there are no more pixels.
 const VALUES_MAX: usize = 500;

@@ -3,54 +3,59 @@
 //! A long test has more samples than a picture has room for; neighbours are then drawn as one point: rates and means are those of
 //! both, percentiles the larger. The worst sample is marked with the value that was judged.
 
-pub(super) mod happened;
+pub(crate) mod happened;
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::plot::{Axis, Curve, Limit, Mark, Plot, Timeline, clock};
+use crate::plot::{Axis, Curve, Limit, Mark, Plot, Timeline, clock};
 use crate::result::{Distribution, Flow, Quantity, STEPS_PER_DECADE, Sample, step_of};
 use crate::{Run, decimals, grouped};
 
-/// The pictures, and what is said below them.
+/// Pictures, and what is said below them.
 #[derive(Debug, Default, Serialize)]
-pub(super) struct Pictures {
-    drawn: Vec<Picture>,
+pub struct Pictures {
+    /// The pictures.
+    pub drawn: Vec<Plot>,
     /// Time and text of each event with a number in the pictures.
-    events: Vec<(String, String)>,
-    note: String,
+    pub events: Vec<(String, String)>,
+    /// What there is to know about them; often empty.
+    pub note: String,
+    /// A picture of a page before the others.
+    before: Option<Before>,
 }
 
-/// A picture with its title.
+/// A picture of another kind, drawn for a page.
 #[derive(Debug, Serialize)]
-struct Picture {
+struct Before {
     title: &'static str,
     html: String,
 }
 
 impl Pictures {
     /// `plots` with the same axis of time and the same timeline, if they have one, and a `note` below them.
-    pub(super) fn new(plots: &[Plot], note: String) -> Self {
-        let picture = |plot: &Plot| Picture {
-            title: plot.title,
-            html: plot.to_html(),
-        };
-        let numbered = plots.iter().find(|plot| plot.timeline.is_numbered(&plot.x));
+    pub(crate) fn new(drawn: Vec<Plot>, note: String) -> Self {
+        let numbered = drawn.iter().find(|plot| plot.timeline.is_numbered(&plot.x));
         let events = numbered.into_iter().flat_map(|plot| &plot.timeline.events);
+        let events = events.map(|event| (clock(event.at_s), event.text.clone()));
         Self {
-            drawn: plots.iter().map(picture).collect(),
-            events: events
-                .map(|event| (clock(event.at_s), event.text.clone()))
-                .collect(),
+            events: events.collect(),
+            drawn,
             note,
+            before: None,
         }
     }
 
     /// The same with another picture before them.
-    pub(super) fn after(mut self, title: &'static str, html: String) -> Self {
-        self.drawn.insert(0, Picture { title, html });
-        self
+    pub(crate) fn after(self, title: &'static str, html: String) -> Self {
+        let before = Some(Before { title, html });
+        Self { before, ..self }
+    }
+
+    /// The pictures of `run`: none when nothing was collected.
+    pub fn of(run: &Run) -> Self {
+        all(run)
     }
 }
 
@@ -67,8 +72,7 @@ const MEBIBYTE: f64 = 1_048_576.0;
 /// Every sample of two hours.
 const POINTS_MAX: usize = 480;
 
-/// All four pictures; none when nothing was collected.
-pub(super) fn all(run: &Run) -> Pictures {
+fn all(run: &Run) -> Pictures {
     if run.samples.is_empty() {
         return Pictures::default();
     }
@@ -95,8 +99,8 @@ pub(super) fn all(run: &Run) -> Pictures {
             grouped(more as u64)
         ));
     }
-    let plots = [load.rate(), load.latency(), spread(run), load.throughput()];
-    Pictures::new(&plots, notes.join(" "))
+    let plots = vec![load.rate(), load.latency(), spread(run), load.throughput()];
+    Pictures::new(plots, notes.join(" "))
 }
 
 impl Load<'_> {
@@ -202,21 +206,21 @@ impl Load<'_> {
     }
 }
 
-pub(super) fn highest(curves: &[Curve]) -> f64 {
+pub(crate) fn highest(curves: &[Curve]) -> f64 {
     let all = curves.iter().flat_map(|curve| &curve.points);
     all.map(|(_, y)| *y)
         .filter(|y| y.is_finite())
         .fold(0.0, f64::max)
 }
 
-pub(super) fn lowest(curves: &[Curve]) -> f64 {
+pub(crate) fn lowest(curves: &[Curve]) -> f64 {
     let all = curves.iter().flat_map(|curve| &curve.points);
     all.map(|(_, y)| *y)
         .filter(|y| *y > 0.0)
         .fold(f64::INFINITY, f64::min)
 }
 
-pub(super) fn middle(sample: &Sample) -> f64 {
+pub(crate) fn middle(sample: &Sample) -> f64 {
     sample.begin_s + sample.length_s / 2.0
 }
 
@@ -284,7 +288,7 @@ fn spread(run: &Run) -> Plot {
 }
 
 /// The share of the I/Os in each step (a tenth of a decade), drawn as a staircase.
-pub(super) fn steps(distribution: &Distribution) -> Vec<(f64, f64)> {
+pub(crate) fn steps(distribution: &Distribution) -> Vec<(f64, f64)> {
     let total: u64 = distribution.buckets.iter().map(|bucket| bucket.count).sum();
     let mut shares = BTreeMap::<i32, f64>::new();
     for bucket in &distribution.buckets {
