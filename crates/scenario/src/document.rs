@@ -21,6 +21,7 @@ use super::org::{FigureKey, Organisation};
 use super::overrides::Override;
 use super::place::{Cause, Place, Refusal};
 use super::section::{self, Section};
+use super::solution::Solution;
 use super::tree::{self, Node, Value};
 
 /// What a scenario describes.
@@ -39,9 +40,10 @@ pub enum Subject {
 use Subject::{Load, ModelledTest, Organisation as Org, Test};
 
 /// Every key at the top, and the subjects that have it.
-const SECTIONS: [(&str, &[Subject]); 31] = [
+const SECTIONS: [(&str, &[Subject]); 32] = [
     ("name", &[Test, ModelledTest, Load, Org]),
     ("description", &[Test, ModelledTest, Load, Org]),
+    ("solution", &[Test, ModelledTest]),
     ("scratch", &[Test, ModelledTest]),
     ("servers", &[ModelledTest]),
     ("test", &[Test, ModelledTest]),
@@ -137,6 +139,18 @@ impl Document {
     /// What it describes.
     pub fn subject(&self) -> Subject {
         Subject::of(&self.root)
+    }
+
+    /// What it says about the storage; no other section is looked at.
+    ///
+    /// # Errors
+    /// [`Refusal`] for the first thing in `[solution]` that is wrong.
+    pub fn solution(&self) -> Result<Solution, Refusal> {
+        let entries = self.root.entries().iter();
+        let mut found = entries.filter(|(key, _)| key == "solution");
+        found.next().map_or(Ok(Solution::default()), |(_, node)| {
+            Solution::read(node.clone())
+        })
     }
 
     /// The test on real storage that it describes, with `overrides` in their order. No file is looked at.

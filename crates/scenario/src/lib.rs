@@ -34,6 +34,7 @@ mod profile;
 mod records;
 mod section;
 mod site;
+mod solution;
 mod storage;
 mod test;
 mod throughput;
@@ -55,6 +56,7 @@ pub use overrides::Override;
 pub use place::{Place, Placed, Refusal};
 pub use profile::Profile;
 pub use site::Site;
+pub use solution::{Part, Solution};
 pub use test::Test;
 
 /// The demo: what is run when no scenario is named.

@@ -19,6 +19,7 @@ use super::place::{Placed, Refusal};
 use super::profile::Profile;
 use super::section;
 use super::site::Site;
+use super::solution::Solution;
 use super::test::Test;
 use super::throughput::{self, Shares};
 use super::{engine, limits, records, storage};
@@ -30,6 +31,8 @@ pub struct Scenario {
     pub name: String,
     /// Free text.
     pub description: String,
+    /// What a paper says about the storage.
+    pub solution: Solution,
     /// The folder that may be made, with everything below it; without one, folders have to be there.
     pub scratch: Option<Placed<PathBuf>>,
     /// The test.
@@ -73,6 +76,7 @@ impl Scenario {
         } = top;
         let scratch = top.read("scratch", |node| section::absolute(node, folder))?;
         let folder = scratch.as_ref().map_or(folder, |scratch| &scratch.value);
+        let solution = Solution::take(&mut top)?;
         let mut test = Test::read(&mut top, folder)?;
         let nodes = instances::nodes(&mut top)?;
         let mut profile = Profile::read(&mut top, nodes.len() as u64)?;
@@ -90,6 +94,7 @@ impl Scenario {
         let mut scenario = Self {
             name,
             description,
+            solution,
             scratch: scratch.clone(),
             test,
             profile,
@@ -139,6 +144,7 @@ impl Scenario {
         storage::write(self.array_cache, out)?;
         engine::write(self.backend, self.shards.value, out)?;
         self.site.write(out)?;
+        self.solution.write(out)?;
         instances::write(&self.instances, out)?;
         write_faults(&self.faults, out)
     }
